@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from kvtrace.regressions.bisecting import Culprit
+    from kvtrace.regressions.comparing import Analyses
     from kvtrace.schema.trace import Selection
 
 
@@ -101,7 +102,7 @@ def _commits(good: str, bad: str, run: str, rules: list[str], out: Path) -> int:
     from kvtrace.regressions.bisecting import bisect_commits
 
     signal.signal(signal.SIGTERM, _interrupt)
-    culprit = bisect_commits(good, bad, run, rules, out, _look, say)
+    culprit = bisect_commits(good, bad, run, rules, out, analyses(), say)
     if culprit is None:
         say(f"{bad} breaks no rule that {good} does not")
         return 0
@@ -136,7 +137,7 @@ def _step(plan: Path) -> int:
     from kvtrace.regressions.bisecting import CODES, STOP, judge_head, step_line
 
     try:
-        step, checkout = judge_head(plan, _look)
+        step, checkout = judge_head(plan, analyses())
         say(step_line(step, checkout))
     except KvtraceError as error:
         complain(str(error))
@@ -147,7 +148,16 @@ def _step(plan: Path) -> int:
     return CODES[step.verdict]
 
 
-def _look(selection: Selection) -> Iterable[str]:
+def analyses() -> Analyses:
+    """Return what the room of regressions is handed."""
+    from kvtrace.cli.diff import conditions_of
+    from kvtrace.regressions.comparing import Analyses
+
+    return Analyses(look, conditions_of)
+
+
+def look(selection: Selection) -> Iterable[str]:
+    """Run the passes that runs lack, however long it takes; give what there is to say."""
     from kvtrace.backends.triton.later_stages import complete_stages
     from kvtrace.cli.missing_passes import run_missing_passes
 
@@ -161,7 +171,7 @@ def _versions(triton: str, run: str, rules: list[str], out: Path, *, everything:
 
     signal.signal(signal.SIGTERM, _interrupt)
     versions = [each.strip() for each in triton.split(",") if each.strip()]
-    outcomes = run_versions(versions, run, rules, out, _look, complain)
+    outcomes = run_versions(versions, run, rules, out, analyses(), complain)
     print_lines(versions_table(outcomes, everything=everything, width=terminal_width()))
     if any(outcome.change is not None and outcome.change.broken for outcome in outcomes):
         return 1

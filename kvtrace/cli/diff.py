@@ -1,19 +1,20 @@
 """`kvtrace diff`: what changed between two traces, runs or commits."""
 
-import json as json_format
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kvtrace.cli.options import JsonOption, say
+from kvtrace.cli.options import say
 
 if TYPE_CHECKING:
-    from kvtrace.converters.diff import Difference
+    from kvtrace.converters.findings.conditions import KernelConditions
     from kvtrace.schema.trace import Selection
 
-_SIDE = "Trace directory, DIRECTORY/@COMMIT or DIRECTORY/RUN; with --in also @COMMIT or RUN"
+_SIDE = (
+    "Trace directory, DIRECTORY/@COMMIT (or tag, or branch), or DIRECTORY/RUN; with --in also "
+    "@COMMIT or RUN"
+)
 
 
 def command(
@@ -34,22 +35,30 @@ def command(
         Path | None,
         typer.Option("--in", metavar="DIR", help="Trace that @COMMIT and RUN are looked up in"),
     ] = None,
-    json: JsonOption = False,
+    json: Annotated[
+        str | None, typer.Option("--json", metavar="FILE", help="Write JSON (-: print it)")
+    ] = None,
     markdown: Annotated[
-        bool, typer.Option("--markdown", help="Print Markdown, as for a review comment")
-    ] = False,
-    full: Annotated[
-        bool, typer.Option("--full", help="Print every line of every difference")
-    ] = False,
+        str | None,
+        typer.Option("--markdown", metavar="FILE", help="Write Markdown, as for a review comment"),
+    ] = None,
     html: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             "--html",
             metavar="FILE",
             help="Write a page: source and IR side by side, figures as pairs, the report of AFTER",
-            show_default=False,
         ),
     ] = None,
+    junit: Annotated[
+        str | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML")
+    ] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Print what is behind the headline, too")
+    ] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Print that with every line of every difference")
+    ] = False,
     replay: Annotated[
         bool | None,
         typer.Option(
@@ -58,6 +67,10 @@ def command(
             show_default=False,
         ),
     ] = None,
+    generic: Annotated[
+        bool,
+        typer.Option("--generic", help="Compare conditions for all sizes: bounds that narrowed"),
+    ] = False,
     exit_code: Annotated[
         bool, typer.Option("--exit-code", help="Exit with 1 if there is a difference")
     ] = False,
@@ -77,69 +90,62 @@ def command(
         typer.Option(
             "--time-threshold",
             metavar="PERCENT",
-            help="Count a kernel variant whose median time changes by this much as changed",
+            help="Claim changes of median times beyond this, and count them as a difference  "
+            "[default: claim beyond 5 %, count none]",
             show_default=False,
         ),
     ] = None,
 ) -> int:
     """Compare two traces: source, IR, resources, calls, launches, work, findings, times.
 
-    IR is compared without locations and value names. Times, ids, addresses and recorded values
-    are no difference; times are shown, and count from --time-threshold on. A side that has not been
-    replayed and sanitized is, where that takes seconds; else its findings are "not judged".
+    Prints a table of what changed, worst first. IR is compared without locations and value names.
+    Times, ids, addresses and recorded values are no difference; a change of time is claimed where
+    its interval leaves no doubt. A side that has not been replayed and sanitized is, where that
+    takes seconds; else its findings are "not judged". A FILE - is standard output.
 
     Example:
-        kvtrace diff old/ new/
-        kvtrace diff out/@3f2c81a out/@9be1042 --exit-code
-        kvtrace diff @3f2c81a @9be1042 --in out/ --time-threshold 10% --markdown
-        kvtrace diff old/ new/ --html difference.html
+        kvtrace diff old/ new/ -v
+        kvtrace diff out/@v1.2 out/@9be1042 --exit-code
+        kvtrace diff @3f2c81a @9be1042 --in out/ --time-threshold 10% --markdown -
+        kvtrace diff old/ new/ --html d.html --junit d.xml --markdown d.md
         kvtrace diff old/ new/ --fail-on 'findings.new, spills>0, bytes>+1%'
 
     """
     from kvtrace.backends.triton.later_stages import complete_stages
     from kvtrace.cli import complain
+    from kvtrace.cli.diff_sides import side
     from kvtrace.cli.missing_passes import run_missing_passes
     from kvtrace.cli.options import print_lines
-    from kvtrace.converters.diff import (
-        compare,
-        difference_markdown,
-        difference_object,
-        difference_text,
-    )
+    from kvtrace.converters.diff import compare
     from kvtrace.converters.diff.gate import Gate, project_rules, read_rules
-    from kvtrace.converters.diff.render import gate_markdown, gate_object, gate_text
+    from kvtrace.converters.diff.outputs import Outputs, write_outputs
     from kvtrace.schema.errors import BadSetting
-    from kvtrace.schema.trace import resolve
     from kvtrace.text import terminal_width
 
-    if json and markdown:
-        raise BadSetting("--json and --markdown are forms of one output; choose one.")
+    outputs = Outputs(markdown=markdown, html=html, json=json, junit=junit)
     before, after = _two_sides(before, after, against)
     gate = Gate(read_rules(project_rules() if fail_on is None else fail_on))
-    sides = resolve(before, base=base), resolve(after, base=base)
+    threshold = None if time_threshold is None else _share(time_threshold)
+    sides = side(before, base), side(after, base)
     if replay is not False:
-        for side in sides:
-            for line in run_missing_passes(side, asked=bool(replay)):
+        for each in sides:
+            for line in run_missing_passes(each, asked=bool(replay)):
                 complain(line)
-    for side in sides:
-        for line in complete_stages(side, asked=bool(replay)):
+    for each in sides:
+        for line in complete_stages(each, asked=bool(replay)):
             complain(line)
     difference = compare(
         *sides,
         labels=(before, after),
-        time_threshold=None if time_threshold is None else _share(time_threshold),
+        time_threshold=threshold,
         gate=gate,
+        conditions=conditions_of(sides) if generic or gate.wants_bounds else None,
     )
-    if html is not None:
-        _write_page(difference, sides[1], html, tell=complain if json or markdown else say)
-    if json:
-        form = difference_object(difference) | {"gate": gate_object(gate)}
-        print(json_format.dumps(form, indent=2))
-    elif markdown:
-        print_lines([*difference_markdown(difference), *gate_markdown(gate)])
-    elif html is None:
-        lines = difference_text(difference, full=full, width=terminal_width())
-        print_lines([*lines, *gate_text(gate)])
+    lines = write_outputs(
+        difference, outputs, sides, gate=gate, verbose=verbose, full=full, width=terminal_width(),
+        tell=complain if outputs.printed else say,
+    )  # fmt: skip
+    print_lines(lines, raw=outputs.printed not in (None, "markdown"))
     if missing := gate.missing():
         raise BadSetting(
             f"--fail-on {', '.join(missing)} cannot be judged: no kernel has the figure, or a side "
@@ -148,15 +154,18 @@ def command(
     return int(bool(gate.failures) or (exit_code and not difference.empty))
 
 
-def _write_page(
-    difference: "Difference", after: "Selection", path: Path, tell: Callable[[str], object]
-) -> None:
-    from kvtrace.converters.diff.page import write_comparison
+def conditions_of(
+    sides: tuple["Selection", "Selection"],
+) -> "tuple[list[KernelConditions], list[KernelConditions]]":
+    """Return the conditions for all sizes of both sides; print why some calls have none."""
+    from kvtrace.cli import complain
+    from kvtrace.cli.generic import kernel_conditions
 
-    written = write_comparison(difference, after, path)
-    tell(f"wrote {path} ({written.size_bytes / 1e6:,.1f} MB)")
-    for entry in written.dropped:
-        tell(f"  {entry.text} {entry.command}")
+    found = [kernel_conditions(each) for each in sides]
+    for _, failures in found:
+        for failure in failures:
+            complain(failure)
+    return found[0][0], found[1][0]
 
 
 def _two_sides(first: str, second: str | None, against: str | None) -> tuple[str, str]:

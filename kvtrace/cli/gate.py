@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +13,7 @@ from kvtrace.cli import complain
 from kvtrace.cli.options import print_lines, say
 
 if TYPE_CHECKING:
-    from kvtrace.regressions.comparing import Outputs
+    from kvtrace.converters.diff.outputs import Outputs
     from kvtrace.schema.trace import Selection
 
 
@@ -50,15 +51,15 @@ def command(
         ),
     ] = None,
     markdown: Annotated[
-        Path | None,
+        str | None,
         typer.Option("--markdown", metavar="FILE", help="Write Markdown, as for a review comment"),
     ] = None,
     html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Write a page of the comparison")
+        str | None, typer.Option("--html", metavar="FILE", help="Write a page of the comparison")
     ] = None,
-    json: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write JSON")] = None,
+    json: Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write JSON")] = None,
     junit: Annotated[
-        Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML")
+        str | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML")
     ] = None,
     sarif: Annotated[
         Path | None, typer.Option("--sarif", metavar="FILE", help="Write the findings as SARIF")
@@ -76,15 +77,17 @@ def command(
         kvtrace gate --markdown gate.md --sarif gate.sarif -- python bench.py
 
     """
+    from kvtrace.cli.bisect import look
     from kvtrace.converters.diff.gate import project_rules, read_rules
+    from kvtrace.converters.diff.outputs import Outputs
     from kvtrace.regressions.baselines import RECORDED, baseline_folder, prepare_project
-    from kvtrace.regressions.comparing import DEFAULT_RULES, Outputs
+    from kvtrace.regressions.comparing import DEFAULT_RULES, write_sarif
     from kvtrace.regressions.recording import record_program
 
     rules = (project_rules() or list(DEFAULT_RULES)) if fail_on is None else fail_on
     read_rules(rules)
     baseline_folder(against)
-    outputs = Outputs(markdown, html, json, junit, sarif)
+    outputs = Outputs(markdown=markdown, html=html, json=json, junit=junit)
     if output is None:
         prepare_project()
         shutil.rmtree(RECORDED, ignore_errors=True)
@@ -95,6 +98,10 @@ def command(
             "installed in the Python that it runs in?"
         )
     else:
+        for line in look(recorded.selection):
+            complain(line)
+        if sarif is not None:
+            write_sarif(recorded.selection, sarif, say)
         keeps = save and not recorded.exit_code
         code = _judge(recorded.selection, against, rules, outputs, keeps=keeps)
         if keeps:
@@ -121,34 +128,24 @@ def _judge(
         keeps: Whether these runs become the baseline, so that none need be there yet.
 
     """
-    from kvtrace.backends.triton.later_stages import complete_stages
-    from kvtrace.cli.missing_passes import run_missing_passes
+    from kvtrace.cli.bisect import analyses
     from kvtrace.regressions.baselines import has_baseline, no_baseline, open_baseline
-    from kvtrace.regressions.comparing import (
-        compared,
-        comparison_text,
-        write_forms,
-        write_sarif,
-    )
+    from kvtrace.regressions.comparing import compared, comparison_text
     from kvtrace.text import terminal_width
 
-    for line in (
-        *run_missing_passes(after, asked=True),
-        *complete_stages(after, asked=True),
-    ):
-        complain(line)
-    write_sarif(after, outputs, say)
     if not has_baseline(against):
-        for form in outputs.of_comparison:
-            complain(f"--{form} is not written: there is nothing to compare with.")
+        for each in fields(outputs):
+            if getattr(outputs, each.name) is not None:
+                complain(f"--{each.name} is not written: there is nothing to compare with.")
         if keeps:
             say(f"there was no baseline {against}, so nothing is compared")
             return 0
         return complain(no_baseline(against))
     labels = (f"baseline {against}", str(after.trace.path))
-    found = compared(open_baseline(against), after, labels, rules)
-    write_forms(found, outputs, say)
-    print_lines(comparison_text(found, terminal_width()))
+    found = compared(open_baseline(against), after, labels, rules, analyses())
+    tell = complain if outputs.printed else say
+    lines = comparison_text(found, terminal_width(), outputs, tell)
+    print_lines(lines, raw=outputs.printed not in (None, "markdown"))
     if missing := found.gate.missing():
         return complain(
             f"--fail-on {', '.join(missing)} cannot be judged: no kernel has the figure, or a side "

@@ -11,14 +11,14 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, Literal
 
 from kvtrace.converters.diff.gate import read_rules
-from kvtrace.regressions.comparing import Comparison, compared
+from kvtrace.regressions.comparing import Analyses, Comparison, Tell, compared
 from kvtrace.regressions.recording import end_session, record_program
 from kvtrace.regressions.worktrees import (
     Worktree,
@@ -39,10 +39,6 @@ STOP: Final = 255
 _FOUND: Final = re.compile(r"^([0-9a-f]{40,64}) is the first '?bad'? commit", re.MULTILINE)
 _HASH: Final = re.compile(r"^[0-9a-f]{40,64}$", re.MULTILINE)
 _STEP: Final = re.compile(r"[0-9a-f]{12}  (?:good|bad |skip)  ")
-
-#: Runs the passes that runs lack, and gives what there is to say.
-Look = Callable[[Selection], Iterable[str]]
-Tell = Callable[[str], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +84,13 @@ class Culprit:
 
 
 def bisect_commits(
-    good: str, bad: str, command: str, rules: Sequence[str], out: Path, look: Look, tell: Tell
+    good: str,
+    bad: str,
+    command: str,
+    rules: Sequence[str],
+    out: Path,
+    analyses: Analyses,
+    tell: Tell,
 ) -> Culprit | None:
     """Find the first commit after `good` that breaks a rule; None if `bad` breaks none.
 
@@ -98,7 +100,7 @@ def bisect_commits(
         command: What to run, for a shell.
         rules: As `--fail-on` takes them.
         out: Where traces and what programs print are kept, emptied first.
-        look: Runs the passes that a trace lacks.
+        analyses: What the command line hands in.
         tell: Is given a line for each commit.
 
     Raises:
@@ -119,7 +121,7 @@ def bisect_commits(
         )  # fmt: skip
         for commit in dict.fromkeys((first, last)):
             checkout.check_out(commit)
-            step = judge_commit(plan, commit, look, apart=True)
+            step = judge_commit(plan, commit, analyses, apart=True)
             tell(step_line(step, checkout))
             if step.verdict == "skip":
                 which = "GOOD" if commit == first else "BAD"
@@ -128,22 +130,22 @@ def bisect_commits(
                 raise BadSetting(f"GOOD, {commit[:12]}, breaks a rule itself: {step.text}.")
         if step.verdict == "good":
             return None
-        return _culprit(plan, _run_git_bisect(plan, last, tell))
+        return _culprit(plan, _run_git_bisect(plan, last, tell), analyses)
 
 
-def judge_head(plan_file: Path, look: Look) -> tuple[Step, Worktree]:
+def judge_head(plan_file: Path, analyses: Analyses) -> tuple[Step, Worktree]:
     """Judge the commit that is checked out: what `git bisect run` has done at each step."""
     given = json.loads(plan_file.read_text(encoding="utf-8"))
     plan = Plan(**given)
     checkout = plan.worktree
     for name in os.environ.keys() - outside_git(os.environ).keys():
         del os.environ[name]  # what git tells its bisection is not for the program
-    step = judge_commit(plan, checkout.head(), look, apart=False)
+    step = judge_commit(plan, checkout.head(), analyses, apart=False)
     checkout.git("reset", "--hard", "--quiet")
     return step, checkout
 
 
-def judge_commit(plan: Plan, commit: str, look: Look, *, apart: bool) -> Step:
+def judge_commit(plan: Plan, commit: str, analyses: Analyses, *, apart: bool) -> Step:
     """Record what is checked out, and compare it with GOOD."""
     out = Path(plan.out)
     log = out / f"{commit[:12]}.log"
@@ -164,10 +166,10 @@ def judge_commit(plan: Plan, commit: str, look: Look, *, apart: bool) -> Step:
         return Step(commit, "skip", f"the program ends with {recorded.exit_code}, see {log}")
     if recorded.selection is None:
         return Step(commit, "skip", f"it launches no kernel that is recorded, see {log}")
-    for line in look(recorded.selection):
+    for line in analyses.look(recorded.selection):
         with log.open("a", encoding="utf-8") as output_text:
             output_text.write(f"kvtrace: {line}\n")
-    found = _change(plan, plan.good, commit)
+    found = _change(plan, plan.good, commit, analyses)
     if missing := found.gate.missing():
         return Step(commit, "skip", f"{', '.join(missing)} cannot be judged: it has no such figure")
     return Step(commit, "bad" if found.broken else "good", found.headline)
@@ -221,7 +223,7 @@ def _left(said: str) -> list[str]:
     return _HASH.findall(rest) if only else []
 
 
-def _culprit(plan: Plan, said: str) -> Culprit:
+def _culprit(plan: Plan, said: str, analyses: Analyses) -> Culprit:
     checkout = plan.worktree
     if left := _left(said):
         return Culprit(None, plan.path, candidates=left)
@@ -233,14 +235,14 @@ def _culprit(plan: Plan, said: str) -> Culprit:
     known = [parent for parent in parents if _recorded(plan, parent) is not None]
     before = known[0] if known else plan.good
     subject = checkout.git("log", "-1", "--format=%s (%an, %as)", commit)
-    return Culprit(commit, plan.path, subject, before, _change(plan, before, commit))
+    return Culprit(commit, plan.path, subject, before, _change(plan, before, commit, analyses))
 
 
-def _change(plan: Plan, before: str, after: str) -> Comparison:
+def _change(plan: Plan, before: str, after: str, analyses: Analyses) -> Comparison:
     sides = [_recorded(plan, commit) for commit in (before, after)]
     assert sides[0] is not None
     assert sides[1] is not None
-    return compared(sides[0], sides[1], (before[:12], after[:12]), plan.rules)
+    return compared(sides[0], sides[1], (before[:12], after[:12]), plan.rules, analyses)
 
 
 def _recorded(plan: Plan, commit: str) -> Selection | None:

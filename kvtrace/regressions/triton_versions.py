@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,16 +10,13 @@ from typing import Any, Final
 
 from kvtrace.converters.findings import read_findings
 from kvtrace.converters.specialization import specialization
-from kvtrace.regressions.comparing import Comparison, compared
+from kvtrace.regressions.comparing import Analyses, Comparison, Tell, compared
 from kvtrace.regressions.recording import record_program
 from kvtrace.regressions.triton_installs import NotInstallable, installed_triton, with_triton
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.trace import Selection
 from kvtrace.text import columns, count, duration, plural, printable, shorten, size, wrapped
 
-#: Runs the passes that runs lack, and gives what there is to say.
-Look = Callable[[Selection], Iterable[str]]
-Tell = Callable[[str], object]
 #: A kernel, and the constants that tell its variants apart.
 Variant = tuple[str, str]
 
@@ -72,7 +69,12 @@ class Outcome:
 
 
 def run_versions(
-    versions: Sequence[str], command: str, rules: Sequence[str], out: Path, look: Look, tell: Tell
+    versions: Sequence[str],
+    command: str,
+    rules: Sequence[str],
+    out: Path,
+    analyses: Analyses,
+    tell: Tell,
 ) -> list[Outcome]:
     """Run a command under each version of Triton, without a GPU if there is none.
 
@@ -81,7 +83,7 @@ def run_versions(
         command: What to run, for a shell.
         rules: As `--fail-on` takes them; there may be none.
         out: Where traces and what programs print are kept, emptied first.
-        look: Runs the passes that a trace lacks.
+        analyses: What the command line hands in.
         tell: Is given a sentence where something is amiss.
 
     Raises:
@@ -107,10 +109,10 @@ def run_versions(
             outcomes.append(Outcome(version, "no kernel", code))
             continue
         with (out / f"{version}.log").open("a", encoding="utf-8") as log:
-            log.writelines(f"kvtrace: {line}\n" for line in look(selection))
+            log.writelines(f"kvtrace: {line}\n" for line in analyses.look(selection))
         change = None
         if first is not None and rules:
-            change = compared(first[1], selection, (first[0], version), rules)
+            change = compared(first[1], selection, (first[0], version), rules, analyses)
         first = first or (version, selection)
         outcomes.append(Outcome(version, None, code, figures_of(selection), change))
     return outcomes

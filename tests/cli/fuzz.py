@@ -74,8 +74,9 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "diff": (
         ("diff", "TRACE", "SOUND"), ("diff", "SOUND", "TRACE", "--full"),
-        ("diff", "SOUND", "TRACE", "--json"), ("diff", "TRACE", "SOUND", "--markdown"),
+        ("diff", "SOUND", "TRACE", "--json", "-"), ("diff", "TRACE", "SOUND", "--markdown", "-"),
         ("diff", "TRACE", "SOUND", "--html", "OUT/d.html", "--time-threshold", "5%"),
+        ("diff", "TRACE", "SOUND", "--junit", "-", "--generic", "--markdown", "OUT/d.md"),
     ),
     "baseline": (
         ("baseline", "save", "main", "TRACE"), ("baseline", "list"), ("baseline", "rm", "main"),

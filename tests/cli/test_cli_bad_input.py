@@ -202,7 +202,7 @@ def test_sql_that_cannot_be_answered(kvtrace, sound_trace, tmp_path, statement):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("diff", "TRACE", "TRACE", "--json", "--markdown"),
+        ("diff", "TRACE", "TRACE", "--json", "-", "--markdown", "-"),
         ("diff", "TRACE", "TRACE", "--time-threshold", "much"),
         ("diff", "TRACE", "TRACE", "--time-threshold", "-5%"),
         ("diff", "TRACE", "TRACE", "--time-threshold", "nan"),

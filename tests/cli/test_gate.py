@@ -10,7 +10,7 @@ from kvtrace.cli import main
 from kvtrace.regressions.baselines import BASELINES, RECORDED
 from kvtrace.schema.trace import open_trace
 from tests.regressions.conftest import project, triton_cache
-from tests.regressions.programs import LARGER, PYTHON, UNMASKED
+from tests.regressions.programs import BENCH, LARGER, PYTHON, UNMASKED
 
 __all__ = ["project", "triton_cache"]
 
@@ -102,6 +102,15 @@ def test_a_program_that_a_signal_ends_has_the_code_that_a_shell_reports(project,
 def test_a_program_without_kernels_passes_nothing(project, capsys):
     assert gate(program=("-c", "pass")) == 2
     assert "the program launched no kernel that was recorded" in capsys.readouterr().err
+
+
+def test_every_rule_that_needs_no_device_can_be_judged_against_a_baseline(baseline, capsys):
+    rules = "bounds.narrower, occupancy<-5%, registers>+0, bytes>+0%, flops>+0%, launches>+0"
+    assert gate("--fail-on", rules) == 0, capsys.readouterr()
+    sooner = BENCH.replace("tl.program_id(0) * BLOCK", "tl.program_id(0) * 4 * BLOCK // 4")
+    (baseline / "bench.py").write_text(sooner)  # the product leaves 32 bits four times as soon
+    assert gate("--fail-on", "bounds.narrower") == 1
+    assert "bounds.narrower: add" in capsys.readouterr().out
 
 
 def test_a_rule_that_cannot_be_judged_passes_nothing_unless_it_says_so(baseline, capsys):

@@ -12,6 +12,7 @@ from kvtrace.converters.diff import (
     difference_markdown,
     difference_object,
     difference_text,
+    headline_text,
 )
 from kvtrace.converters.diff.page import comparison_object
 from kvtrace.converters.specialization import Change
@@ -144,9 +145,11 @@ def test_another_block_size_is_named_and_little_else(sides):
     assert variant.code.substitutions == (("128", "64"),)
     assert variant.code.lines == ()
     assert (variant.resources, variant.work, variant.times) == ((), (), ())
-    lines = difference_text(found, times=False)
-    about_the_kernel = lines[2 : lines.index("", 5)]
-    assert len([line for line in about_the_kernel if line]) == 5, about_the_kernel
+    (row,) = found.headline
+    assert (row.level, row.direction) == ("options", "changed")
+    assert row.what == (
+        "constexpr BLOCK 128 → 64; TTIR the same but for 128 → 64; grid (8, 1, 1) → (16, 1, 1)"
+    )
 
 
 def test_a_changed_source_line_shows_in_source_and_code(sides):
@@ -487,13 +490,15 @@ def test_the_command_line(tmp_path, capsys):
     )
     out = str(tmp_path / "t")
     assert main(["diff", f"{out}/@aaaa", f"{out}/@bbbb"]) == 0
+    assert "constexpr BLOCK 128 → 64" in capsys.readouterr().out
+    assert main(["diff", f"{out}/@aaaa", f"{out}/@bbbb", "-v"]) == 0
     assert "constexpr BLOCK       128 → 64" in capsys.readouterr().out
     assert main(["diff", "@aaaa", "@bbbb", "--in", out, "--exit-code"]) == 1
     assert main(["diff", "@aaaa", "20260101", "--in", out, "--exit-code"]) == 0
     capsys.readouterr()
-    assert main(["diff", "@aaaa", "@bbbb", "--in", out, "--json"]) == 0
+    assert main(["diff", "@aaaa", "@bbbb", "--in", out, "--json", "-"]) == 0
     assert json.loads(capsys.readouterr().out)["empty"] is False
-    assert main(["diff", "@aaaa", "@bbbb", "--in", out, "--markdown"]) == 0
+    assert main(["diff", "@aaaa", "@bbbb", "--in", out, "--markdown", "-"]) == 0
     assert "constexpr BLOCK: `128` → `64`" in capsys.readouterr().out
 
 
@@ -519,3 +524,20 @@ def test_the_recorded_runs_compare_steady_launches():
     assert matmul.before.compiling_launches == 9
     row = next(line for line in difference_text(compare(*runs)) if line.startswith("  matmul"))
     assert row.endswith("+18.2%")
+
+
+def test_an_option_that_a_version_of_the_compiler_brought_is_said_once(sides):
+    later = [replace(each, options=(("clc", "False"),)) for each in (SCALE, OTHER)]
+    versions = [{"versions": {"triton": number}} for number in ("3.5.1", "3.9.0")]
+    found = sides([SCALE, OTHER], later, settings=versions)
+    assert found.empty, difference_text(found)
+    assert Change("option clc of every kernel", None, "False") in found.context
+    assert "context: version of triton 3.5.1 → 3.9.0; option clc of every" in "\n".join(
+        headline_text(found, width=200)
+    )
+
+
+def test_an_option_that_someone_chose_is_a_change_of_each_kernel(sides):
+    later = [replace(each, options=(("clc", "False"),)) for each in (SCALE, OTHER)]
+    found = sides([SCALE, OTHER], later)
+    assert [whats(kernel.variants[0].changes) for kernel in found.kernels] == [["option clc"]] * 2

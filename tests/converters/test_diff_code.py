@@ -208,3 +208,10 @@ define void @f(i32 %0) !dbg !5 {
     other = text.replace("!8", "!18").replace("line: 1", "line: 7").replace("%2", "%x")
     assert compare_code("llir", text, other) is None
     assert compare_code("llir", text, text.replace("i32 %0, 1", "i32 %0, 2")) is not None
+
+
+def test_an_attribute_that_is_false_is_the_same_as_none():
+    module = 'module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:90"} {\n}\n'
+    other = module.replace('"cuda:90"}', '"cuda:90", "ttng.two-ctas" = false}')
+    assert compare_code("ttgir", module, other) is None
+    assert compare_code("ttgir", module, other.replace("false", "true")) is not None

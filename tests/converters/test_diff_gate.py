@@ -12,8 +12,6 @@ from kvtrace.schema.errors import BadSetting
 from tests.converters.test_diff import LINE_3, OTHER, SCALE, finding
 from tests.converters.written_trace import Launches, add_findings, write_trace
 
-SLOWER = replace(SCALE, calls=(Launches(number=5, host_us=12),))
-
 
 @pytest.fixture
 def broken(tmp_path):
@@ -66,18 +64,79 @@ def test_growth_from_nothing_is_growth(broken):
     assert broken("spills>+10%", [replace(SCALE, spills=0)], [replace(SCALE, spills=2)])
 
 
-def test_steady_time_on_the_host(broken):
-    assert broken("host>+30%", [SCALE], [SLOWER]) == []
-    assert broken("host>+5%", [SCALE], [SLOWER]) == [
-        ("host>+5%", "scale", "10.0 µs → 12.0 µs (+20.0%)")
+@pytest.fixture
+def timed(tmp_path):
+    """Judge a rule on two kernels that differ in the times of their launches, in microseconds."""
+
+    def judge(rule, before, after, **settings):
+        run = {"host": "one", "devices": [{"index": 0, "name": "H200"}], **settings}
+        sides = [
+            write_trace(
+                tmp_path / name,
+                [replace(SCALE, calls=(Launches(number=20, host_us=us, device_us=us),))],
+                **run,
+            )
+            for name, us in (("a", before), ("b", after))
+        ]
+        gate = Gate(read_rules([rule]))
+        compare(*sides, gate=gate)
+        return gate.missing(), [(failure.what, failure.text) for failure in gate.failures]
+
+    return judge
+
+
+@pytest.mark.parametrize("figure", ["time", "host"])
+def test_a_median_that_grew_for_certain(timed, figure):
+    assert timed(f"{figure}>+30%", 10, 12) == ([], [])
+    slower = [("scale", "10.0 µs → 12.0 µs (+20.0%)")]
+    assert timed(f"{figure}>+5%", 10, 12) == ([], slower)
+
+
+def test_times_that_cannot_be_compared_are_not_judged(timed):
+    assert timed("host>+5%", 10, 12, devices=[]) == (["host>+5%"], [])
+    assert timed("host>5", 10, 12, devices=[])[0] == []  # a bound of AFTER needs no BEFORE
+
+
+def test_occupancy_that_shrank(broken):
+    kernel = replace(SCALE, shared_bytes=0)
+    (found,) = broken("occupancy<-5%", [kernel], [replace(kernel, registers=255)])
+    assert found == ("occupancy<-5%", "scale", "100.0 % → 12.5 % (-87.5%)")
+
+
+def test_a_bound_that_narrowed(tmp_path):
+    from kvtrace.converters.findings.conditions import KernelConditions
+    from kvtrace.converters.findings.envelope import EnvelopeRow
+
+    def conditions(row):
+        return [KernelConditions("scale", None, None, (), envelope=(row,))]
+
+    sides = [write_trace(tmp_path / name, [SCALE]) for name in "ab"]
+    rows = [
+        EnvelopeRow("n", 10, "argument", 2**31),  # another variant is no bound
+        EnvelopeRow("n", 10, "overflow", 1_000, "x * n leaves 32 bits"),
+        EnvelopeRow("n", 10, "unknown", reason="not decided"),
     ]
+    for before, after, failures in (
+        (0, 1, ["n: first bad: no limit → 1,000"]),
+        (1, 0, []),
+        (1, 2, []),
+    ):
+        gate = Gate(read_rules(["bounds.narrower"]))
+        given = conditions(rows[before]), conditions(rows[after])
+        compare(*sides, gate=gate, conditions=given)
+        assert gate.missing() == []
+        assert [failure.text for failure in gate.failures] == failures
+    gate = Gate(read_rules(["bounds.narrower"]))
+    compare(*sides, gate=gate)
+    assert gate.missing() == ["bounds.narrower"]
 
 
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("register>0", "is no rule; one is of findings.new, registers"), ("spills", "needs one"),
-        ("findings.new>0", "has no bound"), ("time>5%", "a share is of a change"),
+        ("register>0", "is no rule; one is of findings.new, bounds.narrower, registers"),
+        ("spills", "needs one"),
+        ("findings.new>0", "have no bound"), ("time>5%", "a share is of a change"),
         ("time>-5%", "write >\\+ for growth"), ("spills>0; x", "is no rule"), ("", None),
     ],
 )  # fmt: skip
@@ -101,9 +160,9 @@ def test_a_new_finding_fails_the_command_and_stands_in_every_output(judged, caps
     rules = ["--fail-on", "findings.new", "--no-replay"]
     assert main(["diff", *judged, *rules]) == 1
     assert "broken rules: 1 (--fail-on)" in capsys.readouterr().out
-    assert main(["diff", *judged, *rules, "--markdown"]) == 1
+    assert main(["diff", *judged, *rules, "--markdown", "-"]) == 1
     assert "#### Gate" in capsys.readouterr().out
-    assert main(["diff", *judged, *rules, "--json"]) == 1
+    assert main(["diff", *judged, *rules, "--json", "-"]) == 1
     (failure,) = json.loads(capsys.readouterr().out)["gate"]["failures"]
     assert (failure["rule"], failure["what"]) == ("findings.new", "scale")
     assert main(["diff", *reversed(judged), *rules]) == 0

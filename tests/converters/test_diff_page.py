@@ -133,12 +133,12 @@ def test_the_command_writes_the_report_of_after_with_the_difference_in_it(sides,
 def test_a_page_is_written_beside_what_is_printed(sides, tmp_path, capsys):
     one, two = (str(side.trace.path) for side in sides)
     page = tmp_path / "d.html"
-    assert main(["diff", one, two, "--html", str(page), "--json"]) == 0
+    assert main(["diff", one, two, "--html", str(page), "--json", "-"]) == 0
     assert json.loads(capsys.readouterr().out)["empty"] is False
     assert page.stat().st_size > 0
 
 
 def test_two_forms_of_what_is_printed_are_refused(sides, capsys):
     one, two = (str(side.trace.path) for side in sides)
-    assert main(["diff", one, two, "--markdown", "--json"]) == 2
-    assert "choose one" in capsys.readouterr().err
+    assert main(["diff", one, two, "--markdown", "-", "--json", "-"]) == 2
+    assert "cannot both go" in capsys.readouterr().err

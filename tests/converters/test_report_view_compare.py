@@ -46,10 +46,11 @@ def _record(program, out):
 def written(tmp_path_factory):
     """The page of two traces: one kernel slower and with a defect, one new, one gone, one alike."""
     folder = tmp_path_factory.mktemp("compare-written")
-    scale = Kernel(calls=(Launches(number=3, host_us=10),))
+    scale = Kernel(calls=(Launches(number=12, host_us=10, device_us=10),))
     alike = Kernel(name="alike", line=70, calls=(Launches(number=2),))
-    slower = replace(scale, registers=40, calls=(Launches(number=3, host_us=20),))
-    one = write_trace(folder / "a", [scale, alike, Kernel(name="old", line=80)])
+    slower = replace(scale, registers=40, calls=(Launches(number=12, host_us=10, device_us=20),))
+    old = Kernel(name="old", line=80, source="def old(q):\n    return q\n", ttir="module @x {}\n")
+    one = write_trace(folder / "a", [scale, alike, old])
     two = write_trace(folder / "b", [slower, alike, Kernel(name="fresh", line=90)])
     add_findings(one, [])
     add_findings(two, [VIOLATION], [LOAD])
@@ -139,6 +140,60 @@ def test_ir_lights_what_is_more_than_another_block_size(report_browser, products
         assert "change=2" in hash_of(opened)
 
 
+def test_every_stage_that_differs_has_a_tab(report_browser, products):
+    with opened_page(report_browser, products, "#/compare/0") as opened:
+        opened.page.wait_for_selector("#compare-after .cm-line")
+        tabs = [tab.get_attribute("data-tab") for tab in opened.page.locator("[role=tab]").all()]
+        assert tabs == ["source", "ttir", "ttgir", "llir", "ptx", "any"]
+        for tab, said in (("ttgir", "ttg."), ("ptx", ".visible")):
+            opened.page.locator(f'[data-tab="{tab}"]').click()
+            opened.page.wait_for_selector("#compare-after .cm-line.there")
+            assert said in opened.page.locator("#compare-after .cm-content").inner_text()
+        stages = opened.text("#variant-stages")
+        assert "TTIR" in stages
+        assert "arith.maxnumf" in stages
+        assert "async copy" in stages
+
+
+def test_any_text_stands_beside_any_other_and_is_copied(report_browser, products):
+    address = "#/compare/0?tab=any&left=before%20ttir&right=after%20ptx"
+    with opened_page(report_browser, products, address) as opened:
+        opened.page.wait_for_selector("#compare-right .cm-line")
+        assert "tt.func" in opened.page.locator("#compare-left .cm-content").inner_text()
+        assert ".version" in opened.page.locator("#compare-right .cm-content").inner_text()
+        selects = opened.page.locator(".split-pane select")
+        selects.nth(1).select_option("before ttgir")
+        opened.page.wait_for_function(
+            """() => document.querySelector("#compare-right").shadowRoot
+              .querySelector(".cm-content").innerText.includes("ttg.")"""
+        )
+        assert "right=before+ttgir" in hash_of(opened)
+        button = opened.page.get_by_role("button", name="Copy before ttgir")
+        button.click()
+        opened.page.wait_for_selector(".compare-copy >> text=copied")
+
+
+def test_the_headline_is_worst_first_and_leads_to_the_kernel(report_browser, written):
+    shown = json.loads(blocks_of(written)["compare"])["headline"]
+    with opened_page(report_browser, written, "#/compare") as opened:
+        rows = cells(opened, "#compare-headline")
+        assert [(row[0], row[1], row[4]) for row in rows] == [
+            (each["kernel"], each["what"], each["direction"]) for each in shown
+        ]
+        assert rows[0][1].startswith("error: out-of-bounds")
+        assert rows[1][1:6] == [
+            "device time, median", "10.0 µs → 20.0 µs", "+100.0%", "worse",
+            "measured +100.0…+100.0%",
+        ]  # fmt: skip
+        opened.page.locator("#compare-headline a", has_text="scale").first.click()
+        opened.page.wait_for_selector("#variant-resources")
+
+
+def test_bounds_that_were_not_judged_are_said_to_be_so(report_browser, written):
+    with opened_page(report_browser, written, "#/compare") as opened:
+        assert "bounds: not judged (--generic)" in opened.text("#bounds")
+
+
 def test_both_sides_scroll_together(report_browser, products):
     with opened_page(report_browser, products, "#/compare/0?tab=ttir") as opened:
         opened.page.wait_for_selector("#compare-after .cm-line")
@@ -190,7 +245,7 @@ def test_a_time_over_the_threshold_is_marked(report_browser, written):
         assert "over the threshold" in opened.text("#variant-pairs")
         slower = opened.page.locator("#variant-pairs .compare-bar.slower")
         metric = slower.evaluate("bar => bar.closest('[data-metric]').dataset.metric")
-        assert metric == "host_median_ns"
+        assert metric == "device_median_ns"
         assert cells(opened, "#variant-resources")[0][:3] == ["registers", "32", "40"]
 
 

@@ -46,6 +46,8 @@ class Kernel:
     registers: int | None = 32
     spills: int | None = None
     num_warps: int = 4
+    shared_bytes: int | None = None
+    options: tuple[tuple[str, str], ...] = ()
     calls: tuple[Launches, ...] = (Launches(),)
 
 
@@ -69,9 +71,13 @@ def write_trace(
     seal: bool = True,
     first_kernel_id: int = 0,
     alignment: int = 0,
+    marks: Sequence[tuple[str, int, int]] = (),
     **run: Any,
 ) -> Selection:
-    """Write one run; kernel and call ids count up in the order of `kernels`."""
+    """Write one run; kernel and call ids count up in the order of `kernels`.
+
+    `marks` have a name, and begin and end in nanoseconds from `start`.
+    """
     writer = RunWriter(out, run_id)
     rows: dict[str, list[dict[str, Any]]] = {"kernels": [], "calls": [], "launches": []}
     artifacts: dict[str, dict[str, Any]] = {}
@@ -109,6 +115,10 @@ def write_trace(
                     )
     rows["artifacts"] = list(artifacts.values())
     rows["gpu_kernels"] = executions
+    rows["marks"] = [
+        {"mark_id": n, "name": name, "begin": start + begin, "end": start + end, "thread": 1}
+        for n, (name, begin, end) in enumerate(marks)
+    ]
     for table, listed in rows.items():
         if listed:
             names = dict.fromkeys(name for row in listed for name in row)
@@ -203,6 +213,8 @@ def _kernel_row(
         "num_warps": kernel.num_warps,
         "registers": kernel.registers,
         "spills": kernel.spills,
+        "shared_bytes": kernel.shared_bytes,
+        "options": list(kernel.options),
         "origin": "jit",
         "compile_begin": start,
         "compile_ns": 2_000_000,

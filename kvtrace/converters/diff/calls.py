@@ -1,13 +1,13 @@
 """How the distinct calls of a variant differ: grids, shapes, strides, scalars."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from kvtrace.converters.diff.model import CallChange
-from kvtrace.converters.diff.snapshot import Call, Snapshot, Variant, call_facts, call_rows
-from kvtrace.converters.specialization import Change, changes
+from kvtrace.converters.diff.snapshot import Call, Snapshot, Variant, call_rows
+from kvtrace.converters.specialization import Change, changes, without_addresses
 
 #: Distinct calls that are read in full to say what changed; the counts are always of all.
 _MOST_READ: Final = 500
@@ -81,3 +81,28 @@ def _summary(what: str, all_changes: Sequence[Change]) -> Change:
 
 def _total(found: Counter[Change], all_changes: Sequence[Change]) -> int:
     return sum(found[change] for change in all_changes)
+
+
+def call_facts(row: Mapping[str, Any]) -> dict[str, str]:
+    """Return what a call is, as facts that can be compared: grid, shapes, strides, scalars."""
+    facts = {"grid": f"({row['grid_x']}, {row['grid_y']}, {row['grid_z']})"}
+    for arg in row["args"] or ():
+        if arg["kind"] != "constexpr":
+            facts.update(_argument_facts(arg))
+    return facts
+
+
+def _argument_facts(arg: Mapping[str, Any]) -> dict[str, str]:
+    name = arg["name"]
+    if arg["scalar"] is not None:
+        return {name: without_addresses(arg["scalar"])}
+    facts = {
+        "dtype": arg["dtype"],
+        "device": (arg["device"] or "").partition(":")[0] or None,
+        "shape": arg["shape"],
+        "strides": arg["strides"],
+        "offset": arg["offset_bytes"],
+        "storage bytes": arg["storage_bytes"],
+        "alias group": arg["alias_group"],
+    }
+    return {f"{name} {what}": str(value) for what, value in facts.items() if value is not None}

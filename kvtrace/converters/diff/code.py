@@ -37,6 +37,8 @@ _ALIAS: Final = re.compile(r"^(#\w+) = ")
 _NUMBER: Final = re.compile(r"[0-9]+(?=x)|(?<=x)[0-9]+|(?<![\w%^#.])[0-9]+(?!\w)")
 #: Above this many line pairs the matcher may drop very frequent lines to stay quick.
 _EXACT_PAIRS: Final = 4_000_000
+#: An attribute of the module that is false, which another version of the compiler leaves out.
+_ABSENT: Final = re.compile(r', "ttn?g\.[\w\-]+" = false(?=[,}])')
 _CONTEXT: Final = 3
 _MOST_SUBSTITUTIONS: Final = 4
 
@@ -142,7 +144,7 @@ def _strip(language: str, text: str) -> list[str]:
         kept = (
             _without_location(line) for line in text.splitlines() if not line.startswith("#loc")
         )
-        return [line.rstrip() for line in kept if line.strip()]
+        return [_ABSENT.sub("", line).rstrip() for line in kept if line.strip()]
     if language == "llvm":
         kept = (_LLVM_DEBUG.sub("", line) for line in text.splitlines())
         skipped = ("!", ";", "source_filename")

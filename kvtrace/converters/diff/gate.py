@@ -1,8 +1,9 @@
 """Rules that a difference must not break: `--fail-on 'findings.new, spills>0, registers>+10%'`.
 
-A rule is `findings.new`, or a figure and a bound: `registers>128` bounds what AFTER has,
-`registers>+8` and `registers>+10%` by how much it may have grown, `bytes<-1%` by how much it may
-have shrunk. One that ends in `?` is left out where its figure was not measured or judged; any other
+A rule is `findings.new`, `bounds.narrower`, or a figure and a bound: `registers>128` bounds what
+AFTER has, `registers>+8` and `registers>+10%` by how much it may have grown, `bytes<-1%` by how
+much it may have shrunk. A change of time breaks a rule where its interval leaves no doubt that it
+is one. A rule that ends in `?` is left out where its figure was not measured or judged; any other
 is then an error, since a gate that looked at nothing is open.
 """
 
@@ -13,14 +14,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
+from kvtrace.converters.diff.figures import variant_occupancy
 from kvtrace.schema.errors import BadSetting
-from kvtrace.text import count, duration, size
+from kvtrace.text import count, duration, percent, size
 
 if TYPE_CHECKING:
-    from kvtrace.converters.diff.model import FindingDifference, Totals
+    from kvtrace.converters.diff.model import (
+        BoundChange,
+        FindingDifference,
+        TimeComparison,
+        Totals,
+    )
     from kvtrace.converters.diff.snapshot import Variant
 
 FINDINGS: Final = "findings.new"
+BOUNDS: Final = "bounds.narrower"
 _Of = TypeVar("_Of")
 
 
@@ -36,6 +44,7 @@ OF_VARIANTS: Final[Mapping[str, _Figure["Variant"]]] = {
     "registers": _Figure(count, lambda variant: variant.resources.get("registers")),
     "spills": _Figure(count, lambda variant: variant.resources.get("spills")),
     "shared": _Figure(size, lambda variant: variant.resources.get("shared_bytes")),
+    "occupancy": _Figure(percent, variant_occupancy),
 }
 OF_KERNELS: Final[Mapping[str, _Figure["Totals"]]] = {
     "time": _Figure(duration, lambda totals: totals.device_median_ns),
@@ -46,7 +55,9 @@ OF_KERNELS: Final[Mapping[str, _Figure["Totals"]]] = {
     "flops": _Figure(count, lambda totals: totals.flops),
 }
 """`time` is the median on the device, `host` that of steady launches on the host."""
-_KNOWN: Final = (FINDINGS, *OF_VARIANTS, *OF_KERNELS)
+_KNOWN: Final = (FINDINGS, BOUNDS, *OF_VARIANTS, *OF_KERNELS)
+#: Figures whose growth is compared with what chance allows, and the kind of time that they are.
+_TIMES: Final = {"time": "device", "host": "host"}
 
 _RULE: Final = re.compile(
     r"(?P<figure>[\w.]+)\s*(?:(?P<sign>[<>])\s*(?P<change>[+-])?(?P<limit>\d+(?:\.\d+)?)"
@@ -113,7 +124,7 @@ class Gate:
         """Judge the sums over a kernel's launches."""
         for rule in self.rules:
             figure = OF_KERNELS.get(rule.figure)
-            if figure is not None:
+            if figure is not None and not (rule.growth and rule.figure in _TIMES):
                 self._compare(rule, figure, kernel, before, after)
 
     def compare_findings(self, findings: Sequence["FindingDifference"], *, judged: bool) -> None:
@@ -127,6 +138,37 @@ class Gate:
                 if found.status == "new" and f.verdict == "violation":
                     where = f"{f.file or '?'}:{f.line or '?'}"
                     self.failures.append(Failure(rule.text, f.kernel, f"{f.rule} at {where}"))
+
+    def compare_times(self, kernel: str, compared: Sequence["TimeComparison"]) -> None:
+        """Judge how much longer a kernel's launches take, as far as their intervals tell."""
+        for rule in self.rules:
+            for one in compared:
+                interval = one.interval
+                if not rule.growth or _TIMES.get(rule.figure) != one.kind or interval is None:
+                    continue
+                self._looked_at.add(rule.text)
+                certain = interval[0] > 1 or interval[1] < 1
+                if certain and rule.broken(one.before_ns, one.after_ns):
+                    change = f"{one.after_ns / one.before_ns - 1:+.1%}"
+                    text = f"{duration(one.before_ns)} → {duration(one.after_ns)} ({change})"
+                    self.failures.append(Failure(rule.text, kernel, text))
+
+    def compare_bounds(self, bounds: Sequence["BoundChange"], *, judged: bool) -> None:
+        """Judge the quantities of kernels that end earlier than they did."""
+        for rule in self.rules:
+            if rule.figure != BOUNDS or not judged:
+                continue
+            self._looked_at.add(rule.text)
+            for bound in bounds:
+                if bound.direction == "worse":
+                    before = "no limit" if bound.before is None else f"{bound.before:,}"
+                    text = f"{bound.what}: {before} → {bound.after:,}"
+                    self.failures.append(Failure(rule.text, bound.kernel, text))
+
+    @property
+    def wants_bounds(self) -> bool:
+        """Whether a rule is about conditions for all sizes, which are worked out for it."""
+        return any(rule.figure == BOUNDS for rule in self.rules)
 
     def missing(self) -> list[str]:
         """Return the rules, but for optional ones, whose figures nothing has."""
@@ -191,10 +233,10 @@ def _rule(text: str) -> Rule:
         raise BadSetting(
             f"--fail-on {text!r} is no rule; one is of {known}, as spills>0 or bytes>+1%."
         )
-    if (found["figure"] == FINDINGS) != (found["sign"] is None):
+    if (found["figure"] in (FINDINGS, BOUNDS)) != (found["sign"] is None):
         raise BadSetting(
-            f"--fail-on {text!r} is no rule: findings.new has no bound, and any other figure needs "
-            "one, as registers>+10%."
+            f"--fail-on {text!r} is no rule: {FINDINGS} and {BOUNDS} have no bound, and any other "
+            "figure needs one, as registers>+10%."
         )
     above = found["sign"] != "<"
     if found["percent"] and not found["change"]:

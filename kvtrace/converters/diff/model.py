@@ -7,6 +7,9 @@ from kvtrace.converters.findings import Finding
 from kvtrace.converters.specialization import Change
 
 Status = Literal["added", "removed", "changed"]
+Direction = Literal["worse", "better", "changed"]
+#: How sure a change is: timed, worked out from IR and arguments, or read off what both sides are.
+Certainty = Literal["measured", "derived", "exact"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,14 @@ class Totals:
     compile_ns: int | None = None
     bytes: int | None = None
     flops: int | None = None
+    sectors: int | None = None
+    lanes: int | None = None
+    lanes_on: int | None = None
+
+    @property
+    def lanes_share(self) -> float | None:
+        """Share of the lanes of memory accesses that no mask turned off."""
+        return self.lanes_on / self.lanes if self.lanes and self.lanes_on is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +78,77 @@ class CodeDifference:
 
 
 @dataclass(frozen=True, slots=True)
+class CountChange:
+    """How often something is there: an op, or a class of instructions."""
+
+    what: str
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class StageDifference:
+    """A compiler stage that differs, by what is in it.
+
+    `counts` are ops (or classes of instructions) of which there are more or fewer; `moved` are ops
+    that stand elsewhere, as outside of a loop, and `altered` those with other types or attributes,
+    each with how many. `artifacts` are the hashes of both texts.
+    """
+
+    stage: str
+    counts: tuple[CountChange, ...] = ()
+    moved: tuple[tuple[str, int], ...] = ()
+    altered: tuple[tuple[str, int], ...] = ()
+    artifacts: tuple[str | None, str | None] = (None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number on both sides, which differs.
+
+    `unit` is count, bytes, ns or share. `worse` says which way is worse, where one is.
+    """
+
+    name: str
+    unit: str
+    before: float
+    after: float
+    certainty: Certainty
+    worse: Literal["more", "less"] | None = None
+
+    @property
+    def share(self) -> float | None:
+        """By what share of BEFORE it changed; None where that is zero."""
+        return self.after / self.before - 1 if self.before else None
+
+    @property
+    def direction(self) -> Direction:
+        """Whether it became worse or better, where one can say."""
+        if self.worse is None:
+            return "changed"
+        return "worse" if (self.after > self.before) == (self.worse == "more") else "better"
+
+
+@dataclass(frozen=True, slots=True)
+class TimeComparison:
+    """Medians of a kernel's times on both sides, and what they allow to say.
+
+    `ratio` is AFTER's median by BEFORE's, and `interval` that of its bootstrap; None where they
+    cannot be compared, for `reason`. `claimed`: the interval excludes 1 and the ratio is beyond the
+    threshold.
+    """
+
+    kind: Literal["device", "host"]
+    before_ns: float
+    after_ns: float
+    launches: tuple[int, int]
+    ratio: float | None = None
+    interval: tuple[float, float] | None = None
+    claimed: bool = False
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CallChange:
     """A fact of calls that differs, and in how many distinct calls it does so alike."""
 
@@ -96,11 +178,18 @@ class VariantDifference:
     times: tuple[Change, ...] = ()
     before: Totals | None = None
     after: Totals | None = None
+    stages: tuple[StageDifference, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    artifacts: tuple[tuple[str, str | None, str | None], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class KernelDifference:
-    """A kernel that is new, gone or changed."""
+    """A kernel that is new, gone or changed.
+
+    `renamed_from` is its name in BEFORE where that is another one; `similarity`, between 0 and 1,
+    is that of source and IR by which it was found. `figures` are sums over all its launches.
+    """
 
     status: Status
     name: str
@@ -112,6 +201,55 @@ class KernelDifference:
     variants: tuple[VariantDifference, ...] = ()
     before: Totals | None = None
     after: Totals | None = None
+    renamed_from: str | None = None
+    similarity: float | None = None
+    figures: tuple[Figure, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BoundChange:
+    """A condition for all sizes that differs: where a quantity ends, or when an access is inside.
+
+    `before` and `after` are the first bad values, None where there is none; or, of an access, its
+    condition in words.
+    """
+
+    kernel: str
+    what: str
+    before: int | str | None
+    after: int | str | None
+    direction: Direction
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchChange:
+    """How often a kernel is launched under a mark of the user, where that differs."""
+
+    mark: str
+    kernel: str
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class HeadlineRow:
+    """One line of the headline.
+
+    `level` is where it was seen: kernel, source, options, a stage, resources, work, launches, time,
+    findings or bounds. `share` is by how much of BEFORE it changed (0.1 is 10 % more), where it is
+    a number, and `interval` that share's, where it was measured.
+    """
+
+    kernel: str
+    level: str
+    what: str
+    before: str | None
+    after: str | None
+    share: float | None
+    direction: Direction
+    certainty: Certainty
+    interval: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +267,7 @@ class KernelTime:
     name: str
     before: Totals
     after: Totals
+    compared: tuple[TimeComparison, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +290,10 @@ class Difference:
     """All that differs between two sides.
 
     `findings` are compared where both sides were judged, of the rules that both were judged by.
-    `context` (versions, machine, settings) and `notes` inform and are no difference; `times` are
-    the measured times of every kernel that both sides launched.
+    `still` are those that both have. `context` (versions, machine, settings) and `notes` inform and
+    are no difference; `times` are the measured times of every kernel that both sides launched.
+    `bounds` are conditions for all sizes; they were judged if `bounds_unjudged` is empty, which
+    else says why not.
     """
 
     before: Side
@@ -163,8 +304,14 @@ class Difference:
     context: tuple[Change, ...] = ()
     notes: tuple[str, ...] = ()
     times: tuple[KernelTime, ...] = ()
+    still: tuple[Finding, ...] = ()
+    bounds: tuple[BoundChange, ...] = ()
+    bounds_unjudged: str = "not judged (--generic)"
+    launches: tuple[LaunchChange, ...] = ()
+    headline: tuple[HeadlineRow, ...] = ()
 
     @property
     def empty(self) -> bool:
         """Whether the sides are the same but for times, ids, addresses and context."""
-        return not self.kernels and not self.findings
+        narrower = any(bound.direction == "worse" for bound in self.bounds)
+        return not self.kernels and not self.findings and not narrower

@@ -9,17 +9,29 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from kvtrace.converters.diff.gate import Gate
+from kvtrace.converters.diff.headline import stage_words
 from kvtrace.converters.diff.model import (
     CodeDifference,
     Difference,
     FindingDifference,
+    HeadlineRow,
     KernelDifference,
     Side,
     SourceDifference,
     Totals,
     VariantDifference,
 )
-from kvtrace.converters.diff.render import unjudged_sides
+from kvtrace.converters.diff.page_texts import PageTexts
+from kvtrace.converters.diff.render import gate_object
+from kvtrace.converters.diff.words import (
+    bounds_text,
+    share_text,
+    summary,
+    sure_text,
+    unjudged_sides,
+    values_text,
+)
 from kvtrace.converters.specialization import Change
 
 if TYPE_CHECKING:
@@ -38,6 +50,7 @@ _METRICS: Final = (
     ("compile_ns", "ns", True),
     ("bytes", "bytes", False),
     ("flops", "count", False),
+    ("sectors", "count", False),
 )
 #: Rows of code that may go into a page; beyond it only what changed, with its surroundings.
 _MOST_ROWS: Final = 20_000
@@ -51,10 +64,14 @@ def write_comparison(
     after: "Selection",
     path: Path,
     *,
+    before: "Selection | None" = None,
+    gate: Gate | None = None,
     max_mb: float = 20.0,
     source: bool = True,
 ) -> "Written":
     """Write the report of AFTER with the difference in it as one page.
+
+    With `before`, any text of a kernel that differs can be shown beside any other.
 
     Raises:
         BadSetting: the budget is too small, or the file cannot be written.
@@ -68,16 +85,27 @@ def write_comparison(
     folder = shlex.quote(f"{after.trace.path}/")
     title = f"{difference.before.label} → {difference.after.label}"
     report = report_data(after.trace, after.runs, title, folder)
-    found = comparison_object(difference, source=source)
+    texts = PageTexts((before, after)) if source and before is not None else None
+    found = comparison_object(difference, gate=gate, source=source, texts=texts)
     places = {(kernel.name, kernel.module): index for index, kernel in enumerate(report.kernels)}
     for kernel in found["kernels"]:
         kernel["kernel"] = places.get((kernel["name"] or "(no name)", kernel["module"]))
     blocks = {"compare": json_block(found)}
+    blocks |= {name: json_block(value) for name, value in (texts.blocks if texts else {}).items()}
     return write_report(report, after, path, max_mb, source=source, blocks=blocks)
 
 
-def comparison_object(difference: Difference, *, source: bool = True) -> dict[str, Any]:
-    """Return the block "compare"; without `source`, no text of the program is in it."""
+def comparison_object(
+    difference: Difference,
+    *,
+    gate: Gate | None = None,
+    source: bool = True,
+    texts: PageTexts | None = None,
+) -> dict[str, Any]:
+    """Return the block "compare"; without `source`, no text of the program is in it.
+
+    `texts` gets the blocks with texts that are read when they are shown.
+    """
     rows = sum(
         len(found.whole)
         for kernel in difference.kernels
@@ -87,13 +115,18 @@ def comparison_object(difference: Difference, *, source: bool = True) -> dict[st
     whole = rows <= _MOST_ROWS
     return {
         "empty": difference.empty,
+        "summary": summary(difference),
         "before": _side(difference.before),
         "after": _side(difference.after),
+        "headline": [_headline_row(row, source) for row in difference.headline],
+        "gate": gate_object(gate or Gate([])),
         "metrics": _metrics(difference.before.totals, difference.after.totals),
         "same_kernels": difference.same_kernels,
-        "kernels": [_kernel(kernel, source, whole) for kernel in difference.kernels],
+        "kernels": [_kernel(kernel, source, whole, texts) for kernel in difference.kernels],
         "findings": [_finding(found, source) for found in difference.findings],
         "unjudged": unjudged_sides(difference),
+        "bounds": [asdict(bound) for bound in difference.bounds],
+        "bounds_unjudged": bounds_text(difference),
         "times": [
             {"name": time.name, "metrics": _metrics(time.before, time.after)}
             for time in difference.times
@@ -101,6 +134,14 @@ def comparison_object(difference: Difference, *, source: bool = True) -> dict[st
         "context": _changes(difference.context),
         "notes": list(difference.notes),
     }
+
+
+def _headline_row(row: HeadlineRow, source: bool) -> dict[str, Any]:
+    """Return a line with the words that every form has for it; causes may name ops of the code."""
+    words = {"values": values_text(row), "by": share_text(row), "sure": sure_text(row)}
+    if not source and row.level in ("source", "options", "ttir"):
+        words["what"] = row.level
+    return asdict(row) | words
 
 
 def _side(side: Side) -> dict[str, Any]:
@@ -129,7 +170,9 @@ def _metric(name: str, unit: str, pair: Sequence[Any], *, measured: bool) -> dic
     }  # fmt: skip
 
 
-def _kernel(kernel: KernelDifference, source: bool, whole: bool) -> dict[str, Any]:
+def _kernel(
+    kernel: KernelDifference, source: bool, whole: bool, texts: PageTexts | None
+) -> dict[str, Any]:
     return {
         "status": kernel.status,
         "name": kernel.name,
@@ -137,14 +180,18 @@ def _kernel(kernel: KernelDifference, source: bool, whole: bool) -> dict[str, An
         "file": kernel.file,
         "line": kernel.line,
         "kernel": None,
+        "renamed_from": kernel.renamed_from,
+        "similarity": kernel.similarity,
         "changes": _changes(kernel.changes),
         "metrics": _metrics(kernel.before, kernel.after),
         "source": _source(kernel.source, whole) if source and kernel.source else None,
-        "variants": [_variant(variant, source, whole) for variant in kernel.variants],
+        "variants": [_variant(variant, source, whole, texts) for variant in kernel.variants],
     }
 
 
-def _variant(variant: VariantDifference, source: bool, whole: bool) -> dict[str, Any]:
+def _variant(
+    variant: VariantDifference, source: bool, whole: bool, texts: PageTexts | None
+) -> dict[str, Any]:
     return {
         "status": variant.status,
         "label": variant.label,
@@ -166,7 +213,26 @@ def _variant(variant: VariantDifference, source: bool, whole: bool) -> dict[str,
         "calls_added": variant.calls_added,
         "calls_removed": variant.calls_removed,
         "code": _code(variant.code, whole) if source and variant.code else None,
+        "stages": [
+            {"stage": stage.stage, "words": stage_words(stage, most=None)}
+            for stage in (variant.stages if source else ())
+        ],
+        "texts": texts.texts(variant) if texts else [],
+        "aligned": _aligned(variant, texts) if texts else [],
     }
+
+
+def _aligned(variant: VariantDifference, texts: PageTexts) -> list[dict[str, Any]]:
+    """Return the later stages that differ, each with the name of its block."""
+    return [
+        {
+            "stage": stage,
+            "removed": code.removed,
+            "added": code.added,
+            "block": texts.add(_code(code, whole=True)),
+        }
+        for stage, code in texts.aligned(variant)
+    ]
 
 
 def _number(text: str | None) -> int | None:

@@ -124,6 +124,7 @@ const NAMES: Readonly<Record<string, string>> = {
   bytes: "bytes accessed",
   flops: "FLOPs",
   shared_bytes: "shared memory",
+  sectors: "sectors of 32 bytes",
 };
 
 const RESOURCES: ReadonlySet<string> = new Set(["registers", "spills", "shared_bytes"]);

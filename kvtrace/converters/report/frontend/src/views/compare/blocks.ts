@@ -41,6 +41,21 @@ export interface CodeDifference extends SourceDifference {
   readonly substituted_lines: number;
 }
 
+/** A later stage that differs; its rows are a block of their own, a CodeDifference. */
+export interface AlignedStage {
+  readonly stage: string;
+  readonly removed: number;
+  readonly added: number;
+  readonly block: string;
+}
+
+/** A stage, and the blocks with its text on both sides, where they are on the page. */
+export interface StageTexts {
+  readonly stage: string;
+  readonly before: string | null;
+  readonly after: string | null;
+}
+
 export type Status = "added" | "removed" | "changed";
 
 export interface CallChange extends Change {
@@ -62,6 +77,10 @@ export interface VariantDifference {
   readonly calls_added: number;
   readonly calls_removed: number;
   readonly code: CodeDifference | null;
+  /** What differs in each stage, in words: ops added, removed, moved; classes of instructions. */
+  readonly stages: readonly { readonly stage: string; readonly words: string }[];
+  readonly aligned: readonly AlignedStage[];
+  readonly texts: readonly StageTexts[];
 }
 
 export interface KernelDifference {
@@ -72,6 +91,9 @@ export interface KernelDifference {
   readonly line: number | null;
   /** Place in `Report.kernels`; null where AFTER does not have it. */
   readonly kernel: number | null;
+  /** Its name in BEFORE, where that is another; found by how alike source and IR are, 0 to 1. */
+  readonly renamed_from: string | null;
+  readonly similarity: number | null;
   readonly changes: readonly Change[];
   readonly metrics: readonly Metric[];
   readonly source: SourceDifference | null;
@@ -83,8 +105,47 @@ export interface FindingDifference {
   readonly finding: Finding;
 }
 
+/** A line of the headline, worst first; values, by and sure are in words. */
+export interface HeadlineRow {
+  readonly kernel: string;
+  readonly level: string;
+  readonly what: string;
+  readonly share: number | null;
+  readonly direction: "worse" | "better" | "changed";
+  readonly certainty: "measured" | "derived" | "exact";
+  readonly values: string;
+  readonly by: string;
+  readonly sure: string;
+}
+
+export interface BoundChange {
+  readonly kernel: string;
+  readonly what: string;
+  readonly before: number | string | null;
+  readonly after: number | string | null;
+  readonly direction: "worse" | "better" | "changed";
+  readonly text: string;
+}
+
+export interface Gate {
+  readonly rules: readonly string[];
+  readonly failures: readonly {
+    readonly rule: string;
+    readonly what: string;
+    readonly text: string;
+  }[];
+  readonly not_judged: readonly string[];
+}
+
 export interface Comparison {
   readonly empty: boolean;
+  /** How much differs, in one line. */
+  readonly summary: string;
+  readonly headline: readonly HeadlineRow[];
+  readonly gate: Gate;
+  readonly bounds: readonly BoundChange[];
+  /** Why conditions for all sizes are not compared; "" where they are. */
+  readonly bounds_unjudged: string;
   readonly before: Side;
   readonly after: Side;
   readonly metrics: readonly Metric[];

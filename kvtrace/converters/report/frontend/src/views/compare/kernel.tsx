@@ -3,24 +3,24 @@
 import { useMemo } from "preact/hooks";
 
 import { href, setQuery } from "../../app/router";
-import { formatCount, formatPlace, plural, shortText } from "../../data/format";
-import { stageLanguage } from "../../parts/code";
+import { formatPlace, plural, shortText } from "../../data/format";
+import type { Page } from "../../data/page";
 import { figure } from "../../parts/columns";
 import { Choice } from "../../parts/search";
 import { type Column, Table } from "../../parts/table";
-import { Tabs } from "../../parts/tabs";
 import { Note, Section, Swatch } from "../../parts/text";
 import { Pairs, type Passed } from "./bars";
-import type { CallChange, CodeDifference, KernelDifference, VariantDifference } from "./blocks";
+import type { CallChange, KernelDifference, VariantDifference } from "./blocks";
 import { CHANGE_COLUMNS, ChangeTable, StatusPill } from "./changes";
-import { SideBySide } from "./side_by_side";
+import { Texts } from "./texts";
 
 interface KernelProps {
+  readonly page: Page;
   readonly kernel: KernelDifference;
   readonly query: URLSearchParams;
 }
 
-export function KernelComparison({ kernel, query }: KernelProps) {
+export function KernelComparison({ page, kernel, query }: KernelProps) {
   const { variants } = kernel;
   const at = Math.min(
     Math.max(0, Number(query.get("variant")) || 0),
@@ -31,6 +31,9 @@ export function KernelComparison({ kernel, query }: KernelProps) {
     <>
       <p>
         <StatusPill status={kernel.status} />{" "}
+        {kernel.renamed_from === null
+          ? ""
+          : `renamed from ${shortText(kernel.renamed_from, 80)} (${percentText(kernel.similarity)} alike) `}
         {shortText(formatPlace(kernel.file, kernel.line), 120)}{" "}
         {kernel.kernel === null ? (
           <span class="muted">not in AFTER, which this report is of</span>
@@ -72,86 +75,10 @@ export function KernelComparison({ kernel, query }: KernelProps) {
           ) : null
         }
       >
-        <Texts key={at} kernel={kernel} variant={variant} query={query} />
+        <Texts key={at} page={page} kernel={kernel} variant={variant} query={query} />
       </Section>
       {variant ? <Variant variant={variant} /> : null}
     </>
-  );
-}
-
-/** Source and the first stage that differs, as tabs. */
-function Texts(props: KernelProps & { variant: VariantDifference | null }) {
-  const { kernel, query } = props;
-  const code = props.variant?.code ?? null;
-  const tabs = [
-    ...(kernel.source ? [{ name: "source", title: `Source ${sizeOf(kernel.source)}` }] : []),
-    ...(code ? [{ name: code.stage, title: `${code.stage.toUpperCase()} ${sizeOf(code)}` }] : []),
-  ];
-  const tab = tabs.find(({ name }) => name === query.get("tab"))?.name ?? tabs[0]?.name;
-  if (tab === undefined) {
-    return (
-      <p class="muted">
-        {kernel.status === "changed"
-          ? "Its source and its code are the same, or are not on this page."
-          : "There is no other side to stand beside it."}
-      </p>
-    );
-  }
-  const change = query.get("change");
-  return (
-    <Tabs
-      label="Texts"
-      tabs={tabs}
-      chosen={tab}
-      onChoose={(name) => setQuery({ tab: name === tabs[0]?.name ? null : name, change: null })}
-    >
-      {tab === "source" && kernel.source ? (
-        <SideBySide
-          key="source"
-          rows={kernel.source.rows}
-          language="python"
-          name="Source"
-          change={change}
-        />
-      ) : null}
-      {tab !== "source" && code ? (
-        <>
-          <StageNote code={code} />
-          <SideBySide
-            key={code.stage}
-            rows={code.rows}
-            substitutions={code.substitutions}
-            language={stageLanguage(code.stage)}
-            name={code.stage.toUpperCase()}
-            change={change}
-          />
-        </>
-      ) : null}
-    </Tabs>
-  );
-}
-
-function sizeOf({ removed, added }: { removed: number; added: number }): string {
-  return `−${formatCount(removed)} +${formatCount(added)}`;
-}
-
-function StageNote({ code }: { code: CodeDifference }) {
-  const pairs = code.substitutions.map(
-    ([from, to]) => `${shortText(from, 40)} → ${shortText(to, 40)}`,
-  );
-  return (
-    <p class="small muted">
-      The first stage that differs; later ones follow from it. Locations and names of values are
-      left aside, so lines are counted from where this text begins.
-      {pairs.length ? (
-        <span id="substitutions">
-          {" "}
-          {plural(code.substituted_lines, "line")}{" "}
-          {code.substituted_lines === 1 ? "differs" : "differ"} only in {pairs.join(", ")}, and{" "}
-          {code.substituted_lines === 1 ? "is" : "are"} lit faintly.
-        </span>
-      ) : null}
-    </p>
   );
 }
 
@@ -163,6 +90,7 @@ function Variant({ variant }: { variant: VariantDifference }) {
       id="variant"
       aside={<StatusPill status={variant.status} />}
     >
+      <Stages variant={variant} />
       <ChangeTable id="variant-changes" caption="How it is specialised" changes={variant.changes} />
       <Pairs
         id="variant-resources"
@@ -195,6 +123,26 @@ function Variant({ variant }: { variant: VariantDifference }) {
       <Calls variant={variant} />
     </Section>
   );
+}
+
+/** What differs in each stage, in words; nothing where no stage is told apart. */
+function Stages({ variant: { stages } }: { variant: VariantDifference }) {
+  const told = stages.filter(({ words }) => words);
+  if (!told.length) return null;
+  return (
+    <dl id="variant-stages">
+      {told.map(({ stage, words }) => (
+        <div key={stage}>
+          <dt>{stage.toUpperCase()}</dt>
+          <dd>{shortText(words, 2000)}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function percentText(share: number | null): string {
+  return share === null ? "–" : `${Math.round(100 * share)} %`;
 }
 
 const CALL_COLUMNS: readonly Column<CallChange>[] = [

@@ -12,6 +12,7 @@ import { Note, Pill, Section, Swatch } from "../../parts/text";
 import { metricColumns, Pairs, type Passed, PassedPill } from "./bars";
 import type { Comparison, KernelDifference, Metric, Side } from "./blocks";
 import { ChangeTable, FindingChanges, StatusPill } from "./changes";
+import { Bounds, Headline } from "./headline";
 import { overThreshold } from "./kernel";
 
 interface OverviewProps {
@@ -30,6 +31,10 @@ export function ComparisonOverview({ page, comparison, query }: OverviewProps) {
           addresses.
         </p>
       ) : null}
+      <Section title="Headline" id="headline">
+        <p id="compare-summary">{shortText(comparison.summary, 300)}</p>
+        <Headline comparison={comparison} />
+      </Section>
       {comparison.notes.map((note) => (
         <Note key={note} kind="warning">
           {shortText(note, 600)}
@@ -55,6 +60,9 @@ export function ComparisonOverview({ page, comparison, query }: OverviewProps) {
       </Section>
       <Section title="Findings" id="finding-changes">
         <FindingChanges page={page} findings={findings} unjudged={comparison.unjudged} />
+      </Section>
+      <Section title="Conditions for all sizes" id="bounds">
+        <Bounds comparison={comparison} />
       </Section>
       {times.length ? (
         <Section title="Times" id="times">

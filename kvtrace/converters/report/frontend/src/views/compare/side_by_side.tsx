@@ -11,6 +11,7 @@ import { useKeys } from "../../parts/keys";
 import type { Pane } from "./aligned";
 import { type Aligned, aligned, hunkAt, litLines, type PaneName } from "./aligned";
 import type { Row } from "./blocks";
+import { Copy } from "./copy";
 
 interface SideBySideProps {
   readonly rows: readonly Row[];
@@ -44,7 +45,10 @@ export function SideBySide(props: SideBySideProps) {
       <div class="split">
         {PANES.map((pane) => (
           <div class="split-pane" key={pane}>
-            <p class="small muted">{pane === "before" ? "Before" : "After"}</p>
+            <p class="small muted">
+              {pane === "before" ? "Before" : "After"}{" "}
+              <Copy what={`${name} ${pane}`} text={of[pane].text} />
+            </p>
             <Pane of={of} pane={pane} name={name} language={language} chosen={chosen} />
           </div>
         ))}

@@ -37,7 +37,7 @@ function Compare({ page, params, query }: ViewProps) {
       <p>
         <a href={href("compare")}>All that differs</a>
       </p>
-      <KernelComparison key={place} kernel={kernel} query={query} />
+      <KernelComparison key={place} page={page} kernel={kernel} query={query} />
     </>
   );
 }

@@ -1,0 +1,79 @@
+"""Numbers of variants and kernels on both sides, with which way is worse and how sure they are."""
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from kvtrace.converters.diff.model import Certainty, Figure, Totals
+from kvtrace.converters.occupancy import occupancy
+from kvtrace.text import count, duration, percent, size
+
+if TYPE_CHECKING:
+    from kvtrace.converters.diff.snapshot import Variant
+
+
+class _Kind(NamedTuple):
+    name: str
+    unit: str
+    certainty: Certainty
+    worse: Literal["more", "less"] | None
+
+
+#: Of a variant: `exact` is what the compiler says; occupancy is derived from it and the device's
+#: documented limits.
+_OF_VARIANTS: Final = (
+    (_Kind("registers", "count", "exact", "more"), lambda v: v.resources.get("registers")),
+    (_Kind("spills", "count", "exact", "more"), lambda v: v.resources.get("spills")),
+    (_Kind("shared_bytes", "bytes", "exact", "more"), lambda v: v.resources.get("shared_bytes")),
+    (_Kind("occupancy", "share", "derived", "less"), lambda v: variant_occupancy(v)),
+)  # type: Final[tuple[tuple[_Kind, Callable[[Variant], float | None]], ...]]
+
+#: Of all launches of a kernel. How long one compilation took is no measure of the next.
+_OF_KERNELS: Final[tuple[tuple[_Kind, Callable[[Totals], float | None]], ...]] = (
+    (_Kind("bytes", "bytes", "derived", "more"), lambda totals: totals.bytes),
+    (_Kind("sectors", "count", "derived", "more"), lambda totals: totals.sectors),
+    (_Kind("FLOPs", "count", "derived", "more"), lambda totals: totals.flops),
+    (_Kind("lanes on", "share", "derived", None), lambda totals: totals.lanes_share),
+    (_Kind("launches", "count", "exact", None), lambda totals: totals.launches),
+    (_Kind("compiling", "ns", "measured", None), lambda totals: totals.compile_ns or None),
+)
+
+_FORMS: Final[dict[str, Callable[[float | None], str]]] = {
+    "count": count,
+    "bytes": size,
+    "ns": duration,
+    "share": percent,
+}
+
+
+def variant_occupancy(variant: "Variant") -> float | None:
+    """Return the share of a multiprocessor's warps that fit at once; None where not known."""
+    row, used = variant.row, variant.resources
+    found = occupancy(
+        row["target"], row["num_warps"], used.get("registers"), used.get("shared_bytes")
+    )
+    return None if found is None else found.share
+
+
+def variant_figures(before: "Variant", after: "Variant") -> tuple[Figure, ...]:
+    """Return the figures of a variant that both sides know and that differ."""
+    return tuple(_differing((kind, read(before), read(after)) for kind, read in _OF_VARIANTS))
+
+
+def kernel_figures(before: Totals, after: Totals) -> tuple[Figure, ...]:
+    """Return the sums over a kernel's launches that both sides know and that differ."""
+    return tuple(_differing((kind, read(before), read(after)) for kind, read in _OF_KERNELS))
+
+
+def figure_values(figure: Figure) -> tuple[str, str]:
+    """Return both values with their unit; in full where their short forms are the same."""
+    form = _FORMS[figure.unit]
+    before, after = form(figure.before), form(figure.after)
+    if before == after and figure.unit == "share":
+        return f"{100 * figure.before:.4f} %", f"{100 * figure.after:.4f} %"
+    return (before, after) if before != after else (count(figure.before), count(figure.after))
+
+
+def _differing(pairs: Iterable[tuple[_Kind, float | None, float | None]]) -> Iterable[Figure]:
+    for kind, before, after in pairs:
+        if before is not None and after is not None and before != after:
+            yield Figure(kind.name, kind.unit, before, after, kind.certainty, kind.worse)

@@ -1,0 +1,214 @@
+"""The headline of a difference: one line a change, worst first.
+
+What is worse comes before what only changed, and that before what is better. Among equals the order
+is that of `_GRAVITY`, then by how much.
+"""
+
+from collections.abc import Iterable, Iterator
+from math import inf, log
+from typing import Final
+
+from kvtrace.converters.diff.figures import figure_values
+from kvtrace.converters.diff.model import (
+    BoundChange,
+    Difference,
+    Figure,
+    FindingDifference,
+    HeadlineRow,
+    KernelDifference,
+    KernelTime,
+    StageDifference,
+    VariantDifference,
+)
+from kvtrace.text import count, duration, plural
+
+STAGE_NAMES: Final = {
+    "source": "source",
+    "stablehlo": "StableHLO",
+    "ttir": "TTIR",
+    "ttgir": "TTGIR",
+    "llir": "LLVM IR",
+    "ptx": "PTX",
+    "amdgcn": "AMDGCN",
+    "sass": "SASS",
+}
+_DIRECTIONS: Final = ("worse", "changed", "better")
+#: What is graver comes first, whatever its share.
+_GRAVITY: Final = (
+    "findings", "bounds", "time", "spills", "occupancy", "bytes", "sectors", "FLOPs", "registers",
+    "shared_bytes",
+)  # fmt: skip
+#: Kinds of figures that are no change by themselves: how long one compilation took.
+_UNSURE: Final = frozenset({"compiling"})
+#: Facts of a kernel that are named in its line; the others are counted.
+_NAMED: Final = 3
+
+
+def headline(difference: Difference) -> tuple[HeadlineRow, ...]:
+    """Return every line, worst first."""
+    rows = [
+        *_findings(difference.findings),
+        *_bounds(bound for bound in difference.bounds if not isinstance(bound.after, str)),
+        *(row for time in difference.times for row in _times(time)),
+        *(row for kernel in difference.kernels for row in _kernel(kernel)),
+    ]
+    return tuple(sorted(rows, key=_order))
+
+
+def _order(row: HeadlineRow) -> tuple[int, int, float]:
+    kind = row.what if row.level in ("resources", "work") else row.level
+    gravity = _GRAVITY.index(kind) if kind in _GRAVITY else len(_GRAVITY)
+    return (_DIRECTIONS.index(row.direction), gravity, -_magnitude(row.share))
+
+
+def _magnitude(share: float | None) -> float:
+    """Return how far it is from the same, halved as far as doubled; of no number: first."""
+    return inf if share is None or share <= -1 else abs(log(1 + share))
+
+
+def _findings(found: Iterable[FindingDifference]) -> Iterator[HeadlineRow]:
+    """Return a line for each kernel, rule and status."""
+    groups: dict[tuple[str, str, str], list[FindingDifference]] = {}
+    for one in found:
+        groups.setdefault((one.finding.kernel, one.finding.rule, one.status), []).append(one)
+    for (kernel, rule, status), members in groups.items():
+        finding = members[0].finding
+        more = f" (and {len(members) - 1} more)" if len(members) > 1 else ""
+        where = f", line {finding.line}" if finding.line else ""
+        kind = finding.severity if finding.verdict == "violation" else finding.verdict
+        what = f"{kind}: {rule}{f' of {finding.arg}' if finding.arg else ''}{where}{more}"
+        new = status == "new"
+        yield HeadlineRow(
+            kernel, "findings", what, None if new else "found", "found" if new else None, None,
+            "worse" if new else "better", "exact",
+        )  # fmt: skip
+
+
+def _bounds(bounds: Iterable[BoundChange]) -> Iterator[HeadlineRow]:
+    for bound in bounds:
+        numbers = bound.before, bound.after
+        share = None
+        if isinstance(numbers[0], int) and isinstance(numbers[1], int) and numbers[0]:
+            share = numbers[1] / numbers[0] - 1
+        before, after = (count(n) if isinstance(n, int) else n or "no limit" for n in numbers)
+        yield HeadlineRow(
+            bound.kernel, "bounds", bound.what, before, after, share, bound.direction, "exact"
+        )
+
+
+def _times(time: KernelTime) -> Iterator[HeadlineRow]:
+    for one in time.compared:
+        if not one.claimed or one.ratio is None or one.interval is None:
+            continue
+        low, high = one.interval
+        yield HeadlineRow(
+            time.name, "time", f"{one.kind} time, median", duration(one.before_ns),
+            duration(one.after_ns), one.ratio - 1, "worse" if one.ratio > 1 else "better",
+            "measured", (low - 1, high - 1),
+        )  # fmt: skip
+
+
+def _kernel(kernel: KernelDifference) -> Iterator[HeadlineRow]:
+    if kernel.status != "changed":
+        totals = kernel.after if kernel.status == "added" else kernel.before
+        launches = plural(totals.launches, "launch") if totals else "not launched"
+        sides = (None, launches) if kernel.status == "added" else (launches, None)
+        word = "new kernel" if kernel.status == "added" else "kernel removed"
+        yield HeadlineRow(kernel.name, "kernel", word, sides[0], sides[1], None, "changed", "exact")
+        return
+    yield from _causes(kernel)
+    yield from _figure_rows(kernel)
+
+
+def _causes(kernel: KernelDifference) -> Iterator[HeadlineRow]:
+    """Return one line for all that was changed on purpose: name, source, options, calls, code."""
+    if kernel.renamed_from is not None:
+        alike = "" if kernel.similarity is None else f", {kernel.similarity:.0%} alike"
+        yield HeadlineRow(
+            kernel.name, "kernel", f"renamed{alike}", kernel.renamed_from, kernel.name, None,
+            "changed", "exact",
+        )  # fmt: skip
+    facts = [change for variant in kernel.variants for change in variant.changes]
+    said: dict[str, None] = {}
+    level = ""
+    if kernel.source is not None:
+        said[f"source -{kernel.source.removed} +{kernel.source.added} lines"] = None
+        level = "source"
+    said |= {
+        str(change): None
+        for change in (*kernel.changes, *facts)
+        if kernel.renamed_from is None or change.what != "name"
+    }
+    level = level or ("options" if said else "")
+    for status in ("added", "removed"):
+        number = sum(variant.status == status for variant in kernel.variants)
+        if number:
+            said[f"{plural(number, 'variant')} {status}"] = None
+    calls = {str(call.change): None for variant in kernel.variants for call in variant.calls}
+    calls |= {text: None for variant in kernel.variants for text in _call_counts(variant)}
+    stages = {text: None for variant in kernel.variants for text in _stages(variant)}
+    words = [*said, *stages, *calls]
+    if words:
+        level = level or ("ttir" if stages else "launches")
+        left = len(words) - _NAMED
+        what = "; ".join(words[:_NAMED]) + (f"; {left} more" if left > 0 else "")
+        yield HeadlineRow(kernel.name, level, what, None, None, None, "changed", "exact")
+
+
+def _call_counts(variant: VariantDifference) -> Iterator[str]:
+    if variant.calls_added:
+        yield f"{plural(variant.calls_added, 'distinct call')} new"
+    if variant.calls_removed:
+        yield f"{plural(variant.calls_removed, 'distinct call')} gone"
+
+
+def _stages(variant: VariantDifference) -> Iterator[str]:
+    """Return what differs in the first stage that differs, which explains the later ones."""
+    code = variant.code
+    if code is None:
+        return
+    if code.substitutions and not code.lines:
+        numbers = ", ".join(f"{before} → {after}" for before, after in code.substitutions)
+        yield f"{STAGE_NAMES.get(code.stage, code.stage)} the same but for {numbers}"
+        return
+    for stage in variant.stages:
+        if words := stage_words(stage):  # what cannot be said of LLVM IR, PTX says
+            yield f"{STAGE_NAMES.get(stage.stage, stage.stage)} {words}"
+            return
+    yield f"{STAGE_NAMES.get(code.stage, code.stage)} -{code.removed} +{code.added} lines"
+
+
+def stage_words(stage: StageDifference, most: int | None = _NAMED) -> str:
+    """Return what differs in a stage in few words: ops added, removed, moved, altered."""
+    words = [f"{c.after - c.before:+,d} {c.what}" for c in stage.counts]
+    words += [f"{number:,} {op} moved" for op, number in stage.moved]
+    words += [f"{number:,} {op} altered" for op, number in stage.altered]
+    left = 0 if most is None else len(words) - most
+    return ", ".join(words[:most]) + (f", {left} more" if left > 0 else "")
+
+
+def _figure_rows(kernel: KernelDifference) -> Iterator[HeadlineRow]:
+    """Return a line for each figure; of several variants the one that became worst."""
+    found: dict[str, list[Figure]] = {}
+    for variant in kernel.variants:
+        for figure in variant.figures:
+            found.setdefault(figure.name, []).append(figure)
+    for figures in found.values():
+        worst = min(figures, key=_figure_order)
+        more = f" (of {len(figures)} variants)" if len(figures) > 1 else ""
+        yield _row(kernel.name, "resources", worst, more)
+    for figure in kernel.figures:
+        if figure.name not in _UNSURE:
+            yield _row(kernel.name, "work", figure, "")
+
+
+def _figure_order(figure: Figure) -> tuple[int, float]:
+    return _DIRECTIONS.index(figure.direction), -_magnitude(figure.share)
+
+
+def _row(kernel: str, level: str, figure: Figure, more: str) -> HeadlineRow:
+    before, after = figure_values(figure)
+    return HeadlineRow(
+        kernel, level, figure.name, before, f"{after}{more}", figure.share, figure.direction,
+        figure.certainty,
+    )  # fmt: skip

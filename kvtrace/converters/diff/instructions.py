@@ -1,0 +1,133 @@
+"""What a kernel's machine code is made of: loads by their width, stores, mma, barriers, spills.
+
+PTX is read as it was recorded; SASS is disassembled from the cubin by `nvdisasm` or `cuobjdump`,
+where one is on PATH.
+"""
+
+import re
+import shutil
+import subprocess
+from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from kvtrace.converters.diff.model import CountChange, StageDifference
+
+TOOLS: Final = ("nvdisasm", "cuobjdump")
+TOTAL: Final = "instructions"
+_SECONDS: Final = 20
+
+_PTX: Final = re.compile(
+    r"^\s*(?:\{\s*)?(?:@!?%p\d+\s+)?([a-z][a-z0-9]*(?:[.:]+\w+)*)\s*[^:\s]", re.M
+)
+_SASS: Final = re.compile(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_]*(?:\.\w+)*)")
+_WIDTH: Final = re.compile(r"\.[a-z](\d+)")
+_VECTOR: Final = re.compile(r"\.v(\d+)\b")
+
+#: By how an instruction begins, first match first; `{}` takes the width of an access.
+_OF_PTX: Final = (
+    (r"ld\.(?:\w+\.)*?global", "global load, {}-bit"),
+    (r"st\.(?:\w+\.)*?global", "global store, {}-bit"),
+    (r"ld\.(?:\w+\.)*?shared", "shared load, {}-bit"),
+    (r"st\.(?:\w+\.)*?shared", "shared store, {}-bit"),
+    (r"(?:ld|st)\.(?:\w+\.)*?local", "local access, {}-bit"), (r"(?:ld|st)matrix", "matrix access"),
+    (r"cp\.(?:async|reduce)", "async copy"), (r"(?:wg)?mma|tcgen05\.mma", "mma"),
+    (r"bar(?:rier)?\b|mbarrier", "barrier"), (r"atom|red\b", "atomic"),
+    (r"shfl", "shuffle"), (r"ex2|lg2|sin|cos|sqrt|rsqrt|rcp|tanh", "special function"),
+    (r"(?:add|sub|mul|mad|shl|shr|div|rem|cvt)\b.*\.[sub]64", "64-bit integer"),
+    (r"(?:add|sub|mul|mad|shl|shr|div|rem)\b.*\.[sub](?:16|32)", "32-bit integer"),
+    (r"(?:add|sub|mul|fma|div|max|min)\b.*(?:f16|bf16|f32|f64)", "float"),
+)  # fmt: skip
+_OF_SASS: Final = (
+    (r"LDG(?!STS)", "global load, {}-bit"), (r"STG", "global store, {}-bit"),
+    (r"LDSM|STSM", "matrix access"),
+    (r"LDS(?!M)", "shared load, {}-bit"), (r"STS(?!M)", "shared store, {}-bit"),
+    (r"LDL", "spill load, {}-bit"), (r"STL", "spill store, {}-bit"),
+    (r"LDGSTS|UTMA|UBLKCP", "async copy"), (r"[HIDQB]?G?MMA|[HIDQ]MMA|UTC\w*MMA", "mma"),
+    (r"BAR|SYNCS|WARPSYNC", "barrier"), (r"ATOM|RED", "atomic"), (r"SHFL", "shuffle"),
+    (r"MUFU", "special function"), (r"IMAD\.WIDE|\w*\.64|\w*\.X\b", "64-bit integer"),
+    (r"IMAD|IADD|LEA|SHF|LOP3|ISETP|IABS|IMNMX|VIADD", "32-bit integer"),
+    (r"F(?:ADD|MUL|FMA|SETP|MNMX)|H(?:ADD|MUL|FMA)|D(?:ADD|MUL|FMA)", "float"),
+)  # fmt: skip
+
+
+def ptx_classes(text: str) -> Counter[str]:
+    """Count a text's instructions by class; `instructions` are all."""
+    return _counted(_PTX.findall(text), _OF_PTX)
+
+
+def sass_classes(listing: str) -> Counter[str]:
+    """Count the instructions of a disassembler's listing by class."""
+    return _counted(_SASS.findall(listing), _OF_SASS)
+
+
+def class_difference(stage: str, before: Counter[str], after: Counter[str]) -> StageDifference:
+    """Return the classes that there are more or fewer of."""
+    names = sorted(before.keys() | after.keys(), key=_telling)
+    return StageDifference(
+        stage,
+        tuple(
+            CountChange(name, before[name], after[name])
+            for name in names
+            if before[name] != after[name]
+        ),
+    )
+
+
+def _telling(name: str) -> tuple[int, str]:
+    """Order classes by what they tell: spills, then as they are listed, all instructions last."""
+    listed = [said.partition(",")[0] for _, said in (*_OF_PTX, *_OF_SASS)]
+    head = name.partition(",")[0]
+    if head in listed:
+        return (-1 if head.startswith("spill") else listed.index(head), name)
+    return (len(listed) + (name == TOTAL), name)
+
+
+def disassembler() -> str | None:
+    """Return the program that disassembles cubins; None where none is on PATH."""
+    return next((found for tool in TOOLS if (found := shutil.which(tool))), None)
+
+
+def disassembled(tool: str, cubin: bytes) -> str | None:
+    """Return a cubin's listing; None where the tool cannot read it."""
+    with TemporaryDirectory(prefix="kvtrace-") as folder:
+        path = Path(folder) / "kernel.cubin"
+        path.write_bytes(cubin)
+        options = ["-sass"] if Path(tool).stem == "cuobjdump" else ["-c"]
+        try:
+            done = subprocess.run(
+                [tool, *options, str(path)],
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=_SECONDS,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+    return done.stdout if done.returncode == 0 and done.stdout else None
+
+
+def _counted(names: list[str], classes: tuple[tuple[str, str], ...]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for name, number in Counter(names).items():
+        found[_class_of(name, classes)] += number
+        found[TOTAL] += number
+    return found
+
+
+def _class_of(name: str, classes: tuple[tuple[str, str], ...]) -> str:
+    for pattern, said in classes:
+        if re.match(pattern, name):
+            return said.format(_bits(name))
+    return "other"
+
+
+def _bits(name: str) -> int:
+    """Return the width of an access: PTX says `.v4.b32`, SASS `.128`, and nothing for 32 bits."""
+    if name[0].isupper():
+        return next((int(bits) for bits in re.findall(r"\.[US]?(8|16|64|128)\b", name)), 32)
+    lanes = _VECTOR.search(name)
+    widths = _WIDTH.findall(re.sub(_VECTOR, "", name))
+    return int(widths[-1] if widths else 32) * int(lanes[1] if lanes else 1)

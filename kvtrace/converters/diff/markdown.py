@@ -1,0 +1,171 @@
+"""A `Difference` as Markdown for a review comment: the headline, and behind it what folds away."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from kvtrace.converters.diff.gate import Gate
+from kvtrace.converters.diff.headline import STAGE_NAMES, stage_words
+from kvtrace.converters.diff.model import (
+    Difference,
+    HeadlineRow,
+    KernelDifference,
+    SourceDifference,
+    VariantDifference,
+)
+from kvtrace.converters.diff.words import (
+    bounds_text,
+    call_counts,
+    finding_lines,
+    kernel_heading,
+    other_figures,
+    share_text,
+    side_line,
+    substitutions,
+    summary,
+    sure_text,
+    unjudged_sides,
+    values_text,
+)
+from kvtrace.converters.specialization import Change
+from kvtrace.text import plural, printable, shorten
+
+#: Rows of the headline in a comment; GitHub takes 65,536 characters in all.
+_SHOWN: Final = 20
+_MOST_CHARACTERS: Final = 60_000
+
+
+def difference_markdown(difference: Difference) -> list[str]:
+    """Return lines of Markdown: the headline as a table; the rest folds away.
+
+    Kernels that a comment has no room for are left out, and counted.
+    """
+    d = difference
+    lines = [
+        "### kvtrace diff",
+        "",
+        f"`{_code(side_line(d.before))}` → `{_code(side_line(d.after))}`",
+        "",
+        f"**{summary(d)}**",
+        *_headline_markdown(d.headline),
+    ]
+    for unjudged in filter(None, (unjudged_sides(d), bounds_text(d))):
+        lines += ["", _escaped(unjudged)]
+    written = sum(map(len, lines))
+    for number, kernel in enumerate(d.kernels):
+        details = _kernel_markdown(kernel)
+        written += sum(len(line) + 1 for line in details)
+        if written > _MOST_CHARACTERS:
+            left = plural(len(d.kernels) - number, "more kernel")
+            lines += ["", f"{left} differ (kvtrace diff --html shows them)"]
+            break
+        lines += ["", *details]
+    if d.findings:
+        lines += ["", "#### Findings", ""]
+        lines += [f"- {_code_span(' '.join(finding_lines(found)))}" for found in d.findings]
+    if d.context:
+        lines += ["", f"<sub>Context: {_escaped('; '.join(map(str, d.context)))}</sub>"]
+    if d.notes:
+        lines += ["", *(f"> {_escaped(note)}" for note in d.notes)]
+    return lines
+
+
+def _headline_markdown(rows: Sequence[HeadlineRow]) -> list[str]:
+    if not rows:
+        return []
+    lines = ["", "| kernel | what changed | before → after | by | is | how sure |"]
+    lines += ["|---|---|---|--:|---|---|"]
+    for row in rows[:_SHOWN]:
+        cells = (row.what, values_text(row), share_text(row), row.direction, sure_text(row))
+        texts = [_escaped(shorten(cell, 120)) for cell in cells]
+        name = _code_span(row.kernel).replace("|", "\\|")
+        lines.append(f"| {name} | {' | '.join(texts)} |")
+    if len(rows) > _SHOWN:
+        lines += ["", f"… {plural(len(rows) - _SHOWN, 'more line')}"]
+    return lines
+
+
+def gate_markdown(gate: Gate) -> list[str]:
+    """Return lines of Markdown."""
+    if not gate.rules:
+        return []
+    rows = [
+        f"- {_code_span(failure.rule)}: {_code_span(failure.what)} {_escaped(failure.text)}"
+        for failure in gate.failures
+    ]
+    return ["", "#### Gate", "", *(rows or ["No rule is broken."])]
+
+
+def _kernel_markdown(kernel: KernelDifference) -> list[str]:
+    lines = [f"#### {_code_span(kernel_heading(kernel))}", ""]
+    lines += _change_rows((*kernel.changes, *other_figures(kernel)))
+    for variant in kernel.variants:
+        lines += _variant_markdown(variant)
+    if kernel.source is not None:
+        lines += _folded(_source_title(kernel.source), kernel.source.lines)
+    return lines
+
+
+def _source_title(source: SourceDifference) -> str:
+    return f"source: -{source.removed} +{source.added} lines"
+
+
+def _variant_markdown(variant: VariantDifference) -> list[str]:
+    if variant.status != "changed":
+        return [f"- {_code_span(variant.label or '(no constants)')} {variant.status}"]
+    calls = [c.change for c in variant.calls]
+    lines = _change_rows(
+        (*variant.changes, *variant.resources, *variant.work, *variant.times, *calls)
+    )
+    lines += [f"- {count}" for count in call_counts(variant)]
+    lines += [
+        f"- {STAGE_NAMES.get(stage.stage, stage.stage)}: {_escaped(words)}"
+        for stage in variant.stages
+        if (words := stage_words(stage))
+    ]
+    if variant.code is None:
+        return lines
+    code = variant.code
+    title = f"{STAGE_NAMES.get(code.stage, code.stage)}: -{code.removed} +{code.added} lines"
+    if code.substitutions:
+        title += f", besides {substitutions(code)} in {plural(code.substituted_lines, 'line')}"
+    return lines + _folded(title, code.lines or code.all_lines)
+
+
+def _change_rows(all_changes: Iterable[Change]) -> list[str]:
+    return [
+        f"- {_escaped(change.what)}: {_sided(change.before)} → {_sided(change.after)}"
+        for change in all_changes
+    ]
+
+
+def _sided(value: str | None) -> str:
+    return "(none)" if value is None else _code_span(value)
+
+
+def _folded(title: str, lines: Sequence[str]) -> list[str]:
+    fence = "`" * max(3, 1 + max((_longest_ticks(line) for line in lines), default=0))
+    body = [printable(line.expandtabs(4)) for line in lines]
+    opening = ["", f"<details><summary>{_escaped(title)}</summary>", "", f"{fence}diff"]
+    return [*opening, *body, fence, "", "</details>", ""]
+
+
+def _longest_ticks(text: str) -> int:
+    longest = run = 0
+    for character in text:
+        run = run + 1 if character == "`" else 0
+        longest = max(longest, run)
+    return longest
+
+
+def _code(text: str) -> str:
+    return printable(text).replace("`", "'")
+
+
+def _code_span(text: str) -> str:
+    return f"`{_code(text)}`"
+
+
+def _escaped(text: str) -> str:
+    """Text that Markdown and HTML show as it is."""
+    plain = printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return "".join(f"\\{c}" if c in "\\`*_[]|#" else c for c in plain)

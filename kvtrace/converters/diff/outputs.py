@@ -1,0 +1,146 @@
+"""Where each form of a difference goes: files, standard output, or both in one call."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from kvtrace.converters.diff.gate import Gate
+from kvtrace.converters.diff.junit import difference_junit
+from kvtrace.converters.diff.markdown import difference_markdown, gate_markdown
+from kvtrace.converters.diff.model import Difference
+from kvtrace.converters.diff.render import (
+    difference_object,
+    difference_text,
+    gate_object,
+    gate_text,
+    headline_text,
+)
+from kvtrace.converters.output import whole_file
+from kvtrace.schema.errors import BadSetting
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Selection
+
+STANDARD_OUTPUT: Final = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """A file for each form, `-` for standard output, None where it is not asked for.
+
+    The text for terminals goes to standard output unless another form does.
+    """
+
+    markdown: str | None = None
+    html: str | None = None
+    json: str | None = None
+    junit: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse two forms for standard output."""
+        chosen = [f"--{each.name}" for each in fields(self) if getattr(self, each.name) == "-"]
+        if len(chosen) > 1:
+            raise BadSetting(
+                f"{' and '.join(chosen)} cannot both go to standard output; name a file for one."
+            )
+
+    @property
+    def printed(self) -> str | None:
+        """The form that goes to standard output in place of the text for terminals."""
+        names = (each.name for each in fields(self) if getattr(self, each.name) == "-")
+        return next(names, None)
+
+
+def write_outputs(
+    difference: Difference,
+    outputs: Outputs,
+    sides: tuple["Selection", "Selection"],
+    *,
+    gate: Gate | None = None,
+    verbose: bool = False,
+    full: bool = False,
+    width: int = 80,
+    tell: Callable[[str], object],
+) -> list[str]:
+    """Write all forms that are asked for, and return the lines for standard output.
+
+    Args:
+        difference: What `compare` found.
+        outputs: Where each form goes.
+        sides: What was compared; the page has texts of both.
+        gate: Rules, which every form tells of.
+        verbose: Whether the text has what is behind the headline.
+        full: Whether it leaves out nothing.
+        width: Columns of the terminal.
+        tell: Is given a line for each file that was written.
+
+    Raises:
+        BadSetting: a file cannot be written.
+
+    """
+    gate = gate or Gate([])
+    forms: dict[str, Callable[[], str]] = {
+        "markdown": lambda: _text([*difference_markdown(difference), *gate_markdown(gate)]),
+        "json": lambda: _json(difference, gate),
+        "junit": lambda: difference_junit(difference, gate),
+    }
+    printed: list[str] | None = None
+    for name, form in forms.items():
+        place = getattr(outputs, name)
+        if place == STANDARD_OUTPUT:
+            printed = form().rstrip("\n").split("\n")
+        elif place is not None:
+            _write(Path(place), form(), tell)
+    if outputs.html is not None:
+        page = _write_page(difference, sides, gate, outputs.html, tell)
+        printed = page if page is not None else printed
+    if printed is not None:
+        return printed
+    detailed = verbose or full
+    text = (
+        difference_text(difference, full=full, width=width)
+        if detailed
+        else headline_text(difference, width=width)
+    )
+    return [*text, *gate_text(gate)]
+
+
+def _text(lines: list[str]) -> str:
+    return "\n".join(lines) + "\n"
+
+
+def _json(difference: Difference, gate: Gate) -> str:
+    form = difference_object(difference) | {"gate": gate_object(gate)}
+    return json.dumps(form, indent=2) + "\n"
+
+
+def _write(path: Path, text: str, tell: Callable[[str], object]) -> None:
+    with whole_file(path) as file:
+        file.write(text.encode("utf-8", "replace"))
+    tell(f"wrote {path}")
+
+
+def _write_page(
+    difference: Difference,
+    sides: tuple["Selection", "Selection"],
+    gate: Gate,
+    place: str,
+    tell: Callable[[str], object],
+) -> list[str] | None:
+    """Write the page; return its lines where it goes to standard output."""
+    from tempfile import TemporaryDirectory
+
+    from kvtrace.converters.diff.page import write_comparison
+
+    if place == STANDARD_OUTPUT:
+        with TemporaryDirectory(prefix="kvtrace-") as folder:
+            path = Path(folder) / "difference.html"
+            write_comparison(difference, sides[1], path, before=sides[0], gate=gate)
+            return path.read_text(encoding="utf-8").rstrip("\n").split("\n")
+    written = write_comparison(difference, sides[1], Path(place), before=sides[0], gate=gate)
+    tell(f"wrote {place} ({written.size_bytes / 1e6:,.1f} MB)")
+    for entry in written.dropped:
+        tell(f"  {entry.text} {entry.command}")
+    return None

@@ -1,0 +1,77 @@
+"""Texts of both sides for a page: each a block of its own, read when it is shown."""
+
+from typing import TYPE_CHECKING, Any, Final
+
+from kvtrace.converters.diff.code import STAGES, compare_code
+from kvtrace.converters.diff.model import CodeDifference, VariantDifference
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Selection
+
+#: Characters of all texts on a page, which gzip makes a tenth of.
+_MOST_CHARACTERS: Final = 30_000_000
+#: Lines of a text that is aligned with another, and of all: aligning takes seconds beyond it.
+_MOST_LINES: Final = 4_000
+_MOST_ALIGNED: Final = 100_000
+
+
+class PageTexts:
+    """The blocks of a page with texts; each text once, as long as there is room."""
+
+    def __init__(self, sides: "tuple[Selection, Selection]") -> None:
+        self._sides = sides
+        self._names: dict[tuple[int, str], str | None] = {}
+        self._room = _MOST_CHARACTERS
+        self._lines = _MOST_ALIGNED
+        self.blocks: dict[str, Any] = {}
+
+    def texts(self, variant: VariantDifference) -> list[dict[str, Any]]:
+        """Return of each stage the names of the blocks with both texts, None where one is not."""
+        listed = [
+            {"stage": stage, "before": self._block(0, before), "after": self._block(1, after)}
+            for stage, before, after in variant.artifacts
+        ]
+        return [each for each in listed if each["before"] or each["after"]]
+
+    def aligned(self, variant: VariantDifference) -> list[tuple[str, CodeDifference]]:
+        """Return the stages that differ after the first, which is in the variant itself."""
+        found = []
+        for stage, before, after in variant.artifacts:
+            if stage not in STAGES or (variant.code and variant.code.stage == stage):
+                continue
+            texts = [
+                self._text(side, sha) for side, sha in enumerate((before, after)) if before != after
+            ]
+            if len(texts) < 2 or texts[0] is None or texts[1] is None:
+                continue
+            lines = [text.count("\n") for text in texts if text is not None]
+            if max(lines) > _MOST_LINES or sum(lines) > self._lines:
+                continue
+            self._lines -= sum(lines)
+            code = compare_code(stage, texts[0], texts[1])
+            if code is not None:
+                found.append((stage, code))
+        return found
+
+    def add(self, value: Any) -> str:
+        """Add a block, and return its name."""
+        name = f"compare-text/{len(self.blocks)}"
+        self.blocks[name] = value
+        return name
+
+    def _block(self, side: int, sha256: str | None) -> str | None:
+        if sha256 is None:
+            return None
+        key = (side, sha256)
+        if key not in self._names:
+            text = self._text(side, sha256)
+            if text is None or len(text) > self._room:
+                self._names[key] = None
+            else:
+                self._room -= len(text)
+                self._names[key] = self.add({"text": text})
+        return self._names[key]
+
+    def _text(self, side: int, sha256: str | None) -> str | None:
+        content = self._sides[side].trace.artifact(sha256)
+        return None if content is None else content.decode("utf-8", "replace")

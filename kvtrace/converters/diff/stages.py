@@ -1,0 +1,113 @@
+"""The compiler stages of a variant that differ, each as deep as one can say what is in it."""
+
+from collections import Counter
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from kvtrace.converters.diff.code import FIRST_STAGES
+from kvtrace.converters.diff.instructions import (
+    TOOLS,
+    class_difference,
+    disassembled,
+    disassembler,
+    ptx_classes,
+    sass_classes,
+)
+from kvtrace.converters.diff.model import StageDifference
+from kvtrace.converters.diff.structure import structural_difference
+from kvtrace.converters.diff.variant import Variant
+
+if TYPE_CHECKING:
+    from kvtrace.converters.diff.variant_changes import Pairing
+
+#: All stages that are compared, in the compiler's order. What TTIR says explains its generic form.
+STAGES: Final = ("stablehlo", "ttir", "ttgir", "llir", "ptx", "amdgcn", "cubin")
+_STRUCTURAL: Final = frozenset({"ttir", "ttgir", "stablehlo"})
+#: So many cubins are disassembled, a tenth of a second each.
+_MOST_DISASSEMBLED: Final = 40
+
+
+class Disassembly:
+    """Listings of cubins, by hash, and why there are none."""
+
+    def __init__(self) -> None:
+        self._listings: dict[str, str | None] = {}
+        self._tool = cache(disassembler)
+        self.missing: dict[str, None] = {}
+
+    def classes(self, pairing: "Pairing", cubins: tuple[str, str]) -> list[Counter[str]] | None:
+        """Return the classes of instructions of both; None where one has no listing."""
+        tool = self._tool()
+        if tool is None:
+            self.missing[f"SASS is not measured: no {' or '.join(TOOLS)} on PATH"] = None
+            return None
+        found = []
+        for side, sha256 in zip((pairing.before, pairing.after), cubins, strict=True):
+            if sha256 not in self._listings:
+                if len(self._listings) >= 2 * _MOST_DISASSEMBLED:
+                    self.missing[f"SASS of more than {_MOST_DISASSEMBLED} variants is not read"] = (
+                        None
+                    )
+                    return None
+                content = side.trace.artifact(sha256)
+                listing = None if content is None else disassembled(tool, content)
+                self._listings[sha256] = listing
+            listing = self._listings[sha256]
+            if listing is None:
+                self.missing["SASS of some variants is not measured: no listing of them"] = None
+                return None
+            found.append(sass_classes(listing))
+        return found
+
+
+def stage_differences(
+    pairing: "Pairing",
+    a: Variant,
+    b: Variant,
+    numbers: Mapping[str, str],
+    first: str | None,
+) -> tuple[StageDifference, ...]:
+    """Return the stages of a variant that differ.
+
+    Args:
+        pairing: Both sides.
+        a: The variant of BEFORE.
+        b: That of AFTER.
+        numbers: Those that stand for each other all through.
+        first: The first stage that differs, if any does but for places and names: of those that
+            are made before other facts change the code, the ones before it are the same.
+
+    """
+    found = []
+    same = FIRST_STAGES[: FIRST_STAGES.index(first) if first in FIRST_STAGES else None]
+    for stage in STAGES:
+        hashes = a.stages.get(stage), b.stages.get(stage)
+        if hashes[0] is None or hashes[1] is None or hashes[0] == hashes[1] or stage in same:
+            continue
+        one = _stage(pairing, stage, a, b, numbers)
+        if one is not None:
+            found.append(one)
+    return tuple(found)
+
+
+def _stage(
+    pairing: "Pairing", stage: str, a: Variant, b: Variant, numbers: Mapping[str, str]
+) -> StageDifference | None:
+    hashes = a.stages[stage], b.stages[stage]
+    if stage == "cubin":
+        classes = pairing.disassembly.classes(pairing, hashes)
+        if classes is None or classes[0] == classes[1]:
+            return None
+        return class_difference("sass", *classes)
+    texts = pairing.texts(*hashes)
+    if texts is None:
+        return None
+    if stage == "ptx":
+        return class_difference(stage, *map(ptx_classes, texts))
+    if stage in _STRUCTURAL:
+        generic = None
+        if stage == "ttir" and pairing.one_compiler:  # another one prints other defaults in it
+            generic = pairing.texts(a.stages.get("ttir_generic"), b.stages.get("ttir_generic"))
+        return structural_difference(stage, *texts, generic, numbers)
+    return StageDifference(stage)

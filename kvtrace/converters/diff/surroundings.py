@@ -1,0 +1,96 @@
+"""What each side is, what it ran on, and what is to be said of it: no difference by itself."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kvtrace.converters.diff.model import Side
+from kvtrace.converters.diff.snapshot import Snapshot
+from kvtrace.converters.findings import Findings
+from kvtrace.converters.specialization import Change, changes
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run
+
+
+def side_of(side: Snapshot, findings: Findings) -> Side:
+    """Return what one side is."""
+    commits = {run.git_commit for run in side.runs}
+    return Side(
+        label=side.label,
+        runs=tuple(run.run_id for run in side.runs),
+        commit=commits.pop() if len(commits) == 1 else None,
+        kernels=len(side.kernels),
+        totals=side.totals,
+        judged_by=tuple(findings.rules) if findings.analysed else None,
+    )
+
+
+def context(before: Sequence["Run"], after: Sequence["Run"]) -> tuple[Change, ...]:
+    """Return what both sides ran on, as far as it differs."""
+    return changes(_surroundings(before), _surroundings(after))
+
+
+def _surroundings(runs: Sequence["Run"]) -> dict[str, str]:
+    """Return what the runs ran on, as far as it can explain a difference."""
+    if not runs:
+        return {}
+    first = runs[0]
+    facts: dict[str, str] = {}
+    for what, value in (
+        ("commit", first.git_commit),
+        ("uncommitted changes", first.git_dirty),
+        ("command", first.command),
+        ("mode", first.mode),
+        ("processes", len(runs)),
+    ):
+        if value is not None:
+            facts[what] = str(value)
+    facts.update({f"version of {name}": value for name, value in first.versions.items()})
+    devices = ", ".join(str(device.get("name")) for device in first.devices)
+    return {**facts, "devices": devices} if devices else facts
+
+
+def compiler_options(a: Snapshot, b: Snapshot) -> tuple[Change, ...]:
+    """Take options that two versions of a compiler give every kernel out of the variants' facts.
+
+    They are said once: an option that a version brought along is no change of each kernel. Of one
+    version they are left, since then someone chose them.
+    """
+    versions = [{run.versions.get("triton") for run in side.runs} for side in (a, b)]
+    if versions[0] == versions[1]:
+        return ()
+    sides = [
+        [variant.facts for variants in side.kernels.values() for variant in variants]
+        for side in (a, b)
+    ]
+    names = {name for side in sides for facts in side for name in facts if _is_option(name)}
+    found = []
+    for name in sorted(names):
+        before, after = ({facts.get(name) for facts in side} for side in sides)
+        if len(before) == len(after) == 1 and before != after:
+            found.append(Change(f"{name} of every kernel", before.pop(), after.pop()))
+            for facts in (facts for side in sides for facts in side):
+                facts.pop(name, None)
+    return tuple(found)
+
+
+def _is_option(name: str) -> bool:
+    return name.startswith("option ")
+
+
+def side_notes(a: Snapshot, b: Snapshot) -> list[str]:
+    """Return what reading both sides found that is worth saying."""
+    notes = []
+    for side, other in ((a, b), (b, a)):
+        notes += [f"{side.label}: {note}" for note in side.trace.notes]
+        for run in side.runs:
+            if not run.sealed:
+                notes.append(f"{side.label}: run {run.run_id} is not sealed, so it may lack rows")
+            if run.dropped_rows:
+                notes.append(f"{side.label}: run {run.run_id} lost {run.dropped_rows:,} rows")
+        if not side.has_ops and other.has_ops:
+            notes.append(
+                f"{side.label} has not been replayed, so bytes and FLOPs are not compared "
+                f"(kvtrace replay {side.trace.path})"
+            )
+    return notes

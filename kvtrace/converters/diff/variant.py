@@ -1,0 +1,47 @@
+"""A compiled variant of a kernel on one side, and its distinct calls."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kvtrace.converters.diff.model import Totals
+
+KernelKey = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Calls of a variant that are alike but for addresses and recorded values."""
+
+    run: str
+    call_id: int
+    launches: int
+    tuning_launches: int
+
+
+@dataclass(slots=True)
+class Variant:
+    """A compiled variant of a kernel, with sums over every run of its side."""
+
+    key: KernelKey
+    facts: dict[str, str]
+    row: Mapping[str, Any]
+    stages: dict[str, str]
+    resources: dict[str, int]
+    position: int = 0
+    totals: Totals = field(default_factory=Totals)
+    calls: dict[int, Call] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """The compile-time constants, which is what tells a kernel's variants apart for people."""
+        prefix = "constexpr "
+        constants = [
+            f"{k.removeprefix(prefix)}={v}" for k, v in self.facts.items() if k.startswith(prefix)
+        ]
+        return ", ".join(constants)
+
+    @property
+    def tuned(self) -> bool:
+        """Whether an autotuner tried it."""
+        return self.totals.tuning_launches > 0

@@ -1,0 +1,231 @@
+"""What differs of a compiled variant: code, options, resources, calls and launches."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import unified_diff
+from textwrap import dedent
+from typing import Final
+
+from kvtrace.converters.diff.calls import compare_calls
+from kvtrace.converters.diff.code import FIRST_STAGES, STAGES, compare_code
+from kvtrace.converters.diff.figures import variant_figures
+from kvtrace.converters.diff.model import (
+    CodeDifference,
+    SourceDifference,
+    TimeComparison,
+    VariantDifference,
+)
+from kvtrace.converters.diff.renames import renamed_source, renamed_stage
+from kvtrace.converters.diff.snapshot import Snapshot, Variant
+from kvtrace.converters.diff.stages import Disassembly, stage_differences
+from kvtrace.converters.specialization import Change, changes
+from kvtrace.text import count, duration, plural, size
+
+#: Stages whose texts a page may show beside each other.
+SHOWN_STAGES: Final = frozenset({*STAGES, "amdgcn"})
+_RESOURCES: Final = ("registers", "spills", "shared_bytes")
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """Both sides; `count_times`: whether a claimed change of time counts as a difference.
+
+    `names` are those of the kernel whose variants are compared, on both sides, and `disassembly`
+    what is disassembled for all of them.
+    """
+
+    before: Snapshot
+    after: Snapshot
+    count_times: bool
+    names: tuple[str, str] = ("", "")
+    disassembly: Disassembly = field(default_factory=Disassembly)
+
+    @property
+    def one_compiler(self) -> bool:
+        """Whether both sides were compiled by the same version of Triton."""
+        versions = [
+            {run.versions.get("triton") for run in side.runs} for side in (self.before, self.after)
+        ]
+        return versions[0] == versions[1]
+
+    def texts(
+        self,
+        before: str | None,
+        after: str | None,
+        renamed: Callable[[str, str, str], str] = renamed_stage,
+    ) -> tuple[str, str] | None:
+        """Return two texts by their hashes, a kernel's name in BEFORE as it is in AFTER.
+
+        None where they are the same, or a side lacks its own.
+        """
+        if before == after:
+            return None
+        first, second = self.before.text(before), self.after.text(after)
+        if first is None or second is None:
+            return None
+        if self.names[0] != self.names[1]:
+            first = renamed(first, *self.names)
+        return None if first == second else (first, second)
+
+
+def variant_difference(
+    pairing: Pairing,
+    a: Variant,
+    b: Variant,
+    *,
+    launches: bool,
+    times: Iterable[TimeComparison] = (),
+) -> VariantDifference | None:
+    """Return what differs of a variant, None where nothing does.
+
+    `launches`: whether how often and with what it is launched counts. `times` are compared ones.
+    """
+    calls = compare_calls(pairing.before, a, pairing.after, b) if launches else None
+    facts = changes(a.facts, b.facts)
+    found = VariantDifference(
+        status="changed",
+        label=a.label,
+        changes=facts,
+        code=_code(pairing, a, b),
+        resources=changes(_resources(a, b), _resources(b, a)),
+        calls=calls.changes if calls else (),
+        calls_unread=calls.unread if calls else 0,
+        calls_added=calls.added if calls else 0,
+        calls_removed=calls.removed if calls else 0,
+        work=_work(a, b) if launches else (),
+        times=_times(times) if pairing.count_times else (),
+        before=a.totals,
+        after=b.totals,
+        figures=variant_figures(a, b),
+    )
+    counted = (
+        found.changes, found.code, found.resources, found.calls, found.calls_added,
+        found.calls_removed, found.work, found.times,
+    )  # fmt: skip
+    if not any(counted):
+        return None
+    return replace(
+        found,
+        stages=stage_differences(
+            pairing, a, b, _numbers(facts), found.code.stage if found.code else None
+        ),
+        artifacts=tuple(
+            (stage, a.stages.get(stage), b.stages.get(stage))
+            for stage in dict.fromkeys((*a.stages, *b.stages))
+            if stage in SHOWN_STAGES
+        ),
+    )
+
+
+def source_difference(pairing: Pairing, a: Variant, b: Variant) -> SourceDifference | None:
+    """Return the unified difference of a kernel's sources; None where they are the same."""
+    texts = pairing.texts(a.row["source_artifact"], b.row["source_artifact"], renamed_source)
+    if texts is None:
+        return None
+    left, right = (dedent(text).rstrip().splitlines() for text in texts)
+    names = (a.row["file"] or "before", b.row["file"] or "after")
+    lines = [line.rstrip("\n") for line in unified_diff(left, right, *names, lineterm="")]
+    if not lines:
+        return None
+    body = lines[2:]
+    longest = max(len(left), len(right))
+    whole = [line.rstrip("\n") for line in unified_diff(left, right, n=longest, lineterm="")]
+    return SourceDifference(
+        lines=tuple(lines),
+        removed=sum(line.startswith("-") for line in body),
+        added=sum(line.startswith("+") for line in body),
+        whole=tuple(whole[3:]),
+        first_lines=(_first_line(a, left), _first_line(b, right)),
+    )
+
+
+def _first_line(variant: Variant, lines: Sequence[str]) -> int | None:
+    """Return the number of a source's first line in its file; a kernel's line is its `def`."""
+    line: int | None = variant.row["line"]
+    decorators = next((i for i, text in enumerate(lines) if text.lstrip().startswith("def ")), 0)
+    return None if line is None else line - decorators
+
+
+def _code(pairing: Pairing, a: Variant, b: Variant) -> CodeDifference | None:
+    """Return the first stage whose text differs; the stages behind it differ because of it.
+
+    Behind the first stages, other facts (as the number of warps) explain what differs.
+    """
+    changed = changes(a.facts, b.facts)
+    for stage in FIRST_STAGES if changed else STAGES:
+        texts = pairing.texts(a.stages.get(stage), b.stages.get(stage))
+        if texts is None:
+            continue
+        known = _numbers(changed) if stage != "stablehlo" else {}  # a graph's facts are its sums
+        found = compare_code(stage, *texts, known)
+        if found is not None:
+            return found
+    return None
+
+
+def _numbers(changed: Iterable[Change]) -> dict[str, str]:
+    """Return the numbers that constants changed from and to, and those beside them.
+
+    A block size of 64 appears in shapes, and as 63 in what divides rounding up.
+    """
+    found: dict[str, str] = {}
+    for change in changed:
+        before, after = change.before or "", change.after or ""
+        if before.isdecimal() and after.isdecimal():
+            found.setdefault(before, after)
+            found.setdefault(str(int(before) - 1), str(int(after) - 1))
+    return found
+
+
+def _resources(own: Variant, other: Variant) -> dict[str, str]:
+    """Resources that both sides know: a missing one (no compiler for the target) is no change."""
+    return {
+        name: str(own.resources[name])
+        for name in _RESOURCES
+        if name in own.resources and name in other.resources
+    }
+
+
+def _work(a: Variant, b: Variant) -> tuple[Change, ...]:
+    """Return launches, and bytes and FLOPs of all launches where both sides have been replayed."""
+    found = []
+    before, after = a.totals, b.totals
+    if before.launches != after.launches:
+        found.append(Change("launches", count(before.launches), count(after.launches)))
+    elif relaunched := _relaunched(a, b):
+        what = f"launches of {plural(relaunched, 'call')}"
+        found.append(Change(what, "as many", "others, with the same sum"))
+    for what, first, second, form in (
+        ("bytes", before.bytes, after.bytes, size),
+        ("FLOPs", before.flops, after.flops, count),
+    ):
+        if first is not None and second is not None and first != second:
+            found.append(_distinguished(what, first, second, form))
+    return tuple(found)
+
+
+def _distinguished(what: str, first: int, second: int, form: Callable[[int], str]) -> Change:
+    """Return the change in short form, or in full where the short forms are the same."""
+    if form(first) == form(second):
+        return Change(what, count(first), count(second))
+    return Change(what, form(first), form(second))
+
+
+def _relaunched(a: Variant, b: Variant) -> int:
+    """How many distinct calls both sides have, but launch another number of times."""
+    return sum(
+        call.launches != b.calls[alike].launches
+        for alike, call in a.calls.items()
+        if alike in b.calls and call.launches and b.calls[alike].launches
+    )
+
+
+def _times(compared: Iterable[TimeComparison]) -> tuple[Change, ...]:
+    """Return the change of time that is claimed: on the device, where it was measured there."""
+    for one in compared:
+        if one.claimed and one.ratio is not None:
+            after = f"{duration(one.after_ns)} ({one.ratio - 1:+.1%})"
+            return (Change(f"median {one.kind} time", duration(one.before_ns), after),)
+        if one.ratio is not None:
+            return ()
+    return ()

@@ -1,0 +1,157 @@
+"""What every form of a difference says in the same words."""
+
+from typing import Final
+
+from kvtrace.converters.diff.figures import figure_values
+from kvtrace.converters.diff.model import (
+    CodeDifference,
+    Difference,
+    FindingDifference,
+    HeadlineRow,
+    KernelDifference,
+    Side,
+    VariantDifference,
+)
+from kvtrace.converters.specialization import Change
+from kvtrace.text import plural, printable, shorten
+
+SIGNS: Final = {"added": "+", "removed": "-", "changed": "~"}
+
+
+def side_line(side: Side) -> str:
+    """Return a side in one line: label, commit, and how much is in it."""
+    commit = f" @{side.commit[:12]}" if side.commit else ""
+    return (
+        f"{printable(side.label)}{printable(commit)}: {plural(len(side.runs), 'run')}, "
+        f"{plural(side.kernels, 'kernel')}, {plural(side.totals.launches, 'launch')}"
+    )
+
+
+def summary(d: Difference) -> str:
+    """Return how much differs, in one line."""
+    judged = "" if unjudged_sides(d) == "" else "; findings: not judged"
+    if d.empty:
+        return f"no difference in {plural(d.same_kernels, 'kernel')}{judged}"
+    parts = [
+        f"{sum(k.status == status for k in d.kernels)} {status}"
+        for status in ("changed", "added", "removed")
+        if any(k.status == status for k in d.kernels)
+    ]
+    kernels = [f"kernels: {', '.join((*parts, f'{d.same_kernels} the same'))}"]
+    findings = [
+        f"{sum(f.status == status for f in d.findings)} {status}"
+        for status in ("new", "gone")
+        if any(f.status == status for f in d.findings)
+    ]
+    if d.still and findings:
+        findings.append(f"{len(d.still)} still there")
+    return "; ".join(kernels + ([f"findings: {', '.join(findings)}"] if findings else [])) + judged
+
+
+def unjudged_sides(d: Difference) -> str:
+    """Say which sides were not judged, so that their findings are not known; "" if both were."""
+    sides = [side for side in (d.before, d.after) if side.judged_by is None]
+    if not sides:
+        return ""
+    which = " and ".join(printable(side.label) for side in sides)
+    return f"findings: not judged in {which}, so none are compared (kvtrace sanitize)"
+
+
+def unjudged_rules(d: Difference) -> list[str]:
+    """Say which rules only one side was judged by, so that their findings are not compared."""
+    if d.before.judged_by is None or d.after.judged_by is None:
+        return []
+    rules = [set(side.judged_by or ()) for side in (d.before, d.after)]
+    return [
+        f"findings of {', '.join(sorted(alone))} are not compared: only {side} was judged by them"
+        for alone, side in ((rules[0] - rules[1], "before"), (rules[1] - rules[0], "after"))
+        if alone
+    ]
+
+
+def bounds_text(d: Difference) -> str:
+    """Say why conditions for all sizes are not compared; "" where they are."""
+    return f"bounds: {d.bounds_unjudged}" if d.bounds_unjudged else ""
+
+
+def share_text(row: HeadlineRow) -> str:
+    """Return by how much it changed, with its direction; "" of what is no number."""
+    if row.share is None:
+        return "from 0" if row.level in ("resources", "work") else ""
+    if row.share >= 9.995:
+        return f"×{row.share + 1:,.0f}"
+    return f"{100 * row.share:+.2f}%" if abs(row.share) < 0.001 else f"{100 * row.share:+.1f}%"
+
+
+def sure_text(row: HeadlineRow) -> str:
+    """Return how sure it is, with the interval of what was measured."""
+    if row.interval is None:
+        return row.certainty
+    low, high = row.interval
+    return f"{row.certainty} {100 * low:+.1f}…{100 * high:+.1f}%"
+
+
+def values_text(row: HeadlineRow) -> str:
+    """Return both values, or the one that there is."""
+    if row.before is None and row.after is None:
+        return ""
+    return f"{row.before or 'none'} → {row.after or 'none'}"
+
+
+def finding_lines(found: FindingDifference) -> list[str]:
+    """Return a finding in one to three lines: what, its source line, its message."""
+    f = found.finding
+    sign = "+" if found.status == "new" else "-"
+    arg = f" of {f.arg}" if f.arg else ""
+    kind = f.severity if f.verdict == "violation" else f.verdict
+    lines = [
+        f"{sign} {found.status}: {kind}: {f.rule}: "
+        f"{f.access or 'access'}{arg} in {f.kernel} ({f.file or '?'}:{f.line or '?'})"
+    ]
+    if f.source is not None:
+        lines.append(f"    {f.source.strip()}")
+    if f.message:
+        lines.append(f"    {f.message}")
+    return [printable(line) for line in lines]
+
+
+def kernel_heading(kernel: KernelDifference) -> str:
+    """Return a kernel's name, place and what became of it."""
+    place = f" ({printable(kernel.file)}:{kernel.line})" if kernel.file else ""
+    totals = kernel.after if kernel.status == "added" else kernel.before
+    launched = ""
+    if kernel.status != "changed" and totals is not None:
+        variants = plural(len(kernel.variants), "variant")
+        launched = f", {variants}, {plural(totals.launches, 'launch')}"
+    name = shorten(printable(kernel.name or "(no name)"), 60)
+    renamed = ""
+    if kernel.renamed_from is not None:
+        renamed = f", renamed from {shorten(printable(kernel.renamed_from), 60)}"
+        if kernel.similarity is not None:
+            renamed += f" ({kernel.similarity:.0%} alike)"
+    return f"{SIGNS[kernel.status]} {name}{place} {kernel.status}{renamed}{launched}"
+
+
+def other_figures(kernel: KernelDifference) -> list[Change]:
+    """Return the figures of a kernel that its variants do not list, with how sure they are."""
+    listed = {change.what for variant in kernel.variants for change in variant.work}
+    figures = [figure for figure in kernel.figures if figure.name not in listed]
+    figures += [f for variant in kernel.variants for f in variant.figures if f.name == "occupancy"]
+    return [
+        Change(f"{figure.name} ({figure.certainty})", *figure_values(figure)) for figure in figures
+    ]
+
+
+def call_counts(variant: VariantDifference) -> list[str]:
+    """Say how many distinct calls are not among those whose changes are listed."""
+    counts = (
+        (variant.calls_unread, "changed too, and not listed"),
+        (variant.calls_added, "new"),
+        (variant.calls_removed, "gone"),
+    )
+    return [f"{plural(number, 'distinct call')} {word}" for number, word in counts if number]
+
+
+def substitutions(code: CodeDifference) -> str:
+    """Return the numbers that stand for each other all through."""
+    return ", ".join(f"{before} → {after}" for before, after in code.substitutions)

@@ -1,0 +1,99 @@
+// What changed, worst first, how much and how sure; and the rules that the change was held against.
+
+import { useMemo } from "preact/hooks";
+
+import { href } from "../../app/router";
+import { shortText } from "../../data/format";
+import { words } from "../../parts/columns";
+import { type Column, Table } from "../../parts/table";
+import { Note, Pill } from "../../parts/text";
+import type { BoundChange, Comparison, HeadlineRow } from "./blocks";
+
+const KINDS = { worse: "error", better: "fine", changed: "note" } as const;
+
+function DirectionPill({ direction }: { direction: HeadlineRow["direction"] }) {
+  return <Pill kind={KINDS[direction]}>{direction}</Pill>;
+}
+
+export function Headline({ comparison }: { comparison: Comparison }) {
+  const { headline, kernels } = comparison;
+  const columns = useMemo((): Column<HeadlineRow>[] => {
+    const places = new Map(kernels.map(({ name }, place) => [name, place]));
+    return [
+      {
+        ...words("Kernel", (row) => row.kernel, { limit: 80 }),
+        cell: ({ kernel }) => {
+          const place = places.get(kernel);
+          const name = shortText(kernel, 80);
+          return place === undefined ? name : <a href={href(`compare/${place}`)}>{name}</a>;
+        },
+      },
+      words("What changed", (row) => row.what, { prose: true, limit: 200 }),
+      words("Before → after", (row) => row.values, { limit: 120 }),
+      {
+        label: "By",
+        number: true,
+        cell: (row) => row.by,
+        key: (row) => row.share,
+        text: (row) => row.by,
+      },
+      {
+        ...words("Is", (row) => row.direction),
+        cell: (row) => <DirectionPill direction={row.direction} />,
+      },
+      words("How sure", (row) => row.sure),
+    ];
+  }, [kernels]);
+  return (
+    <>
+      <Gate comparison={comparison} />
+      <Table
+        id="compare-headline"
+        caption="What changed, worst first"
+        columns={columns}
+        rows={headline}
+        height={20}
+        empty="Nothing changed."
+      />
+    </>
+  );
+}
+
+function Gate({ comparison: { gate } }: { comparison: Comparison }) {
+  if (!gate.rules.length) return null;
+  const broken = gate.failures.map(({ rule, what, text }) => `${rule}: ${what}: ${text}`);
+  const unjudged = gate.not_judged.map((rule) => `${rule}: cannot be judged`);
+  const told = [...broken, ...unjudged];
+  if (!told.length) return <p id="compare-gate">No rule is broken.</p>;
+  return (
+    <Note kind="warning">
+      <span id="compare-gate">Rules that are broken: {shortText(told.join("; "), 2000)}</span>
+    </Note>
+  );
+}
+
+const BOUND_COLUMNS: readonly Column<BoundChange>[] = [
+  words("Kernel", (row) => row.kernel, { limit: 80 }),
+  words("Of", (row) => row.what, { prose: true, limit: 120 }),
+  words("Before", (row) => String(row.before ?? "no limit"), { prose: true, limit: 300 }),
+  words("After", (row) => String(row.after ?? "no limit"), { prose: true, limit: 300 }),
+  {
+    ...words("Is", (row) => row.direction),
+    cell: (row) => <DirectionPill direction={row.direction} />,
+  },
+  words("Why", (row) => row.text, { prose: true, limit: 300 }),
+];
+
+/** Conditions for all sizes that differ. */
+export function Bounds({ comparison }: { comparison: Comparison }) {
+  return (
+    <Table
+      id="compare-bounds"
+      caption="Conditions for all sizes that differ"
+      columns={BOUND_COLUMNS}
+      rows={comparison.bounds}
+      height={14}
+      empty={comparison.bounds_unjudged || "Both sides have the same."}
+    />
+  );
+}

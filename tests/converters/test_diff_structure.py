@@ -1,0 +1,73 @@
+"""What differs of a module as a structure."""
+
+from kvtrace.converters.diff.model import CountChange
+from kvtrace.converters.diff.structure import structural_difference
+
+LOOP = """module {
+  tt.func public @k(%x: !tt.ptr<f32>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %r = tt.make_range {end = 128 : i32, start = 0 : i32} : tensor<128xi32> loc(#loc1)
+    scf.for %i = %c0 to %n step %c1  : i32 {
+      %s = tt.splat %x : !tt.ptr<f32> -> tensor<128x!tt.ptr<f32>>
+      %p = tt.addptr %s, %r : tensor<128x!tt.ptr<f32>>, tensor<128xi32>
+      %v = tt.load %p : tensor<128x!tt.ptr<f32>>
+      tt.store %p, %v : tensor<128x!tt.ptr<f32>>
+    }
+    tt.return
+  }
+}
+"""
+SPLAT = "      %s = tt.splat %x : !tt.ptr<f32> -> tensor<128x!tt.ptr<f32>>\n"
+LAYOUT = "#blocked = #ttg.blocked<{sizePerThread = [1], order = [0]}>\n"
+
+
+def test_the_same_but_for_names_and_places_is_no_difference():
+    other = LOOP.replace("%s", "%other").replace("#loc1", "#loc9")
+    found = structural_difference("ttir", LOOP, other)
+    assert (found.counts, found.moved, found.altered) == ((), (), ())
+
+
+def test_an_op_that_leaves_a_loop_has_moved():
+    hoisted = LOOP.replace(SPLAT, "").replace("    scf.for", SPLAT.strip() + "\n    scf.for")
+    hoisted = hoisted.replace("%s = tt.splat", "    %s = tt.splat", 1)
+    found = structural_difference("ttir", LOOP, hoisted)
+    assert (found.counts, found.moved, found.altered) == ((), (("tt.splat", 1),), ())
+
+
+def test_ops_that_came_and_went_are_counted_by_name():
+    more = LOOP.replace(
+        "tt.store %p, %v", "%w = math.exp %v : tensor<128xf32>\n      tt.store %p, %w"
+    )
+    found = structural_difference("ttir", LOOP, more)
+    assert found.counts == (CountChange("math.exp", 0, 1),)
+    assert (found.moved, found.altered) == ((), ())
+    assert structural_difference("ttir", more, LOOP).counts == (CountChange("math.exp", 1, 0),)
+
+
+def test_an_op_with_another_type_is_altered():
+    wide = LOOP.replace("tt.make_range {end = 128 : i32", "tt.make_range {end = 129 : i32")
+    assert structural_difference("ttir", LOOP, wide).altered == (("tt.make_range", 1),)
+
+
+def test_numbers_that_stand_for_each_other_alter_nothing():
+    smaller = LOOP.replace("128", "64")
+    assert structural_difference("ttir", LOOP, smaller).altered
+    known = structural_difference("ttir", LOOP, smaller, numbers={"128": "64"})
+    assert (known.counts, known.moved, known.altered) == ((), (), ())
+
+
+def test_another_layout_alters_the_ops_that_have_it():
+    before = LAYOUT + LOOP.replace("tensor<128xi32> loc", "tensor<128xi32, #blocked> loc")
+    after = before.replace("sizePerThread = [1]", "sizePerThread = [4]")
+    assert structural_difference("ttgir", before, after).altered == (("tt.make_range", 1),)
+
+
+def test_the_generic_form_is_read_where_it_is_recorded():
+    constant = '%0 = "arith.constant"() {value = 1 : i32} : () -> i32'
+    generic = f'"builtin.module"() ({{\n  {constant}\n}}) : () -> ()\n'
+    other = generic.replace("value = 1", "value = 2")
+    found = structural_difference("ttir", LOOP, LOOP, (generic, other))
+    assert found.altered == (("arith.constant", 1),)
+    unread = structural_difference("ttir", LOOP, LOOP, ("no module", other))
+    assert unread.altered == ()

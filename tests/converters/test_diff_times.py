@@ -1,0 +1,116 @@
+"""A change of time is claimed where chance does not explain it, and only then."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kvtrace.converters.diff import compare
+from kvtrace.converters.diff.times import Samples, compare_times, why_not_comparable
+from kvtrace.schema.runs import Run
+from tests.converters.written_trace import Kernel, Launches, write_trace
+
+H200 = [{"index": 0, "name": "NVIDIA H200", "capability": "9.0", "memory_bytes": 1}]
+
+
+def samples(ns, *, work=0, runs=1):
+    ns = np.asarray(ns).astype(np.int64)
+    zeros = np.zeros(len(ns), np.int64)
+    run = np.sort(np.arange(len(ns)) % runs)
+    return Samples(zeros, zeros + work, run, ns, np.arange(len(ns)))
+
+
+def drawn(seed, launches=300, scale=1.0, drift=0.02):
+    """Launches of 20 µs: skewed noise, in phases that differ as clocks do, and a few outliers."""
+    random = np.random.default_rng(seed)
+    phases = np.repeat(1 + drift * random.standard_normal(10), launches // 10)
+    noise = 1 + random.gamma(2.0, 0.01, launches // 10 * 10)
+    late = np.where(random.random(launches // 10 * 10) < 0.01, 5.0, 1.0)
+    return samples(20_000 * scale * phases * noise * late)
+
+
+def compared(a, b, *, kind="device", threshold=0.05, why_not=None):
+    return compare_times(kind, a, b, threshold=threshold, why_not=why_not)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_same_commit_twice_claims_nothing(seed):
+    for kind in ("device", "host"):
+        assert not compared(drawn(seed), drawn(seed + 1000), kind=kind).claimed
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_kernel_slowed_by_a_tenth_is_found(seed):
+    found = compared(drawn(seed), drawn(seed + 1000, scale=1.10))
+    assert found.claimed
+    low, high = found.interval
+    assert 1 < low < found.ratio < high
+    assert found.ratio == pytest.approx(1.10, abs=0.04)
+
+
+def test_the_same_numbers_every_time():
+    first, second = (compared(drawn(1), drawn(2)) for _ in range(2))
+    assert first == second
+
+
+def test_below_the_threshold_nothing_is_claimed_however_sure():
+    exact = compared(samples([1000] * 50), samples([1040] * 50))
+    assert exact.interval == (1.04, 1.04)
+    assert not exact.claimed
+    assert compared(samples([1000] * 50), samples([1040] * 50), threshold=0.03).claimed
+
+
+def test_few_launches_claim_nothing():
+    found = compared(samples([10, 11, 12, 13]), samples([20, 21, 22, 23]))
+    assert (found.claimed, found.reason) == (False, "too few launches")
+
+
+def test_a_run_that_is_slow_for_a_while_is_not_slower():
+    """A third of the launches twice as slow, on one side all at once: stretches tell."""
+    steady = samples([1000] * 240)
+    burst = samples([1000] * 100 + [2000] * 120 + [1000] * 20)
+    assert not compared(steady, burst).claimed
+
+
+def test_one_process_a_side_says_little_of_host_times():
+    a, b = samples([1000] * 50), samples([1100] * 50)
+    assert not compared(a, b, kind="host").claimed
+    assert compared(a, samples([1300] * 50), kind="host").claimed
+    several = (samples([1000] * 50, runs=5), samples([1100] * 50, runs=5))
+    assert compared(*several, kind="host").claimed
+
+
+def test_only_launches_with_the_same_arguments_are_compared():
+    small, large = samples([1000] * 50, work=1), samples([9000] * 50, work=2)
+    assert compared(small, large).reason == "no launch has the same arguments"
+    both = Samples(*(np.concatenate([getattr(part, name) for part in (small, large)])
+                     for name in ("variant", "work", "run", "ns", "at")))  # fmt: skip
+    more = Samples(*(np.concatenate([getattr(part, name) for part in (small, large, large)])
+                     for name in ("variant", "work", "run", "ns", "at")))  # fmt: skip
+    found = compared(both, more)
+    assert (found.ratio, found.claimed) == (1.0, False)
+
+
+def test_times_of_two_devices_are_not_compared():
+    runs = [Run("a", host="x", devices=H200), Run("b", host="x", devices=[{"name": "H100"}])]
+    assert (
+        why_not_comparable("device", [runs[0]], [runs[1]]) == "measured on NVIDIA H200 and on H100"
+    )
+    assert why_not_comparable("device", [runs[0]], [runs[0]]) is None
+    assert why_not_comparable("host", [runs[0]], [replace(runs[0], host="y")]) is not None
+    assert why_not_comparable("host", [Run("a")], [Run("b")]) is not None
+
+
+def test_a_claimed_time_is_a_line_of_the_headline_and_no_difference_unasked(tmp_path):
+    def side(name, device_us):
+        kernel = Kernel(calls=(Launches(number=20, device_us=device_us),))
+        return write_trace(tmp_path / name, [kernel], host="x", devices=H200)
+
+    found = compare(side("a", 20), side("b", 22))
+    assert found.empty
+    (row,) = found.headline
+    assert (row.kernel, row.level, row.what) == ("scale", "time", "device time, median")
+    assert (row.direction, row.certainty) == ("worse", "measured")
+    assert row.share == pytest.approx(0.1)
+    assert row.interval == pytest.approx((0.1, 0.1))
+    assert not compare(side("c", 20), side("d", 22), time_threshold=0.05).empty
