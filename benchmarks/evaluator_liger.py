@@ -69,11 +69,11 @@ def operators() -> Any:
     import torch
     from liger_kernel.ops import dyt
 
-    from tests.evaluate import test_liger
+    from tests.evaluate import test_evaluate_liger
 
     torch.set_num_threads(1)
     vars(dyt).update(infer_device=lambda: "npu", get_npu_core_count=lambda: 8)
-    return test_liger
+    return test_evaluate_liger
 
 
 def run_operator(cases: Any, name: str) -> Callable[[], None]:
@@ -111,8 +111,7 @@ def run_ours(folder: Path) -> Result:
         return {"kernel": module.main.name, "grid": grid, "reason": reason}
 
     vars(launcher)["evaluate"] = evaluation.around(launcher.evaluate, kernel_of)
-    vars(launcher)["module_defined_in"] = reading.around(launcher.module_defined_in, lambda *_: {})
-    vars(launcher)["generic_ttir"] = reading.around(launcher.generic_ttir, lambda *_: {})
+    vars(launcher)["module_from"] = reading.around(launcher.module_from, lambda *_: {})
     cases = operators()
     gc.collect()
     gc.freeze()

@@ -37,6 +37,7 @@ from pathlib import Path
 import torch
 import triton
 import triton.language as tl
+from recorded import check
 
 ROOT = Path(__file__).resolve().parent.parent
 SKIPPED = 400
@@ -183,21 +184,23 @@ def measure(step: Callable[[], object], steps: int, waiting: bool) -> dict[str, 
 
     times: dict[str, list[float]] = {"on": [], "off": [], "off again": []}
     taken = 0
-    with tempfile.TemporaryDirectory() as folder, kvtrace.capture(folder, tensors="index"):
-        for _ in range(SKIPPED):
-            step()
-        switch = Switch()
-        for _ in range(steps):
-            switch.on(waiting)
-            step()
-            before = next_number(switch.contents)
-            times["on"].append(timed(step))
-            taken += next_number(switch.contents) - before - 1
-            switch.off()
-            step()
-            times["off"].append(timed(step))
-            times["off again"].append(timed(step))
-        switch.on(True)
+    with tempfile.TemporaryDirectory() as folder:
+        with kvtrace.capture(folder, tensors="index"):
+            for _ in range(SKIPPED):
+                step()
+            switch = Switch()
+            for _ in range(steps):
+                switch.on(waiting)
+                step()
+                before = next_number(switch.contents)
+                times["on"].append(timed(step))
+                taken += next_number(switch.contents) - before - 1
+                switch.off()
+                step()
+                times["off"].append(timed(step))
+                times["off again"].append(timed(step))
+            switch.on(True)
+        check(Path(folder), native=True, mode="launch")
     figures = {"off": statistics.median(times["off"]), "taken": taken / steps}
     for name in ("on", "off again"):
         pairs = zip(times[name], times["off"], strict=True)

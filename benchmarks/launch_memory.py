@@ -24,6 +24,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from recorded import check
+
 ROOT = Path(__file__).resolve().parent.parent
 #: Ends of the stretches, in hundredths of all launches.
 STRETCHES = (10, 20, 50, 100)
@@ -88,6 +90,7 @@ def follow(mode: str, launches: int) -> int:
                 spread = f"{min(part):.1f} to {max(part):.1f} MB"
                 print(f"{upto}{readings[-1]:8.1f} MB, {spread}", flush=True)
         took = time.monotonic() - begin
+        check(Path(folder) / "out", native=True, mode="launch")
         trace = open_trace(Path(folder) / "out")
         kept = trace.table("launches", columns=["seq"]).num_rows
         ran = trace.table("gpu_kernels", columns=["launch_seq"])

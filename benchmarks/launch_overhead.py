@@ -14,7 +14,8 @@ Proton and tritonparse run a tenth of the launches.
 kvtrace's rounds record everything of launch mode: times, grid, shapes, strides, dtypes, storage
 extents, alignment, aliasing and scalars, with the journal thread writing to disk; timeline mode
 records each kernel's execution by CUPTI too. The no-op hook is Triton's own launch hook with a
-function that does nothing.
+function that does nothing. A row of kvtrace's is refused unless the trace says that every launch
+was recorded by that hot path, and in timeline mode that the device's executions were.
 """
 
 import argparse
@@ -28,6 +29,8 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+from recorded import check
 
 RECORDERS = (
     "kvtrace native",
@@ -85,13 +88,17 @@ class Kvtrace:
         import kvtrace
 
         os.environ["KVTRACE_NATIVE"] = "1" if native else "0"
-        self.kvtrace, self.folder, self.mode = kvtrace, folder, mode
+        self.kvtrace, self.folder, self.mode, self.native = kvtrace, folder, mode, native
 
     def on(self) -> None:
         self.kvtrace.start(self.folder, mode=self.mode)
 
     def off(self) -> None:
         self.kvtrace.stop()
+
+    def check(self, launches: int) -> None:
+        """Refuse figures of anything else than so many recorded launches."""
+        check(self.folder, self.native, self.mode, launches)
 
 
 class Wrapper:
@@ -223,6 +230,8 @@ def measure(name: str, rounds: int, launches: int) -> dict[str, dict[str, float]
                 timed[kernel][state].append(round_us(launch, launches))
                 if state == "on":
                     subject.off()
+        if isinstance(subject, Kvtrace):
+            subject.check(len(launchers) * rounds * (launches + launches // 4))
         for kernel, times in timed.items():
             bare, on = statistics.median(times["bare"]), statistics.median(times["on"])
             spread = max(times["bare"]) - min(times["bare"])

@@ -30,6 +30,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from recorded import check
+
 ROOT = Path(__file__).resolve().parent.parent
 SKIPPED = 100
 MODES = ("launch", "timeline")
@@ -124,23 +126,25 @@ class Switch:
         self.hooked = [(owner, owner.run) for owner in (JITFunction, CachingAutotuner)]
         self.cupti = None
         if mode == "timeline":
-            from kvtrace.backends.cupti.records import CONCURRENT_KERNEL
+            from kvtrace.backends.cupti.records import KINDS
             from kvtrace.capture.session import _sessions
 
             (session,) = (one for one in _sessions if one.recording)
-            self.cupti, self.kind = session._journal.listeners[0]._cupti, CONCURRENT_KERNEL
+            self.cupti, self.kinds = session._journal.listeners[0]._cupti, KINDS
 
     def on(self) -> None:
         for owner, run in self.hooked:
             owner.run = run
         if self.cupti is not None:
-            self.cupti._check("cuptiActivityEnable", self.kind)
+            for kind in self.kinds:
+                self.cupti._check("cuptiActivityEnable", kind)
 
     def off(self) -> None:
         for owner, run in self.hooked:
             owner.run = inspect.unwrap(run)
         if self.cupti is not None:
-            self.cupti._check("cuptiActivityDisable", self.kind)
+            for kind in self.kinds:
+                self.cupti._check("cuptiActivityDisable", kind)
 
 
 def timed(step: Callable[[], None]) -> float:
@@ -167,6 +171,7 @@ def measure(step: Callable[[], None], steps: int, folder: Path, mode: str) -> di
             times["bare again"].append(timed(step))
             switch.on()
             step()
+    check(folder, native=True, mode="launch")  # of bare steps the device tells nothing
     return {name: statistics.median(found) for name, found in times.items()}
 
 
@@ -186,6 +191,7 @@ def recorded(step: Callable[[], None], steps: int, folder: Path, mode: str) -> R
     with kvtrace.capture(folder, mode=mode):
         for _ in range(steps):
             step()
+    check(folder, native=True, mode=mode)
     launches = open_trace(folder).table("launches").num_rows
     files = [p for t in ("launches", "gpu_kernels") for p in (folder / t).rglob("*.parquet")]
     return Recorded(launches / steps, sum(path.stat().st_size for path in files) / launches)

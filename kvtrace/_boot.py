@@ -10,7 +10,7 @@ import sys
 
 TYPE_CHECKING = False  # as type checkers read it; importing typing would cost 7 ms
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from importlib.abc import Loader
     from importlib.machinery import ModuleSpec
     from types import ModuleType
@@ -21,7 +21,13 @@ BUILT_IN = {
     "torch._inductor.runtime.triton_heuristics": "kvtrace.backends.inductor:BACKEND",
     "kvtrace.nki": "kvtrace.nki.recording:BACKEND",
     "kvtrace.hlo.traced": "kvtrace.hlo.recording:BACKEND",
+    "torch": "kvtrace.backends.triton.absent_gpu:TORCH",
+    "pynvml": "kvtrace.backends.triton.absent_gpu:NVML",
+    "vllm.third_party.pynvml": "kvtrace.backends.triton.absent_gpu:NVML_OF_VLLM",
 }
+
+#: Those of them that are waited for only where tensors for a GPU are made on the CPU.
+ON_HOST = frozenset({"torch", "pynvml", "vllm.third_party.pynvml"})
 
 #: Package that one of ours stands in for where it is missing, while a recording goes on → what
 #: returns the specs of its modules.
@@ -31,7 +37,7 @@ STAND_INS = {
 }
 
 #: Every library that is waited for; more are added when backends are found by entry points.
-_libraries = set(BUILT_IN)
+_libraries = set(BUILT_IN) - ON_HOST
 
 _OFF = frozenset({"0", "off", "no", "false"})
 
@@ -49,6 +55,8 @@ def boot() -> None:
     out = os.environ["KVTRACE"] = os.path.abspath(value)  # noqa: PTH100
     if "KVTRACE_GROUP" not in os.environ:
         os.environ["KVTRACE_GROUP"] = f"{os.getpid():x}-{os.urandom(6).hex()}"
+    if os.environ.get("KVTRACE_DEVICE") == "cpu":
+        add_libraries(ON_HOST)
     # Registered first, so that it runs last: launches of other exit functions are kept.
     atexit.register(_seal)
     watch()
@@ -152,7 +160,7 @@ class _Loader:
         return getattr(self.loader, name)
 
 
-def add_libraries(names: "Sequence[str]") -> None:
+def add_libraries(names: "Iterable[str]") -> None:
     """Wait for more libraries; those that are imported already are for the caller to handle."""
     _libraries.update(names)
 

@@ -16,6 +16,7 @@ Tensors = Literal["none", "index", "int", "all"]
 Sanitize = Literal["off", "warn", "raise"]
 Source = Literal["off", "used", "files"]
 Compile = Literal["ttir", "background", "full"]
+Device = Literal["none", "answers", "cpu"]
 
 _TRUE: Final = frozenset({"1", "true", "yes", "on"})
 _FALSE: Final = frozenset({"0", "false", "no", "off"})
@@ -40,6 +41,9 @@ class Settings:
         compile: how far kernels are compiled on a machine without a GPU: ttir, which is all that
             executing them needs; background, the same, while another process makes the later
             stages for whoever reads the trace here; or full, down to the target's machine code.
+        device: what is done, on a machine without a GPU, for a program that asks for one: answers
+            (questions to `torch.cuda` that would fail are answered for the target), cpu (torch says
+            that there is one GPU, and makes on the CPU what is asked for on it) or none.
         max_calls: distinct calls that are remembered in memory; beyond it they are forgotten and
             recorded again when they come back.
         sanitize: whether each new distinct call is judged before its first launch: off, warn (also
@@ -55,6 +59,7 @@ class Settings:
     source: Source = "used"
     target: str = "cuda:90"
     compile: Compile = "full"
+    device: Device = "answers"
     max_calls: int = 100_000
     sanitize: Sanitize = "off"
     rules: str = "default"
@@ -124,6 +129,8 @@ def _checked(name: str, value: Any) -> Any:
         return _one_of(name, _switched(value, "used"), get_args(Source))
     if name == "compile":
         return _one_of(name, value, get_args(Compile))
+    if name == "device":
+        return _one_of(name, value, get_args(Device))
     if name == "strict":
         return _switch(name, value)
     if name == "max_calls":

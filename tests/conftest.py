@@ -4,9 +4,12 @@ What tests have to say travels with their reports as properties, so that it arri
 processes of pytest-xdist too.
 """
 
+import gc
 import os
+import shutil
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,10 +23,28 @@ settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 
+#: Folders of tests lie in memory where it holds that much: every part of a trace is brought to disk
+#: (fsync), and waiting for that was half the time of tests/schema.
+MEMORY = Path("/dev/shm")
+LEAST_FREE = 4 << 30
+
+
 def pytest_configure(config: pytest.Config) -> None:
     cache = getattr(config, "cache", None)  # none with -p no:cacheprovider
     if cache is not None:
         os.environ["KVTRACE_TEST_TTIR"] = str(cache.mkdir("kernels"))
+    if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= LEAST_FREE:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector leave alone what lives to the end: modules, tests, parameters."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()  # extensions complain at the end of what is left uncollected
 
 
 @pytest.fixture

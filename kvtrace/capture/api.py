@@ -59,6 +59,8 @@ def start(out: str | os.PathLike[str], **settings: Any) -> Session:
             atexit.register(process_ends)
     for problem in problems:
         session.message("warning", "bad-setting", problem)
+    if chosen.device == "cpu":
+        _boot.add_libraries(_boot.ON_HOST)
     _boot.watch()
     _install_for_imported(session)
     return session

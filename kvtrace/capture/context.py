@@ -124,11 +124,18 @@ class GitFacts:
 
 
 def _program_folders() -> list[str]:
-    """Where the program may have been checked out: its script's folder, the working directory."""
+    """Where the program may have been checked out: its script's folder, the working directory.
+
+    A script that is installed in a virtual environment, as pytest's, is no program of the checkout
+    that the environment may lie in.
+    """
     folders = []
     script = getattr(sys.modules.get("__main__"), "__file__", None)
     if isinstance(script, str):
-        folders.append(str(Path(script).resolve().parent))
+        folder = Path(script).resolve().parent
+        environment = Path(sys.prefix).resolve() if sys.prefix != sys.base_prefix else None
+        if environment is None or not folder.is_relative_to(environment):
+            folders.append(str(folder))
     directory = _directory()
     if directory is not None and directory not in folders:
         folders.append(directory)

@@ -12,12 +12,12 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.capture.arguments import Identities
 from kvtrace.capture.hot import Recorder
 from kvtrace.capture.journal import Journal, Listener
+from kvtrace.capture.record_rows import argument_row, kernel_row
 from kvtrace.capture.records import PHASES, ArgumentRecord, Frame, KernelRecord, capped
 from kvtrace.capture.stacks import current_stack
 from kvtrace.forks import Lock
@@ -35,7 +35,6 @@ _NO_ROOM: Final = tuple(
     getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG") if hasattr(errno, name)
 )
 
-_ARGUMENT: Final = tuple(field.name for field in fields(ArgumentRecord))
 
 #: A kernel's record, or what makes it; the latter runs in the background thread.
 KernelSource = KernelRecord | Callable[[], KernelRecord]
@@ -55,6 +54,8 @@ class Session:
         self.settings = settings
         #: Called when the recording has ended, before its files are sealed.
         self.at_end: list[Callable[[], None]] = []
+        #: Called with a call's id and its defects, where calls are judged while the program runs.
+        self.on_defects: list[Callable[[int, Sequence[Any]], None]] = []
         self._lock = Lock()
         self.identities = Identities(lambda text: self.message("info", "argument-identity", text))
         self._recorder: Recorder | None = None
@@ -154,7 +155,7 @@ class Session:
 
         def write(journal: Journal) -> None:
             made = record() if callable(record) else record
-            journal.add("kernels", _kernel_row(journal, kernel_id, made))
+            journal.add("kernels", kernel_row(journal, kernel_id, made))
 
         self._submit(write)
         return kernel_id
@@ -173,7 +174,7 @@ class Session:
 
         def write(journal: Journal) -> None:
             x, y, z = grid
-            listed = [_argument_row(journal, record) for record in records]
+            listed = [argument_row(journal, record) for record in records]
             stack_id = journal.add_stack(frames) if frames else None
             row = {"call_id": call_id, "kernel_id": kernel_id, "args": listed}
             row |= {"grid_x": x, "grid_y": y, "grid_z": z, "stack_id": stack_id}
@@ -193,6 +194,11 @@ class Session:
         call stack, innermost frame first, and gives its id.
         """
         self._submit(lambda journal: journal.append(table, make(journal.add_stack)))
+
+    def tell_defects(self, call_id: int, defects: Sequence[Any]) -> None:
+        """Tell who asked for it that a call has defects; nothing where it has none."""
+        for tell in self.on_defects if defects else ():
+            tell(call_id, defects)
 
     def follow(self, listener: Listener) -> None:
         """Have the run's journal tell a listener of what is recorded from now on."""
@@ -474,30 +480,3 @@ def _place_of(error: Exception) -> str:
         trace = trace.tb_next
     code = trace.tb_frame.f_code
     return f" ({os.path.basename(code.co_filename)}:{trace.tb_lineno})"  # noqa: PTH119
-
-
-def _argument_row(journal: Journal, record: ArgumentRecord) -> dict[str, Any]:
-    row = {name: getattr(record, name) for name in _ARGUMENT}  # asdict takes five times as long
-    value = row.pop("value")
-    row["value_artifact"] = None if value is None else journal.add_artifact("tensor", value)
-    return row
-
-
-def _kernel_row(journal: Journal, kernel_id: int, record: KernelRecord) -> dict[str, Any]:
-    row = asdict(record)
-    source = row.pop("source")
-    row["kernel_id"] = kernel_id
-    row["source_artifact"] = source and journal.add_artifact("source", source.encode())
-    row["files"] = [
-        {"path": path, "artifact": content and journal.add_artifact("file", content)}
-        for path, content in record.files
-    ]
-    row["stages"] = [
-        {
-            "stage": stage.stage,
-            "artifact": stage.content and journal.add_artifact(stage.stage, stage.content),
-            "duration_ns": stage.duration_ns,
-        }
-        for stage in record.stages
-    ]
-    return row

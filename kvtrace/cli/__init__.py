@@ -45,6 +45,11 @@ COMMANDS: Final[dict[str, Command]] = {
     "convert": Command("kvtrace.cli.convert", "Write a file for another tool"),
     "report": Command("kvtrace.cli.report", "Write one self-contained HTML page"),
     "diff": Command("kvtrace.cli.diff", "Compare two traces, runs or commits"),
+    "baseline": Command("kvtrace.cli.baseline", "Keep runs under a name, to compare with"),
+    "gate": Command(
+        "kvtrace.cli.gate", "Record a program and compare it with a baseline", passthrough=True
+    ),
+    "bisect": Command("kvtrace.cli.bisect", "Find the commit, or the Triton, that broke a rule"),
     "view": Command("kvtrace.cli.view", "Open the report or the timeline in a browser"),
     "repro": Command("kvtrace.cli.repro", "Write a script that launches one call again"),
     "sql": Command("kvtrace.cli.sql", "Ask the tables in SQL"),

@@ -1,6 +1,5 @@
 """`kvtrace diff`: what changed between two traces, runs or commits."""
 
-import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,7 +19,18 @@ _SIDE = (
 
 def command(
     before: Annotated[str, typer.Argument(metavar="BEFORE", help=_SIDE)],
-    after: Annotated[str, typer.Argument(metavar="AFTER", help="The same for the other side")],
+    after: Annotated[
+        str | None, typer.Argument(metavar="AFTER", help="The same for the other side")
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            "--against",
+            metavar="NAME",
+            help="The baseline that stands for BEFORE (kvtrace baseline); AFTER is given alone",
+            show_default=False,
+        ),
+    ] = None,
     base: Annotated[
         Path | None,
         typer.Option("--in", metavar="DIR", help="Trace that @COMMIT and RUN are looked up in"),
@@ -107,13 +117,14 @@ def command(
     from kvtrace.cli.missing_passes import run_missing_passes
     from kvtrace.cli.options import print_lines
     from kvtrace.converters.diff import compare
-    from kvtrace.converters.diff.gate import Gate, read_rules
+    from kvtrace.converters.diff.gate import Gate, project_rules, read_rules
     from kvtrace.converters.diff.outputs import Outputs, write_outputs
     from kvtrace.schema.errors import BadSetting
     from kvtrace.text import terminal_width
 
     outputs = Outputs(markdown=markdown, html=html, json=json, junit=junit)
-    gate = Gate(read_rules(_configured() if fail_on is None else fail_on))
+    before, after = _two_sides(before, after, against)
+    gate = Gate(read_rules(project_rules() if fail_on is None else fail_on))
     threshold = None if time_threshold is None else _share(time_threshold)
     sides = side(before, base), side(after, base)
     if replay is not False:
@@ -157,23 +168,16 @@ def _conditions(
     return found[0][0], found[1][0]
 
 
-def _configured() -> list[str]:
-    """Return the rules of `[tool.kvtrace.diff]` of the pyproject.toml here, if there is one."""
+def _two_sides(first: str, second: str | None, against: str | None) -> tuple[str, str]:
+    """Return both sides; a baseline that is named takes the place of the first."""
+    from kvtrace.regressions.baselines import open_baseline
     from kvtrace.schema.errors import BadSetting
 
-    path = Path("pyproject.toml")
-    if not path.is_file():
-        return []
-    try:
-        settings = tomllib.loads(path.read_text(encoding="utf-8"))
-        rules = settings.get("tool", {}).get("kvtrace", {}).get("diff", {}).get("fail-on", [])
-    except (tomllib.TOMLDecodeError, OSError, UnicodeDecodeError) as error:
-        raise BadSetting(f"{path} cannot be read ({error}); mend it, or give --fail-on.") from error
-    if isinstance(rules, str):
-        return [rules]
-    if not isinstance(rules, list) or not all(isinstance(rule, str) for rule in rules):
-        raise BadSetting(f"fail-on in {path} is no list of rules, as ['spills>0'].")
-    return rules
+    if against is not None and second is None:
+        return str(open_baseline(against).trace.path), first
+    if against is not None or second is None:
+        raise BadSetting("give two sides, BEFORE and AFTER, or --against NAME and AFTER alone.")
+    return first, second
 
 
 def _share(text: str) -> float:

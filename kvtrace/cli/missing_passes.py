@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvtrace.cli.progress import calls_progress
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.layout import OBSERVED, pass_parts, run_folder
+from kvtrace.schema.layout import EXCERPT, OBSERVED, pass_parts, run_folder
 
 if TYPE_CHECKING:
     from kvtrace.clients import Client
@@ -33,12 +33,14 @@ def run_missing_passes(selection: "Selection", *, asked: bool) -> Iterator[str]:
     """Run the tracer, profiler and sanitizer where they have not run; give what there is to say.
 
     Args:
-        selection: The runs. What was captured without the IR that passes need is left alone.
+        selection: The runs. What was captured without the IR that passes need is left alone, and so
+            is an excerpt.
         asked: Whether the user wants it however long it takes.
 
     """
     trace = selection.trace
-    missing = {run.run_id: _missing(trace, run) for run in selection.runs if run.sealed}
+    whole = [run for run in selection.runs if run.sealed and EXCERPT not in run.settings]
+    missing = {run.run_id: _missing(trace, run) for run in whole}
     runs = [run for run in selection.runs if missing.get(run.run_id) and _has_ir(trace, run)]
     calls = trace.table("calls", runs, ["call_id"]).num_rows if runs else 0
     if not calls:
@@ -49,7 +51,8 @@ def run_missing_passes(selection: "Selection", *, asked: bool) -> Iterator[str]:
     deadline = None if asked else time.monotonic() + MOST_SECONDS
     for run in runs:
         try:
-            yield _run_passes(trace, run, missing[run.run_id], deadline)
+            hint = "" if asked else " (--no-replay leaves that out)"
+            yield _run_passes(trace, run, missing[run.run_id], deadline) + hint
         except KvtraceError as error:
             yield f"{str(error).rstrip('.')}: {_how(selection)}"
             return
@@ -86,8 +89,7 @@ def _run_passes(trace: "Trace", run: "Run", clients: Sequence[str], deadline: fl
     whole = outcome.calls - len(outcome.failures)
     return (
         f"{run.run_id}: {whole} of {outcome.calls} distinct calls looked at by "
-        f"{', '.join(clients)} in {time.monotonic() - began:.1f} s, since they had not been "
-        "(--no-replay leaves that out)"
+        f"{', '.join(clients)} in {time.monotonic() - began:.1f} s, since they had not been"
     )
 
 

@@ -33,6 +33,12 @@ def command(
             "--compile", metavar="ttir|background|full", help="How far to compile without a GPU"
         ),
     ] = "full",
+    device: Annotated[
+        str,
+        typer.Option(
+            metavar="none|answers|cpu", help="What is done where a program asks for a missing GPU"
+        ),
+    ] = "answers",
     sanitize: Annotated[
         str,
         typer.Option(metavar="off|warn|raise", help="Judge each new call before its launch"),
@@ -54,6 +60,7 @@ def command(
 
     options: dict[str, Any] = {"mode": mode, "tensors": tensors, "kernels": kernels}
     options |= {"source": source, "target": target, "compile": compile_to, "sanitize": sanitize}
+    options["device"] = device
     named = settings_from_arguments(**options).as_environment()
     # The other settings stay what the environment says.
     variables = {f"KVTRACE_{name.upper()}": named[f"KVTRACE_{name.upper()}"] for name in options}

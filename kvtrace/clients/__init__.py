@@ -50,25 +50,7 @@ _HOMES = {
     "replay": "kvtrace.clients.recorded",
 }
 
-__all__ = [
-    "TABLES",
-    "Access",
-    "BadOverride",
-    "Call",
-    "Client",
-    "ClientFailed",
-    "Column",
-    "OpEvent",
-    "OutOfBounds",
-    "Outcome",
-    "UnreadyCall",
-    "Values",
-    "client_names",
-    "client_table",
-    "load_client",
-    "on",
-    "replay",
-]
+__all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from kvtrace.converters.occupancy import occupancy
 from kvtrace.schema.runs import Run
-from kvtrace.schema.symbols import readable
+from kvtrace.schema.symbols import readable, titled
 
 Row = Mapping[str, Any]
 Facts = tuple[tuple[str, "int | str | Facts"], ...]
@@ -138,12 +138,12 @@ def execution_caption(row: Row) -> Caption:
     if row.get("call_id") is not None:
         facts.append(("call", row["call_id"]))
     facts += _texts(("grid", grid_text(row)))
-    numbers = ("registers", "shared_bytes", "graph_id", "graph_node_id")
+    numbers = ("registers", "shared_bytes", "bytes", "graph_id", "graph_node_id")
     facts += [(key, row[key]) for key in numbers if row.get(key) is not None]
     symbol = kernel_name(row, "kernel of unknown name")
-    name = readable(symbol)
+    name = titled(symbol)
     if name != symbol:
-        facts.append(("symbol", symbol))
+        facts += [("function", readable(symbol)), ("symbol", symbol)]
     return Caption(name, tuple(facts))
 
 

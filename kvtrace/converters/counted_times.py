@@ -3,14 +3,15 @@
 A hundred million launches have a few thousand different times, in nanoseconds, of each call.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.converters.columns import integers
+from kvtrace.converters.columns import Integers, integers
 from kvtrace.converters.compiling import CompilingLaunches
 from kvtrace.schema.integer_sets import IntegerSet
 
@@ -49,26 +50,54 @@ def host_times(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
     return pa.concat_tables(tables)
 
 
-def device_times(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
-    """Count the device's executions by run, call_id, ns, tuning and replayed (from a graph).
+def device_times(
+    trace: "Trace", runs: Sequence["Run"], stepping: Mapping[str, tuple[int, int]]
+) -> pa.Table:
+    """Count the device's executions by run, call_id, ns, and what they are.
 
-    `call_id` is the execution's own or that of its launch, null where neither is known. The column
+    `call_id` is the execution's own or that of its launch, null where neither is known; `name`,
+    `kind` and `bytes` are those of the row then, else null. Flags: `tuning`, `replayed` (from a
+    graph), and `stepped`: it began within the run's range of `stepping` (ns since 1970). What ran
+    between two trials of an autotuner is its doing too, such as emptying the caches. The column
     `times` says for how many executions a row stands. Errors as `Trace.table`.
     """
-    tables = [_nothing("tuning", "replayed")]
+    more = {"name": pa.string(), "kind": pa.string(), "bytes": pa.int64()}
+    tables = [_nothing("tuning", "replayed", "stepped", **more)]
+    columns = ["launch_seq", "call_id", "start", "end", "graph_id", *more]
     for run in runs:
         counted = _Counted()
         launches = _Launches(trace, run)
-        columns = ["launch_seq", "call_id", "start", "end", "graph_id"]
+        first, last = stepping.get(run.run_id, (0, -1))
         for piece in trace.pieces("gpu_kernels", [run], columns):
+            call = pc.coalesce(piece["call_id"], launches.calls(piece["launch_seq"]))
+            start = integers(piece["start"])
+            tuning = launches.tuning(piece["launch_seq"])
             counted.add(
-                call_id=pc.coalesce(piece["call_id"], launches.calls(piece["launch_seq"])),
+                call_id=call,
                 ns=_ns(piece["start"], piece["end"]),
-                tuning=launches.tuning(piece["launch_seq"]),
+                tuning=pa.array(tuning | _between(start, pc.is_valid(call).to_numpy(), tuning)),
                 replayed=pc.is_valid(piece["graph_id"]),
+                stepped=pa.array((first <= start) & (start <= last)),
+                **{
+                    name: pc.if_else(pc.is_null(call), piece[name].cast(type_), None)
+                    for name, type_ in more.items()
+                },
             )
         tables += counted.tables(run)
     return pa.concat_tables(tables)
+
+
+def _between(
+    start: Integers, launched: npt.NDArray[np.bool_], tuning: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.bool_]:
+    """Tell which executions without a launch ran between two that were trials, in order of time."""
+    order = np.argsort(start, kind="stable")
+    at = np.flatnonzero(launched[order])
+    trial = np.concatenate(([False], tuning[order][at], [False]))
+    before = np.searchsorted(at, np.arange(len(order)))
+    found = np.zeros(len(order), np.bool_)
+    found[order] = trial[before] & trial[before + 1] & ~launched[order]
+    return found
 
 
 class _Counted:
@@ -134,13 +163,14 @@ class _Launches:
         known = (self._seq[at] == numbers) & pc.is_valid(seq).to_numpy()
         return pa.array(self._call[at], mask=~known)
 
-    def tuning(self, seq: pa.ChunkedArray) -> pa.Array:
+    def tuning(self, seq: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
         """Tell of each launch whether it tuned; one that is not known did not."""
-        return pa.array(self._tuning.has(integers(seq)) & pc.is_valid(seq).to_numpy())
+        known: npt.NDArray[np.bool_] = pc.is_valid(seq).to_numpy()
+        return known & self._tuning.has(integers(seq))
 
 
-def _nothing(*flags: str) -> pa.Table:
-    kinds = {"call_id": pa.int64(), "ns": pa.int64(), **dict.fromkeys(flags, pa.bool_())}
+def _nothing(*flags: str, **more: pa.DataType) -> pa.Table:
+    kinds = {"call_id": pa.int64(), "ns": pa.int64(), **dict.fromkeys(flags, pa.bool_()), **more}
     return pa.schema({**kinds, "times": pa.int64(), "run": pa.string()}).empty_table()
 
 

@@ -29,6 +29,11 @@ class DeviceLimits:
     vector: Mapping[str, float] = field(hash=False)
     source: str
 
+    @property
+    def multiprocessors(self) -> int | None:
+        """How many multiprocessors it has; None if not known."""
+        return _MULTIPROCESSORS.get(self.name)
+
     def dot_rate(self, dtype: str) -> float | None:
         """Return the rate of dots whose factors have an element type; None if not known.
 
@@ -150,6 +155,15 @@ KNOWN: Final[tuple[DeviceLimits, ...]] = (
             "AWS Neuron: Trainium3 and NeuronCore-v4 architecture, the chip's figures by 8",
             _rates(f32=22.9, tf32=83.9, f16=83.9, bf16=83.9, f8=315), _rates(f32=1.2)),
 )  # fmt: skip
+
+#: Multiprocessors (compute units) by the same sheets, which give cores: 64 or 128 in each.
+_MULTIPROCESSORS: Final = {
+    "V100 SXM2": 80, "T4": 40, "A100 SXM 80GB": 108, "A100 PCIe 80GB": 108, "A100 40GB": 108,
+    "A10": 72, "A40": 84, "RTX 3090": 82, "L4": 58, "L40": 142, "L40S": 142, "RTX 4090": 128,
+    "H100 SXM": 132, "H100 PCIe": 114, "H100 NVL": 132, "GH200 96GB": 132, "H200 SXM": 132,
+    "H200 NVL": 132, "B200": 148, "RTX 5090": 170, "MI250X, one of its two dies": 110,
+    "MI300X": 304, "MI325X": 304,
+}  # fmt: skip
 
 #: The device that code for a target is compared with where no device is known.
 _FOR_TARGET: Final = {

@@ -211,7 +211,7 @@ class _Builder:
             return
         begin, duration = self._interval(rows, "start", "end")
         names = ("name", "call_id", "grid_x", "grid_y", "grid_z", "registers", "shared_bytes")
-        alike = (*names, "graph_id", "graph_node_id")
+        alike = (*names, "bytes", "graph_id", "graph_node_id")
         codes, first = combined_codes([rows[name] for name in alike])
         captions = [execution_caption(row) for row in rows.select(alike).take(first).to_pylist()]
         seq = integers(rows["launch_seq"], missing=-1)

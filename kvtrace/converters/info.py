@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow.compute as pc
 
+from kvtrace.converters.device_time import DeviceTime, read_device_time
 from kvtrace.converters.launch_sums import LaunchSums, launch_sums
 from kvtrace.converters.specialization import Change, changes, specialization
 from kvtrace.schema.runs import plain_rows
@@ -70,11 +71,12 @@ class RunOverview:
 
 @dataclass(frozen=True, slots=True)
 class KernelOverview:
-    """A kernel (by module and name) over the chosen runs; host times are measured.
+    """A kernel (by module and name) over the chosen runs; times are measured.
 
-    `host_ns` is without the launches in which the kernel was compiled or loaded, whose time is
-    `compiling_ns`; None where no launch is timed.
-    `variants` and `calls` are those of the run that has most of them: ranks compile the same.
+    `device_ns` is without autotuners' trials, None without a device timeline. `host_ns` is without
+    the launches in which the kernel was compiled or loaded, whose time is `compiling_ns`; None
+    where no launch is timed. `variants` and `calls` are those of the run that has most of them:
+    ranks compile the same.
     """
 
     name: str
@@ -85,6 +87,7 @@ class KernelOverview:
     variants: int
     calls: int
     launches: int
+    device_ns: int | None
     host_ns: int | None
     compiling_ns: int | None
 
@@ -111,7 +114,10 @@ class Recompile:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """A trace at a glance: the chosen runs, how many more there are, kernels by launches."""
+    """A trace at a glance: the chosen runs, how many more there are, kernels by time.
+
+    `device_time` is all that devices did, None without a device timeline.
+    """
 
     path: str
     runs: tuple[RunOverview, ...]
@@ -120,6 +126,7 @@ class Overview:
     messages: tuple[Message, ...]
     notes: tuple[str, ...]
     recompiles: tuple[Recompile, ...] = ()
+    device_time: DeviceTime | None = None
 
 
 def read_overview(trace: "Trace", runs: Sequence["Run"], *, recompiles: bool = False) -> Overview:
@@ -130,14 +137,16 @@ def read_overview(trace: "Trace", runs: Sequence["Run"], *, recompiles: bool = F
 
     """
     sums = {run.run_id: launch_sums(trace, run) for run in runs}
+    time = read_device_time(trace, runs)
     return Overview(
         path=str(trace.path),
         runs=tuple(_run(trace, run, sums[run.run_id]) for run in runs),
         other_runs=len(trace.run_ids) - len(runs),
-        kernels=_kernels(trace, runs, sums),
+        kernels=_kernels(trace, runs, sums, time),
         messages=_messages(trace, runs),
         notes=tuple(trace.notes),
-        recompiles=_recompiles(trace, runs) if recompiles else (),
+        recompiles=read_recompiles(trace, runs) if recompiles else (),
+        device_time=time,
     )
 
 
@@ -184,7 +193,10 @@ def _rows(trace: "Trace", run: "Run", table: str, column: str) -> int:
 
 
 def _kernels(
-    trace: "Trace", runs: Sequence["Run"], sums: Mapping[str, LaunchSums]
+    trace: "Trace",
+    runs: Sequence["Run"],
+    sums: Mapping[str, LaunchSums],
+    time: DeviceTime | None,
 ) -> tuple[KernelOverview, ...]:
     rows = trace.table(
         "kernels", runs, ["kernel_id", "name", "module", "file", "line", "origin"]
@@ -207,6 +219,11 @@ def _kernels(
         ):
             if row["call_id"] in taken:
                 total[kernel] = total.get(kernel, 0) + taken[row["call_id"]]
+    executed = {
+        (row.module, row.name): row.device_ns
+        for row in (time.rows if time is not None else ())
+        if row.kind == "Triton"
+    }
     found = [
         KernelOverview(
             name=row["name"] or "",
@@ -217,12 +234,15 @@ def _kernels(
             variants=max(variants[run.run_id, kernel] for run in runs),
             calls=max(calls[run.run_id, kernel] for run in runs),
             launches=launches[kernel],
+            device_ns=executed.get(kernel),
             host_ns=host.get(kernel),
             compiling_ns=compiling.get(kernel),
         )
         for kernel, row in first.items()
     ]
-    return tuple(sorted(found, key=lambda k: (-k.launches, k.name)))
+    return tuple(
+        sorted(found, key=lambda k: (-(k.device_ns or 0), -(k.host_ns or 0), -k.launches, k.name))
+    )
 
 
 def _messages(trace: "Trace", runs: Sequence["Run"]) -> tuple[Message, ...]:
@@ -244,7 +264,8 @@ def _level(name: str) -> int:
     return _LEVELS.index(name) if name in _LEVELS else len(_LEVELS)
 
 
-def _recompiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[Recompile, ...]:
+def read_recompiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[Recompile, ...]:
+    """Read every compiled variant and why it was compiled; errors as `Trace.table`."""
     earlier: dict[tuple[str | None, ...], list[dict[str, str]]] = {}
     found = []
     for row in plain_rows(trace.table("kernels", runs)):

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
+from kvtrace.converters.device_text import device_text
 from kvtrace.converters.info import KernelOverview, Message, Overview, Recompile, RunOverview
 from kvtrace.text import (
     columns,
@@ -16,6 +17,8 @@ from kvtrace.text import (
 )
 
 _SHOWN_KERNELS: Final = 15
+_SHOWN_ON_DEVICE: Final = 5
+_SHOWN_NOTES: Final = 2
 _NANOSECONDS: Final = 1_000_000_000
 
 
@@ -23,30 +26,46 @@ def overview_text(overview: Overview, *, full: bool = False, width: int = 80) ->
     """Return lines for a terminal: warnings first, then runs, then kernels."""
     lines = [printable(overview.path)]
     lines += [line for note in overview.notes for line in wrapped(f"note: {note}", width)]
-    lines += _messages_text(overview.messages, len(overview.runs), width)
+    lines += _messages_text(overview.messages, len(overview.runs), full, width)
+    idle = (
+        [] if full else [run for run in overview.runs if not run.calls and len(overview.runs) > 1]
+    )
     for run in overview.runs:
-        lines += ["", *_run_text(run, width)]
+        if run not in idle:
+            lines += ["", *_run_text(run, width)]
+    if idle:
+        told = f"{plural(len(idle), 'more process')} launched nothing, as compilers' workers do"
+        lines += ["", *wrapped(f"{told} (--all shows each)", width)]
     if overview.other_runs:
         more = plural(overview.other_runs, "more run")
         lines += ["", f"{more} in this directory (--run chooses, --all shows every one)"]
+    if overview.device_time is not None:
+        most = None if full else _SHOWN_ON_DEVICE
+        lines += ["", *device_text(overview.device_time, most, "--all", width)]
     lines += ["", *_kernels_text(overview.kernels, full, width)]
     if overview.recompiles:
         lines += ["", *_recompiles_text(overview.recompiles, width)]
     return lines
 
 
-def _messages_text(messages: Sequence[Message], runs: int, width: int) -> list[str]:
-    """One line for each distinct message; ranks that say the same are counted."""
+def _messages_text(messages: Sequence[Message], runs: int, full: bool, width: int) -> list[str]:
+    """One line for each distinct message; ranks that say the same are counted, and notes are."""
     told: dict[tuple[str, str], list[Message]] = {}
     for message in messages:
         told.setdefault((message.level, message.text), []).append(message)
+    notes = [key for key in told if key[0] == "info"]
+    folded = notes if len(notes) > _SHOWN_NOTES and not full else []
     lines = []
     for (level, text), group in told.items():
+        if (level, text) in folded:
+            continue
         total = sum(message.count for message in group)
         times = f" ({total:,} times)" if total > 1 else ""
         where = f" [{len({m.run for m in group})} of {runs} runs]" if runs > 1 else ""
         label = "note" if level == "info" else level
         lines += wrapped(f"{label}: {text}{times}{where}", width)
+    if folded:
+        lines.append(f"{plural(len(folded), 'note')} on the recording (--all shows them)")
     return lines
 
 
@@ -74,7 +93,7 @@ def _run_text(run: RunOverview, width: int) -> list[str]:
         "launches": launched,
         "contents": _contents(run),
         "kernels": plural(run.kernels, "compiled variant"),
-        "device": plural(run.gpu_kernels, "kernel execution") if run.gpu_kernels else None,
+        "device": plural(run.gpu_kernels, "execution") if run.gpu_kernels else None,
         "passes": ", ".join(run.passes) or "none yet (kvtrace replay, kvtrace sanitize)",
         "left out": run.redacted and f"{run.redacted.replace(',', ', ')} (kvtrace redact)",
         "overhead": _overhead(run),
@@ -137,18 +156,21 @@ def _kernels_text(kernels: Sequence[KernelOverview], full: bool, width: int) -> 
     if not kernels:
         return ["no kernel was recorded"]
     shown = kernels if full else kernels[:_SHOWN_KERNELS]
+    on_device = any(k.device_ns is not None for k in kernels)
     rows = [
         (
             k.name or "(no name)",
             count(k.variants),
             count(k.calls),
             count(k.launches),
+            *([duration(k.device_ns)] if on_device else []),
             duration(k.host_ns),
             duration(k.compiling_ns),
         )
         for k in shown
     ]
-    header = ("kernel", "variants", "calls", "launches", "host time", "compiling")
+    times = (*(["on device"] if on_device else []), "host time", "compiling")
+    header = ("kernel", "variants", "calls", "launches", *times)
     lines = columns(header, rows, width)
     left = len(kernels) - len(shown)
     return [*lines, f"… {plural(left, 'more kernel')} (--all shows them)"] if left else lines

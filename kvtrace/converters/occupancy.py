@@ -49,6 +49,10 @@ class Occupancy:
         """Between 0 and 1."""
         return self.warps / self.of
 
+    def blocks(self, warps: int) -> int:
+        """Return how many blocks of so many warps run on a multiprocessor at once."""
+        return self.warps // warps
+
 
 def occupancy(
     target: str | None, warps: int | None, registers: int | None, shared_bytes: int | None

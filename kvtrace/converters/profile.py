@@ -11,7 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from kvtrace.converters.advice import Advice, read_advice
+from kvtrace.converters.counted_times import device_times
+from kvtrace.converters.device_busy import stepping
 from kvtrace.converters.device_limits import ChosenDevice, chosen_device
+from kvtrace.converters.device_time import DeviceTime, read_device_time
 from kvtrace.converters.graph_profile import GraphProfile, read_graph_profiles
 from kvtrace.converters.profile_tables import ProfileTables, Row
 from kvtrace.converters.roofline import Position, Work, joined, position
@@ -136,10 +140,10 @@ class Profile:
 
     `device` is what rooflines are drawn for, None where no limits are known. `replayed` says
     whether the table `ops` has rows; `missing_calls` counts launched calls that it lacks;
-    `other_executions` and `other_device_ns` are the device timeline's executions that no call is
-    known for. `left_out` are replay's notes on figures that it gives up for their cost. `sectors`
-    says how many memory ops were counted `by_compiled_layout` and `by_lane_order`
-    (docs/accesses.md).
+    `device_time` is all that devices did, None without a device timeline; `advice` is what to try,
+    what may save most first. `left_out` are replay's
+    notes on figures that it gives up for their cost. `sectors` says how many memory ops were
+    counted `by_compiled_layout` and `by_lane_order` (docs/accesses.md).
     """
 
     path: str
@@ -148,8 +152,8 @@ class Profile:
     kernels: tuple[KernelProfile, ...]
     replayed: bool
     missing_calls: int
-    other_executions: int = 0
-    other_device_ns: int | None = None
+    device_time: DeviceTime | None = None
+    advice: tuple[Advice, ...] = ()
     left_out: tuple[str, ...] = ()
     sectors: Mapping[str, int] = field(default_factory=dict)
     lines: tuple[LineProfile, ...] = ()
@@ -174,20 +178,28 @@ def read_profile(
         DamagedFile, NewerFormat: as the reader of the trace.
 
     """
-    with ProfileTables(trace, runs) as tables:
+    steps, windows = stepping(trace, runs)
+    executed = device_times(trace, runs, windows)
+    with ProfileTables(trace, runs, executed) as tables:
         chosen = chosen_device(device, _device_names(runs), tables.targets())
         by_kernel, by_call = tables.sums("kernel"), tables.sums("place")
         flops = tables.flops()
         kernels, places, work = tables.kernels(), tables.places(), tables.work()
         by_line = tables.lines() if lines else []
+        accesses = tables.accesses()
         replayed, missing = tables.coverage()
-        others, others_ns = tables.others()
     roofs = _positions(work, flops, chosen)
     call_profiles = _call_profiles(places, by_call, work, flops, roofs)
     found = [
         _kernel(row, by_kernel.get(row["kernel"], {}), flops, call_profiles.get(row["kernel"], []))
         for row in kernels
     ]
+    time = read_device_time(trace, runs, steps, executed)
+    names = {row["kernel"]: (row["module"], row["name"] or "") for row in kernels}
+    by_name: dict[tuple[str | None, str], list[Row]] = {}
+    for access in accesses:
+        by_name.setdefault(names[access["kernel"]], []).append(access)
+    advice = read_advice(trace, runs, found, by_name, chosen, time)
     if not calls:
         found = [replace(kernel, calls=()) for kernel in found]
     source = SourceLines(trace, runs) if lines else None
@@ -199,8 +211,8 @@ def read_profile(
         kernels=tuple(sorted(found, key=_cost, reverse=True)),
         replayed=replayed,
         missing_calls=missing,
-        other_executions=others,
-        other_device_ns=others_ns,
+        device_time=time,
+        advice=advice,
         left_out=left_out,
         sectors=sectors,
         lines=tuple(_line(row, source) for row in by_line if source is not None),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import duckdb
 import pyarrow as pa
 
-from kvtrace.converters.counted_times import device_times, host_times
+from kvtrace.converters.counted_times import host_times
 from kvtrace.converters.database import database as new_database
 
 if TYPE_CHECKING:
@@ -195,11 +195,6 @@ _COVERAGE: Final = """
         (SELECT count(*) FROM launched WHERE launches > 0 AND place NOT IN (SELECT place FROM work))
 """
 
-_OTHERS: Final = """
-    SELECT coalesce(sum(times), 0)::BIGINT, sum(ns::HUGEINT * times)
-    FROM executed_times WHERE call_id IS NULL
-"""
-
 _TARGETS: Final = """
     SELECT target FROM kernel WHERE target IS NOT NULL GROUP BY target ORDER BY count(*) DESC
 """
@@ -227,6 +222,24 @@ _LINES: Final = """
 """
 
 
+#: A line may hold several accesses; they are told apart by what they do.
+_ACCESSES: Final = """
+    WITH located AS (
+        SELECT DISTINCT stack_id, frames[1].file AS file, frames[1].line AS line FROM stacks
+    )
+    SELECT o.kernel, s.file, s.line, o.kind, o.dtype, o.op_index, sum(o.bytes * o.runs) AS bytes,
+        sum(o.bytes * o.runs) FILTER (o.sectors IS NOT NULL) AS sector_bytes,
+        sum(o.sectors * o.runs) AS sectors,
+        sum(o.elements * o.runs) FILTER (o.masked_off IS NOT NULL) AS lanes,
+        sum(o.masked_off * o.runs) AS masked,
+        sum(o.bytes * o.runs) FILTER (o.unique_bytes IS NOT NULL) AS unique_asked,
+        sum(o.unique_bytes * o.runs) AS unique_once
+    FROM done o LEFT JOIN located s USING (stack_id)
+    WHERE o.runs > 0 AND o.is_access
+    GROUP BY ALL ORDER BY o.kernel, o.op_index
+"""
+
+
 def work_of_calls(trace: "Trace", runs: Sequence["Run"]) -> tuple[list[Row], list[Row]]:
     """Return what one launch of each replayed call does, and its FLOPs by type, dots apart.
 
@@ -244,13 +257,14 @@ def work_of_calls(trace: "Trace", runs: Sequence["Run"]) -> tuple[list[Row], lis
 class ProfileTables:
     """The tables of some runs in a database of their own; close it, or use it in a `with`."""
 
-    def __init__(self, trace: "Trace", runs: Sequence["Run"]) -> None:
+    def __init__(self, trace: "Trace", runs: Sequence["Run"], executed: pa.Table) -> None:
+        """Read the tables; `executed` is what `device_times` gave of these runs."""
         self._database = new_database()
         for name, columns in _WANTED.items():
             table: pa.Table = trace.table(name, runs, list(columns))
             self._database.register(name, table)
         self._database.register("launched_times", host_times(trace, runs))
-        self._database.register("executed_times", device_times(trace, runs))
+        self._database.register("executed_times", executed)
         for tables in (_PREPARE_PLACES, _PREPARE_TIMES, _PREPARE_WORK):
             self._database.execute(tables)
 
@@ -284,15 +298,14 @@ class ProfileTables:
         """Source lines, those with most bytes first."""
         return self._rows(_LINES)
 
+    def accesses(self) -> list[Row]:
+        """What each access of a kernel did over all launches."""
+        return self._rows(_ACCESSES)
+
     def coverage(self) -> tuple[bool, int]:
         """Whether there are ops at all, and how many launched calls lack them."""
         replayed, missing = self._database.execute(_COVERAGE).fetchall()[0]
         return bool(replayed), int(missing)
-
-    def others(self) -> tuple[int, int | None]:
-        """Executions on the device that no call is known for, and their nanoseconds."""
-        number, taken = self._database.execute(_OTHERS).fetchall()[0]
-        return int(number), None if taken is None else int(taken)
 
     def targets(self) -> list[str]:
         """Compile targets, the one with most variants first."""

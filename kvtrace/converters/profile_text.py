@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from kvtrace.converters.advice import advice_lines
+from kvtrace.converters.device_text import device_text
 from kvtrace.converters.graph_profile import graphs_text
 from kvtrace.converters.profile import (
     Derived,
@@ -26,17 +28,26 @@ from kvtrace.text import (
 )
 
 _SHOWN: Final = 25
+_SHOWN_ON_DEVICE: Final = 15
 
 
 def profile_text(profile: Profile, *, full: bool = False, width: int = 80) -> list[str]:
     """Return lines for a terminal: what was measured, and apart from it what was derived."""
     launched = [k for k in profile.kernels if k.launches or k.tuning_launches]
     shown = launched if full else launched[:_SHOWN]
+    lines = []
+    most = None if full else _SHOWN_ON_DEVICE
+    if profile.device_time is not None:
+        lines += [*device_text(profile.device_time, most, "--full", width), ""]
     if not shown:
-        return ["no kernel was launched"]
-    lines = [*_measured_text(profile, shown, width), "", *_derived_text(profile, shown, width)]
+        return [*lines, "no kernel was launched"]
+    lines += [*_measured_text(profile, shown, width), "", *_derived_text(profile, shown, width)]
     if profile.replayed:
         lines += ["", *_flops_text(shown, width), "", *_roofline_text(profile, shown, width)]
+    if profile.advice:
+        lines += ["", "what to try"]
+        for sentence in advice_lines(profile.advice):
+            lines += wrapped(sentence, width)
     if profile.graphs:
         graphs = profile.graphs if full else profile.graphs[:_SHOWN]
         lines += ["", *graphs_text(graphs, width)]
@@ -52,21 +63,17 @@ def profile_text(profile: Profile, *, full: bool = False, width: int = 80) -> li
 
 
 def _measured_text(profile: Profile, kernels: Sequence[KernelProfile], width: int) -> list[str]:
-    device = any(k.measured.device_ns is not None for k in kernels)
-    header = ["measured", "launches", "host", "median", "compile"]
-    if device:
-        header[4:4] = ["device", "median"]
-    rows = []
-    for k in kernels:
-        cells = [
+    header = ("measured", "launches", "host", "median", "compile")
+    rows = [
+        (
             k.name or "(no name)",
             count(k.launches),
             duration(k.measured.host_ns),
             duration(k.measured.host_median_ns),
-        ]
-        if device:
-            cells += [duration(k.measured.device_ns), duration(k.measured.device_median_ns)]
-        rows.append([*cells, duration(k.compile_ns)])
+            duration(k.compile_ns),
+        )
+        for k in kernels
+    ]
     lines = columns(header, rows, width)
     tuning = sum(k.tuning_launches for k in kernels)
     if tuning:
@@ -76,28 +83,26 @@ def _measured_text(profile: Profile, kernels: Sequence[KernelProfile], width: in
         taken = duration(sum(k.measured.compiling_ns or 0 for k in kernels))
         told = f"host time without {plural(compiling, 'launch')} that compiled or loaded their"
         lines += wrapped(f"{told} kernel ({taken})", width)
-    return lines + (_device_text(profile, kernels, width) if device else [])
+    if profile.device_time is not None:
+        lines += _executed_text(kernels, width)
+    return lines
 
 
-def _device_text(profile: Profile, kernels: Sequence[KernelProfile], width: int) -> list[str]:
-    """Say of how many executions the device's times are, and of which they are not."""
+def _executed_text(kernels: Sequence[KernelProfile], width: int) -> list[str]:
+    """Say of how many of the launches there are executions, and how graphs were counted."""
     executions = sum(k.measured.device_executions for k in kernels)
     runs = sum(k.runs for k in kernels)
-    told = f"device: times of the device itself, of {plural(executions, 'execution')}"
+    lines = []
     if executions != runs:
-        told += f" of {runs:,}"
-    lines = wrapped(told, width)
+        told = f"of these launches {executions:,} executions of {runs:,} were timed on the device"
+        lines += wrapped(told, width)
     replayed = [k for k in kernels if k.runs != k.launches]
     if replayed:
+        launches = plural(sum(k.launches for k in replayed), "launch")
+        told = f"{launches} of {plural(len(replayed), 'kernel')} are "
         lines += wrapped(
-            "launches that were captured into graphs count as often as these were replayed: "
-            + ", ".join(f"{k.name} ran {plural(k.runs, 'time')}" for k in replayed),
-            width,
-        )
-    if profile.other_executions:
-        lines += wrapped(
-            f"not in it: {plural(profile.other_executions, 'execution')} on the device "
-            f"({duration(profile.other_device_ns)}) that no launch is known for",
+            "launches captured into graphs count as often as these were replayed: "
+            f"{told}{sum(k.runs for k in replayed):,} runs",
             width,
         )
     return lines

@@ -48,25 +48,7 @@ _HOMES = {
     "parsed": "kvtrace.evaluate.modules",
 }
 
-__all__ = [
-    "Access",
-    "Argument",
-    "BadArguments",
-    "Deadlock",
-    "DeviceAssertion",
-    "FailedAssertion",
-    "Observer",
-    "OutOfBounds",
-    "ProgramAccesses",
-    "ScalarArgument",
-    "Storage",
-    "TensorArgument",
-    "UnknownAddress",
-    "UnsupportedOp",
-    "assembly",
-    "evaluate",
-    "parsed",
-]
+__all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> Any:

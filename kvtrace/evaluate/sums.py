@@ -271,8 +271,6 @@ COMPARISONS = {
     "sge": np.greater_equal,
 }
 
-_MIRRORED = {"slt": "sgt", "sle": "sge", "sgt": "slt", "sge": "sle", "eq": "eq", "ne": "ne"}
-
 
 def compare(predicate: str, left: Any, right: Any, type_: ValueType) -> bool | Array:
     """Compare by a signed predicate, or eq, ne. A plain bool if ranges decide it for all lanes."""

@@ -57,7 +57,7 @@ def __getattr__(name: str) -> Any:
     if name in ("distributed", "ops"):
         return import_module(f"kvtrace.hlo.{name}")
     if name in _DTYPES:
-        from kvtrace.hlo.primitives import dtype_of
+        from kvtrace.hlo.arguments import dtype_of
 
         value: Any = dtype_of(name)
     elif name in _PLACES:

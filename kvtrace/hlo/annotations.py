@@ -89,7 +89,7 @@ class tensor:  # noqa: N801 - written as in NKIPy
 
     def __class_getitem__(cls, given: Any) -> TensorAnnotation:
         """Read what stands in the brackets: words, an element type and a shape, in any order."""
-        from kvtrace.hlo.primitives import dtype_of
+        from kvtrace.hlo.arguments import dtype_of
 
         dtype: Dtype | None = None
         shape: tuple[Any, ...] | None = None

@@ -10,10 +10,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from kvtrace.hlo.arguments import axis_of
 from kvtrace.hlo.builder import current
 from kvtrace.hlo.dtypes import BOOL, UINT32
 from kvtrace.hlo.errors import BadArgument, ShapeMismatch
-from kvtrace.hlo.primitives import Operand, axis_of, lift
+from kvtrace.hlo.primitives import Operand, lift
 from kvtrace.hlo.wrapper import Tensor
 
 Groups = Sequence[Sequence[int]]

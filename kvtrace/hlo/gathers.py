@@ -9,19 +9,11 @@ along each axis of the tensor; `dropped` are axes of extent 1 that the result do
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from kvtrace.hlo.arguments import Shape
 from kvtrace.hlo.builder import current
 from kvtrace.hlo.dtypes import INT32
 from kvtrace.hlo.errors import BadIndex
-from kvtrace.hlo.primitives import (
-    Shape,
-    add,
-    compare,
-    concatenate,
-    convert,
-    full,
-    reshape,
-    select,
-)
+from kvtrace.hlo.primitives import add, compare, concatenate, convert, full, reshape, select
 from kvtrace.hlo.wrapper import Tensor
 
 #: How a value is joined with what is there.

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from kvtrace.hlo.builder import Builder, current
 from kvtrace.hlo.dtypes import BOOL, Dtype, is_float, is_integer
@@ -37,39 +38,7 @@ if TYPE_CHECKING:
     from kvtrace.hlo.views import View
 
 
-def _operator(ufunc: Any) -> Callable[["Tensor", Any], "Tensor"]:
-    def apply(self: "Tensor", other: Any) -> "Tensor":
-        result: Tensor = FUNCTIONS[ufunc](self, other)
-        return result
-
-    return apply
-
-
-def _reflected(ufunc: Any) -> Callable[["Tensor", Any], "Tensor"]:
-    def apply(self: "Tensor", other: Any) -> "Tensor":
-        result: Tensor = FUNCTIONS[ufunc](other, self)
-        return result
-
-    return apply
-
-
-def _in_place(ufunc: Any) -> Callable[["Tensor", Any], "Tensor"]:
-    def apply(self: "Tensor", other: Any) -> "Tensor":
-        self.assign(FUNCTIONS[ufunc](self, other))
-        return self
-
-    return apply
-
-
-def _unary(ufunc: Any) -> Callable[["Tensor"], "Tensor"]:
-    def apply(self: "Tensor") -> "Tensor":
-        result: Tensor = FUNCTIONS[ufunc](self)
-        return result
-
-    return apply
-
-
-class Tensor:
+class Tensor(NDArrayOperatorsMixin):
     """A value of a graph that is being traced."""
 
     __slots__ = (
@@ -85,8 +54,6 @@ class Tensor:
 
     #: Before arrays and scalars of NumPy in mixed operations.
     __array_priority__ = 1000.0
-
-    __hash__ = None  # type: ignore[assignment]  # as NumPy's arrays: == compares elements
 
     def __init__(self, builder: Builder, index: int, shape: tuple[int, ...], dtype: Dtype) -> None:
         self._builder = builder
@@ -256,61 +223,6 @@ class Tensor:
             result = builder(*arguments, **kwargs)
             return into(None if out is None else out[0], result)
         return _call_ufunc(builder, ufunc, inputs, kwargs)
-
-    # -- operators --------------------------------------------------------------------------
-
-    __add__ = _operator(np.add)
-    __sub__ = _operator(np.subtract)
-    __mul__ = _operator(np.multiply)
-    __truediv__ = _operator(np.divide)
-    __floordiv__ = _operator(np.floor_divide)
-    __mod__ = _operator(np.remainder)
-    __pow__ = _operator(np.power)
-    __matmul__ = _operator(np.matmul)
-    __and__ = _operator(np.bitwise_and)
-    __or__ = _operator(np.bitwise_or)
-    __xor__ = _operator(np.bitwise_xor)
-    __lshift__ = _operator(np.left_shift)
-    __rshift__ = _operator(np.right_shift)
-    __radd__ = _reflected(np.add)
-    __rsub__ = _reflected(np.subtract)
-    __rmul__ = _reflected(np.multiply)
-    __rtruediv__ = _reflected(np.divide)
-    __rfloordiv__ = _reflected(np.floor_divide)
-    __rmod__ = _reflected(np.remainder)
-    __rpow__ = _reflected(np.power)
-    __rmatmul__ = _reflected(np.matmul)
-    __rand__ = _reflected(np.bitwise_and)
-    __ror__ = _reflected(np.bitwise_or)
-    __rxor__ = _reflected(np.bitwise_xor)
-    __rlshift__ = _reflected(np.left_shift)
-    __rrshift__ = _reflected(np.right_shift)
-    __iadd__ = _in_place(np.add)
-    __isub__ = _in_place(np.subtract)
-    __imul__ = _in_place(np.multiply)
-    __itruediv__ = _in_place(np.divide)
-    __ifloordiv__ = _in_place(np.floor_divide)
-    __imod__ = _in_place(np.remainder)
-    __ipow__ = _in_place(np.power)
-    __imatmul__ = _in_place(np.matmul)
-    __iand__ = _in_place(np.bitwise_and)
-    __ior__ = _in_place(np.bitwise_or)
-    __ixor__ = _in_place(np.bitwise_xor)
-    __ilshift__ = _in_place(np.left_shift)
-    __irshift__ = _in_place(np.right_shift)
-    __neg__ = _unary(np.negative)
-    __pos__ = _unary(np.positive)
-    __abs__ = _unary(np.absolute)
-    __invert__ = _unary(np.invert)
-    __lt__ = _operator(np.less)
-    __le__ = _operator(np.less_equal)
-    __gt__ = _operator(np.greater)
-    __ge__ = _operator(np.greater_equal)
-    __eq__ = _operator(np.equal)  # type: ignore[assignment]
-    __ne__ = _operator(np.not_equal)  # type: ignore[assignment]
-
-    def __divmod__(self, other: Any) -> Any:
-        return FUNCTIONS[np.divmod](self, other)
 
     # -- assignment -------------------------------------------------------------------------
 

@@ -38,19 +38,7 @@ _HOMES = {
     "source_stack": "kvtrace.ir.model",
 }
 
-__all__ = [
-    "Block",
-    "Frame",
-    "Function",
-    "IRSyntaxError",
-    "Module",
-    "NoKernel",
-    "Op",
-    "Region",
-    "Value",
-    "parse",
-    "source_stack",
-]
+__all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> Any:

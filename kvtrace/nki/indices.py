@@ -5,6 +5,7 @@ tensor is made from with no element touched; anything else is an array of intege
 """
 
 from collections.abc import Callable, Iterator
+from functools import partialmethod
 from typing import Any, Final
 
 import numpy as np
@@ -153,16 +154,13 @@ class Index:
 
     __rmul__ = __mul__
 
-    def __floordiv__(self, other: Any) -> "Index":
-        return self._other(other, np.floor_divide)
-
-    def __mod__(self, other: Any) -> "Index":
-        return self._other(other, np.remainder)
-
     def _other(self, other: Any, function: Callable[..., Any]) -> "Index":
         if isinstance(other, Index):
             return _from_array(function(*_aligned(self, other)))
         return _from_array(function(self.values(), int(other)))
+
+    __floordiv__ = partialmethod(_other, function=np.floor_divide)
+    __mod__ = partialmethod(_other, function=np.remainder)
 
     # -- comparisons ------------------------------------------------------------------------
 
@@ -171,24 +169,12 @@ class Index:
             return Mask(function(*_aligned(self, other)))
         return Mask(function(self.values(), other))
 
-    def __lt__(self, other: Any) -> Mask:
-        return self._compare(other, np.less)
-
-    def __le__(self, other: Any) -> Mask:
-        return self._compare(other, np.less_equal)
-
-    def __gt__(self, other: Any) -> Mask:
-        return self._compare(other, np.greater)
-
-    def __ge__(self, other: Any) -> Mask:
-        return self._compare(other, np.greater_equal)
-
-    def __eq__(self, other: object) -> Mask:  # type: ignore[override]
-        return self._compare(other, np.equal)
-
-    def __ne__(self, other: object) -> Mask:  # type: ignore[override]
-        return self._compare(other, np.not_equal)
-
+    __lt__ = partialmethod(_compare, function=np.less)
+    __le__ = partialmethod(_compare, function=np.less_equal)
+    __gt__ = partialmethod(_compare, function=np.greater)
+    __ge__ = partialmethod(_compare, function=np.greater_equal)
+    __eq__ = partialmethod(_compare, function=np.equal)
+    __ne__ = partialmethod(_compare, function=np.not_equal)
     __hash__ = None  # type: ignore[assignment]
 
 

@@ -46,13 +46,11 @@ class Target:
     Attributes:
         name: trn1, trn2 or trn3.
         generation: number of the NeuronCore's version, as `nki.isa.nc_version` counts (gen2 …).
-        sbuf_partition_bytes: raw bytes of SBUF of one partition.
-        sbuf_usable_bytes: what kernels may use of them.
+        sbuf_usable_bytes: what kernels may use of one partition of SBUF.
     """
 
     name: str
     generation: int
-    sbuf_partition_bytes: int
     sbuf_usable_bytes: int
 
 
@@ -60,9 +58,9 @@ class Target:
 TARGETS: Final = {
     target.name: target
     for target in (
-        Target("trn1", 2, 192 * KIB, 180_224),
-        Target("trn2", 3, 224 * KIB, 212_984),
-        Target("trn3", 4, 256 * KIB, 245_752),
+        Target("trn1", 2, 180_224),
+        Target("trn2", 3, 212_984),
+        Target("trn3", 4, 245_752),
     )
 }
 

@@ -6,7 +6,9 @@ import re
 import secrets
 import shutil
 import stat
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +17,8 @@ from kvtrace.schema.errors import DamagedFile, TraceWriteError
 JOURNAL: Final = ".journal"
 #: The pass, and the method, of findings that the run itself saw; judging it leaves them alone.
 OBSERVED: Final = "observed"
+#: The setting of a run that says that it is an excerpt: passes cannot look at it any more.
+EXCERPT: Final = "excerpt"
 SEGMENT_SUFFIX: Final = ".arrows"
 TEMPORARY_SUFFIX: Final = ".tmp"
 _DAMAGED: Final = "damaged"
@@ -246,9 +250,36 @@ def sync_file(path: Path) -> None:
         os.close(handle)
 
 
+class _Held(threading.local):
+    """Folders whose names reach the disk later; None: at once."""
+
+    folders: dict[Path, None] | None = None
+
+
+_held = _Held()
+
+
+@contextmanager
+def names_reach_disk_together() -> Iterator[None]:
+    """Have the names of what this thread makes inside reach the disk at the end of it.
+
+    A disk takes as long for one name as for many, and waits for each that it is asked for alone.
+    """
+    folders = _held.folders = {}
+    try:
+        yield
+    finally:
+        _held.folders = None
+    for folder in folders:
+        sync_folder(folder)
+
+
 def sync_folder(path: Path) -> None:
     """Have a folder's names reach the disk, where the system can do that (not on Windows)."""
     if os.name == "nt":
+        return
+    if _held.folders is not None:
+        _held.folders[path] = None
         return
     handle = os.open(path, os.O_RDONLY)
     try:

@@ -131,7 +131,7 @@ _OPEN_LEAVES: Final[dict[str, str]] = {
     "contents": "seq call_id arg offset_bytes",
     "launches": "seq call_id enter exit thread device stream phase graph_id",
     "gpu_kernels": "record launch_seq call_id start end device stream correlation_id graph_id "
-    "graph_node_id grid_x grid_y grid_z registers shared_bytes",
+    "graph_node_id grid_x grid_y grid_z registers shared_bytes kind bytes",
     "marks": "mark_id begin end thread",
     "stacks": "frames.line frames.column",
     "artifacts": "kind",

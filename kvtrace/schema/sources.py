@@ -9,6 +9,7 @@ import keyword
 import tokenize
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
@@ -35,6 +36,15 @@ class _Line:
         return self.words[:1] == ["def"] or self.words[:2] == ["async", "def"]
 
 
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """A statement of the module: its lines, whether it is always kept, the names that it binds."""
+
+    lines: list[_Line]
+    always: bool
+    bound: set[str]
+
+
 def used_part(text: str, lines: Collection[int]) -> str:
     """Return a file in which every line is blank that the functions around some lines do not use.
 
@@ -47,13 +57,26 @@ def used_part(text: str, lines: Collection[int]) -> str:
         lines: numbers of lines, counted from 1.
 
     """
+    return _used_part(text, frozenset(lines))
+
+
+@lru_cache(maxsize=16)  # variants of a kernel come from the same lines
+def _used_part(text: str, lines: frozenset[int]) -> str:
     try:
-        kept = _kept(_logical_lines(text), lines)
+        kept = _kept(*_read(text), lines)
     except (tokenize.TokenError, SyntaxError):
         kept = set(lines)
     every = text.splitlines(keepends=True)
     blank = [line if number in kept else "\n" for number, line in enumerate(every, 1)]
     return "".join(blank).rstrip("\n") + "\n" * bool(kept)
+
+
+@lru_cache(maxsize=8)  # a file has many kernels, and takes a millisecond for every 25 lines
+def _read(text: str) -> tuple[list[_Line], list[_Statement]]:
+    """Return a file's logical lines, and its statements; neither is to be changed."""
+    lines = _logical_lines(text)
+    statements = [_Statement(each, _is_always(each), _bound(each)) for each in _statements(lines)]
+    return lines, statements
 
 
 def _logical_lines(text: str) -> list[_Line]:
@@ -83,10 +106,10 @@ def _logical_lines(text: str) -> list[_Line]:
     return found
 
 
-def _kept(lines: list[_Line], wanted: Collection[int]) -> set[int]:
+def _kept(lines: list[_Line], left: list[_Statement], wanted: Collection[int]) -> set[int]:
     kept: set[int] = set()
     names: set[str] = set()
-    statements = _statements(lines)
+    statements = [each.lines for each in left]
     for number in wanted:
         around = [line for line in lines if line.start <= number <= line.end]
         functions = [line for line in around if line.is_function]
@@ -98,12 +121,11 @@ def _kept(lines: list[_Line], wanted: Collection[int]) -> set[int]:
             for outer in around:
                 if outer.depth < functions[-1].depth:
                     kept.update(range(outer.first, outer.last + 1))
-    left = list(statements)
-    while taken := [s for s in left if _is_always(s) or not names.isdisjoint(_bound(s))]:
-        left = [statement for statement in left if statement not in taken]
+    while taken := [s for s in left if s.always or not names.isdisjoint(s.bound)]:
+        left = [s for s in left if not s.always and names.isdisjoint(s.bound)]
         for statement in taken:
-            names |= _names_read(statement)
-            kept.update(range(statement[0].start, statement[-1].end + 1))
+            names |= _names_read(statement.lines)
+            kept.update(range(statement.lines[0].start, statement.lines[-1].end + 1))
     return kept
 
 

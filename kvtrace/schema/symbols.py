@@ -5,10 +5,16 @@ make up most of such a symbol, are left out. Format: Itanium C++ ABI, section 5.
 """
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 _LENGTH: Final = re.compile(r"L?([1-9]\d{0,4})")
 _ANONYMOUS: Final = "_GLOBAL__N_"
+#: Template arguments that say what a general kernel does: `FillFunctor`, `direct_copy_kernel_cuda`.
+_TELLING: Final = re.compile(r"\w*Functor\w*|\w+_functor|\w+Ops|\w+_kernel(_cuda|_impl)?")
+#: A literal, a reference to what was named before, a lambda's number; or the length of a name.
+_TOKEN: Final = re.compile(r"L[a-z]n?\d+E|[ST][0-9A-Z]*_|E\d+_|([1-9]\d{0,4})")
+_GENERAL: Final = re.compile(r"gpu_kernel\w*|distribution_nullary_kernel")
 
 
 def readable(symbol: str) -> str:
@@ -37,3 +43,31 @@ def readable(symbol: str) -> str:
         if not nested and parts != ["std"]:
             break
     return "::".join(parts) if parts and parts != ["std"] else symbol
+
+
+def titled(symbol: str) -> str:
+    """Return a short name: the function's own, and the template arguments that say what it does.
+
+    >>> titled("_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIiEEEEviT0_")
+    'vectorized_elementwise_kernel<FillFunctor>'
+    """
+    own = readable(symbol).rpartition("::")[2]
+    if own == symbol:
+        return symbol
+    told = [
+        name
+        for name in _identifiers(symbol.partition(own)[2])
+        if _TELLING.fullmatch(name) and not _GENERAL.fullmatch(name)
+    ]
+    return f"{own}<{', '.join(dict.fromkeys(told))}>" if told else own
+
+
+def _identifiers(symbol: str) -> Iterator[str]:
+    """Return the names in a mangled text: each is written with its length before it."""
+    place = 0
+    while found := _TOKEN.search(symbol, place):
+        place = found.end()
+        if found[1]:
+            name = symbol[place : place + int(found[1])]
+            place += len(name)
+            yield name

@@ -230,7 +230,7 @@ TABLES: Final[dict[str, Table]] = {
         ),
         Table(
             "gpu_kernels",
-            "one kernel execution on the device",
+            "one execution on the device: of a kernel, or a copy or fill of memory",
             "captured",
             (
                 _C("record", I64, "order of arrival in the run", key=True),
@@ -249,6 +249,8 @@ TABLES: Final[dict[str, Table]] = {
                 _C("grid_z", I64, "blocks along z"),
                 _C("registers", I32, "registers of one thread"),
                 _C("shared_bytes", I64, "shared memory of one block", "bytes"),
+                _C("kind", NAME, "copy or fill, of memory; null: a kernel", since="1.4"),
+                _C("bytes", I64, "how much was copied or filled", "bytes", since="1.4"),
             ),
             sort=("start",),
         ),

@@ -11,6 +11,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -22,6 +23,7 @@ from kvtrace.schema.errors import SchemaMismatch, TraceWriteError
 from kvtrace.schema.journal import SegmentWriter
 from kvtrace.schema.layout import (
     journal_folder,
+    names_reach_disk_together,
     part_path,
     refuse_links,
     remove_journal,
@@ -42,6 +44,8 @@ _PENDING_BYTES: Final = 4 << 20
 
 #: Room that is kept for the last row of `runs`, in bytes.
 _RESERVE_BYTES: Final = 16 << 10
+#: A journal of up to so many bytes goes as a whole, when all of it is sealed.
+_SMALL_BYTES: Final = 1 << 20
 
 #: What other tables refer to, in the order in which it must reach the disk: so no row that survives
 #: refers to a lost one. Rows of all other tables come after.
@@ -242,7 +246,8 @@ class RunWriter:
             self._next[table] = number + 1
         return segment
 
-    def _seal_segment(self, table: str) -> None:
+    def _seal_segment(self, table: str, *, stays: bool = False) -> None:
+        """Make a part of a segment, which then goes, or `stays` until the whole journal goes."""
         if table == "runs":
             return  # its one row is written when the run ends
         segment = self._open[table]
@@ -256,7 +261,8 @@ class RunWriter:
         segment.close()
         del self._open[table]
         if loss is None:
-            segment.path.unlink()
+            if not stays:
+                segment.path.unlink()
             return
         self._lost_rows += loss.rows
         self._loss_messages.append(loss.message(self.out, self.run_id))
@@ -264,8 +270,11 @@ class RunWriter:
 
     def _seal_all(self) -> None:
         # The smallest first: each sealed segment makes room for the next where the disk is full.
-        for table in sorted(self._open, key=lambda name: self._open[name].size_bytes):
-            self._seal_segment(table)
+        tables = sorted(self._open, key=lambda name: self._open[name].size_bytes)
+        small = sum(self._open[name].size_bytes for name in tables) <= _SMALL_BYTES
+        with names_reach_disk_together() if small else nullcontext():
+            for table in tables:
+                self._seal_segment(table, stays=small)
         if self._loss_messages:
             rows, self._loss_messages = self._loss_messages, []
             self._segment("messages").append(batch_of_rows(TABLES["messages"], rows))

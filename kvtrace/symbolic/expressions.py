@@ -34,6 +34,7 @@ from kvtrace.ir.ops import (
     operator_of,
 )
 from kvtrace.ir.types import FloatType, TensorDescriptorType
+from kvtrace.symbolic.bits import Bitwise, Wrap
 from kvtrace.symbolic.conditions import (
     And,
     AtLeast,
@@ -43,15 +44,7 @@ from kvtrace.symbolic.conditions import (
     Opaque,
     Or,
 )
-from kvtrace.symbolic.functions import (
-    Bitwise,
-    Choice,
-    Maximum,
-    Minimum,
-    Quotient,
-    Remainder,
-    Wrap,
-)
+from kvtrace.symbolic.functions import Choice, Maximum, Minimum, Quotient, Remainder
 from kvtrace.symbolic.summary import Access, Summary
 from kvtrace.symbolic.terms import Atom, Symbol, Term
 from kvtrace.symbolic.walk_types import element_of, integer_bits, number_of, shape_of

@@ -1,9 +1,9 @@
 """Functions of terms that are not polynomials, and what makes them.
 
-The lower-case functions (`quotient`, `minimum`, `choice`, `wrapped` …) give the plainest term that
-is right over the whole range of its atoms; only what is left becomes an atom: `Quotient` and so on.
-So what cannot be simplified for any argument often can after a substitution. Nobody else makes
-these atoms.
+The lower-case functions (`quotient`, `minimum`, `choice` …) give the plainest term that is right
+over the whole range of its atoms; only what is left becomes an atom: `Quotient` and so on. So what
+cannot be simplified for any argument often can after a substitution. Nobody else makes these atoms.
+Those of widths and bits are in `bits`.
 
 Division by 0 gives quotient 0 and the dividend as remainder, as in `kvtrace.evaluate`, so that
 `quotient * divisor + remainder` is always the dividend.
@@ -11,7 +11,8 @@ Division by 0 gives quotient 0 and the dividend as remainder, as in `kvtrace.eva
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,13 +25,10 @@ from kvtrace.symbolic.terms import (
     Term,
     as_term,
     intern,
-    signed_range,
 )
 
 if TYPE_CHECKING:
     from kvtrace.symbolic.conditions import Condition
-
-BitOperator = Literal["and", "or", "xor", "shl", "shr"]
 
 
 class Applied(Atom):
@@ -78,7 +76,7 @@ def quotient(dividend: Term | int, divisor: Term | int, *, floor: bool = False) 
         return ZERO if small else Quotient((left, right), floor).term
     if (own := left.constant) is not None:
         return as_term(divided(own, number, floor=floor))
-    even, odd = _multiples(left, number)
+    even, odd = multiples(left, number)
     if not odd.coefficients:
         return even
     if number > 0:
@@ -96,7 +94,7 @@ def _quotient_by(left: Term, number: int) -> Term:
     """Divide what is not negative by a positive number."""
     if left.high < number:
         return ZERO
-    inner = _single(left)
+    inner = single(left)
     if isinstance(inner, Quotient) and inner.arguments[0].low >= 0:
         by = inner.arguments[1].constant
         if by is not None and by > 0:
@@ -115,7 +113,7 @@ def remainder(dividend: Term | int, divisor: Term | int, *, floor: bool = False)
         return left
     if (own := left.constant) is not None:
         return as_term(own - number * divided(own, number, floor=floor))
-    _, odd = _multiples(left, number)
+    _, odd = multiples(left, number)
     if not odd.coefficients:
         return ZERO
     if number > 0 and (floor or left.low >= 0):
@@ -128,7 +126,7 @@ def remainder(dividend: Term | int, divisor: Term | int, *, floor: bool = False)
     return Remainder((left, right), floor).term
 
 
-def _multiples(term: Term, number: int) -> tuple[Term, Term]:
+def multiples(term: Term, number: int) -> tuple[Term, Term]:
     """Return (even, odd) with term = number * even + odd, all of `odd` not divisible."""
     even, odd = {}, {}
     for monomial, coefficient in term.coefficients.items():
@@ -143,7 +141,7 @@ def _multiples(term: Term, number: int) -> tuple[Term, Term]:
     return Term(even), Term(odd)
 
 
-def _single(term: Term) -> Atom | None:
+def single(term: Term) -> Atom | None:
     """Return the atom that a term is, if it is nothing more."""
     if len(term.coefficients) != 1:
         return None
@@ -347,165 +345,35 @@ class Choice(Atom):
         return f"({self.then!r} if {self.condition!r} else {self.otherwise!r})"
 
 
-# -- widths and bits ----------------------------------------------------------------------------
+def assuming(term: Term, holding: Sequence[Condition]) -> Term:
+    """Simplify the choices in a term by conditions that hold."""
+    true = frozenset(holding)
+    while decided := _decided(term.atoms(), true):  # what is chosen may hold choices, too
+        term = Substitution(decided)(term)
+    return term
 
 
-def wrapped(term: Term | int, bits: int, *, signed: bool) -> Term:
-    """Return what is left of an ideal value in a width: it modulo 2^bits, signed or not."""
-    inner = as_term(term)
-    low, high = signed_range(bits) if signed and bits > 1 else (0, (1 << bits) - 1)
-    if low <= inner.low and inner.high <= high:
-        return inner
-    if (number := inner.constant) is not None:
-        return as_term((number - low) % (1 << bits) + low)
-    atom = _single(inner)
-    if isinstance(atom, Wrap) and atom.bits >= bits:
-        return wrapped(atom.arguments[0], bits, signed=signed)
-    return Wrap((inner,), bits, signed).term
+def simplified(mask: Condition, holding: Sequence[Condition]) -> Condition:
+    """Simplify the choices in a mask by conditions that hold, and by its parts without any."""
+    parts = mask.conjuncts()
+    plain = [part for part in parts if not any(isinstance(a, Choice) for a in part.atoms())]
+    if len(plain) == len(parts):
+        return mask
+    true = frozenset((*holding, *plain))
+    while decided := _decided(mask.atoms(), true):
+        mask = mask.substitute(Substitution(decided))
+    return mask
 
 
-class Wrap(Applied):
-    """Its argument modulo 2^bits, as a signed or unsigned number; `settings` are both."""
-
-    __slots__ = ()
-
-    @property
-    def bits(self) -> int:
-        """The width."""
-        return int(self.settings[0])
-
-    @property
-    def signed(self) -> bool:
-        """Whether it is read as a signed number."""
-        return bool(self.settings[1])
-
-    def substituted(self, substitution: Substitution) -> Term:
-        """Wrap again."""
-        return wrapped(substitution(self.arguments[0]), self.bits, signed=self.signed)
-
-    def compute(self, evaluation: Evaluation) -> Any:
-        """Wrap numbers."""
-        low = self._bounds()[0]
-        number = evaluation(self.arguments[0])
-        if evaluation.arrays and self.bits == 64:
-            return number  # arrays are of 64 bits
-        return (number - low) % (1 << self.bits) + low
-
-    def _bounds(self) -> tuple[int, int]:
-        return signed_range(self.bits) if self.signed else (0, (1 << self.bits) - 1)
-
-
-def bitwise(operator: BitOperator, left: Term | int, right: Term | int, bits: int) -> Term:
-    """Apply a bitwise op to signed integers of a width.
-
-    `shl` is not wrapped; `shr` keeps the sign. Shifts by a negative number, or the width or more,
-    leave 0 (`shr`: the sign), as in `kvtrace.evaluate`.
-    """
-    first, second = as_term(left), as_term(right)
-    one, other = first.constant, second.constant
-    if one is not None and other is not None:
-        return as_term(_bits_of(operator, one, other, bits))
-    if operator in ("shl", "shr"):
-        if other is None:
-            return Bitwise((first, second), operator, bits).term
-        if operator == "shl":
-            return first * (1 << other) if 0 <= other < bits else ZERO
-        return quotient(first, 1 << (other if 0 <= other < bits else bits - 1), floor=True)
-    if one is not None:
-        first, other = second, one
-    if other is not None:
-        plain = _with_number(operator, first, other)
-        if plain is not None:
-            return plain
-        second = as_term(other)
-    elif first == second:
-        return ZERO if operator == "xor" else first
-    return Bitwise((first, second), operator, bits).term
-
-
-def _with_number(operator: str, term: Term, number: int) -> Term | None:
-    """Use that masks of low bits are remainders, and that a sum of disjoint bits is their union."""
-    if operator == "and":
-        if number == -1:
-            return term
-        if number >= 0 and not number & (number + 1):
-            return remainder(term, number + 1, floor=True)
-        if number < 0 and not -number & (-number - 1):
-            return term - remainder(term, -number, floor=True)
-        return None
-    if number == 0:
-        return term
-    if operator == "xor" and number == -1:
-        return -term - 1
-    if number > 0:
-        beyond = 1 << number.bit_length()
-        if _multiples(term, beyond)[1] == 0:
-            return term + number
-        lowest = number & -number
-        if term.low >= 0 and term.high < lowest:
-            return term + number
-    return None
-
-
-def _bits_of(operator: str, left: int, right: int, bits: int) -> int:
-    if operator == "and":
-        return left & right
-    if operator == "or":
-        return left | right
-    if operator == "xor":
-        return left ^ right
-    inside = 0 <= right < bits
-    if operator == "shl":
-        return left << right if inside else 0
-    return left >> (right if inside else bits - 1)
-
-
-class Bitwise(Applied):
-    """A bitwise op on two `arguments`; `settings` are the operator and the width."""
-
-    __slots__ = ()
-
-    @property
-    def operator(self) -> BitOperator:
-        """Which op."""
-        name: BitOperator = self.settings[0]
-        return name
-
-    @property
-    def bits(self) -> int:
-        """The width of the operands."""
-        return int(self.settings[1])
-
-    def substituted(self, substitution: Substitution) -> Term:
-        """Apply it again."""
-        left, right = (substitution(term) for term in self.arguments)
-        return bitwise(self.operator, left, right, self.bits)
-
-    def compute(self, evaluation: Evaluation) -> Any:
-        """Apply it to numbers."""
-        left, right = (evaluation(term) for term in self.arguments)
-        if not evaluation.arrays:
-            return _bits_of(self.operator, left, right, self.bits)
-        if self.operator in ("shl", "shr"):
-            inside = (right >= 0) & (right < self.bits)
-            if self.operator == "shl":
-                return np.where(inside, np.left_shift(left, np.where(inside, right, 0)), 0)
-            return np.right_shift(left, np.where(inside, right, self.bits - 1))
-        return _ARRAY_BITS[self.operator](left, right)
-
-    def _bounds(self) -> tuple[int, int]:
-        left, right = self.arguments
-        if self.operator == "shl":
-            most = min(max(right.high, 0), self.bits - 1)
-            return min(left.low << most, left.low, 0), max(left.high << most, left.high, 0)
-        if self.operator == "shr":
-            return min(left.low, 0), max(left.high, 0)
-        lows = (left.low, right.low)
-        if self.operator == "and" and max(lows) >= 0:
-            return 0, min(term.high for term in self.arguments if term.low >= 0)
-        widest = max(abs(end) for term in self.arguments for end in (term.low, term.high))
-        reach = 1 << widest.bit_length()
-        return (0, reach - 1) if min(lows) >= 0 else (-reach, reach - 1)
-
-
-_ARRAY_BITS = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
+def _decided(atoms: frozenset[Atom], true: frozenset[Condition]) -> dict[Atom, Term]:
+    """Return the choices that are decided where these conditions hold."""
+    decided: dict[Atom, Term] = {}
+    for atom in atoms:
+        if not isinstance(atom, Choice):
+            continue
+        parts = atom.condition.conjuncts()
+        if true.issuperset(parts):
+            decided[atom] = atom.then
+        elif any(~part in true for part in parts):
+            decided[atom] = atom.otherwise
+    return decided

@@ -11,16 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
+from kvtrace.symbolic.bits import Bitwise, Wrap
 from kvtrace.symbolic.conditions import And, AtLeast, Condition, Equal, Not, Or
-from kvtrace.symbolic.functions import (
-    Bitwise,
-    Choice,
-    Maximum,
-    Minimum,
-    Quotient,
-    Remainder,
-    Wrap,
-)
+from kvtrace.symbolic.functions import Choice, Maximum, Minimum, Quotient, Remainder
 from kvtrace.symbolic.linear import Interval, Linear, Variable, constant, interval, lowest, single
 from kvtrace.symbolic.terms import Atom, Symbol, Term, signed_range
 
@@ -29,8 +22,6 @@ Cases: TypeAlias = tuple[tuple[Linear, Condition | tuple[Linear, ...]], ...]
 
 Known: TypeAlias = Mapping[tuple[str, Any], Interval]
 """Ranges by a symbol's kind and key."""
-
-_MOST_TERMS: Final = 64
 
 
 class Ranges:

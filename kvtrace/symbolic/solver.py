@@ -14,16 +14,9 @@ from typing import Any, Final
 import z3  # type: ignore[import-untyped]
 
 from kvtrace.forks import Lock
+from kvtrace.symbolic.bits import Bitwise, Wrap
 from kvtrace.symbolic.conditions import And, AtLeast, Condition, Equal, Not, Opaque, Or
-from kvtrace.symbolic.functions import (
-    Bitwise,
-    Choice,
-    Maximum,
-    Minimum,
-    Quotient,
-    Remainder,
-    Wrap,
-)
+from kvtrace.symbolic.functions import Choice, Maximum, Minimum, Quotient, Remainder
 from kvtrace.symbolic.intervals import Ranges
 from kvtrace.symbolic.terms import Atom, Symbol, Term, signed_range
 

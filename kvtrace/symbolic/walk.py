@@ -24,8 +24,9 @@ from kvtrace.ir.attributes import (
 from kvtrace.ir.memo import once_per_module
 from kvtrace.ir.ops import GROWING, operator_of
 from kvtrace.ir.types import TensorDescriptorType
+from kvtrace.symbolic.bits import wrapped
 from kvtrace.symbolic.conditions import FALSE, TRUE, Condition, Opaque, at_least, conjunction
-from kvtrace.symbolic.functions import Choice, wrapped
+from kvtrace.symbolic.functions import assuming, simplified
 from kvtrace.symbolic.hashes import makes_hash
 from kvtrace.symbolic.meanings import meaning_of
 from kvtrace.symbolic.summary import (
@@ -44,9 +45,7 @@ from kvtrace.symbolic.summary import (
 )
 from kvtrace.symbolic.terms import (
     ZERO,
-    Atom,
     Key,
-    Substitution,
     Symbol,
     Term,
     lane,
@@ -496,37 +495,3 @@ def limited(choices: Sequence[PointerChoice], shape: tuple[int, ...]) -> Pointer
     if len(possible) > _MOST_CHOICES:
         return unknown_pointer("a pointer chosen between too many", shape)
     return Pointer(tuple(possible), shape)
-
-
-def assuming(term: Term, holding: Sequence[Condition]) -> Term:
-    """Simplify the choices in a term by conditions that hold."""
-    true = frozenset(holding)
-    while decided := _decided(term.atoms(), true):  # what is chosen may hold choices, too
-        term = Substitution(decided)(term)
-    return term
-
-
-def simplified(mask: Condition, holding: Sequence[Condition]) -> Condition:
-    """Simplify the choices in a mask by conditions that hold, and by its parts without any."""
-    parts = mask.conjuncts()
-    plain = [part for part in parts if not any(isinstance(a, Choice) for a in part.atoms())]
-    if len(plain) == len(parts):
-        return mask
-    true = frozenset((*holding, *plain))
-    while decided := _decided(mask.atoms(), true):
-        mask = mask.substitute(Substitution(decided))
-    return mask
-
-
-def _decided(atoms: frozenset[Atom], true: frozenset[Condition]) -> dict[Atom, Term]:
-    """Return the choices that are decided where these conditions hold."""
-    decided: dict[Atom, Term] = {}
-    for atom in atoms:
-        if not isinstance(atom, Choice):
-            continue
-        parts = atom.condition.conjuncts()
-        if true.issuperset(parts):
-            decided[atom] = atom.then
-        elif any(~part in true for part in parts):
-            decided[atom] = atom.otherwise
-    return decided

@@ -3,10 +3,10 @@
 A quantity (see `growth`), or the values of an index tensor, is grown until an integer that decides
 an access may leave its width, or a limit of the launch is met. The first bad value is searched by
 bisection and then shown: at that value the claim that nothing wraps is refuted by a point that is
-checked with exact integers, and whose program is run unless that takes too long, and at the value
-before it each claim is proven. `below` says whether all smaller sizes were proven at once, with
-every number anywhere between what was recorded and what it is before the first bad value. Where
-either is missing, the row says unknown, and why.
+checked with exact integers, and whose program is run unless that takes too long or too much memory,
+and at the value before it each claim is proven. `below` says whether all smaller sizes were proven
+at once, with every number anywhere between what was recorded and what it is before the first bad
+value. Where either is missing, the row says unknown, and why.
 """
 
 from __future__ import annotations

@@ -154,11 +154,14 @@ def first_where(holds: Callable[[int], bool], low: int, high: int) -> int:
     return high
 
 
-def shown_by(call: Call, found: Found) -> Use | str:
+def shown_by(call: Call | None, found: Found) -> Use | str:
     """Run programs of a launch that wrap around; give the first use that shows, or why none does.
 
-    A run that is too long shows nothing, and what was decided stands.
+    A run that is too long, or a launch that is too large to be made (None), shows nothing, and what
+    was decided stands.
     """
+    if call is None:
+        return found.wrapping[0][0]
     for use, program in found.wrapping[:_MOST_RUNS]:
         seen, failure = followed(call, (program,), _MOST_LANES)
         op = use.arithmetic.op.index

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -35,6 +35,9 @@ from kvtrace.verdicts.widths import uses
 
 if TYPE_CHECKING:
     from kvtrace.calls.recorded import Call
+
+_MOST_BYTES: Final = 1 << 28
+"""An index tensor that is larger is not made to show a wrap: it may be more than a machine has."""
 
 
 def index_symbols(call: Call, place: int) -> list[Symbol]:
@@ -112,7 +115,7 @@ def index_row(relations: Relations, place: int) -> Row:
     if before.wrapping or before.open:
         reason = before.open[0][1] if before.open else "nothing was decided"
         return Row(name, recorded, "unknown", reason=f"at {bad - 1:,}: {reason}", along=along)
-    use = shown_by(filled(bare, place, bad), at(bad))
+    use = shown_by(filled_with(bare, place, bad), at(bad))
     if isinstance(use, str):
         return Row(name, recorded, "unknown", reason=f"at {bad:,}: {use}", along=along)
     what, text = wraps_of(relations, use)
@@ -122,20 +125,26 @@ def index_row(relations: Relations, place: int) -> Row:
     )  # fmt: skip
 
 
-def filled_to(call: Call, ranges: Supposed) -> Call:
-    """Make a launch whose index tensors hold the greatest that they may hold, everywhere."""
+def filled_to(call: Call, ranges: Supposed) -> Call | None:
+    """Make a launch whose index tensors hold the greatest that they may hold, everywhere.
+
+    None: one of them is too large to be made.
+    """
+    filled: Call | None = call
     for place in index_tensors(call):
         keys = [(symbol.kind, symbol.key) for symbol in index_symbols(call, place)]
         most = [ranges[key][1] for key in keys if key in ranges]
-        if most:
-            call = filled(call, place, max(most))
-    return call
+        if most and filled is not None:
+            filled = filled_with(filled, place, max(most))
+    return filled
 
 
-def filled(call: Call, place: int, value: int) -> Call:
-    """Make a launch whose index tensor holds one number everywhere."""
+def filled_with(call: Call, place: int, value: int) -> Call | None:
+    """Make a launch whose index tensor holds one number everywhere; None: it is too large."""
     tensor = call.arguments[place]
     assert isinstance(tensor, TensorArgument)
+    if tensor.storage.nbytes > _MOST_BYTES:
+        return None
     size = tensor.element.bytes
     count = tensor.storage.nbytes // size
     data = np.full(count, value, f"{'u' if tensor.dtype[0] == 'u' else 'i'}{size}").view(np.uint8)

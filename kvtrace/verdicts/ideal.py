@@ -9,8 +9,7 @@ is masked off or never used does not.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -18,7 +17,7 @@ import numpy as np
 from kvtrace.evaluate import ScalarArgument, TensorArgument
 from kvtrace.evaluate.dialects.tt_reduce import simple_ufunc
 from kvtrace.evaluate.instrument import Instrument
-from kvtrace.evaluate.types import ValueType, value_type
+from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import (
     Array,
     Pointer,
@@ -27,7 +26,7 @@ from kvtrace.evaluate.values import (
     actual,
     ideal_numbers,
 )
-from kvtrace.ir import Op, Value
+from kvtrace.ir import Op
 from kvtrace.ir.flow import counter_of, deciding
 from kvtrace.ir.memo import once_per_module
 from kvtrace.ir.ops import (
@@ -66,14 +65,14 @@ from kvtrace.verdicts.ideal_meanings import (
     Ideal,
     certainly_fits,
     combined_along,
-    flags_of,
     is_followed,
     is_number,
     is_unknown,
     lanes_of,
     same,
 )
-from kvtrace.verdicts.replaying import program_at, run
+from kvtrace.verdicts.ideal_seen import Seen
+from kvtrace.verdicts.replaying import run
 
 if TYPE_CHECKING:
     from kvtrace.calls.recorded import Call
@@ -86,45 +85,6 @@ _EXTENSIONS: Final = computing("cast") & (SIGNED | UNSIGNED)
 _BITCASTS: Final = computing("bitcast")
 
 
-@dataclass(frozen=True)
-class Shown:
-    """Where a wrap first showed: which op wrapped (index), with what, and what that decides.
-
-    `ideal` and `actual` are those of the op that wrapped, in that program; `by` is the op that is
-    decided.
-    """
-
-    origin: int
-    by: Op
-    purpose: Purpose
-    program: tuple[int, int, int]
-    iteration: int
-    lane: tuple[int, ...]
-    ideal: int
-    actual: int
-
-
-@dataclass
-class Seen:
-    """What was seen of one evaluation.
-
-    Attributes:
-        shown: by the index of the op that wrapped, where it first showed for certain.
-        wrapped_ops: indices of the ops that wrapped, whether or not it showed.
-        reached: by the index of an op, those that wrapped and made its numbers others.
-        hidden: indices of the ops that were not followed: contents were not recorded, or an op on
-            the way has no exact meaning here.
-        blind: some address, mask or branch was unknown, so that a wrap in it was not seen.
-
-    """
-
-    shown: dict[int, Shown] = field(default_factory=dict)
-    wrapped_ops: set[int] = field(default_factory=set)
-    reached: dict[int, set[int]] = field(default_factory=dict)
-    hidden: set[int] = field(default_factory=set)
-    blind: bool = False
-
-
 def followed(call: Call, programs: Sequence[int] | None, lanes: int) -> tuple[Seen, str | None]:
     """Evaluate programs (linear ids; None: all) of a call, and follow ideal numbers.
 
@@ -133,9 +93,8 @@ def followed(call: Call, programs: Sequence[int] | None, lanes: int) -> tuple[Se
     """
     kept = _instruments(call.module)
     instrument = kept.pop() if kept else Ideals(call.module)
-    instrument.seen = seen = Seen()
     failure = run(call, (), programs, lanes=lanes, instrument=instrument)
-    instrument.forget()
+    seen = instrument.forget()
     kept.append(instrument)
     return seen, failure
 
@@ -149,13 +108,13 @@ class Ideals(Instrument):
         self._deciding = deciding_ops(module)
         self._differences = unsigned_differences(module)
         self._hashes = frozenset(op.index for op in module.ops if is_hash(op))
-        self._sightings: dict[int, tuple[Any, Array, Array]] = {}
-        self.seen = Seen()
+        self.seen = Seen(self._deciding)
 
-    def forget(self) -> None:
-        """Let go of numbers."""
-        self.seen = Seen()
-        self._sightings.clear()
+    def forget(self) -> Seen:
+        """Return what was seen, and begin anew."""
+        seen, self.seen = self.seen, Seen(self._deciding)
+        seen.let_go()
+        return seen
 
     def begin(self, launch: Launch, values: list[Any]) -> None:
         """Take large unsigned integers that are passed by value for what they are."""
@@ -197,7 +156,7 @@ class Ideals(Instrument):
         purpose: Purpose = "branch" if op.successors else "loop"
 
         def ended(values: list[Any], scope: Any) -> None:
-            self._use(op, condition, values[condition.id], scope, purpose)
+            self.seen.use(op, condition, values[condition.id], scope, purpose)
             values[condition.id] = actual(values[condition.id])
 
         return ended
@@ -299,12 +258,12 @@ class Ideals(Instrument):
         self._actually(op, step, values, scope)
         result = values[op.results[0].id]
         if is_unknown(result) or any(map(is_unknown, given)):
-            self._lose(given)
+            self.seen.lose(given)
             return
         try:
             numbers = ideal(op, given)
         except TooLarge:
-            self._lose(given)
+            self.seen.lose(given)
             self.seen.hidden.add(op.index)
             return
         values[op.results[0].id] = self._joined(op, given, numbers, result, scope)
@@ -322,7 +281,7 @@ class Ideals(Instrument):
             if below.any():
                 # Numbers are the same; that they are read as unsigned ones makes the difference.
                 read = read_unsigned(plain, type_.element.bits)
-                self._sighted(op, scope, np.where(below, ideal, read), read)
+                self.seen.wrapped(op, scope, np.where(below, ideal, read), read)
                 return Wrapped(result, ideal, origins | {op.index})
         if same(ideal, plain):
             negative = not self._differences.isdisjoint(origins) and limits(ideal)[0] < 0
@@ -334,7 +293,7 @@ class Ideals(Instrument):
             wrapped_before = any(isinstance(each, Wrapped) for each in given)
             if not fits or not wrapped_before:
                 origins |= {op.index}
-                self._sighted(op, scope, ideal, plain)
+                self.seen.wrapped(op, scope, ideal, plain)
         if origins:
             self.seen.reached.setdefault(op.index, set()).update(origins)
         return Wrapped(result, ideal, origins)
@@ -344,10 +303,6 @@ class Ideals(Instrument):
         first, second = (ideal_numbers(value, type_) for value in given)
         return np.asarray((first >= 0) & (second >= 0) & (ideal < 0), np.bool_)
 
-    def _sighted(self, op: Op, scope: Any, ideal: Array, plain: Array) -> None:
-        self.seen.wrapped_ops.add(op.index)
-        self._sightings[op.index] = (scope.linear, ideal, plain)
-
     def _actually(self, op: Op, step: Step, values: list[Any], scope: Any) -> None:
         """Run a step on what the kernel computes."""
         kept = {v.id: values[v.id] for v in op.operands if type(values[v.id]) is Wrapped}
@@ -356,12 +311,6 @@ class Ideals(Instrument):
         step(values, scope)
         for slot, value in kept.items():
             values[slot] = value
-
-    def _lose(self, given: Iterable[Any]) -> None:
-        """Note that what has wrapped is not followed further."""
-        for value in given:
-            if isinstance(value, Wrapped):
-                self.seen.hidden |= value.origins
 
     # -- ops that are not elementwise ------------------------------------------------------------
 
@@ -386,7 +335,7 @@ class Ideals(Instrument):
                 step(values, scope)
                 return
             if decides:
-                self._lose(values[slot] for slot in slots)
+                self.seen.lose(values[slot] for slot in slots)
             self._actually(op, step, values, scope)
 
         return ran
@@ -408,7 +357,7 @@ class Ideals(Instrument):
                 if op.name in _BITCASTS and (types[0].pointer or not changed):
                     values[results[0]] = given[0]
                     return
-                self._lose(given)
+                self.seen.lose(given)
                 return
             ideals = [ideal_numbers(v, t) for v, t in zip(given, types, strict=True)]
             widest = np.result_type(*(array.dtype for array in ideals))
@@ -443,7 +392,7 @@ class Ideals(Instrument):
             self._actually(op, step, values, scope)
             outcome = values[result]
             if combining is None or not followed or any(map(is_unknown, (*given, outcome))):
-                self._lose(given)
+                self.seen.lose(given)
                 self.seen.hidden.add(op.index)
                 return
             numbers = lanes_of(ideal_numbers(given[0], type_), type_)
@@ -454,7 +403,7 @@ class Ideals(Instrument):
             try:
                 ideal = narrowed(combined_along(op, combining, numbers, axis))
             except TooLarge:
-                self._lose(given)
+                self.seen.lose(given)
                 self.seen.hidden.add(op.index)
                 return
             values[result] = self._joined(op, given, ideal, outcome, scope)
@@ -469,7 +418,7 @@ class Ideals(Instrument):
         def controlled(values: list[Any], scope: Any) -> None:
             kept = {value.id: values[value.id] for value in deciding_ones}
             for value in deciding_ones:
-                self._use(op, value, kept[value.id], scope, purpose)
+                self.seen.use(op, value, kept[value.id], scope, purpose)
                 values[value.id] = actual(kept[value.id])
             step(values, scope)
             for slot, value in kept.items():
@@ -490,12 +439,12 @@ class Ideals(Instrument):
             active: Any = True
             if mask is not None:
                 active = values[mask.id]
-                self._use(op, mask, active, scope, "mask")
-            self._use(op, pointer, values[pointer.id], scope, "address", active=active)
+                self.seen.use(op, mask, active, scope, "mask")
+            self.seen.use(op, pointer, values[pointer.id], scope, "address", active=active)
             for value in positions:
-                self._use(op, value, values[value.id], scope, "address")
+                self.seen.use(op, value, values[value.id], scope, "address")
             if stored is not None:
-                self._use(op, stored, values[stored.id], scope, "index", active=active)
+                self.seen.use(op, stored, values[stored.id], scope, "index", active=active)
             self._actually(op, step, values, scope)
             if op.name in FILLING:
                 unsigned(op, values, scope)
@@ -518,73 +467,6 @@ class Ideals(Instrument):
         if limits(numbers)[0] < 0:
             ideal = read_unsigned(numbers, type_.element.bits)
             values[result.id] = Wrapped(loaded, ideal, frozenset())
-
-    def _use(
-        self,
-        op: Op,
-        value: Value,
-        held: Any,
-        scope: Any,
-        purpose: Purpose,
-        *,
-        active: Any = True,
-    ) -> None:
-        """Compare a number that decides something."""
-        if is_unknown(held) or is_unknown(active):
-            self.seen.blind = True
-        if not isinstance(held, Wrapped) or not held.origins or self._is_undecided(op, value):
-            return
-        if is_unknown(held.actual) or is_unknown(active) or not scope.certain:
-            self.seen.hidden |= held.origins
-            return
-        type_ = value_type(value.type)
-        differs = self._differing(held, type_, purpose)
-        if active is not True:
-            mask = lanes_of(ideal_numbers(actual(active), flags_of(type_)), flags_of(type_))
-            differs = lanes_of(differs, type_) & mask
-        places = np.argwhere(differs)
-        if len(places):
-            self._show(op, held, scope, purpose, tuple(map(int, places[0])))
-
-    def _is_undecided(self, op: Op, value: Value) -> bool:
-        """Whether a condition decides nothing that counts."""
-        if op.name in MEMORY:
-            return False
-        return isinstance(value.owner, Op) and value.owner.index not in self._deciding
-
-    def _differing(self, held: Wrapped, type_: ValueType, purpose: Purpose) -> Array:
-        plain = ideal_numbers(held.actual, type_)
-        differs = np.asarray(held.ideal != plain, np.bool_)
-        if purpose == "index":  # memory does not say whether it holds unsigned integers
-            bits = type_.element.bits
-            low = -(1 << (bits - 1))
-            differs &= np.asarray((held.ideal < low) | (held.ideal >= 1 << bits), np.bool_)
-        return differs
-
-    def _show(
-        self, op: Op, held: Wrapped, scope: Any, purpose: Purpose, place: tuple[int, ...]
-    ) -> None:
-        earliest = {op: number for number, op in enumerate(self._sightings)}
-        origin = min(held.origins, key=lambda op: earliest.get(op, len(earliest)))
-        if origin in self.seen.shown:
-            return
-        number, *lane = place
-        trips = np.broadcast_to(np.asarray(scope.iteration), len(scope.linear))
-        program = int(scope.linear[number])
-        ideal, plain = self._numbers(origin, program)
-        self.seen.shown[origin] = Shown(
-            origin, op, purpose, program_at(program, scope.launch.grid), int(trips[number]),
-            tuple(lane), ideal, plain,
-        )  # fmt: skip
-
-    def _numbers(self, origin: int, program: int) -> tuple[int, int]:
-        """Return what an op would have given in a program, and what it gave."""
-        linear, ideal, plain = self._sightings[origin]
-        ideal, plain = np.broadcast_arrays(ideal, plain)
-        places = np.argwhere(ideal != plain)
-        here = [p for p in places if ideal.shape[0] == 1 or linear[p[0]] == program]
-        at = tuple(here[0] if here else places[0])
-        return int(ideal[at]), int(plain[at])
 
 
 @once_per_module

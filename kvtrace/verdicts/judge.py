@@ -155,8 +155,7 @@ def judge(
     def judged(other: Call) -> list[Verdict]:
         return _judge(other, ids, budget)
 
-    found = without_zeros(call, judged(call), judged)
-    return [verdict for verdict in found if verdict.rule in wanted]
+    return without_zeros(call, judged(call), wanted, judged)
 
 
 def _judge(call: Call, rules: Iterable[str], budget: Budget | None) -> list[Verdict]:

@@ -9,7 +9,7 @@ and names the load.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -44,21 +44,26 @@ _OTHERS: Final = (
 
 
 def without_zeros(
-    call: Call, verdicts: Sequence[Verdict], judge: Callable[[Call], Iterable[Verdict]]
+    call: Call,
+    verdicts: Sequence[Verdict],
+    rules: Collection[str],
+    judge: Callable[[Call], Iterable[Verdict]],
 ) -> list[Verdict]:
     """Return verdicts of a call, those that rest on a zero of ours as unknown ones.
 
     Args:
         call: the call that was judged.
-        verdicts: all verdicts on it.
-        judge: judges another call by the same rules.
+        verdicts: all verdicts on it, those of the rule on bounds among them.
+        rules: the ids of those that are wanted.
+        judge: judges another call as this one was.
 
     """
+    wanted = [each for each in verdicts if each.rule in rules]
     if not call.recorded:
-        return list(verdicts)  # nothing is concluded from what a load gives
-    resting = _resting(call.module, verdicts)
+        return wanted  # nothing is concluded from what a load gives
+    resting = _resting(call.module, wanted, verdicts)
     if not resting:
-        return list(verdicts)
+        return wanted
     bare = {(each.rule, each.op.index): each.verdict for each in judge(_without_contents(call))}
     fillings = _Fillings(call, verdicts, judge)
 
@@ -71,7 +76,7 @@ def without_zeros(
             return verdict
         return fillings.lasting(verdict) or _unknown(verdict, loads)
 
-    return [settled(each) for each in verdicts]
+    return [settled(each) for each in wanted]
 
 
 def without_any_zeros(module: Module, verdicts: Sequence[Verdict]) -> list[Verdict]:
@@ -93,26 +98,23 @@ def without_any_zeros(module: Module, verdicts: Sequence[Verdict]) -> list[Verdi
 
 
 def _resting(
-    module: Module, verdicts: Sequence[Verdict], earlier: Sequence[Verdict] | None = None
+    module: Module, verdicts: Sequence[Verdict], found: Sequence[Verdict]
 ) -> dict[int, list[Op]]:
-    """Return the loads out of bounds that may decide what verdicts are about, by their ids.
-
-    They are among what was found `earlier`, None: at any time.
-    """
+    """Return the loads `found` out of bounds that may decide a verdict, by its id."""
     wild = {
         each.op.index: each.op
-        for each in (verdicts if earlier is None else earlier)
+        for each in found
         if each.rule == _BOUNDS and each.verdict == "violation" and each.access != "store"
     }
-    found: dict[int, list[Op]] = {}
+    resting: dict[int, list[Op]] = {}
     for each in verdicts if wild else ():
         behind = set(loads_behind(each.op, module))
         if each.other_op is not None:
             behind |= loads_behind(each.other_op, module)
         loads = [op for index, op in wild.items() if index in behind]
         if loads:
-            found[id(each)] = loads
-    return found
+            resting[id(each)] = loads
+    return resting
 
 
 def _without_contents(call: Call) -> Call:

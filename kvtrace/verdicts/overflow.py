@@ -24,7 +24,8 @@ from kvtrace.symbolic.terms import Symbol, signed_range
 from kvtrace.symbolic.walk_types import integer_bits
 from kvtrace.verdicts.contents import depends_on
 from kvtrace.verdicts.feeding import feeding, feeding_values
-from kvtrace.verdicts.ideal import Seen, Shown, followed
+from kvtrace.verdicts.ideal import followed
+from kvtrace.verdicts.ideal_seen import Seen, Shown
 from kvtrace.verdicts.verdict import Verdict
 from kvtrace.verdicts.widths import Use, uses
 

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kvtrace.symbolic.bits import Bitwise, Wrap
 from kvtrace.symbolic.conditions import And, AtLeast, Condition, Not, Opaque, Or
-from kvtrace.symbolic.functions import Applied, Bitwise, Choice, Wrap
+from kvtrace.symbolic.functions import Applied, Choice
 from kvtrace.symbolic.terms import Atom, Evaluation, Symbol, Term
 from kvtrace.verdicts.contents import Recorded
 

@@ -12,11 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import prod
 from typing import Final
 
 from kvtrace.ir import Block, Module, Op, Value
-from kvtrace.ir.attributes import DenseArrayAttribute
 from kvtrace.ir.flow import around, deciding, flow_of
 from kvtrace.ir.memo import once_per_module
 from kvtrace.ir.ops import (
@@ -41,21 +39,19 @@ from kvtrace.ir.ops import (
     positions_of,
 )
 from kvtrace.ir.types import FloatType
+from kvtrace.symbolic.bits import wrapped
 from kvtrace.symbolic.conditions import TRUE, Condition, Opaque, at_least, conjunction
-from kvtrace.symbolic.functions import quotient, remainder, wrapped
 from kvtrace.symbolic.hashes import is_hash, is_mixed
 from kvtrace.symbolic.meanings.arith import comparison
 from kvtrace.symbolic.summary import Access, Arithmetic, BlockPointer, Place, Pointer, Summary
-from kvtrace.symbolic.terms import ZERO, Atom, Substitution, Symbol, Term, lane, signed_range
+from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term, lane, signed_range
 from kvtrace.symbolic.walk import summarise
 from kvtrace.symbolic.walk_types import element_of, integer_bits, is_pointer, number_of, shape_of
 from kvtrace.verdicts.arithmetic import within_width
 from kvtrace.verdicts.deciding import Purpose, modular_ops, stored_index
 from kvtrace.verdicts.exact_integers import FIRST_UNSIGNED
 from kvtrace.verdicts.feeding import feeding_values
-
-Lanes = tuple[Term, ...] | None
-"""The index along each axis of a value, in the lanes of the access; None: its own lanes."""
+from kvtrace.verdicts.lanes import Lanes, lanes_before, lanes_of_operand, own_lanes
 
 _UNSIGNED: Final = named(lambda row: row.reading in ("unsigned", "mixing"))
 _SHOWING: Final = _UNSIGNED | named(lambda row: row.reading == "signed")
@@ -121,13 +117,13 @@ class _Finder:
             self._access = access
             self._seen = set()
             address = address_of(access.op)
-            self._look(address, _own_lanes(address), "address")
+            self._look(address, own_lanes(address), "address")
             mask = mask_of(access.op)
             if mask is not None:
-                self._look(mask, _own_lanes(mask), "mask")
+                self._look(mask, own_lanes(mask), "mask")
             stored = stored_index(access.op, self._summary.module)
             if stored is not None:
-                self._look(stored, _own_lanes(stored), "index", by=access.op, signed=False)
+                self._look(stored, own_lanes(stored), "index", by=access.op, signed=False)
             for value in positions_of(access.op):
                 self._look(value, (), "address", by=access.op)
             self._execution(access.op)
@@ -252,13 +248,13 @@ class _Finder:
             for operand in op.operands:
                 self._look(operand, lanes if shape_of(operand.type) else (), purpose)
         elif operator in ("expand_dims", "trans", "reshape"):
-            self._look(op.operand("source"), _before(op, lanes), purpose)
+            self._look(op.operand("source"), lanes_before(op, lanes), purpose)
         elif name in SIGNED or name in _UNSIGNED:
             for operand in op.operands:
                 self._look(operand, lanes, purpose, by=op, signed=name in SIGNED)
         elif name in MODULAR:
             for operand in op.operands:
-                self._look(operand, _lanes_of(operand, op, lanes), purpose)
+                self._look(operand, lanes_of_operand(operand, op, lanes), purpose)
         elif operator == "<<":
             self._look(op.operand("left"), lanes, purpose)
             self._look(op.operand("right"), lanes, purpose, by=op)
@@ -433,41 +429,6 @@ class _Finder:
 
 def _is_float(value: Value) -> bool:
     return isinstance(element_of(value.type), FloatType)
-
-
-def _own_lanes(value: Value) -> tuple[Term, ...]:
-    return tuple(lane(axis, extent) for axis, extent in enumerate(shape_of(value.type)))
-
-
-def _before(op: Op, lanes: Lanes) -> Lanes:
-    """Return the lanes of what an op rearranges, from those of its result."""
-    if lanes is None:
-        return None
-    operator = operator_of(op)
-    if operator == "expand_dims":
-        axis = number_of(op, "axis")
-        return lanes[:axis] + lanes[axis + 1 :]
-    source, target = shape_of(op.operand("source").type), shape_of(op.results[0].type)
-    if operator == "trans":
-        order = op.attributes.get("order")
-        if not isinstance(order, DenseArrayAttribute):
-            return None
-        axes = [int(axis) for axis in order.values]
-        return tuple(lanes[axes.index(axis)] for axis in range(len(source)))
-    linear = ZERO
-    for extent, place in zip(target, lanes, strict=True):
-        linear = linear * extent + place
-    return tuple(
-        remainder(quotient(linear, prod(source[axis + 1 :])), extent)
-        for axis, extent in enumerate(source)
-    )
-
-
-def _lanes_of(operand: Value, op: Op, lanes: Lanes) -> Lanes:
-    """Return the lanes of an operand of an elementwise op; others put elements elsewhere."""
-    if operator_of(op) in ("join", "split", "cat"):
-        return None
-    return lanes if shape_of(operand.type) else ()
 
 
 def _selected(op: Op, position: int) -> list[Value] | None:

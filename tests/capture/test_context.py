@@ -46,6 +46,20 @@ def test_a_changed_file_is_dirty_and_a_new_one_is_not(checkout):
     assert GitFacts().facts(wait=True)["git_dirty"] is True
 
 
+def test_a_tool_of_an_environment_runs_a_program_of_the_working_directory(
+    checkout, tmp_path, monkeypatch
+):
+    tool = tmp_path / "other" / ".venv" / "bin" / "pytest"
+    tool.parent.mkdir(parents=True)
+    tool.write_text("")
+    git(tmp_path / "other", "init", "-b", "of-the-tool")
+    git(tmp_path / "other", "commit", "--allow-empty", "-m", "first")
+    sys.modules["__main__"].__file__ = str(tool)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "other" / ".venv"))
+    monkeypatch.chdir(checkout)
+    assert GitFacts().facts(wait=True)["git_branch"] == "work"
+
+
 def test_a_detached_head_has_a_commit_and_no_branch(checkout):
     git(checkout, "checkout", "--detach")
     facts = GitFacts().facts(wait=True)

@@ -78,6 +78,12 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("diff", "TRACE", "SOUND", "--html", "OUT/d.html", "--time-threshold", "5%"),
         ("diff", "TRACE", "SOUND", "--junit", "-", "--generic", "--markdown", "OUT/d.md"),
     ),
+    "baseline": (
+        ("baseline", "save", "main", "TRACE"), ("baseline", "list"), ("baseline", "rm", "main"),
+        ("baseline", "save", "main", "TRACE", "--no-replay", "--json"),
+    ),
+    "gate": (("gate", "-o", "TRACE", "--", "true"), ("gate", "-o", "OUT/t", "--", "false")),
+    "bisect": (("bisect", "--triton", "none", "--run", "true", "-o", "OUT/bisected"),),
     "view": (
         ("view", "TRACE", "--no-browser", "-o", "OUT/v.html"),
         ("view", "TRACE", "--no-browser", "--perfetto", "-o", "OUT/v", "--wait", "1"),
@@ -185,7 +191,7 @@ def run_case(number: int, seed: int, seeds: Path, each: int, only: str | None) -
 
 def _faults(command: str, words: list[str], folder: Path) -> Iterator[str]:
     trace = _state(folder / "trace") if command in READING else {}
-    beside = _state(folder, without=("trace", "out"))
+    beside = _state(folder, without=("trace", "out", ".kvtrace"))
     out, err = io.StringIO(), io.StringIO()
     began = time.monotonic()
     Path("/proc/self/clear_refs").write_text("5")  # the peak is counted anew: proc(5)
@@ -224,7 +230,7 @@ def _faults(command: str, words: list[str], folder: Path) -> Iterator[str]:
         yield "says nothing"
     if command in READING and _state(folder / "trace") != trace:
         yield "the trace is changed"
-    after = _state(folder, without=("trace", "out"))
+    after = _state(folder, without=("trace", "out", ".kvtrace"))
     if after != beside:
         changed = {key for key in {*after, *beside} if after.get(key) != beside.get(key)}
         yield f"written outside: {sorted(changed)}"

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -9,10 +10,11 @@ from kvtrace.cli import main
 from kvtrace.converters.info import overview_object, read_overview
 from kvtrace.converters.info_text import overview_text
 from kvtrace.converters.specialization import Change
-from kvtrace.schema.trace import resolve
+from kvtrace.schema.trace import open_trace, resolve
 from tests.converters.written_trace import EPOCH, Kernel, Launches, Op, add_ops, write_trace
 from tests.support.synthetic_trace import build_synthetic_trace
 
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
 SCALE = Kernel(calls=(Launches(number=5), Launches(number=2, phase="autotune", scalar="1")))
 
 
@@ -121,3 +123,21 @@ def test_text_fits_80_columns(tmp_path, capsys, monkeypatch, options):
     monkeypatch.chdir(tmp_path)
     assert main(["info", "t", *options]) == 0
     assert max(len(line) for line in capsys.readouterr().out.splitlines()) <= 80
+
+
+def test_a_gpu_program_is_told_by_device_time_with_notes_and_workers_folded():
+    trace = open_trace(FIXTURES / "llama")
+    overview = read_overview(trace, trace.runs)
+
+    lines = overview_text(overview, width=100)
+    text = " ".join(" ".join(lines).split())
+    top = overview.device_time.rows[:5]
+    assert len(lines) <= 50
+    assert lines[1] == "7 notes on the recording (--all shows them)"
+    assert "1 more process launched nothing" in text
+    assert all(any(line.startswith(row.name[:15]) for line in lines) for row in top)
+    times = [kernel.device_ns for kernel in overview.kernels]
+    assert times == sorted(times, reverse=True)
+    everything = "\n".join(overview_text(overview, full=True, width=100))
+    assert "note: launches are recorded by the native hot path" in everything
+    assert everything.count("run 2026") == 2

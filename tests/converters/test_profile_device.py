@@ -86,25 +86,13 @@ def test_rates_are_over_the_measured_time_of_as_many_runs(replayed):
     assert profile.device.how == "recorded"
 
 
-def test_executions_without_a_launch_are_told_and_not_in_it(replayed):
-    profile = read_profile(replayed, replayed.runs)
-
-    others = tables(replayed.path).sql(
-        'select count(*), sum(epoch_ns("end") - epoch_ns(start))::bigint from gpu_kernels '
-        "where call_id is null"
-    )
-    assert [(profile.other_executions, profile.other_device_ns)] == others.fetchall()
-    assert profile.other_executions == 200
-
-
 def test_the_text_says_whose_times_they_are(replayed, capsys):
     text = " ".join(" ".join(profile_text(read_profile(replayed, replayed.runs))).split())
 
-    assert "device: times of the device itself, of 34 executions launches that" in text
-    assert "count as often as these were replayed: added ran 32 times" in text
-    assert "not in it: 200 executions on the device (" in text
+    assert "count as often as these were replayed: 24 launches of 1 kernel are 32 runs" in text
+    assert "not in the rows: 224 executions of autotuners and warm-ups" in text
     assert main(["profile", str(replayed.path), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["other_executions"] == 200
+    assert json.loads(capsys.readouterr().out)["device_time"]["tuning_executions"] == 224
 
 
 def test_a_trace_without_a_device_timeline_counts_a_captured_launch_once(replayed, tmp_path):

@@ -127,32 +127,36 @@ def test_an_op_is_found_chosen_and_linked_to_its_line(report_browser, page, grap
 
 def test_the_drawing_is_zoomed_and_clicked_and_says_so_in_the_address(report_browser, page):
     with opened_page(report_browser, page, "#/graph/2") as opened:
-        canvas = opened.page.locator("#graph-drawing canvas")
-        box = canvas.bounding_box()
+        drawing = opened.page.locator("#graph-drawing [role=img]")
         # a group for each of the 40 repetitions: clicked, one is gone into
-        canvas.click(position={"x": box["width"] / 2, "y": box["height"] * 0.6})
+        drawing.locator("[title^='3 of 40']").click()
         opened.page.wait_for_function("() => location.hash.includes('see=')")
+        assert drawing.locator("[title^='4 of 40']").count() == 0
         seen = opened.page.url
-        canvas.press("+")
+        drawing.press("-")
         opened.page.wait_for_function("seen => location.href !== seen", arg=seen)
-        canvas.press("0")
+        drawing.press("+")
+        opened.page.wait_for_function("() => location.hash.includes('see=')")
+        drawing.press("0")
         opened.page.wait_for_function("() => !location.hash.includes('see=')")
-        canvas.press("]")
+        drawing.press("]")
         opened.page.wait_for_selector('#op[data-op="0"]')
+        # an op is chosen, and what it reads stands out
+        opened.go("#/graph/2?see=80,90")
+        drawing.locator("[title*='dot_general']").first.click()
+        opened.page.wait_for_selector("#op[data-op]")
+        assert drawing.locator(".chosen").count() == 1
+        assert drawing.locator(".read").count() + drawing.locator(".reader").count() > 0
 
 
-def test_hovering_names_groups_of_repetitions(report_browser, page):
+def test_groups_of_repetitions_are_named(report_browser, page):
     with opened_page(report_browser, page, "#/graph/2") as opened:
-        canvas = opened.page.locator("#graph-drawing canvas")
-        box = canvas.bounding_box()
-        said = set()
-        for across in range(5, 100, 5):
-            canvas.hover(position={"x": box["width"] * across / 100, "y": box["height"] * 0.6})
-            tip = opened.page.locator("#graph-drawing .tooltip")
-            said.add(tip.inner_text() if tip.count() else "")
-        assert any(
-            re.match(r"\d+ of 40: lines \d+–\d+: \d+ ops?, .* \(derived\)", text) for text in said
+        said = opened.page.locator("#graph-drawing [title]").evaluate_all(
+            "all => all.map((each) => each.title)"
         )
+        named = [each for each in said if re.match(r"\d+ of 40: lines? ", each)]
+        assert len(named) == 40
+        assert all(re.search(r": \d+ ops?, .* \(derived\)$", each) for each in named)
 
 
 def test_the_peak_of_live_memory_leads_to_its_op(report_browser, page, graph):

@@ -341,41 +341,26 @@ def test_every_call_stands_under_the_roof_and_leads_to_itself(opened_device, dev
     opened.go(f"#/kernel/{kernel}")
     assert opened.page.locator("#roofline tbody tr").count() == len(calls)
     assert opened.page.locator("#calls tbody tr").count() == len(calls)
-    label = opened.page.locator("#roofline-chart .curve").get_attribute("aria-label")
+    label = opened.page.locator("#roofline-chart svg").get_attribute("aria-label")
     measured = sum(c["roofline"]["reached"] is not None for c in marks)
     assert f"Roofline of {len(marks)} calls, {measured} of them measured" in label
     assert "4.8 TB/s" in opened.text("#roofline-part")
 
-    spot = opened.page.evaluate(MARK_UNDER_THE_POINTER)
-    assert spot is not None
-    opened.page.locator("#roofline-chart .u-over").hover(
-        position={"x": spot[0], "y": spot[1]}, force=True
-    )
-    opened.page.wait_for_selector("#roofline-status a")
-    said = opened.text("#roofline-status")
-    chosen = next(c for c in marks if f"Call {c['call_id']}," in said)
-    assert f"bound by {chosen['roofline']['position']['bound']}" in said
-    assert opened.text("#roofline tr.chosen td") == str(chosen["call_id"])
-    opened.page.locator("#roofline-chart .u-over").click(
-        position={"x": spot[0], "y": spot[1]}, force=True
-    )
+    assert opened.page.locator("#roofline-chart circle").count() == len(marks)
+    assert opened.page.locator("#roofline-chart circle.measured").count() == measured
+    chosen = marks[0]
     place = device.report["calls"].index(chosen)
+    mark = opened.page.locator(f"#roofline-chart a[href='#/call/{place}'] circle")
+    said = mark.locator("title").text_content()
+    assert said.startswith(f"Call {chosen['call_id']}, grid ")
+    assert said.endswith(f"bound by {chosen['roofline']['position']['bound']}")
+    heights = opened.page.locator("#roofline-chart circle").evaluate_all(
+        "all => all.map((each) => each.cy.baseVal.value)"
+    )
+    rates = [c["roofline"]["reached"] or c["roofline"]["attainable"] for c in marks]
+    assert [rates[i] for i in sorted(range(len(rates)), key=lambda i: -heights[i])] == sorted(rates)
+    mark.dispatch_event("click")
     opened.page.wait_for_function(f"() => location.hash.startsWith('#/call/{place}')")
-
-
-#: Goes over the chart until the pointer says that it is at a mark.
-MARK_UNDER_THE_POINTER = """() => {
-  const over = document.querySelector('#roofline-chart .u-over');
-  const box = over.getBoundingClientRect();
-  for (let y = 4; y < box.height; y += 8) {
-    for (let x = 4; x < box.width; x += 8) {
-      const at = { clientX: box.left + x, clientY: box.top + y, bubbles: true };
-      over.dispatchEvent(new MouseEvent('mousemove', at));
-      if (over.style.cursor === 'pointer') return [x, y];
-    }
-  }
-  return null;
-}"""
 
 
 def test_calls_are_found_by_their_arguments(report_browser, tmp_path):

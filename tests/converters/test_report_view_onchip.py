@@ -70,11 +70,7 @@ def test_a_memory_s_picture_has_its_peak_and_its_tiles(page, calls, number):
 
 def test_the_tile_under_the_pointer_is_named(page):
     page.go("#/onchip/1")
-    canvas = page.page.locator("figure.onchip-map[data-space=sbuf] canvas")
-    box = canvas.bounding_box()
-
-    # The keys lie lowest from the first op to the last product
-    canvas.hover(position={"x": box["width"] * 0.3, "y": box["height"] - 18 - 4})
+    page.page.locator("figure.onchip-map[data-space=sbuf] [data-tile=keys]").hover()
 
     text = page.text("figure.onchip-map[data-space=sbuf] p")
     assert text.startswith("keys: 64 KiB on 64 partitions")
@@ -130,8 +126,7 @@ def test_an_op_is_linked_to_its_line_and_its_tiles_and_a_line_to_its_ops(page):
 
 def test_tiles_are_stepped_through_with_the_keys(page, calls):
     page.go("#/onchip/1")
-    canvas = page.page.locator("figure.onchip-map[data-space=psum] canvas")
-    canvas.press("ArrowRight")
+    page.page.locator("figure.onchip-map[data-space=psum] svg").press("ArrowRight")
     first = min(
         (tile for tile in calls[1].tiles if tile.space == "psum"),
         key=lambda tile: (tile.first, tile.number),

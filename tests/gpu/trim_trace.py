@@ -1,11 +1,12 @@
 """Makes a small fixture of a trace that was captured on a GPU.
 
-    python tests/gpu/trim_trace.py TRACE FIXTURE [--stages ttir_generic,source,file]
+    python tests/gpu/trim_trace.py TRACE FIXTURE [--stages ttir_generic,source,file] [--whole]
 
 Keeps all kernels, calls, stacks and messages, the artifacts of the kinds that are named, the first
 40 launches of each call that were no trials, at most 3 trials of each call, and the kernels on the
 device that belong to those or are of others (at most 200 of NCCL's and 200 of the rest). Stages of
-other kinds stay without their content; what else a row says is not changed.
+other kinds stay without their content; what else a row says is not changed. With --whole launches
+and executions are all kept.
 """
 
 import argparse
@@ -42,6 +43,7 @@ def main() -> None:
     parser.add_argument("trace", type=Path)
     parser.add_argument("fixture", type=Path)
     parser.add_argument("--stages", default="ttir_generic,source,file")
+    parser.add_argument("--whole", action="store_true")
     options = parser.parse_args()
     kinds = options.stages.split(",")
     seqs: dict[str, pa.Array] = {}
@@ -54,7 +56,7 @@ def main() -> None:
             table = table.filter(pc.is_in(table["kind"].cast(pa.string()), pa.array(kinds)))
         if name == "kernels":
             table = without_stages(table, kinds)
-        if name == "launches":
+        if name == "launches" and not options.whole:
             trial = pc.equal(table["phase"].cast(pa.string()), "autotune")
             table = pa.concat_tables(
                 [
@@ -63,7 +65,7 @@ def main() -> None:
                 ]
             ).sort_by("seq")
             seqs[run] = table["seq"].combine_chunks()
-        if name == "gpu_kernels":
+        if name == "gpu_kernels" and not options.whole:
             ours = table.filter(pc.is_in(table["launch_seq"], seqs[run]))
             others = table.filter(pc.is_null(table["call_id"]))
             collective = pc.match_substring(others["name"].cast(pa.string()), "nccl")

@@ -80,7 +80,7 @@ def test_two_floats_make_one_that_holds_the_values_of_both():
     ],
 )
 def test_scalars_of_python_are_weak_and_arrays_are_not(dtype, scalar, result):
-    from kvtrace.hlo.primitives import dtype_of
+    from kvtrace.hlo.arguments import dtype_of
 
     x = np.ones(2).astype(dtype_of(dtype))
     for program in (lambda x: x + scalar, lambda x: scalar + x, lambda x: np.add(x, scalar)):

@@ -6,8 +6,6 @@ from enum import IntEnum
 from types import SimpleNamespace
 from typing import Any
 
-from tests.public.device import PROPERTIES
-
 Values = Mapping[str, Mapping[str, Any]]
 
 
@@ -34,7 +32,7 @@ class Logger(logging.Logger):
 
 
 def vllm_values() -> Values:
-    """Return what modules of vLLM hold, on an H200 under CUDA."""
+    """Return what modules of vLLM hold, under CUDA."""
     import torch
     import triton
     import triton.language as tl
@@ -46,9 +44,10 @@ def vllm_values() -> Values:
         is_fp8_fnuz=lambda: False, fp8_dtype=lambda: torch.float8_e4m3fn, device_type="cuda",
         is_arch_support_pdl=lambda: False, is_device_capability=lambda *_: False,
         is_device_capability_family=lambda *_: False,
-        has_device_capability=lambda *_: True, get_device_name=lambda *_: PROPERTIES.name,
+        has_device_capability=lambda *_: True, get_device_name=torch.cuda.get_device_name,
         get_device_capability=lambda *_: SimpleNamespace(major=9, minor=0, to_int=lambda: 90),
-        num_compute_units=lambda *_: PROPERTIES.multi_processor_count,
+        num_compute_units=lambda *_: (
+            torch.cuda.get_device_properties(0).multi_processor_count),
         fp8_min_max=lambda: (-448.0, 448.0), opaque_attention_op=lambda: True,
         import_kernels=lambda: None, simple_compile_backend="eager",
     )  # fmt: skip
@@ -90,7 +89,7 @@ def vllm_values() -> Values:
 
 
 def sglang_values() -> Values:
-    """Return what modules of SGLang hold, on an H200 under CUDA."""
+    """Return what modules of SGLang hold, under CUDA."""
     import torch
 
     def is_true(*_: Any) -> bool:
@@ -105,7 +104,8 @@ def sglang_values() -> Values:
         "is_gfx95_supported": is_false, "cpu_has_amx_support": is_false,
         "is_sm90_supported": is_true, "is_sm100_supported": is_false,
         "is_blackwell": is_false, "is_blackwell_supported": is_false,
-        "get_device_core_count": lambda *_: PROPERTIES.multi_processor_count,
+        "get_device_core_count": lambda *_: (
+            torch.cuda.get_device_properties(0).multi_processor_count),
         "get_device_capability": lambda *_: (9, 0), "get_device_sm": lambda *_: 90,
         "get_cuda_version": lambda *_: (12, 9), "get_bool_env_var": is_false,
         "get_int_env_var": lambda _name, default=0: default,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kvtrace.schema import sources
 from kvtrace.schema.sources import used_part
 
 FILE = '''\
@@ -156,3 +157,16 @@ def test_threads_may_read_files_while_others_compile():
     ended.set()
     thread.join()
     assert errors == []
+
+
+def test_a_file_is_read_once_for_all_its_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "".join(f"def kernel_{number}():\n    return {number}\n" for number in range(5))
+    reads = []
+    read = sources._logical_lines
+    monkeypatch.setattr(sources, "_logical_lines", lambda text: reads.append(1) or read(text))
+
+    for number in range(5):
+        kept = used_part(text, [2 * number + 2])
+        assert kept.strip() == f"def kernel_{number}():\n    return {number}"
+
+    assert len(reads) == 1

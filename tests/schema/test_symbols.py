@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvtrace.schema.symbols import readable
+from kvtrace.schema.symbols import readable, titled
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,27 @@ def test_a_symbol_is_read_as_its_name(symbol, name):
 @given(st.text("_ZNStLI019abE", max_size=40))
 def test_whatever_the_symbol_there_is_a_name(rest):
     assert readable("_Z" + rest)
+    assert titled("_Z" + rest)
+
+
+@pytest.mark.parametrize(
+    ("symbol", "title"),
+    [
+        ("added", "added"),
+        ("_Z5addedPf", "added"),
+        (
+            "_ZN2at6native29vectorized_elementwise_kernelILi8ENS0_13AUnaryFunctorIN3c108BFloat16ES4_"
+            "S4_NS0_15binary_internal10MulFunctorIfEEEESt5arrayIPcLm2EEEEviT0_T1_",
+            "vectorized_elementwise_kernel<AUnaryFunctor, MulFunctor>",
+        ),
+        (
+            "_ZN2at6native18elementwise_kernelILi128ELi2EZNS0_22gpu_kernel_impl_nocastIZZZNS0_"
+            "23direct_copy_kernel_cudaERNS_18TensorIteratorBaseEENKUlvE1_clEvENKUlvE2_clEvEUllE_EE",
+            "elementwise_kernel<direct_copy_kernel_cuda>",
+        ),
+        ("_ZN2at6native13reduce_kernelILi512ELi1ENS0_8ReduceOpIfNS0_7MeanOpsIffffEE",
+         "reduce_kernel<MeanOps>"),
+    ],
+)  # fmt: skip
+def test_a_title_has_what_tells_a_general_kernel_apart(symbol, title):
+    assert titled(symbol) == title

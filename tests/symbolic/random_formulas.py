@@ -4,16 +4,9 @@ import itertools
 
 from hypothesis import strategies as st
 
+from kvtrace.symbolic.bits import bitwise, wrapped
 from kvtrace.symbolic.conditions import at_least, equal, less
-from kvtrace.symbolic.functions import (
-    bitwise,
-    choice,
-    maximum,
-    minimum,
-    quotient,
-    remainder,
-    wrapped,
-)
+from kvtrace.symbolic.functions import choice, maximum, minimum, quotient, remainder
 from kvtrace.symbolic.terms import Symbol, as_term
 
 LANE = Symbol("lane", 0, 0, 5)

@@ -3,15 +3,9 @@
 import pytest
 from hypothesis import given, settings
 
+from kvtrace.symbolic.bits import wrapped
 from kvtrace.symbolic.conditions import less
-from kvtrace.symbolic.functions import (
-    choice,
-    maximum,
-    minimum,
-    quotient,
-    remainder,
-    wrapped,
-)
+from kvtrace.symbolic.functions import choice, maximum, minimum, quotient, remainder
 from kvtrace.symbolic.intervals import Ranges
 from kvtrace.symbolic.linear import constant
 from kvtrace.symbolic.terms import Symbol, lane, program, scalar

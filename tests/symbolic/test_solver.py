@@ -2,9 +2,10 @@
 
 import pytest
 
+from kvtrace.symbolic.bits import bitwise
 from kvtrace.symbolic.conditions import Opaque, at_least, equal, less
 from kvtrace.symbolic.decide import Proven, Refuted, Undecided, decide
-from kvtrace.symbolic.functions import bitwise, minimum, quotient, remainder
+from kvtrace.symbolic.functions import minimum, quotient, remainder
 from kvtrace.symbolic.intervals import Ranges
 from kvtrace.symbolic.terms import lane, program, scalar, signed_range
 

@@ -8,18 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kvtrace.symbolic.bits import Wrap, bitwise, wrapped
 from kvtrace.symbolic.conditions import at_least, equal, less
-from kvtrace.symbolic.functions import (
-    Quotient,
-    Wrap,
-    bitwise,
-    choice,
-    maximum,
-    minimum,
-    quotient,
-    remainder,
-    wrapped,
-)
+from kvtrace.symbolic.functions import Quotient, choice, maximum, minimum, quotient, remainder
 from kvtrace.symbolic.terms import (
     Substitution,
     Symbol,

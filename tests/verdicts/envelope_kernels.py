@@ -127,3 +127,11 @@ def rows_of_fixed(x, out, stride, columns, BLOCK: tl.constexpr):
     lanes = tl.arange(0, BLOCK)
     mask = lanes < columns
     tl.store(out + row * stride + lanes, tl.load(x + row * stride + lanes, mask=mask), mask=mask)
+
+
+@triton.jit
+def spread(index, out, n, BLOCK: tl.constexpr):
+    """The index tensor grows along with what wraps around, beyond what memory holds."""
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    shift = tl.load(index + i, mask=i < n, other=0)
+    tl.store(out + (i * 3 + shift), i, mask=i < n)

@@ -1,5 +1,7 @@
 """The first bad size of public reports, from a small launch, and none of kernels that are fixed."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -76,6 +78,26 @@ def test_vllm_50427_as_many_blocks_as_the_report_says():
     )["values of blocks", "overflow"]  # fmt: skip
 
     assert row.first_bad == WRAP // (block * 2 * heads * dim)
+
+
+def test_an_index_tensor_that_grows_along_is_not_made():
+    """At the first bad size it has 2.9 GB, which are not needed to say so."""
+    first, other = (
+        call(
+            kernels.spread, (-(-n // 128),), out=tensor(9000), n=n, BLOCK=128,
+            index=tensor(n, dtype="i32", data=np.zeros(n, np.int32)),
+        )
+        for n in (1000, 600)
+    )  # fmt: skip
+    tracemalloc.start()
+    try:
+        row = rows(first, other)["n", "overflow"]
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+    assert row.first_bad == WRAP // 3 + 2
+    assert peak < 100e6
 
 
 @pytest.mark.parametrize(("stride", "tokens"), [(8192, 262_144), (16384, 131_072)])

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
+from kvtrace.backends.compiled.mlir_contexts import context_with
 from kvtrace.schema.errors import KvtraceError
 
 #: From this version on Triton counts columns from 1; before it, from 0.
@@ -45,9 +46,7 @@ def generic_ttir(text: str) -> str:
     """
     from triton._C.libtriton import ir
 
-    context = ir.context()
-    _load_dialects(ir, context)
-    with _readable_file(text) as path:
+    with context_with("all", _load_dialects) as context, _readable_file(text) as path:
         try:
             module = ir.parse_mlir_module(path, context)
         except RuntimeError as error:
@@ -63,10 +62,10 @@ def generic_ttir(text: str) -> str:
     return _correct_places(generic, path)
 
 
-def _load_dialects(ir: Any, context: Any) -> None:
+def _load_dialects(context: Any) -> None:
     from triton._C import libtriton
 
-    ir.load_dialects(context)
+    libtriton.ir.load_dialects(context)
     for backend in ("nvidia", "amd"):
         extension = getattr(libtriton, backend, None)
         if extension is not None and hasattr(extension, "load_dialects"):

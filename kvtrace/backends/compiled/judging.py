@@ -180,6 +180,7 @@ class Judging:
         try:
             live = live_of(self._session)
             found = live.judge(_new_call(launch, self._session.settings.tensors))
+            self._session.tell_defects(launch.call_id, found)
             refused = self._raises and live.refuses(found)
             defect = live.defect(found, colour=not refused and _shows_colour())
             if defect is not None and not refused and live.is_news(found):
@@ -236,6 +237,7 @@ def saw(
     """
     new, live = _new_call(launch, session.settings.tensors), live_of(session)
     found = live.saw(new, verdicts(new.call))
+    session.tell_defects(launch.call_id, found)
     if session.settings.sanitize == "off" or not found:
         return None
     refused = session.settings.sanitize == "raise" and live.refuses(found)

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #ifdef _WIN32
@@ -99,8 +100,64 @@ static uint64_t realtime(void) {
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static PyObject *take(PyObject *module, PyObject *nothing) {
-  (void)module, (void)nothing;
+/* What records begin with (cupti_activity.h: CUpti_ActivityKind), and how much of copies and of fills
+ * of memory is taken, whose first fields are laid out alike. */
+enum { COPY = 1, FILL = 2, KERNEL = 10, COMMON = 80 };
+
+struct sorting {
+  Py_ssize_t kernel, copy, fill; /* lengths of records */
+  char *kernels, *others;        /* where they go; NULL: they are counted */
+  Py_ssize_t kernels_size, others_size;
+};
+
+/* Returns how many bytes were read: all, or those before a record of another kind. */
+static Py_ssize_t sort_out(const char *from, Py_ssize_t valid, struct sorting *to) {
+  Py_ssize_t at = 0;
+  to->kernels_size = to->others_size = 0;
+  while (valid - at >= COMMON) {
+    uint32_t kind;
+    memcpy(&kind, from + at, sizeof kind);
+    Py_ssize_t length = kind == KERNEL ? to->kernel : kind == COPY ? to->copy : to->fill;
+    if ((kind != KERNEL && kind != COPY && kind != FILL) || length > valid - at) break;
+    if (kind == KERNEL) {
+      if (to->kernels) memcpy(to->kernels + to->kernels_size, from + at, (size_t)length);
+      to->kernels_size += length;
+    } else {
+      if (to->others) memcpy(to->others + to->others_size, from + at, COMMON);
+      to->others_size += COMMON;
+    }
+    at += length;
+  }
+  return at;
+}
+
+static PyObject *sorted_out(const struct buffer *buffer, struct sorting *to) {
+  const char *from = (const char *)buffer->data;
+  Py_ssize_t valid = (Py_ssize_t)buffer->valid;
+  to->kernels = to->others = NULL;
+  Py_ssize_t read = sort_out(from, valid, to);
+  PyObject *kernels = PyBytes_FromStringAndSize(NULL, to->kernels_size);
+  PyObject *others = PyBytes_FromStringAndSize(NULL, to->others_size);
+  PyObject *both = NULL;
+  if (kernels && others) {
+    to->kernels = PyBytes_AsString(kernels);
+    to->others = PyBytes_AsString(others);
+    sort_out(from, read, to);
+    both = Py_BuildValue("(OOn)", kernels, others, valid - read);
+  }
+  Py_XDECREF(kernels);
+  Py_XDECREF(others);
+  return both;
+}
+
+static PyObject *take(PyObject *module, PyObject *lengths) {
+  (void)module;
+  struct sorting to = {0};
+  if (!PyArg_ParseTuple(lengths, "nnn", &to.kernel, &to.copy, &to.fill)) return NULL;
+  if (to.kernel < COMMON || to.copy < COMMON || to.fill < COMMON) {
+    PyErr_SetString(PyExc_ValueError, "a record is shorter than its fields");
+    return NULL;
+  }
   PyObject *taken = PyList_New(0);
   if (!taken) return NULL;
   for (;;) {
@@ -112,8 +169,7 @@ static PyObject *take(PyObject *module, PyObject *nothing) {
     }
     UNLOCK();
     if (!buffer) return taken;
-    PyObject *content =
-        PyBytes_FromStringAndSize((const char *)buffer->data, (Py_ssize_t)buffer->valid);
+    PyObject *content = sorted_out(buffer, &to);
     int failed = !content || PyList_Append(taken, content);
     Py_XDECREF(content);
     LOCK();
@@ -135,7 +191,10 @@ static PyObject *refusals(PyObject *module, PyObject *nothing) {
 }
 
 static PyMethodDef functions[] = {
-    {"take", take, METH_NOARGS, "take() -> list[bytes]: the buffers that CUPTI has filled."},
+    {"take", take, METH_VARARGS,
+     "take(kernel, copy, fill) -> list[(bytes, bytes, int)]: the buffers that CUPTI has filled.\n\n"
+     "The arguments are lengths of records. Of each buffer: records of kernels, the first 80 bytes\n"
+     "of each record of a copy or a fill, and how many bytes at its end are neither."},
     {"refusals", refusals, METH_NOARGS, "refusals() -> int: how often there was no buffer left."},
     {NULL, NULL, 0, NULL},
 };

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from kvtrace.backends.cupti.records import CONCURRENT_KERNEL, record_length
+from kvtrace.backends.cupti.records import KINDS, record_lengths
 from kvtrace.schema.errors import KvtraceError
 
 _FORCED: Final = 1  # CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
@@ -33,7 +33,7 @@ class CuptiUnavailable(KvtraceError):
 
 
 class Cupti:
-    """The activity API of one loaded library, for kernel records.
+    """The activity API of one loaded library, for records of kernels, copies and fills.
 
     Raises:
         CuptiUnavailable: there is no library, or it refuses, with the reason in words.
@@ -46,18 +46,18 @@ class Cupti:
         version = ctypes.c_uint32()
         self._check("cuptiGetVersion", ctypes.byref(version))
         self.version = version.value
-        length = record_length(self.version)
-        if length is None:
+        lengths = record_lengths(self.version)
+        if lengths is None:
             raise CuptiUnavailable(
                 f"the records of CUPTI {self.version} ({self.path}) have a layout that this "
                 "version of kvtrace does not know; launches are recorded without the timeline"
             )
-        self.record_length = length
+        self.record_lengths = lengths
         self._driver = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
         self._contexts: dict[int, ctypes.c_void_p] = {}
 
     def begin(self, request: int, complete: int, clock: int) -> None:
-        """Record kernels from now on.
+        """Record kernels, copies and fills of memory from now on.
 
         The arguments are addresses of C callbacks: two for buffers, and one that tells the time to
         which the device's times are converted. All are set anew: another profiler sets its own.
@@ -66,11 +66,13 @@ class Cupti:
         self._check(
             "cuptiActivityRegisterCallbacks", ctypes.c_void_p(request), ctypes.c_void_p(complete)
         )
-        self._check("cuptiActivityEnable", ctypes.c_int(CONCURRENT_KERNEL))
+        for kind in KINDS:
+            self._check("cuptiActivityEnable", ctypes.c_int(kind))
 
     def end(self) -> None:
-        """Record no more kernels."""
-        self._check("cuptiActivityDisable", ctypes.c_int(CONCURRENT_KERNEL))
+        """Record no more."""
+        for kind in KINDS:
+            self._check("cuptiActivityDisable", ctypes.c_int(kind))
 
     def flush(self, forced: bool = False) -> None:
         """Have buffers completed whose kernels have ended; `forced`: all buffers."""

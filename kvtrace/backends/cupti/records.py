@@ -1,8 +1,9 @@
-"""CUPTI's kernel records as columns: where each field lies, and how long a record is.
+"""CUPTI's records of kernels, copies and fills as columns: where fields lie, how long a record is.
 
 The fields that are read lie at the same offsets in `CUpti_ActivityKernel9` (CUDA 12.0 to 12.9) and
-in `CUpti_ActivityKernel10` to `13` (CUDA 13.0 to 13.4), which differ in length: measured with
-`offsetof` and `sizeof` on the headers of those releases. All structures are packed to 8 bytes.
+in `CUpti_ActivityKernel10` to `13` (CUDA 13.0 to 13.5), which differ in length; so do those of
+`CUpti_ActivityMemcpy5` to `7` and `CUpti_ActivityMemset4` and `5`: measured with `offsetof` and
+`sizeof` on the headers of those releases. All structures are packed to 8 bytes.
 """
 
 from collections.abc import Callable
@@ -12,11 +13,14 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-#: `CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL`: kernels are recorded and still run side by side.
+#: `CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL` (kernels are recorded and still run side by side),
+#: `CUPTI_ACTIVITY_KIND_MEMCPY` and `CUPTI_ACTIVITY_KIND_MEMSET`.
 CONCURRENT_KERNEL: Final = 10
+COPY: Final = 1
+FILL: Final = 2
+KINDS: Final = (CONCURRENT_KERNEL, COPY, FILL)
 
 _FIELDS: Final = {
-    "kind": (0, "<u4"),
     "registers": (6, "<u2"),
     "start": (16, "<u8"),
     "end": (24, "<u8"),
@@ -33,17 +37,41 @@ _FIELDS: Final = {
     "graph": (156, "<u4"),
 }
 
-#: First CUPTI API version of each length of a kernel record, in bytes.
-_LENGTHS: Final = ((18, 208), (130000, 216), (130100, 224), (130300, 232), (130400, 248))
-_NEWEST: Final = 130500
+_COMMON: Final = np.dtype(
+    {
+        "names": ["kind", "how", "bytes", "start", "end", "device", "stream", "correlation",
+                  "graph_node", "graph"],
+        "formats": ["<u4", "<u1", "<u8", "<u8", "<u8", "<u4", "<u4", "<u4", "<u8", "<u4"],
+        "offsets": [0, 4, 8, 16, 24, 32, 40, 44, 64, 72],
+        "itemsize": 80,
+    }
+)  # fmt: skip
+
+#: What a copy is called by `CUpti_ActivityMemcpyKind`.
+_COPIES: Final = {
+    1: "memcpy host to device",
+    2: "memcpy device to host",
+    8: "memcpy device to device",
+    9: "memcpy host to host",
+    10: "memcpy peer to peer",
+}
+
+#: First CUPTI API version of each length of a record, in bytes.
+_KERNELS: Final = ((18, 208), (130000, 216), (130100, 224), (130300, 232), (130400, 248))
+_COPYING: Final = ((18, 88), (26, 96), (130400, 112))
+_FILLING: Final = ((18, 88), (130400, 104))
+_NEWEST: Final = 130600
 
 
-def record_length(version: int) -> int | None:
-    """Bytes of a kernel record of that CUPTI API version; None where it is not known."""
-    if version >= _NEWEST:
+def record_lengths(version: int) -> tuple[int, int, int] | None:
+    """Bytes of records of a kernel, a copy and a fill in a CUPTI API version; None: not known."""
+    if not _KERNELS[0][0] <= version < _NEWEST:
         return None
-    fitting = [length for first, length in _LENGTHS if version >= first]
-    return fitting[-1] if fitting else None
+    kernel, copy, fill = (
+        [length for first, length in lengths if version >= first][-1]
+        for lengths in (_KERNELS, _COPYING, _FILLING)
+    )
+    return kernel, copy, fill
 
 
 def layout(length: int) -> np.dtype[Any]:
@@ -118,15 +146,8 @@ class Identities:
 def read_kernels(
     content: bytes, length: int, name_at: Callable[[int], str], identities: Identities
 ) -> Kernels:
-    """Read a buffer of kernel records, each of `length` bytes; `name_at` reads text at an address.
-
-    Raises:
-        ValueError: the buffer holds something else.
-    """
-    count, rest = divmod(len(content), length)
-    records = np.frombuffer(content, layout(length), count)
-    if rest or (records["kind"] != CONCURRENT_KERNEL).any():
-        raise ValueError(f"a buffer of {len(content)} bytes is not one of kernel records")
+    """Read kernel records, each of `length` bytes; `name_at` reads text at an address."""
+    records = np.frombuffer(content, layout(length))
     grid = np.stack([records[axis] for axis in ("grid_x", "grid_y", "grid_z")], axis=1)
     first, place = _distinct(records["name"], grid)
     names: dict[int, str] = {}
@@ -154,6 +175,42 @@ def read_kernels(
         shared_bytes=column("static_shared") + column("dynamic_shared"),
         identity=np.asarray(numbers, np.int64)[place],
     )
+
+
+@dataclass(frozen=True)
+class Transfers:
+    """Copies and fills of memory, one array a column; times and graphs as those of `Kernels`."""
+
+    names: list[str]
+    fill: NDArray[np.bool_]
+    bytes: NDArray[np.int64]
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    device: NDArray[np.int64]
+    stream: NDArray[np.int64]
+    correlation: NDArray[np.int64]
+    graph: NDArray[np.int64]
+    graph_node: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        """Count the copies and fills."""
+        return len(self.start)
+
+
+def read_transfers(content: bytes) -> Transfers:
+    """Read the common part of records of copies and fills, 80 bytes each."""
+    records = np.frombuffer(content, _COMMON)
+    fill = records["kind"] == FILL
+    names = [
+        "memset" if filled else _COPIES.get(how, "memcpy")
+        for filled, how in zip(fill.tolist(), records["how"].tolist(), strict=True)
+    ]
+    columns = {
+        name: records[name].astype(np.int64)
+        for name in _COMMON.names or ()
+        if name not in ("kind", "how")
+    }
+    return Transfers(names=names, fill=fill, **columns)
 
 
 #: Odd constants that spread names and grids over 64 bits.

@@ -14,12 +14,19 @@ from numpy.typing import NDArray
 
 from kvtrace.backends.cupti.joining import NONE, Joined, Joiner, Launches, put_together
 from kvtrace.backends.cupti.library import Cupti, CuptiUnavailable, name_at
-from kvtrace.backends.cupti.records import Identities, Kernels, read_kernels
+from kvtrace.backends.cupti.records import (
+    Identities,
+    Kernels,
+    Transfers,
+    read_kernels,
+    read_transfers,
+)
 from kvtrace.backends.cupti.sharing import Sharing
 from kvtrace.capture.records import GRAPH_CAPTURE, capped
 from kvtrace.forks import Lock
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.symbols import readable
+from kvtrace.schema.tables import NAME
 
 if TYPE_CHECKING:
     from kvtrace.capture.journal import Journal
@@ -61,12 +68,15 @@ class Timeline:
         self._joiner = Joiner()
         #: Read in the last round; in this one, all launches that caused them have been told.
         self._held: list[Kernels] = []
+        #: Copies and fills, which no launch of a kernel caused.
+        self._transfers: list[Transfers] = []
         self._grids: dict[int, tuple[int, tuple[int, int, int]]] = {}
         self._functions: dict[int, tuple[str, int]] = {}
         self._names: dict[int, str] = {}
         self._next_record = 0
         #: executions that no launch of Python's Triton caused, by the kernel's name
         self._foreign: Counter[str] = Counter()
+        self._transferred = 0
         self._lost = 0
         self._silent = 0
         self._expected = False
@@ -160,18 +170,21 @@ class Timeline:
             self._read_buffers()
 
     def _read_buffers(self) -> None:
-        contents = self._buffers.take()
-        for content in contents:
+        lengths = self._cupti.record_lengths
+        contents = self._buffers.take(*lengths)
+        for kernels, transfers, unread in contents:
             self._silent = 0
-            try:
-                kernels = read_kernels(
-                    content, self._cupti.record_length, self._name, self._identities
+            if kernels:
+                self._held.append(read_kernels(kernels, lengths[0], self._name, self._identities))
+            if transfers:
+                self._transfers.append(read_transfers(transfers))
+            if unread:
+                self._session.message(
+                    "info",
+                    "device-timeline-buffer",
+                    f"{unread} bytes of a buffer of CUPTI's are records of an unknown kind",
                 )
-            except ValueError as error:
-                self._session.message("info", "device-timeline-buffer", str(error))
                 self._joiner.lose_order()
-                continue
-            self._held.append(kernels)
         dropped = self._cupti.dropped()
         if dropped:
             self._lost += dropped
@@ -262,6 +275,9 @@ class Timeline:
             whole = put_together(decided)
             journal.append("gpu_kernels", self._columns(whole))
             self._count_foreign(whole.kernels.identity[whole.foreign])
+        transfers, self._transfers = self._transfers, []
+        for part in transfers:
+            journal.append("gpu_kernels", self._transfer_columns(part))
 
     def _count_foreign(self, identity: NDArray[np.int64]) -> None:
         numbers, counts = np.unique(identity, return_counts=True)
@@ -270,30 +286,43 @@ class Timeline:
 
     def _columns(self, part: Joined) -> dict[str, Any]:
         kernels = part.kernels
-        count = len(kernels)
-        record = np.arange(self._next_record, self._next_record + count)
-        self._next_record += count
         distinct, place = np.unique(kernels.identity, return_inverse=True)
         names = pa.array([self._identities.known[number][0] for number in distinct.tolist()])
-        untimed = (kernels.start == 0) | (kernels.end == 0)
         return {
-            "record": record,
+            "record": self._records(len(kernels)),
             "launch_seq": pa.array(part.seq, mask=part.seq == NONE),
             "call_id": pa.array(part.call, mask=part.call == NONE),
-            "start": pa.array(kernels.start, mask=untimed),
-            "end": pa.array(kernels.end, mask=untimed),
-            "device": kernels.device.astype(np.int32),
-            "stream": kernels.stream,
-            "correlation_id": kernels.correlation,
-            "graph_id": pa.array(kernels.graph, mask=kernels.graph == 0),
-            "graph_node_id": pa.array(kernels.graph_node, mask=kernels.graph == 0),
+            **_placed(kernels),
             "name": pa.DictionaryArray.from_arrays(pa.array(place.astype(np.int32)), names),
             "grid_x": np.ascontiguousarray(kernels.grid[:, 0]),
             "grid_y": np.ascontiguousarray(kernels.grid[:, 1]),
             "grid_z": np.ascontiguousarray(kernels.grid[:, 2]),
             "registers": kernels.registers.astype(np.int32),
             "shared_bytes": kernels.shared_bytes,
+            "kind": pa.nulls(len(kernels), NAME),
+            "bytes": pa.nulls(len(kernels), pa.int64()),
         }
+
+    def _transfer_columns(self, part: Transfers) -> dict[str, Any]:
+        count = len(part)
+        self._transferred += count
+        nothing = pa.nulls(count, pa.int64())
+        return {
+            "record": self._records(count),
+            "launch_seq": nothing,
+            "call_id": nothing,
+            **_placed(part),
+            "name": pa.array(part.names).dictionary_encode(),
+            **dict.fromkeys(("grid_x", "grid_y", "grid_z", "shared_bytes"), nothing),
+            "registers": pa.nulls(count, pa.int32()),
+            "kind": pa.array(np.where(part.fill, "fill", "copy")).dictionary_encode(),
+            "bytes": part.bytes,
+        }
+
+    def _records(self, count: int) -> NDArray[np.int64]:
+        first = self._next_record
+        self._next_record += count
+        return np.arange(first, first + count)
 
     def _clock_offset(self) -> int:
         """CUPTI's clock minus the realtime clock, in nanoseconds: the tightest of some readings."""
@@ -312,7 +341,8 @@ class Timeline:
         total = counts.joined + counts.foreign + counts.ambiguous
         text = (
             f"{total} kernels ran on the device: {counts.joined} joined to launches, "
-            f"{counts.foreign} without a launch by Python's Triton"
+            f"{counts.foreign} without a launch by Python's Triton; memory was copied or filled "
+            f"{self._transferred} times"
         )
         self._session.message("info", "device-kernels", text)
         if counts.ambiguous:
@@ -352,6 +382,20 @@ def foreign_message(executions: Mapping[str, int]) -> dict[str, Any]:
             f"launchers and libraries do, and are in gpu_kernels without one: {listed}{more}"
         ),
         "count": named.total(),
+    }
+
+
+def _placed(part: Kernels | Transfers) -> dict[str, Any]:
+    """Return when and where executions ran."""
+    untimed = (part.start == 0) | (part.end == 0)
+    return {
+        "start": pa.array(part.start, mask=untimed),
+        "end": pa.array(part.end, mask=untimed),
+        "device": part.device.astype(np.int32),
+        "stream": part.stream,
+        "correlation_id": part.correlation,
+        "graph_id": pa.array(part.graph, mask=part.graph == 0),
+        "graph_node_id": pa.array(part.graph_node, mask=part.graph == 0),
     }
 
 

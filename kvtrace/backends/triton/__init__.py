@@ -2,6 +2,7 @@
 
 `launches.py` hooks Triton, `launchers.py` has launches looked at before they run, `load_hooks.py`
 times loading. Without a GPU, `device_free.py` is the driver that runs launches in the evaluator,
+`absent_gpu/` what is told of a GPU to programs that ask for one,
 `sightings.py` what it sees them do, `watching.py` and `traced_kernels.py` the clients that watch
 them. `interpreter.py` records interpreted launches. May import `compiled/`, which has what it
 shares with Inductor's backend, what that may, and clients; but not `inductor/`.

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from kvtrace.backends.triton.unfinished_kernels import UnfinishedKernel
     from kvtrace.capture.session import Session
 
-_DEFAULT_TARGET: Final = "cuda:90"
-
 
 class _State:
     """What `install` changed in Triton, and the session that launches report to.
@@ -67,8 +65,9 @@ def uninstall() -> None:
     state.create = None
     if state.driver is None:
         return
-    from kvtrace.backends.triton import autotune_free
+    from kvtrace.backends.triton import absent_gpu, autotune_free
 
+    absent_gpu.no_longer()
     autotune_free.uninstall()
     if state.launchers is not None:
         state.launchers.undo()
@@ -89,12 +88,16 @@ def is_active() -> bool:
 
 
 def _create(original: Callable[[], Any], session: "Session") -> Any:
-    try:
-        return original()
-    except RuntimeError as error:
-        if not _means_none(str(error)):
-            raise
+    from kvtrace.backends.triton import absent_gpu
+
+    if not absent_gpu.on_host():  # there Triton would believe torch that there is a GPU
+        try:
+            return original()
+        except RuntimeError as error:
+            if not _means_none(str(error)):
+                raise
     from kvtrace.backends.triton import autotune_free, compiler_key
+    from kvtrace.backends.triton.absent_gpu.facts import DEFAULT_TARGET
     from kvtrace.backends.triton.free_driver import DeviceFreeDriver
     from kvtrace.schema.errors import BadSetting
 
@@ -102,9 +105,10 @@ def _create(original: Callable[[], Any], session: "Session") -> Any:
     try:
         driver = DeviceFreeDriver(target)
     except BadSetting as error:
-        session.message("warning", "bad-target", f"{error} Going on with {_DEFAULT_TARGET}.")
-        driver = DeviceFreeDriver(target := _DEFAULT_TARGET)
+        session.message("warning", "bad-target", f"{error} Going on with {DEFAULT_TARGET}.")
+        driver = DeviceFreeDriver(target := DEFAULT_TARGET)
     state.driver = driver
+    absent_gpu.answer(session, target)
     autotune_free.install()
     state.compiler.append(compiler_key.install())
     if session.settings.compile != "full":

@@ -16,9 +16,13 @@ _KIB: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """One product. Clocks in kHz, as the drivers give them; bus width in bits."""
+    """One product. Clocks in kHz, as the drivers give them; bus width in bits.
+
+    `full_name` is what the driver calls it, which libraries look for configurations by.
+    """
 
     name: str
+    full_name: str
     shared_bytes: int
     multiprocessors: int
     core_khz: int
@@ -48,21 +52,49 @@ class Device:
 _GIB: Final = 1024**3
 
 DEVICES: Final[dict[str, Device]] = {
-    "cuda:70": Device("V100", 96 * _KIB, 80, 1_530_000, 877_000, 4096, 32 * _GIB),
-    "cuda:75": Device("T4", 64 * _KIB, 40, 1_590_000, 5_001_000, 256, 16 * _GIB, 32, 65536, 1024),
-    "cuda:80": Device("A100", 163 * _KIB, 108, 1_410_000, 1_593_000, 5120, 80 * _GIB),
-    "cuda:86": Device("A10", 99 * _KIB, 72, 1_695_000, 6_251_000, 384, 24 * _GIB, 32, 65536, 1536),
+    "cuda:70": Device(
+        "V100", "Tesla V100-SXM2-32GB", 96 * _KIB, 80, 1_530_000, 877_000, 4096, 32 * _GIB
+    ),
+    "cuda:75": Device(
+        "T4", "Tesla T4", 64 * _KIB, 40, 1_590_000, 5_001_000, 256, 16 * _GIB, 32, 65536, 1024
+    ),
+    "cuda:80": Device(
+        "A100", "NVIDIA A100-SXM4-80GB", 163 * _KIB, 108, 1_410_000, 1_593_000, 5120, 80 * _GIB
+    ),
+    "cuda:86": Device(
+        "A10", "NVIDIA A10", 99 * _KIB, 72, 1_695_000, 6_251_000, 384, 24 * _GIB, 32, 65536, 1536
+    ),
     "cuda:89": Device(
-        "L40S", 99 * _KIB, 142, 2_520_000, 9_001_000, 384, 48 * _GIB, 32, 65536, 1536
+        "L40S", "NVIDIA L40S", 99 * _KIB, 142, 2_520_000, 9_001_000, 384, 48 * _GIB, 32, 65536, 1536
     ),
-    "cuda:90": Device("H100", 227 * _KIB, 132, 1_980_000, 2_619_000, 5120, 80 * _GIB),
-    "cuda:100": Device("B200", 227 * _KIB, 148, 1_965_000, 3_996_000, 8192, 180 * _GIB),
+    "cuda:90": Device(
+        "H100", "NVIDIA H100 80GB HBM3", 227 * _KIB, 132, 1_980_000, 2_619_000, 5120, 80 * _GIB
+    ),
+    "cuda:100": Device(
+        "B200", "NVIDIA B200", 227 * _KIB, 148, 1_965_000, 3_996_000, 8192, 180 * _GIB
+    ),
     "cuda:120": Device(
-        "RTX 5090", 99 * _KIB, 170, 2_407_000, 14_001_000, 512, 32 * _GIB, 32, 65536, 1536
+        "RTX 5090",
+        "NVIDIA GeForce RTX 5090",
+        99 * _KIB,
+        170,
+        2_407_000,
+        14_001_000,
+        512,
+        32 * _GIB,
+        32,
+        65536,
+        1536,
     ),
-    "hip:gfx90a": Device("MI250X", 64 * _KIB, 110, 1_700_000, 1_600_000, 4096, 64 * _GIB, 64),
-    "hip:gfx942": Device("MI300X", 64 * _KIB, 304, 2_100_000, 1_300_000, 8192, 192 * _GIB, 64),
-    "hip:gfx950": Device("MI355X", 160 * _KIB, 256, 2_400_000, 2_000_000, 8192, 288 * _GIB, 64),
+    "hip:gfx90a": Device(
+        "MI250X", "AMD Instinct MI250X", 64 * _KIB, 110, 1_700_000, 1_600_000, 4096, 64 * _GIB, 64
+    ),
+    "hip:gfx942": Device(
+        "MI300X", "AMD Instinct MI300X", 64 * _KIB, 304, 2_100_000, 1_300_000, 8192, 192 * _GIB, 64
+    ),
+    "hip:gfx950": Device(
+        "MI355X", "AMD Instinct MI355X", 160 * _KIB, 256, 2_400_000, 2_000_000, 8192, 288 * _GIB, 64
+    ),
 }
 
 

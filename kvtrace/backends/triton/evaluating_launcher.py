@@ -12,15 +12,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kvtrace.backends.compiled.generic import generic_ttir
 from kvtrace.backends.triton.device_free import state
+from kvtrace.backends.triton.modules import module_from
 from kvtrace.backends.triton.runtime_arguments import evaluator_arguments
 from kvtrace.backends.triton.sightings import Sightings
 from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.arguments import Argument, TensorArgument
 from kvtrace.evaluate.reach import follows_addresses, reached
 from kvtrace.ir import Module
-from kvtrace.ir.relocation import module_defined_in
 from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:
@@ -102,7 +101,7 @@ class EvaluatingLauncher:
 
     def _execute(self, grid: tuple[int, int, int], values: tuple[Any, ...]) -> None:
         if self._module is None:
-            self._module = module_defined_in(generic_ttir(self._ttir()), self._file)
+            self._module = module_from(self._ttir(), self._file)
         module = self._module
         arguments = evaluator_arguments(
             self._signature, values, pointers_for_descriptors=self._lowered

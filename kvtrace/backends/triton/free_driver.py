@@ -5,7 +5,6 @@ the trace. Imported only where Triton finds no GPU: it needs NumPy and the evalu
 """
 
 import sys
-import time
 from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
@@ -18,6 +17,7 @@ from triton.backends.driver import DriverBase
 from kvtrace.backends.compiled.cubin import cubin_resources
 from kvtrace.backends.compiled.elf import UnreadableBinary
 from kvtrace.backends.compiled.hsaco import hsaco_resources
+from kvtrace.backends.triton.absent_gpu.streams import Event
 from kvtrace.backends.triton.devices import device_of
 from kvtrace.backends.triton.evaluating_launcher import EvaluatingLauncher
 
@@ -116,22 +116,7 @@ class DeviceFreeDriver(DriverBase):  # type: ignore[misc]
 class HostInterface:
     """What `triton.testing` asks of `torch.cuda`, on the host's clock."""
 
-    class Event:
-        """A point in time; the host waits for every kernel, so it is reached when recorded."""
-
-        def __init__(self, **_settings: Any) -> None:
-            self._time_ns = 0
-
-        def record(self, *_stream: Any) -> None:
-            """Note the time."""
-            self._time_ns = time.perf_counter_ns()
-
-        def synchronize(self) -> None:
-            """Return at once."""
-
-        def elapsed_time(self, end: "HostInterface.Event") -> float:
-            """Milliseconds from this event to the other."""
-            return (end._time_ns - self._time_ns) / 1e6
+    Event = Event
 
     @staticmethod
     def synchronize(*_device: Any) -> None:

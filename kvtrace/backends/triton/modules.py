@@ -14,9 +14,6 @@ def module_of(kernel: Any) -> "Module":
     """Read the IR of a compiled kernel; made once for a kernel."""
     found = _modules.get(kernel)
     if found is None:
-        from kvtrace.backends.compiled.generic import generic_ttir
-        from kvtrace.ir.relocation import module_defined_in
-
         function = function_of(kernel)
         file = None if function is None else definition(function)[0]
         ttir = kernel.asm.get("ttir")
@@ -26,8 +23,24 @@ def module_of(kernel: Any) -> "Module":
             raise CannotReplay(
                 f"kernel {kernel_name(kernel)} has no TTIR, as those written in Gluon"
             )
-        found = _modules[kernel] = module_defined_in(generic_ttir(ttir), file)
+        found = _modules[kernel] = module_from(ttir, file)
+    return found
+
+
+def module_from(ttir: str, file: str | None) -> "Module":
+    """Read TTIR of a kernel defined in `file`; those with the same share it while one lives.
+
+    So do the launcher of a kernel and what is recorded of it.
+    """
+    found = _by_text.get((ttir, file))
+    if found is None:
+        from kvtrace.backends.compiled.generic import generic_ttir
+        from kvtrace.ir.relocation import module_defined_in
+
+        found = _by_text[ttir, file] = module_defined_in(generic_ttir(ttir), file)
     return found
 
 
 _modules: "weakref.WeakKeyDictionary[Any, Module]" = weakref.WeakKeyDictionary()
+_by_text: "weakref.WeakValueDictionary[tuple[str, str | None], Module]"
+_by_text = weakref.WeakValueDictionary()

@@ -15,6 +15,7 @@ import weakref
 from collections import namedtuple
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +25,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler.compiler import CompiledKernel, make_backend
 from triton.runtime import cache as triton_cache
 
+from kvtrace.backends.compiled.mlir_contexts import context_with
 from kvtrace.backends.replacements import Replacements
 from kvtrace.backends.triton.compiler_key import cache_folder, read_own, write_whole
 from kvtrace.backends.triton.evaluating_launcher import EvaluatingLauncher, trial
@@ -168,11 +170,17 @@ class UnfinishedKernel(CompiledKernel):  # type: ignore[misc]
         self.module = self.function = 1
 
 
+@lru_cache(maxsize=64)
+def _fields_class(fields: tuple[str, ...]) -> Any:
+    """Return a class of named tuples; making one takes as long as finding a kernel's key."""
+    return namedtuple("KernelMetadata", fields)
+
+
 def _metadata_class(known: Any, kernel: "weakref.ref[UnfinishedKernel]") -> Any:
     """Return metadata that has the kernel finished when a field is asked for that is not known."""
-    fields = [name for name in known._fields if name != "shared"]
+    fields = tuple(name for name in known._fields if name != "shared")
 
-    class KernelMetadata(namedtuple("KernelMetadata", fields)):  # type: ignore[misc]
+    class KernelMetadata(_fields_class(fields)):  # type: ignore[misc]
         def __getattr__(self, name: str) -> Any:
             held = None if name.startswith("_") else kernel()
             if held is None:
@@ -271,7 +279,7 @@ class StoppingCompiler:
         plainly = json.loads(json.dumps({**parsed.__dict__, **variables}, default=vars))
         more_facts = {"hash": identity, "target": target, "name": src.name, "shared": None}
         metadata = {**plainly, "triton_version": triton.__version__, **more_facts}
-        known = namedtuple("KernelMetadata", sorted(metadata))(**metadata)
+        known = _fields_class(tuple(sorted(metadata)))(**metadata)
         self._noted(identity, time.perf_counter_ns() - begin, made, lowered)
         return UnfinishedKernel(
             src,
@@ -324,18 +332,21 @@ def _ttir(
         return known, 0, 0
     from triton._C.libtriton import ir
 
-    context = ir.context()
-    ir.load_dialects(context)
-    backend.load_dialects(context)
+    def load(context: Any) -> None:
+        ir.load_dialects(context)
+        backend.load_dialects(context)
+
     stages: dict[str, Any] = {}
     backend.add_stages(stages, options, src.language)
-    begin = time.perf_counter_ns()
-    module = src.make_ir(
-        target, options, backend.get_codegen_implementation(options),
-        backend.get_module_map(), context,
-    )  # fmt: skip
-    made = time.perf_counter_ns()
-    text = str(stages["ttir"](module, {}))
-    lowered = time.perf_counter_ns()
+    dialects = (type(backend), getattr(backend, "instrumentation", None))
+    with context_with(dialects, load) as context:
+        begin = time.perf_counter_ns()
+        module = src.make_ir(
+            target, options, backend.get_codegen_implementation(options),
+            backend.get_module_map(), context,
+        )  # fmt: skip
+        made = time.perf_counter_ns()
+        text = str(stages["ttir"](module, {}))
+        lowered = time.perf_counter_ns()
     write_whole(path, text)
     return text, made - begin, lowered - made

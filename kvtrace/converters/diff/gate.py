@@ -8,8 +8,10 @@ is then an error, since a gate that looked at nothing is open.
 """
 
 import re
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from kvtrace.converters.diff.figures import variant_occupancy
@@ -201,6 +203,27 @@ def read_rules(texts: Sequence[str]) -> list[Rule]:
     """
     parts = [part.strip() for text in texts for part in text.split(",") if part.strip()]
     return [_rule(part) for part in parts]
+
+
+def project_rules(path: Path = Path("pyproject.toml")) -> list[str]:
+    """Return the rules of `[tool.kvtrace.diff]` of a project; none where it has no such file.
+
+    Raises:
+        BadSetting: the file cannot be read, or what stands there is no list of rules.
+
+    """
+    if not path.is_file():
+        return []
+    try:
+        settings = tomllib.loads(path.read_text(encoding="utf-8"))
+        rules = settings.get("tool", {}).get("kvtrace", {}).get("diff", {}).get("fail-on", [])
+    except (tomllib.TOMLDecodeError, OSError, UnicodeDecodeError) as error:
+        raise BadSetting(f"{path} cannot be read ({error}); mend it, or give --fail-on.") from error
+    if isinstance(rules, str):
+        return [rules]
+    if not isinstance(rules, list) or not all(isinstance(rule, str) for rule in rules):
+        raise BadSetting(f"fail-on in {path} is no list of rules, as ['spills>0'].")
+    return rules
 
 
 def _rule(text: str) -> Rule:

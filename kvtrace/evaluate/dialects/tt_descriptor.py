@@ -29,7 +29,7 @@ from kvtrace.evaluate.values import (
     to_sum,
     unknown_of,
 )
-from kvtrace.ir import Op
+from kvtrace.ir import Op, Value
 
 _PAD_NAN = 2
 """Triton's PaddingOption: 1 zero, 2 NaN."""
@@ -126,13 +126,10 @@ def _padding(descriptor: Descriptor, element: ElementType, rank: int) -> Array |
     return np.full((1,) * (rank + 1), np.nan, element.value)
 
 
-@semantics("tt.descriptor_load")
-def descriptor_load(op: Op, _compiler: Compiler) -> Step:
-    """Read a block; what lies outside the extents is padding."""
-    block = value_type(op.operand("descriptor").type)
+def _reading(op: Op, block: ValueType, positions: Sequence[int]) -> Step:
+    """Make a step that reads a block at positions; what lies outside the extents is padding."""
     target = value_type(op.results[0].type)
-    source, positions = op.operand("descriptor").id, slots_of(op.group("index"))
-    result = op.results[0].id
+    source, result = op.operand("descriptor").id, op.results[0].id
 
     def step(values: list[Any], scope: Scope) -> None:
         descriptor = _descriptor_of(values[source])
@@ -140,6 +137,22 @@ def descriptor_load(op: Op, _compiler: Compiler) -> Step:
         other = _padding(descriptor, block.element, len(block.shape))
         loaded = scope.launch.memory.load(op, scope, pointer, mask, other, block)
         values[result] = _reshaped(loaded, block, target)
+
+    return step
+
+
+def _writing(op: Op, block: ValueType, positions: Sequence[int], write: Any) -> Step:
+    """Make a step that has a block written: `write(scope, pointer, value, mask)`."""
+    given = value_type(op.operand("value").type)
+    target, source = op.operand("descriptor").id, op.operand("value").id
+
+    def step(values: list[Any], scope: Scope) -> None:
+        descriptor = _descriptor_of(values[target])
+        pointer, mask = block_access(descriptor, [values[slot] for slot in positions], block)
+        value = values[source]
+        if not isinstance(value, Unknown):
+            value = _reshaped(to_array(value, given), given, block)
+        write(scope, pointer, value, mask)
 
     return step
 
@@ -152,33 +165,29 @@ def _reshaped(value: Any, block: ValueType, target: ValueType) -> Any:
     return array.reshape(array.shape[0], *target.shape)
 
 
+def _storing(op: Op, block: ValueType, positions: Sequence[int]) -> Step:
+    def store(scope: Scope, pointer: Pointer, value: Any, mask: Any) -> None:
+        scope.launch.memory.store(op, scope, pointer, value, mask, block)
+
+    return _writing(op, block, positions, store)
+
+
+@semantics("tt.descriptor_load")
+def descriptor_load(op: Op, _compiler: Compiler) -> Step:
+    """Read a block."""
+    return _reading(op, value_type(op.operand("descriptor").type), slots_of(op.group("index")))
+
+
 @semantics("tt.descriptor_store")
 def descriptor_store(op: Op, _compiler: Compiler) -> Step:
     """Write a block; what lies outside the extents is dropped."""
-    block = value_type(op.operand("descriptor").type)
-    given = value_type(op.operand("value").type)
-    target, source = op.operand("descriptor").id, op.operand("value").id
-    positions = slots_of(op.group("index"))
-
-    def step(values: list[Any], scope: Scope) -> None:
-        pointer, mask = block_access(
-            _descriptor_of(values[target]), [values[slot] for slot in positions], block
-        )
-        value = values[source]
-        if not isinstance(value, Unknown):
-            value = _reshaped(to_array(value, given), given, block)
-        scope.launch.memory.store(op, scope, pointer, value, mask, block)
-
-    return step
+    return _storing(op, value_type(op.operand("descriptor").type), slots_of(op.group("index")))
 
 
 @semantics("tt.descriptor_reduce")
 def descriptor_reduce(op: Op, compiler: Compiler) -> Step:
     """Combine a block into memory atomically."""
     block = value_type(op.operand("descriptor").type)
-    given = value_type(op.operand("value").type)
-    target, source = op.operand("descriptor").id, op.operand("value").id
-    positions = slots_of(op.group("index"))
     kind = attribute(op, "kind")
     name = _REDUCTIONS[kind] if isinstance(kind, int) else str(kind)
     if name in ("min", "max") and "xui" in str(op.operand("descriptor").type):
@@ -189,55 +198,26 @@ def descriptor_reduce(op: Op, compiler: Compiler) -> Step:
     def update(flat: Array, index: Array, lanes: list[Array]) -> Array | None:
         return read_modify_write(flat, index, lanes[0], name, wants_old=False)
 
-    def step(values: list[Any], scope: Scope) -> None:
-        pointer, mask = block_access(
-            _descriptor_of(values[target]), [values[slot] for slot in positions], block
-        )
-        value = values[source]
-        if not isinstance(value, Unknown):
-            value = _reshaped(to_array(value, given), given, block)
+    def combine(scope: Scope, pointer: Pointer, value: Any, mask: Any) -> None:
         scope.launch.memory.atomic(op, scope, pointer, [value], mask, block, update)
 
-    return step
+    return _writing(op, block, slots_of(op.group("index")), combine)
 
 
-def _rows_block(op_type: ValueType, tensor: ValueType) -> ValueType:
-    """Type of the rows that a gather or scatter touches."""
-    return ValueType(tensor.text, tensor.shape, op_type.element)
+def _rows(op: Op, tensor: Value) -> tuple[ValueType, tuple[int, int]]:
+    """Return the type of the rows that a gather or scatter touches, and where they are said."""
+    element, rows = value_type(op.operand("descriptor").type).element, value_type(tensor.type)
+    block = ValueType(rows.text, rows.shape, element)
+    return block, (op.operand("row").id, op.operand("column").id)
 
 
 @semantics("tt.descriptor_gather")
 def descriptor_gather(op: Op, _compiler: Compiler) -> Step:
     """Read rows by index, from a column on."""
-    block = _rows_block(value_type(op.operand("descriptor").type), value_type(op.results[0].type))
-    source = op.operand("descriptor").id
-    rows, column = op.operand("row").id, op.operand("column").id
-    result = op.results[0].id
-
-    def step(values: list[Any], scope: Scope) -> None:
-        descriptor = _descriptor_of(values[source])
-        pointer, mask = block_access(descriptor, [values[rows], values[column]], block)
-        other = _padding(descriptor, block.element, len(block.shape))
-        values[result] = scope.launch.memory.load(op, scope, pointer, mask, other, block)
-
-    return step
+    return _reading(op, *_rows(op, op.results[0]))
 
 
 @semantics("tt.descriptor_scatter")
 def descriptor_scatter(op: Op, _compiler: Compiler) -> Step:
     """Write rows by index, from a column on."""
-    given = value_type(op.operand("value").type)
-    block = _rows_block(value_type(op.operand("descriptor").type), given)
-    target, source = op.operand("descriptor").id, op.operand("value").id
-    rows, column = op.operand("row").id, op.operand("column").id
-
-    def step(values: list[Any], scope: Scope) -> None:
-        pointer, mask = block_access(
-            _descriptor_of(values[target]), [values[rows], values[column]], block
-        )
-        value = values[source]
-        if not isinstance(value, Unknown):
-            value = to_array(value, given)
-        scope.launch.memory.store(op, scope, pointer, value, mask, block)
-
-    return step
+    return _storing(op, *_rows(op, op.operand("value")))

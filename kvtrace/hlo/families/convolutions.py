@@ -8,16 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from kvtrace.hlo.arguments import Shape, dtype_of
 from kvtrace.hlo.builder import current
 from kvtrace.hlo.dtypes import FLOAT8, FLOAT32
 from kvtrace.hlo.errors import BadArgument, ShapeMismatch
 from kvtrace.hlo.primitives import (
     Operand,
-    Shape,
     add,
     broadcast_in_dim,
     convert,
-    dtype_of,
     lift,
     reshape,
     reverse,

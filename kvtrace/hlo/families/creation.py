@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from kvtrace.hlo.arguments import dtype_of, shape_of
 from kvtrace.hlo.dtypes import BOOL, FLOAT32, INT32, Dtype, is_float, of_weak
 from kvtrace.hlo.families.elementwise import like
 from kvtrace.hlo.primitives import (
@@ -18,14 +19,12 @@ from kvtrace.hlo.primitives import (
     compare,
     convert,
     divide,
-    dtype_of,
     fresh,
     full,
     iota,
     lift,
     multiply,
     reshape,
-    shape_of,
     subtract,
 )
 from kvtrace.hlo.registry import implements, operation

@@ -4,13 +4,12 @@ from typing import Any
 
 import numpy as np
 
+from kvtrace.hlo.arguments import Shape, axes_of
 from kvtrace.hlo.dtypes import INT32
 from kvtrace.hlo.errors import ShapeMismatch
 from kvtrace.hlo.primitives import (
     Operand,
-    Shape,
     add,
-    axes_of,
     compare,
     fresh,
     full,

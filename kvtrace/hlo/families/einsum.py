@@ -5,15 +5,14 @@ from typing import Any
 
 import numpy as np
 
+from kvtrace.hlo.arguments import axes_of, dtype_of
 from kvtrace.hlo.dtypes import BOOL
 from kvtrace.hlo.errors import BadArgument, ShapeMismatch
 from kvtrace.hlo.families.diagonals import diagonal
 from kvtrace.hlo.families.products import contracted
 from kvtrace.hlo.primitives import (
     Operand,
-    axes_of,
     convert,
-    dtype_of,
     fresh,
     reduce,
     reshape,

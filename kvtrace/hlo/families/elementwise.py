@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from kvtrace.hlo.arguments import dtype_of
 from kvtrace.hlo.dtypes import (
     BOOL,
     Dtype,
@@ -26,7 +27,6 @@ from kvtrace.hlo.primitives import (
     compare,
     convert,
     divide,
-    dtype_of,
     fresh,
     full,
     is_finite,

@@ -4,11 +4,12 @@ from typing import Any
 
 import numpy as np
 
+from kvtrace.hlo.arguments import axis_of
 from kvtrace.hlo.dtypes import BOOL
 from kvtrace.hlo.errors import DataDependent
 from kvtrace.hlo.families.comparisons import isclose
 from kvtrace.hlo.families.reductions import all_
-from kvtrace.hlo.primitives import Operand, axis_of, compare, full, lift, together
+from kvtrace.hlo.primitives import Operand, compare, full, lift, together
 from kvtrace.hlo.registry import REFUSED, REFUSED_METHODS, implements, name_of
 from kvtrace.hlo.wrapper import Tensor
 

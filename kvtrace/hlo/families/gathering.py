@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from kvtrace.hlo.arguments import axis_of, broadcast_shape, dtype_of, shape_of
 from kvtrace.hlo.builder import current
 from kvtrace.hlo.dtypes import BOOL, INT32, is_integer
 from kvtrace.hlo.errors import BadArgument, BadIndex, DataDependent, ShapeMismatch
@@ -26,13 +27,10 @@ from kvtrace.hlo.gathers import Update, Windows, components, gather, scatter, wr
 from kvtrace.hlo.masked import MaskedElements
 from kvtrace.hlo.primitives import (
     Operand,
-    axis_of,
     broadcast,
-    broadcast_shape,
     broadcast_to,
     compare,
     convert,
-    dtype_of,
     fresh,
     full,
     iota,
@@ -40,7 +38,6 @@ from kvtrace.hlo.primitives import (
     reshape,
     scalar,
     select,
-    shape_of,
     slice_,
 )
 from kvtrace.hlo.primitives import dynamic_slice as dynamic_slice_op

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from kvtrace.hlo.arguments import Shape
 from kvtrace.hlo.dtypes import BOOL, INT32, Dtype
 from kvtrace.hlo.errors import BadIndex, UnsupportedFunction
 from kvtrace.hlo.primitives import (
     Operand,
-    Shape,
     broadcast_to,
     convert,
     dynamic_update_slice,

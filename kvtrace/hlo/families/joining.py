@@ -5,25 +5,23 @@ from typing import Any
 
 import numpy as np
 
+from kvtrace.hlo.arguments import axis_of, dtype_of, shape_of
 from kvtrace.hlo.errors import BadArgument, ShapeMismatch
 from kvtrace.hlo.families.shapes import atleast_1d, atleast_2d, atleast_3d, reshape_, squeeze
 from kvtrace.hlo.primitives import (
     Operand,
     add,
-    axis_of,
     broadcast,
     broadcast_in_dim,
     compare,
     concatenate,
     convert,
-    dtype_of,
     fresh,
     lift,
     pad,
     reshape,
     reverse,
     scalar,
-    shape_of,
     slice_,
     subtract,
     together,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from kvtrace.hlo.arguments import axes_of
 from kvtrace.hlo.dtypes import fractional, wide
 from kvtrace.hlo.errors import BadArgument
 from kvtrace.hlo.families.elementwise import like
@@ -16,7 +17,6 @@ from kvtrace.hlo.families.statistics import mean
 from kvtrace.hlo.primitives import (
     Operand,
     add,
-    axes_of,
     binary,
     broadcast,
     compare,

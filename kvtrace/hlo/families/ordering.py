@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from kvtrace.hlo.arguments import axis_of, dtype_of
 from kvtrace.hlo.builder import current
 from kvtrace.hlo.dtypes import (
     BOOL,
@@ -24,10 +25,8 @@ from kvtrace.hlo.families.joining import slice_axis
 from kvtrace.hlo.primitives import (
     Operand,
     Reducer,
-    axis_of,
     compare,
     convert,
-    dtype_of,
     fresh,
     iota,
     lift,

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from kvtrace.hlo.arguments import broadcast_shape
 from kvtrace.hlo.dtypes import BOOL, FLOAT8, FLOAT32, Dtype
 from kvtrace.hlo.errors import ShapeMismatch
 from kvtrace.hlo.primitives import (
     Operand,
-    broadcast_shape,
     broadcast_to,
     compare,
     convert,

@@ -4,20 +4,18 @@ from typing import Any
 
 import numpy as np
 
+from kvtrace.hlo.arguments import axes_of, axis_of, dtype_of
 from kvtrace.hlo.dtypes import BOOL, INT32, Dtype, highest, is_float, lowest, wide
 from kvtrace.hlo.errors import ShapeMismatch
 from kvtrace.hlo.families.comparisons import truth
 from kvtrace.hlo.primitives import (
     Operand,
     Reducer,
-    axes_of,
-    axis_of,
     binary,
     broadcast,
     broadcast_to,
     compare,
     convert,
-    dtype_of,
     full,
     iota,
     lift,

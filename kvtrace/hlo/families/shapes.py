@@ -5,21 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from kvtrace.hlo.arguments import Shape, axes_of, axis_of, broadcast_shape, shape_of
 from kvtrace.hlo.errors import BadArgument, ShapeMismatch
-from kvtrace.hlo.primitives import (
-    Operand,
-    Shape,
-    axes_of,
-    axis_of,
-    broadcast_shape,
-    fresh,
-    lift,
-    reshape,
-    reverse,
-    row_by_row,
-    shape_of,
-    transpose,
-)
+from kvtrace.hlo.primitives import Operand, fresh, lift, reshape, reverse, row_by_row, transpose
 from kvtrace.hlo.primitives import broadcast_to as broadcast_tensor
 from kvtrace.hlo.registry import implements
 from kvtrace.hlo.views import is_contiguous, viewed

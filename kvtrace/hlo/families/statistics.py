@@ -4,18 +4,17 @@ from typing import Any
 
 import numpy as np
 
+from kvtrace.hlo.arguments import axes_of, dtype_of
 from kvtrace.hlo.dtypes import fractional, wide
 from kvtrace.hlo.families.comparisons import truth
 from kvtrace.hlo.families.elementwise import like
 from kvtrace.hlo.families.reductions import count_nonzero, reduced
 from kvtrace.hlo.primitives import (
     Operand,
-    axes_of,
     broadcast,
     broadcast_to,
     convert,
     divide,
-    dtype_of,
     full,
     lift,
     multiply,

@@ -1,5 +1,6 @@
 """The older interface's tensors: tiles have operators, and parts of them can be assigned to."""
 
+from collections.abc import Callable
 from typing import Any
 
 from kvtrace.nki.machine import current
@@ -8,6 +9,36 @@ from kvtrace.nki.tensors import Tensor
 from kvtrace.nki.tokens import TOKENS
 
 _PRODUCTS = ("nisa.nc_matmul", "nl.matmul")
+
+
+def _operator(name: str, of_bools: str | None = None) -> Callable[["Tile", Any], Any]:
+    """Make an operator of a token, or of another one for tiles of bools."""
+
+    def apply(self: "Tile", other: Any) -> Any:
+        return _execute(of_bools if of_bools and self.dtype.kind == "b" else name, self, other)
+
+    return apply
+
+
+def _reflected(name: str) -> Callable[["Tile", Any], Any]:
+    def apply(self: "Tile", other: Any) -> Any:
+        return _execute(name, other, self)
+
+    return apply
+
+
+def _in_place(name: str) -> Callable[["Tile", Any], "Tile"]:
+    def apply(self: "Tile", other: Any) -> "Tile":
+        elementwise.LANGUAGE[name].into(self, self, other)
+        return self
+
+    return apply
+
+
+def _execute(name: str, *operands: Any) -> Any:
+    execute = TOKENS[name].execute
+    assert execute is not None
+    return execute(*operands)
 
 
 class Tile(Tensor):
@@ -30,110 +61,49 @@ class Tile(Tensor):
 
     # -- operators --------------------------------------------------------------------------
 
-    def __add__(self, other: Any) -> Any:
-        return _run("add", self, other)
-
-    def __radd__(self, other: Any) -> Any:
-        return _run("add", other, self)
-
-    def __sub__(self, other: Any) -> Any:
-        return _run("subtract", self, other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return _run("subtract", other, self)
-
-    def __mul__(self, other: Any) -> Any:
-        return _run("multiply", self, other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return _run("multiply", other, self)
-
-    def __truediv__(self, other: Any) -> Any:
-        return _run("divide", self, other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return _run("divide", other, self)
-
-    def __pow__(self, other: Any) -> Any:
-        return _run("power", self, other)
-
-    def __rpow__(self, other: Any) -> Any:
-        return _run("power", other, self)
-
-    def __mod__(self, other: Any) -> Any:
-        return _run("mod", self, other)
-
-    def __neg__(self) -> Any:
-        return _run("negative", self)
-
-    def __abs__(self) -> Any:
-        return _run("abs", self)
-
-    def __invert__(self) -> Any:
-        return _run("logical_not" if self.dtype.kind == "b" else "invert", self)
-
-    def __and__(self, other: Any) -> Any:
-        return _run("logical_and" if self.dtype.kind == "b" else "bitwise_and", self, other)
-
-    def __or__(self, other: Any) -> Any:
-        return _run("logical_or" if self.dtype.kind == "b" else "bitwise_or", self, other)
-
-    def __xor__(self, other: Any) -> Any:
-        return _run("logical_xor" if self.dtype.kind == "b" else "bitwise_xor", self, other)
-
-    def __lshift__(self, other: Any) -> Any:
-        return _run("left_shift", self, other)
-
-    def __rshift__(self, other: Any) -> Any:
-        return _run("right_shift", self, other)
-
-    def __lt__(self, other: Any) -> Any:
-        return _run("less", self, other)
-
-    def __le__(self, other: Any) -> Any:
-        return _run("less_equal", self, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return _run("greater", self, other)
-
-    def __ge__(self, other: Any) -> Any:
-        return _run("greater_equal", self, other)
-
-    def __eq__(self, other: object) -> Any:
-        return _run("equal", self, other)
-
-    def __ne__(self, other: object) -> Any:
-        return _run("not_equal", self, other)
-
+    __add__ = _operator("add")
+    __sub__ = _operator("subtract")
+    __mul__ = _operator("multiply")
+    __truediv__ = _operator("divide")
+    __pow__ = _operator("power")
+    __mod__ = _operator("mod")
+    __radd__ = _reflected("add")
+    __rsub__ = _reflected("subtract")
+    __rmul__ = _reflected("multiply")
+    __rtruediv__ = _reflected("divide")
+    __rpow__ = _reflected("power")
+    __and__ = _operator("bitwise_and", of_bools="logical_and")
+    __or__ = _operator("bitwise_or", of_bools="logical_or")
+    __xor__ = _operator("bitwise_xor", of_bools="logical_xor")
+    __lshift__ = _operator("left_shift")
+    __rshift__ = _operator("right_shift")
+    __lt__ = _operator("less")
+    __le__ = _operator("less_equal")
+    __gt__ = _operator("greater")
+    __ge__ = _operator("greater_equal")
+    __eq__ = _operator("equal")
+    __ne__ = _operator("not_equal")
     __hash__ = None  # type: ignore[assignment]
 
-    # -- in place ---------------------------------------------------------------------------
+    __isub__ = _in_place("subtract")
+    __imul__ = _in_place("multiply")
+    __itruediv__ = _in_place("divide")
 
     def __iadd__(self, other: Any) -> "Tile":
         if _is_fresh_product(other) and self.memory.space == "psum":
             _accumulate(self, other)
             return self
-        return _in_place("add", self, other)
+        elementwise.LANGUAGE["add"].into(self, self, other)
+        return self
 
-    def __isub__(self, other: Any) -> "Tile":
-        return _in_place("subtract", self, other)
+    def __neg__(self) -> Any:
+        return _execute("negative", self)
 
-    def __imul__(self, other: Any) -> "Tile":
-        return _in_place("multiply", self, other)
+    def __abs__(self) -> Any:
+        return _execute("abs", self)
 
-    def __itruediv__(self, other: Any) -> "Tile":
-        return _in_place("divide", self, other)
-
-
-def _run(name: str, *operands: Any) -> Any:
-    execute = TOKENS[name].execute
-    assert execute is not None
-    return execute(*operands)
-
-
-def _in_place(name: str, tile: Tile, other: Any) -> Tile:
-    elementwise.LANGUAGE[name].into(tile, tile, other)
-    return tile
+    def __invert__(self) -> Any:
+        return _execute("logical_not" if self.dtype.kind == "b" else "invert", self)
 
 
 def _assign(target: Tensor, value: Any) -> None:

@@ -7,16 +7,9 @@ from typing import TYPE_CHECKING
 
 from kvtrace.ir.attributes import DenseAttribute, IntegerAttribute
 from kvtrace.ir.integers import PREDICATES
+from kvtrace.symbolic.bits import BitOperator, bitwise, wrapped
 from kvtrace.symbolic.conditions import FALSE, TRUE, Condition, at_least, equal, less
-from kvtrace.symbolic.functions import (
-    BitOperator,
-    bitwise,
-    maximum,
-    minimum,
-    quotient,
-    remainder,
-    wrapped,
-)
+from kvtrace.symbolic.functions import maximum, minimum, quotient, remainder
 from kvtrace.symbolic.meanings import meaning
 from kvtrace.symbolic.meanings.merging import chosen
 from kvtrace.symbolic.terms import Term, as_term

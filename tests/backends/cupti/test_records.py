@@ -7,26 +7,43 @@ import time
 import numpy as np
 import pytest
 
-from kvtrace.backends.cupti.records import Identities, layout, read_kernels, record_length
+from kvtrace.backends.cupti.records import (
+    Identities,
+    layout,
+    read_kernels,
+    read_transfers,
+    record_lengths,
+)
 
 
 @pytest.mark.parametrize(
-    ("version", "length"),
-    [(18, 208), (24, 208), (28, 208), (130001, 216), (130101, 224), (130202, 224), (130301, 232)],
+    ("version", "lengths"),
+    [
+        (18, (208, 88, 88)),
+        (24, (208, 88, 88)),
+        (28, (208, 96, 88)),
+        (130001, (216, 96, 88)),
+        (130101, (224, 96, 88)),
+        (130202, (224, 96, 88)),
+        (130301, (232, 96, 88)),
+        (130401, (248, 112, 104)),
+        (130500, (248, 112, 104)),
+    ],
 )
-def test_the_length_of_a_record_follows_from_the_version(version: int, length: int) -> None:
-    assert record_length(version) == length
+def test_lengths_of_records_follow_from_the_version(
+    version: int, lengths: tuple[int, int, int]
+) -> None:
+    assert record_lengths(version) == lengths
 
 
-def test_versions_that_are_not_known_have_no_length() -> None:
-    assert record_length(17) is None
-    assert record_length(140000) is None
+def test_versions_that_are_not_known_have_no_lengths() -> None:
+    assert record_lengths(17) is None
+    assert record_lengths(140000) is None
 
 
 @pytest.mark.parametrize("length", [208, 216, 248])
 def test_records_are_read_as_columns(length: int) -> None:
     records = np.zeros(3, layout(length))
-    records["kind"] = 10
     records["start"], records["end"] = [5, 15, 25], [10, 20, 30]
     records["name"] = [4096, 8192, 4096]
     records["grid_x"], records["grid_y"], records["grid_z"] = [4, 1, 4], 1, 1
@@ -43,12 +60,30 @@ def test_records_are_read_as_columns(length: int) -> None:
     assert kernels.graph_node.tolist() == [0, 0, (2 << 32) + 1]
 
 
-def test_a_buffer_of_something_else_is_refused() -> None:
-    records = np.zeros(2, layout(208))
-    with pytest.raises(ValueError, match="not one of kernel records"):
-        read_kernels(records.tobytes(), 208, str, Identities())
-    with pytest.raises(ValueError, match="not one of kernel records"):
-        read_kernels(bytes(100), 208, str, Identities())
+def record(kind: int, length: int, **fields: tuple[int, int, int]) -> bytes:
+    """Make a record: a field is (offset, bytes, value)."""
+    made = bytearray(length)
+    made[:4] = kind.to_bytes(4, "little")
+    for offset, size, value in fields.values():
+        made[offset : offset + size] = value.to_bytes(size, "little")
+    return bytes(made)
+
+
+def test_copies_and_fills_are_read_as_columns() -> None:
+    placed = {"end": (24, 8, 30), "device": (32, 4, 1), "stream": (40, 4, 7)}
+    transfers = read_transfers(
+        record(1, 80, how=(4, 1, 1), bytes=(8, 8, 1 << 33), start=(16, 8, 5), **placed)
+        + record(1, 80, how=(4, 1, 8), bytes=(8, 8, 64), graph=(72, 4, 3), **placed)
+        + record(2, 80, how=(4, 4, 0), bytes=(8, 8, 4096), correlation=(44, 4, 9), **placed)
+    )
+    assert transfers.names == ["memcpy host to device", "memcpy device to device", "memset"]
+    assert transfers.fill.tolist() == [False, False, True]
+    assert transfers.bytes.tolist() == [1 << 33, 64, 4096]
+    assert transfers.start.tolist() == [5, 0, 0]
+    assert transfers.end.tolist() == [30] * 3
+    assert transfers.stream.tolist() == [7] * 3
+    assert transfers.graph.tolist() == [0, 3, 0]
+    assert transfers.correlation.tolist() == [0, 0, 9]
 
 
 def test_the_clock_for_cupti_is_the_realtime_clock() -> None:
@@ -72,16 +107,22 @@ def test_buffers_go_to_cupti_and_come_back() -> None:
         assert records.value == 0
         return data.value or 0, room.value
 
-    buffers.take()
+    buffers.take(216, 96, 88)
     first, room = asked()
     second, _ = asked()
     assert first != second
     assert first % 8 == 0
-    ctypes.memmove(first, b"kernels!", 8)
-    complete(None, 0, first, room, 8)
+    kernels = [record(10, 216, correlation=(92, 4, n)) for n in (1, 2)]
+    copy, fill = record(1, 96, bytes=(8, 8, 5)), record(2, 88, bytes=(8, 8, 6))
+    mixed = kernels[0] + copy + fill + kernels[1]
+    unknown = record(7, 40)
+    ctypes.memmove(first, mixed + unknown, len(mixed + unknown))
+    complete(None, 0, first, room, len(mixed + unknown))
     complete(None, 0, second, room, 0)
-    assert buffers.take() == [b"kernels!"]
-    assert buffers.take() == []
+    assert buffers.take(216, 96, 88) == [(b"".join(kernels), copy[:80] + fill[:80], 40)]
+    assert buffers.take(216, 96, 88) == []
+    with pytest.raises(ValueError, match="shorter than its fields"):
+        buffers.take(216, 40, 88)
     given = [asked() for _ in range(80)]
     assert sum(address != 0 for address, _ in given) <= 64
     assert buffers.refusals() >= 16

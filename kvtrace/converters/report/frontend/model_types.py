@@ -13,8 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from kvtrace.converters.report import budget, model
-from kvtrace.converters.report.views import on_chip
+from kvtrace.converters.report import budget, locations, model
+from kvtrace.converters.report.line_figures import LineFigures
+from kvtrace.converters.report.views import call, graph, kernel, on_chip
 
 OUTPUT: Final = Path(__file__).resolve().parent / "src" / "data" / "model.ts"
 _HEAD: Final = """\
@@ -23,7 +24,10 @@ _HEAD: Final = """\
 // null means "not known" and is never shown as a zero. Times are whole nanoseconds, sizes bytes. An
 // index is a place in one of the report's arrays.
 """
-_ROOTS: Final = (model.Report, on_chip.CallAtAGlance, on_chip.CallBlock)
+_ROOTS: Final = (
+    model.Report, on_chip.CallAtAGlance, on_chip.CallBlock, call.CallOps, graph.GraphBlock,
+    kernel.KernelBlock, LineFigures, locations.LineLinks,
+)  # fmt: skip
 #: Fields of the block "report" that are no fields of `Report`, or are others there.
 _ON_THE_PAGE: Final[dict[str, Any]] = {
     "limits": model.Limits | None,
@@ -61,7 +65,8 @@ def _interface(owner: type, needed: list[type]) -> str:
     said = _field_comments(owner)
     for name, annotation in _fields(owner):
         lines += _comment(said.get(name), "  ")
-        lines.append(f"  readonly {name}: {_type(annotation, needed)};")
+        optional = "?" if name in getattr(owner, "__optional_keys__", ()) else ""
+        lines.append(f"  readonly {name}{optional}: {_type(annotation, needed)};")
     return "\n".join([*lines, "}", ""])
 
 
@@ -94,7 +99,7 @@ def _type(annotation: Any, needed: list[type]) -> str:
         return " | ".join(_type(each, needed) for each in arguments)
     if origin is Literal:
         return " | ".join(f'"{each}"' for each in arguments)
-    if origin is tuple and arguments[-1] is Ellipsis:
+    if origin is list or (origin is tuple and arguments[-1] is Ellipsis):
         inner = _type(arguments[0], needed)
         return f"readonly ({inner})[]" if " " in inner else f"readonly {inner}[]"
     if origin is tuple:

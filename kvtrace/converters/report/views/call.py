@@ -9,16 +9,19 @@ import re
 from collections.abc import Iterable
 from dataclasses import asdict
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NotRequired, TypedDict
 
 import numpy as np
 
-from kvtrace.converters.report.dots import dots_of
+from kvtrace.converters.report.dots import Dot, dots_of
 from kvtrace.converters.report.pack import json_block
-from kvtrace.converters.report.recorded import recorded_values
+from kvtrace.converters.report.recorded import RecordedValue, recorded_values
 from kvtrace.converters.report.sources import Block, BlockSource, Context
+from kvtrace.ir import Module
+from kvtrace.ir.flow import around
+from kvtrace.ir.ops import LOOPS
 
-__all__ = ["SOURCE"]
+__all__ = ["SOURCE", "CallOps"]
 
 _FIGURES: Final = (
     "op", "kind", "dtype", "loop", "executions", "elements", "masked_off", "bytes",
@@ -27,6 +30,88 @@ _FIGURES: Final = (
 #: How the tracer and the profiler begin a note.
 _LEFT_OUT: Final = re.compile(r"call (?P<call>\d+), op (?P<op>\d+) \([^)]*\): (?P<text>.*)", re.S)
 _ACCESS: Final = ("arg", "program", "iteration", "first", "last", "active")
+
+#: How many, step of the id, step of the address in bytes.
+_IdLevel = tuple[int, int, int]
+_Ranges = tuple[tuple[int, int], ...]
+
+
+class Op(TypedDict):
+    """What an op did over all programs of one launch; `index` is its place in the generic TTIR.
+
+    `loop` is the loop around it, `buffer` the argument that a memory op goes to; `elements` counts
+    lanes, those that a mask turns off among them.
+    """
+
+    index: int
+    stack: int | None
+    op: str
+    kind: str | None
+    dtype: str | None
+    loop: int | None
+    executions: int | None
+    elements: int | None
+    masked_off: int | None
+    bytes: int | None
+    unique_bytes: int | None
+    sectors: int | None
+    flops: int | None
+    buffer: str | None
+
+
+class Loop(TypedDict):
+    """A loop, the loop around it where that is known, and trips of each program."""
+
+    index: int
+    stack: int | None
+    loop: int | None
+    min: int | None
+    median: float | None
+    max: int | None
+
+
+class AccessLayout(TypedDict):
+    """Addresses of a record as progressions: docs/accesses.md says how they are to be read."""
+
+    base: int
+    programs: NotRequired[tuple[int, tuple[_IdLevel, ...]]]
+    trips: NotRequired[tuple[int, tuple[_IdLevel, ...]]]
+    lanes: NotRequired[_Ranges]
+    box: NotRequired[_Ranges]
+    active: NotRequired[_Ranges | None]
+    runs: NotRequired[tuple[tuple[int, int, int, int, int], ...] | None]
+
+
+class Access(TypedDict):
+    """A record of accesses; `first` and `last` are bytes from the argument's data pointer."""
+
+    op: int
+    arg: str | None
+    program: int | None
+    iteration: int | None
+    first: int | None
+    last: int | None
+    active: int | None
+    layout: AccessLayout | None
+
+
+class CallNote(TypedDict):
+    """What passes gave up for its cost in a call: an op, and what of it is missing."""
+
+    op: int
+    text: str
+
+
+class CallOps(TypedDict):
+    """The block `call/<index>`."""
+
+    measured: bool
+    ops: tuple[Op, ...]
+    loops: tuple[Loop, ...]
+    accesses: tuple[Access, ...]
+    dots: tuple[Dot, ...]
+    values: tuple[RecordedValue, ...]
+    notes: tuple[CallNote, ...]
 
 
 def _blocks(context: Context) -> Iterable[Block]:
@@ -58,7 +143,7 @@ def _packed(context: Context, call: int) -> str:
         {
             "measured": False,
             "ops": [_op(context, row) for row in context.of_call("ops", call)],
-            "loops": [_loop(context, row) for row in context.of_call("loops", call)],
+            "loops": [_loop(context, row, module) for row in context.of_call("loops", call)],
             "accesses": [_access(row) for row in context.of_call("accesses", call)],
             "dots": [] if module is None else [asdict(dot) for dot in dots_of(module)],
             "values": [asdict(value) for value in recorded_values(context, call)],
@@ -67,10 +152,9 @@ def _packed(context: Context, call: int) -> str:
     )
 
 
-def _notes(context: Context, call: int) -> list[dict[str, Any]]:
-    """Return what passes gave up for its cost in this call: an op, and what of it is missing."""
+def _notes(context: Context, call: int) -> list[CallNote]:
     own = context.report.calls[call]
-    found = []
+    found: list[CallNote] = []
     for text in context.left_out(own.run):
         match = _LEFT_OUT.fullmatch(text)
         if match is not None and int(match["call"]) == own.call_id:
@@ -86,10 +170,14 @@ def _op(context: Context, row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _loop(context: Context, row: dict[str, Any]) -> dict[str, Any]:
+def _loop(context: Context, row: dict[str, Any], module: Module | None) -> Loop:
+    index = row["op_index"]
+    ops = () if module is None else module.ops[index : index + 1]
+    outer = (each for op in ops for each in around(op))
     return {
-        "index": row["op_index"],
+        "index": index,
         "stack": context.stack(row["stack_id"]),
+        "loop": next((each.index for each in outer if each.name in LOOPS), None),
         "min": row["trips_min"],
         "median": row["trips_median"],
         "max": row["trips_max"],

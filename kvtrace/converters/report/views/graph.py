@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,7 +29,7 @@ from kvtrace.graphs.rows import (
 from kvtrace.graphs.stablehlo.locations import Locations
 from kvtrace.graphs.stablehlo.text import FunctionText
 
-__all__ = ["SOURCE"]
+__all__ = ["SOURCE", "GraphBlock"]
 
 #: Longer attributes are cut; constants are what is long.
 _LONGEST: Final = 160
@@ -41,6 +41,62 @@ _RESULT: Final = re.compile(r"%(?:b\d+_)?(\d+)")
 _LOCATION: Final = re.compile(r" loc\(#loc\d+\)")
 #: An attribute of constants whose value was left out.
 _CUT: Final = "value cut"
+
+
+class OpNames(TypedDict):
+    """What an op is called as an input or an output, and which input it is written into."""
+
+    input: str | None
+    output: str | None
+    aliases: str | None
+
+
+class BodyOwner(TypedDict):
+    """The op that a body belongs to, and what it is of that op."""
+
+    body: int
+    op: int
+    role: str
+
+
+class GraphTotals(TypedDict):
+    """Figures of a whole graph."""
+
+    bytes: int
+    flops: int
+    boundary_bytes: int
+    peak_live_bytes: int
+    peak_op: int | None
+    unknown_loops: int
+
+
+class GraphColumns(TypedDict):
+    """One graph as columns, a value for each op in order; body 0 is the traced function itself."""
+
+    body: int
+    owner: BodyOwner | None
+    opcodes: list[str]
+    dtypes: list[str]
+    opcode: list[int]
+    dtype: list[int]
+    shape: list[tuple[int, ...]]
+    operands: list[tuple[int, ...]]
+    stack: list[int | None]
+    bytes: list[int]
+    read: list[int]
+    written: list[int]
+    flops: list[int]
+    live: list[int]
+    names: Mapping[int, OpNames]
+    attributes: Mapping[int, Mapping[str, str]]
+    totals: GraphTotals
+
+
+class GraphBlock(TypedDict):
+    """The block `graph/<variant>`."""
+
+    measured: bool
+    graphs: list[GraphColumns]
 
 
 def _blocks(context: Context) -> Iterable[Block]:

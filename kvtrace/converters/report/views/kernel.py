@@ -6,13 +6,48 @@ device (`kvtrace/converters/autotune.py`), and is null where those were not reco
 
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Final, TypedDict
 
-from kvtrace.converters.autotune import Trial, Tuning, read_tunings
+from kvtrace.converters import autotune
 from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.sources import Block, BlockSource, Context
 
-__all__ = ["SOURCE"]
+__all__ = ["SOURCE", "KernelBlock"]
+
+
+class Trial(TypedDict):
+    """One configuration; its time is on the device, without the first; None: not recorded."""
+
+    variant: int
+    configuration: Mapping[str, str]
+    launches: int
+    median_ns: float | None
+    kept: bool
+
+
+class Tuning(TypedDict):
+    """The trials of a kernel on one set of arguments, the fastest first; and why one was kept."""
+
+    run: int
+    arguments: str
+    trials: list[Trial]
+    why: str
+
+
+class Load(TypedDict):
+    """A variant's binary went onto the device: how long that took."""
+
+    variant: int
+    duration_ns: int
+
+
+class KernelBlock(TypedDict):
+    """The block `kernel/<kernel>`."""
+
+    measured: bool
+    loads: list[Load]
+    tunings: list[Tuning]
+
 
 #: (run, kernel_id) → variant of the report.
 Places = Mapping[tuple[int, int], int]
@@ -21,37 +56,33 @@ Places = Mapping[tuple[int, int], int]
 def _blocks(context: Context) -> Iterable[Block]:
     report = context.report
     places = {(one.run, one.kernel_id): index for index, one in enumerate(report.variants)}
-    content: dict[int, dict[str, Any]] = {}
+    content: dict[int, KernelBlock] = {}
     for kernel, tuning in _tunings(context, places):
         _entry(content, kernel)["tunings"].append(tuning)
     for variant, duration in _loads(context, places):
-        load = {"variant": variant, "duration_ns": duration}
+        load = Load(variant=variant, duration_ns=duration)
         _entry(content, report.variants[variant].kernel)["loads"].append(load)
     for kernel in sorted(content, key=lambda index: (-report.kernels[index].host_ns, index)):
         yield Block(f"kernel/{kernel}", partial(json_block, content[kernel]))
 
 
-def _entry(content: dict[int, dict[str, Any]], kernel: int) -> dict[str, Any]:
+def _entry(content: dict[int, KernelBlock], kernel: int) -> KernelBlock:
     return content.setdefault(kernel, {"measured": True, "loads": [], "tunings": []})
 
 
-def _tunings(context: Context, places: Places) -> Iterable[tuple[int, dict[str, Any]]]:
+def _tunings(context: Context, places: Places) -> Iterable[tuple[int, Tuning]]:
     """Return each tuning with the kernel of the report that it is of."""
     if "autotune" not in context.report.phases:
         return
     runs = {run.run_id: index for index, run in enumerate(context.runs)}
-    for tuning in read_tunings(context.trace, context.runs):
+    for tuning in autotune.read_tunings(context.trace, context.runs):
         run = runs[tuning.run]
         trials = [_trial(trial, places[run, trial.kernel_id]) for trial in tuning.trials]
         kernel = context.report.variants[trials[0]["variant"]].kernel
-        yield kernel, _tuning(tuning, run, trials)
+        yield kernel, Tuning(run=run, arguments=tuning.arguments, trials=trials, why=tuning.why)
 
 
-def _tuning(tuning: Tuning, run: int, trials: list[dict[str, Any]]) -> dict[str, Any]:
-    return {"run": run, "arguments": tuning.arguments, "trials": trials, "why": tuning.why}
-
-
-def _trial(trial: Trial, variant: int) -> dict[str, Any]:
+def _trial(trial: autotune.Trial, variant: int) -> Trial:
     """Return a trial; what its variant uses on the device stands in the report."""
     return {
         "variant": variant,

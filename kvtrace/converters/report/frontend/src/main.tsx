@@ -1,7 +1,6 @@
 // Reads the data and shows the page. `data-ready` on the root says that it is shown.
 
 import { render } from "preact";
-
 import { App } from "./app/app";
 import { Failed } from "./app/boundary";
 import { startRouter } from "./app/router";
@@ -12,9 +11,9 @@ import "./style/page.css";
 async function start(place: HTMLElement): Promise<void> {
   startTheme();
   startRouter();
-  const page = await readPage();
+  await readPage();
   place.replaceChildren();
-  render(<App page={page} />, place);
+  render(<App />, place);
   requestAnimationFrame(() => {
     document.documentElement.dataset["ready"] = "true";
   });

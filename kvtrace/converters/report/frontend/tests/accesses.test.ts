@@ -2,18 +2,21 @@
 
 import { describe, expect, test } from "vitest";
 
-import type { Access } from "../src/views/launch/blocks";
-import { addComb, combOf, countWithin, lastOf, totalOf } from "../src/views/launch/comb";
+import type { Access } from "../src/data/types";
+import { lastIteration, type Places, placesOf, touchesOf } from "../src/views/launch/accesses";
+import { addComb, combOf, countWithin } from "../src/views/launch/combs";
 import { countAt, countsOf } from "../src/views/launch/counts";
-import { type Form, formsOf, lastIteration } from "../src/views/launch/layout";
-import { touchesOf } from "../src/views/launch/touching";
 
-function listed({ start, levels }: Form): number[] {
+function listed({ at: [start], levels }: Places): number[] {
   return levels.reduce(
-    (places, [count, step]) =>
+    (places, [count, [step]]) =>
       places.flatMap((at) => Array.from({ length: count }, (_, place) => at + place * step)),
     [start],
   );
+}
+
+function progressions(start: number, ...levels: [count: number, step: number][]): Places {
+  return { at: [start, 0, 0], levels: levels.map(([count, step]) => [count, [step, 0, 0]]) };
 }
 
 /** Programs 0 to 2, four trips each, a block of 2 x 3 floats of which a mask keeps some rows. */
@@ -37,11 +40,11 @@ const ACCESS: Access = {
 };
 
 describe("a comb", () => {
-  const forms: Form[] = [
-    { start: 0, levels: [[5, 4]] },
-    { start: 12, levels: [[3, -4], [2, 40]] }, // prettier-ignore
-    { start: 4, levels: [[4, 0], [3, 8], [5, 4]] }, // prettier-ignore
-    { start: -16, levels: [[9, 4], [7, 20]] }, // prettier-ignore
+  const forms = [
+    progressions(0, [5, 4]),
+    progressions(12, [3, -4], [2, 40]),
+    progressions(4, [4, 0], [3, 8], [5, 4]),
+    progressions(-16, [9, 4], [7, 20]),
   ];
 
   test.each(forms)("has the places of %o", (form) => {
@@ -49,8 +52,8 @@ describe("a comb", () => {
     const places = listed(form).map((byte) => byte / 4);
     const counts = new Uint32Array(80);
     addComb(counts, -10, comb);
-    expect(totalOf(comb)).toBe(places.length);
-    expect(lastOf(comb)).toBe(Math.max(...places));
+    expect(comb.total).toBe(places.length);
+    expect(comb.last).toBe(Math.max(...places));
     for (let at = -10; at < 70; at += 1) {
       const many = places.filter((place) => place === at).length;
       expect(counts[at + 10], `place ${at}`).toBe(many);
@@ -61,7 +64,7 @@ describe("a comb", () => {
 
 describe("a record", () => {
   const places = (program: number | null, iteration: number | null): number[] =>
-    formsOf(ACCESS, { program, iteration }).flatMap(listed);
+    placesOf(ACCESS, { program, iteration }).flatMap(listed);
 
   test("of all executions is that of each of them", () => {
     const each = [0, 1, 2].flatMap((program) =>

@@ -1,12 +1,11 @@
 import { describe, expect, test } from "vitest";
 
-import type { Argument, Tile } from "../src/data/types";
+import type { Argument, RecordedValue, Tile } from "../src/data/types";
 import { PixelColumns } from "../src/parts/timeline_columns";
 import { realigned } from "../src/views/compare/realign";
-import type { RecordedTensor } from "../src/views/launch/blocks";
-import { lookAt, offsetAt, placeOf } from "../src/views/launch/tensor";
+import { lookAt, offsetAt, ownAxes, placeOf } from "../src/views/launch/look";
 import { npyOf, valuesOf } from "../src/views/launch/values";
-import { placedTiles, tileAt } from "../src/views/onchip/placing";
+import { placedTiles } from "../src/views/onchip/placing";
 
 function tensor(shape: number[], strides: number[]): Argument {
   return { name: "x", dtype: "fp32", shape, strides } as unknown as Argument;
@@ -14,7 +13,7 @@ function tensor(shape: number[], strides: number[]): Argument {
 
 describe("a way of looking at a tensor", () => {
   test("finds each element where it put it", () => {
-    const look = lookAt(tensor([2, 3, 4], [12, 4, 1]), 4, 24);
+    const look = lookAt(ownAxes(tensor([2, 3, 4], [12, 4, 1]), 4, 24));
     for (let slice = 0; slice < 2; slice += 1)
       for (let row = 0; row < 3; row += 1)
         for (let column = 0; column < 4; column += 1)
@@ -23,19 +22,17 @@ describe("a way of looking at a tensor", () => {
 
   test("takes another shape of as many elements, and no other", () => {
     const asked = { axes: null, at: null };
-    const x = tensor([6], [1]);
-    expect(lookAt(x, 4, 6, { ...asked, shape: "2 x 3" }).axes.map(({ size }) => size)).toEqual([
-      2, 3,
-    ]);
-    expect(lookAt(x, 4, 6, { ...asked, shape: "3 x 4" }).problem).toMatch(/6 elements/);
-    expect(lookAt(tensor([2, 2], [3, 1]), 4, 6, { ...asked, shape: "4" }).problem).toMatch(
+    const x = ownAxes(tensor([6], [1]), 4, 6);
+    expect(lookAt(x, { ...asked, shape: "2 x 3" }).axes.map(({ size }) => size)).toEqual([2, 3]);
+    expect(lookAt(x, { ...asked, shape: "3 x 4" }).problem).toMatch(/6 elements/);
+    expect(lookAt(ownAxes(tensor([2, 2], [3, 1]), 4, 6), { ...asked, shape: "4" }).problem).toMatch(
       /do not follow/,
     );
   });
 });
 
 describe("values", () => {
-  const recorded = (dtype: string, shape: number[], strides: number[]): RecordedTensor => ({
+  const recorded = (dtype: string, shape: number[], strides: number[]): RecordedValue => ({
     arg: 0,
     name: "x",
     artifact: "a",
@@ -44,6 +41,7 @@ describe("values", () => {
     shape,
     strides,
     histogram: null,
+    measured: true,
   });
 
   test.each([
@@ -70,7 +68,7 @@ describe("busy time", () => {
   test("is shared out over pixels, and no column is more than full", () => {
     const columns = new PixelColumns(4, 10, 1);
     columns.spread(0.5, 2.5, 0, 20);
-    columns.add(3, -1, 30);
+    columns.spread(3, 4, -1, 30);
     const parts: [number, number, number][] = [];
     columns.forEach((pixel, kernel, from, to) => parts.push([pixel, kernel, to - from]));
     expect(parts).toEqual([
@@ -89,9 +87,6 @@ describe("tiles", () => {
   test("lie beside each other while they live, and in the same place after", () => {
     const placed = placedTiles([tile(0, 0, 5, 10), tile(1, 2, 4, 5), tile(2, 6, 7, 15)]);
     expect(placed.map(({ base }) => base)).toEqual([0, 10, 0]);
-    expect(tileAt(placed, 3, 12)?.number).toBe(1);
-    expect(tileAt(placed, 6, 12)?.number).toBe(2);
-    expect(tileAt(placed, 5.5, 12)).toBeNull();
   });
 });
 

@@ -1,8 +1,7 @@
 // The frame around the views: header, navigation, the view that the address names.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-
-import type { Page } from "../data/page";
+import { page } from "../data/page";
 import { Boundary, NotHere } from "./boundary";
 import { Finder } from "./finder";
 import { KeyHelp, startKeys } from "./keys";
@@ -11,8 +10,7 @@ import { address, href } from "./router";
 import { type Choice, nextTheme, themeChoice } from "./theme";
 import type { View } from "./view";
 
-export function App(props: { page: Page }) {
-  const { page } = props;
+export function App() {
   const [help, setHelp] = useState(false);
   const content = useRef<HTMLElement>(null);
   const shown = useRef(address.value.path);
@@ -54,10 +52,10 @@ export function App(props: { page: Page }) {
         </span>
         <nav id="nav" aria-label="Sections">
           {sections.map((view) => (
-            <NavLink key={view.name} view={view} page={page} match={match} />
+            <NavLink key={view.name} view={view} match={match} />
           ))}
         </nav>
-        <Finder page={page} views={views} />
+        <Finder views={views} />
         <ThemeButton />
         <button type="button" class="quiet" aria-label="Keys" onClick={() => setHelp(true)}>
           ?
@@ -82,9 +80,8 @@ export function App(props: { page: Page }) {
   );
 }
 
-function NavLink(props: { view: View; page: Page; match: Match | null }) {
-  const { view, page, match } = props;
-  const badge = view.badge?.(page);
+function NavLink({ view, match }: { view: View; match: Match | null }) {
+  const badge = view.badge?.();
   const current = match?.view.section === view.name;
   return (
     <a href={href(view.routes[0] ?? "")} aria-current={current ? "page" : undefined}>

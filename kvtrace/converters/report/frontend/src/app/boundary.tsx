@@ -1,7 +1,6 @@
 // A view that fails says so; the rest of the page goes on.
 
 import { Component, type ComponentChildren } from "preact";
-
 import { Note } from "../parts/text";
 import { href } from "./router";
 

@@ -1,18 +1,16 @@
 // The search in the header: every view says what it finds for some words.
 
 import { useMemo, useState } from "preact/hooks";
-
 import { shortText } from "../data/format";
-import type { Page } from "../data/page";
 import type { Found, View } from "./view";
 
 const MOST_FOUND = 12;
 
-export function Finder(props: { page: Page; views: readonly View[] }) {
+export function Finder(props: { views: readonly View[] }) {
   const [words, setWords] = useState("");
   const [at, setAt] = useState(0);
   const [open, setOpen] = useState(false);
-  const found = useMemo(() => findAll(props.page, props.views, words), [words]);
+  const found = useMemo(() => findAll(props.views, words), [words]);
   const shown = open && words.trim() !== "";
 
   function onKeyDown(event: KeyboardEvent): void {
@@ -82,7 +80,7 @@ export function Finder(props: { page: Page; views: readonly View[] }) {
   );
 }
 
-function findAll(page: Page, views: readonly View[], words: string): Found[] {
+function findAll(views: readonly View[], words: string): Found[] {
   if (!words.trim()) return [];
-  return views.flatMap((view) => view.find?.(page, words) ?? []).slice(0, MOST_FOUND);
+  return views.flatMap((view) => view.find?.(words) ?? []).slice(0, MOST_FOUND);
 }

@@ -1,7 +1,6 @@
 // Keys that work everywhere, and the list of them.
 
 import { useEffect, useRef } from "preact/hooks";
-
 import { type Actions, listenForKeys } from "../parts/keys";
 import { VIEWS } from "./registry";
 import { go } from "./router";

@@ -11,6 +11,8 @@ export interface Address {
 }
 
 type Value = string | number | boolean | null | undefined;
+/** What stands behind "?"; values that are null or "" are left out. */
+export type Query = Readonly<Record<string, Value>>;
 
 export const address = signal<Address>(parsed(window.location.hash));
 
@@ -21,8 +23,8 @@ function parsed(hash: string): Address {
   return { path: text.slice(0, at), query: new URLSearchParams(text.slice(at + 1)), text };
 }
 
-/** The `href` of a path such as "kernels" with a query; values that are null or "" are left out. */
-export function href(path: string, query: Readonly<Record<string, Value>> = {}): string {
+/** The `href` of a path such as "kernels" with a query. */
+export function href(path: string, query: Query = {}): string {
   const given = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
     if (value !== null && value !== undefined && value !== "") given.set(name, String(value));
@@ -32,21 +34,33 @@ export function href(path: string, query: Readonly<Record<string, Value>> = {}):
 }
 
 /** Go somewhere; the browser's back button leads back. */
-export function go(path: string, query: Readonly<Record<string, Value>> = {}): void {
+export function go(path: string, query: Query = {}): void {
   window.location.hash = href(path, query);
 }
 
 /** Change some of the query's values where one is; null takes a value out. No step for "back". */
-export function setQuery(values: Readonly<Record<string, Value>>): void {
+export function setQuery(values: Query): void {
   const { path, query } = address.value;
-  const all: Record<string, Value> = { ...Object.fromEntries(query), ...values };
-  replace(path.replace(/^\//, ""), all);
+  address.value = parsed(href(path.slice(1), { ...Object.fromEntries(query), ...values }));
+  write();
 }
 
-/** Stand at another address without a step for "back". */
-export function replace(path: string, query: Readonly<Record<string, Value>> = {}): void {
-  window.history.replaceState(null, "", href(path, query));
-  address.value = parsed(window.location.hash);
+/** Browsers take so many changes in two seconds; a slider makes more, and the last one counts. */
+const MOST_WRITES = 30;
+let [written, waiting] = [0, false];
+
+function write(): void {
+  if (written < MOST_WRITES) {
+    written += 1;
+    setTimeout(() => (written -= 1), 2000);
+    window.history.replaceState(null, "", `#${address.value.text}`);
+  } else if (!waiting) {
+    waiting = true;
+    setTimeout(() => {
+      waiting = false;
+      write();
+    }, 200);
+  }
 }
 
 /** Follow the address bar. */
@@ -54,4 +68,15 @@ export function startRouter(): void {
   window.addEventListener("hashchange", () => {
     address.value = parsed(window.location.hash);
   });
+}
+
+/** What the address says; null where it says nothing. */
+export function chosen(name: string): string | null {
+  return address.value.query.get(name) || null;
+}
+
+/** A whole number from 0 on; null where there is none. */
+export function chosenNumber(name: string): number | null {
+  const text = chosen(name);
+  return text !== null && /^\d+$/.test(text) ? Number(text) : null;
 }

@@ -2,7 +2,6 @@
 // page finds it there, and nothing else needs to change.
 
 import type { ComponentType } from "preact";
-
 import type { Page } from "../data/page";
 
 /** What the address says: `:name` parts of the route, and the query behind `?`. */
@@ -36,11 +35,11 @@ export interface View {
   readonly order: number;
   /** Address patterns without the leading "#/", as "kernel/:kernel"; the first is its own. */
   readonly routes: readonly string[];
-  badge?(page: Page): Badge | null;
+  badge?(): Badge | null;
   /** Whether this page has anything for it; a view without this is always shown. */
   shown?(page: Page): boolean;
   /** What the header's search finds for some words; at most a dozen. */
-  find?(page: Page, words: string): readonly Found[];
+  find?(words: string): readonly Found[];
   /** Its own keys, for the list of keys: [key, what it does]. */
   readonly keys?: readonly (readonly [key: string, action: string])[];
   readonly Component: ComponentType<ViewProps>;

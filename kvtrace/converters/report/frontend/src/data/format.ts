@@ -130,12 +130,6 @@ export function formatPlace(file: Maybe<string>, line: Maybe<number>): string {
   return line ? `${baseName(file)}:${line}` : baseName(file);
 }
 
-/** Bytes of an element; types of the trace ("fp32", "i1") and of the IR ("f32", "i1") alike. */
-export function itemBytes(dtype: Maybe<string>): number {
-  const bits = /^(?:fp|bf|f|i|u|ui|si)(\d+)/.exec(dtype ?? "")?.[1];
-  return Math.max(1, Math.floor(Number(bits ?? 8) / 8));
-}
-
 export function sumKnown(values: readonly (number | null)[]): number | null {
   const known = values.filter((value): value is number => value !== null);
   return known.length ? known.reduce((sum, value) => sum + value, 0) : null;
@@ -149,6 +143,8 @@ const FORMATS = {
   share: formatPart,
   number: formatNumber,
   moment: formatMoment,
+  rate: (value: Maybe<number>) => formatRate(value, "FLOP/s"),
+  plain: (value: Maybe<number>) => String(value ?? UNKNOWN),
 } as const;
 
 /** The unit of a figure, or what writes it out. */
@@ -156,4 +152,10 @@ export type Format = keyof typeof FORMATS | ((value: Maybe<number>) => string);
 
 export function formatted(value: Maybe<number>, as: Format = "count"): string {
   return typeof as === "function" ? as(value) : FORMATS[as](value);
+}
+
+/** The smallest 1, 2 or 5 times a power of ten that is at least `least`. */
+export function niceStep(least: number): number {
+  const power = 10 ** Math.floor(Math.log10(Math.max(least, 1)));
+  return [1, 2, 5].map((factor) => factor * power).find((step) => step >= least) ?? 10 * power;
 }

@@ -59,6 +59,59 @@ export interface CallBlock {
   readonly roof: TargetRoof | null;
 }
 
+/** The block `call/<index>`. */
+export interface CallOps {
+  readonly measured: boolean;
+  readonly ops: readonly Op[];
+  readonly loops: readonly Loop[];
+  readonly accesses: readonly Access[];
+  readonly dots: readonly Dot[];
+  readonly values: readonly RecordedValue[];
+  readonly notes: readonly CallNote[];
+}
+
+/** The block `graph/<variant>`. */
+export interface GraphBlock {
+  readonly measured: boolean;
+  readonly graphs: readonly GraphColumns[];
+}
+
+/** The block `kernel/<kernel>`. */
+export interface KernelBlock {
+  readonly measured: boolean;
+  readonly loads: readonly Load[];
+  readonly tunings: readonly Tuning[];
+}
+
+/**
+ * Figures of some ops together.
+ *
+ * `time_share`: part of the sum over all ops of each op's time at best, which is no measurement;
+ * null where the device's limits are not known. `masked_share`: part of the lanes that masks turned
+ * off. `sector_efficiency` and the sums are as in docs/profile.md.
+ */
+export interface LineFigures {
+  readonly time_share: number | null;
+  readonly bytes: number | null;
+  readonly unique_bytes: number | null;
+  readonly flops: number | null;
+  readonly masked_share: number | null;
+  readonly sector_efficiency: number | null;
+  readonly ops: readonly number[];
+}
+
+/**
+ * For every line of a text (from 0) the source lines behind it.
+ *
+ * `lines[i]` is an index into `stacks`, or -1 for a line without a location; a stack is a tuple of
+ * (index into `files`, line from 1), innermost first.
+ */
+export interface LineLinks {
+  readonly files: readonly string[];
+  readonly stacks: readonly (readonly (readonly [number, number])[])[];
+  readonly lines: readonly number[];
+}
+
 /** One captured process. */
 export interface Run {
   readonly run_id: string;
@@ -351,6 +404,132 @@ export interface TargetRoof {
   readonly position: Position | null;
 }
 
+/**
+ * What an op did over all programs of one launch; `index` is its place in the generic TTIR.
+ *
+ * `loop` is the loop around it, `buffer` the argument that a memory op goes to; `elements` counts
+ * lanes, those that a mask turns off among them.
+ */
+export interface Op {
+  readonly index: number;
+  readonly stack: number | null;
+  readonly op: string;
+  readonly kind: string | null;
+  readonly dtype: string | null;
+  readonly loop: number | null;
+  readonly executions: number | null;
+  readonly elements: number | null;
+  readonly masked_off: number | null;
+  readonly bytes: number | null;
+  readonly unique_bytes: number | null;
+  readonly sectors: number | null;
+  readonly flops: number | null;
+  readonly buffer: string | null;
+}
+
+/** A loop, the loop around it where that is known, and trips of each program. */
+export interface Loop {
+  readonly index: number;
+  readonly stack: number | null;
+  readonly loop: number | null;
+  readonly min: number | null;
+  readonly median: number | null;
+  readonly max: number | null;
+}
+
+/** A record of accesses; `first` and `last` are bytes from the argument's data pointer. */
+export interface Access {
+  readonly op: number;
+  readonly arg: string | null;
+  readonly program: number | null;
+  readonly iteration: number | null;
+  readonly first: number | null;
+  readonly last: number | null;
+  readonly active: number | null;
+  readonly layout: AccessLayout | null;
+}
+
+/**
+ * One product C[m, n] = A[m, k] · B[k, n] in each execution; indices are those of ops.
+ *
+ * `a` and `b` are the loads whose elements the factors are made of one by one, `a_transposed` and
+ * `b_transposed` whether the tiles were turned on the way; `c` is the one store that the sum gets
+ * to. `loop` is the innermost loop around it.
+ */
+export interface Dot {
+  readonly op: number;
+  readonly m: number | null;
+  readonly n: number | null;
+  readonly k: number | null;
+  readonly a: number | null;
+  readonly a_transposed: boolean;
+  readonly b: number | null;
+  readonly b_transposed: boolean;
+  readonly c: number | null;
+  readonly loop: number | null;
+}
+
+/**
+ * A tensor argument as it was before the call's first launch.
+ *
+ * `arg` is the position of the argument in the call, `artifact` names the block `tensor/<artifact>`
+ * with its storage's bytes, in which `offset_bytes`, `shape` and `strides` (in elements) say where
+ * its elements are. `histogram` is null where the type has no numbers that we know, the storage was
+ * not recorded whole, or it is larger than 256 MiB.
+ */
+export interface RecordedValue {
+  readonly arg: number;
+  readonly name: string | null;
+  readonly artifact: string;
+  readonly dtype: string | null;
+  readonly offset_bytes: number;
+  readonly shape: readonly number[];
+  readonly strides: readonly number[];
+  readonly histogram: Histogram | null;
+  readonly measured: boolean;
+}
+
+/** What passes gave up for its cost in a call: an op, and what of it is missing. */
+export interface CallNote {
+  readonly op: number;
+  readonly text: string;
+}
+
+/** One graph as columns, a value for each op in order; body 0 is the traced function itself. */
+export interface GraphColumns {
+  readonly body: number;
+  readonly owner: BodyOwner | null;
+  readonly opcodes: readonly string[];
+  readonly dtypes: readonly string[];
+  readonly opcode: readonly number[];
+  readonly dtype: readonly number[];
+  readonly shape: readonly (readonly number[])[];
+  readonly operands: readonly (readonly number[])[];
+  readonly stack: readonly (number | null)[];
+  readonly bytes: readonly number[];
+  readonly read: readonly number[];
+  readonly written: readonly number[];
+  readonly flops: readonly number[];
+  readonly live: readonly number[];
+  readonly names: Readonly<Record<string, OpNames>>;
+  readonly attributes: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  readonly totals: GraphTotals;
+}
+
+/** A variant's binary went onto the device: how long that took. */
+export interface Load {
+  readonly variant: number;
+  readonly duration_ns: number;
+}
+
+/** The trials of a kernel on one set of arguments, the fastest first; and why one was kept. */
+export interface Tuning {
+  readonly run: number;
+  readonly arguments: string;
+  readonly trials: readonly Trial[];
+  readonly why: string;
+}
+
 /** What differs from the nearest variant of the same kernel that the run compiled before. */
 export interface Recompiled {
   /** Index into `Report.variants`. */
@@ -505,6 +684,68 @@ export interface Position {
   readonly best_ns: number;
   readonly bound: "memory" | "caches" | "compute";
   readonly achieved: number | null;
+}
+
+/** Addresses of a record as progressions: docs/accesses.md says how they are to be read. */
+export interface AccessLayout {
+  readonly base: number;
+  readonly programs?: readonly [number, readonly (readonly [number, number, number])[]];
+  readonly trips?: readonly [number, readonly (readonly [number, number, number])[]];
+  readonly lanes?: readonly (readonly [number, number])[];
+  readonly box?: readonly (readonly [number, number])[];
+  readonly active?: readonly (readonly [number, number])[] | null;
+  readonly runs?: readonly (readonly [number, number, number, number, number])[] | null;
+}
+
+/**
+ * How often values occur; `edges` has one entry more than `counts`. null: no finite value.
+ *
+ * `nan`, `inf` (both signs) and `zeros` count elements; the bins count the finite ones, zeros among
+ * them. Means are of the finite elements, in float64.
+ */
+export interface Histogram {
+  readonly elements: number;
+  readonly edges: readonly number[];
+  readonly counts: readonly number[];
+  readonly nan: number;
+  readonly inf: number;
+  readonly zeros: number;
+  readonly min: number | number | null;
+  readonly max: number | number | null;
+  readonly mean: number | null;
+}
+
+/** The op that a body belongs to, and what it is of that op. */
+export interface BodyOwner {
+  readonly body: number;
+  readonly op: number;
+  readonly role: string;
+}
+
+/** What an op is called as an input or an output, and which input it is written into. */
+export interface OpNames {
+  readonly input: string | null;
+  readonly output: string | null;
+  readonly aliases: string | null;
+}
+
+/** Figures of a whole graph. */
+export interface GraphTotals {
+  readonly bytes: number;
+  readonly flops: number;
+  readonly boundary_bytes: number;
+  readonly peak_live_bytes: number;
+  readonly peak_op: number | null;
+  readonly unknown_loops: number;
+}
+
+/** One configuration; its time is on the device, without the first; null: not recorded. */
+export interface Trial {
+  readonly variant: number;
+  readonly configuration: Readonly<Record<string, string>>;
+  readonly launches: number;
+  readonly median_ns: number | null;
+  readonly kept: boolean;
 }
 
 /** One fact on both sides; null where a side does not have it. */

@@ -1,7 +1,7 @@
 // All that a view can read: the report's figures, its columns, and lazily every other block.
 
 import { blockNames, bytesBlock, columnsBlock, hasBlock, jsonBlock } from "./blocks";
-import type { BinColumns, ExecutionColumns, Report, SliceColumns, Text } from "./types";
+import type { BinColumns, ExecutionColumns, Report, SliceColumns } from "./types";
 
 export interface Page {
   readonly report: Report;
@@ -14,23 +14,22 @@ export interface Page {
   names(prefix: string): string[];
   /** A JSON block; decoded once. */
   block<T>(name: string): Promise<T>;
-  /** A block of columns; decoded once. */
-  columns<T>(name: string): Promise<T>;
   /** A block of plain bytes; decoded once. */
   bytes(name: string): Promise<ArrayBuffer>;
-  /** A source file or compiler stage, by its number in the report. */
-  text(number: number): Promise<Text>;
 }
 
+/** The one page that there is, once it was read. */
+export let page: Page;
+
 /** Read what every view needs at once. */
-export async function readPage(): Promise<Page> {
+export async function readPage(): Promise<void> {
   const [report, launches, device, bins] = await Promise.all([
     jsonBlock<Report>("report"),
     columnsBlock<SliceColumns>("launches"),
     columnsBlock<ExecutionColumns>("device"),
     hasBlock("bins") ? columnsBlock<BinColumns>("bins") : null,
   ]);
-  return {
+  page = {
     report,
     launches,
     device,
@@ -38,8 +37,6 @@ export async function readPage(): Promise<Page> {
     has: hasBlock,
     names: blockNames,
     block: jsonBlock,
-    columns: columnsBlock,
     bytes: bytesBlock,
-    text: (number) => jsonBlock<Text>(`texts/${number}`),
   };
 }

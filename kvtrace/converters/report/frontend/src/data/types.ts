@@ -1,7 +1,7 @@
 // The data of the page, as it reads it: `model.ts`, which is written from Python's dataclasses, and
 // what stands in blocks that no dataclass describes. In columns -1 stands for "none".
 
-import type { Call, Report } from "./model";
+import type { Call, LineLinks, Report } from "./model";
 
 export type * from "./model";
 
@@ -38,15 +38,6 @@ export interface BinColumns {
   readonly kernel: Column;
   readonly count: Column;
   readonly busy: Column;
-}
-
-/** Which source lines each line of a text comes from (converters/report/locations.py). */
-export interface LineLinks {
-  readonly files: readonly string[];
-  /** Each a stack of [place in `files`, line from 1], innermost first. */
-  readonly stacks: readonly (readonly (readonly [file: number, line: number])[])[];
-  /** For each line (from 0) a place in `stacks`, or -1. */
-  readonly lines: readonly number[];
 }
 
 /** A block "texts/<number>": a source file or a compiler stage. */

@@ -1,7 +1,7 @@
 // A lazy block inside a component.
 
 import { useEffect, useState } from "preact/hooks";
-import type { Page } from "./page";
+import { page, type Page } from "./page";
 import type { Text } from "./types";
 
 export type Loaded<T> =
@@ -17,7 +17,7 @@ export function useBlock<T>(page: Page, name: string | null): Loaded<T> {
 }
 
 /** A source file or compiler stage, by its number in the report. */
-export function useText(page: Page, number: number | null): Loaded<Text> {
+export function useText(number: number | null): Loaded<Text> {
   return useBlock<Text>(page, number === null ? null : `texts/${number}`);
 }
 

@@ -2,18 +2,18 @@
 
 import { useMemo } from "preact/hooks";
 import { formatBytes, formatTuple, shortText } from "../data/format";
-import type { Page } from "../data/page";
+import { page } from "../data/page";
 import type { Argument, Call } from "../data/types";
 import { code } from "./columns";
 import { type Column, Table } from "./table";
 
-export function callArguments(page: Page, call: Call): Argument[] {
+export function callArguments(call: Call): Argument[] {
   return call.args.flatMap((index) => page.report.arguments[index] ?? []);
 }
 
 /** Tensors' shapes and scalars in one line; constants belong to the variant. */
-export function argumentSummary(page: Page, call: Call): string {
-  return callArguments(page, call)
+export function argumentSummary(call: Call): string {
+  return callArguments(call)
     .filter((argument) => argument.kind !== "constexpr")
     .map((argument) => `${argument.name ?? "?"} ${shapeOrValue(argument)}`)
     .join(", ");
@@ -24,8 +24,8 @@ function shapeOrValue(argument: Argument): string {
   return `${argument.dtype ?? ""}[${argument.shape.join(",")}]`;
 }
 
-export function ArgumentTable(props: { page: Page; call: Call; brief?: boolean }) {
-  const rows = useMemo(() => callArguments(props.page, props.call), [props.call]);
+export function ArgumentTable(props: { call: Call; brief?: boolean }) {
+  const rows = useMemo(() => callArguments(props.call), [props.call]);
   const full = !props.brief;
   const columns: (Column<Argument> | false)[] = [
     code("Argument", (each) => each.name, { limit: 80 }),

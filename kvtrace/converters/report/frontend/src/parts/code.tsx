@@ -15,6 +15,7 @@ import {
   numberAt,
   PLAIN,
   setDressing,
+  type Underlined,
 } from "./code_dressing";
 import { type Fold, folds, setFolds, unfoldAt } from "./code_folds";
 import { type Language, languageMode } from "./code_languages";
@@ -33,6 +34,8 @@ interface CodeProps {
   readonly firstLine?: number;
   /** Lines with findings, or the one that is meant. */
   readonly marks?: ReadonlyMap<number, LineMark>;
+  /** What stands at a column (from 1) of a line is underlined: the name there, or a character. */
+  readonly underlined?: Underlined;
   /** Lines that light up. */
   readonly lit?: ReadonlyMap<number, Lit>;
   /** Lines that belong to others: pointed at, chosen, and stepped through with the arrow keys. */
@@ -66,7 +69,8 @@ export function Code(props: CodeProps) {
       parent: root,
       root,
     });
-    editor.dispatch({ effects: [setDressing.of(dressed(props)), setFolds.of(props.folds ?? [])] });
+    editor.dispatch({ effects: setDressing.of(dressed(props)) });
+    setFolds(editor, props.folds ?? []);
     view.current = editor;
     return () => {
       view.current = null;
@@ -76,10 +80,10 @@ export function Code(props: CodeProps) {
 
   useEffect(() => {
     view.current?.dispatch({ effects: setDressing.of(dressed(props)) });
-  }, [props.firstLine, props.marks, props.lit, props.linked, props.heat]);
+  }, [props.firstLine, props.marks, props.underlined, props.lit, props.linked, props.heat]);
 
   useEffect(() => {
-    view.current?.dispatch({ effects: setFolds.of(props.folds ?? []) });
+    if (view.current) setFolds(view.current, props.folds ?? []);
   }, [props.folds]);
 
   useEffect(() => {
@@ -95,6 +99,7 @@ function dressed(props: CodeProps): Dressing {
   return {
     firstLine: props.firstLine ?? 1,
     marks: props.marks ?? PLAIN.marks,
+    underlined: props.underlined ?? null,
     lit: props.lit ?? PLAIN.lit,
     linked: props.linked ?? PLAIN.linked,
     heat: props.heat ?? null,
@@ -106,11 +111,10 @@ function revealLine(editor: EditorView, number: number): void {
   if (place < 1 || place > editor.state.doc.lines) return;
   const at = editor.state.doc.line(place).from;
   const scroll = EditorView.scrollIntoView(at, { y: "nearest", yMargin: 80 });
-  editor.dispatch({ effects: [unfoldAt.of(at), scroll] });
+  editor.dispatch({ effects: [...unfoldAt(editor.state, at), scroll] });
 }
 
 function extensions(latest: { readonly current: CodeProps }): Extension {
-  const mode = languageMode(latest.current.language);
   return [
     dressing,
     folds,
@@ -124,7 +128,7 @@ function extensions(latest: { readonly current: CodeProps }): Extension {
       "aria-label": latest.current.label,
       "aria-readonly": "true",
     }),
-    mode ?? [],
+    languageMode(latest.current.language),
     keymap.of([
       { key: "ArrowDown", run: (view) => step(view, latest.current, 1) },
       { key: "ArrowUp", run: (view) => step(view, latest.current, -1) },

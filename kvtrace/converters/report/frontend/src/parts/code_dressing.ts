@@ -13,7 +13,6 @@ import {
   type DecorationSet,
   EditorView,
   gutter,
-  gutterLineClass,
   GutterMarker,
   lineNumbers,
   ViewPlugin,
@@ -32,10 +31,16 @@ export interface Heat {
   readonly title: string;
 }
 
+export interface Underlined {
+  readonly line: number;
+  readonly column: number;
+}
+
 export interface Dressing {
   /** Number of the text's first line. */
   readonly firstLine: number;
   readonly marks: ReadonlyMap<number, LineMark>;
+  readonly underlined: Underlined | null;
   readonly lit: ReadonlyMap<number, Lit>;
   readonly linked: ReadonlySet<number>;
   readonly heat: ReadonlyMap<number, Heat> | null;
@@ -46,6 +51,7 @@ export const setDressing = StateEffect.define<Dressing>();
 export const PLAIN: Dressing = {
   firstLine: 1,
   marks: new Map(),
+  underlined: null,
   lit: new Map(),
   linked: new Set(),
   heat: null,
@@ -66,11 +72,6 @@ export function numberAt(state: EditorState, position: number): number {
 
 function changed(update: ViewUpdate): boolean {
   return update.startState.field(dressingField) !== update.state.field(dressingField);
-}
-
-function lineClasses(dressing: Dressing, number: number): string {
-  const linked = dressing.linked.has(number) ? "linked" : "";
-  return [dressing.marks.get(number), dressing.lit.get(number), linked].filter(Boolean).join(" ");
 }
 
 const lines = ViewPlugin.fromClass(
@@ -98,37 +99,22 @@ function dressedLines(view: EditorView): DecorationSet {
       const line = view.state.doc.lineAt(at);
       const number = line.number - 1 + dressing.firstLine;
       const attributes: Record<string, string> = { "data-line": String(number) };
-      const classes = lineClasses(dressing, number);
-      if (classes) attributes["class"] = classes;
+      const linked = dressing.linked.has(number) ? "linked" : "";
+      const classes = [dressing.marks.get(number), dressing.lit.get(number), linked];
+      attributes["class"] = classes.filter(Boolean).join(" ");
       builder.add(line.from, line.from, Decoration.line({ attributes }));
+      if (dressing.underlined?.line === number) {
+        const { column } = dressing.underlined;
+        const [text] = /^(?:[\w.]+|\S)/.exec(line.text.slice(column - 1)) ?? [""];
+        const mark = Decoration.mark({ class: `finding-caret ${dressing.marks.get(number)}` });
+        const start = line.from + column - 1;
+        if (column > 0 && text) builder.add(start, start + text.length, mark);
+      }
       at = line.to + 1;
     }
   }
   return builder.finish();
 }
-
-class ClassMarker extends GutterMarker {
-  constructor(override readonly elementClass: string) {
-    super();
-  }
-
-  override eq(other: ClassMarker): boolean {
-    return other.elementClass === this.elementClass;
-  }
-}
-
-const numberClasses = gutterLineClass.compute(["doc", dressingField], (state) => {
-  const dressing = state.field(dressingField);
-  const builder = new RangeSetBuilder<GutterMarker>();
-  const numbers = new Set([...dressing.linked, ...dressing.marks.keys()]);
-  for (const number of [...numbers].sort((a, b) => a - b)) {
-    const place = number - dressing.firstLine + 1;
-    if (place < 1 || place > state.doc.lines) continue;
-    const from = state.doc.line(place).from;
-    builder.add(from, from, new ClassMarker(lineClasses({ ...dressing, lit: PLAIN.lit }, number)));
-  }
-  return builder.finish();
-});
 
 class HeatMarker extends GutterMarker {
   constructor(readonly heat: Heat) {
@@ -157,35 +143,8 @@ class HeatMarker extends GutterMarker {
   }
 }
 
-/** Keeps the gutter as wide as the widest figure, also where none is in view. */
-class HeatSpacer extends GutterMarker {
-  constructor(readonly text: string) {
-    super();
-  }
-
-  override eq(other: HeatSpacer): boolean {
-    return other.text === this.text;
-  }
-
-  override toDOM(): HTMLElement {
-    const cell = document.createElement("span");
-    cell.className = this.text ? "heat-room" : "";
-    cell.textContent = this.text;
-    return cell;
-  }
-}
-
-function heatSpacer(state: EditorState): HeatSpacer {
-  const texts = [...(state.field(dressingField).heat?.values() ?? [])].map(({ text }) => text);
-  return new HeatSpacer(
-    texts.reduce((widest, text) => (text.length > widest.length ? text : widest), ""),
-  );
-}
-
 const heatGutter = gutter({
   class: "heat",
-  initialSpacer: (view) => heatSpacer(view.state),
-  updateSpacer: (spacer, update) => (changed(update) ? heatSpacer(update.state) : spacer),
   lineMarker(view, line) {
     const heat = view.state.field(dressingField).heat?.get(numberAt(view.state, line.from));
     return heat ? new HeatMarker(heat) : null;
@@ -198,4 +157,4 @@ const fileNumbers = lineNumbers({
     String(number - 1 + (state.field(dressingField, false)?.firstLine ?? 1)),
 });
 
-export const dressing: Extension = [dressingField, fileNumbers, heatGutter, numberClasses, lines];
+export const dressing: Extension = [dressingField, fileNumbers, heatGutter, lines];

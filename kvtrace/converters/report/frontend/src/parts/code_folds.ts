@@ -1,67 +1,44 @@
 // Lines that are left out until they are asked for.
 
-import { type EditorState, type Range, StateEffect, StateField } from "@codemirror/state";
-import { Decoration, type DecorationSet, EditorView, WidgetType } from "@codemirror/view";
+import { codeFolding, foldedRanges, foldEffect, unfoldEffect } from "@codemirror/language";
+import type { EditorState, StateEffect } from "@codemirror/state";
+import type { EditorView } from "@codemirror/view";
 import { plural } from "../data/format";
 
 /** First and last line to leave out, counted from the text's first line as 1. */
 export type Fold = readonly [first: number, last: number];
 
-export const setFolds = StateEffect.define<readonly Fold[]>();
-const unfold = StateEffect.define<number>();
-/** Unfold what hides a position. */
-export const unfoldAt = StateEffect.define<number>();
+type Range = { from: number; to: number };
 
-class FoldWidget extends WidgetType {
-  constructor(
-    readonly count: number,
-    readonly from: number,
-  ) {
-    super();
-  }
-
-  override eq(other: FoldWidget): boolean {
-    return other.count === this.count && other.from === this.from;
-  }
-
-  override toDOM(view: EditorView): HTMLElement {
+export const folds = codeFolding({
+  preparePlaceholder: ({ doc }, { from, to }) =>
+    doc.lineAt(to).number - doc.lineAt(from).number + 1,
+  placeholderDOM(_, onclick, lines: number) {
     const button = document.createElement("button");
     button.type = "button";
     button.className = "fold";
-    button.textContent = `⋯ ${plural(this.count, "line")}`;
-    button.addEventListener("click", () => view.dispatch({ effects: unfold.of(this.from) }));
+    button.textContent = `⋯ ${plural(lines, "line")}`;
+    button.addEventListener("click", onclick);
     return button;
-  }
-
-  override ignoreEvent(): boolean {
-    return true;
-  }
-}
-
-function decorated(state: EditorState, folds: readonly Fold[]): DecorationSet {
-  const ranges: Range<Decoration>[] = [];
-  for (const [first, last] of folds) {
-    if (first < 1 || last > state.doc.lines || last < first) continue;
-    const [from, to] = [state.doc.line(first).from, state.doc.line(last).to];
-    const widget = new FoldWidget(last - first + 1, from);
-    ranges.push(Decoration.replace({ widget, block: true }).range(from, to));
-  }
-  return Decoration.set(ranges, true);
-}
-
-export const folds = StateField.define<DecorationSet>({
-  create: () => Decoration.none,
-  update(value, transaction) {
-    let now = value.map(transaction.changes);
-    for (const effect of transaction.effects) {
-      if (effect.is(setFolds)) now = decorated(transaction.state, effect.value);
-      if (effect.is(unfold)) now = now.update({ filter: (from) => from !== effect.value });
-      if (effect.is(unfoldAt)) {
-        const at = effect.value;
-        now = now.update({ filter: (from, to) => at < from || at > to });
-      }
-    }
-    return now;
   },
-  provide: (field) => EditorView.decorations.from(field),
 });
+
+/** Unfold what hides a part of the text. */
+export function unfoldAt(state: EditorState, from: number, to = from): StateEffect<Range>[] {
+  const effects: StateEffect<Range>[] = [];
+  foldedRanges(state).between(from, to, (from, to) => {
+    effects.push(unfoldEffect.of({ from, to }));
+  });
+  return effects;
+}
+
+export function setFolds(view: EditorView, wanted: readonly Fold[]): void {
+  const { doc } = view.state;
+  const fits = wanted.filter(([first, last]) => first > 0 && last <= doc.lines && first <= last);
+  const ranges = fits.map(([first, last]) => ({
+    from: doc.line(first).from,
+    to: doc.line(last).to,
+  }));
+  const effects = ranges.map((range) => foldEffect.of(range));
+  view.dispatch({ effects: [...unfoldAt(view.state, 0, doc.length), ...effects] });
+}

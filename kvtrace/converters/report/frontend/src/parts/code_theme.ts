@@ -22,23 +22,23 @@ const look = EditorView.theme({
     borderInlineEnd: "1px solid var(--line)",
   },
   ".cm-lineNumbers .cm-gutterElement": { minInlineSize: "4ch", paddingInline: "8px 6px" },
-  ".cm-gutterElement.linked": { color: "var(--accent)", cursor: "pointer" },
-  ".cm-gutterElement.violation": { color: "var(--error)", fontWeight: "700" },
-  ".cm-gutterElement.unknown": { color: "var(--warning)", fontWeight: "700" },
   ".cm-line": { borderInlineStart: "3px solid transparent", paddingInline: "6px 16px" },
-  ".cm-line.linked": { cursor: "pointer" },
+  ".cm-line.linked": { cursor: "pointer", borderInlineStartColor: "var(--accent-soft)" },
   ".cm-line.violation": { borderInlineStartColor: "var(--error)" },
   ".cm-line.unknown": { borderInlineStartColor: "var(--warning)" },
   ".cm-line.marked": { backgroundColor: "var(--error-soft)" },
   ".cm-line.outer": { backgroundColor: "var(--outer)" },
   ".cm-line.there": { backgroundColor: "var(--there)" },
   ".cm-line.here": { backgroundColor: "var(--here)" },
+  ".finding-caret": { textDecoration: "underline wavy", textUnderlineOffset: "3px" },
+  ".finding-caret.violation": { backgroundColor: "var(--error-soft)", color: "var(--error)" },
+  ".finding-caret.unknown": { backgroundColor: "var(--warning-soft)", color: "var(--warning)" },
   ".heat": { fontVariantNumeric: "tabular-nums", paddingInline: "4px", textAlign: "end" },
-  ".heat-cell, .heat-room": {
+  ".heat-cell": {
     position: "relative",
     display: "block",
     paddingInline: "4px",
-    minInlineSize: "7ch",
+    minInlineSize: "11ch",
   },
   ".heat-bar": {
     position: "absolute",
@@ -77,7 +77,6 @@ const colours = HighlightStyle.define([
   { tag: tags.typeName, color: "var(--type)" },
   { tag: tags.meta, color: "var(--type)" },
   { tag: tags.variableName, color: "var(--name)" },
-  { tag: tags.function(tags.variableName), color: "var(--name)" },
 ]);
 
 export const codeLook: Extension = [look, syntaxHighlighting(colours)];

@@ -96,6 +96,7 @@ export function rgbOf(text: string): Rgb {
 }
 
 /** Black or white, whichever reads better on a colour. */
-export function inkOn([red, green, blue]: Rgb): string {
-  return 0.299 * red + 0.587 * green + 0.114 * blue > 140 ? "#000000" : "#ffffff";
+export function inkOn(colour: Rgb): string {
+  const [red, green, blue] = colour.map((part) => (part / 255) ** 2.2) as [number, number, number];
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 ? "#000000" : "#ffffff";
 }

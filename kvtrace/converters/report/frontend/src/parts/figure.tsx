@@ -20,6 +20,21 @@ export interface FigureOf {
   readonly detail?: ComponentChildren;
 }
 
+const from =
+  (source: Source) =>
+  (
+    name: string,
+    value: Maybe<number>,
+    as: Format = "count",
+    how = "",
+    detail: ComponentChildren = null,
+  ): FigureOf => ({ name, value, as, source, how, detail });
+
+/** Figures by where they are from: a name, the value, its unit, how it was counted, a detail. */
+export const measured = from("measured");
+export const derived = from("derived");
+export const fromCompiler = from("compiler");
+
 /** Large figures in a row. */
 export function Figures(props: {
   id?: string;
@@ -47,7 +62,7 @@ function Figure({ name, value, as, shown, source = "derived", how, detail }: Fig
       <span class="figure-value">{shown ?? formatted(value, as)}</span>
       <span class="figure-name">{name}</span>
       <span class="muted small">
-        {detail ?? source}
+        {detail || source}
         {detail ? <span class="hidden">, {source}</span> : null}
       </span>
     </div>

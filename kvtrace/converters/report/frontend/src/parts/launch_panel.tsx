@@ -5,19 +5,19 @@ import { useMemo } from "preact/hooks";
 import { href } from "../app/router";
 import { executionsOf } from "../data/executions";
 import { formatCount, formatGrid, formatMoment, formatNanoseconds, plural } from "../data/format";
-import type { Page } from "../data/page";
+import { page } from "../data/page";
 import { ArgumentTable } from "./arguments";
 import { Value } from "./figure";
 import { CallLink, Facts, KernelLink, Note, trackName } from "./text";
 
 /** What is known of a launch; `row` is its row on this page. */
-export function LaunchFacts({ page, row, grid }: RowProps & { grid: ComponentChildren }) {
+export function LaunchFacts({ row, grid }: RowProps & { grid: ComponentChildren }) {
   const { report, launches } = page;
   return (
     <Facts
       entries={[
-        ["Kernel", <KernelLink page={page} kernel={launches.kernel[row] ?? -1} />],
-        ["Call", <CallLink page={page} call={launches.call[row] ?? -1} />],
+        ["Kernel", <KernelLink kernel={launches.kernel[row] ?? -1} />],
+        ["Call", <CallLink call={launches.call[row] ?? -1} />],
         [
           "Begin",
           <Value source="measured">
@@ -25,9 +25,9 @@ export function LaunchFacts({ page, row, grid }: RowProps & { grid: ComponentChi
           </Value>,
         ],
         ["Host time", <Value source="measured">{formatNanoseconds(launches.duration[row])}</Value>],
-        ["On the device", <DeviceTime page={page} row={row} />],
+        ["On the device", <DeviceTime row={row} />],
         ["Phase", report.phases[launches.phase[row] ?? -1]],
-        ["Thread", trackName(report, launches.track[row] ?? -1)],
+        ["Thread", trackName(launches.track[row] ?? -1)],
         ["Grid", grid],
       ]}
     />
@@ -35,12 +35,10 @@ export function LaunchFacts({ page, row, grid }: RowProps & { grid: ComponentChi
 }
 
 interface RowProps {
-  readonly page: Page;
   readonly row: number;
 }
 
-export function LaunchPanel(props: RowProps) {
-  const { page, row } = props;
+export function LaunchPanel({ row }: RowProps) {
   const { report, launches } = page;
   const callIndex = launches.call[row] ?? -1;
   const call = report.calls[callIndex];
@@ -49,19 +47,15 @@ export function LaunchPanel(props: RowProps) {
       <h2>
         <a href={href(`launch/${row}`)}>Launch {formatCount(launches.seq[row])}</a>
       </h2>
-      <LaunchFacts page={page} row={row} grid={call ? formatGrid(call.grid) : null} />
-      {call ? (
-        <ArgumentTable page={page} call={call} brief />
-      ) : (
-        <Note>Its call is not on this page.</Note>
-      )}
+      <LaunchFacts row={row} grid={call ? formatGrid(call.grid) : null} />
+      {call ? <ArgumentTable call={call} brief /> : <Note>Its call is not on this page.</Note>}
     </div>
   );
 }
 
 /** The time of what the launch caused on the device, where a timeline of that was recorded. */
-function DeviceTime({ page, row }: { page: Page; row: number }) {
-  const executions = useMemo(() => executionsOf(page, row), [page, row]);
+function DeviceTime({ row }: { row: number }) {
+  const executions = useMemo(() => executionsOf(row), [row]);
   const { device, report } = page;
   if (!executions.length) {
     return report.totals.device_ns === null

@@ -14,9 +14,12 @@ export interface Seen {
 }
 
 interface MovableProps {
+  readonly id?: string;
   readonly label: string;
   readonly height: number;
   readonly seen: Seen;
+  /** Only from left to right is it zoomed and moved. */
+  readonly flat?: boolean;
   /** Pixels of a unit at least and at most. */
   readonly limits: readonly [least: number, most: number];
   draw(drawing: Drawing): void;
@@ -48,7 +51,7 @@ export function Movable(props: MovableProps) {
     const [least, most] = props.limits;
     const limited = (pixels: number): number => Math.min(Math.max(pixels * factor, least), most);
     const old = now.current;
-    const [across, down] = [limited(old.across), limited(old.down)];
+    const [across, down] = [limited(old.across), props.flat ? old.down : limited(old.down)];
     see({
       across,
       down,
@@ -59,7 +62,7 @@ export function Movable(props: MovableProps) {
 
   function pan(x: number, y: number): void {
     const { across, down, ...old } = now.current;
-    see({ across, down, x: old.x + x / across, y: old.y + y / down });
+    see({ across, down, x: old.x + x / across, y: props.flat ? old.y : old.y + y / down });
   }
 
   const placeOf = ({ offsetX, offsetY }: MouseEvent): readonly [number, number] => {
@@ -91,10 +94,10 @@ export function Movable(props: MovableProps) {
       "0": () => props.onSee(null),
       ...props.keys,
     };
-    if (!step && !actions[event.key]) return;
+    if (!step && !Object.hasOwn(actions, event.key)) return;
     event.preventDefault();
     event.stopPropagation();
-    if (!step) actions[event.key]?.();
+    if (!step || actions[event.key]) actions[event.key]?.();
     else if (props.onStep && !event.shiftKey) props.onStep(...step);
     else pan(step[0] * 50, step[1] * 50);
   }
@@ -102,6 +105,7 @@ export function Movable(props: MovableProps) {
   return (
     <div class="canvas-box movable" ref={box}>
       <Canvas
+        id={props.id}
         label={props.label}
         height={props.height}
         draw={props.draw}
@@ -119,9 +123,13 @@ export function Movable(props: MovableProps) {
         onPointerLeave={() => setTip(null)}
         onWheel={(event) => {
           // a page is scrolled with the same wheel: the drawing takes it once it has the focus
-          if (document.activeElement !== event.currentTarget && !event.ctrlKey) return;
+          const { deltaX, deltaY, shiftKey, ctrlKey, metaKey } = event;
+          const sideways = shiftKey || Math.abs(deltaX) > Math.abs(deltaY);
+          const focused = document.activeElement === event.currentTarget;
+          if (!(focused || ctrlKey || metaKey || sideways)) return;
           event.preventDefault();
-          zoom(event.deltaY < 0 ? 1.25 : 0.8, event.offsetX, event.offsetY);
+          if (sideways) pan(deltaX || deltaY, 0);
+          else zoom(Math.exp(-deltaY / 300), event.offsetX, event.offsetY);
         }}
       />
       {tip ? (

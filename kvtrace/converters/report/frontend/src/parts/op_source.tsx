@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import { setQuery } from "../app/router";
 import { formatPlace, formatShare, plural, shortText } from "../data/format";
-import type { Page } from "../data/page";
+import { page } from "../data/page";
 import type { Stack } from "../data/types";
 import { useText } from "../data/use_block";
 import { Code, type Fold, type Heat, type LineMark, type Lit } from "./code";
@@ -15,7 +15,6 @@ import { Note, sourceText } from "./text";
 const MARGIN = 8;
 
 interface OpSourceProps<Op> {
-  readonly page: Page;
   readonly variant: number;
   readonly label: string;
   readonly ops: readonly Op[];
@@ -59,7 +58,7 @@ function heatOf<Op>(
 }
 
 export function OpSource<Op>(props: OpSourceProps<Op>) {
-  const { page, ops, chosen, line: held, framesOf, measure } = props;
+  const { ops, chosen, line: held, framesOf, measure } = props;
   const files = (page.report.variants[props.variant]?.files ?? []).filter(
     (each) => each.text !== null,
   );
@@ -75,7 +74,7 @@ export function OpSource<Op>(props: OpSourceProps<Op>) {
   const has = (path: string | null | undefined) => files.find((each) => each.path === path);
   const own = frames.find(([path]) => has(path))?.[0];
   const file = has(props.file) ?? has(own) ?? files.find(({ path }) => paths.has(path)) ?? files[0];
-  const loaded = useText(page, file?.text ?? null);
+  const loaded = useText(file?.text ?? null);
   const lines = useMemo(() => opsByLine(ops, countedOn, file?.path), [ops, countedOn, file?.path]);
   const linked = useMemo(() => new Set(lines.keys()), [lines]);
   const heat = useMemo(() => {

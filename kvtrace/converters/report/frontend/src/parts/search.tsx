@@ -1,5 +1,7 @@
 // A search box that filters what stands below it. The key "/" goes to the first one on the page.
 
+import { chosen, type Query, setQuery } from "../app/router";
+
 interface SearchProps {
   readonly label: string;
   readonly value: string;
@@ -49,5 +51,40 @@ export function Choice(props: {
         ))}
       </select>
     </label>
+  );
+}
+
+/** A search whose words stand in the address. */
+export function AddressSearch(
+  props: Pick<SearchProps, "label" | "placeholder" | "id"> & { name: string },
+) {
+  const { name, ...rest } = props;
+  return (
+    <Search {...rest} value={chosen(name) ?? ""} onInput={(text) => setQuery({ [name]: text })} />
+  );
+}
+
+/** A choice that stands in the address; without one its first option holds. */
+export function AddressChoice({
+  label,
+  name,
+  options,
+  also,
+}: {
+  label: string;
+  name: string;
+  options: readonly (readonly [value: string, text: string])[];
+  /** What else of the address changes with it. */
+  also?: Query;
+}) {
+  const first = options[0]?.[0] ?? "";
+  const value = options.find(([each]) => each === chosen(name))?.[0] ?? first;
+  return (
+    <Choice
+      label={label}
+      value={value}
+      options={options}
+      onChoose={(next) => setQuery({ ...also, [name]: next === first ? null : next })}
+    />
   );
 }

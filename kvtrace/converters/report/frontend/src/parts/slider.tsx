@@ -1,7 +1,6 @@
 // A slider and a number that say the same: one of so many places, or none of them.
 
 import type { ComponentChildren } from "preact";
-
 import { formatCount } from "../data/format";
 
 interface SliderProps {

@@ -1,9 +1,9 @@
 // Small pieces of text that every view uses.
 
 import type { ComponentChildren, CSSProperties } from "preact";
-import { href } from "../app/router";
+import { href, type Query } from "../app/router";
 import { formatCount, formatPlace, shortText, UNKNOWN } from "../data/format";
-import type { Page } from "../data/page";
+import { page } from "../data/page";
 import type { Report } from "../data/types";
 import { kernelHue } from "./colours";
 
@@ -64,8 +64,8 @@ export function severityKind(severity: Maybe<string>): PillKind {
 }
 
 /** "file.py:12" of the innermost frame of a stack of the report. */
-export function stackPlace(report: Report, stack: number | null): string {
-  const frame = report.stacks[stack ?? -1]?.[0];
+export function stackPlace(stack: number | null): string {
+  const frame = page.report.stacks[stack ?? -1]?.[0];
   return frame ? shortText(formatPlace(frame[0], frame[1]), 80) : UNKNOWN;
 }
 
@@ -93,9 +93,7 @@ export function Pill(props: { kind: PillKind; children: ComponentChildren }) {
 export function Facts(props: {
   entries: readonly (readonly [name: string, content: ComponentChildren])[];
 }) {
-  const shown = props.entries.filter(
-    ([, content]) => content !== null && content !== undefined && content !== "",
-  );
+  const shown = props.entries.filter(([, content]) => (content ?? "") !== "" && content !== false);
   return (
     <dl class="facts">
       {shown.map(([name, content]) => (
@@ -105,6 +103,16 @@ export function Facts(props: {
         </div>
       ))}
     </dl>
+  );
+}
+
+/** A line that opens to more. */
+export function Folded(props: { of: ComponentChildren; children: ComponentChildren }) {
+  return (
+    <details class="inline">
+      <summary>{props.of}</summary>
+      {props.children}
+    </details>
   );
 }
 
@@ -124,38 +132,37 @@ export function Swatch(props: { kernel: number }) {
   return <span class="swatch" aria-hidden="true" style={style} />;
 }
 
-export function kernelName(report: Report, kernel: number): string {
-  return shortText(report.kernels[kernel]?.name ?? "unknown kernel");
+export function kernelName(kernel: number): string {
+  return shortText(page.report.kernels[kernel]?.name ?? "unknown kernel");
 }
 
-export function KernelLink(props: { page: Page; kernel: number }) {
-  const { page, kernel } = props;
+export function KernelLink({ kernel }: { kernel: number }) {
   return (
     <span class="kernel-name">
       <Swatch kernel={kernel} />
       {kernel < 0 ? (
         <span>unknown kernel</span>
       ) : (
-        <a href={href(`kernel/${kernel}`)}>{kernelName(page.report, kernel)}</a>
+        <a href={href(`kernel/${kernel}`)}>{kernelName(kernel)}</a>
       )}
     </span>
   );
 }
 
 /** The address of a variant's part of its kernel's view. */
-export function variantHref(report: Report, variant: number): string {
-  return href(`kernel/${report.variants[variant]?.kernel ?? -1}/variant/${variant}`);
+export function variantHref(variant: number, query: Query = {}): string {
+  return href(`kernel/${page.report.variants[variant]?.kernel ?? -1}/variant/${variant}`, query);
 }
 
-export function VariantLink(props: { page: Page; variant: number }) {
-  const { report } = props.page;
+export function VariantLink(props: { variant: number }) {
+  const { report } = page;
   const variant = report.variants[props.variant];
   if (!variant) return <span class="muted">not recorded</span>;
   const run = report.runs.length > 1 ? `, ${report.runs[variant.run]?.label ?? ""}` : "";
   return (
     <span class="kernel-name">
       <Swatch kernel={variant.kernel} />
-      <a href={variantHref(report, props.variant)}>{kernelName(report, variant.kernel)}</a>
+      <a href={variantHref(props.variant)}>{kernelName(variant.kernel)}</a>
       <span class="muted">
         variant {variant.kernel_id}
         {run}
@@ -164,17 +171,17 @@ export function VariantLink(props: { page: Page; variant: number }) {
   );
 }
 
-export function CallLink(props: { page: Page; call: number }) {
-  const call = props.page.report.calls[props.call];
+export function CallLink(props: { call: number }) {
+  const call = page.report.calls[props.call];
   if (!call) return <span class="muted">–</span>;
   return <a href={href(`call/${props.call}`)}>{formatCount(call.call_id)}</a>;
 }
 
 /** What did not fit into the page. */
-export function DroppedNotes(props: { page: Page }) {
+export function DroppedNotes() {
   return (
     <>
-      {props.page.report.dropped.map((entry) => (
+      {page.report.dropped.map((entry) => (
         <p class="note warning" key={entry.what} data-dropped={entry.what}>
           {entry.text} <Command>{entry.command}</Command>
         </p>
@@ -183,7 +190,8 @@ export function DroppedNotes(props: { page: Page }) {
   );
 }
 
-export function trackName(report: Report, index: number): string {
+export function trackName(index: number): string {
+  const { report } = page;
   const track = report.tracks[index];
   if (!track) return "–";
   if (report.runs.length < 2) return track.label;

@@ -1,9 +1,10 @@
 // How busy each thread and stream is in the part of the timeline that is shown.
 
 import { useMemo } from "preact/hooks";
+import { page } from "../data/page";
 import { figure, sharedFigure, words } from "./columns";
 import { type Column, Table } from "./table";
-import { eachInView, type Row, rowNouns } from "./timeline_rows";
+import { type Row, rowNouns } from "./timeline_rows";
 import type { Range, TimelineScene } from "./timeline_scene";
 
 interface Busy {
@@ -17,7 +18,7 @@ interface Busy {
 
 export function RowsInView({ scene, range }: { scene: TimelineScene; range: Range }) {
   const rows = useMemo(() => scene.rows.map((row) => busyTime(scene, row, range)), [scene, range]);
-  const span = Math.min(range.end, scene.page.report.span_ns) - Math.max(range.begin, 0);
+  const span = Math.min(range.end, page.report.span_ns) - Math.max(range.begin, 0);
   const gap = "Longest time between two of them";
   const columns: Column<Busy>[] = [
     words("Row", ({ row }) => row.label),
@@ -32,17 +33,14 @@ export function RowsInView({ scene, range }: { scene: TimelineScene; range: Rang
 
 function busyTime(scene: TimelineScene, row: Row, range: Range): Busy {
   const found: Busy = { row, count: 0, busy: 0, gap: null };
-  if (scene.isBinned(row, range)) {
-    scene.eachBin(row, range, (_, __, count, busy) => {
-      found.count += count;
-      found.busy += busy;
-    });
-    return found;
-  }
   let reached: number | null = null;
-  eachInView(row, range, (_, from, to) => {
+  scene.each(row, range, (from, to, _kernel, count, busy, index) => {
+    found.count += count;
+    if (index < 0) {
+      found.busy += busy;
+      return;
+    }
     const [begin, end] = [Math.max(from, range.begin), Math.min(to, range.end)];
-    found.count += 1;
     if (reached !== null && begin > reached) found.gap = Math.max(found.gap ?? 0, begin - reached);
     found.busy += Math.max(0, end - Math.max(begin, reached ?? begin));
     reached = Math.max(reached ?? end, end);

@@ -4,7 +4,7 @@ import { useMemo, useState } from "preact/hooks";
 import { href, setQuery } from "../app/router";
 import { launchOf } from "../data/executions";
 import { formatCount, formatMoment, formatNanoseconds, shortText } from "../data/format";
-import type { Page } from "../data/page";
+import { page } from "../data/page";
 import { figure, words } from "./columns";
 import { Value } from "./figure";
 import { LaunchPanel } from "./launch_panel";
@@ -12,14 +12,7 @@ import { type Column, Table } from "./table";
 import { Tabs } from "./tabs";
 import { CallLink, Facts, KernelLink, kernelName, Swatch, VariantLink } from "./text";
 import { RowsInView } from "./timeline_in_rows";
-import {
-  deviceName,
-  eachInView,
-  rowNouns,
-  type Slice,
-  sliceKernel,
-  sliceName,
-} from "./timeline_rows";
+import { deviceName, eachInView, rowNouns, type Slice, sliceName } from "./timeline_rows";
 import type { Range, TimelineScene } from "./timeline_scene";
 
 interface Sum {
@@ -66,14 +59,13 @@ export function InView(props: InViewProps) {
 }
 
 function ByKernel({ scene, range, only }: InViewProps) {
-  const { page } = scene;
   const sums = useMemo(() => sumsInView(scene, range), [scene, range]);
   const device = sums.some((sum) => sum.executions > 0);
   const columns: (Column<Sum> | false)[] = [
     {
       label: "Kernel",
-      cell: (sum) => <SumName page={page} sum={sum} />,
-      key: (sum) => sum.name ?? kernelName(page.report, sum.kernel),
+      cell: (sum) => <SumName sum={sum} />,
+      key: (sum) => sum.name ?? kernelName(sum.kernel),
     },
     figure("launches", "measured", (sum) => sum.count),
     figure("host time", "measured", (sum) => sum.host, "ns"),
@@ -94,8 +86,8 @@ function ByKernel({ scene, range, only }: InViewProps) {
   );
 }
 
-function SumName({ page, sum }: { page: Page; sum: Sum }) {
-  if (sum.name === null) return <KernelLink page={page} kernel={sum.kernel} />;
+function SumName({ sum }: { sum: Sum }) {
+  if (sum.name === null) return <KernelLink kernel={sum.kernel} />;
   return (
     <span class="kernel-name" title="Launched by others than Python's Triton">
       <Swatch kernel={-1} />
@@ -105,14 +97,13 @@ function SumName({ page, sum }: { page: Page; sum: Sum }) {
 }
 
 function OneByOne({ scene, range, onChoose }: InViewProps) {
-  const { report } = scene.page;
   const [slices, left] = useMemo(() => slicesInView(scene, range), [scene, range]);
   const begin = ({ row, index }: Slice): number => row.begin[index] as number;
   const length = ({ row, index }: Slice): number =>
     (row.end[index] as number) - begin({ row, index });
   const columns: Column<Slice>[] = [
     words("What", (slice) => rowNouns(slice.row)[0]),
-    words("Name", (slice) => sliceName(report, slice), { limit: 80 }),
+    words("Name", (slice) => sliceName(slice), { limit: 80 }),
     figure("begin", "measured", begin, "moment"),
     figure("duration", "measured", length, "ns"),
     words("Row", (slice) => slice.row.label),
@@ -137,7 +128,6 @@ function OneByOne({ scene, range, onChoose }: InViewProps) {
 }
 
 function sumsInView(scene: TimelineScene, range: Range): Sum[] {
-  const { report } = scene.page;
   const sums = new Map<number | string, Sum>();
   const of = (kernel: number, name: string | null): Sum => {
     const key = name ?? kernel;
@@ -147,24 +137,11 @@ function sumsInView(scene: TimelineScene, range: Range): Sum[] {
   };
   for (const row of scene.rows) {
     if (row.kind !== "launch" && row.kind !== "device") continue;
-    if (scene.isBinned(row, range)) {
-      scene.eachBin(row, range, (_, kernel, count, busy) => {
-        const sum = of(kernel, null);
-        sum.count += count;
-        sum.host += busy;
-      });
-      continue;
-    }
-    eachInView(row, range, (index, begin, end) => {
-      const kernel = sliceKernel(report, { row, index });
-      const sum = of(kernel, kernel < 0 ? deviceName(report, { row, index }) : null);
-      if (row.kind === "launch") {
-        sum.count += 1;
-        sum.host += end - begin;
-      } else {
-        sum.executions += 1;
-        sum.device += end - begin;
-      }
+    scene.each(row, range, (_begin, _end, kernel, count, busy, index) => {
+      const sum = of(kernel, kernel < 0 && index >= 0 ? deviceName({ row, index }) : null);
+      const host = row.kind === "launch";
+      sum[host ? "count" : "executions"] += count;
+      sum[host ? "host" : "device"] += busy;
     });
   }
   return [...sums.values()]
@@ -184,13 +161,12 @@ function slicesInView(scene: TimelineScene, range: Range): [Slice[], left: numbe
   return [found, all - found.length];
 }
 
-export function SliceDetails(props: { page: Page; slice: Slice }) {
-  const { page, slice } = props;
+export function SliceDetails({ slice }: { slice: Slice }) {
   const { row, index } = slice;
   const behind = row.indices?.[index] ?? -1;
-  if (row.kind === "launch") return <LaunchPanel page={page} row={behind} />;
+  if (row.kind === "launch") return <LaunchPanel row={behind} />;
   const [begin, end] = [row.begin[index] as number, row.end[index] as number];
-  const name = shortText(sliceName(page.report, slice));
+  const name = shortText(sliceName(slice));
   const mark = row.marks[index];
   const variant = row.variants[index];
   return (
@@ -206,15 +182,9 @@ export function SliceDetails(props: { page: Page; slice: Slice }) {
         entries={[
           ["Begin", formatMoment(begin)],
           ["Duration", <Value source="measured">{formatNanoseconds(end - begin)}</Value>],
-          ["Variant", variant === undefined ? null : <VariantLink page={page} variant={variant} />],
-          [
-            "Launch",
-            row.kind === "device" ? <CausingLaunch page={page} execution={behind} /> : null,
-          ],
-          [
-            "Call",
-            row.columns ? <CallLink page={page} call={row.columns.call[behind] ?? -1} /> : null,
-          ],
+          ["Variant", variant === undefined ? null : <VariantLink variant={variant} />],
+          ["Launch", row.kind === "device" ? <CausingLaunch execution={behind} /> : null],
+          ["Call", row.columns ? <CallLink call={row.columns.call[behind] ?? -1} /> : null],
           ...Object.entries(mark?.attributes ?? {}).map(
             ([key, value]) => [shortText(key, 80), shortText(value)] as const,
           ),
@@ -224,9 +194,9 @@ export function SliceDetails(props: { page: Page; slice: Slice }) {
   );
 }
 
-function CausingLaunch(props: { page: Page; execution: number }) {
-  const launch = launchOf(props.page, props.execution);
-  const seq = props.page.device.launch[props.execution] ?? -1;
+function CausingLaunch(props: { execution: number }) {
+  const launch = launchOf(props.execution);
+  const seq = page.device.launch[props.execution] ?? -1;
   if (launch !== null) return <a href={href(`launch/${launch}`)}>{formatCount(seq)}</a>;
   return (
     <span class="muted">

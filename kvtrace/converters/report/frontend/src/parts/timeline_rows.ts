@@ -2,8 +2,8 @@
 // each stream of a device its executions; slices that overlap in lanes below each other.
 
 import { shortText } from "../data/format";
-import type { Page } from "../data/page";
-import type { Column, Mark, Report, SliceColumns } from "../data/types";
+import { page } from "../data/page";
+import type { Column, Mark, SliceColumns } from "../data/types";
 import { kernelName } from "./text";
 
 export type RowKind = "mark" | "compile" | "launch" | "device";
@@ -51,28 +51,28 @@ export function rowNouns(row: Row): readonly [one: string, many: string] {
 }
 
 /** The name of the function that an execution ran; null of anything else. */
-export function deviceName(report: Report, { row, index }: Slice): string | null {
+export function deviceName({ row, index }: Slice): string | null {
   const place = row.names?.[row.indices?.[index] ?? -1] ?? -1;
-  return report.device_names[place] ?? null;
+  return page.report.device_names[place] ?? null;
 }
 
 /** The kernel of a slice, or -1. */
-export function sliceKernel(report: Report, { row, index }: Slice): number {
+export function sliceKernel({ row, index }: Slice): number {
   if (row.indices && row.columns) return row.columns.kernel[row.indices[index] ?? -1] ?? -1;
-  return report.variants[row.variants[index] ?? -1]?.kernel ?? -1;
+  return page.report.variants[row.variants[index] ?? -1]?.kernel ?? -1;
 }
 
-export function sliceName(report: Report, slice: Slice): string {
+export function sliceName(slice: Slice): string {
   const { row, index } = slice;
   if (row.kind === "mark") return shortText(row.marks[index]?.name);
-  const kernel = sliceKernel(report, slice);
-  const other = kernel < 0 ? deviceName(report, slice) : null;
-  const name = other === null ? kernelName(report, kernel) : shortText(other);
+  const kernel = sliceKernel(slice);
+  const other = kernel < 0 ? deviceName(slice) : null;
+  const name = other === null ? kernelName(kernel) : shortText(other);
   return row.kind === "compile" ? `compile ${name}` : name;
 }
 
 /** Rows from top to bottom: of one run, or of all where `run` is null. */
-export function timelineRows(page: Page, run: number | null = null): Row[] {
+export function timelineRows(run: number | null = null): Row[] {
   const { report, launches, device, bins } = page;
   const count = report.tracks.length;
   const launchRows = rowsByTrack(launches.track, count);
@@ -91,25 +91,27 @@ export function timelineRows(page: Page, run: number | null = null): Row[] {
     const compiles = report.compiles
       .filter((each) => each[3] === index)
       .sort((a, b) => a[1] - b[1]);
+    const thread = track.thread ?? "";
     return [
-      ...objectRows("mark", `${prefix}marks ${track.thread ?? ""}`, marks.map(markTimes), {
+      ...rowOf(
+        "mark",
+        `${prefix}marks ${thread}`,
         marks,
-      }),
-      ...objectRows(
+        (at) => marks[at]?.begin ?? 0,
+        (at) => marks[at]?.duration ?? 0,
+        { marks },
+      ),
+      ...rowOf(
         "compile",
-        `${prefix}compile ${track.thread ?? ""}`,
-        compiles.map(([, begin, duration]) => [begin, duration]),
-        {
-          variants: compiles.map((each) => each[0]),
-        },
+        `${prefix}compile ${thread}`,
+        compiles,
+        (at) => compiles[at]?.[1] ?? 0,
+        (at) => compiles[at]?.[2] ?? 0,
+        { variants: compiles.map(([variant]) => variant) },
       ),
       ...columnRows("launch", prefix + track.label, launches, launchRows[index], binRows[index]),
     ];
   });
-}
-
-function markTimes(mark: Mark): [number, number] {
-  return [mark.begin, mark.duration ?? 0];
 }
 
 const NOTHING = {
@@ -121,18 +123,19 @@ const NOTHING = {
   bins: new Uint32Array(0),
 };
 
-function objectRows(
+/** A row of slices in order of time; none where there are neither slices nor bins. */
+function rowOf(
   kind: RowKind,
   label: string,
-  times: readonly (readonly [begin: number, duration: number])[],
+  { length: count }: ArrayLike<unknown>,
+  beginOf: (place: number) => number,
+  durationOf: (place: number) => number,
   more: Partial<Row>,
 ): Row[] {
-  if (!times.length) return [];
-  const slices = {
-    count: times.length,
-    begin: Float64Array.from(times, (time) => time[0]),
-    end: Float64Array.from(times, (time) => time[0] + time[1]),
-  };
+  if (!count && !more.bins?.length) return [];
+  const begin = Float64Array.from({ length: count }, (_, place) => beginOf(place));
+  const end = begin.map((from, place) => from + durationOf(place));
+  const slices = { count, begin, end };
   return [{ ...NOTHING, kind, label, ...slices, ...inLanes(slices), ...more }];
 }
 
@@ -143,39 +146,16 @@ function columnRows(
   indices = new Uint32Array(0),
   bins = new Uint32Array(0),
 ): Row[] {
-  if (!indices.length && !bins.length) return [];
-  const begin = new Float64Array(indices.length);
-  const end = new Float64Array(indices.length);
-  indices.forEach((row, place) => {
-    begin[place] = columns.begin[row] as number;
-    end[place] = (columns.begin[row] as number) + (columns.duration[row] as number);
-  });
-  const slices = { count: indices.length, begin, end };
-  return [{ ...NOTHING, kind, label, indices, columns, bins, ...slices, ...inLanes(slices) }];
+  const of = (column: Column) => (place: number) => column[indices[place] as number] as number;
+  const more = { indices, columns, bins };
+  return rowOf(kind, label, indices, of(columns.begin), of(columns.duration), more);
 }
 
-/** For each track the places in the column that hold it, in order; one pass however many. */
+/** For each track the places in the column that hold it, in order. */
 function rowsByTrack(column: ArrayLike<number>, tracks: number): Uint32Array<ArrayBuffer>[] {
-  const ends = new Uint32Array(tracks + 1);
-  for (let row = 0; row < column.length; row += 1) {
-    const track = (column[row] as number) + 1;
-    ends[track] = (ends[track] as number) + 1;
-  }
-  for (let track = 0; track < tracks; track += 1) {
-    ends[track + 1] = (ends[track + 1] as number) + (ends[track] as number);
-  }
-  const starts = ends.slice();
-  const places = new Uint32Array(column.length);
-  for (let row = 0; row < column.length; row += 1) {
-    const track = column[row] as number;
-    if (track < 0) continue;
-    const at = starts[track] as number;
-    places[at] = row;
-    starts[track] = at + 1;
-  }
-  return Array.from({ length: tracks }, (_, track) =>
-    places.subarray(ends[track], ends[track + 1]),
-  );
+  const rows: number[][] = Array.from({ length: tracks }, () => []);
+  for (let row = 0; row < column.length; row += 1) rows[column[row] as number]?.push(row);
+  return rows.map((own) => Uint32Array.from(own));
 }
 
 function inLanes({ count, begin, end }: Slices): Pick<Row, "lane" | "reach" | "lanes"> {

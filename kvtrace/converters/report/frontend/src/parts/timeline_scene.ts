@@ -1,11 +1,12 @@
 // Draws a timeline's rows: single slices, or where there are too many, columns of one pixel.
 
-import { formatNanoseconds, plural } from "../data/format";
-import type { Page } from "../data/page";
+import { formatNanoseconds, niceStep, plural } from "../data/format";
+import { page } from "../data/page";
 import { clippedText, type Drawing } from "./canvas";
 import { kernelColour } from "./colours";
 import { PixelColumns } from "./timeline_columns";
 import {
+  eachInView,
   lowerBound,
   type Row,
   rowNouns,
@@ -23,10 +24,6 @@ export interface Range {
 export interface Shown {
   readonly range: Range;
   readonly selected: Slice | null;
-  /** Executions that the selected launch caused, or the launch behind the selected execution. */
-  readonly related: readonly Slice[];
-  /** A range that the pointer is marking. */
-  readonly marked: Range | null;
   /** The kernel that stands out; null where all do. */
   readonly only: number | null;
 }
@@ -47,6 +44,16 @@ const BIN_PIXELS = 24;
 /** A slice is hit from this many pixels away. */
 const SLACK = 3;
 
+/** `count` slices that were busy for so long, or one with its place in the row (of bins -1). */
+type Visit = (
+  begin: number,
+  end: number,
+  kernel: number,
+  count: number,
+  busy: number,
+  index: number,
+) => void;
+
 export class TimelineScene {
   readonly height: number;
   readonly rows: readonly Row[];
@@ -60,10 +67,7 @@ export class TimelineScene {
   /** Rows that there is no room for are left out; `leftOut` counts them. */
   readonly leftOut: number;
 
-  constructor(
-    readonly page: Page,
-    rows: readonly Row[],
-  ) {
+  constructor(rows: readonly Row[]) {
     const tops: number[] = [];
     let top = AXIS;
     for (const row of rows) {
@@ -87,48 +91,37 @@ export class TimelineScene {
     return this.gutter + (time - range.begin) * this.scale(range);
   }
 
-  time(range: Range, x: number): number {
-    return range.begin + (x - this.gutter) / this.scale(range);
-  }
-
   isBinned(row: Row, range: Range): boolean {
     return row.bins.length > 0 && this.binWidth * this.scale(range) < BIN_PIXELS;
   }
 
   get binWidth(): number {
-    return this.page.report.bin_ns ?? 1;
+    return page.report.bin_ns ?? 1;
   }
 
-  /** Calls `visit` for each of a row's bins that reaches into a part of the timeline. */
-  eachBin(
-    row: Row,
-    { begin, end }: Range,
-    visit: (from: number, kernel: number, count: number, busy: number) => void,
-  ): void {
-    const { bins } = this.page;
-    if (!bins) return;
-    for (const bin of row.bins) {
-      const from = (bins.bin[bin] as number) * this.binWidth;
-      if (from + this.binWidth < begin || from > end) continue;
-      visit(from, bins.kernel[bin] ?? -1, bins.count[bin] ?? 0, bins.busy[bin] ?? 0);
+  /** Visit what of a row reaches into a part of the timeline: its slices, or bins in their stead. */
+  each(row: Row, range: Range, visit: Visit): void {
+    if (!this.isBinned(row, range)) {
+      eachInView(row, range, (index, begin, end) =>
+        visit(begin, end, sliceKernel({ row, index }), 1, end - begin, index),
+      );
+      return;
+    }
+    const { bins } = page;
+    for (const bin of bins ? row.bins : []) {
+      const from = (bins?.bin[bin] ?? 0) * this.binWidth;
+      if (from + this.binWidth < range.begin || from > range.end) continue;
+      const [kernel, count, busy] = [bins?.kernel[bin], bins?.count[bin], bins?.busy[bin]];
+      visit(from, from + this.binWidth, kernel ?? -1, count ?? 0, busy ?? 0, -1);
     }
   }
 
   draw(drawing: Drawing, shown: Shown): void {
-    const { context, colours, width, height } = drawing;
-    const { range, marked } = shown;
-    this.width = width;
-    this.gutter = gutterWidth(context, this.rows);
+    this.width = drawing.width;
+    this.gutter = gutterWidth(drawing.context, this.rows);
     this.notes = this.leftOut ? [`${plural(this.leftOut, "row")} are left out: choose a run`] : [];
-    this.drawAxis(drawing, range);
+    this.drawAxis(drawing, shown.range);
     this.rows.forEach((row, place) => this.drawRow(drawing, shown, row, this.tops[place] ?? 0));
-    this.drawRelations(drawing, shown);
-    if (!marked) return;
-    const [from, to] = [this.x(range, marked.begin), this.x(range, marked.end)];
-    context.globalAlpha = 0.2;
-    context.fillStyle = colours.accent;
-    context.fillRect(Math.min(from, to), 0, Math.abs(to - from), height);
-    context.globalAlpha = 1;
   }
 
   private drawAxis({ context, colours, width, height }: Drawing, range: Range): void {
@@ -158,8 +151,8 @@ export class TimelineScene {
     context.clip();
     context.fillStyle = colours.track;
     context.fillRect(this.gutter, top, width - this.gutter, height);
-    if (this.isBinned(row, range)) this.drawBins(drawing, shown, row, top);
-    else if (last - first > MOST_SINGLE) this.drawColumns(drawing, shown, row, top, first, last);
+    if (this.isBinned(row, range) || last - first > MOST_SINGLE)
+      this.drawColumns(drawing, shown, row, top);
     else this.drawSlices(drawing, shown, row, top, first, last);
     context.restore();
     context.fillStyle = colours.text;
@@ -182,7 +175,7 @@ export class TimelineScene {
       const right = Math.min(this.x(range, row.end[index] as number), width + 2);
       const wide = Math.max(right - left, 1);
       const at = top + (row.lane[index] as number) * LANE;
-      const kernel = sliceKernel(this.page.report, slice);
+      const kernel = sliceKernel(slice);
       context.globalAlpha = only === null || only === kernel || row.kind === "mark" ? 1 : DIMMED;
       context.fillStyle = plain ?? kernelColour(kernel);
       context.fillRect(left, at + 1, wide > 3 ? wide - 0.5 : wide, LANE - 2);
@@ -194,93 +187,22 @@ export class TimelineScene {
       }
       if (wide <= 28) continue;
       context.fillStyle = plain ? colours.text : colours["on-kernel"];
-      const name = clippedText(context, sliceName(this.page.report, slice), wide - 8);
+      const name = clippedText(context, sliceName(slice), wide - 8);
       context.fillText(name, left + 4, at + LANE / 2 + 0.5);
     }
   }
 
-  /** Lines from the selected slice to what caused it, or to what it caused. */
-  private drawRelations({ context, colours, width }: Drawing, shown: Shown): void {
-    const from = shown.selected && this.corner(shown.range, shown.selected);
-    if (!from) return;
-    context.strokeStyle = colours.text;
-    context.lineWidth = 1;
-    for (const slice of shown.related) {
-      const to = this.corner(shown.range, slice);
-      if (!to) continue;
-      context.save();
-      context.beginPath();
-      context.rect(this.gutter, 0, width - this.gutter, this.height);
-      context.clip();
-      context.beginPath();
-      context.moveTo(from[0], from[1]);
-      context.lineTo(to[0], to[1]);
-      context.stroke();
-      context.strokeRect(to[0] - 2, to[1] - LANE / 2 + 1, 4, LANE - 2);
-      context.restore();
-    }
-  }
-
-  /** Where a slice begins, at half its height; null where its row is not drawn. */
-  private corner(range: Range, { row, index }: Slice): [x: number, y: number] | null {
-    const top = this.tops[this.rows.indexOf(row)];
-    if (top === undefined) return null;
-    const lane = row.lane[index] as number;
-    return [this.x(range, row.begin[index] as number), top + (lane + 0.5) * LANE];
-  }
-
   /** One column a pixel: its height is the share of time that was busy, split by kernel. */
-  private drawColumns(
-    drawing: Drawing,
-    { range, only }: Shown,
-    row: Row,
-    top: number,
-    first: number,
-    last: number,
-  ): void {
-    const { report } = this.page;
+  private drawColumns(drawing: Drawing, { range, only }: Shown, row: Row, top: number): void {
+    const { context, width } = drawing;
     const scale = this.scale(range);
-    const columns = this.pixelColumns(drawing, range);
-    for (let index = first; index < last; index += 1) {
-      const begin = row.begin[index] as number;
-      const pixel = Math.max(Math.floor((begin - range.begin) * scale), 0);
-      columns.add(pixel, sliceKernel(report, { row, index }), (row.end[index] as number) - begin);
-    }
-    this.paintColumns(drawing, columns, only, row, top);
-    const count = plural(last - first, ...rowNouns(row));
-    this.notes.push(
-      `${row.label}: ${count} in view, drawn as one column a pixel (height: share of time, split by kernel); zoom in for single ones`,
-    );
-  }
-
-  private pixelColumns({ width }: Drawing, range: Range): PixelColumns {
-    const kernels = this.page.report.kernels.length;
-    return new PixelColumns(Math.ceil(width - this.gutter), 1 / this.scale(range), kernels);
-  }
-
-  private drawBins(drawing: Drawing, { range, only }: Shown, row: Row, top: number): void {
-    const scale = this.scale(range);
-    const columns = this.pixelColumns(drawing, range);
+    const kernels = page.report.kernels.length;
+    const columns = new PixelColumns(Math.ceil(width - this.gutter), 1 / scale, kernels);
     let total = 0;
-    this.eachBin(row, range, (begin, kernel, count, busy) => {
+    this.each(row, range, (begin, end, kernel, count, busy) => {
       total += count;
-      const from = (begin - range.begin) * scale;
-      columns.spread(from, from + this.binWidth * scale, kernel, busy);
+      columns.spread((begin - range.begin) * scale, (end - range.begin) * scale, kernel, busy);
     });
-    this.paintColumns(drawing, columns, only, row, top);
-    this.notes.push(
-      `${row.label}: ${plural(total, ...rowNouns(row))} in view, counted in bins of ${formatNanoseconds(this.binWidth)}; zoom in for the single ones on this page`,
-    );
-  }
-
-  private paintColumns(
-    drawing: Drawing,
-    columns: PixelColumns,
-    only: number | null,
-    row: Row,
-    top: number,
-  ): void {
-    const { context } = drawing;
     const height = row.lanes * LANE - 2;
     const plain = plainColour(drawing, row);
     columns.forEach((pixel, kernel, from, to) => {
@@ -290,15 +212,19 @@ export class TimelineScene {
       context.fillRect(this.gutter + pixel, top + 1 + height * (1 - from) - tall, 1, tall);
     });
     context.globalAlpha = 1;
+    const how = this.isBinned(row, range)
+      ? `counted in bins of ${formatNanoseconds(this.binWidth)}; zoom in for the single ones on this page`
+      : "drawn as one column a pixel (height: share of time, split by kernel); zoom in for single ones";
+    this.notes.push(`${row.label}: ${plural(total, ...rowNouns(row))} in view, ${how}`);
   }
 
-  /** The slice at a point of the canvas, or the nearest within three pixels. */
-  sliceAt(range: Range, x: number, y: number): Slice | null {
+  /** The slice at a time and a height of the canvas, or the nearest within three pixels. */
+  sliceAt(range: Range, time: number, y: number): Slice | null {
     const place = this.tops.findLastIndex((top) => y >= top);
     const row = this.rows[place];
-    if (!row || x < this.gutter || this.isBinned(row, range)) return null;
+    if (!row || time < range.begin || this.isBinned(row, range)) return null;
     const lane = Math.floor((y - (this.tops[place] ?? 0)) / LANE);
-    const [time, slack] = [this.time(range, x), SLACK / this.scale(range)];
+    const slack = SLACK / this.scale(range);
     let best: { index: number; distance: number } | null = null;
     for (let index = lowerBound(row.reach, time - slack); index < row.count; index += 1) {
       const [begin, end] = [row.begin[index] as number, row.end[index] as number];
@@ -319,12 +245,6 @@ function plainColour({ colours }: Drawing, row: Row): string | null {
 function gutterWidth(context: CanvasRenderingContext2D, rows: readonly Row[]): number {
   const longest = Math.max(0, ...rows.map((row) => context.measureText(row.label).width));
   return Math.min(Math.max(Math.ceil(longest) + 14, NARROWEST_GUTTER), WIDEST_GUTTER);
-}
-
-/** The smallest 1, 2 or 5 times a power of ten that is at least `least`. */
-function niceStep(least: number): number {
-  const power = 10 ** Math.floor(Math.log10(Math.max(least, 1)));
-  return [1, 2, 5].map((factor) => factor * power).find((step) => step >= least) ?? 10 * power;
 }
 
 const AXIS_UNITS = [

@@ -1,13 +1,13 @@
 // What was judged: verdicts over all accesses, and kernel by kernel.
 
 import { useMemo } from "preact/hooks";
-
 import { href } from "../../app/router";
 import { formatCount, formatShare } from "../../data/format";
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
 import type { Report } from "../../data/types";
 import { useBlock } from "../../data/use_block";
-import { Figures } from "../../parts/figure";
+import { figure } from "../../parts/columns";
+import { derived, Figures } from "../../parts/figure";
 import { type Column, Table } from "../../parts/table";
 import { KernelLink, Missing, Section } from "../../parts/text";
 
@@ -18,34 +18,30 @@ const VERDICTS = [
   ["suppressed", "Broken or unknown, and a comment in the source says that it is meant"],
 ] as const;
 
-export function VerdictFigures({ page }: { page: Page }) {
+export function VerdictFigures() {
   const sums = totals(page.report);
   const all = [...sums.values()].reduce((sum, count) => sum + count, 0);
   return (
     <Figures
       id="verdict-figures"
-      of={[
-        ...VERDICTS.filter(([verdict]) => verdict !== "suppressed" || sums.has(verdict)).map(
-          ([verdict, how]) => ({
-            name: verdict,
-            value: sums.get(verdict) ?? 0,
-            how: `${how}. Accesses of distinct calls, once for each rule`,
-            detail: `${formatShare(sums.get(verdict) ?? 0, all)} of what was judged`,
-          }),
-        ),
-      ]}
+      of={VERDICTS.filter(([verdict]) => verdict !== "suppressed" || sums.has(verdict)).map(
+        ([verdict, how]) => {
+          const count = sums.get(verdict) ?? 0;
+          const share = `${formatShare(count, all)} of what was judged`;
+          return derived(verdict, count, "count", `${how}. Of distinct calls, by rule`, share);
+        },
+      )}
     />
   );
 }
 
-export function KernelVerdicts(props: { page: Page; rule: string }) {
-  const { page, rule } = props;
+export function KernelVerdicts({ rule }: { rule: string }) {
   const loaded = useBlock<VerdictBlock>(page, "findings/verdicts");
   const rows = useMemo(
     () => (loaded.state === "ready" ? verdictsByKernel(loaded.value, rule) : []),
     [loaded.state, rule],
   );
-  const columns = useMemo(() => columnsOf(page, rule), [page, rule]);
+  const columns = useMemo(() => columnsOf(rule), [rule]);
   return (
     <Section title={rule ? `Verdicts of ${rule} by kernel` : "Verdicts by kernel"} id="verdicts">
       {loaded.state === "ready" ? (
@@ -68,7 +64,7 @@ export function KernelVerdicts(props: { page: Page; rule: string }) {
   );
 }
 
-function columnsOf(page: Page, rule: string): Column<VerdictRow>[] {
+function columnsOf(rule: string): Column<VerdictRow>[] {
   const count = (
     verdict: "proven" | "violation" | "unknown",
     title: string,
@@ -90,19 +86,18 @@ function columnsOf(page: Page, rule: string): Column<VerdictRow>[] {
   return [
     {
       label: "Kernel",
-      cell: (row) => <KernelLink page={page} kernel={row.kernel} />,
+      cell: (row) => <KernelLink kernel={row.kernel} />,
       key: (row) => page.report.kernels[row.kernel]?.name ?? "",
     },
     count("violation", "Accesses that break a rule, over distinct calls; suppressed ones too"),
     count("unknown", "Accesses that could not be decided, over distinct calls"),
     count("proven", "Accesses that are safe for every program, lane and iteration"),
-    {
-      label: "proven share",
-      number: true,
-      source: "derived",
-      cell: (row) => formatShare(row.proven, row.proven + row.violation + row.unknown),
-      key: (row) => row.proven / (row.proven + row.violation + row.unknown),
-    },
+    figure(
+      "proven share",
+      "derived",
+      (row) => row.proven / (row.proven + row.violation + row.unknown),
+      "share",
+    ),
   ];
 }
 

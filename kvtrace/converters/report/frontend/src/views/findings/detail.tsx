@@ -1,10 +1,10 @@
 // One finding with all that is known of it.
 
-import type { JSX } from "preact";
-
+import type { ComponentChildren } from "preact";
 import { go, href } from "../../app/router";
 import { formatCount, formatPlace, plainText, plural, shortText } from "../../data/format";
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
+import type { StackFrame } from "../../data/types";
 import { useKeys } from "../../parts/keys";
 import { Command, Facts, KernelLink, Pill, Section } from "../../parts/text";
 import type { Listed } from "./filter";
@@ -13,15 +13,7 @@ import { Frames } from "./frames";
 import { findingHref, queryOf } from "./list";
 import { Witness } from "./witness";
 
-interface DetailProps {
-  readonly page: Page;
-  readonly listed: Listed;
-  readonly filter: Filter;
-  readonly query: URLSearchParams;
-}
-
-export function Detail(props: DetailProps) {
-  const { page, listed } = props;
+export function Detail({ listed }: { listed: Listed }) {
   const { found, kernel } = listed.placed;
   return (
     <article id="finding">
@@ -29,29 +21,24 @@ export function Detail(props: DetailProps) {
         <Pill kind={pillKind(listed)}>{pillText(listed)}</Pill> {shortText(sentence(listed), 1000)}
       </p>
       <p class="small">
-        {kernel === null ? (
-          shortText(found.kernel, 120)
-        ) : (
-          <KernelLink page={page} kernel={kernel} />
-        )}{" "}
+        {kernel === null ? shortText(found.kernel, 120) : <KernelLink kernel={kernel} />}{" "}
         <span class="muted">
           {plural(found.calls, "distinct call")}, {plural(found.launches, "launch", "launches")}
           {found.method ? `; method: ${shortText(found.method, 60)}` : ""}
         </span>
       </p>
       <Section title="Source" id="source">
-        <Frames page={page} placed={listed.placed} query={props.query} />
+        <Frames placed={listed.placed} />
       </Section>
-      <Witness page={page} listed={listed} />
-      <Remedy page={page} listed={listed} />
+      <Witness listed={listed} />
+      <Remedy listed={listed} />
     </article>
   );
 }
 
 /** Back to the list, and from one finding to the next in it. */
-export function Steps(props: { page: Page; listed: Listed; filter: Filter }) {
-  const { page, listed, filter } = props;
-  const rows = filtered(page, filter);
+export function Steps({ listed, filter }: { listed: Listed; filter: Filter }) {
+  const rows = filtered(filter);
   const at = rows.findIndex(({ key }) => key === listed.key);
   const [before, after] = [rows[at - 1], at < 0 ? rows[0] : rows[at + 1]];
   const show = (to: Listed | undefined): void => {
@@ -74,7 +61,7 @@ export function Steps(props: { page: Page; listed: Listed; filter: Filter }) {
   );
 }
 
-function Remedy({ page, listed }: { page: Page; listed: Listed }) {
+function Remedy({ listed }: { listed: Listed }) {
   const { found } = listed.placed;
   return (
     <>
@@ -98,7 +85,7 @@ function Remedy({ page, listed }: { page: Page; listed: Listed }) {
         </p>
       </Section>
       <Section title="How to see it again" id="reproduce">
-        <Facts entries={commands(page, listed)} />
+        <Facts entries={commands(listed)} />
       </Section>
     </>
   );
@@ -113,7 +100,24 @@ function sentenceOf(text: string): string {
   return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;
 }
 
-function commands(page: Page, { placed }: Listed): [string, JSX.Element | null][] {
+function Launched({ text }: { text: string }) {
+  return (
+    <code class="wrap" id="finding-launch">
+      {shortText(text, 2000)}
+    </code>
+  );
+}
+
+function LaunchedAt({ file, line, function: name }: StackFrame) {
+  return (
+    <span title={file ?? undefined}>
+      {shortText(formatPlace(file, line), 120)}{" "}
+      <span class="muted">{shortText(name ?? "", 80)}</span>
+    </span>
+  );
+}
+
+function commands({ placed }: Listed): [string, ComponentChildren][] {
   const { report } = page;
   const { found } = placed;
   const run = report.runs.find(({ run_id: id }) => id === found.run) ?? report.runs[0];
@@ -121,38 +125,16 @@ function commands(page: Page, { placed }: Listed): [string, JSX.Element | null][
   const rule = /^[\w-]+$/.test(found.rule) ? ` --rule ${found.rule}` : "";
   const command = run?.command ?? null;
   const reproducible = placed.call !== null && /^[\w-]+$/.test(found.finding_id);
+  const repro = `kvtrace repro ${report.trace}${only} --finding ${found.finding_id} -o repro.py`;
   return [
     ["The verdict", <Command>{`kvtrace sanitize ${report.trace}${only}${rule}`}</Command>],
     ["Its accesses", <Command>{`kvtrace replay ${report.trace}${only}`}</Command>],
-    [
-      "The call alone",
-      reproducible ? (
-        <Command>{`kvtrace repro ${report.trace}${only} --finding ${found.finding_id} -o repro.py`}</Command>
-      ) : null,
-    ],
-    ["The program", command === null ? null : <Command>{shortText(command, 2000)}</Command>],
+    ["The call alone", reproducible && <Command>{repro}</Command>],
+    ["The program", command && <Command>{shortText(command, 2000)}</Command>],
     again(found.verdict, found.reason, command),
-    [
-      "In folder",
-      run?.directory ? <code class="wrap">{shortText(run.directory, 400)}</code> : null,
-    ],
-    [
-      "The launch",
-      found.invocation === null ? null : (
-        <code class="wrap" id="finding-launch">
-          {shortText(found.invocation, 2000)}
-        </code>
-      ),
-    ],
-    [
-      "Launched at",
-      found.launched_at === null ? null : (
-        <span title={found.launched_at.file ?? undefined}>
-          {shortText(formatPlace(found.launched_at.file, found.launched_at.line), 120)}{" "}
-          <span class="muted">{shortText(found.launched_at.function ?? "", 80)}</span>
-        </span>
-      ),
-    ],
+    ["In folder", run?.directory && <code class="wrap">{shortText(run.directory, 400)}</code>],
+    ["The launch", found.invocation && <Launched text={found.invocation} />],
+    ["Launched at", found.launched_at && <LaunchedAt {...found.launched_at} />],
   ];
 }
 
@@ -161,7 +143,7 @@ function again(
   verdict: string,
   reason: string | null,
   command: string | null,
-): [string, JSX.Element | null] {
+): [string, ComponentChildren] {
   const setting = /\bKVTRACE_TENSORS=\w+/.exec(reason ?? "")?.[0];
   if (command === null || (verdict !== "violation" && !setting)) return ["Again", null];
   const [title, settings] =

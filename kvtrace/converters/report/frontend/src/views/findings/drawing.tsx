@@ -1,7 +1,6 @@
 // The storage of a tensor as a bar with the place of an access in it, and its spans as a table.
 
 import { useMemo } from "preact/hooks";
-
 import { formatBytes, formatCount, shortText } from "../../data/format";
 import { figure, words } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
@@ -24,7 +23,7 @@ export function StorageDrawing({ of, name }: { of: StorageView; name: string }) 
         {KINDS.map((kind) => (
           <span
             key={kind}
-            class={`finding-key ${kind}`}
+            class={`key ${kind}`}
             style={{
               insetInlineStart: `${(100 * (of[kind].first - low)) / size}%`,
               inlineSize: `${(100 * (of[kind].end - of[kind].first)) / size}%`,
@@ -62,7 +61,7 @@ const SPAN_COLUMNS: readonly Column<SpanRow>[] = [
     ...words("What", (row: SpanRow) => row.what),
     cell: (row) => (
       <>
-        <span class={`finding-key ${row.kind}`} aria-hidden="true" /> {shortText(row.what, 80)}
+        <span class={`key ${row.kind}`} aria-hidden="true" /> {shortText(row.what, 80)}
       </>
     ),
   },

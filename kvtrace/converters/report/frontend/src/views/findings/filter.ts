@@ -1,7 +1,8 @@
 // Which findings are shown, in which order, and by which address each is known.
 
-import type { Page } from "../../data/page";
-import type { PlacedFinding, Report } from "../../data/types";
+import { chosen } from "../../app/router";
+import { page } from "../../data/page";
+import type { PlacedFinding } from "../../data/types";
 import { matches } from "../../parts/search";
 import type { PillKind } from "../../parts/text";
 
@@ -49,35 +50,31 @@ export function pillText({ placed, standing }: Listed): string {
   return standing === "violation" ? placed.found.severity : standing;
 }
 
-const cache = new WeakMap<Report, readonly Listed[]>();
+let known: readonly Listed[] | null = null;
 
 /** All findings, the gravest first; an id that several share is counted on. */
-export function listedFindings({ report }: Page): readonly Listed[] {
-  const known = cache.get(report);
+export function listedFindings(): readonly Listed[] {
   if (known) return known;
   const taken = new Map<string, number>();
-  const listed = report.findings.map((placed) => {
+  const listed = page.report.findings.map((placed) => {
     const id = placed.found.finding_id;
     const before = taken.get(id) ?? 0;
     taken.set(id, before + 1);
     return { key: before ? `${id}~${before + 1}` : id, placed, standing: standingOf(placed) };
   });
-  const ranked = listed.sort((a, b) => rankOf(a) - rankOf(b));
-  cache.set(report, ranked);
-  return ranked;
+  known = listed.sort((a, b) => rankOf(a) - rankOf(b));
+  return known;
 }
 
-export function filterOf(query: URLSearchParams): Filter {
-  return {
-    words: query.get("q") ?? "",
-    rule: query.get("rule") ?? "",
-    verdict: query.get("verdict") ?? "",
-    kernel: query.get("kernel") ?? "",
-  };
+export function chosenFilter(): Filter {
+  const [words, rule, verdict, kernel] = ["q", "rule", "verdict", "kernel"].map(
+    (name) => chosen(name) ?? "",
+  ) as [string, string, string, string];
+  return { words, rule, verdict, kernel };
 }
 
-export function filtered(page: Page, filter: Filter): readonly Listed[] {
-  return listedFindings(page).filter((each) => {
+export function filtered(filter: Filter): readonly Listed[] {
+  return listedFindings().filter((each) => {
     const { found, kernel } = each.placed;
     if (filter.rule && found.rule !== filter.rule) return false;
     if (filter.verdict && each.standing !== filter.verdict) return false;

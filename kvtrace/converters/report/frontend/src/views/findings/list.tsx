@@ -1,15 +1,14 @@
 // The list of findings with its filters.
 
 import { useMemo } from "preact/hooks";
-
-import { go, href, setQuery } from "../../app/router";
+import { go, href } from "../../app/router";
 import { formatCount, plural, shortText } from "../../data/format";
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
 import { fieldsOf, words } from "../../parts/columns";
 import { findingColumns } from "../../parts/finding_columns";
-import { Choice, Search } from "../../parts/search";
+import { AddressChoice, AddressSearch } from "../../parts/search";
 import { type Column, Table } from "../../parts/table";
-import { Command, Note, Pill } from "../../parts/text";
+import { Command, kernelName, Note, Pill } from "../../parts/text";
 import { totals } from "./counts";
 import {
   type Filter,
@@ -23,9 +22,9 @@ import {
   STANDINGS,
 } from "./filter";
 
-export function Filters(props: { page: Page; filter: Filter; shown: number }) {
-  const { page, filter } = props;
-  const all = listedFindings(page);
+export function Filters(props: { filter: Filter; shown: number }) {
+  const { filter } = props;
+  const all = listedFindings();
   const rules = useMemo(() => counted(all.map(({ placed }) => placed.found.rule)), [all]);
   const kernels = useMemo(
     () => counted(all.map(({ placed }) => String(placed.kernel ?? ""))),
@@ -33,67 +32,51 @@ export function Filters(props: { page: Page; filter: Filter; shown: number }) {
   );
   const standings = useMemo(() => counted(all.map(({ standing }) => standing)), [all]);
   const proven = totals(page.report).get("proven") ?? 0;
-  const ofRule = new Set([...rules.keys(), filter.rule].filter(Boolean));
+  const ofRule = [...new Set([...rules.keys(), filter.rule])].filter(Boolean).sort();
+  const ruleText = (rule: string) =>
+    `${shortText(rule, 60)} (${formatCount(rules.get(rule) ?? 0)})`;
+  const standingText = (each: (typeof STANDINGS)[number]): string =>
+    each === "proven"
+      ? `proven (${plural(proven, "access", "accesses")})`
+      : `${each} (${formatCount(standings.get(each) ?? 0)})`;
+  const kernelText = (kernel: string): string =>
+    `${kernelName(Number(kernel))} (${formatCount(kernels.get(kernel) ?? 0)})`;
   return (
     <div class="toolbar" id="finding-filters">
-      <Search
+      <AddressSearch
         id="finding-filter"
         label="Filter"
+        name="q"
         placeholder="words of it, a file, a tensor"
-        value={filter.words}
-        onInput={(text) => setQuery({ q: text })}
       />
-      <Choice
+      <AddressChoice
         label="Rule"
-        value={filter.rule}
-        options={[
-          ["", "all rules"],
-          ...[...ofRule]
-            .sort()
-            .map(
-              (rule) =>
-                [rule, `${shortText(rule, 60)} (${formatCount(rules.get(rule) ?? 0)})`] as const,
-            ),
-        ]}
-        onChoose={(rule) => setQuery({ rule })}
+        name="rule"
+        options={[["", "all rules"], ...ofRule.map((rule) => [rule, ruleText(rule)] as const)]}
       />
-      <Choice
+      <AddressChoice
         label="Verdict"
-        value={filter.verdict}
+        name="verdict"
         options={[
           ["", "all verdicts"],
-          ...STANDINGS.map(
-            (each) =>
-              [
-                each,
-                each === "proven"
-                  ? `proven (${plural(proven, "access", "accesses")})`
-                  : `${each} (${formatCount(standings.get(each) ?? 0)})`,
-              ] as const,
-          ),
+          ...STANDINGS.map((each) => [each, standingText(each)] as const),
         ]}
-        onChoose={(verdict) => setQuery({ verdict })}
       />
-      <Choice
+      <AddressChoice
         label="Kernel"
-        value={filter.kernel}
+        name="kernel"
         options={[
           ["", "all kernels"],
-          ...[...kernels]
-            .filter(([kernel]) => kernel)
-            .map(([kernel, count]) => [kernel, kernelText(page, kernel, count)] as const),
+          ...[...kernels.keys()]
+            .filter(Boolean)
+            .map((kernel) => [kernel, kernelText(kernel)] as const),
         ]}
-        onChoose={(kernel) => setQuery({ kernel })}
       />
       <span class="muted" aria-live="polite">
         {formatCount(props.shown)} of {plural(all.length, "finding")}
       </span>
     </div>
   );
-}
-
-function kernelText(page: Page, kernel: string, count: number): string {
-  return `${shortText(page.report.kernels[Number(kernel)]?.name ?? "unknown kernel", 60)} (${formatCount(count)})`;
 }
 
 function counted(names: readonly string[]): ReadonlyMap<string, number> {
@@ -103,16 +86,15 @@ function counted(names: readonly string[]): ReadonlyMap<string, number> {
 }
 
 interface FindingListProps {
-  readonly page: Page;
   readonly filter: Filter;
   readonly chosen: Listed | null;
 }
 
 /** All columns, or beside a chosen finding only those that tell them apart. */
-export function FindingList({ page, filter, chosen }: FindingListProps) {
+export function FindingList({ filter, chosen }: FindingListProps) {
   const rows = useMemo(
-    () => filtered(page, filter),
-    [page, filter.words, filter.rule, filter.verdict, filter.kernel],
+    () => filtered(filter),
+    [filter.words, filter.rule, filter.verdict, filter.kernel],
   );
   const narrow = chosen !== null;
   const columns = useMemo(

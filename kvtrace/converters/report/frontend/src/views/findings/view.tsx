@@ -3,48 +3,51 @@
 import { NotHere } from "../../app/boundary";
 import type { View, ViewProps } from "../../app/view";
 import { formatCount, formatPlace, shortText } from "../../data/format";
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
+import { Split } from "../../parts/beside";
 import { DroppedNotes, NotJudged, Pill } from "../../parts/text";
 import { KernelVerdicts, VerdictFigures } from "./counts";
 import { Detail, Steps } from "./detail";
-import { filtered, filterOf, listedFindings, sentence, wordsMatch } from "./filter";
+import { filtered, chosenFilter, listedFindings, sentence, wordsMatch } from "./filter";
 import "./findings.css";
 import { Filters, findingHref, FindingList } from "./list";
 
-function Findings(props: ViewProps) {
-  const { page, params, query } = props;
+function Findings({ params }: ViewProps) {
   const key = params["finding"];
-  const chosen = listedFindings(page).find((each) => each.key === key) ?? null;
+  const chosen = listedFindings().find((each) => each.key === key) ?? null;
   if (key !== undefined && !chosen) return <NotHere what="finding" />;
-  const filter = filterOf(query);
-  if (!chosen) return <Overview {...props} />;
+  const filter = chosenFilter();
+  if (!chosen) return <Overview />;
   return (
     <>
       <h1>
         {shortText(chosen.placed.found.rule, 80)} in {shortText(chosen.placed.found.kernel, 120)}
       </h1>
-      <div class="finding-split">
-        <div class="finding-side">
-          <Steps page={page} listed={chosen} filter={filter} />
-          <FindingList page={page} filter={filter} chosen={chosen} />
-        </div>
-        <Detail key={chosen.key} page={page} listed={chosen} filter={filter} query={query} />
-      </div>
+      <Split
+        wide="right"
+        left={
+          <div class="finding-side">
+            <Steps listed={chosen} filter={filter} />
+            <FindingList filter={filter} chosen={chosen} />
+          </div>
+        }
+        right={<Detail key={chosen.key} listed={chosen} />}
+      />
     </>
   );
 }
 
-function Overview({ page, query }: ViewProps) {
+function Overview() {
   const { report } = page;
-  const filter = filterOf(query);
-  const all = listedFindings(page);
+  const filter = chosenFilter();
+  const all = listedFindings();
   const judged = report.finding_counts !== null;
   return (
     <>
       <h1>Findings</h1>
-      <DroppedNotes page={page} />
+      <DroppedNotes />
       {report.judged ? null : <NotJudged report={report} />}
-      {judged ? <VerdictFigures page={page} /> : null}
+      {judged ? <VerdictFigures /> : null}
       {report.judged && !all.length ? (
         <p id="no-finding">
           <Pill kind="fine">no finding</Pill> Everything that was judged is proven.
@@ -52,17 +55,17 @@ function Overview({ page, query }: ViewProps) {
       ) : null}
       {all.length ? (
         <>
-          <Filters page={page} filter={filter} shown={filtered(page, filter).length} />
-          <FindingList page={page} filter={filter} chosen={null} />
+          <Filters filter={filter} shown={filtered(filter).length} />
+          <FindingList filter={filter} chosen={null} />
         </>
       ) : null}
-      {judged ? <KernelVerdicts page={page} rule={filter.rule} /> : null}
+      {judged ? <KernelVerdicts rule={filter.rule} /> : null}
     </>
   );
 }
 
-function violations(page: Page): number {
-  return listedFindings(page).filter(
+function violations(): number {
+  return listedFindings().filter(
     ({ standing, placed }) => standing === "violation" && placed.found.severity !== "note",
   ).length;
 }
@@ -73,16 +76,16 @@ const view: View = {
   section: "findings",
   order: 40,
   routes: ["findings", "findings/:finding"],
-  badge: (page) => {
-    const count = violations(page);
+  badge: () => {
+    const count = violations();
     if (!count) return null;
-    const errors = listedFindings(page).some(
+    const errors = listedFindings().some(
       ({ standing, placed }) => standing === "violation" && placed.found.severity === "error",
     );
     return { text: formatCount(count), kind: errors ? "error" : "warning" };
   },
-  find: (page, words) =>
-    listedFindings(page)
+  find: (words) =>
+    listedFindings()
       .filter((each) => wordsMatch(each, words))
       .slice(0, 12)
       .map((each) => ({

@@ -1,21 +1,21 @@
 // The witness: one lane of one program that breaks the rule, and where its access falls.
 
 import { useMemo } from "preact/hooks";
-
 import { href } from "../../app/router";
 import { formatBytes, formatCount, formatTuple, shortText } from "../../data/format";
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
+import { indexOf } from "../../data/tensors";
 import type { Finding } from "../../data/types";
 import { Value } from "../../parts/figure";
 import { CallLink, Facts, Missing, Note, Section } from "../../parts/text";
 import { StorageDrawing } from "./drawing";
 import type { Listed } from "./filter";
-import { indexOf, storageOf, type StorageView } from "./storage";
+import { storageOf, type StorageView } from "./storage";
 
-export function Witness({ page, listed }: { page: Page; listed: Listed }) {
+export function Witness({ listed }: { listed: Listed }) {
   const { placed, standing } = listed;
   const { found } = placed;
-  const storage = useMemo(() => storageOf(page, placed), [page, placed]);
+  const storage = useMemo(() => storageOf(placed), [placed]);
   return (
     <Section title={found.verdict === "unknown" ? "Access" : "Witness"} id="witness">
       {found.verdict === "unknown" ? <Undecided found={found} /> : null}
@@ -31,24 +31,13 @@ export function Witness({ page, listed }: { page: Page; listed: Listed }) {
           ["Access", accessText(found)],
           [
             "Byte",
-            found.address_offset === null ? null : (
-              <Value source="derived" how="From the argument's data pointer">
-                {formatCount(found.address_offset)}
-              </Value>
-            ),
+            derivedFact(found.address_offset, "From the argument's data pointer", formatCount),
           ],
-          ["Index", storage ? indexText(storage) : null],
-          ["Past the end", pastText(found)],
-          [
-            "Lanes",
-            found.lanes === null ? null : (
-              <Value source="derived" how="Over the whole grid of one launch">
-                {formatCount(found.lanes)} break the rule
-              </Value>
-            ),
-          ],
-          ["Nearest", found.nearest === null ? null : shortText(found.nearest, 200)],
-          ["Call", placed.call === null ? null : <CallFact page={page} listed={listed} />],
+          ["Index", storage && indexText(storage)],
+          ["Past the end", derivedFact(found.past_end_bytes, "", () => pastText(found))],
+          ["Lanes", derivedFact(found.lanes, "Over the whole grid of one launch", lanesText)],
+          ["Nearest", found.nearest && shortText(found.nearest, 200)],
+          ["Call", placed.call === null ? null : <CallFact listed={listed} />],
         ]}
       />
       {found.expression === null ? null : (
@@ -58,7 +47,7 @@ export function Witness({ page, listed }: { page: Page; listed: Listed }) {
         </p>
       )}
       {storage ? <StorageDrawing of={storage} name={found.arg ?? ""} /> : null}
-      <MapLink page={page} listed={listed} storage={storage} />
+      <MapLink listed={listed} storage={storage} />
     </Section>
   );
 }
@@ -104,49 +93,51 @@ function indexText(of: StorageView): string | null {
   const { shape } = of.argument;
   const element = of.access.first / of.item;
   if (!shape?.length || !Number.isInteger(element) || element < 0) return null;
-  const index = indexOf(of, element);
+  const index = indexOf(of.axes, element);
   return index ? `[${index.join(", ")}] of [${shape.join(", ")}]` : null;
 }
 
-function pastText({ past_end_bytes: past, rule, arg }: Finding) {
-  if (past === null) return null;
-  const whose = `${shortText(arg ?? "the tensor", 80)}${rule === "out-of-view" ? ", inside its storage" : ""}`;
+function derivedFact(value: number | null, how: string, text: (value: number) => string) {
   return (
-    <Value source="derived">
-      {past < 0
-        ? `${formatBytes(-past)} before the start of ${whose}`
-        : `${formatBytes(past)} past the end of ${whose}`}
-    </Value>
+    value !== null && (
+      <Value source="derived" how={how}>
+        {text(value)}
+      </Value>
+    )
   );
 }
 
-function CallFact({ page, listed: { placed } }: { page: Page; listed: Listed }) {
-  const { found } = placed;
+const lanesText = (lanes: number): string => `${formatCount(lanes)} break the rule`;
+
+function pastText({ past_end_bytes: bytes, rule, arg }: Finding): string {
+  const past = bytes ?? 0;
+  const whose = `${shortText(arg ?? "the tensor", 80)}${rule === "out-of-view" ? ", inside its storage" : ""}`;
+  const where = past < 0 ? "before the start of" : "past the end of";
+  return `${formatBytes(Math.abs(past))} ${where} ${whose}`;
+}
+
+function CallFact({ listed: { placed } }: { listed: Listed }) {
   const others = placed.in_calls.filter((call) => call !== placed.call);
+  const more =
+    placed.found.calls > 9 ? ` and others, ${formatCount(placed.found.calls)} in all` : "";
   return (
     <>
-      <CallLink page={page} call={placed.call ?? -1} />
-      {others.length ? (
-        <>
+      <CallLink call={placed.call ?? -1} />
+      {others.length ? <span class="muted"> also in</span> : null}
+      {others.slice(0, 8).map((call) => (
+        <span key={call}>
           {" "}
-          <span class="muted">also in</span>{" "}
-          {others.slice(0, 8).map((call) => (
-            <span key={call}>
-              <CallLink page={page} call={call} />{" "}
-            </span>
-          ))}
-          {found.calls > 9 ? (
-            <span class="muted">and others, {formatCount(found.calls)} calls in all</span>
-          ) : null}
-        </>
-      ) : null}
+          <CallLink call={call} />
+        </span>
+      ))}
+      {others.length ? <span class="muted">{more}</span> : null}
     </>
   );
 }
 
 /** To the access map of the op, at the witness. */
-function MapLink(props: { page: Page; listed: Listed; storage: StorageView | null }) {
-  const { page, storage } = props;
+function MapLink(props: { listed: Listed; storage: StorageView | null }) {
+  const { storage } = props;
   const { found, call, op } = props.listed.placed;
   if (call === null || op === null) return null;
   if (!page.has(`call/${call}`)) {

@@ -1,51 +1,9 @@
 // What converters/report/views/graph.py writes, and one graph of it made ready.
 
 import { shortText } from "../../data/format";
-import type { Page } from "../../data/page";
-import type { Frame } from "../../data/types";
+import { page } from "../../data/page";
+import type { Frame, GraphColumns } from "../../data/types";
 import { stackPlace } from "../../parts/text";
-
-export interface Names {
-  readonly input: string | null;
-  readonly output: string | null;
-  readonly aliases: string | null;
-}
-
-export interface Totals {
-  readonly bytes: number;
-  readonly flops: number;
-  readonly boundary_bytes: number;
-  readonly peak_live_bytes: number;
-  readonly peak_op: number | null;
-  readonly unknown_loops: number;
-}
-
-/** One graph as columns, a value for each op in order. */
-export interface GraphColumns {
-  /** 0 is the traced function itself, others are bodies of its loops and branches. */
-  readonly body: number;
-  readonly owner: { readonly body: number; readonly op: number; readonly role: string } | null;
-  readonly opcodes: readonly string[];
-  readonly dtypes: readonly string[];
-  readonly opcode: readonly number[];
-  readonly dtype: readonly number[];
-  readonly shape: readonly (readonly number[])[];
-  readonly operands: readonly (readonly number[])[];
-  readonly stack: readonly (number | null)[];
-  readonly bytes: readonly number[];
-  readonly read: readonly number[];
-  readonly written: readonly number[];
-  readonly flops: readonly number[];
-  readonly live: readonly number[];
-  readonly names: Readonly<Record<string, Names>>;
-  readonly attributes: Readonly<Record<string, Readonly<Record<string, string>>>>;
-  readonly totals: Totals;
-}
-
-export interface GraphBlock {
-  readonly measured: boolean;
-  readonly graphs: readonly GraphColumns[];
-}
 
 /** Texts of ops by body and place. */
 export type StablehloBlock = Readonly<Record<string, Readonly<Record<string, string>>>>;
@@ -74,7 +32,7 @@ export function nameOf(graph: GraphColumns, op: number): string | null {
 }
 
 /** Innermost first. */
-export function framesOf(page: Page, graph: GraphColumns, op: number): readonly Frame[] {
+export function framesOf(graph: GraphColumns, op: number): readonly Frame[] {
   return page.report.stacks[graph.stack[op] ?? -1] ?? [];
 }
 
@@ -85,8 +43,8 @@ export function opTitle(graph: GraphColumns, op: number): string {
   return `%${op} ${opcodeOf(graph, op)}${suffix}`;
 }
 
-export function placeText(page: Page, graph: GraphColumns, op: number): string {
-  return stackPlace(page.report, graph.stack[op] ?? null);
+export function placeText(graph: GraphColumns, op: number): string {
+  return stackPlace(graph.stack[op] ?? null);
 }
 
 /** For each op those that read it. */
@@ -99,6 +57,6 @@ export function usersOf(graph: GraphColumns): readonly (readonly number[])[] {
 }
 
 /** Variants of the report that are graphs of this page. */
-export function graphVariants(page: Page): number[] {
+export function graphVariants(): number[] {
   return page.names("graph/").map((name) => Number(name.slice("graph/".length)));
 }

@@ -1,11 +1,10 @@
 // All graphs of the page.
 
 import { useMemo } from "preact/hooks";
-
 import { go, href } from "../../app/router";
 import type { Format } from "../../data/format";
 import { formatPlace } from "../../data/format";
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
 import { figure, words } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
 import type { Source } from "../../parts/text";
@@ -14,20 +13,14 @@ import { graphVariants } from "./blocks";
 
 export const IN_AND_OUT = "Bytes of inputs and outputs: the least that any compiler can move";
 
-export function GraphList({ page }: { page: Page }) {
+export function GraphList() {
   const { report } = page;
-  const rows = useMemo(() => graphVariants(page), [page]);
-  const option = (label: string, source: Source, name: string, as: Format, title: string) =>
-    figure<number>(
-      label,
-      source,
-      (variant) => {
-        const value = report.variants[variant]?.options[`graph_${name}`];
-        return value === undefined ? null : Number(value);
-      },
-      as,
-      title,
-    );
+  const rows = useMemo(() => graphVariants(), []);
+  const option = (label: string, source: Source, name: string, as: Format, title: string) => {
+    const read = (variant: number) => report.variants[variant]?.options[`graph_${name}`] ?? null;
+    const value = (variant: number) => (read(variant) === null ? null : Number(read(variant)));
+    return figure<number>(label, source, value, as, title);
+  };
   const kernel = (variant: number): number => report.variants[variant]?.kernel ?? -1;
   const columns: readonly Column<number>[] = [
     {
@@ -35,13 +28,13 @@ export function GraphList({ page }: { page: Page }) {
       cell: (variant) => (
         <span class="kernel-name">
           <Swatch kernel={kernel(variant)} />
-          <a href={href(`graph/${variant}`)}>{kernelName(report, kernel(variant))}</a>
+          <a href={href(`graph/${variant}`)}>{kernelName(kernel(variant))}</a>
           {report.kernels[kernel(variant)]?.variants.length === 1 ? null : (
             <span class="muted">signature {variant}</span>
           )}
         </span>
       ),
-      key: (variant) => kernelName(report, kernel(variant)),
+      key: (variant) => kernelName(kernel(variant)),
     },
     option("ops", "measured", "ops", "count", "Recorded while it was traced"),
     option("FLOPs", "derived", "flops", "flops", "Floating-point operations of one run"),
@@ -57,7 +50,7 @@ export function GraphList({ page }: { page: Page }) {
   return (
     <>
       <h1>Tensor graphs</h1>
-      <DroppedNotes page={page} />
+      <DroppedNotes />
       <Table
         id="graphs"
         caption="Traced NumPy functions"

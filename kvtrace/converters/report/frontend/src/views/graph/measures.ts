@@ -1,7 +1,8 @@
 // What ops are coloured by, and lines of the source are heated by.
 
 import { formatBytes, formatFlops } from "../../data/format";
-import type { GraphColumns } from "./blocks";
+import type { OpMeasure } from "../../parts/op_source";
+import type { GraphColumns } from "../../data/types";
 
 export interface Measure {
   readonly name: string;
@@ -44,12 +45,23 @@ export function measureNamed(name: string | null): Measure {
   return MEASURES.find((each) => each.name === name) ?? (MEASURES[0] as Measure);
 }
 
-/** The measure of several ops together. */
-export function total(measure: Measure, graph: GraphColumns, ops: Iterable<number>): number {
+/** The measure of several ops together: those from `first` to before `end`. */
+export function total(measure: Measure, graph: GraphColumns, first: number, end: number): number {
   let sum = 0;
-  for (const op of ops) {
+  for (let op = first; op < end; op += 1) {
     const value = measure.value(graph, op);
     sum = measure.adds ? sum + value : Math.max(sum, value);
   }
   return sum;
+}
+
+/** What lines of the source are heated by. */
+export function heatBy(measure: Measure, graph: GraphColumns): OpMeasure<number> {
+  const values = (ops: readonly number[]) => ops.map((op) => measure.value(graph, op));
+  return {
+    title: measure.title,
+    shown: measure.shown,
+    total: (ops) => values(ops).reduce((a, b) => (measure.adds ? a + b : Math.max(a, b)), 0),
+    said: () => [", with those called from here", measure.how],
+  };
 }

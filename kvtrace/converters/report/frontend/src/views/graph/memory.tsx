@@ -1,65 +1,55 @@
 // Live memory over the order of ops.
 
 import { useMemo, useState } from "preact/hooks";
-
 import { setQuery } from "../../app/router";
 import { formatBytes, formatCount } from "../../data/format";
-import type { Page } from "../../data/page";
 import { WithTable } from "../../parts/beside";
-import { themeColours } from "../../parts/colours";
 import { code, figure, words } from "../../parts/columns";
-import type { Series } from "../../parts/curve";
-import { Curve } from "../../parts/curve";
+import { Plot } from "../../parts/plot";
 import { Table } from "../../parts/table";
-import { type GraphColumns, opTitle, placeText, typeText } from "./blocks";
+import { opTitle, placeText, typeText } from "./blocks";
+import type { GraphColumns } from "../../data/types";
 
 /** Ops in the table beside the curve. */
 const MOST = 1000;
 
-export function LiveMemory(props: { page: Page; graph: GraphColumns; chosen: number | null }) {
-  const { page, graph, chosen } = props;
-  const peak = graph.totals.peak_op;
+export function LiveMemory({ graph, chosen }: { graph: GraphColumns; chosen: number | null }) {
+  const { peak_op: peak, peak_live_bytes: most } = graph.totals;
   const [pointed, setPointed] = useState<number | null>(null);
-  const x = useMemo(() => graph.live.map((_, op) => op), [graph]);
-  const series = useMemo(() => {
-    const points = (label: string, colour: string, only?: number | null): Series => ({
-      label,
-      colour,
-      kind: "points",
-      values: graph.live.map((live, op) => (only === undefined || op === only ? live : null)),
-    });
-    return [
-      { label: "live", values: graph.live, kind: "steps" } as const,
-      points("peak", themeColours().error, peak),
-      points("chosen op", themeColours().fine, chosen),
-      // not to be seen: each op can be pointed at
-      points("op", "transparent"),
-    ];
-  }, [graph, peak, chosen]);
+  const ops = graph.live.length;
   const rows = useMemo(
-    () => [...x].sort((a, b) => (graph.live[b] ?? 0) - (graph.live[a] ?? 0)).slice(0, MOST),
+    () =>
+      [...graph.live.keys()]
+        .sort((a, b) => (graph.live[b] ?? 0) - (graph.live[a] ?? 0))
+        .slice(0, MOST),
     [graph],
   );
+  const opAt = (x: number): number => Math.min(Math.floor(x), ops - 1);
   const shown = pointed ?? chosen ?? peak;
   return (
     <>
       <WithTable
         name="live memory"
         canvas={
-          <div id="live">
-            <Curve
-              label={`Live memory over ${formatCount(graph.live.length)} ops; the most is ${formatBytes(graph.totals.peak_live_bytes)}`}
-              x={x}
-              series={series}
-              xLabel="op, in the order of the trace"
-              yLabel="live bytes (derived)"
-              formatY={formatBytes}
-              formatX={(value) => (Number.isInteger(value) ? `%${value}` : "")}
-              height={220}
-              onPoint={setPointed}
-              onChoose={(op) => setQuery({ op })}
-            />
-          </div>
+          <Plot
+            label={`Live memory over ${formatCount(ops)} ops; the most is ${formatBytes(most)}`}
+            x={{ label: "op, in the order of the trace", low: 0, high: ops, format: formatCount }}
+            y={{ label: "live bytes (derived)", low: 0, high: most || 1, format: formatBytes }}
+            height={220}
+            onPoint={(x) => setPointed(x === null ? null : opAt(x))}
+            onChoose={(x) => setQuery({ op: opAt(x) })}
+          >
+            {(x, y) => (
+              <>
+                <path
+                  d={`M${graph.live.map((live, op) => `${x(op)} ${y(live)}H${x(op + 1)}`).join("L")}`}
+                />
+                {shown === null ? null : (
+                  <circle cx={x(shown + 0.5)} cy={y(graph.live[shown] ?? 0)} r={5} />
+                )}
+              </>
+            )}
+          </Plot>
         }
         table={() => (
           <Table<number>
@@ -69,7 +59,7 @@ export function LiveMemory(props: { page: Page; graph: GraphColumns; chosen: num
               words("Op", (op) => opTitle(graph, op), { key: (op) => op }),
               code("Result", (op) => typeText(graph, op)),
               figure("live", "derived", (op) => graph.live[op], "bytes"),
-              words("Source", (op) => placeText(page, graph, op)),
+              words("Source", (op) => placeText(graph, op)),
             ]}
             chosen={chosen}
             onChoose={(op) => setQuery({ op })}
@@ -84,7 +74,7 @@ export function LiveMemory(props: { page: Page; graph: GraphColumns; chosen: num
           </button>
           : {formatBytes(graph.live[shown])} live{" "}
           <span class="muted">
-            (derived{shown === peak ? "; the most" : ""}), {placeText(page, graph, shown)}
+            (derived{shown === peak ? "; the most" : ""}), {placeText(graph, shown)}
           </span>
         </p>
       )}

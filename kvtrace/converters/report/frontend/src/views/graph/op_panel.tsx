@@ -2,15 +2,15 @@
 
 import { setQuery } from "../../app/router";
 import { formatBytes, formatCount, formatFlops, formatPlace, shortText } from "../../data/format";
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
 import { useBlock } from "../../data/use_block";
 import { Code } from "../../parts/code";
 import { Value } from "../../parts/figure";
 import { Facts } from "../../parts/text";
-import { framesOf, type GraphColumns, opTitle, type StablehloBlock, typeText } from "./blocks";
+import { framesOf, opTitle, type StablehloBlock, typeText } from "./blocks";
+import type { GraphColumns } from "../../data/types";
 
 interface OpPanelProps {
-  readonly page: Page;
   readonly variant: number;
   readonly graph: GraphColumns;
   readonly users: readonly (readonly number[])[];
@@ -114,8 +114,8 @@ function BodyLink({ body }: { body: number }) {
   );
 }
 
-function Frames({ page, graph, op }: OpPanelProps & { op: number }) {
-  const frames = framesOf(page, graph, op);
+function Frames({ graph, op }: OpPanelProps & { op: number }) {
+  const frames = framesOf(graph, op);
   if (!frames.length) return null;
   return (
     <ol class="stack small" aria-label="Where it comes from, the innermost first">
@@ -131,7 +131,7 @@ function Frames({ page, graph, op }: OpPanelProps & { op: number }) {
   );
 }
 
-function OpText({ page, variant, graph, op }: OpPanelProps & { op: number }) {
+function OpText({ variant, graph, op }: OpPanelProps & { op: number }) {
   const loaded = useBlock<StablehloBlock>(page, `stablehlo/${variant}`);
   const text = loaded.state === "ready" ? loaded.value[graph.body]?.[op] : undefined;
   if (!text) return null;

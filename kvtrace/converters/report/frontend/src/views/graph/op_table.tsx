@@ -1,30 +1,27 @@
 // All ops as a table, filtered by the search and by a line of the source.
 
 import { useMemo } from "preact/hooks";
-
 import { setQuery } from "../../app/router";
 import type { Format } from "../../data/format";
 import { formatCount, plural } from "../../data/format";
-import type { Page } from "../../data/page";
-import type { Frame } from "../../data/types";
+import type { Frame, GraphColumns } from "../../data/types";
 import { code, figure, words } from "../../parts/columns";
 import { matches } from "../../parts/search";
 import { type Column, Table } from "../../parts/table";
-import { framesOf, type GraphColumns, nameOf, opcodeOf, placeText, typeText } from "./blocks";
+import { framesOf, nameOf, opcodeOf, placeText, typeText } from "./blocks";
 
 interface OpTableProps {
-  readonly page: Page;
   readonly graph: GraphColumns;
   readonly found: ReadonlySet<number> | null;
   readonly chosen: number | null;
 }
 
-export function OpTable({ page, graph, found, chosen }: OpTableProps) {
+export function OpTable({ graph, found, chosen }: OpTableProps) {
   const rows = useMemo(
     () => Uint32Array.from(found ? [...found].sort((a, b) => a - b) : graph.opcode.keys()),
     [graph, found],
   );
-  const columns = useMemo<readonly Column<number>[]>(() => opColumns(page, graph), [page, graph]);
+  const columns = useMemo<readonly Column<number>[]>(() => opColumns(graph), [graph]);
   return (
     <>
       {found ? (
@@ -46,18 +43,13 @@ export function OpTable({ page, graph, found, chosen }: OpTableProps) {
   );
 }
 
-function opColumns(page: Page, graph: GraphColumns): Column<number>[] {
+function opColumns(graph: GraphColumns): Column<number>[] {
   const column = (label: "read" | "written" | "FLOPs" | "live", as: Format, title: string) => {
     const values = graph[label === "FLOPs" ? "flops" : label];
     return figure<number>(label, "derived", (op) => values[op], as, title);
   };
   return [
-    figure(
-      "Op",
-      null,
-      (op) => op,
-      (op) => `%${op}`,
-    ),
+    words("Op", (op) => `%${op}`, { key: (op) => op }),
     words("Opcode", (op) => opcodeOf(graph, op)),
     code("Result", (op) => typeText(graph, op)),
     words("Name", (op) => nameOf(graph, op) ?? "", { limit: 60 }),
@@ -70,9 +62,9 @@ function opColumns(page: Page, graph: GraphColumns): Column<number>[] {
     column("live", "bytes", "Bytes live while it runs"),
     {
       label: "Source",
-      cell: (op) => placeText(page, graph, op),
-      key: (op) => placeText(page, graph, op),
-      text: (op) => framesOf(page, graph, op).map(frameText).join(" < "),
+      cell: (op) => placeText(graph, op),
+      key: (op) => placeText(graph, op),
+      text: (op) => framesOf(graph, op).map(frameText).join(" < "),
     },
   ];
 }
@@ -85,18 +77,15 @@ interface Wanted {
 
 /** null: nothing is asked for, so that all fit. */
 export function foundOps(
-  page: Page,
   graph: GraphColumns,
   { words, file, line }: Wanted,
 ): ReadonlySet<number> | null {
   if (!words.trim() && line === null) return null;
   const onLine = (op: number): boolean =>
-    framesOf(page, graph, op).some(
-      (frame) => frame[1] === line && (file === null || frame[0] === file),
-    );
+    framesOf(graph, op).some((frame) => frame[1] === line && (file === null || frame[0] === file));
   const texts = (op: number): string[] => {
     const { input, output, aliases } = graph.names[op] ?? {};
-    const places = framesOf(page, graph, op).map((frame) => frameText(frame));
+    const places = framesOf(graph, op).map((frame) => frameText(frame));
     const own = `%${op} ${opcodeOf(graph, op)} ${typeText(graph, op)}`;
     return [own, `${input} ${output} ${aliases}`, ...places];
   };
@@ -124,12 +113,7 @@ export function Ends({ graph }: { graph: GraphColumns }) {
     code("Type", ({ op }) => typeText(graph, op)),
     figure("bytes", "derived", ({ op }) => graph.bytes[op], "bytes"),
     words("In place", ({ alias }) => alias, { limit: 160 }),
-    figure(
-      "Op",
-      null,
-      ({ op }) => op,
-      (op) => `%${op}`,
-    ),
+    words("Op", ({ op }) => `%${op}`, { key: ({ op }) => op }),
   ];
   return (
     <Table

@@ -3,9 +3,8 @@
 // only what comes before them. Repetitions of a loop that was unrolled while tracing are groups too.
 
 import { baseName, formatCount, shortText } from "../../data/format";
-import type { Page } from "../../data/page";
-import type { Stack } from "../../data/types";
-import type { GraphColumns } from "./blocks";
+import { page } from "../../data/page";
+import type { GraphColumns, Stack } from "../../data/types";
 import { opcodeOf } from "./blocks";
 
 export interface Node {
@@ -30,9 +29,9 @@ interface Step {
 const REPEATED = 3;
 
 /** All ops of a graph as one tree; its root has everything. */
-export function groupedOps(page: Page, graph: GraphColumns, name: string): Node {
+export function groupedOps(graph: GraphColumns, name: string): Node {
   const cache = new Map<number, readonly Step[]>();
-  const paths = graph.opcode.map((_, op) => pathOf(page, graph, op, cache));
+  const paths = graph.opcode.map((_, op) => pathOf(graph, op, cache));
   const root = group({ graph, paths }, 0, graph.opcode.length, 0, {
     key: "",
     label: name,
@@ -49,7 +48,6 @@ export function groupedOps(page: Page, graph: GraphColumns, name: string): Node 
 const INPUTS: readonly Step[] = [{ key: "inputs", label: "inputs", line: null }];
 
 function pathOf(
-  page: Page,
   graph: GraphColumns,
   op: number,
   cache: Map<number, readonly Step[]>,

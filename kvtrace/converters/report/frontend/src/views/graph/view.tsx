@@ -1,106 +1,83 @@
 // Traced NumPy graphs: their ops as a drawing and a table, live memory, and the source.
 
-import { useMemo } from "preact/hooks";
-
+import { useCallback, useMemo } from "preact/hooks";
 import { NotHere } from "../../app/boundary";
-import { href, setQuery } from "../../app/router";
+import { chosen, chosenNumber, href, setQuery } from "../../app/router";
 import type { View, ViewProps } from "../../app/view";
 import { formatCount, formatPlace, plural } from "../../data/format";
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
 import { useBlock } from "../../data/use_block";
 import { Split } from "../../parts/beside";
-import { Figures } from "../../parts/figure";
-import { Choice, matches, Search } from "../../parts/search";
+import { derived, Figures, measured } from "../../parts/figure";
+import { OpSource } from "../../parts/op_source";
+import { AddressChoice, AddressSearch, matches } from "../../parts/search";
 import { kernelName, Note, Section, Swatch, VariantLink } from "../../parts/text";
-import { type GraphBlock, type GraphColumns, graphVariants, usersOf } from "./blocks";
-import { GraphDrawing } from "./drawing";
+import { framesOf, graphVariants, usersOf } from "./blocks";
+import type { GraphBlock, GraphColumns } from "../../data/types";
+import { Flame } from "./flame";
 import "./graph.css";
 import { GraphList, IN_AND_OUT } from "./list";
-import { measureNamed, MEASURES } from "./measures";
+import { heatBy, measureNamed, MEASURES } from "./measures";
 import { LiveMemory } from "./memory";
 import { OpPanel } from "./op_panel";
 import { Ends, foundOps, OpTable } from "./op_table";
-import type { Detail } from "./scene";
-import { GraphSource } from "./source";
 import { groupedOps } from "./tree";
 
-function GraphView(props: ViewProps) {
-  const { page, params } = props;
-  if (params["graph"] === undefined) return <GraphList page={page} />;
-  return <OneGraph key={params["graph"]} {...props} variant={Number(params["graph"])} />;
+function GraphView({ params }: ViewProps) {
+  if (params["graph"] === undefined) return <GraphList />;
+  return <OneGraph key={params["graph"]} variant={Number(params["graph"])} />;
 }
 
-function OneGraph(props: ViewProps & { variant: number }) {
-  const { page, variant, query } = props;
+function OneGraph({ variant }: { variant: number }) {
   const loaded = useBlock<GraphBlock>(page, `graph/${variant}`);
   if (loaded.state === "missing") return <NotHere what="graph" />;
   const kernel = page.report.variants[variant]?.kernel ?? -1;
-  const body = Number(query.get("body") ?? 0);
+  const body = chosenNumber("body") ?? 0;
   const graph =
     loaded.state === "ready" ? loaded.value.graphs.find((each) => each.body === body) : undefined;
   return (
     <>
       <h1>
         <Swatch kernel={kernel} />
-        {kernelName(page.report, kernel)}
+        {kernelName(kernel)}
         {body ? `, body ${formatCount(body)}` : null}
       </h1>
       {loaded.state === "failed" ? <Note kind="warning">{loaded.reason}</Note> : null}
       {loaded.state === "ready" && !graph ? <NotHere what="body of this graph" /> : null}
       {graph && loaded.state === "ready" ? (
-        <Shown {...props} key={body} graph={graph} block={loaded.value} kernel={kernel} />
+        <Shown key={body} variant={variant} graph={graph} block={loaded.value} kernel={kernel} />
       ) : null}
     </>
   );
 }
 
-interface ShownProps extends ViewProps {
+interface ShownProps {
   readonly variant: number;
   readonly kernel: number;
   readonly graph: GraphColumns;
   readonly block: GraphBlock;
 }
 
-function Shown({ page, query, variant, kernel, graph, block }: ShownProps) {
-  const chosen = numberOf(query.get("op"));
-  const [words, file, line] = [
-    query.get("q") ?? "",
-    query.get("file"),
-    numberOf(query.get("line")),
-  ];
-  const measure = measureNamed(query.get("colour"));
-  const detail: Detail = numberOf(query.get("detail")) ?? "zoom";
-  const tree = useMemo(
-    () => groupedOps(page, graph, kernelName(page.report, kernel)),
-    [page, graph],
-  );
+function Shown({ variant, kernel, graph, block }: ShownProps) {
+  const op = chosenNumber("op");
+  const [words, file, line] = [chosen("q") ?? "", chosen("file"), chosenNumber("line")];
+  const measure = measureNamed(chosen("colour"));
+  const tree = useMemo(() => groupedOps(graph, kernelName(kernel)), [graph]);
   const users = useMemo(() => usersOf(graph), [graph]);
-  const found = useMemo(
-    () => foundOps(page, graph, { words, file, line }),
-    [graph, words, file, line],
-  );
+  const ops = useMemo(() => [...graph.opcode.keys()], [graph]);
+  const frames = useCallback((op: number) => framesOf(graph, op), [graph]);
+  const heat = useMemo(() => heatBy(measure, graph), [measure, graph]);
+  const found = useMemo(() => foundOps(graph, { words, file, line }), [graph, words, file, line]);
   return (
     <>
-      <Head page={page} variant={variant} graph={graph} block={block} />
+      <Head variant={variant} graph={graph} block={block} />
       <Section title="Drawing" id="drawing">
         <div class="toolbar">
-          <Search
-            label="Search ops"
-            value={words}
-            placeholder="opcode, shape, name, line"
-            onInput={(q) => setQuery({ q })}
-          />
-          <Choice
+          <AddressSearch label="Search ops" name="q" placeholder="opcode, shape, name, line" />
+          <AddressChoice
             label="Colour"
-            value={measure.name}
+            name="colour"
             options={MEASURES.map(({ name, title }) => [name, `${title} (derived)`])}
-            onChoose={(colour) => setQuery({ colour: colour === "flops" ? null : colour })}
-          />
-          <Choice
-            label="Groups"
-            value={String(detail)}
-            options={DETAILS}
-            onChoose={(value) => setQuery({ detail: value === "zoom" ? null : value })}
           />
           {line === null ? null : (
             <button type="button" onClick={() => setQuery({ line: null, file: null })}>
@@ -111,33 +88,33 @@ function Shown({ page, query, variant, kernel, graph, block }: ShownProps) {
         <Split
           wide="left"
           left={
-            <GraphDrawing
-              page={page}
+            <Flame
               graph={graph}
               tree={tree}
+              users={users}
               measure={measure}
               found={found}
-              chosen={chosen}
-              detail={detail}
-              seen={query.get("see")}
+              chosen={op}
+              seen={chosen("see")}
             />
           }
-          right={<OpPanel page={page} variant={variant} graph={graph} users={users} op={chosen} />}
+          right={<OpPanel variant={variant} graph={graph} users={users} op={op} />}
         />
       </Section>
       <Section title="Ops" id="ops">
-        <OpTable page={page} graph={graph} found={found} chosen={chosen} />
+        <OpTable graph={graph} found={found} chosen={op} />
       </Section>
       <Section title="Live memory" id="memory">
-        <LiveMemory page={page} graph={graph} chosen={chosen} />
+        <LiveMemory graph={graph} chosen={op} />
       </Section>
       <Section title="Source" id="code">
-        <GraphSource
-          page={page}
-          graph={graph}
+        <OpSource
           variant={variant}
-          measure={measure}
-          chosen={chosen}
+          label="Source that was traced"
+          ops={ops}
+          framesOf={frames}
+          measure={heat}
+          chosen={op}
           file={file}
           line={line}
         />
@@ -149,19 +126,18 @@ function Shown({ page, query, variant, kernel, graph, block }: ShownProps) {
   );
 }
 
-const DETAILS: readonly (readonly [string, string])[] = [
-  ["zoom", "open as they are zoomed into"],
-  ["1", "closed"],
-  ["2", "one level open"],
-  ["3", "two levels open"],
-  ["4", "three levels open"],
-  ["99", "all open"],
-];
-
-function Head(props: { page: Page; variant: number; graph: GraphColumns; block: GraphBlock }) {
-  const { page, variant, graph, block } = props;
+function Head({
+  variant,
+  graph,
+  block,
+}: {
+  variant: number;
+  graph: GraphColumns;
+  block: GraphBlock;
+}) {
   const { totals, owner } = graph;
   const intensity = totals.boundary_bytes ? totals.flops / totals.boundary_bytes : null;
+  const peak = totals.peak_op === null ? null : `at %${totals.peak_op}, derived`;
   return (
     <>
       {owner ? (
@@ -174,7 +150,7 @@ function Head(props: { page: Page; variant: number; graph: GraphColumns; block: 
         </p>
       ) : (
         <p class="muted">
-          <VariantLink page={page} variant={variant} />{" "}
+          <VariantLink variant={variant} />{" "}
           {block.graphs.length > 1
             ? `with ${plural(block.graphs.length - 1, "body", "bodies")} of loops and branches`
             : null}
@@ -183,37 +159,12 @@ function Head(props: { page: Page; variant: number; graph: GraphColumns; block: 
       <Figures
         id="figures"
         of={[
-          {
-            name: "ops",
-            value: graph.opcode.length,
-            source: "measured",
-            how: "Ops that were recorded while the function was traced",
-          },
-          { name: "FLOPs", value: totals.flops, as: "flops" },
-          {
-            name: "in and out",
-            value: totals.boundary_bytes,
-            as: "bytes",
-            how: IN_AND_OUT,
-          },
-          {
-            name: "op by op",
-            value: totals.bytes,
-            as: "bytes",
-            how: "Bytes that the ops move, each by itself: what runs without fusion",
-          },
-          {
-            name: "FLOPs by byte",
-            value: intensity,
-            as: "number",
-            how: "By byte of inputs and outputs, which a compiler that fuses everything reaches",
-          },
-          {
-            name: "peak live memory",
-            value: totals.peak_live_bytes,
-            as: "bytes",
-            detail: totals.peak_op === null ? undefined : `at %${totals.peak_op}, derived`,
-          },
+          measured("ops", graph.opcode.length, "count", "Recorded while it was traced"),
+          derived("FLOPs", totals.flops, "flops"),
+          derived("in and out", totals.boundary_bytes, "bytes", IN_AND_OUT),
+          derived("op by op", totals.bytes, "bytes", "What moves without fusion"),
+          derived("FLOPs by byte", intensity, "number", "By byte of inputs and outputs"),
+          derived("peak live memory", totals.peak_live_bytes, "bytes", "", peak),
         ]}
       />
       {totals.unknown_loops ? (
@@ -226,26 +177,21 @@ function Head(props: { page: Page; variant: number; graph: GraphColumns; block: 
   );
 }
 
-function numberOf(text: string | null): number | null {
-  const value = text === null || text === "" ? Number.NaN : Number(text);
-  return Number.isInteger(value) && value >= 0 ? value : null;
-}
-
 const view: View = {
   name: "graph",
   title: "Graphs",
   section: "graph",
   order: 60,
   routes: ["graphs", "graph/:graph"],
-  shown: (page) => graphVariants(page).length > 0,
-  badge: (page) => ({ text: formatCount(graphVariants(page).length), kind: "plain" }),
-  find: (page, words) =>
-    graphVariants(page)
+  shown: () => graphVariants().length > 0,
+  badge: () => ({ text: formatCount(graphVariants().length), kind: "plain" }),
+  find: (words) =>
+    graphVariants()
       .map((variant) => ({ variant, kernel: page.report.variants[variant]?.kernel ?? -1 }))
       .filter(({ kernel }) => matches(words, page.report.kernels[kernel]?.name))
       .slice(0, 6)
       .map(({ variant, kernel }) => ({
-        title: kernelName(page.report, kernel),
+        title: kernelName(kernel),
         detail: "tensor graph",
         href: href(`graph/${variant}`),
       })),

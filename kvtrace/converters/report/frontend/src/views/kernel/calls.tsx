@@ -1,47 +1,44 @@
 // The distinct calls of a kernel.
 
 import { useMemo } from "preact/hooks";
-
-import { address, href, setQuery } from "../../app/router";
+import { chosen, href } from "../../app/router";
 import { formatCount, formatGrid, gridSize, plural } from "../../data/format";
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
 import type { Call } from "../../data/types";
 import { argumentSummary } from "../../parts/arguments";
 import { code, fieldsOf, words } from "../../parts/columns";
-import { matches, Search } from "../../parts/search";
+import { AddressSearch, matches } from "../../parts/search";
 import { type Column, Table } from "../../parts/table";
 import { CallLink } from "../../parts/text";
 import { variantName } from "./variants";
 
 /** Places in the report's calls of those of a kernel. */
-export function useCallsOf(page: Page, kernel: number): readonly number[] {
+export function useCallsOf(kernel: number): readonly number[] {
   return useMemo(() => {
     const { calls, kernels } = page.report;
     const variants = new Set(kernels[kernel]?.variants);
     return calls.flatMap((call, index) => (variants.has(call.variant) ? [index] : []));
-  }, [page, kernel]);
+  }, [kernel]);
 }
 
 /** Fewer calls than this are seen at a glance. */
 const LEAST_SEARCHED = 8;
 
 /** All calls of a kernel, or those that match some words. */
-export function Calls(props: { page: Page; kernel: number; calls: readonly number[] }) {
-  const { page, kernel, calls } = props;
-  const words = address.value.query.get("calls") ?? "";
+export function Calls({ kernel, calls }: { kernel: number; calls: readonly number[] }) {
+  const words = chosen("calls") ?? "";
   const rows = useMemo(
-    () => (words ? calls.filter((index) => matches(words, searchedText(page, index))) : calls),
+    () => (words ? calls.filter((index) => matches(words, searchedText(index))) : calls),
     [calls, words],
   );
   return (
     <>
       <div class="toolbar">
         {calls.length < LEAST_SEARCHED ? null : (
-          <Search
+          <AddressSearch
             label="Filter calls"
+            name="calls"
             placeholder="grid, argument, shape or value"
-            value={words}
-            onInput={(text) => setQuery({ calls: text })}
           />
         )}
         <span class="muted" aria-live="polite">
@@ -49,27 +46,27 @@ export function Calls(props: { page: Page; kernel: number; calls: readonly numbe
           <a href={href("launches", { kernel })}>all launches</a>
         </span>
       </div>
-      <CallTable page={page} rows={rows} />
+      <CallTable rows={rows} />
     </>
   );
 }
 
-function searchedText(page: Page, index: number): string {
+function searchedText(index: number): string {
   const call = page.report.calls[index];
   if (!call) return "";
-  return `call ${call.call_id} grid ${formatGrid(call.grid)} variant ${variantName(page, call.variant)} ${argumentSummary(page, call)}`;
+  return `call ${call.call_id} grid ${formatGrid(call.grid)} variant ${variantName(call.variant)} ${argumentSummary(call)}`;
 }
 
 /** Which call it is: for tables whose rows are places in the report's calls. */
-export function callColumns(page: Page): Column<number>[] {
+export function callColumns(): Column<number>[] {
   const of = (index: number): Call => page.report.calls[index] as Call;
   return [
     {
       label: "Call",
-      cell: (index) => <CallLink page={page} call={index} />,
+      cell: (index) => <CallLink call={index} />,
       key: (index) => of(index).call_id,
     },
-    words("Variant", (index) => variantName(page, of(index).variant), {
+    words("Variant", (index) => variantName(of(index).variant), {
       key: (index) => of(index).variant,
     }),
     words("Grid", (index) => formatGrid(of(index).grid), {
@@ -78,7 +75,7 @@ export function callColumns(page: Page): Column<number>[] {
   ];
 }
 
-function CallTable({ page, rows }: { page: Page; rows: readonly number[] }) {
+function CallTable({ rows }: { rows: readonly number[] }) {
   const { calls } = page.report;
   const of = (index: number): Call => calls[index] as Call;
   const tuned = "autotuners' and warm-ups' left out";
@@ -86,8 +83,8 @@ function CallTable({ page, rows }: { page: Page; rows: readonly number[] }) {
   const some = (name: keyof Call): boolean => rows.some((index) => of(index)[name] !== null);
   const host = some("host_ns");
   const columns: (Column<number> | false)[] = [
-    ...callColumns(page),
-    code("Arguments", (index) => argumentSummary(page, of(index)), { prose: true }),
+    ...callColumns(),
+    code("Arguments", (index) => argumentSummary(of(index)), { prose: true }),
     {
       ...field("launches", "measured", "launches"),
       cell: (index) => (
@@ -103,13 +100,7 @@ function CallTable({ page, rows }: { page: Page; rows: readonly number[] }) {
     some("mask_efficiency") &&
       field("lanes on", "derived", "mask_efficiency", "share", "Lanes that no mask switched off"),
     some("sector_efficiency") &&
-      field(
-        "sectors used",
-        "derived",
-        "sector_efficiency",
-        "share",
-        "Share of the bytes of touched 32-byte sectors",
-      ),
+      field("sectors used", "derived", "sector_efficiency", "share", "Of touched sectors' bytes"),
   ];
   return (
     <Table

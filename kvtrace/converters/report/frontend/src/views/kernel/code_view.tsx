@@ -1,47 +1,44 @@
 // A variant's source beside what the compiler made of it, with heat, findings and linked lines.
 
 import { useMemo, useState } from "preact/hooks";
-
-import { address, href, setQuery } from "../../app/router";
+import { address, chosen, chosenNumber, href } from "../../app/router";
 import { baseName, formatPlace, plural, shortText } from "../../data/format";
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
 import type { SourceFile, Variant } from "../../data/types";
 import { type Loaded, useBlock, useText } from "../../data/use_block";
 import { Split } from "../../parts/beside";
-import { Choice } from "../../parts/search";
+import { AddressChoice } from "../../parts/search";
 import { Missing, Note } from "../../parts/text";
 import type { LinesBlock } from "./blocks";
 import { knownMeasures, linesOfFile, type Measure } from "./heat";
 import { LineTable } from "./line_table";
-import { lineRanges, type Links, linksOf, NO_LINKS, type SourcePlace } from "./links";
-import type { MarkedFinding } from "./marks";
+import { type Links, linksOf, NO_LINKS, type SourcePlace } from "./links";
+import type { MarkedFinding } from "../../parts/finding_marks";
 import { SourcePane, StagePane } from "./panes";
 import { heldPlace, holdPlace, type Place, shownFiles, shownStages, stageTitle } from "./state";
 
 interface CodeViewProps {
-  readonly page: Page;
   readonly index: number;
   readonly variant: Variant;
-  readonly query: URLSearchParams;
   readonly findings: readonly MarkedFinding[];
 }
 
 export function CodeView(props: CodeViewProps) {
-  const { page, variant, query } = props;
+  const { variant } = props;
   const files = useMemo(() => shownFiles(variant), [variant]);
   const stages = useMemo(() => shownStages(variant), [variant]);
   const [pointed, setPointed] = useState<Place | null>(null);
   const [table, setTable] = useState(false);
-  const stage = stages.find((each) => each.stage === query.get("stage")) ?? stages[0] ?? null;
-  const fileAt = files[Number(query.get("file"))] ? Number(query.get("file")) : 0;
+  const stage = stages.find((each) => each.stage === chosen("stage")) ?? stages[0] ?? null;
+  const fileAt = files[chosenNumber("file") ?? 0] ? (chosenNumber("file") ?? 0) : 0;
   const file = files[fileAt] ?? null;
-  const source = useText(page, file?.text ?? null);
-  const compiled = useText(page, stage?.text ?? null);
+  const source = useText(file?.text ?? null);
+  const compiled = useText(stage?.text ?? null);
   const sourceText = source.state === "ready" ? source.value.text : null;
   const lines = useBlock<LinesBlock>(page, `lines/${props.index}`);
   const block = lines.state === "ready" ? lines.value : null;
   const measures = useMemo(() => (block ? knownMeasures(block) : []), [block]);
-  const measure = chosenMeasure(measures, query.get("heat"));
+  const measure = chosenMeasure(measures, chosen("heat"));
   const links = useMemo(
     () => (compiled.state === "ready" ? linksOf(compiled.value.links, files) : NO_LINKS),
     [compiled.state === "ready" ? compiled.value : null, files],
@@ -50,7 +47,7 @@ export function CodeView(props: CodeViewProps) {
     () => (block && file ? linesOfFile(block, file.path, files) : null),
     [block, file],
   );
-  const held = heldPlace(query);
+  const held = heldPlace();
   const active = held ?? pointed;
 
   if (!files.length && !stages.length) {
@@ -102,24 +99,21 @@ export function CodeView(props: CodeViewProps) {
     <>
       <div class="toolbar">
         {measures.length ? (
-          <Choice
+          <AddressChoice
             label="Heat"
-            value={measure?.name ?? "none"}
+            name="heat"
             options={[
               ...measures.map((each) => [each.name, each.title] as const),
               ["none", "none"],
             ]}
-            onChoose={(name) => setQuery({ heat: name })}
           />
         ) : null}
         {files.length > 1 ? (
-          <Choice
+          <AddressChoice
             label="Source file"
-            value={String(fileAt)}
-            options={files.map(
-              (each, at) => [String(at), shortText(baseName(each.path), 60)] as const,
-            )}
-            onChoose={(at) => setQuery({ file: Number(at) || null, line: null })}
+            name="file"
+            options={files.map((each, at) => [String(at), shortText(baseName(each.path), 60)])}
+            also={{ line: null }}
           />
         ) : null}
         {block ? (
@@ -128,7 +122,7 @@ export function CodeView(props: CodeViewProps) {
           </button>
         ) : null}
       </div>
-      <HeatNote page={page} lines={lines} measure={measure} />
+      <HeatNote lines={lines} measure={measure} />
       {table && block && figures ? (
         <LineTable
           figures={figures}
@@ -149,7 +143,6 @@ export function CodeView(props: CodeViewProps) {
               stages={stages}
               stage={stage}
               files={files}
-              query={query}
             />
           }
         />
@@ -180,8 +173,7 @@ function chosenMeasure(measures: readonly Measure[], name: string | null): Measu
   return measures.find((measure) => measure.name === name) ?? measures[0] ?? null;
 }
 
-function HeatNote(props: { page: Page; lines: Loaded<LinesBlock>; measure: Measure | null }) {
-  const { page, lines, measure } = props;
+function HeatNote({ lines, measure }: { lines: Loaded<LinesBlock>; measure: Measure | null }) {
   if (lines.state === "missing") {
     return (
       <Missing
@@ -246,13 +238,10 @@ function Said(props: LinkStatusProps) {
     );
   }
   const places = links.toStage.get(file?.path ?? "")?.get(active.line) ?? [];
-  const own = places.filter(({ depth }) => !depth).map(({ line }) => line);
-  const inlined = places.filter(({ depth }) => depth).map(({ line }) => line);
+  const own = places.filter(({ depth }) => !depth).length;
   const told = [
-    own.length ? `${plural(own.length, `${stage} line`)}: ${lineRanges(own)}` : "",
-    inlined.length
-      ? `${plural(inlined.length, "line")} inlined into it: ${lineRanges(inlined)}`
-      : "",
+    own ? plural(own, `${stage} line`) : "",
+    places.length > own ? `${plural(places.length - own, "line")} inlined into it` : "",
   ];
   return (
     <>

@@ -2,16 +2,16 @@
 
 import { href } from "../../app/router";
 import { formatCount, formatPlace, shortText } from "../../data/format";
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
 import type { PlacedFinding } from "../../data/types";
 import { figure } from "../../parts/columns";
 import { findingColumns } from "../../parts/finding_columns";
 import { type Column, Table } from "../../parts/table";
 import { NotJudged, Pill } from "../../parts/text";
-import type { MarkedFinding } from "./marks";
+import type { MarkedFinding } from "../../parts/finding_marks";
 
 /** The call that shows it, at its op and program. */
-function Witness({ page, finding }: { page: Page; finding: PlacedFinding }) {
+function Witness({ finding }: { finding: PlacedFinding }) {
   const call = page.report.calls[finding.call ?? -1];
   if (!call || finding.call === null) return <span class="muted">–</span>;
   const { program } = finding.found;
@@ -20,7 +20,6 @@ function Witness({ page, finding }: { page: Page; finding: PlacedFinding }) {
 }
 
 interface FindingTableProps {
-  readonly page: Page;
   readonly kernel: number;
   readonly findings: readonly MarkedFinding[];
   /** Brings a line of the source into view. */
@@ -28,7 +27,7 @@ interface FindingTableProps {
 }
 
 export function FindingTable(props: FindingTableProps) {
-  const { page, findings } = props;
+  const { findings } = props;
   const kernel = page.report.kernels[props.kernel];
   if (!kernel?.judged && !findings.length)
     return <NotJudged report={page.report} what="this kernel" />;
@@ -63,7 +62,7 @@ export function FindingTable(props: FindingTableProps) {
     what,
     {
       label: "Witness",
-      cell: ({ finding }) => <Witness page={page} finding={finding} />,
+      cell: ({ finding }) => <Witness finding={finding} />,
       key: ({ finding }) => finding.call,
     },
     figure("launches", null, ({ finding }) => finding.found.launches),

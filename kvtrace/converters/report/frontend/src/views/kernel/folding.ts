@@ -7,10 +7,12 @@ import type { Fold } from "../../parts/code";
 const CONTEXT = 3;
 /** Shorter gaps stay: a fold takes a line itself. */
 const LEAST_FOLDED = 4;
+/** Lines of a kernel that are shown at least. */
+const UNLINKED = 12;
 /** A file that nothing points into is shown whole up to this many lines. */
 const MOST_WHOLE = 200;
 
-/** Folds of a source file: all but the kernel's own lines and those that became code. */
+/** Folds of a source file: all but the kernel from its head on, and lines that became code. */
 export function sourceFolds(
   text: string,
   file: SourceFile,
@@ -22,13 +24,12 @@ export function sourceFolds(
   const show = (from: number, to: number): void => {
     shown.fill(1, Math.max(from, 0), Math.max(Math.min(to, lines.length), 0));
   };
-  for (const line of linked) {
-    const place = line - file.first_line;
-    show(place - CONTEXT, place + CONTEXT + 1);
-  }
+  const places = [...linked].map((line) => line - file.first_line);
+  for (const place of places) show(place - CONTEXT, place + CONTEXT + 1);
   if (file.path === kernel.file && kernel.line !== null) {
-    const first = kernel.line - file.first_line;
-    show(first - CONTEXT, functionEnd(lines, first));
+    const head = kernel.line - file.first_line;
+    // a kernel of which nothing is known ends somewhere
+    show(head - CONTEXT, Math.max(head + UNLINKED, ...places.filter((each) => each > head)) + 1);
   }
   if (!shown.includes(1) && lines.length <= MOST_WHOLE) shown.fill(1);
   return foldsWhere(lines.length, (index) => !shown[index]);
@@ -58,37 +59,4 @@ function foldsWhere(count: number, hidden: (index: number) => boolean): Fold[] {
     from = to;
   }
   return folds;
-}
-
-/** The index after a Python function that begins at `first`, by brackets and indentation. */
-function functionEnd(lines: readonly string[], first: number): number {
-  const head = lines[first];
-  if (head === undefined) return 0;
-  const indent = indentOf(head);
-  let index = first;
-  for (let depth = 0; index < lines.length;) {
-    const line = lines[index] ?? "";
-    depth += bracketsIn(line);
-    index += 1;
-    if (depth <= 0 && !line.trimStart().startsWith("@")) break;
-  }
-  while (index < lines.length) {
-    const line = lines[index] ?? "";
-    if (line.trim() && indentOf(line) <= indent) break;
-    index += 1;
-  }
-  return index;
-}
-
-function indentOf(line: string): number {
-  return line.length - line.trimStart().length;
-}
-
-/** How many brackets a line leaves open. */
-function bracketsIn(line: string): number {
-  const code = line.replace(/#.*/, "");
-  return [...code].reduce(
-    (depth, each) => depth + Number("([{".includes(each)) - Number(")]}".includes(each)),
-    0,
-  );
 }

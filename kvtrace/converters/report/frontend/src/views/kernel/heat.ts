@@ -1,11 +1,12 @@
 // Heat: one figure for each line of the source, and of the TTIR, that some op stands on.
 
 import { formatBytes, formatFlops, formatPlace, formatShare, plural } from "../../data/format";
-import type { SourceFile } from "../../data/types";
+import type { LineFigures, SourceFile } from "../../data/types";
 import type { Heat } from "../../parts/code";
 import { sourceText } from "../../parts/text";
-import type { LineFigures, LinesBlock, SourceLineFigures } from "./blocks";
-import { type Links, shownPath } from "./links";
+import type { LinesBlock, SourceLineFigures } from "./blocks";
+import { shownPath } from "../../parts/finding_marks";
+import type { Links } from "./links";
 
 export interface Measure {
   readonly name: string;
@@ -22,51 +23,50 @@ export interface Measure {
 
 const percent = (value: number): string => formatShare(value, 1);
 
-export const MEASURES: readonly Measure[] = [
+const TIME =
+  "the line's time at best on the device's limits, as a share of that of all ops; nothing was timed by line";
+const SECTORS = "the share of the bytes of touched 32-byte sectors that no lane asked for";
+const waste = { share: true, zero: true, shown: percent };
+const amount = { share: false, zero: false };
+
+const MEASURES: readonly Measure[] = [
   {
+    ...waste,
+    zero: false,
     name: "time",
     title: "time share",
-    how: "the line's time at best on the device's limits, as a share of that of all ops; nothing was timed by line",
-    share: true,
-    zero: false,
-    value: (figures) => figures.time_share,
-    shown: percent,
+    how: TIME,
+    value: (of) => of.time_share,
   },
   {
+    ...amount,
     name: "bytes",
     title: "bytes",
     how: "bytes of active lanes over all runs",
-    share: false,
-    zero: false,
-    value: (figures) => figures.bytes,
+    value: (of) => of.bytes,
     shown: formatBytes,
   },
   {
+    ...amount,
     name: "flops",
     title: "FLOPs",
     how: "floating-point operations over all runs",
-    share: false,
-    zero: false,
-    value: (figures) => figures.flops,
+    value: (of) => of.flops,
     shown: formatFlops,
   },
   {
+    ...waste,
     name: "masked",
     title: "mask waste",
     how: "the share of lanes that a mask switched off",
-    share: true,
-    zero: true,
-    value: (figures) => figures.masked_share,
-    shown: percent,
+    value: (of) => of.masked_share,
   },
   {
+    ...waste,
     name: "coalescing",
     title: "coalescing waste",
-    how: "the share of the bytes of touched 32-byte sectors that no lane asked for",
-    share: true,
-    zero: true,
+    how: SECTORS,
     value: ({ sector_efficiency: used }) => (used === null ? null : Math.max(1 - used, 0)),
-    shown: percent,
   },
 ];
 

@@ -1,7 +1,6 @@
 // The heat of all lines of a file as a table.
 
 import { useMemo } from "preact/hooks";
-
 import type { SourceFile } from "../../data/types";
 import { code, fieldsOf, figure, words } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";

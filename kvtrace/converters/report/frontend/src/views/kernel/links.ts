@@ -1,8 +1,8 @@
 // Which lines of the source and of a compiler stage belong together.
 
-import { baseName } from "../../data/format";
 import type { LineLinks, SourceFile } from "../../data/types";
 import type { Lit } from "../../parts/code";
+import { shownPath } from "../../parts/finding_marks";
 import type { Place } from "./state";
 
 /** A line of a source file; `path` as the page's files have it. */
@@ -25,16 +25,6 @@ export interface Links {
 }
 
 export const NO_LINKS: Links = { toSource: new Map(), toStage: new Map() };
-
-/**
- * The page's path for a path that a location names. What comes from the compiler's cache names the
- * place where it was compiled first: then the only file of the same name is meant.
- */
-export function shownPath(path: string, files: readonly SourceFile[]): string {
-  if (files.some((file) => file.path === path)) return path;
-  const named = files.filter((file) => baseName(file.path) === baseName(path));
-  return named.length === 1 && named[0] ? named[0].path : path;
-}
 
 export function linksOf(links: LineLinks | null, files: readonly SourceFile[]): Links {
   if (!links) return NO_LINKS;
@@ -85,19 +75,4 @@ export function litLines(
   for (const { line, depth } of belonging)
     if (!lit.has(line)) lit.set(line, depth ? "outer" : "there");
   return lit;
-}
-
-/** "3, 7–9, 12 …" of ascending line numbers. */
-export function lineRanges(lines: readonly number[], most = 10): string {
-  const ranges: [first: number, last: number][] = [];
-  for (const line of lines) {
-    const last = ranges.at(-1);
-    if (last && last[1] === line - 1) last[1] = line;
-    else ranges.push([line, line]);
-  }
-  const shown = ranges
-    .slice(0, most)
-    .map(([first, last]) => (first === last ? String(first) : `${first}–${last}`))
-    .join(", ");
-  return ranges.length > most ? `${shown} …` : shown;
 }

@@ -1,8 +1,7 @@
 // The source of a kernel, or of what was inlined into it, and what the compiler made of it.
 
 import { useMemo } from "preact/hooks";
-
-import { setQuery } from "../../app/router";
+import { chosen, setQuery } from "../../app/router";
 import { formatPlace, shortText } from "../../data/format";
 import type { Kernel, SourceFile, Stage } from "../../data/types";
 import { Code, type Lit, stageLanguage } from "../../parts/code";
@@ -12,7 +11,7 @@ import type { LinesBlock, SourceLineFigures } from "./blocks";
 import { sourceFolds, stageFolds, withoutLocations } from "./folding";
 import { inheritedHeat, type Measure, sourceHeat, stageHeat } from "./heat";
 import { type Links, litLines } from "./links";
-import { type MarkedFinding, marksOf } from "./marks";
+import { type MarkedFinding, marksOf } from "../../parts/finding_marks";
 import { type Place, stageTitle } from "./state";
 
 /** What both panes are given. */
@@ -115,12 +114,11 @@ interface StagePaneProps extends PaneProps {
   readonly stages: readonly Stage[];
   readonly stage: Stage | null;
   readonly files: readonly SourceFile[];
-  readonly query: URLSearchParams;
 }
 
 export function StagePane(props: StagePaneProps) {
-  const { text, stages, stage, links, measure, block, files, query } = props;
-  const locations = query.get("locations") === "1";
+  const { text, stages, stage, links, measure, block, files } = props;
+  const locations = chosen("locations") === "1";
   const shown = useMemo(
     () => (text === null || locations ? text : withoutLocations(text)),
     [text, locations],

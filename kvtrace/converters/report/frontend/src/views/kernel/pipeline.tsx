@@ -1,16 +1,14 @@
 // How long a variant's compilation took, stage by stage.
 
 import { useMemo } from "preact/hooks";
-
 import { address, href } from "../../app/router";
-import { formatMoment, formatNanoseconds, formatShare, shortText } from "../../data/format";
-import type { Page } from "../../data/page";
-import type { Variant } from "../../data/types";
+import { formatMoment, formatNanoseconds, shortText } from "../../data/format";
+import { page } from "../../data/page";
+import type { Load, Variant } from "../../data/types";
 import { figure, sharedFigure, words } from "../../parts/columns";
 import { Value } from "../../parts/figure";
 import { Table } from "../../parts/table";
 import { Facts, Note, Pill } from "../../parts/text";
-import type { Load } from "./blocks";
 import { shownStages, stageTitle } from "./state";
 
 interface Step {
@@ -23,12 +21,11 @@ interface Step {
 }
 
 interface PipelineProps {
-  readonly page: Page;
   readonly variant: Variant;
   readonly load: Load | null;
 }
 
-export function Pipeline({ page, variant, load }: PipelineProps) {
+export function Pipeline({ variant, load }: PipelineProps) {
   const steps = useMemo(() => stepsOf(variant, load), [variant, load]);
   const triton = page.report.runs[variant.run]?.versions["triton"];
   const whole = steps.reduce((sum, step) => sum + (step.duration ?? 0), 0);
@@ -60,12 +57,7 @@ export function Pipeline({ page, variant, load }: PipelineProps) {
             cell: ({ name, title, text }) => (text ? <a href={stageHref(name)}>{title}</a> : title),
           },
           sharedFigure("duration", "measured", (step) => step.duration, whole || 1, "ns"),
-          figure(
-            "share",
-            null,
-            (step) => step.duration,
-            (value) => formatShare(value, whole),
-          ),
+          figure("share", null, (step) => whole && (step.duration ?? 0) / whole, "share"),
           figure("text", null, (step) => step.size, "bytes", "Size of what the stage made"),
         ]}
         rows={steps}

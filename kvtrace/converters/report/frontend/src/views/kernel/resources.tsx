@@ -1,11 +1,12 @@
 // What a variant takes on the device, and what it was specialised for.
 
-import { formatCount, formatShare, plural, shortText, UNKNOWN } from "../../data/format";
+import { formatCount, plural, shortText } from "../../data/format";
 import type { Parameter, Variant } from "../../data/types";
 import { code } from "../../parts/columns";
-import { Figures } from "../../parts/figure";
+import { derived, Figures, fromCompiler } from "../../parts/figure";
 import { type Column, Table } from "../../parts/table";
 import { Facts, Note, Pill } from "../../parts/text";
+import { occupied } from "./variants";
 
 export function Resources({ variant }: { variant: Variant }) {
   const { num_warps: warps, warp_size: size } = variant;
@@ -40,60 +41,31 @@ export function Resources({ variant }: { variant: Variant }) {
   );
 }
 
-function ResourceFigures(props: { variant: Variant; threads: number | null }) {
-  const { variant, threads } = props;
-  const { occupancy, num_warps: warps } = variant;
+function ResourceFigures({ variant, threads }: { variant: Variant; threads: number | null }) {
+  const { occupancy, num_ctas: blocks } = variant;
+  const inBlocks = `${formatCount(blocks)} blocks in a cluster`;
+  const program = threads === null ? null : `${formatCount(threads)} threads a program`;
+  const held = occupancy
+    ? `${occupancy.warps} of ${occupancy.of} warps; ${limitText(occupancy.limited_by)}`
+    : "target or resources not known";
+  const words = "32-bit words of local memory of one thread";
+  const from = "From registers, shared memory and warps, for the target that it was compiled for";
   return (
     <Figures
       id="resources"
       of={[
-        {
-          name: "registers",
-          value: variant.registers,
-          source: "compiler",
-          how: "Of one thread",
-          detail: "a thread",
-        },
-        {
-          name: "spills",
-          value: variant.spills,
-          source: "compiler",
-          how: "32-bit words of local memory of one thread",
-          detail: "words a thread",
-        },
-        {
-          name: "shared memory",
-          value: variant.shared_bytes,
-          as: "bytes",
-          source: "compiler",
-          how: "Of one program",
-          detail: "a program",
-        },
-        {
-          name: "warps",
-          value: warps,
-          source: "compiler",
-          detail: threads === null ? null : `${formatCount(threads)} threads a program`,
-        },
-        {
-          name: "pipeline stages",
-          value: variant.num_stages,
-          source: "compiler",
-          how: "Software pipelining depth asked for",
-          detail:
-            (variant.num_ctas ?? 1) > 1
-              ? `${formatCount(variant.num_ctas)} blocks in a cluster`
-              : "asked for",
-        },
-        {
-          name: "occupancy",
-          value: occupancy ? occupancy.warps / occupancy.of : null,
-          shown: occupancy ? formatShare(occupancy.warps, occupancy.of) : UNKNOWN,
-          how: "From registers, shared memory and warps, for the target that it was compiled for",
-          detail: occupancy
-            ? `${occupancy.warps} of ${occupancy.of} warps; ${limitText(occupancy.limited_by)}`
-            : "target or resources not known",
-        },
+        fromCompiler("registers", variant.registers, "count", "Of one thread", "a thread"),
+        fromCompiler("spills", variant.spills, "count", words, "words a thread"),
+        fromCompiler("shared memory", variant.shared_bytes, "bytes", "Of a program", "a program"),
+        fromCompiler("warps", variant.num_warps, "count", "", program),
+        fromCompiler(
+          "pipeline stages",
+          variant.num_stages,
+          "count",
+          "Software pipelining depth asked for",
+          (blocks ?? 1) > 1 ? inBlocks : "asked for",
+        ),
+        derived("occupancy", occupied(variant), "share", from, held),
       ]}
     />
   );

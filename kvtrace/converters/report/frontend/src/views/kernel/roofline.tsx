@@ -1,9 +1,7 @@
 // Every distinct call under the roof of the device: what bounds it, and how near it comes.
 
-import { useMemo, useState } from "preact/hooks";
-
-import { go } from "../../app/router";
-import { theme } from "../../app/theme";
+import { useMemo } from "preact/hooks";
+import { href } from "../../app/router";
 import {
   formatCount,
   formatGrid,
@@ -14,22 +12,19 @@ import {
   shortText,
   threeFigures,
 } from "../../data/format";
-import type { Page } from "../../data/page";
-import type { Limits, Roofline as Position } from "../../data/types";
-import { themeColours } from "../../parts/colours";
+import { page } from "../../data/page";
+import type { Call, Limits, Roofline as Position } from "../../data/types";
 import { fieldsOf, words } from "../../parts/columns";
-import { Curve, type Series } from "../../parts/curve";
+import { Plot } from "../../parts/plot";
 import { type Column, Table } from "../../parts/table";
-import { CallLink, Missing, Note } from "../../parts/text";
+import { Missing, Note } from "../../parts/text";
 import { callColumns } from "./calls";
-import { type Chart, chartOf, type Point, pointsOf, type Roof, roofsOf } from "./roofline_points";
 
-export function Roofline({ page, calls }: { page: Page; calls: readonly number[] }) {
+export function Roofline({ calls }: { calls: readonly number[] }) {
   const { report } = page;
   const { limits } = report;
   const known = useMemo(() => calls.filter((call) => report.calls[call]?.roofline), [calls]);
   const points = useMemo(() => pointsOf(report.calls, calls), [calls]);
-  const [pointed, setPointed] = useState<Point | null>(null);
   if (!limits) {
     return (
       <Note>
@@ -59,9 +54,9 @@ export function Roofline({ page, calls }: { page: Page; calls: readonly number[]
       <p class="small muted">{roofText(limits)}</p>
       {points.length ? (
         <>
-          <Chart points={points} limits={limits} onPoint={setPointed} />
-          <p class="kernel-status small" id="roofline-status" aria-live="polite">
-            <Said page={page} point={pointed} />
+          <Chart points={points} limits={limits} />
+          <p class="small muted">
+            Blue marks were measured, the others are derived. A click leads to the call.
           </p>
         </>
       ) : null}
@@ -71,7 +66,7 @@ export function Roofline({ page, calls }: { page: Page; calls: readonly number[]
           table only.
         </p>
       ) : null}
-      <PositionTable page={page} rows={known} chosen={pointed?.call ?? null} />
+      <PositionTable rows={known} />
     </>
   );
 }
@@ -87,87 +82,126 @@ function roofText(limits: Limits): string {
   return `Roof of ${shortText(limits.name)} (${how}; ${shortText(limits.source)}): memory ${formatRate(limits.bandwidth, "B/s")}. Points at measured times where the trace has them, else at what the limits allow (derived).`;
 }
 
-function Chart(props: {
-  points: readonly Point[];
-  limits: Limits;
-  onPoint(point: Point | null): void;
-}) {
-  const { points, limits } = props;
-  const roofs = useMemo(() => roofsOf(points, limits), [points]);
-  const chart = useMemo(() => chartOf(points, roofs, limits.bandwidth), [points, roofs]);
-  const series = useMemo(
-    () => seriesOf(chart, roofs, limits.bandwidth),
-    [chart, roofs, theme.value],
-  );
-  const measured = points.filter(({ reached }) => reached !== null).length;
+/** Marks of the calls under the roofs, each a link to its call. */
+function Chart({ points, limits }: { points: readonly Point[]; limits: Limits }) {
+  const roofs = roofsOf(points, limits);
+  const places = [
+    ...points.map(({ intensity }) => intensity),
+    ...roofs.map(({ rate }) => rate / limits.bandwidth),
+  ];
+  const [left, right] = [Math.min(...places) / 4, Math.max(...places) * 4];
+  const reached = points.map((point) => point.reached ?? point.attainable);
+  const low = Math.min(left * limits.bandwidth, ...reached.map((rate) => rate / 2));
+  const high = 2 * Math.max(...roofs.map(({ rate }) => rate), ...reached);
+  const measured = points.filter((point) => point.reached !== null).length;
   return (
     <div id="roofline-chart">
-      <Curve
+      <Plot
         label={`Roofline of ${plural(points.length, "call")}, ${formatCount(measured)} of them measured: FLOPs per second over FLOPs per distinct byte. The table below has all of it`}
-        x={chart.x}
-        series={series}
-        xLabel="FLOPs per distinct byte"
-        yLabel="FLOP/s"
+        x={{ label: "FLOPs per distinct byte", low: left, high: right, format: threeFigures }}
+        y={{ label: "FLOP/s", low, high, format: (rate) => formatRate(rate, "") }}
         logarithmic
-        formatX={threeFigures}
-        formatY={(rate) => formatRate(rate, "")}
         height={320}
-        onPoint={(place) => props.onPoint(place === null ? null : (chart.points[place] ?? null))}
-        onChoose={(place) => {
-          const point = chart.points[place];
-          if (point) go(`call/${point.call}`);
-        }}
-      />
+      >
+        {(x, y) => (
+          <>
+            {roofs.map(({ label, rate }) => (
+              <g key={rate}>
+                <path
+                  class="roof"
+                  d={`M${x(left)} ${y(left * limits.bandwidth)}L${x(rate / limits.bandwidth)} ${y(rate)}H${x(right)}`}
+                />
+                <text x={x(right) - 4} y={y(rate) - 4} text-anchor="end">
+                  {label} {formatRate(rate, "FLOP/s")}
+                </text>
+              </g>
+            ))}
+            {points.map((point) => (
+              <a key={point.call} href={href(`call/${point.call}`)} tabindex={-1}>
+                <circle
+                  class={point.reached === null ? "derived" : "measured"}
+                  cx={x(point.intensity)}
+                  cy={y(point.reached ?? point.attainable)}
+                  r={5}
+                >
+                  <title>{described(point)}</title>
+                </circle>
+              </a>
+            ))}
+          </>
+        )}
+      </Plot>
     </div>
   );
 }
 
-function seriesOf(chart: Chart, roofs: readonly Roof[], bandwidth: number): readonly Series[] {
-  const colours = themeColours();
-  return [
-    ...roofs.map((roof): Series => ({
-      label: `roof: ${roof.label} ${formatRate(roof.rate, "FLOP/s")}`,
-      kind: "line",
-      colour: colours.muted,
-      values: chart.x.map((x) => Math.min(bandwidth * x, roof.rate)),
-    })),
-    {
-      label: "measured",
-      kind: "points",
-      colour: colours.accent,
-      values: chart.points.map((point) => point?.reached ?? null),
-    },
-    {
-      label: "derived, at best",
-      kind: "points",
-      colour: colours.warning,
-      values: chart.points.map((point) =>
-        point && point.reached === null ? point.attainable : null,
-      ),
-    },
-  ];
-}
-
-function Said({ page, point }: { page: Page; point: Point | null }) {
-  const call = page.report.calls[point?.call ?? -1];
-  if (!point || !call?.roofline) {
-    return <span class="muted">Point at a mark to see its call; a click leads there.</span>;
-  }
+function described({ call, intensity, reached, attainable }: Point): string {
+  const { report } = page;
+  const { call_id: id, grid, roofline } = report.calls[call] as Call;
   const rate =
-    point.reached === null
-      ? `${formatRate(point.attainable, "FLOP/s")} at best (derived)`
-      : `${formatRate(point.reached, "FLOP/s")} (measured), ${formatShare(call.roofline.achieved, 1)} of the time at best`;
-  return (
-    <>
-      Call <CallLink page={page} call={point.call} />, grid {formatGrid(call.grid)}:{" "}
-      {threeFigures(point.intensity)} FLOPs per byte, {rate}; bound by{" "}
-      {call.roofline.position.bound}
-    </>
-  );
+    reached === null
+      ? `${formatRate(attainable, "FLOP/s")} at best (derived)`
+      : `${formatRate(reached, "FLOP/s")} (measured), ${formatShare(roofline?.achieved, 1)} of the time at best`;
+  return `Call ${formatCount(id)}, grid ${formatGrid(grid)}: ${threeFigures(intensity)} FLOPs per byte, ${rate}; bound by ${roofline?.position.bound}`;
 }
 
-function PositionTable(props: { page: Page; rows: readonly number[]; chosen: number | null }) {
-  const { page, rows } = props;
+/** A call that both computes and moves bytes. */
+interface Point {
+  /** Place in the report's calls. */
+  readonly call: number;
+  /** FLOPs per distinct byte. */
+  readonly intensity: number;
+  /** FLOPs per second that its mix of operations could reach. */
+  readonly roof: number;
+  /** At best, for its intensity. */
+  readonly attainable: number;
+  /** Over the median time on the device; null where that was not recorded. */
+  readonly reached: number | null;
+}
+
+function pointsOf(calls: readonly Call[], indices: readonly number[]): readonly Point[] {
+  return indices.flatMap((call) => {
+    const position = calls[call]?.roofline;
+    if (!position) return [];
+    const { intensity, roof, attainable, reached } = position;
+    if (!intensity || !roof || !attainable) return [];
+    return [{ call, intensity, roof, attainable, reached }];
+  });
+}
+
+interface Roof {
+  readonly label: string;
+  /** FLOPs per second. */
+  readonly rate: number;
+}
+
+/** Roofs that are nearer than this are one. */
+const SAME_ROOF = 1.05;
+const MOST_ROOFS = 4;
+
+/** The compute roofs of the points, highest first, each under its name in the limits if it has one. */
+function roofsOf(points: readonly Point[], limits: Limits): readonly Roof[] {
+  const rates = [...new Set(points.map(({ roof }) => roof))].sort((a, b) => b - a);
+  const roofs: Roof[] = [];
+  for (const rate of rates) {
+    const last = roofs.at(-1);
+    if (roofs.length === MOST_ROOFS || (last && last.rate / rate < SAME_ROOF)) continue;
+    roofs.push({ label: peakName(rate, limits), rate });
+  }
+  return roofs;
+}
+
+/** Names of a device's peaks are near the peak itself only; a mix of types is in between. */
+function peakName(rate: number, { matrix, vector }: Limits): string {
+  const peaks = [
+    ...Object.entries(vector).map(([type, peak]) => [`vector ${type}`, peak] as const),
+    ...Object.entries(matrix).map(([type, peak]) => [`matrix ${type}`, peak] as const),
+  ];
+  const named = peaks.filter(([, peak]) => Math.abs(rate / peak - 1) < 0.01).map(([name]) => name);
+  return named.length ? named.slice(0, 2).join(" or ") : "mix of operations";
+}
+
+function PositionTable({ rows }: { rows: readonly number[] }) {
   const at = (index: number) => page.report.calls[index]?.roofline as Position;
   const field = fieldsOf(at);
   const limit = fieldsOf((index: number) => at(index).position);
@@ -177,7 +211,7 @@ function PositionTable(props: { page: Page; rows: readonly number[]; chosen: num
     rows.some((index) => at(index)[field] !== null);
   const tuned = "Of an execution; autotuners' and warm-ups' left out";
   const columns: (Column<number> | false)[] = [
-    ...callColumns(page),
+    ...callColumns(),
     field("intensity", "derived", "intensity", "number", "FLOPs per distinct byte"),
     words("Bound by", (index) => at(index).position.bound, { title: "Memory, caches, or compute" }),
     limit("at best", "derived", "best_ns", "ns", "Time of one launch that the limits allow"),
@@ -195,7 +229,6 @@ function PositionTable(props: { page: Page; rows: readonly number[]; chosen: num
       caption="Calls under the roof of the device"
       columns={columns}
       rows={rows}
-      chosen={props.chosen}
       height={8}
     />
   );

@@ -1,6 +1,6 @@
 // What is chosen in this view, as it stands in the address.
 
-import { setQuery } from "../../app/router";
+import { chosenNumber, setQuery } from "../../app/router";
 import type { SourceFile, Stage, Variant } from "../../data/types";
 
 /** A line of the source or of the compiler stage that is shown. */
@@ -10,15 +10,10 @@ export interface Place {
 }
 
 /** The line that the address holds: `line` of the source, or `ir` of the stage. */
-export function heldPlace(query: URLSearchParams): Place | null {
-  const [source, stage] = [lineOf(query, "line"), lineOf(query, "ir")];
+export function heldPlace(): Place | null {
+  const [source, stage] = [chosenNumber("line"), chosenNumber("ir")];
   if (source !== null) return { pane: "source", line: source };
   return stage === null ? null : { pane: "stage", line: stage };
-}
-
-function lineOf(query: URLSearchParams, name: string): number | null {
-  const line = Number(query.get(name) ?? Number.NaN);
-  return Number.isInteger(line) && line > 0 ? line : null;
 }
 
 /** Hold a line, or none; `file` is the place of its file in the variant's. */

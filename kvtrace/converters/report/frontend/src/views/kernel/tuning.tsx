@@ -2,15 +2,14 @@
 
 import { href } from "../../app/router";
 import { plural, shortText } from "../../data/format";
-import type { Page } from "../../data/page";
-import type { Variant } from "../../data/types";
+import { page } from "../../data/page";
+import type { Trial, Tuning, Variant } from "../../data/types";
 import { fieldsOf, figure, sharedFigure } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
 import { Pill } from "../../parts/text";
-import type { Trial, Tuning } from "./blocks";
 import { occupied, variantName } from "./variants";
 
-export function Tunings({ page, tunings }: { page: Page; tunings: readonly Tuning[] }) {
+export function Tunings({ tunings }: { tunings: readonly Tuning[] }) {
   return (
     <>
       {tunings.map((tuning, place) => (
@@ -24,7 +23,6 @@ export function Tunings({ page, tunings }: { page: Page; tunings: readonly Tunin
             . Kept: {shortText(tuning.why)}.
           </p>
           <TrialTable
-            page={page}
             trials={tuning.trials}
             caption={`Configurations tried for ${shortText(tuning.arguments, 120)}`}
           />
@@ -34,8 +32,8 @@ export function Tunings({ page, tunings }: { page: Page; tunings: readonly Tunin
   );
 }
 
-function TrialTable(props: { page: Page; trials: readonly Trial[]; caption: string }) {
-  const { page, trials } = props;
+function TrialTable(props: { trials: readonly Trial[]; caption: string }) {
+  const { trials } = props;
   const of = ({ variant }: Trial): Variant | undefined => page.report.variants[variant];
   const field = fieldsOf(of);
   const slowest = Math.max(1, ...trials.map((trial) => trial.median_ns ?? 0));
@@ -64,20 +62,12 @@ function TrialTable(props: { page: Page; trials: readonly Trial[]; caption: stri
     field("registers", "compiler", "registers"),
     field("spills", "compiler", "spills"),
     field("shared", "compiler", "shared_bytes", "bytes"),
-    figure(
-      "occupancy",
-      "derived",
-      (trial) => {
-        const variant = of(trial);
-        return variant && occupied(variant);
-      },
-      "share",
-    ),
+    figure("occupancy", "derived", (trial) => occupied(of(trial)), "share"),
     {
       label: "Variant",
       cell: (trial) => (
         <a href={href(`kernel/${of(trial)?.kernel ?? -1}/variant/${trial.variant}`)}>
-          {variantName(page, trial.variant)}
+          {variantName(trial.variant)}
         </a>
       ),
       key: (trial) => trial.variant,

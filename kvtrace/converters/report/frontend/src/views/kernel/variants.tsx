@@ -2,7 +2,7 @@
 
 import { address, go, href } from "../../app/router";
 import { formatCount, formatNanoseconds, shortText } from "../../data/format";
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
 import type { Change, Variant } from "../../data/types";
 import { code, fieldsOf, figure, sharedFigure, words } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
@@ -10,8 +10,7 @@ import { Note, Pill } from "../../parts/text";
 
 const MOST_CHANGES = 4;
 
-export function VariantTable(props: { page: Page; kernel: number; chosen: number }) {
-  const { page, kernel, chosen } = props;
+export function VariantTable({ kernel, chosen }: { kernel: number; chosen: number }) {
   const { report } = page;
   const rows = report.kernels[kernel]?.variants ?? [];
   const of = (index: number): Variant => report.variants[index] as Variant;
@@ -19,14 +18,14 @@ export function VariantTable(props: { page: Page; kernel: number; chosen: number
   const field = fieldsOf(of);
   const columns: (Column<number> | false)[] = [
     {
-      ...words("Variant", (index) => variantName(page, index), { key: (index: number) => index }),
-      cell: (index) => <a href={chosenHref(kernel, index)}>{variantName(page, index)}</a>,
+      ...words("Variant", (index) => variantName(index), { key: (index: number) => index }),
+      cell: (index) => <a href={chosenHref(kernel, index)}>{variantName(index)}</a>,
     },
     {
       label: "Compiled because",
       prose: true,
       title: "What differs from the nearest variant that the run had compiled before",
-      cell: (index) => <Reason page={page} variant={of(index)} />,
+      cell: (index) => <Reason variant={of(index)} />,
       text: (index) => reasonText(of(index)),
     },
     sharedFigure(
@@ -37,7 +36,7 @@ export function VariantTable(props: { page: Page; kernel: number; chosen: number
       "ns",
       "Time from the start of the compilation to its end, all stages",
     ),
-    words("Disk cache", (index) => cacheText(of(index))),
+    words("Disk cache", (index) => CACHE.get(of(index).cache_hit)),
     field("launches", "measured", "launches"),
     field("calls", "measured", "calls", "count", "Distinct: grid and arguments' metadata"),
     field("host time", "measured", "host_ns", "ns"),
@@ -70,30 +69,30 @@ function chosenHref(kernel: number, variant: number): string {
 }
 
 /** "3", and whose run where there are several. */
-export function variantName({ report }: Page, index: number): string {
+export function variantName(index: number): string {
+  const { report } = page;
   const variant = report.variants[index];
   if (!variant) return "–";
   const run = report.runs.length > 1 ? `, ${shortText(report.runs[variant.run]?.label, 40)}` : "";
   return `${variant.kernel_id}${run}`;
 }
 
-/** What the column of it holds. */
+const CACHE: ReadonlyMap<boolean | null, string> = new Map([
+  [true, "hit"],
+  [false, "miss"],
+]);
 const OCCUPANCY = "Warps that a multiprocessor holds at once, of those it could";
 
-export function occupied({ occupancy }: Variant): number | null {
-  return occupancy ? occupancy.warps / occupancy.of : null;
+export function occupied(variant: Variant | undefined): number | null {
+  return variant?.occupancy ? variant.occupancy.warps / variant.occupancy.of : null;
 }
 
-function cacheText({ cache_hit: hit }: Variant): string {
-  return hit === null ? "–" : hit ? "hit" : "miss";
-}
-
-function Reason({ page, variant }: { page: Page; variant: Variant }) {
+function Reason({ variant }: { variant: Variant }) {
   if (!variant.recompiled) return <span class="muted">first of its run</span>;
   return (
     <>
       {reasonText(variant)}{" "}
-      <span class="muted">(nearest: {variantName(page, variant.recompiled.nearest)})</span>
+      <span class="muted">(nearest: {variantName(variant.recompiled.nearest)})</span>
     </>
   );
 }
@@ -112,7 +111,7 @@ function changeText({ what, before, after }: Change): string {
 }
 
 /** All that differs from the nearest earlier variant, with what getting this one took. */
-export function Recompile({ page, variant }: { page: Page; variant: Variant }) {
+export function Recompile({ variant }: { variant: Variant }) {
   const { recompiled } = variant;
   if (!recompiled) {
     return (
@@ -125,7 +124,7 @@ export function Recompile({ page, variant }: { page: Page; variant: Variant }) {
       <p id="recompile">
         Compiled again for {took}, because of what differs from{" "}
         <a href={chosenHref(variant.kernel, recompiled.nearest)}>
-          variant {variantName(page, recompiled.nearest)}
+          variant {variantName(recompiled.nearest)}
         </a>
         , the nearest that the run had by then.{" "}
         {variant.cache_hit ? <Pill kind="fine">from the disk cache</Pill> : null}

@@ -1,22 +1,20 @@
 // One kernel: its code, the variants it was compiled to, and what its calls did.
 
 import { useEffect, useMemo } from "preact/hooks";
-
 import { NotHere } from "../../app/boundary";
 import type { View, ViewProps } from "../../app/view";
 import { formatCount, formatNanoseconds, formatShare, plural, shortText } from "../../data/format";
-import type { Page } from "../../data/page";
-import type { Variant } from "../../data/types";
+import { page } from "../../data/page";
+import type { KernelBlock, Variant } from "../../data/types";
 import { useBlock } from "../../data/use_block";
-import { Figures } from "../../parts/figure";
+import { derived, Figures, measured } from "../../parts/figure";
 import { DroppedNotes, Facts, kernelName, Missing, Note, Section, Swatch } from "../../parts/text";
 import { workFigures } from "../../parts/work_figures";
-import type { KernelBlock } from "./blocks";
 import { Calls, useCallsOf } from "./calls";
 import { CodeView } from "./code_view";
 import { FindingTable } from "./finding_table";
 import "./kernel.css";
-import { findingsOf } from "./marks";
+import { markedFindings } from "../../parts/finding_marks";
 import { Pipeline } from "./pipeline";
 import { Resources, Specialisation } from "./resources";
 import { Roofline } from "./roofline";
@@ -24,20 +22,20 @@ import { heldPlace, holdPlace, shownFiles } from "./state";
 import { Tunings } from "./tuning";
 import { Recompile, variantName, VariantTable } from "./variants";
 
-function KernelView(props: ViewProps) {
-  const { page, params } = props;
+function KernelView({ params }: ViewProps) {
   const index = Number(params["kernel"]);
   const kernel = page.report.kernels[index];
   const variant =
-    params["variant"] === undefined ? busiestVariant(page, index) : Number(params["variant"]);
+    params["variant"] === undefined ? busiestVariant(index) : Number(params["variant"]);
   if (!kernel) return <NotHere what="kernel" />;
   if (variant !== null && !kernel.variants.includes(variant))
     return <NotHere what="variant of this kernel" />;
-  return <Shown {...props} key={index} index={index} chosen={variant} />;
+  return <Shown key={index} index={index} chosen={variant} />;
 }
 
 /** The variant whose launches took longest; null where none was recorded. */
-function busiestVariant({ report }: Page, kernel: number): number | null {
+function busiestVariant(kernel: number): number | null {
+  const { report } = page;
   const time = (index: number): number => report.variants[index]?.host_ns ?? 0;
   return (report.kernels[kernel]?.variants ?? []).reduce<number | null>(
     (best, index) => (best === null || time(index) > time(best) ? index : best),
@@ -51,53 +49,49 @@ function showCode(): void {
 
 const NO_VARIANTS: readonly number[] = [];
 
-function Shown(props: ViewProps & { index: number; chosen: number | null }) {
-  const { page, index, chosen, query } = props;
+function Shown({ index, chosen }: { index: number; chosen: number | null }) {
   const { report } = page;
   const variant = report.variants[chosen ?? -1] ?? null;
   const files = useMemo(() => (variant ? shownFiles(variant) : []), [variant]);
-  const findings = useMemo(() => findingsOf(page, index, files), [index, files]);
-  const calls = useCallsOf(page, index);
+  const findings = useMemo(() => {
+    const own = report.findings.filter(
+      ({ kernel, found }) => kernel === index && !found.suppressed,
+    );
+    return markedFindings(own, files);
+  }, [index, files]);
+  const calls = useCallsOf(index);
   const loaded = useBlock<KernelBlock>(page, `kernel/${index}`);
   const block = loaded.state === "ready" ? loaded.value : null;
   const variants = report.kernels[index]?.variants ?? NO_VARIANTS;
   useEffect(() => {
     // Who comes for a line should see it; the page itself begins at its top.
-    if (heldPlace(query)) requestAnimationFrame(showCode);
+    if (heldPlace()) requestAnimationFrame(showCode);
   }, []);
   return (
     <>
       <h1>
         <Swatch kernel={index} />
-        {kernelName(report, index)}
+        {kernelName(index)}
       </h1>
-      <DroppedNotes page={page} />
-      <KernelHead page={page} index={index} />
+      <DroppedNotes />
+      <KernelHead index={index} />
       {variants.length > 1 && chosen !== null ? (
         <Section title="Variants" id="variants-part">
-          <VariantTable page={page} kernel={index} chosen={chosen} />
+          <VariantTable kernel={index} chosen={chosen} />
         </Section>
       ) : null}
       {variant && chosen !== null ? (
         <Section
-          title={variants.length > 1 ? `Code of variant ${variantName(page, chosen)}` : "Code"}
+          title={variants.length > 1 ? `Code of variant ${variantName(chosen)}` : "Code"}
           id="code"
         >
-          <CodeView
-            key={chosen}
-            page={page}
-            index={chosen}
-            variant={variant}
-            query={query}
-            findings={findings}
-          />
+          <CodeView key={chosen} index={chosen} variant={variant} findings={findings} />
         </Section>
       ) : (
         <Note>No variant of this kernel was recorded.</Note>
       )}
       <Section title="Findings" id="findings">
         <FindingTable
-          page={page}
           kernel={index}
           findings={findings}
           onChoose={(path, line) => {
@@ -108,14 +102,14 @@ function Shown(props: ViewProps & { index: number; chosen: number | null }) {
         />
       </Section>
       {variant && chosen !== null ? (
-        <Compiled page={page} variant={variant} index={chosen} block={block} />
+        <Compiled variant={variant} index={chosen} block={block} />
       ) : null}
       <Section title="Roofline" id="roofline-part">
-        <Roofline page={page} calls={calls} />
+        <Roofline calls={calls} />
       </Section>
       {block?.tunings.length ? (
         <Section title="Autotuning" id="tuning">
-          <Tunings page={page} tunings={block.tunings} />
+          <Tunings tunings={block.tunings} />
         </Section>
       ) : null}
       <Section title="Calls" id="calls-part">
@@ -125,20 +119,22 @@ function Shown(props: ViewProps & { index: number; chosen: number | null }) {
             command={`kvtrace replay ${report.trace}`}
           />
         ) : null}
-        <Calls page={page} kernel={index} calls={calls} />
+        <Calls kernel={index} calls={calls} />
       </Section>
     </>
   );
 }
 
 /** What the compiler did for the chosen variant, why, and what it takes on the device. */
-function Compiled(props: {
-  page: Page;
+function Compiled({
+  variant,
+  index,
+  block,
+}: {
   variant: Variant;
   index: number;
   block: KernelBlock | null;
 }) {
-  const { page, variant, index, block } = props;
   const load = block?.loads.find((each) => each.variant === index) ?? null;
   return (
     <>
@@ -146,10 +142,10 @@ function Compiled(props: {
         <Resources variant={variant} />
       </Section>
       <Section title="Compilation" id="compilation">
-        <Pipeline page={page} variant={variant} load={load} />
+        <Pipeline variant={variant} load={load} />
       </Section>
       <Section title="Specialisation" id="specialisation-part">
-        <Recompile page={page} variant={variant} />
+        <Recompile variant={variant} />
         <Specialisation variant={variant} />
       </Section>
     </>
@@ -171,11 +167,16 @@ const view: View = {
 
 export default view;
 
-function KernelHead({ page, index }: { page: Page; index: number }) {
+const OF = "Share of the time at best in the measured device time of its runs";
+
+function KernelHead({ index }: { index: number }) {
   const { report } = page;
   const kernel = report.kernels[index];
   if (!kernel) return null;
   const { tuning_launches: tuning, device_executions: executions } = kernel;
+  const calls = `of ${plural(kernel.calls, "distinct call")}`;
+  const launches = tuning ? `${formatCount(tuning)} of them tuning` : calls;
+  const best = `at best ${formatNanoseconds(kernel.best_ns)}`;
   return (
     <>
       <Facts
@@ -196,21 +197,8 @@ function KernelHead({ page, index }: { page: Page; index: number }) {
       <Figures
         id="figures"
         of={[
-          {
-            name: "launches",
-            value: kernel.launches,
-            source: "measured",
-            detail: tuning
-              ? `${formatCount(tuning)} of them tuning`
-              : `of ${plural(kernel.calls, "distinct call")}`,
-          },
-          kernel.achieved !== null && {
-            name: "of roofline",
-            value: kernel.achieved,
-            as: "share",
-            how: "Share of the time at best in the measured device time of its runs",
-            detail: `at best ${formatNanoseconds(kernel.best_ns)}`,
-          },
+          measured("launches", kernel.launches, "count", "", launches),
+          kernel.achieved !== null && derived("of roofline", kernel.achieved, "share", OF, best),
           workFigures(kernel, report.totals.device_ns !== null, {
             host: `${formatShare(kernel.host_ns, report.totals.host_ns)} of all kernels'`,
             compile: plural(kernel.variants.length, "variant"),

@@ -1,14 +1,14 @@
 // Kernels with their figures; the overview shows the first of them, this view all.
 
 import { formatCount, formatPlace, plural, UNKNOWN } from "../../data/format";
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
 import type { Kernel } from "../../data/types";
 import { fieldsOf, figure, sharedFigure, words } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
 import { KernelLink, Pill } from "../../parts/text";
+import { HOST_TIME } from "../../parts/work_figures";
 
 interface KernelTableProps {
-  readonly page: Page;
   /** Places in the report's kernels. */
   readonly kernels: readonly number[];
   readonly caption: string;
@@ -20,7 +20,7 @@ interface KernelTableProps {
 }
 
 export function KernelTable(props: KernelTableProps) {
-  const { page, brief } = props;
+  const { brief } = props;
   const { totals, kernels } = page.report;
   const of = (index: number): Kernel => kernels[index] as Kernel;
   const field = fieldsOf(of);
@@ -29,7 +29,7 @@ export function KernelTable(props: KernelTableProps) {
   const columns: (Column<number> | false)[] = [
     {
       label: "Kernel",
-      cell: (index) => <KernelLink page={page} kernel={index} />,
+      cell: (index) => <KernelLink kernel={index} />,
       key: (index) => of(index).name,
     },
     field("launches", "measured", "launches"),
@@ -39,7 +39,7 @@ export function KernelTable(props: KernelTableProps) {
       (index) => of(index).host_ns,
       totals.host_ns,
       "ns",
-      "Sum over launches of the time from entering the launching function to its return",
+      HOST_TIME,
     ),
     totals.device_ns !== null &&
       field("device time", "measured", "device_ns", "ns", "Sum over executions"),

@@ -1,17 +1,17 @@
 // The list of kernels.
 
 import { useMemo } from "preact/hooks";
-
-import { href, setQuery } from "../../app/router";
-import type { View, ViewProps } from "../../app/view";
+import { chosen, href } from "../../app/router";
+import type { View } from "../../app/view";
 import { formatCount, formatPlace, plural } from "../../data/format";
-import { matches, Search } from "../../parts/search";
+import { page } from "../../data/page";
+import { AddressSearch, matches } from "../../parts/search";
 import { DroppedNotes } from "../../parts/text";
 import { KernelTable } from "./table";
 
-function Kernels({ page, query }: ViewProps) {
+function Kernels() {
   const { kernels } = page.report;
-  const words = query.get("q") ?? "";
+  const words = chosen("q") ?? "";
   const shown = useMemo(
     () =>
       kernels
@@ -25,20 +25,19 @@ function Kernels({ page, query }: ViewProps) {
   return (
     <>
       <h1>Kernels</h1>
-      <DroppedNotes page={page} />
+      <DroppedNotes />
       <div class="toolbar">
-        <Search
+        <AddressSearch
           id="kernel-filter"
           label="Filter"
+          name="q"
           placeholder="name, module or file"
-          value={words}
-          onInput={(text) => setQuery({ q: text })}
         />
         <span class="muted" aria-live="polite">
           {formatCount(shown.length)} of {plural(kernels.length, "kernel")}
         </span>
       </div>
-      <KernelTable page={page} kernels={shown} caption="Kernels" />
+      <KernelTable kernels={shown} caption="Kernels" />
     </>
   );
 }
@@ -49,10 +48,12 @@ const view: View = {
   section: "kernels",
   order: 20,
   routes: ["kernels"],
-  badge: ({ report }) =>
-    report.kernels.length ? { text: formatCount(report.kernels.length), kind: "plain" } : null,
-  find: ({ report }, words) =>
-    report.kernels.flatMap((kernel, index) =>
+  badge: () =>
+    page.report.kernels.length
+      ? { text: formatCount(page.report.kernels.length), kind: "plain" }
+      : null,
+  find: (words) =>
+    page.report.kernels.flatMap((kernel, index) =>
       matches(words, kernel.name, kernel.module, kernel.file)
         ? [
             {

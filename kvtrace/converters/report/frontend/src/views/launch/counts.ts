@@ -1,11 +1,10 @@
 // How often each element is accessed. Up to 16 M elements each has a count; beyond it, counts of
 // whole regions are worked out from the progressions, exactly where that takes few steps.
 
-import type { Access } from "./blocks";
-import { addComb, type Comb, combOf, costOf, countWithin, lastOf, totalOf } from "./comb";
-import { ALL, type Executions, formsOf, type Lanes } from "./layout";
-import { type Bins, type Region, regionCounts } from "./regions";
-import type { Look } from "./tensor";
+import type { Access } from "../../data/types";
+import { ALL, type Lanes, placesOf } from "./accesses";
+import { addComb, bump, type Comb, combOf, costOf, countWithin } from "./combs";
+import type { Look } from "./look";
 
 export interface Counts {
   readonly combs: readonly Comb[];
@@ -30,27 +29,36 @@ const MOST_STEPS = 6e8;
 /** Units beside the tensor that are counted one by one too. */
 const BESIDE = 2 ** 16;
 
-export function countsOf(
-  { accesses, unit, width }: { accesses: readonly Access[]; unit: number; width: number },
-  extent: number,
-  wanted: Executions = ALL,
-  lanes: Lanes = "active",
-): Counts {
-  const combs = accesses.flatMap((access) =>
-    formsOf(access, wanted, lanes).map((form) => combOf(form, unit, width)),
+export interface Counted {
+  readonly accesses: readonly Access[];
+  readonly unit: number;
+  readonly width: number;
+}
+
+export function combsOf({ accesses, unit, width }: Counted, wanted = ALL, lanes?: Lanes): Comb[] {
+  const places = accesses.flatMap((access) => placesOf(access, wanted, lanes));
+  return places.map((each) => combOf(each, unit, width));
+}
+
+export function endsOf(combs: readonly Comb[]): readonly [first: number, last: number] {
+  return combs.reduce(
+    ([first, last], comb) => [Math.min(first, comb.start), Math.max(last, comb.last)],
+    [Infinity, -Infinity],
   );
-  const total = combs.reduce((sum, comb) => sum + totalOf(comb), 0);
-  const inside = combs.reduce((sum, comb) => sum + countWithin(comb, 0, extent), 0);
-  const first = combs.reduce((least, comb) => Math.min(least, comb.start), Infinity);
-  const last = combs.reduce((most, comb) => Math.max(most, lastOf(comb)), -Infinity);
+}
+
+export function countsOf(of: Counted, extent: number, wanted = ALL, lanes?: Lanes): Counts {
+  const combs = combsOf(of, wanted, lanes);
+  const sum = (value: (comb: Comb) => number): number =>
+    combs.reduce((all, comb) => all + value(comb), 0);
+  const total = sum((comb) => comb.total);
+  const outside = total - sum((comb) => countWithin(comb, 0, extent));
+  const [first, last] = endsOf(combs);
+  const plain = { combs, total, outside, first, last, touched: null, most: null, dense: null };
   // what one program touches is often little of a large tensor
   const low = combs.length ? Math.max(-BESIDE, first) : 0;
   const high = Math.max(low, Math.min(extent + BESIDE, last + 1));
-  const plain = { combs, total, outside: total - inside, first, last };
-  const cost = combs.reduce((sum, comb) => sum + costOf(comb), 0);
-  if (high - low > MOST_DENSE + 2 * BESIDE || cost > MOST_STEPS) {
-    return { ...plain, touched: null, most: null, dense: null };
-  }
+  if (high - low > MOST_DENSE + 2 * BESIDE || sum(costOf) > MOST_STEPS) return plain;
   const counts = new Uint32Array(high - low);
   for (const comb of combs) addComb(counts, low, comb);
   let [touched, most] = [0, 0];
@@ -62,42 +70,104 @@ export function countsOf(
 }
 
 /** Accesses of one unit. */
-export function countAt(counts: Counts, offset: number): number {
-  const { dense } = counts;
-  if (dense && offset >= dense.low && offset < dense.low + dense.counts.length) {
-    return dense.counts[offset - dense.low] ?? 0;
+export function countAt({ combs, dense }: Counts, offset: number): number {
+  const known = dense?.counts[offset - dense.low];
+  return known ?? combs.reduce((sum, comb) => sum + countWithin(comb, offset, offset + 1), 0);
+}
+
+/** Rows or columns from the first to one past the last, in so many bins. */
+export interface Span {
+  readonly first: number;
+  readonly end: number;
+  readonly bins: number;
+}
+
+export interface Region {
+  readonly slice: number;
+  readonly rows: Span;
+  readonly columns: Span;
+}
+
+/** The first row or column of a bin. */
+export function binStart({ first, end, bins }: Span, bin: number): number {
+  return first + Math.ceil((bin * (end - first)) / bins);
+}
+
+/** Bins each way of what is not counted one by one: enough to see, few enough to count. */
+export const MOST_BINS = 128;
+/** Countings of a stretch of a row, for one picture. */
+const MOST_STRETCHES = 1_500_000;
+
+export interface Bins {
+  /** Accesses in each bin, row by row. */
+  readonly counts: Float64Array;
+  /** Whether they were worked out from samples of their rows. */
+  readonly sampled: boolean;
+}
+
+export function binsOf(of: Counts, look: Look, region: Region): Bins {
+  const { rows, columns } = region;
+  const counts = new Float64Array(rows.bins * columns.bins);
+  const start = look.start + region.slice * (look.slices?.stride ?? 0);
+  if (of.dense) {
+    addDense(counts, of.dense, look, region, start);
+    return { counts, sampled: false };
   }
-  return counts.combs.reduce((sum, comb) => sum + countWithin(comb, offset, offset + 1), 0);
+  const most = MOST_STRETCHES / of.combs.length;
+  const sampled = of.combs.map((comb) => addStretches(counts, comb, look, region, start, most));
+  return { counts, sampled: sampled.some(Boolean) };
 }
 
-/** Accesses of each bin of a region. */
-export function binsOf(counts: Counts, look: Look, region: Region): Bins {
-  if (!counts.dense) return regionCounts(counts.combs, look, region);
-  return { counts: denseBins(counts.dense, look, region), sampled: false };
-}
-
-function denseBins(
-  dense: { readonly low: number; readonly counts: Uint32Array },
+function addDense(
+  bins: Float64Array,
+  { low, counts }: NonNullable<Counts["dense"]>,
   look: Look,
-  { slice, rows, columns, down, across }: Region,
-): Float64Array {
-  const bins = new Float64Array(down * across);
-  const [height, width] = [rows[1] - rows[0], columns[1] - columns[0]];
-  const start = look.start + slice * (look.slices?.stride ?? 0) - dense.low;
+  { rows, columns }: Region,
+  start: number,
+): void {
   const step = look.columns.stride;
-  // which bin a column is in, once for all rows
-  const bin = new Uint32Array(width);
-  for (let column = 0; column < width; column += 1)
-    bin[column] = Math.floor((column * across) / width);
-  for (let row = 0; row < height; row += 1) {
-    const line = Math.floor((row * down) / height) * across;
-    let at = start + (rows[0] + row) * look.rows.stride + columns[0] * step;
-    if (at >= dense.counts.length || at + width * step < 0) continue;
-    for (let column = 0; column < width; column += 1, at += step) {
-      const count = dense.counts[at];
-      const place = line + (bin[column] as number);
-      if (count) bins[place] = (bins[place] as number) + count;
+  for (let down = 0; down < rows.bins; down += 1)
+    for (let row = binStart(rows, down); row < binStart(rows, down + 1); row += 1) {
+      let at = start - low + row * look.rows.stride + columns.first * step;
+      if (at >= counts.length || at + (columns.end - columns.first) * step < 0) continue;
+      for (let across = 0; across < columns.bins; across += 1)
+        for (
+          let left = binStart(columns, across + 1) - binStart(columns, across);
+          left > 0;
+          left--
+        ) {
+          if (counts[at]) bump(bins, down * columns.bins + across, counts[at] as number);
+          at += step;
+        }
+    }
+}
+
+/** Count row by row, at most so many stretches; whether only some of the rows were counted. */
+function addStretches(
+  bins: Float64Array,
+  comb: Comb,
+  look: Look,
+  region: Region,
+  start: number,
+  most: number,
+): boolean {
+  // along the axis whose elements are nearer to each other a stretch is one counting
+  const turned = look.columns.stride > look.rows.stride;
+  const [outer, inner] = turned ? [region.columns, region.rows] : [region.rows, region.columns];
+  const [major, minor] = turned ? [look.columns, look.rows] : [look.rows, look.columns];
+  const first = Math.max(outer.first, Math.floor((comb.start - start) / major.stride));
+  const end = Math.min(outer.end, Math.floor((comb.last - start) / major.stride) + 1);
+  const every = Math.max(1, Math.ceil(((end - first) * inner.bins) / most));
+  for (let line = first; line < end; line += every) {
+    const major_bin = Math.floor(((line - outer.first) * outer.bins) / (outer.end - outer.first));
+    const from = start + line * major.stride;
+    const share = Math.min(every, end - line) / minor.stride;
+    for (let bin = 0; bin < inner.bins; bin += 1) {
+      const [low, high] = [binStart(inner, bin), binStart(inner, bin + 1)];
+      const many = countWithin(comb, from + low * minor.stride, from + high * minor.stride);
+      const [down, across] = turned ? [bin, major_bin] : [major_bin, bin];
+      bump(bins, down * region.columns.bins + across, many * share);
     }
   }
-  return bins;
+  return every > 1 || minor.stride !== 1;
 }

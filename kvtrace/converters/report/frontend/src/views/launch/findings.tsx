@@ -1,14 +1,14 @@
 // Findings of the call, each tied to the op that it is about.
 
+import { setQuery } from "../../app/router";
 import { formatTuple } from "../../data/format";
-import type { Page } from "../../data/page";
-import type { PlacedFinding } from "../../data/types";
+import { page } from "../../data/page";
+import type { CallOps, Op, PlacedFinding } from "../../data/types";
 import { figure, words } from "../../parts/columns";
 import { findingColumns } from "../../parts/finding_columns";
 import { Table } from "../../parts/table";
 import { CallLink } from "../../parts/text";
-import type { CallBlock, Op } from "./blocks";
-import { AS_IT_IS, choose } from "./state";
+import { AS_IT_IS } from "./state";
 
 export interface HereFinding {
   readonly placed: PlacedFinding;
@@ -18,30 +18,28 @@ export interface HereFinding {
   readonly own: boolean;
 }
 
-export function findingsHere(page: Page, call: number, block: CallBlock | null): HereFinding[] {
+export function findingsHere(call: number, block: CallOps | null): HereFinding[] {
   return page.report.findings
     .filter((placed) => placed.call === call || placed.in_calls.includes(call))
     .map((placed) => {
       const own = placed.call === call;
-      const op = own ? placed.op : null;
-      return { placed, own, op: op ?? (block ? (opOf(placed, block)?.index ?? null) : null) };
+      return { placed, own, op: (own ? placed.op : null) ?? opOf(placed, block)?.index ?? null };
     });
 }
 
 /** The op at the finding's place in the source that goes to its argument. */
-function opOf({ found, stack }: PlacedFinding, block: CallBlock): Op | undefined {
-  const here = block.ops.filter((op) => op.stack === stack);
+function opOf({ found, stack }: PlacedFinding, block: CallOps | null): Op | undefined {
+  const here = block?.ops.filter((op) => op.stack === stack) ?? [];
   return here.find((op) => op.buffer !== null && op.buffer === found.arg) ?? here.at(-1);
 }
 
 interface FindingTableProps {
-  readonly page: Page;
   readonly findings: readonly HereFinding[];
-  /** Bytes of an element on an op's map; null where the op has none. */
-  unitOf(op: number): number | null;
+  /** Bytes of an element on an op's map. */
+  unitOf(op: number): number;
 }
 
-export function FindingTable(props: FindingTableProps) {
+export function FindingTable({ findings, unitOf }: FindingTableProps) {
   const { rule, what, place } = findingColumns<HereFinding>(({ placed }) => placed.found);
   return (
     <Table<HereFinding>
@@ -56,42 +54,33 @@ export function FindingTable(props: FindingTableProps) {
         figure("Iteration", null, ({ placed }) => placed.found.iteration),
         words("Lane", ({ placed }) => formatTuple(placed.found.lane)),
         figure("Byte", null, ({ placed }) => placed.found.address_offset),
-        { label: "Witness", cell: (each) => <Witness {...props} finding={each} /> },
+        { label: "Witness", cell: (each) => witness(each, unitOf) },
       ]}
-      rows={props.findings}
+      rows={findings}
     />
   );
 }
 
-function Witness(props: FindingTableProps & { finding: HereFinding }) {
-  const { placed, own, op } = props.finding;
-  const { program, other_program: other, iteration, address_offset: byte } = placed.found;
-  if (!own) return <CallLink page={props.page} call={placed.call ?? -1} />;
+function witness({ placed, own, op }: HereFinding, unitOf: (op: number) => number) {
+  const { program, other_program: other, iteration: it, address_offset: byte } = placed.found;
+  if (!own) return <CallLink call={placed.call ?? -1} />;
   if (op === null) return null;
-  const plain = { ...AS_IT_IS, arg: null, tab: null, lay: null };
-  const unit = props.unitOf(op) ?? 1;
-  const el = byte === null ? null : Math.floor(byte / unit);
-  const p = program?.join(",") ?? null;
+  const show = (name: string, values: Parameters<typeof setQuery>[0]) => (
+    <button
+      type="button"
+      class="quiet small"
+      onClick={() => setQuery({ ...AS_IT_IS, arg: null, tab: null, lay: null, ...values })}
+    >
+      {name}
+    </button>
+  );
+  const el = byte === null ? null : Math.floor(byte / unitOf(op));
   return (
     <>
-      <button
-        type="button"
-        class="quiet small"
-        onClick={() => choose({ ...plain, op, p, it: iteration, el })}
-      >
-        Show on the map
-      </button>
-      {other ? (
-        <button
-          type="button"
-          class="quiet small"
-          onClick={() =>
-            choose({ ...plain, op: placed.other_op ?? op, p: other.join(","), it: null })
-          }
-        >
-          The other program
-        </button>
-      ) : null}
+      {show("Show on the map", { op, p: program?.join(","), it, el })}
+      {other
+        ? show("The other program", { op: placed.other_op ?? op, p: other.join(","), it: null })
+        : null}
     </>
   );
 }

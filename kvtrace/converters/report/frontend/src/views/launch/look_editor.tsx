@@ -1,86 +1,81 @@
 // How a tensor is looked at: its shape, which axis is where, and one slice, or all.
 
+import type { ComponentChildren } from "preact";
+import { chosen, setQuery } from "../../app/router";
 import { formatCount } from "../../data/format";
-import { Choice } from "../../parts/search";
+import { AddressChoice, Choice } from "../../parts/search";
 import { Slider } from "../../parts/slider";
 import { Note } from "../../parts/text";
-import { AS_IT_IS, choose, chosen } from "./state";
-import type { Look } from "./tensor";
+import type { Look } from "./look";
+import { AS_IT_IS } from "./state";
 
-export function LookEditor(props: { look: Look }) {
-  const { look } = props;
-  const rank = look.axes.length;
-  const swap = (position: number, axis: number): void => {
-    const order = [...look.order];
-    const other = order.indexOf(axis);
-    [order[other], order[position]] = [order[position] ?? 0, axis];
-    choose({ axes: order.join(","), at: null, slice: null });
+const LAYOUTS = [
+  ["slice", "one slice"],
+  ["side", "slices side by side"],
+] as const;
+const ROLES = ["Columns", "Rows", "Slices"];
+
+export function LookEditor({ look }: { look: Look }) {
+  const { axes, order, fixed } = look;
+  const swap = (position: number, axis: number | undefined): void => {
+    const [own, other] = [order[position], order.indexOf(axis ?? -1)];
+    const swapped = order.map((each, at) => (at === position ? axis : at === other ? own : each));
+    setQuery({ axes: swapped.join(","), at: null, slice: null });
   };
-  const names = look.axes.map(
-    (axis, number) => [String(number), `${axis.name} (${formatCount(axis.size)})`] as const,
-  );
-  const choosers = ["Slices", "Rows", "Columns"]
-    .slice(-rank || 3)
-    .map((label, place, { length }) => {
-      const position = rank - length + place;
-      return (
-        <Choice
-          key={label}
-          label={label}
-          value={String(look.order[position])}
-          options={names}
-          onChoose={(value) => swap(position, Number(value))}
-        />
-      );
-    });
+  const open = chosen("look") === "1";
+  const names = axes.map(({ size }, axis) => `axis ${axis} (${formatCount(size)})`);
   return (
     <details
       class="launch-look"
-      open={chosen("look") === "1"}
+      open={open}
       onToggle={(event) => {
-        const open = event.currentTarget.open;
-        if (open !== (chosen("look") === "1")) choose({ look: open ? "1" : null });
+        const now = event.currentTarget.open;
+        if (now !== open) setQuery({ look: now ? "1" : null });
       }}
     >
       <summary>Edit tensor view</summary>
       <div class="toolbar" id="look-editor">
-        <label class="control">
-          <span>Look at it as</span>
+        <Labelled name="Look at it as">
           <input
             type="text"
             id="look-shape"
             value={chosen("shape") ?? ""}
-            placeholder={look.axes.map((axis) => axis.size).join(" x ")}
-            onChange={(event) => choose({ ...AS_IT_IS, shape: event.currentTarget.value || null })}
+            placeholder={axes.map(({ size }) => size).join(" x ")}
+            onChange={(event) => setQuery({ ...AS_IT_IS, shape: event.currentTarget.value })}
           />
-        </label>
-        {choosers}
-        {rank >= 2 ? (
-          <button
-            type="button"
-            id="transpose"
-            onClick={() => swap(rank - 1, look.order[rank - 2] ?? 0)}
-          >
+        </Labelled>
+        {ROLES.slice(0, axes.length)
+          .map((label, back) => (
+            <Choice
+              key={label}
+              label={label}
+              value={String(order.at(-1 - back))}
+              options={names.map((name, axis) => [String(axis), name])}
+              onChoose={(value) => swap(order.length - 1 - back, Number(value))}
+            />
+          ))
+          .reverse()}
+        {axes.length >= 2 ? (
+          <button type="button" id="transpose" onClick={() => swap(order.length - 1, order.at(-2))}>
             Transpose
           </button>
         ) : null}
-        {look.fixed.map((axis, position) => (
-          <label class="control" key={axis.at}>
-            <span>{axis.name} at</span>
+        {fixed.map(({ axis, place }, position) => (
+          <Labelled key={axis} name={`axis ${axis} at`}>
             <input
               type="number"
               min="0"
-              max={axis.size - 1}
-              value={axis.place}
+              max={(axes[axis]?.size ?? 1) - 1}
+              value={place}
               onChange={(event) => {
-                const places = look.fixed.map((each) => each.place);
-                places[position] = Number(event.currentTarget.value);
-                choose({ at: places.join(",") });
+                const places: (number | string)[] = fixed.map((each) => each.place);
+                places[position] = event.currentTarget.value;
+                setQuery({ at: places.join(",") });
               }}
             />
-          </label>
+          </Labelled>
         ))}
-        <button type="button" onClick={() => choose({ ...AS_IT_IS, lay: null })}>
+        <button type="button" onClick={() => setQuery({ ...AS_IT_IS, lay: null })}>
           As it is
         </button>
       </div>
@@ -89,25 +84,26 @@ export function LookEditor(props: { look: Look }) {
   );
 }
 
+function Labelled(props: { name: string; children: ComponentChildren }) {
+  return (
+    <label class="control">
+      <span>{props.name}</span>
+      {props.children}
+    </label>
+  );
+}
+
 /** Which slice, and whether the others are seen too, those past the tensor's end among them. */
 export function SliceBar({ slice, slices }: { slice: number; slices: number }) {
   return (
     <div class="toolbar" id="slice-bar">
-      <Choice
-        label="Layout"
-        value={chosen("lay") === "side" ? "side" : "slice"}
-        options={[
-          ["slice", "one slice"],
-          ["side", "slices side by side"],
-        ]}
-        onChoose={(value) => choose({ lay: value === "slice" ? null : value })}
-      />
+      <AddressChoice label="Layout" name="lay" options={LAYOUTS} />
       <Slider
         name="Slice"
         label="Slice"
         size={slices}
         value={slice}
-        onChange={(value) => choose({ slice: value })}
+        onChange={(value) => setQuery({ slice: value })}
       />
     </div>
   );

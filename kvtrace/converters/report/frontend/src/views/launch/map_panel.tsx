@@ -1,48 +1,56 @@
 // The access map of an op's tensor with all that belongs to it: figures, the way it is looked at,
-// the chosen element, and the same as a table.
+// what its colours mean, the chosen element, and the same as a table.
 
 import { useMemo } from "preact/hooks";
-import { shortText } from "../../data/format";
+import { chosen, setQuery } from "../../app/router";
+import { formatCount, formatShare, shortText, threeFigures } from "../../data/format";
 import { WithTable } from "../../parts/beside";
-import { Choice } from "../../parts/search";
-import { ElementPanel, placeText } from "./element_panel";
-import { CountTable } from "./element_table";
+import { figure, words } from "../../parts/columns";
+import { derived, Figures } from "../../parts/figure";
+import { AddressChoice } from "../../parts/search";
+import { Table } from "../../parts/table";
+import { Note } from "../../parts/text";
+import { AccessMap, subsetColour } from "./access_map";
+import { CountTable, ElementPanel, placeText } from "./element";
+import type { HereFinding } from "./findings";
 import { LookEditor, SliceBar } from "./look_editor";
-import { AccessMap } from "./map";
-import type { Scene } from "./map_colours";
-import { CountFigures, Legend, SubsetLegend } from "./map_legend";
 import { IterationSlider } from "./programs";
-import { choose, chosen } from "./state";
-import { type SceneAsked, useScene } from "./use_scene";
+import { type Scene, type Touched, useScene } from "./scene";
+import { type Place, programQuery, programText } from "./state";
+import type { Subset, Subsets } from "./subsets";
 import { download, npyFile } from "./values";
 
-export function MapPanel(props: SceneAsked) {
-  const { grid, touched } = props;
-  const { scene, wanted, last, slices } = useScene(props);
+interface MapPanelProps {
+  readonly grid: Place;
+  readonly touched: Touched;
+  readonly findings: readonly HereFinding[];
+}
+
+export function MapPanel({ grid, touched, findings }: MapPanelProps) {
+  const { scene, last, slices } = useScene(grid, touched, findings);
   const { look, slice, counts, values, colour, subsets, element } = scene;
   const map = {
     scene,
     label: `Accesses of ${shortText(touched.name, 60)} by ${touched.op.op}`,
     height: look.rows.size <= 2 ? 96 : 340,
-    describe: (offset: number) => placeText(scene, touched, wanted, grid, offset),
-    onElement: (offset: number | null) => choose({ el: offset }),
+    describe: (offset: number) => placeText(scene, grid, offset),
+    onElement: (el: number | null) => setQuery({ el }),
   };
   return (
     <div>
       {last === null ? null : <IterationSlider last={last} />}
       <div class="toolbar">
-        <Choice
+        <AddressChoice
           label="Colour by"
-          value={colour}
+          name="colour"
           options={[
             ["count", "accesses"],
             ["programs", "programs that share elements"],
             ...(values ? ([["value", "value"]] as const) : []),
           ]}
-          onChoose={(value) => choose({ colour: value === "count" ? null : value })}
         />
         {counts.dense ? (
-          <button type="button" id="download-counts" onClick={() => save(touched.name, scene)}>
+          <button type="button" id="download-counts" onClick={() => save(scene)}>
             Download the counts (.npy)
           </button>
         ) : null}
@@ -58,25 +66,25 @@ export function MapPanel(props: SceneAsked) {
             <AccessMap {...map} id="access-map" />
           )
         }
-        table={() => <CountTable scene={scene} touched={touched} onChoose={map.onElement} />}
+        table={() => <CountTable scene={scene} onChoose={map.onElement} />}
       />
       <Legend scene={scene} />
       {colour === "programs" ? <SubsetLegend subsets={subsets} grid={grid} /> : null}
-      <CountFigures scene={scene} touched={touched} />
+      <CountFigures scene={scene} />
       {element === null ? null : (
-        <ElementPanel touched={touched} grid={grid} offset={element} text={map.describe(element)} />
+        <ElementPanel scene={scene} grid={grid} offset={element} text={map.describe(element)} />
       )}
     </div>
   );
 }
 
 /** How often each element is accessed, as NumPy reads it. */
-function save(name: string, { look: { extent }, counts: { dense } }: Scene): void {
+function save({ touched, look: { extent }, counts: { dense } }: Scene): void {
   const file = npyFile("<u4", [extent], extent * 4);
   const target = new DataView(file.data.buffer, file.data.byteOffset);
   for (let at = 0; at < extent; at += 1)
     target.setUint32(at * 4, dense?.counts[at - dense.low] ?? 0, true);
-  download(`${name}-accesses.npy`, file.whole);
+  download(`${touched.name}-accesses.npy`, file.whole);
 }
 
 /** Slices shown at a time. */
@@ -89,9 +97,9 @@ function SideBySide({ slices: size, ...map }: MapProps & { slices: number }) {
   const from = size <= MOST_SIDE ? 0 : Math.min(scene.slice, size - MOST_SIDE);
   const scenes = useMemo(
     () =>
-      Array.from({ length: Math.min(size, MOST_SIDE) }, (_, place) => ({
+      Array.from({ length: Math.min(size, MOST_SIDE) }, (_, at) => ({
         ...scene,
-        slice: from + place,
+        slice: from + at,
       })),
     [scene, from, size],
   );
@@ -112,5 +120,101 @@ function SideBySide({ slices: size, ...map }: MapProps & { slices: number }) {
         </figure>
       ))}
     </div>
+  );
+}
+
+const DISTINCT = "Distinct elements; not counted above 16 M";
+const MASKED =
+  "Lanes that the mask turns off in the accesses shown; accesses with no lane left are not among them";
+
+function CountFigures({ scene: { counts, look, lanes, touched } }: { scene: Scene }) {
+  const { unit, width } = touched;
+  const any = Number.isFinite(counts.first);
+  const share = `${formatShare(counts.touched, Math.min(look.elements, look.extent))} of the tensor`;
+  const each = width > 1 ? `derived, ${width} elements a lane` : null;
+  const masked = lanes ? (lanes.total - counts.total) / width : 0;
+  const pointer = "From the argument's data pointer";
+  return (
+    <Figures
+      id="map-figures"
+      of={[
+        derived("accesses", counts.total, "count", "In what is chosen, of all lanes", each),
+        derived("elements touched", counts.touched, "count", DISTINCT, `derived, ${share}`),
+        derived("most often", counts.most, "count", "Accesses of what is accessed most"),
+        derived("first byte", any ? counts.first * unit : null, "count", pointer),
+        derived("last byte", any ? (counts.last + 1) * unit - 1 : null, "count", pointer),
+        derived("masked lanes", masked, "count", MASKED),
+        derived("outside the tensor", counts.outside, "count", "Before its first or past its last"),
+      ]}
+    />
+  );
+}
+
+function Legend({ scene: { counts, context, lanes, values, colour } }: { scene: Scene }) {
+  const byValue = colour === "value" ? values : null;
+  const keys = [
+    byValue !== null && byValue.nan > 0 && ["nan", "not a number"],
+    !byValue && lanes !== null && ["masked", "masked lanes only"],
+    !byValue && context !== null && ["context", "by other programs or iterations"],
+    counts.outside > 0 && ["outside", "outside the tensor"],
+  ];
+  return (
+    <p class="small muted launch-legend">
+      <span class="launch-scale" aria-hidden="true" />{" "}
+      {byValue
+        ? `${threeFigures(byValue.min ?? 0)} to ${threeFigures(byValue.max ?? 0)} (measured: as recorded before the first launch), pale where not accessed`
+        : `1 access to ${counts.most === null ? "the most" : formatCount(counts.most)} (derived)`}
+      {keys.map((key) =>
+        key ? (
+          <span key={key[0]}>
+            <span class={`key ${key[0]}`} aria-hidden="true" /> {key[1]}
+          </span>
+        ) : null,
+      )}
+      <span>Click an element; wheel zooms once the map has the focus.</span>
+    </p>
+  );
+}
+
+type Row = Subset & { readonly number: number };
+
+/** Programs that are named; of more of them the first are. */
+const MOST_NAMED = 6;
+
+function SubsetLegend({ subsets, grid }: { subsets: Subsets | null; grid: Place }) {
+  const rows = useMemo(() => {
+    const all = (subsets?.subsets ?? []).map((subset, number): Row => ({ ...subset, number }));
+    return all.filter(({ elements }) => elements).sort((a, b) => b.elements - a.elements);
+  }, [subsets]);
+  if (!subsets) {
+    return (
+      <Note>
+        There are too many programs or elements to tell them apart; choose one program, or colour by
+        accesses.
+      </Note>
+    );
+  }
+  const named = ({ programs }: Row): string => {
+    const names = programs.slice(0, MOST_NAMED).map((program) => programText(program, grid));
+    return `${names.join(" ")}${programs.length > MOST_NAMED ? " …" : ""}`;
+  };
+  return (
+    <Table<Row>
+      id="subsets"
+      caption="Programs that access the same elements"
+      columns={[
+        {
+          label: "Colour",
+          cell: ({ number }) => <span class="key" style={{ background: subsetColour(number) }} />,
+          text: ({ number }) => String(number),
+        },
+        words("Programs", named, { source: "derived" }),
+        figure("how many", "derived", ({ programs }) => programs.length),
+        figure("elements", "derived", ({ elements }) => elements),
+      ]}
+      rows={rows}
+      onChoose={({ programs }) => setQuery({ p: programQuery(programs[0] ?? 0, grid) })}
+      height={8}
+    />
   );
 }

@@ -2,28 +2,24 @@
 // program multiplies, one iteration after the other.
 
 import { useMemo } from "preact/hooks";
-
+import { chosenNumber, setQuery } from "../../app/router";
 import { formatCount, plural, shortText } from "../../data/format";
-import type { Page } from "../../data/page";
-import type { Call } from "../../data/types";
+import { indexOf } from "../../data/tensors";
+import type { Call, CallOps, Dot } from "../../data/types";
 import { WithTable } from "../../parts/beside";
 import { Note } from "../../parts/text";
-import type { CallBlock, Dot } from "./blocks";
+import { AccessMap } from "./access_map";
+import { ALL, lastIteration } from "./accesses";
 import { countsOf } from "./counts";
-import { placeText } from "./element_panel";
-import { CountTable } from "./element_table";
-import { ALL, lastIteration } from "./layout";
-import { AccessMap } from "./map";
-import { PLAIN_SCENE, type Scene } from "./map_colours";
+import { CountTable, placeText } from "./element";
+import { NOTHING_ASKED } from "./look";
 import { IterationSlider } from "./programs";
-import { lookOf, touchedBy } from "./scene";
-import { choose, chosenNumber, chosenProgram, type Place, programNumber } from "./state";
-import { indexOf, NOTHING_ASKED } from "./tensor";
+import { fixedAt, lookOf, PLAIN_SCENE, type Scene, type Touched, touchedBy } from "./scene";
+import { chosenProgram, type Place, programNumber } from "./state";
 
 interface MatmulProps {
-  readonly page: Page;
   readonly call: Call;
-  readonly block: CallBlock;
+  readonly block: CallOps;
   readonly grid: Place;
   readonly dot: Dot;
 }
@@ -67,20 +63,15 @@ interface FactorProps extends MatmulProps {
 }
 
 function Factor(props: FactorProps) {
-  const { page, call, block, grid, name, op, turned } = props;
+  const { call, block, grid, name, op, turned } = props;
   const program = programNumber(chosenProgram(grid), grid);
-  const touched = useMemo(() => touchedBy(page, call, block, op), [block, op]);
+  const touched = useMemo(() => touchedBy(call, block, op), [block, op]);
   // what is loaded before the loop is the same in each of its iterations
   const iteration = touched?.op.loop === props.dot.loop ? props.iteration : null;
-  const scene = useMemo<Scene | null>(() => {
-    if (!touched?.accesses.length) return null;
-    const { extent } = lookOf(touched, NOTHING_ASKED);
-    const counts = countsOf(touched, extent, { program, iteration });
-    const { look, slice } = factorLook(touched, counts.first, turned);
-    const around = iteration === null ? ALL : { program, iteration: null };
-    const context = countsOf(touched, extent, around);
-    return { ...PLAIN_SCENE, look, slice, counts, context, unit: touched.unit, most: counts.most };
-  }, [touched, program, iteration, turned]);
+  const scene = useMemo(
+    () => (touched?.accesses.length ? factorScene(touched, program, iteration, turned) : null),
+    [touched, program, iteration, turned],
+  );
   if (!touched || !scene) {
     return (
       <figure data-factor={name}>
@@ -93,8 +84,7 @@ function Factor(props: FactorProps) {
       </figure>
     );
   }
-  const describe = (offset: number): string =>
-    `${name}: ${placeText(scene, touched, { program, iteration }, grid, offset)}`;
+  const label = `${name} of the product`;
   return (
     <figure data-factor={name} data-accesses={scene.counts.total}>
       <figcaption>
@@ -103,39 +93,48 @@ function Factor(props: FactorProps) {
         <button
           type="button"
           class="quiet small"
-          onClick={() => choose({ op, arg: null, tab: null })}
+          onClick={() => setQuery({ op, arg: null, tab: null })}
         >
           {touched.op.op} {op}
         </button>
       </figcaption>
       <WithTable
-        name={`${name} of the product`}
+        name={label}
         canvas={
           <AccessMap
             scene={scene}
-            label={`${name} of the product: ${shortText(touched.name, 60)}`}
+            label={`${label}: ${shortText(touched.name, 60)}`}
             height={220}
-            describe={describe}
+            describe={(offset) => `${name}: ${placeText(scene, grid, offset)}`}
             onElement={() => undefined}
           />
         }
-        table={() => <CountTable id={`elements-${name}`} scene={scene} touched={touched} />}
+        table={() => <CountTable id={`elements-${name}`} scene={scene} />}
       />
     </figure>
   );
 }
 
 /** The last two axes as they stand in the product; other axes where the program is. */
-function factorLook(
-  touched: Parameters<typeof lookOf>[0],
-  first: number,
+function factorScene(
+  touched: Touched,
+  program: number | null,
+  iteration: number | null,
   turned: boolean,
-): Pick<Scene, "look" | "slice"> {
-  const { axes, order, fixed } = lookOf(touched, NOTHING_ASKED);
-  const index = Number.isFinite(first) ? indexOf(axes, first) : [];
-  const [row = 0, column = 0] = order.slice(-2);
-  const swapped = turned && order.length >= 2 ? [...order.slice(0, -2), column, row] : order;
-  const at = fixed.map((axis) => index[axis.at] ?? 0).join(",");
-  const look = lookOf(touched, { shape: null, axes: swapped.join(","), at });
-  return { look, slice: look.slices ? (index[order.at(-3) ?? 0] ?? 0) : 0 };
+): Scene {
+  const plain = lookOf(touched, NOTHING_ASKED);
+  const { axes, order, extent } = plain;
+  const wanted = { program, iteration };
+  const counts = countsOf(touched, extent, wanted);
+  const index = indexOf(axes, counts.first) ?? [];
+  const swapped = turned && order.length >= 2;
+  const shown = swapped ? [...order.slice(0, -2), ...order.slice(-2).reverse()] : order;
+  const look = lookOf(touched, { shape: null, axes: shown.join(","), at: fixedAt(plain, index) });
+  const slice = look.slices ? (index[shown.at(-3) ?? 0] ?? 0) : 0;
+  const context = countsOf(
+    touched,
+    extent,
+    iteration === null ? ALL : { program, iteration: null },
+  );
+  return { ...PLAIN_SCENE, touched, wanted, look, slice, counts, context };
 }

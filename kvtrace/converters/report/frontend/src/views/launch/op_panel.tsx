@@ -1,40 +1,38 @@
 // The chosen op: what it did, where it stands, and its accesses.
 
 import { useMemo } from "preact/hooks";
-
-import { formatCount, shortText } from "../../data/format";
-import type { Page } from "../../data/page";
-import type { Call } from "../../data/types";
+import { chosen, setQuery } from "../../app/router";
+import { formatCount, formatPlace, shortText } from "../../data/format";
+import { page } from "../../data/page";
+import type { Call, CallOps, Op } from "../../data/types";
 import { Split } from "../../parts/beside";
-import { Figures } from "../../parts/figure";
-import { Choice } from "../../parts/search";
+import { SourceExcerpt } from "../../parts/excerpt";
+import { derived, Figures } from "../../parts/figure";
+import { AddressChoice } from "../../parts/search";
 import { Tabs } from "../../parts/tabs";
 import { Note } from "../../parts/text";
-import type { CallBlock, Op } from "./blocks";
-import { CodePeek } from "./code_peek";
+import { isKnown } from "./accesses";
 import type { HereFinding } from "./findings";
 import { describedLanes, isMemory } from "./grid_work";
-import { isKnown } from "./layout";
 import { MapPanel } from "./map_panel";
 import { Matmul } from "./matmul";
 import { maskedShare, sectorEfficiency } from "./ops";
 import { tensorsOf, touchedBy } from "./scene";
-import { AS_IT_IS, choose, chosen, type Place } from "./state";
+import { AS_IT_IS, type Place } from "./state";
 
 interface OpPanelProps {
-  readonly page: Page;
   readonly call: Call;
-  readonly block: CallBlock;
+  readonly block: CallOps;
   readonly grid: Place;
   readonly op: Op;
   readonly findings: readonly HereFinding[];
 }
 
 export function OpPanel(props: OpPanelProps) {
-  const { page, call, block, grid, op } = props;
+  const { call, block, grid, op } = props;
   const names = useMemo(() => tensorsOf(block, op.index), [block, op]);
   const name = chosen("arg");
-  const touched = useMemo(() => touchedBy(page, call, block, op.index, name), [block, op, name]);
+  const touched = useMemo(() => touchedBy(call, block, op.index, name), [block, op, name]);
   // the product that it is, or that it loads or stores for
   const dot =
     block.dots.find((each) => each.op === op.index) ??
@@ -56,16 +54,16 @@ export function OpPanel(props: OpPanelProps) {
       <Split
         wide="right"
         left={<OpFigures op={op} />}
-        right={<CodePeek page={page} variant={call.variant} stack={op.stack} />}
+        right={<OpCode variant={call.variant} op={op} />}
       />
       {isMemory(op) ? <Coverage block={block} op={op} /> : null}
       {names.length > 1 ? (
         <div class="toolbar">
-          <Choice
+          <AddressChoice
             label="Of"
-            value={touched?.name ?? ""}
-            options={names.map((each) => [each, shortText(each, 60)] as const)}
-            onChoose={(value) => choose({ ...AS_IT_IS, arg: value, el: null })}
+            name="arg"
+            options={names.map((each) => [each, shortText(each, 60)])}
+            also={{ ...AS_IT_IS, el: null }}
           />
         </div>
       ) : null}
@@ -74,13 +72,13 @@ export function OpPanel(props: OpPanelProps) {
           label="Views of the op"
           tabs={tabs}
           chosen={tab}
-          onChoose={(name) => choose({ tab: name === tabs[0]?.name ? null : name })}
+          onChoose={(name) => setQuery({ tab: name === tabs[0]?.name ? null : name })}
         >
           {tab === "map" && touched ? (
-            <MapPanel page={page} grid={grid} touched={touched} findings={props.findings} />
+            <MapPanel grid={grid} touched={touched} findings={props.findings} />
           ) : null}
           {tab === "matmul" && dot ? (
-            <Matmul page={page} call={call} block={block} grid={grid} dot={dot} />
+            <Matmul call={call} block={block} grid={grid} dot={dot} />
           ) : null}
         </Tabs>
       )}
@@ -88,8 +86,28 @@ export function OpPanel(props: OpPanelProps) {
   );
 }
 
+/** The lines around the op, in the innermost file that is on the page, and who called that. */
+function OpCode({ variant, op }: { variant: number; op: Op }) {
+  const stack = page.report.stacks[op.stack ?? -1] ?? [];
+  const files = page.report.variants[variant]?.files ?? [];
+  const known = stack.findIndex(([path]) =>
+    files.some((file) => file.path === path && file.text !== null),
+  );
+  const at = Math.max(known, 0);
+  const frame = stack[at];
+  if (!frame) return null;
+  const calls = stack.slice(at + 1, at + 4).map(([path, line]) => formatPlace(path, line));
+  return (
+    <div id="code-peek">
+      <SourceExcerpt variant={variant} frame={frame}>
+        {calls.length ? `called from ${shortText(calls.join(", "))}` : ""}
+      </SourceExcerpt>
+    </div>
+  );
+}
+
 /** Says where not all of an op's accesses can be shown. */
-function Coverage({ block, op }: { block: CallBlock; op: Op }) {
+function Coverage({ block, op }: { block: CallOps; op: Op }) {
   const described = describedLanes(block, op.index);
   if (op.elements === null || op.masked_off === null) {
     return (
@@ -122,36 +140,26 @@ function Coverage({ block, op }: { block: CallBlock; op: Op }) {
   );
 }
 
+const SECTORS =
+  "Bytes asked for, of those in the 32-byte sectors that they lie in; a model of the compiled layout, or of the order of lanes";
+
 function OpFigures({ op }: { op: Op }) {
   const { bytes, unique_bytes: distinct } = op;
   const again = bytes !== null && distinct ? Math.round((100 * bytes) / distinct) / 100 : 1;
+  const times = again === 1 ? null : `derived, each ${formatCount(again)} times`;
+  const off = `${formatCount(op.masked_off)} lanes`;
   return (
     <Figures
       id="op-figures"
       of={[
-        { name: "executions", value: op.executions, how: "Programs times iterations" },
-        { name: "lanes", value: op.elements },
-        !isMemory(op) && { name: "FLOPs", value: op.flops, as: "flops" },
+        derived("executions", op.executions, "count", "Programs times iterations"),
+        derived("lanes", op.elements),
+        !isMemory(op) && derived("FLOPs", op.flops, "flops"),
         isMemory(op) && [
-          {
-            name: "masked off",
-            value: maskedShare(op),
-            as: "share",
-            how: `${formatCount(op.masked_off)} lanes`,
-          },
-          { name: "bytes", value: bytes, as: "bytes" },
-          {
-            name: "distinct bytes",
-            value: distinct,
-            as: "bytes",
-            detail: again === 1 ? "derived" : `derived, each ${formatCount(again)} times`,
-          },
-          {
-            name: "sector efficiency",
-            value: sectorEfficiency(op),
-            as: "share",
-            how: "Bytes asked for, of those in the 32-byte sectors that they lie in; a model of the compiled layout, or of the order of lanes",
-          },
+          derived("masked off", maskedShare(op), "share", off),
+          derived("bytes", bytes, "bytes"),
+          derived("distinct bytes", distinct, "bytes", "", times),
+          derived("sector efficiency", sectorEfficiency(op), "share", SECTORS),
         ],
       ]}
     />

@@ -1,30 +1,43 @@
 // The list of ops in the order of the program, loops among them.
 
 import { useMemo } from "preact/hooks";
-
+import { chosen, setQuery } from "../../app/router";
 import { type Format, formatCount, formatted, type Maybe, plural } from "../../data/format";
-import type { Page } from "../../data/page";
-import { useLoaded } from "../../data/use_block";
+import type { CallOps, Loop, Op } from "../../data/types";
 import { code, words } from "../../parts/columns";
-import { Choice, matches, Search } from "../../parts/search";
+import { AddressChoice, AddressSearch, matches } from "../../parts/search";
 import { type Column, Table } from "../../parts/table";
 import { sourceText, stackPlace } from "../../parts/text";
-import type { CallBlock, Op } from "./blocks";
 import { isMemory } from "./grid_work";
-import { type Line, linesOf, textParents } from "./nesting";
-import { AS_IT_IS, choose, chosen } from "./state";
+import { AS_IT_IS } from "./state";
 
-interface OpListProps {
-  readonly page: Page;
-  readonly block: CallBlock;
-  readonly variant: number;
-  readonly op: number | null;
+interface Line {
+  readonly index: number;
+  readonly depth: number;
+  readonly op: Op | null;
+  readonly loop: Loop | null;
 }
 
-export function OpList({ page, block, variant, op }: OpListProps) {
-  const loaded = useLoaded(`nesting/${variant}`, () => textParents(page, variant, block));
-  const parents = loaded.state === "ready" ? loaded.value : null;
-  const lines = useMemo(() => linesOf(block, parents), [block, parents]);
+/** Ops and loops in the order of the program, as they nest. */
+function linesOf({ ops, loops }: CallOps): Line[] {
+  const around = new Map(loops.map(({ index, loop }) => [index, loop]));
+  const depthOf = (loop: number | null): number =>
+    loop === null ? 0 : 1 + depthOf(around.get(loop) ?? null);
+  const line = (op: Op | null, loop: Loop | null, own: Op | Loop): Line => ({
+    index: own.index,
+    depth: depthOf(own.loop),
+    op,
+    loop,
+  });
+  const lines = [
+    ...ops.map((op) => line(op, null, op)),
+    ...loops.map((loop) => line(null, loop, loop)),
+  ];
+  return lines.sort((a, b) => a.index - b.index);
+}
+
+export function OpList({ block, op }: { block: CallOps; op: number | null }) {
+  const lines = useMemo(() => linesOf(block), [block]);
   const dots = useMemo(() => new Set(block.dots.map((dot) => dot.op)), [block]);
   const all = chosen("ops") === "all";
   const query = chosen("oq") ?? "";
@@ -33,7 +46,7 @@ export function OpList({ page, block, variant, op }: OpListProps) {
       lines.filter(({ op: each }) => {
         if (!each) return !query;
         const listed = all || isMemory(each) || dots.has(each.index) || each.index === op;
-        const place = stackPlace(page.report, each.stack);
+        const place = stackPlace(each.stack);
         return listed && matches(query, each.op, each.buffer, each.dtype, place);
       }),
     [lines, all, query, op],
@@ -41,30 +54,24 @@ export function OpList({ page, block, variant, op }: OpListProps) {
   return (
     <div id="ops">
       <div class="toolbar">
-        <Search
-          label="Filter ops"
-          value={query}
-          placeholder="op, tensor, file:line"
-          onInput={(text) => choose({ oq: text || null })}
-        />
-        <Choice
+        <AddressSearch label="Filter ops" name="oq" placeholder="op, tensor, file:line" />
+        <AddressChoice
           label="Show"
-          value={all ? "all" : "some"}
+          name="ops"
           options={[
             ["some", "memory ops and products"],
             ["all", `all ${block.ops.length} ops`],
           ]}
-          onChoose={(value) => choose({ ops: value === "all" ? "all" : null })}
         />
       </div>
       <Table
         id="op-table"
         caption="Ops in the order of the program"
-        columns={columnsOf(page)}
+        columns={columnsOf()}
         rows={shown}
         chosen={shown.find((line) => line.op !== null && line.index === op) ?? null}
         onChoose={(line) =>
-          line.op && choose({ ...AS_IT_IS, op: line.index, arg: null, el: null, tab: null })
+          line.op && setQuery({ ...AS_IT_IS, op: line.index, arg: null, el: null, tab: null })
         }
         empty="No op matches."
         height={12}
@@ -73,21 +80,22 @@ export function OpList({ page, block, variant, op }: OpListProps) {
   );
 }
 
-function columnsOf(page: Page): Column<Line>[] {
-  /** Figures of ops; nothing where an op has none. */
-  const own = (
-    label: string,
-    read: (op: Op) => Maybe<number>,
-    as: Format,
-    title?: string,
-  ): Column<Line> => ({
+/** Figures of ops; nothing where an op has none. */
+function own(label: string, read: (op: Op) => Maybe<number>, as: Format, title = ""): Column<Line> {
+  const value = ({ op }: Line): Maybe<number> => op && read(op);
+  return {
     label,
+    title,
     source: "derived",
     number: true,
-    ...(title && { title }),
-    cell: ({ op }) => ((op && read(op)) == null ? "" : formatted(op && read(op), as)),
-    text: ({ op }) => String((op && read(op)) ?? ""),
-  });
+    cell: (line) => (value(line) == null ? "" : formatted(value(line), as)),
+    text: (line) => String(value(line) ?? ""),
+  };
+}
+
+export const USED = "Bytes asked for, of those in the 32-byte sectors that they lie in";
+
+function columnsOf(): Column<Line>[] {
   return [
     { label: "#", number: true, cell: ({ index }) => index },
     {
@@ -105,16 +113,11 @@ function columnsOf(page: Page): Column<Line>[] {
     },
     code("Tensor", ({ op }) => op?.buffer ?? "", { limit: 60 }),
     words("Type", ({ op }) => op?.dtype ?? ""),
-    words("Line", ({ op, loop }) => stackPlace(page.report, (op ?? loop)?.stack ?? null)),
+    words("Line", ({ op, loop }) => stackPlace((op ?? loop)?.stack ?? null)),
     own("executions", (op) => op.executions, "count"),
     own("masked off", maskedShare, "share"),
     own("bytes", (op) => op.bytes, "bytes"),
-    own(
-      "sector efficiency",
-      sectorEfficiency,
-      "share",
-      "Bytes asked for, of those in the 32-byte sectors that they lie in",
-    ),
+    own("sector efficiency", sectorEfficiency, "share", USED),
     own("FLOPs", (op) => op.flops || null, "flops"),
   ];
 }
@@ -127,7 +130,7 @@ export function sectorEfficiency(op: Op): number | null {
   return op.bytes !== null && op.sectors ? op.bytes / (32 * op.sectors) : null;
 }
 
-function tripsText(loop: Line["loop"]) {
+function tripsText(loop: Loop | null) {
   const { min = null, median = null, max = null } = loop ?? {};
   const trips =
     min === null || max === null

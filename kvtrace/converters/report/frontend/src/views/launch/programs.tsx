@@ -1,37 +1,39 @@
 // Choosing a program: sliders for x, y and z, and the grid as a heat map.
 
 import { useMemo } from "preact/hooks";
-
-import { formatGrid, formatShare, formatted, plural } from "../../data/format";
+import { chosen, chosenNumber, setQuery } from "../../app/router";
+import { formatGrid, formatted, plural } from "../../data/format";
+import type { CallOps } from "../../data/types";
 import { WithTable } from "../../parts/beside";
+import { type Colours, heatColour, rgbOf } from "../../parts/colours";
 import { figure, words } from "../../parts/columns";
-import { Choice } from "../../parts/search";
+import { AddressChoice } from "../../parts/search";
 import { Slider } from "../../parts/slider";
 import { Table } from "../../parts/table";
-import type { CallBlock } from "./blocks";
+import { CellMap, type Ring } from "./cell_map";
+import { binStart, type Span } from "./counts";
 import type { HereFinding } from "./findings";
-import { GridHeat } from "./grid_heat";
 import { gridWork, MOST_PROGRAMS } from "./grid_work";
-import {
-  choose,
-  chosen,
-  chosenNumber,
-  chosenProgram,
-  type Place,
-  programNumber,
-  programPlace,
-  programText,
-} from "./state";
+import { chosenProgram, type Place, programNumber, programQuery, programText } from "./state";
 
 interface ProgramsProps {
-  readonly block: CallBlock;
+  readonly block: CallOps;
   readonly grid: Place;
   readonly findings: readonly HereFinding[];
   /** The chosen op, for heat of that op alone. */
   readonly op: number | null;
 }
 
-/** What the grid is coloured by, and the unit of that. */
+const HEATS = [
+  ["bytes", "work (bytes)"],
+  ["masked", "masked share"],
+  ["findings", "findings"],
+] as const;
+const SCOPES = [
+  ["all", "all ops"],
+  ["op", "the chosen op"],
+] as const;
+/** The unit of what the grid is coloured by. */
 const HEAT = { bytes: "bytes", masked: "share", findings: "count" } as const;
 
 export function Programs({ block, grid, findings, op }: ProgramsProps) {
@@ -39,17 +41,14 @@ export function Programs({ block, grid, findings, op }: ProgramsProps) {
   const asked = chosen("heat");
   const kind = asked === "masked" || asked === "findings" ? asked : "bytes";
   const only = chosen("scope") === "op" ? op : null;
-  const program = chosenProgram(grid);
-  const number = programNumber(program, grid);
+  const place = chosenProgram(grid);
+  const program = programNumber(place, grid);
   const work = useMemo(() => gridWork(block, count, only), [block, count, only]);
-  const perProgram = useMemo(() => findingsByProgram(findings, grid, count), [findings, grid]);
-  const rows = useMemo(() => Uint32Array.from(perProgram.keys()), [perProgram]);
-  const maskedShares = useMemo(
-    () => work.lanes && work.masked?.map((masked, each) => masked / (work.lanes?.[each] || 1)),
-    [work],
-  );
-  const heat = { bytes: work.bytes, masked: maskedShares, findings: perProgram }[kind] ?? null;
-  const pick = (place: Place): void => choose({ p: place.join(",") });
+  const found = useMemo(() => findingsByProgram(findings, grid, count), [findings, grid]);
+  const rows = useMemo(() => Uint32Array.from(found.keys()), [found]);
+  const heat = { bytes: work.bytes, masked: work.masked, findings: found }[kind];
+  const choose = (each: number): void => setQuery({ p: programQuery(each, grid) });
+  const said = (each: number): string => (heat ? formatted(heat[each], HEAT[kind]) : "not known");
   return (
     <div id="programs">
       <div class="launch-sliders">
@@ -59,63 +58,36 @@ export function Programs({ block, grid, findings, op }: ProgramsProps) {
             name={name}
             label={`Program ${name}`}
             size={grid[axis] ?? 1}
-            value={program?.[axis] ?? null}
-            onChange={(value) => {
-              const next: [number, number, number] = [...(program ?? ([0, 0, 0] as const))];
-              next[axis] = value;
-              pick(next);
-            }}
+            value={place?.[axis] ?? null}
+            onChange={(value) => setQuery({ p: (place ?? [0, 0, 0]).with(axis, value).join(",") })}
           />
         ))}
         <div class="slider">
           <button
             type="button"
             id="all-programs"
-            aria-pressed={program === null}
-            onClick={() => choose({ p: null })}
+            aria-pressed={place === null}
+            onClick={() => setQuery({ p: null })}
           >
             All programs
-          </button>
-          <button type="button" onClick={() => pick([0, 0, 0])}>
-            First
-          </button>
-          <button type="button" onClick={() => pick(programPlace(count - 1, grid))}>
-            Last
           </button>
         </div>
       </div>
       <div class="toolbar">
-        <Choice
-          label="Grid coloured by"
-          value={kind}
-          options={[
-            ["bytes", "work (bytes)"],
-            ["masked", "masked share"],
-            ["findings", "findings"],
-          ]}
-          onChoose={(value) => choose({ heat: value === "bytes" ? null : value })}
-        />
-        <Choice
-          label="Of"
-          value={only === null ? "all" : "op"}
-          options={[
-            ["all", "all ops"],
-            ["op", "the chosen op"],
-          ]}
-          onChoose={(value) => choose({ scope: value === "op" ? "op" : null })}
-        />
+        <AddressChoice label="Grid coloured by" name="heat" options={HEATS} />
+        <AddressChoice label="Of" name="scope" options={SCOPES} />
       </div>
       {count > MOST_PROGRAMS ? null : (
         <WithTable
           name="Programs of the grid"
           canvas={
-            <GridHeat
+            <GridMap
               grid={grid}
               heat={heat}
-              findings={perProgram}
-              program={number}
-              show={(each) => (heat ? formatted(heat[each], HEAT[kind]) : "not known")}
-              onChoose={(each) => pick(programPlace(each, grid))}
+              findings={found}
+              program={program}
+              describe={(each) => `${programText(each, grid)}: ${said(each)}`}
+              onChoose={choose}
             />
           }
           table={() => (
@@ -125,17 +97,12 @@ export function Programs({ block, grid, findings, op }: ProgramsProps) {
               columns={[
                 words("Program", (row) => programText(row, grid), { key: (row) => row }),
                 figure("bytes", "derived", (row) => work.bytes?.[row], "bytes"),
-                figure(
-                  "masked lanes",
-                  "derived",
-                  (row) => maskedShares?.[row],
-                  (share) => formatShare(share, 1),
-                ),
-                figure("findings", "derived", (row) => perProgram[row]),
+                figure("masked lanes", "derived", (row) => work.masked?.[row], "share"),
+                figure("findings", "derived", (row) => found[row]),
               ]}
               rows={rows}
-              chosen={number}
-              onChoose={(row) => pick(programPlace(row, grid))}
+              chosen={program}
+              onChoose={choose}
               height={10}
             />
           )}
@@ -165,6 +132,80 @@ function findingsByProgram(
   return found;
 }
 
+interface GridMapProps {
+  readonly grid: Place;
+  /** A figure for each program; null: not known. */
+  readonly heat: Float64Array | null;
+  readonly findings: Float64Array;
+  readonly program: number | null;
+  describe(program: number): string;
+  onChoose(program: number): void;
+}
+
+/** A flat grid is wrapped from this many programs on. */
+const FLAT = 64;
+
+/** The programs of one z. */
+function GridMap({ grid, heat, findings, program, describe, onChoose }: GridMapProps) {
+  const count = grid[0] * grid[1];
+  const wraps = grid[1] === 1 && grid[0] > FLAT;
+  const across = wraps ? 2 ** Math.ceil(Math.log2(Math.sqrt(2 * count))) : grid[0];
+  const down = Math.ceil(count / across);
+  const first = Math.floor((program ?? 0) / count) * count;
+  const cell = (each: number) =>
+    [Math.floor((each - first) / across), (each - first) % across] as const;
+  const numberOf = (row: number, column: number): number | null =>
+    row * across + column < count ? first + row * across + column : null;
+  const rings = useMemo(() => {
+    const own = findings.subarray(first, first + count);
+    const ring = (each: number, colour: Ring["colour"]): Ring => {
+      const [row, column] = cell(each);
+      return { row, column, colour };
+    };
+    const found = [...own.keys()].filter((place) => own[place]);
+    return [
+      ...found.map((place) => ring(first + place, "error")),
+      ...(program === null ? [] : [ring(program, "accent")]),
+    ];
+  }, [findings, first, program]);
+  const painter = useMemo(() => {
+    const most = heat?.reduce((top, value) => Math.max(top, value), 0) || 1;
+    return (rows: Span, columns: Span, colours: Colours) => (bin: number) => {
+      const [low, left] = [Math.floor(bin / columns.bins), bin % columns.bins];
+      let hottest = -1;
+      for (let row = binStart(rows, low); row < binStart(rows, low + 1); row += 1)
+        for (let at = binStart(columns, left); at < binStart(columns, left + 1); at += 1) {
+          const each = numberOf(row, at);
+          if (each !== null) hottest = Math.max(hottest, heat?.[each] ?? 0);
+        }
+      if (hottest < 0) return null;
+      return rgbOf(hottest > 0 ? heatColour(0.2 + (0.8 * hottest) / most) : colours.track);
+    };
+  }, [heat, first]);
+  return (
+    <CellMap
+      id="grid-heat"
+      label="The grid's programs, hotter where the figure is larger"
+      height={Math.min(Math.max(down * 16, 32), 220)}
+      rows={[0, down]}
+      columns={across}
+      rings={rings}
+      chosen={program === null ? null : cell(program)}
+      anew={grid}
+      painter={painter}
+      describe={(row, column) => {
+        const each = numberOf(row, column);
+        return each === null ? null : describe(each);
+      }}
+      onChoose={(row, column) => {
+        const each = numberOf(row, column);
+        if (each !== null) onChoose(each);
+      }}
+      onLeave={() => setQuery({ p: null })}
+    />
+  );
+}
+
 /** The iteration of the innermost loop: a slider and a number, or all of them. */
 export function IterationSlider({ last }: { last: number }) {
   const value = chosenNumber("it");
@@ -175,9 +216,9 @@ export function IterationSlider({ last }: { last: number }) {
       label="Iteration of the loop"
       size={last + 1}
       value={value}
-      onChange={(it) => choose({ it })}
+      onChange={(it) => setQuery({ it })}
     >
-      <button type="button" aria-pressed={value === null} onClick={() => choose({ it: null })}>
+      <button type="button" aria-pressed={value === null} onClick={() => setQuery({ it: null })}>
         All iterations
       </button>
     </Slider>

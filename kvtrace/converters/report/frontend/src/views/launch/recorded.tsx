@@ -1,7 +1,6 @@
 // Tensors of the call whose contents were recorded: figures, a histogram, and the tensor as a file.
 
-import { useMemo } from "preact/hooks";
-
+import { chosenNumber, setQuery } from "../../app/router";
 import {
   formatCount,
   formatTuple,
@@ -11,14 +10,12 @@ import {
   threeFigures,
   UNKNOWN,
 } from "../../data/format";
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
+import type { CallOps, Histogram, RecordedValue } from "../../data/types";
 import { WithTable } from "../../parts/beside";
 import { code, figure, words } from "../../parts/columns";
-import { Curve } from "../../parts/curve";
 import { Table } from "../../parts/table";
 import { Missing } from "../../parts/text";
-import type { CallBlock, Histogram, RecordedTensor } from "./blocks";
-import { choose, chosenNumber } from "./state";
 import { download, isWidened, npyOf } from "./values";
 
 const MEASURED = [
@@ -30,7 +27,7 @@ const MEASURED = [
   ["infinite", "inf"],
 ] as const;
 
-export function Recorded({ page, block }: { page: Page; block: CallBlock }) {
+export function Recorded({ block }: { block: CallOps }) {
   const position = chosenNumber("tensor");
   const shown = block.values.find((value) => value.arg === position) ?? block.values[0];
   if (!shown) {
@@ -43,7 +40,7 @@ export function Recorded({ page, block }: { page: Page; block: CallBlock }) {
   }
   return (
     <>
-      <Table<RecordedTensor>
+      <Table<RecordedValue>
         id="recorded-tensors"
         caption="Recorded tensors"
         columns={[
@@ -51,13 +48,13 @@ export function Recorded({ page, block }: { page: Page; block: CallBlock }) {
           words("Type", ({ dtype }) => dtype ?? ""),
           words("Shape", ({ shape }) => formatTuple(shape)),
           ...MEASURED.map(([label, name]) =>
-            figure<RecordedTensor>(label, "measured", ({ histogram }) => histogram?.[name], plain),
+            figure<RecordedValue>(label, "measured", ({ histogram }) => histogram?.[name], plain),
           ),
-          { label: "File", cell: (tensor) => <DownloadButton page={page} tensor={tensor} /> },
+          { label: "File", cell: (tensor) => <DownloadButton tensor={tensor} /> },
         ]}
         rows={block.values}
         chosen={shown}
-        onChoose={(tensor) => choose({ tensor: tensor.arg })}
+        onChoose={(tensor) => setQuery({ tensor: tensor.arg })}
       />
       {shown.histogram?.counts.length ? (
         <Bins name={shortText(shown.name, 80)} histogram={shown.histogram} />
@@ -74,7 +71,7 @@ function plain(value: Maybe<number>): string {
   return Number.isInteger(value) ? formatCount(value) : threeFigures(value);
 }
 
-function DownloadButton({ page, tensor }: { page: Page; tensor: RecordedTensor }) {
+function DownloadButton({ tensor }: { tensor: RecordedValue }) {
   const name = `tensor/${tensor.artifact}`;
   if (!page.has(name)) return <span class="muted">left out of this page</span>;
   const save = async (): Promise<void> => {
@@ -90,29 +87,26 @@ function DownloadButton({ page, tensor }: { page: Page; tensor: RecordedTensor }
 }
 
 function Bins({ name, histogram: { counts, edges } }: { name: string; histogram: Histogram }) {
-  const bins = useMemo(() => [...counts.keys()], [counts]);
-  const series = useMemo(
-    () => [{ label: "elements", kind: "steps", values: [...counts, 0] }] as const,
-    [counts],
-  );
+  const most = Math.max(...counts);
+  const said = (bin: number): string =>
+    `${plain(edges[bin])} to ${plain(edges[bin + 1])}: ${plural(counts[bin] ?? 0, "element")}`;
+  const bins = [...counts.keys()];
   return (
     <>
       <p class="small muted">
-        Values of {name}, finite ones in {plural(bins.length, "bin")}
+        Values of {name}, finite ones in {plural(bins.length, "bin")} from {plain(edges[0])} to{" "}
+        {plain(edges.at(-1))}
       </p>
       <WithTable
         name={`Values of ${name}`}
         canvas={
-          <Curve
-            label={`Histogram of the values of ${name}`}
-            x={edges}
-            series={series}
-            xLabel="value (measured)"
-            yLabel="elements"
-            formatX={plain}
-            formatY={formatCount}
-            height={200}
-          />
+          <div class="launch-bins" role="img" aria-label={`Histogram of the values of ${name}`}>
+            {counts.map((count, bin) => (
+              <span key={bin} title={said(bin)}>
+                <span style={{ blockSize: `${(100 * count) / most}%` }} />
+              </span>
+            ))}
+          </div>
         }
         table={() => (
           <Table<number>

@@ -1,19 +1,18 @@
 // What a map shows of one op: its tensor, how it is looked at, and its accesses counted.
 
-import { itemBytes } from "../../data/format";
-import type { Page } from "../../data/page";
-import type { Argument, Call, Finding } from "../../data/types";
-import type { Access, CallBlock, Op, RecordedTensor } from "./blocks";
-import { combOf } from "./comb";
+import { chosen, chosenNumber } from "../../app/router";
+import { useMemo } from "preact/hooks";
+import { page } from "../../data/page";
+import { indexOf, itemBytes } from "../../data/tensors";
+import type { Access, Argument, Call, CallOps, Finding, Op, RecordedValue } from "../../data/types";
+import { useLoaded } from "../../data/use_block";
+import { type Executions, isKnown, lastIteration } from "./accesses";
+import { combsOf, type Counts, countsOf, endsOf } from "./counts";
 import type { HereFinding } from "./findings";
-import { type Executions, formsOf, isKnown } from "./layout";
-import { axesOf, indexOf, laneBytes, type Look, type LookAsked, lookAt, unitOf } from "./tensor";
-
-/** A place that something is said of, as a finding's witness. */
-export interface Mark {
-  readonly offset: number;
-  readonly text: string;
-}
+import { laneBytes, type Look, lookAt, type LookAsked, ownAxes, placeOf, unitOf } from "./look";
+import { chosenProgram, type Place, programNumber } from "./state";
+import { type Subsets, subsetsOf } from "./subsets";
+import { type Values, valuesOf } from "./values";
 
 /** All of an op's accesses of one argument. */
 export interface Touched {
@@ -26,21 +25,13 @@ export interface Touched {
   readonly width: number;
   /** Units up to which accesses go. */
   readonly reach: number;
-  readonly recorded: RecordedTensor | null;
-}
-
-function argumentNamed(page: Page, call: Call, name: string | null): Argument | undefined {
-  return call.args
-    .map((index) => page.report.arguments[index])
-    .find((each) => each?.name === name && each?.shape);
+  readonly recorded: RecordedValue | null;
 }
 
 /** The arguments that an op accesses; more than one where a pointer is chosen by data. */
-export function tensorsOf(block: CallBlock, op: number | null): string[] {
-  const names = block.accesses.flatMap((access) =>
-    access.op === op && access.arg !== null ? [access.arg] : [],
-  );
-  return [...new Set(names)];
+export function tensorsOf(block: CallOps, op: number | null): string[] {
+  const own = block.accesses.filter((access) => access.op === op);
+  return [...new Set(own.flatMap(({ arg }) => arg ?? []))];
 }
 
 /**
@@ -48,41 +39,35 @@ export function tensorsOf(block: CallBlock, op: number | null): string[] {
  * nothing, or nothing that was recorded.
  */
 export function touchedBy(
-  page: Page,
   call: Call,
-  block: CallBlock,
+  block: CallOps,
   index: number | null,
   asked: string | null = null,
 ): Touched | null {
   const op = block.ops.find((each) => each.index === index);
   const names = tensorsOf(block, index);
-  const name = asked !== null && names.includes(asked) ? asked : (names[0] ?? op?.buffer ?? null);
+  const name = names.find((each) => each === asked) ?? names[0] ?? op?.buffer ?? null;
   if (!op || name === null) return null;
   const accesses = block.accesses.filter((access) => access.op === index && access.arg === name);
-  const argument = argumentNamed(page, call, name);
+  const argument = call.args
+    .map((place) => page.report.arguments[place])
+    .find((each) => each?.name === name && each?.shape);
   const lane = laneBytes(op) ?? itemBytes(op.dtype ?? argument?.dtype);
-  const item = argument ? itemBytes(argument.dtype) : lane;
-  const unit = unitOf(accesses.filter(isKnown), item, lane);
+  const unit = unitOf(accesses, argument ? itemBytes(argument.dtype) : lane, lane);
+  const width = Math.max(1, lane / unit);
   const last = accesses.reduce((most, access) => Math.max(most, access.last ?? 0), 0);
-  return {
-    op,
-    name,
-    argument,
-    accesses,
-    unit,
-    width: Math.max(1, lane / unit),
-    reach: Math.floor(last / unit) + Math.max(1, lane / unit),
-    recorded: block.values.find((value) => value.name === name) ?? null,
-  };
+  const reach = Math.floor(last / unit) + width;
+  const recorded = block.values.find((value) => value.name === name) ?? null;
+  return { op, name, argument, accesses, unit, width, reach, recorded };
 }
 
 /** Unless asked otherwise, rows and columns are the axes that one execution's lanes go along. */
 export function lookOf(touched: Touched, asked: LookAsked): Look {
-  const { argument, unit, reach } = touched;
-  const look = lookAt(argument, unit, reach, asked);
+  const own = ownAxes(touched.argument, touched.unit, touched.reach);
+  const look = lookAt(own, asked);
   if (asked.axes !== null || asked.shape !== null || look.axes.length < 3) return look;
   const axes = laneAxes(touched, look);
-  return axes ? lookAt(argument, unit, reach, { ...asked, axes: axes.join(",") }) : look;
+  return axes ? lookAt(own, { ...asked, axes: axes.join(",") }) : look;
 }
 
 /** All axes, those of the lanes last; null where there are not two of them that are told by stride. */
@@ -95,6 +80,26 @@ function laneAxes({ accesses, unit }: Touched, look: Look): number[] | null {
   return [...[...look.axes.keys()].filter((axis) => !found.includes(axis)), ...found];
 }
 
+/** The tensor's own index of an offset; null between its elements. */
+export function ownIndex(touched: Touched, offset: number): number[] | null {
+  return indexOf(ownAxes(touched.argument, touched.unit, touched.reach), offset);
+}
+
+/** A place that something is said of, as a finding's witness. */
+export interface Mark {
+  readonly offset: number;
+  readonly text: string;
+}
+
+/** Witnesses of findings about the op, on either side of a race. */
+function marksOf(findings: readonly HereFinding[], touched: Touched): Mark[] {
+  return findings.flatMap(({ placed: { found, other_op }, op, own }) => {
+    const here = own && (op === touched.op.index || other_op === touched.op.index);
+    if (!here || found.arg !== touched.name || found.address_offset === null) return [];
+    return [{ offset: Math.floor(found.address_offset / touched.unit), text: witnessText(found) }];
+  });
+}
+
 function witnessText({ rule, lane, program, message }: Finding): string {
   const where = [
     lane?.length ? `lane (${lane.join(", ")})` : "",
@@ -103,27 +108,121 @@ function witnessText({ rule, lane, program, message }: Finding): string {
   return `${rule}${where.length ? `, ${where.join(" of ")}` : ""}: ${message ?? ""}`;
 }
 
-/** The first unit that is touched; infinite where none is. */
-export function firstTouched({ accesses, unit }: Touched, wanted: Executions): number {
-  const forms = accesses.flatMap((access) => formsOf(access, wanted));
-  return forms.reduce((least, form) => Math.min(least, combOf(form, unit).start), Infinity);
+export type Colouring = "count" | "value" | "programs";
+
+export interface Scene {
+  readonly touched: Touched;
+  /** The executions whose accesses are counted. */
+  readonly wanted: Executions;
+  readonly look: Look;
+  readonly slice: number;
+  /** What is chosen; and, fainter, what it is part of. */
+  readonly counts: Counts;
+  readonly context: Counts | null;
+  /** The same with the lanes that masks turn off. */
+  readonly lanes: Counts | null;
+  readonly values: Values | null;
+  readonly colour: Colouring;
+  /** Which elements the same programs access; null where that is not asked for. */
+  readonly subsets: Subsets | null;
+  readonly marks: readonly Mark[];
+  readonly element: number | null;
 }
 
-/** Whether a mask turns lanes off in any record, so that there is something to show of it. */
-export function hasMask(touched: Touched): boolean {
-  return touched.accesses.some(({ layout }) => Boolean(layout?.box ?? layout?.active));
+/** A scene in which nothing is chosen but the accesses to count. */
+export const PLAIN_SCENE = {
+  lanes: null,
+  values: null,
+  colour: "count",
+  subsets: null,
+  marks: [],
+  element: null,
+} as const;
+
+interface Chosen {
+  readonly scene: Scene;
+  /** The last iteration of the loop around the op; null where there is none. */
+  readonly last: number | null;
+  /** Slices to see, those past the tensor's end among them. */
+  readonly slices: number;
 }
 
-/** Witnesses of findings about the op, on either side of a race. */
-export function marksOf(findings: readonly HereFinding[], touched: Touched): Mark[] {
-  return findings.flatMap(({ placed: { found, other_op }, op, own }) => {
-    const here = own && (op === touched.op.index || other_op === touched.op.index);
-    if (!here || found.arg !== touched.name || found.address_offset === null) return [];
-    return [{ offset: Math.floor(found.address_offset / touched.unit), text: witnessText(found) }];
-  });
+/** Each part is worked out anew only where what it depends on is another. */
+export function useScene(grid: Place, touched: Touched, findings: readonly HereFinding[]): Chosen {
+  const last = touched.op.loop === null ? null : lastIteration(touched.accesses);
+  const program = programNumber(chosenProgram(grid), grid);
+  const iteration = last === null ? null : chosenNumber("it");
+  const wanted = useMemo(() => ({ program, iteration }), [program, iteration]);
+  const asked = { shape: chosen("shape"), axes: chosen("axes"), at: chosen("at") };
+  const first = useMemo(() => endsOf(combsOf(touched, wanted))[0], [touched, wanted]);
+  const look = useMemo(() => {
+    const plain = lookOf(touched, asked);
+    const index = asked.at === null ? indexOf(plain.axes, first) : null;
+    return index && plain.fixed.length
+      ? lookOf(touched, { ...asked, at: fixedAt(plain, index) })
+      : plain;
+  }, [touched, asked.shape, asked.axes, asked.at, first]);
+  const { extent } = look;
+  const all = useMemo(() => countsOf(touched, extent), [touched, extent]);
+  const some = program !== null || iteration !== null;
+  const counts = useMemo(
+    () => (some ? countsOf(touched, extent, wanted) : all),
+    [touched, all, wanted],
+  );
+  const masked = touched.accesses.some(({ layout }) => Boolean(layout?.box ?? layout?.active));
+  const lanes = useMemo(
+    () => (masked ? countsOf(touched, extent, wanted, "all") : null),
+    [touched, extent, wanted],
+  );
+  const values = useValues(touched);
+  const colour = values || chosen("colour") !== "value" ? colouring(chosen("colour")) : "count";
+  const subsets = useMemo(
+    () =>
+      colour === "programs" ? subsetsOf(touched, grid[0] * grid[1] * grid[2], iteration) : null,
+    [touched, colour === "programs", iteration],
+  );
+  const marks = useMemo(() => marksOf(findings, touched), [findings, touched]);
+  const slices = useMemo(() => shownSlices(look, all, marks), [look, all, marks]);
+  const element = /^-?\d+$/.test(chosen("el") ?? "") ? Number(chosen("el")) : null;
+  const shown = element ?? (Number.isFinite(first) ? first : 0);
+  const slice = Math.min(
+    Math.max(chosenNumber("slice") ?? placeOf(look, shown)?.[2] ?? 0, 0),
+    slices - 1,
+  );
+  const context = some ? all : null;
+  const parts = { touched, wanted, look, slice, counts, context, lanes };
+  const scene: Scene = { ...parts, values, colour, subsets, marks, element };
+  return { scene: useMemo(() => scene, Object.values(scene)), last, slices };
 }
 
-/** The tensor's own index of an offset. */
-export function ownIndex(touched: Touched, offset: number): number[] {
-  return indexOf(axesOf(touched.argument, touched.unit, touched.reach), offset);
+/** Where further axes stand, as the address has it: at an index. */
+export function fixedAt({ fixed }: Look, index: readonly number[]): string {
+  return fixed.map(({ axis }) => index[axis] ?? 0).join(",");
+}
+
+const MOST_SLICES_BESIDE = 4;
+
+/** Slices of a tensor, and those past its end that accesses or marks go to. */
+function shownSlices(look: Look, counts: Counts, marks: readonly Mark[]): number {
+  const { axes, slices } = look;
+  if (!slices) return 1;
+  if (axes.some(({ stride }) => stride > slices.stride)) return slices.size;
+  const last = Math.max(counts.last, ...marks.map(({ offset }) => offset));
+  const end = Math.floor((last - look.start) / slices.stride) + 1;
+  return Math.min(slices.size + MOST_SLICES_BESIDE, Math.max(slices.size, end));
+}
+
+/** The tensor's recorded elements; null where there are none on the page. */
+function useValues({ recorded }: Touched): Values | null {
+  const name = `tensor/${recorded?.artifact ?? ""}`;
+  const block = recorded && page.has(name) ? name : null;
+  const storage = useLoaded(block, block === null ? null : () => page.bytes(block));
+  return useMemo(
+    () => (recorded && storage.state === "ready" ? valuesOf(recorded, storage.value) : null),
+    [storage.state, recorded],
+  );
+}
+
+function colouring(asked: string | null): Colouring {
+  return asked === "programs" || asked === "value" ? asked : "count";
 }

@@ -1,42 +1,6 @@
-// What is chosen in the view, which stands in the address. Sliders move faster than a browser lets
-// addresses change, so choices hold at once and reach the address a moment later.
+// What is chosen in the view, as it stands in the address.
 
-import { signal } from "@preact/signals";
-
-import { address, setQuery } from "../../app/router";
-
-type Choices = Readonly<Record<string, string | number | null>>;
-
-const waiting = signal<Choices>({});
-let timer: ReturnType<typeof setTimeout> | undefined;
-let path = "";
-
-/** Choose; null takes a choice out. */
-export function choose(values: Choices): void {
-  if (path !== address.value.path) waiting.value = {};
-  path = address.value.path;
-  waiting.value = { ...waiting.value, ...values };
-  clearTimeout(timer);
-  timer = setTimeout(settle, 120);
-}
-
-function settle(): void {
-  const values = waiting.value;
-  if (path === address.value.path) setQuery(values);
-  waiting.value = {};
-}
-
-export function chosen(name: string): string | null {
-  const value = path === address.value.path ? waiting.value[name] : undefined;
-  if (value === undefined) return address.value.query.get(name);
-  return value === null || value === "" ? null : String(value);
-}
-
-/** A whole number from 0 on; null where there is none. */
-export function chosenNumber(name: string): number | null {
-  const text = chosen(name);
-  return text !== null && /^\d+$/.test(text) ? Number(text) : null;
-}
+import { chosen } from "../../app/router";
 
 /** A tensor as it is: what is chosen of the way to look at it is taken out. */
 export const AS_IT_IS = { shape: null, axes: null, at: null, slice: null };
@@ -64,4 +28,9 @@ export function programPlace(number: number, grid: Place): Place {
 
 export function programText(number: number | null, grid: Place): string {
   return number === null ? "not known" : `(${programPlace(number, grid).join(", ")})`;
+}
+
+/** A program as the address has it. */
+export function programQuery(number: number | null, grid: Place): string | null {
+  return number === null ? null : programPlace(number, grid).join(",");
 }

@@ -1,20 +1,41 @@
-// A call, and a launch of it.
+// A call, and a launch of it: arguments and grid, programs and ops, and the chosen op's accesses.
 
+import { useMemo } from "preact/hooks";
 import { NotHere } from "../../app/boundary";
-import { href } from "../../app/router";
+import { chosenNumber, href, setQuery } from "../../app/router";
 import type { View, ViewProps } from "../../app/view";
 import { formatCount, formatGrid, formatPlace, gridSize, shortText } from "../../data/format";
-import type { Page } from "../../data/page";
-import type { Call } from "../../data/types";
-import { Figures } from "../../parts/figure";
+import { page } from "../../data/page";
+import type { Call, CallOps, Op } from "../../data/types";
+import { useBlock } from "../../data/use_block";
+import { ArgumentTable } from "../../parts/arguments";
+import { Split } from "../../parts/beside";
+import { derived, Figures, measured } from "../../parts/figure";
+import { useKeys } from "../../parts/keys";
 import { LaunchFacts } from "../../parts/launch_panel";
 import { matches } from "../../parts/search";
-import { Facts, kernelName, Note, Swatch, VariantLink } from "../../parts/text";
-import { CallParts } from "./call";
+import {
+  Facts,
+  Folded,
+  kernelName,
+  Missing,
+  Note,
+  Section,
+  Swatch,
+  VariantLink,
+} from "../../parts/text";
+import { findingsHere, FindingTable, type HereFinding } from "./findings";
+import { isMemory } from "./grid_work";
 import "./launch.css";
+import { OpPanel } from "./op_panel";
+import { OpList, USED } from "./ops";
+import { Programs } from "./programs";
+import { Recorded } from "./recorded";
+import { touchedBy } from "./scene";
+import { chosenProgram, type Place, programNumber, programQuery } from "./state";
 
-function LaunchOrCall({ page, params }: ViewProps) {
-  if (params["launch"] !== undefined) return <Launch page={page} row={Number(params["launch"])} />;
+function LaunchOrCall({ params }: ViewProps) {
+  if (params["launch"] !== undefined) return <Launch row={Number(params["launch"])} />;
   const index = Number(params["call"]);
   const call = page.report.calls[index];
   if (!call) return <NotHere what="call" />;
@@ -24,23 +45,22 @@ function LaunchOrCall({ page, params }: ViewProps) {
     <>
       <h1>
         <Swatch kernel={kernel} />
-        Call {formatCount(call.call_id)} of {kernelName(page.report, kernel)}
+        Call {formatCount(call.call_id)} of {kernelName(kernel)}
       </h1>
       <Facts
         entries={[
-          ["Kernel", <VariantLink page={page} variant={call.variant} />],
+          ["Kernel", <VariantLink variant={call.variant} />],
           ["Grid", <Grid call={call} />],
           ["Launches", <a href={launches}>{formatCount(call.launches)}</a>],
-          ["Called at", <Frames page={page} stack={call.stack} />],
+          ["Called at", <Frames stack={call.stack} />],
         ]}
       />
-      <CallFigures call={call} />
-      <CallParts key={index} page={page} index={index} call={call} />
+      <CallParts key={index} index={index} call={call} />
     </>
   );
 }
 
-function Launch({ page, row }: { page: Page; row: number }) {
+function Launch({ row }: { row: number }) {
   const { report, launches } = page;
   if (launches.seq[row] === undefined) return <NotHere what="launch" />;
   const index = launches.call[row] ?? -1;
@@ -50,35 +70,15 @@ function Launch({ page, row }: { page: Page; row: number }) {
     <>
       <h1>
         <Swatch kernel={kernel} />
-        Launch {formatCount(launches.seq[row])} of {kernelName(report, kernel)}
+        Launch {formatCount(launches.seq[row])} of {kernelName(kernel)}
       </h1>
-      <p class="launch-neighbours">
-        <Neighbour page={page} row={row} step={-1} /> <Neighbour page={page} row={row} step={1} />
-      </p>
-      <LaunchFacts page={page} row={row} grid={call ? <Grid call={call} /> : null} />
+      <LaunchFacts row={row} grid={call ? <Grid call={call} /> : null} />
       {call ? (
-        <>
-          <CallFigures call={call} />
-          <CallParts key={index} page={page} index={index} call={call} />
-        </>
+        <CallParts key={index} index={index} call={call} />
       ) : (
         <Note>Its call is not on this page.</Note>
       )}
     </>
-  );
-}
-
-/** The launch before or after of the same call. */
-function Neighbour(props: { page: Page; row: number; step: 1 | -1 }) {
-  const { call } = props.page.launches;
-  const own = call[props.row] ?? -1;
-  let row = props.row + props.step;
-  while (call[row] !== undefined && call[row] !== own) row += props.step;
-  if (own < 0 || call[row] === undefined) return null;
-  return (
-    <a href={href(`launch/${row}`)}>
-      {props.step < 0 ? "← previous" : "next"} launch of this call{props.step > 0 ? " →" : ""}
-    </a>
   );
 }
 
@@ -95,8 +95,8 @@ function Grid({ call: { grid } }: { call: Call }) {
   );
 }
 
-function Frames(props: { page: Page; stack: number | null }) {
-  const frames = (props.page.report.stacks[props.stack ?? -1] ?? []).map(([file, line, name]) => (
+function Frames(props: { stack: number | null }) {
+  const frames = (page.report.stacks[props.stack ?? -1] ?? []).map(([file, line, name]) => (
     <code title={shortText(file)}>
       {shortText(formatPlace(file, line))} in {shortText(name ?? "?")}
     </code>
@@ -104,62 +104,134 @@ function Frames(props: { page: Page; stack: number | null }) {
   const [inner, ...outer] = frames;
   if (!outer.length) return inner ?? null;
   return (
-    <details class="inline">
-      <summary>{inner}</summary>
+    <Folded of={inner}>
       <ol class="stack">
         {outer.map((frame, depth) => (
           <li key={depth}>{frame}</li>
         ))}
       </ol>
-    </details>
+    </Folded>
   );
 }
 
 function CallFigures({ call }: { call: Call }) {
   const { bound, best_ns: best } = call.roofline?.position ?? {};
+  const how = bound ? `derived, bound by ${bound}` : null;
   return (
     <Figures
       id="call-figures"
       of={[
-        {
-          name: "host time, median",
-          value: call.host_median_ns,
-          as: "ns",
-          source: "measured",
-          how: "Median of its launches, tuning left out",
-        },
-        {
-          name: "device time, median",
-          value: call.device_median_ns,
-          as: "ns",
-          source: "measured",
-          how: "Median of its executions on the device",
-        },
-        {
-          name: "at best",
-          value: best,
-          as: "ns",
-          how: "Time at best by the device's limits",
-          detail: bound ? `derived, bound by ${bound}` : "derived",
-        },
-        { name: "bytes", value: call.bytes, as: "bytes", how: "Of one launch" },
-        { name: "distinct bytes", value: call.unique_bytes, as: "bytes" },
-        { name: "FLOPs", value: call.flops, as: "flops" },
-        {
-          name: "mask efficiency",
-          value: call.mask_efficiency,
-          as: "share",
-          how: "Lanes of loads, stores and atomics that are on",
-        },
-        {
-          name: "sector efficiency",
-          value: call.sector_efficiency,
-          as: "share",
-          how: "Bytes asked for, of those in the 32-byte sectors that they lie in",
-        },
+        measured("host time, median", call.host_median_ns, "ns", "Of launches without tuning"),
+        measured("device time, median", call.device_median_ns, "ns", "Of its executions"),
+        derived("at best", best, "ns", "Time at best by the device's limits", how),
+        derived("bytes", call.bytes, "bytes", "Of one launch"),
+        derived("distinct bytes", call.unique_bytes, "bytes"),
+        derived("FLOPs", call.flops, "flops"),
+        derived("mask efficiency", call.mask_efficiency, "share", "Lanes that are on"),
+        derived("sector efficiency", call.sector_efficiency, "share", USED),
       ]}
     />
   );
+}
+
+interface CallProps {
+  readonly index: number;
+  readonly call: Call;
+}
+
+function CallParts(props: CallProps) {
+  const { index, call } = props;
+  const loaded = useBlock<CallOps>(page, `call/${index}`);
+  const block = loaded.state === "ready" ? loaded.value : null;
+  const findings = useMemo(() => findingsHere(index, block), [index, block]);
+  return (
+    <>
+      <CallFigures call={call} />
+      <Section title="Arguments" id="arguments">
+        <ArgumentTable call={call} />
+      </Section>
+      {findings.length ? (
+        <Section title="Findings" id="findings">
+          <FindingTable
+            findings={findings}
+            unitOf={(op) => (block && touchedBy(call, block, op)?.unit) ?? 1}
+          />
+        </Section>
+      ) : null}
+      {loaded.state === "missing" ? (
+        <Section title="Ops" id="no-ops">
+          <Missing
+            what="The ops of this call are not on this page: they were not derived yet, or they did not fit. To derive them:"
+            command={`kvtrace replay ${page.report.trace}`}
+          />
+        </Section>
+      ) : null}
+      {loaded.state === "failed" ? (
+        <Note kind="warning">Its ops cannot be read: {loaded.reason}</Note>
+      ) : null}
+      {block ? <Inside {...props} block={block} findings={findings} /> : null}
+    </>
+  );
+}
+
+function Inside({
+  call,
+  block,
+  findings,
+}: CallProps & { block: CallOps; findings: readonly HereFinding[] }) {
+  const grid = useMemo<Place>(
+    () => [call.grid[0] ?? 1, call.grid[1] ?? 1, call.grid[2] ?? 1],
+    [call],
+  );
+  const op = chosenOp(block, findings);
+  const toProgram = (step: 1 | -1): void => {
+    const at = programNumber(chosenProgram(grid), grid) ?? (step > 0 ? -1 : 0);
+    const next = Math.min(Math.max(at + step, 0), grid[0] * grid[1] * grid[2] - 1);
+    setQuery({ p: programQuery(next, grid) });
+  };
+  const toTrip = (step: 1 | -1): void =>
+    setQuery({ it: Math.max((chosenNumber("it") ?? -1) + step, 0) });
+  useKeys({
+    "[": () => toProgram(-1),
+    "]": () => toProgram(1),
+    ",": () => toTrip(-1),
+    ".": () => toTrip(1),
+    a: () => setQuery({ p: null, it: null }),
+  });
+  return (
+    <>
+      <section id="inside">
+        <Split
+          wide="right"
+          left={
+            <>
+              <h2>Programs</h2>
+              <Programs block={block} grid={grid} findings={findings} op={op?.index ?? null} />
+            </>
+          }
+          right={
+            <>
+              <h2>Ops</h2>
+              <OpList block={block} op={op?.index ?? null} />
+            </>
+          }
+        />
+      </section>
+      {op ? <OpPanel call={call} block={block} grid={grid} op={op} findings={findings} /> : null}
+      <Section title="Recorded tensors" id="recorded">
+        <Recorded block={block} />
+      </Section>
+    </>
+  );
+}
+
+/** The op that the address names, or one with a finding, or the first whose accesses are known. */
+function chosenOp({ ops, accesses }: CallOps, findings: readonly HereFinding[]): Op | null {
+  const found = findings.find(({ op }) => op !== null)?.op;
+  const named = [chosenNumber("op"), found, accesses[0]?.op].map((index) =>
+    ops.find((op) => op.index === index),
+  );
+  return named.find(Boolean) ?? ops.find(isMemory) ?? ops[0] ?? null;
 }
 
 const view: View = {
@@ -168,10 +240,10 @@ const view: View = {
   section: "launches",
   order: 31,
   routes: ["launch/:launch", "call/:call"],
-  find: ({ report }, words) =>
-    report.calls
+  find: (words) =>
+    page.report.calls
       .map((call, index) => ({
-        title: `Call ${call.call_id} of ${kernelName(report, report.variants[call.variant]?.kernel ?? -1)}`,
+        title: `Call ${call.call_id} of ${kernelName(page.report.variants[call.variant]?.kernel ?? -1)}`,
         detail: `grid ${formatGrid(call.grid)}`,
         href: href(`call/${index}`),
       }))

@@ -1,53 +1,44 @@
 // Launches as a table of rows of the page's columns.
 
 import { useMemo } from "preact/hooks";
-
 import { launchDeviceTimes } from "../../data/executions";
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
 import { figure, words } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
 import { CallLink, KernelLink, trackName } from "../../parts/text";
 
 interface LaunchTableProps {
-  readonly page: Page;
   readonly rows: ArrayLike<number>;
   readonly chosen: number | null;
   onChoose(row: number): void;
 }
 
 export function LaunchTable(props: LaunchTableProps) {
-  const { page } = props;
   const { report, launches } = page;
-  const rank = useMemo(() => nameRanks(page), [page]);
+  const rank = useMemo(() => nameRanks(), []);
   const columns: (Column<number> | false)[] = [
     figure("Launch", null, (row) => launches.seq[row]),
     {
       label: "Kernel",
-      cell: (row) => <KernelLink page={page} kernel={launches.kernel[row] ?? -1} />,
+      cell: (row) => <KernelLink kernel={launches.kernel[row] ?? -1} />,
       key: (row) => rank[launches.kernel[row] ?? -1] ?? null,
       text: (row) => report.kernels[launches.kernel[row] ?? -1]?.name ?? "",
     },
     {
       label: "call",
       number: true,
-      cell: (row) => <CallLink page={page} call={launches.call[row] ?? -1} />,
+      cell: (row) => <CallLink call={launches.call[row] ?? -1} />,
       key: (row) => launches.call[row],
       text: (row) => String(report.calls[launches.call[row] ?? -1]?.call_id ?? ""),
     },
     figure("begin", "measured", (row) => launches.begin[row], "moment"),
     figure("host time", "measured", (row) => launches.duration[row], "ns"),
     report.totals.device_ns !== null &&
-      figure(
-        "device time",
-        "measured",
-        (row) => deviceTime(page, row),
-        "ns",
-        "Of what it caused on the device",
-      ),
+      figure("device time", "measured", deviceTime, "ns", "Of what it caused on the device"),
     words("Phase", (row) => report.phases[launches.phase[row] ?? -1], {
       key: (row) => launches.phase[row],
     }),
-    words("Thread", (row) => trackName(report, launches.track[row] ?? -1), {
+    words("Thread", (row) => trackName(launches.track[row] ?? -1), {
       key: (row) => launches.track[row],
     }),
   ];
@@ -65,14 +56,14 @@ export function LaunchTable(props: LaunchTableProps) {
   );
 }
 
-function deviceTime(page: Page, row: number): number | null {
-  const time = launchDeviceTimes(page)[row] ?? NaN;
+function deviceTime(row: number): number | null {
+  const time = launchDeviceTimes()[row] ?? NaN;
   return Number.isNaN(time) ? null : time;
 }
 
 /** Each kernel's place in the order of names: sorting by name compares numbers. */
-function nameRanks({ report }: Page): number[] {
-  const names = report.kernels.map((kernel) => kernel.name);
+function nameRanks(): number[] {
+  const names = page.report.kernels.map((kernel) => kernel.name);
   const order = names.map((_, index) => index);
   order.sort((a, b) => ((names[a] ?? "") < (names[b] ?? "") ? -1 : 1));
   const ranks: number[] = [];

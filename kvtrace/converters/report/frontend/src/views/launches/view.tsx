@@ -1,27 +1,27 @@
 // The list of launches: filtered by what the address says, one chosen beside it.
 
 import { useMemo } from "preact/hooks";
-
-import { href, setQuery } from "../../app/router";
-import type { View, ViewProps } from "../../app/view";
+import { chosen, chosenNumber, href, setQuery } from "../../app/router";
+import type { View } from "../../app/view";
 import { formatCount, plural, shortText } from "../../data/format";
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
 import { Split } from "../../parts/beside";
 import { LaunchPanel } from "../../parts/launch_panel";
-import { Choice, matches, Search } from "../../parts/search";
+import { AddressChoice, AddressSearch, matches } from "../../parts/search";
 import { DroppedNotes, Note, trackName } from "../../parts/text";
 import { LaunchTable } from "./table";
 
-function Launches({ page, query }: ViewProps) {
+function Launches() {
   const { launches } = page;
-  const asked = ["kernel", "phase", "track", "call", "least", "q"].map((name) => query.get(name));
-  const rows = useMemo(() => filteredLaunches(page, query), asked);
-  const chosen = chosenLaunch(page, query.get("launch"));
+  const asked = ["kernel", "phase", "track", "call", "least", "q"].map(chosen);
+  const rows = useMemo(() => filteredLaunches(), asked);
+  const wanted = chosenNumber("launch");
+  const shown = wanted !== null && wanted < launches.seq.length ? wanted : null;
   return (
     <>
       <h1>Launches</h1>
-      <DroppedNotes page={page} />
-      <Toolbar page={page} query={query} />
+      <DroppedNotes />
+      <Toolbar />
       <p class="muted" aria-live="polite" id="launch-count">
         {formatCount(rows.length)} of {plural(launches.seq.length, "launch", "launches")} on this
         page
@@ -29,19 +29,14 @@ function Launches({ page, query }: ViewProps) {
       <Split
         wide="left"
         left={
-          <LaunchTable
-            page={page}
-            rows={rows}
-            chosen={chosen}
-            onChoose={(row) => setQuery({ launch: row })}
-          />
+          <LaunchTable rows={rows} chosen={shown} onChoose={(row) => setQuery({ launch: row })} />
         }
         right={
           <div id="selected-launch" aria-live="polite">
-            {chosen === null ? (
+            {shown === null ? (
               <Note>Choose a launch to see its call.</Note>
             ) : (
-              <LaunchPanel page={page} row={chosen} />
+              <LaunchPanel row={shown} />
             )}
           </div>
         }
@@ -50,13 +45,7 @@ function Launches({ page, query }: ViewProps) {
   );
 }
 
-function chosenLaunch(page: Page, text: string | null): number | null {
-  const row = text !== null && /^\d+$/.test(text) ? Number(text) : -1;
-  return row >= 0 && row < page.launches.seq.length ? row : null;
-}
-
-function Toolbar(props: { page: Page; query: URLSearchParams }) {
-  const { page, query } = props;
+function Toolbar() {
   const { report } = page;
   const choice = (
     label: string,
@@ -64,11 +53,10 @@ function Toolbar(props: { page: Page; query: URLSearchParams }) {
     all: string,
     options: readonly (readonly [number, string])[],
   ) => (
-    <Choice
+    <AddressChoice
       label={label}
-      value={query.get(name) ?? ""}
+      name={name}
       options={[["", all], ...options.map(([value, text]) => [String(value), text] as const)]}
-      onChoose={(value) => setQuery({ [name]: value })}
     />
   );
   const number = (label: string, name: string, step: string) => (
@@ -78,43 +66,42 @@ function Toolbar(props: { page: Page; query: URLSearchParams }) {
         type="number"
         min="0"
         step={step}
-        value={query.get(name) ?? ""}
+        value={chosen(name) ?? ""}
         onChange={(event) => setQuery({ [name]: event.currentTarget.value })}
       />
     </label>
   );
   return (
     <div class="toolbar">
-      <Search
+      <AddressSearch
         id="launch-filter"
         label="Filter"
+        name="q"
         placeholder="kernel's name or launch's number"
-        value={query.get("q") ?? ""}
-        onInput={(text) => setQuery({ q: text })}
       />
-      {choice("Kernel", "kernel", "all kernels", namedKernels(page))}
+      {choice("Kernel", "kernel", "all kernels", namedKernels())}
       {choice(
         "Phase",
         "phase",
         "all phases",
         report.phases.map((name, index) => [index, name]),
       )}
-      {choice("Thread", "track", "all threads", hostTracks(page))}
+      {choice("Thread", "track", "all threads", hostTracks())}
       {number("Call", "call", "1")}
       {number("At least µs", "least", "any")}
     </div>
   );
 }
 
-function namedKernels({ report }: Page): (readonly [number, string])[] {
-  return report.kernels
+function namedKernels(): (readonly [number, string])[] {
+  return page.report.kernels
     .map((kernel, index) => [index, shortText(kernel.name, 80)] as const)
     .sort((a, b) => (a[1] < b[1] ? -1 : 1));
 }
 
-function hostTracks({ report }: Page): (readonly [number, string])[] {
-  return report.tracks.flatMap((track, index) =>
-    track.kind === "host" ? [[index, trackName(report, index)] as const] : [],
+function hostTracks(): (readonly [number, string])[] {
+  return page.report.tracks.flatMap((track, index) =>
+    track.kind === "host" ? [[index, trackName(index)] as const] : [],
   );
 }
 
@@ -124,8 +111,9 @@ const view: View = {
   section: "launches",
   order: 30,
   routes: ["launches"],
-  badge: ({ report }) => ({ text: formatCount(report.totals.launches), kind: "plain" }),
-  find: ({ launches, report }, words) => {
+  badge: () => ({ text: formatCount(page.report.totals.launches), kind: "plain" }),
+  find: (words) => {
+    const { launches, report } = page;
     if (!/^\d+$/.test(words.trim())) return [];
     const row = Array.prototype.indexOf.call(launches.seq, Number(words)) as number;
     if (row < 0) return [];
@@ -138,9 +126,10 @@ const view: View = {
 export default view;
 
 /** Rows of the columns; one pass over typed arrays, so that a million takes milliseconds. */
-function filteredLaunches({ report, launches }: Page, query: URLSearchParams): Uint32Array {
+function filteredLaunches(): Uint32Array {
+  const { report, launches } = page;
   const number = (name: string): number | null => {
-    const text = query.get(name);
+    const text = chosen(name);
     return text === null || text === "" || Number.isNaN(Number(text)) ? null : Number(text);
   };
   const equal = (["kernel", "phase", "track", "call"] as const).flatMap((name) => {
@@ -148,7 +137,7 @@ function filteredLaunches({ report, launches }: Page, query: URLSearchParams): U
     return wanted === null ? [] : [{ column: launches[name], wanted }];
   });
   const least = (number("least") ?? 0) * 1000;
-  const words = (query.get("q") ?? "").trim();
+  const words = (chosen("q") ?? "").trim();
   // for each kernel, from -1 on, whether its name has the words; a launch's number fits as well
   const named = words
     ? [false, ...report.kernels.map((kernel) => matches(words, kernel.name))]

@@ -32,12 +32,3 @@ function lowestGap(live: readonly Placed[], amount: number): number {
   }
   return base;
 }
-
-/** The tile at a place of the picture; null where none lies. */
-export function tileAt(placed: readonly Placed[], order: number, height: number): Tile | null {
-  const found = placed.find(
-    ({ tile, base }) =>
-      order >= tile.first && order < tile.last + 1 && height >= base && height < base + tile.amount,
-  );
-  return found?.tile ?? null;
-}

@@ -1,12 +1,15 @@
 // A call under the published limits of one core of its target. Nothing was timed: its kernels ran
 // on NumPy, so the figures are what the limits let it reach.
 
-import { formatBytes, formatFlops, formatRate, shortText, threeFigures } from "../../data/format";
+import { formatBytes, formatFlops, formatRate, shortText } from "../../data/format";
 import type { TargetRoof } from "../../data/types";
 import { figure, words } from "../../parts/columns";
-import { Figures } from "../../parts/figure";
+import { derived, Figures } from "../../parts/figure";
 import { Table } from "../../parts/table";
 import { Note } from "../../parts/text";
+
+const LONGEST = "The longest of transfers, products and other arithmetic, which can overlap";
+const DISTINCT = "Distinct bytes of device memory over its bandwidth";
 
 export function TargetRoofline({ roof }: { roof: TargetRoof | null }) {
   if (!roof) return <Note>The limits of its target are not known.</Note>;
@@ -20,27 +23,17 @@ export function TargetRoofline({ roof }: { roof: TargetRoof | null }) {
       <Figures
         id="onchip-roof"
         of={[
-          {
-            name: "time at best",
-            value: position?.best_ns,
-            as: "ns",
-            how: "The longest of transfers, products and other arithmetic, which can overlap",
-          },
+          derived("time at best", position?.best_ns, "ns", LONGEST),
           { name: "bound by", value: null, shown: position?.bound ?? "–" },
-          {
-            name: "transfers",
-            value: position?.memory_ns,
-            as: "ns",
-            how: "Distinct bytes of device memory over its bandwidth",
-            detail: `${formatBytes(bytes)}, derived`,
-          },
-          {
-            name: "arithmetic",
-            value: position?.compute_ns,
-            as: "ns",
-            detail: `${formatFlops(flops)}, derived`,
-          },
-          { name: "FLOPs by byte", value: bytes ? flops / bytes : null, as: "number" },
+          derived(
+            "transfers",
+            position?.memory_ns,
+            "ns",
+            DISTINCT,
+            `${formatBytes(bytes)}, derived`,
+          ),
+          derived("arithmetic", position?.compute_ns, "ns", "", `${formatFlops(flops)}, derived`),
+          derived("FLOPs by byte", bytes ? flops / bytes : null, "number"),
         ]}
       />
       <Table<Roof>
@@ -49,17 +42,12 @@ export function TargetRoofline({ roof }: { roof: TargetRoof | null }) {
         rows={roofsOf(roof)}
         columns={[
           words("Limit", ({ label }) => label),
-          figure(
-            "Rate",
-            "derived",
-            ({ rate }) => rate,
-            (rate) => formatRate(rate, "FLOP/s"),
-          ),
+          figure("Rate", "derived", ({ rate }) => rate, "rate"),
           figure(
             "Reached from FLOPs per byte",
             "derived",
             ({ rate }) => rate / bandwidth,
-            (from) => threeFigures(from ?? 0),
+            "number",
           ),
         ]}
       />

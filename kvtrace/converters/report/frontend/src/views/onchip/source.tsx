@@ -1,14 +1,13 @@
 // The kernel's source with the work of each line, and the lines that break a rule.
 
 import { useCallback } from "preact/hooks";
-
-import { setQuery } from "../../app/router";
+import { chosen, chosenNumber } from "../../app/router";
 import { formatBytes, formatFlops, formatNanoseconds } from "../../data/format";
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
 import type { OpWork, PlacedFinding, Stack } from "../../data/types";
-import { type LineMark } from "../../parts/code";
+import { markedFindings, marksOf } from "../../parts/finding_marks";
 import { type OpMeasure, OpSource } from "../../parts/op_source";
-import { Choice } from "../../parts/search";
+import { AddressChoice } from "../../parts/search";
 
 interface Measure extends OpMeasure<OpWork> {
   readonly name: string;
@@ -37,40 +36,38 @@ const MEASURES: readonly Measure[] = [
 ];
 
 interface SourceProps {
-  readonly page: Page;
   readonly call: number;
   readonly ops: readonly OpWork[];
   readonly findings: readonly PlacedFinding[];
   readonly chosen: OpWork | null;
-  readonly query: URLSearchParams;
 }
 
-export function OnChipSource({ ops, findings, query, ...props }: SourceProps) {
-  const { page } = props;
+export function OnChipSource({ ops, findings, ...props }: SourceProps) {
   const known = MEASURES.filter((each) => each.total(ops) > 0);
-  const measure = known.find(({ name }) => name === query.get("heat")) ?? known[0];
-  const frames = useCallback((op: OpWork) => stackOf(page, op.stack), [page]);
-  const marks = useCallback((path: string) => marksOf(page, findings, path), [page, findings]);
+  const measure = known.find(({ name }) => name === chosen("heat")) ?? known[0];
+  const frames = useCallback((op: OpWork) => stackOf(op.stack), []);
+  const marks = useCallback(
+    (path: string) => marksOf(markedFindings(findings, []), path),
+    [findings],
+  );
   return (
     <OpSource
-      page={page}
       variant={page.report.calls[props.call]?.variant ?? -1}
       label="Source of the kernel"
       ops={ops}
       chosen={props.chosen}
-      file={query.get("file")}
-      line={Number(query.get("line")) || null}
+      file={chosen("file")}
+      line={chosenNumber("line")}
       marks={marks}
       framesOf={frames}
       innermost
       measure={measure ?? null}
       controls={
         measure ? (
-          <Choice
+          <AddressChoice
             label="Heat"
-            value={measure.name}
+            name="heat"
             options={known.map(({ name, title }) => [name, `${title} (derived)`])}
-            onChoose={(name) => setQuery({ heat: name })}
           />
         ) : null
       }
@@ -78,28 +75,13 @@ export function OnChipSource({ ops, findings, query, ...props }: SourceProps) {
   );
 }
 
-function stackOf(page: Page, stack: number | null): Stack {
+function stackOf(stack: number | null): Stack {
   return page.report.stacks[stack ?? -1] ?? [];
 }
 
 /** Whether an op stands on a line of a file. */
-export function standsOn(page: Page, op: OpWork, line: number, file: string | null): boolean {
-  return stackOf(page, op.stack).some(
+export function standsOn(op: OpWork, line: number, file: string | null): boolean {
+  return stackOf(op.stack).some(
     (frame) => frame[1] === line && (file === null || frame[0] === file),
   );
-}
-
-function marksOf(
-  page: Page,
-  findings: readonly PlacedFinding[],
-  path: string,
-): ReadonlyMap<number, LineMark> {
-  const marks = new Map<number, LineMark>();
-  for (const { stack, found } of findings) {
-    const [frame] = stackOf(page, stack);
-    const [file, line] = frame ?? [found.file, found.line];
-    if (file === path && line !== null)
-      marks.set(line, found.verdict === "violation" ? "violation" : "unknown");
-  }
-  return marks;
 }

@@ -2,7 +2,7 @@
 
 import { setQuery } from "../../app/router";
 import { formatPlace, shortText } from "../../data/format";
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
 import type { CallBlock, EngineWork, Flow, OpWork, PlacedFinding, Tile } from "../../data/types";
 import { fieldsOf, figure, sharedFigure, words } from "../../parts/columns";
 import { findingColumns } from "../../parts/finding_columns";
@@ -44,19 +44,18 @@ export function EngineTable({ engines }: { engines: readonly EngineWork[] }) {
 }
 
 export function OpTable(props: {
-  page: Page;
   block: CallBlock;
   rows: readonly OpWork[];
   /** Ops of violations, by what they break. */
   broken: ReadonlyMap<number, string>;
   chosen: OpWork | null;
 }) {
-  const { page, block, rows, broken } = props;
+  const { block, rows, broken } = props;
   const field = fieldsOf((op: OpWork) => op);
   const best = `Its arithmetic or its transfers at the limits of ${block.roof?.name}, over the call`;
   const columns: (Column<OpWork> | null | false)[] = [
     words("Op", (op) => op.op),
-    words("Line", (op) => stackPlace(page.report, op.stack)),
+    words("Line", (op) => stackPlace(op.stack)),
     words("Engine", (op) => op.engine),
     words("Reads", (op) => op.reads.join(", ") || null, { limit: 80 }),
     words("Writes", (op) => op.writes.join(", ") || null, { limit: 80 }),
@@ -85,12 +84,11 @@ export function OpTable(props: {
   );
 }
 
-export function TileTable(props: { page: Page; tiles: readonly Tile[]; chosen: Tile | null }) {
-  const { page, tiles, chosen } = props;
+export function TileTable({ tiles, chosen }: { tiles: readonly Tile[]; chosen: Tile | null }) {
   const columns: Column<Tile>[] = [
     words("Tile", (tile) => tile.name ?? "unnamed", { limit: 60 }),
     words("Memory", (tile) => SPACES[tile.space] ?? tile.space),
-    words("Line", (tile) => stackPlace(page.report, tile.stack_id)),
+    words("Line", (tile) => stackPlace(tile.stack_id)),
     figure("Size", "derived", (tile) => tile.bytes, "bytes"),
     figure("Partitions", "derived", (tile) => tile.partitions),
     figure("First op", "derived", (tile) => tile.first),
@@ -111,7 +109,7 @@ export function TileTable(props: { page: Page; tiles: readonly Tile[]; chosen: T
 }
 
 /** Findings of a call that are not proofs, and not suppressed. */
-export function findingsOf(page: Page, call: number): readonly PlacedFinding[] {
+export function findingsOf(call: number): readonly PlacedFinding[] {
   return page.report.findings.filter(
     ({ found, call: own, in_calls: calls }) =>
       !found.suppressed && found.verdict !== "proven" && (own === call || calls.includes(call)),

@@ -2,16 +2,15 @@
 // ops with their tiles.
 
 import { useMemo } from "preact/hooks";
-
 import { NotHere } from "../../app/boundary";
-import { href, setQuery } from "../../app/router";
+import { chosen, chosenNumber, href, setQuery } from "../../app/router";
 import type { View, ViewProps } from "../../app/view";
 import { formatGrid, formatPlace, plural, shortText } from "../../data/format";
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
 import type { CallAtAGlance, CallBlock, Usage } from "../../data/types";
 import { useBlock } from "../../data/use_block";
 import { figure } from "../../parts/columns";
-import { Figures } from "../../parts/figure";
+import { derived, Figures } from "../../parts/figure";
 import { type Column, Table } from "../../parts/table";
 import { Note, Section } from "../../parts/text";
 import { amountText, MemoryMap } from "./memory_map";
@@ -30,16 +29,12 @@ import {
 
 const INDEX = "onchip/index";
 
-function OnChip({ page, params, query }: ViewProps) {
+function OnChip({ params }: ViewProps) {
   const call = params["call"];
-  return call === undefined ? (
-    <Calls page={page} />
-  ) : (
-    <OneCall key={call} page={page} call={call} query={query} />
-  );
+  return call === undefined ? <Calls /> : <OneCall key={call} call={call} />;
 }
 
-function Calls({ page }: { page: Page }) {
+function Calls() {
   const loaded = useBlock<readonly CallAtAGlance[]>(page, INDEX);
   if (loaded.state === "missing") return <NotHere what="call of an NKI kernel" />;
   return (
@@ -49,17 +44,12 @@ function Calls({ page }: { page: Page }) {
         Kernels of NKI ran on NumPy. What they did is in the order of their ops; there are no times
         of a device.
       </p>
-      {loaded.state === "ready" ? (
-        <CallTable page={page} rows={loaded.value} />
-      ) : (
-        <Waiting loaded={loaded} />
-      )}
+      {loaded.state === "ready" ? <CallTable rows={loaded.value} /> : <Waiting loaded={loaded} />}
     </>
   );
 }
 
-function CallTable(props: { page: Page; rows: readonly CallAtAGlance[] }) {
-  const { page, rows } = props;
+function CallTable({ rows }: { rows: readonly CallAtAGlance[] }) {
   const columns: Column<CallAtAGlance>[] = [
     {
       label: "Call",
@@ -94,8 +84,8 @@ function peakColumn(space: "sbuf" | "psum"): Column<CallAtAGlance> {
   };
 }
 
-function OneCall(props: { page: Page; call: string; query: URLSearchParams }) {
-  const { page, call } = props;
+function OneCall(props: { call: string }) {
+  const { call } = props;
   const loaded = useBlock<CallBlock>(page, `onchip/${call}`);
   if (loaded.state === "missing") return <NotHere what="on-chip memory of this call" />;
   if (loaded.state !== "ready") return <Waiting loaded={loaded} />;
@@ -103,24 +93,22 @@ function OneCall(props: { page: Page; call: string; query: URLSearchParams }) {
 }
 
 interface ShownProps {
-  readonly page: Page;
   readonly call: number;
-  readonly query: URLSearchParams;
   readonly block: CallBlock;
 }
 
-function Shown({ page, call, query, block }: ShownProps) {
+function Shown({ call, block }: ShownProps) {
   const { memory } = block;
-  const findings = useMemo(() => findingsOf(page, call), [page, call]);
+  const findings = useMemo(() => findingsOf(call), [call]);
   const broken = useMemo(() => brokenOps(findings), [findings]);
-  const [line, file] = [Number(query.get("line")) || null, query.get("file")];
+  const [line, file] = [chosenNumber("line"), chosen("file")];
   const ops = useMemo(
-    () => (line === null ? block.ops : block.ops.filter((op) => standsOn(page, op, line, file))),
+    () => (line === null ? block.ops : block.ops.filter((op) => standsOn(op, line, file))),
     [block, line, file],
   );
-  const op = block.ops.find(({ op_index: index }) => String(index) === query.get("op")) ?? null;
-  const tile = memory.tiles.find(({ number }) => String(number) === query.get("tile")) ?? null;
-  const chosen = useMemo(
+  const op = block.ops.find(({ op_index: index }) => String(index) === chosen("op")) ?? null;
+  const tile = memory.tiles.find(({ number }) => String(number) === chosen("tile")) ?? null;
+  const lit = useMemo(
     () => (op ? new Set(op.touched) : tile ? new Set([tile.number]) : null),
     [op, tile],
   );
@@ -156,7 +144,7 @@ function Shown({ page, call, query, block }: ShownProps) {
             usage={usage}
             tiles={tiles.get(usage.space) ?? []}
             executed={memory.executed}
-            chosen={chosen}
+            chosen={lit}
           />
         ))}
       </Section>
@@ -182,20 +170,13 @@ function Shown({ page, call, query, block }: ShownProps) {
           )
         }
       >
-        <OpTable page={page} block={block} rows={ops} broken={broken} chosen={op} />
+        <OpTable block={block} rows={ops} broken={broken} chosen={op} />
       </Section>
       <Section title="Source" id="code">
-        <OnChipSource
-          page={page}
-          call={call}
-          ops={block.ops}
-          findings={findings}
-          chosen={op}
-          query={query}
-        />
+        <OnChipSource call={call} ops={block.ops} findings={findings} chosen={op} />
       </Section>
       <Section title="Tiles">
-        <TileTable page={page} tiles={memory.tiles} chosen={tile} />
+        <TileTable tiles={memory.tiles} chosen={tile} />
       </Section>
       <Section title="Roofline" id="roofline-part">
         <TargetRoofline roof={block.roof} />
@@ -217,12 +198,7 @@ function Peaks({ block: { memory } }: { block: CallBlock }) {
           how: "Of one partition, in use at once: from the first op that touches a tile to the last",
           detail: `of ${amountText(usage, usage.limit)} a partition, derived`,
         })),
-        {
-          name: "device memory",
-          value: device,
-          as: "bytes",
-          how: "Bytes that ops read from it and write to it",
-        },
+        derived("device memory", device, "bytes", "Bytes that ops read from it and write to it"),
       ]}
     />
   );
@@ -239,7 +215,7 @@ const view: View = {
   section: "onchip",
   order: 70,
   routes: ["onchip", "onchip/:call"],
-  shown: (page) => page.has(INDEX),
+  shown: () => page.has(INDEX),
   keys: [["→ ←", "In a memory's picture: next or previous tile"]],
   Component: OnChip,
 };

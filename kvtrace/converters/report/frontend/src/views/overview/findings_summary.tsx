@@ -1,10 +1,9 @@
 // What was found, the worst first: a line of counts, then each rule with its verdicts.
 
 import { useMemo } from "preact/hooks";
-
 import { href } from "../../app/router";
 import { plural } from "../../data/format";
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
 import type { FindingCount, PlacedFinding } from "../../data/types";
 import { figure } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
@@ -22,7 +21,7 @@ interface RuleRow {
 
 const SEVERITIES = ["error", "warning", "note"];
 
-export function FindingsSummary({ page }: { page: Page }) {
+export function FindingsSummary() {
   const { finding_counts: counts, findings, judged } = page.report;
   const rows = useMemo(() => ruleRows(counts ?? [], findings), [counts, findings]);
   if (!counts) return <NotJudged report={page.report} />;

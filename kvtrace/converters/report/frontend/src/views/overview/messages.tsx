@@ -1,8 +1,7 @@
 // What kvtrace itself had to say: launches that it could not see, rows that it lost.
 
 import { useMemo } from "preact/hooks";
-
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
 import type { Message } from "../../data/types";
 import { code, figure, words } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
@@ -16,7 +15,7 @@ function rank({ level }: Message): number {
   return place < 0 ? LEVELS.length : place;
 }
 
-export function Messages({ page }: { page: Page }) {
+export function Messages() {
   const { notes, messages, runs } = page.report;
   const said = useMemo(
     () =>

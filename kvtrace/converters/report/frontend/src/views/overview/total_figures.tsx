@@ -1,11 +1,11 @@
 // The figures over all runs, each with where it is from.
 
 import { formatCount, plural, sumKnown } from "../../data/format";
-import type { Page } from "../../data/page";
-import { Figures } from "../../parts/figure";
+import { page } from "../../data/page";
+import { Figures, measured } from "../../parts/figure";
 import { workFigures } from "../../parts/work_figures";
 
-export function TotalFigures({ page }: { page: Page }) {
+export function TotalFigures() {
   const { totals, runs } = page.report;
   const dropped = sumKnown(runs.map((run) => run.dropped_rows));
   const overhead = sumKnown(runs.map((run) => run.self_overhead_ns));
@@ -16,35 +16,20 @@ export function TotalFigures({ page }: { page: Page }) {
     totals.evaluated_calls === null
       ? "run kvtrace replay"
       : `${formatCount(totals.evaluated_calls)} of ${plural(totals.calls, "call")}`;
+  const variants = plural(totals.variants, "compiled variant");
   return (
     <Figures
       id="figures"
       of={[
-        { name: "launches", value: totals.launches, source: "measured", detail: phases || null },
-        {
-          name: "kernels",
-          value: totals.kernels,
-          source: "measured",
-          detail: plural(totals.variants, "compiled variant"),
-        },
-        {
-          name: "distinct calls",
-          value: totals.calls,
-          source: "measured",
-          how: "Grid and arguments' metadata differ",
-        },
+        measured("launches", totals.launches, "count", "", phases),
+        measured("kernels", totals.kernels, "count", "", variants),
+        measured("distinct calls", totals.calls, "count", "Grid and arguments' metadata differ"),
         workFigures(totals, totals.device_ns !== null, {
           device: plural(totals.gpu_kernels ?? 0, "execution"),
           replayed: evaluated,
         }),
-        {
-          name: "capture's own time",
-          value: overhead,
-          as: "ns",
-          source: "measured",
-          how: "What kvtrace itself took in the process, its start included",
-        },
-        { name: "dropped rows", value: dropped, source: "measured" },
+        measured("capture's own time", overhead, "ns", "What kvtrace itself took in the process"),
+        measured("dropped rows", dropped),
       ]}
     />
   );

@@ -1,8 +1,8 @@
 // The first view: what ran, the figures, the timeline, the kernels, what was found.
 
 import { useMemo } from "preact/hooks";
-
-import type { View, ViewProps } from "../../app/view";
+import type { View } from "../../app/view";
+import { page } from "../../data/page";
 import { DroppedNotes, Note, Section } from "../../parts/text";
 import { Timeline, TIMELINE_KEYS } from "../../parts/timeline";
 import { KernelTable } from "../kernels/table";
@@ -11,25 +11,20 @@ import { Messages } from "./messages";
 import { TotalFigures } from "./total_figures";
 import { WhatRan } from "./what_ran";
 
-function Overview({ page, query }: ViewProps) {
+function Overview() {
   const { report } = page;
   const kernels = useMemo(() => report.kernels.map((_, index) => index), [report]);
   return (
     <>
       <h1>Overview</h1>
-      <WhatRan page={page} />
-      <TotalFigures page={page} />
-      <DroppedNotes page={page} />
+      <WhatRan />
+      <TotalFigures />
+      <DroppedNotes />
       <Section title="Timeline">
-        {report.tracks.length ? (
-          <Timeline page={page} query={query} />
-        ) : (
-          <Note>Nothing was recorded that has a time.</Note>
-        )}
+        {report.tracks.length ? <Timeline /> : <Note>Nothing was recorded that has a time.</Note>}
       </Section>
       <Section title="Top kernels">
         <KernelTable
-          page={page}
           kernels={kernels}
           caption="Top kernels"
           sort={report.totals.device_ns === null ? "host time" : "device time"}
@@ -38,10 +33,10 @@ function Overview({ page, query }: ViewProps) {
         />
       </Section>
       <Section title="Findings">
-        <FindingsSummary page={page} />
+        <FindingsSummary />
       </Section>
       <Section title="Blind spots and messages" id="messages">
-        <Messages page={page} />
+        <Messages />
       </Section>
     </>
   );

@@ -1,17 +1,15 @@
 // What ran: command, commit, versions, devices, and how it ended; with several runs, a table.
 
-import type { ComponentChildren } from "preact";
-
 import { formatNanoseconds, plural, shortText, UNKNOWN } from "../../data/format";
-import type { Page } from "../../data/page";
+import { page } from "../../data/page";
 import type { Limits, Run } from "../../data/types";
 import { code, figure, words } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
-import { Facts } from "../../parts/text";
+import { Facts, Folded } from "../../parts/text";
 
 const FIRST_VERSIONS = ["python", "triton", "torch", "kvtrace", "driver"];
 
-export function WhatRan({ page }: { page: Page }) {
+export function WhatRan() {
   const { runs, limits } = page.report;
   return (
     <>
@@ -41,48 +39,36 @@ function RunFacts({ run, limits }: { run: Run; limits: Limits | null }) {
   );
 }
 
-function commit(run: Run): ComponentChildren {
-  if (!run.git_commit) return null;
-  const state =
-    run.git_dirty === null ? "" : run.git_dirty ? " with uncommitted changes" : ", clean";
+function commit({ git_commit: hash, git_branch: branch, git_dirty: dirty }: Run) {
+  if (!hash) return null;
   return (
     <span>
-      <code title={run.git_commit}>{run.git_commit.slice(0, 12)}</code>
-      {run.git_branch ? ` on ${run.git_branch}` : ""}
-      {state}
+      <code title={hash}>{hash.slice(0, 12)}</code>
+      {branch ? ` on ${branch}` : ""}
+      {dirty === null ? "" : dirty ? " with uncommitted changes" : ", clean"}
     </span>
   );
 }
 
 function Versions({ run }: { run: Run }) {
-  const shown = FIRST_VERSIONS.filter((name) => run.versions[name]);
-  const rest = Object.keys(run.versions).filter((name) => !shown.includes(name));
-  const text = shown.map((name) => `${name} ${run.versions[name] ?? ""}`).join(", ");
-  if (!rest.length) return <span>{text}</span>;
-  return (
-    <details class="inline">
-      <summary>
-        {text} and {rest.length} more
-      </summary>
-      {rest.map((name) => `${name} ${run.versions[name] ?? ""}`).join(", ")}
-    </details>
-  );
+  const [shown, rest] = [true, false].map((first) =>
+    Object.keys(run.versions).filter((name) => FIRST_VERSIONS.includes(name) === first),
+  ) as [string[], string[]];
+  const text = (names: string[]) => names.map((name) => `${name} ${run.versions[name]}`).join(", ");
+  shown.sort((a, b) => FIRST_VERSIONS.indexOf(a) - FIRST_VERSIONS.indexOf(b));
+  if (!rest.length) return <span>{text(shown)}</span>;
+  return <Folded of={`${text(shown)} and ${rest.length} more`}>{text(rest)}</Folded>;
 }
 
 function Settings({ run }: { run: Run }) {
   const settings = Object.entries(run.settings);
   if (!settings.length) return <span class="muted">the defaults</span>;
   return (
-    <details class="inline">
-      <summary>{plural(settings.length, "setting")}</summary>
+    <Folded of={plural(settings.length, "setting")}>
       {settings.map(([name, value]) => (
-        <div key={name}>
-          <code>
-            {name}={shortText(value, 200)}
-          </code>
-        </div>
+        <code key={name}>{`${name}=${shortText(value, 200)} `}</code>
       ))}
-    </details>
+    </Folded>
   );
 }
 
@@ -115,12 +101,7 @@ function ending(run: Run): string {
 const COLUMNS: readonly Column<Run>[] = [
   words("Run", (run) => run.label, { key: (run) => run.rank ?? run.label }),
   words("Host", (run) => run.host),
-  figure(
-    "Process",
-    null,
-    (run) => run.pid,
-    (pid) => String(pid ?? UNKNOWN),
-  ),
+  figure("Process", null, (run) => run.pid, "plain"),
   figure("Duration", "measured", (run) => run.duration_ns, "ns"),
   words("Ending", (run) => run.ending),
   figure("Dropped rows", null, (run) => run.dropped_rows),

@@ -1,0 +1,45 @@
+"""What a recording that was timed really was: a benchmark says that, or refuses."""
+
+from pathlib import Path
+
+
+class NotMeasuredError(SystemExit):
+    """The figure would be of something else than its name says; ends the program with 1."""
+
+
+def check(folder: Path, native: bool, mode: str, launches: int | None = None) -> None:
+    """Refuse a recording that was not made by this hot path, in this mode, or is not complete.
+
+    Args:
+        folder: the trace.
+        native: whether the compiled hot path is claimed, and not its Python twin.
+        mode: launch or timeline.
+        launches: how many were made; None: as many as are there.
+
+    Raises:
+        NotMeasuredError: with what was claimed and what it was.
+
+    """
+    from kvtrace.schema.trace import open_trace
+
+    trace = open_trace(folder)
+    said = trace.table("messages", columns=["level", "code", "text"]).to_pylist()
+    paths = {row["text"] for row in said if row["text"].startswith("launches are recorded by")}
+    wanted = "native" if native else "Python"
+    if not paths or any(f"by the {wanted} hot path" not in text for text in paths):
+        raise NotMeasuredError(
+            f"not measured: {wanted} was claimed, but {'; '.join(paths) or 'nothing was recorded'}"
+        )
+    kept = sum(piece.num_rows for piece in trace.pieces("launches", trace.runs, ["seq"]))
+    if launches is not None and kept != launches:
+        raise NotMeasuredError(f"not measured: {launches:,} launches were made, {kept:,} recorded")
+    warnings = [row["text"] for row in said if row["level"] != "info"]
+    if warnings:
+        raise NotMeasuredError(f"not measured: {warnings[0]}")
+    if mode == "timeline":
+        ran = trace.table("gpu_kernels", columns=["launch_seq"])
+        joined = ran.num_rows - ran["launch_seq"].null_count
+        if joined < kept:
+            raise NotMeasuredError(
+                f"not measured: of {kept:,} launches {joined:,} are in the device timeline"
+            )

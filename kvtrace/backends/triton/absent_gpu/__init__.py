@@ -1,0 +1,130 @@
+"""What programs ask of a GPU that is not there.
+
+Libraries ask `torch.cuda` for a name or a capability when they are imported, and put tensors on
+"cuda". Both fail without a GPU, long before a kernel is launched. The setting `device` says what
+is done about it while recording: `none`, nothing; `answers`, questions that would fail are answered
+for the target, once Triton has found no GPU; `cpu`, there is said to be one GPU, and what is asked
+for on it is made on the CPU. Where there is a GPU, nothing here is ever used.
+
+`facts.py` has what is told, `answers.py` puts it into torch, `streams.py` has classes without a
+device to wait for, `host_tensors.py` makes tensors on the CPU, `nvml.py` answers for the driver's
+library.
+"""
+
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+from kvtrace.backends.replacements import Replacements
+
+if TYPE_CHECKING:
+    from kvtrace.capture.session import Session
+
+__all__ = ["NVML", "NVML_OF_VLLM", "TORCH"]
+
+
+class _State:
+    """What is replaced in other libraries."""
+
+    replaced: Replacements | None = None
+    on_host: bool = False  # whether torch is told that there is a GPU
+
+
+_state: Final = _State()
+
+
+def on_host() -> bool:
+    """Whether torch says that there is a GPU, and makes on the CPU what is asked for on it."""
+    return _state.on_host
+
+
+def answer(session: "Session", target: str) -> None:
+    """Have questions that fail for want of a GPU answered, where the settings allow it."""
+    if session.settings.device == "none" or "torch" not in sys.modules or _state.replaced:
+        return
+    from kvtrace.backends.triton.absent_gpu.answers import install_answers
+
+    _state.replaced = install_answers(session, target)
+
+
+def no_longer() -> None:
+    """Put back what was replaced."""
+    _state.on_host = False
+    for nvml in (NVML, NVML_OF_VLLM):
+        nvml.uninstall()
+    if _state.replaced is not None:
+        _state.replaced.undo()
+        _state.replaced = None
+
+
+class HostBackend:
+    """Has torch make on the CPU what is asked for on a GPU that is not there."""
+
+    name: Final = "absent-gpu"
+    libraries: Final = ("torch",)
+
+    def install(self, session: "Session") -> None:
+        """Replace what torch does, if the settings ask for it and no GPU is there."""
+        if session.settings.device != "cpu":
+            return
+        torch: Any = sys.modules["torch"]
+        if _has_accelerator(torch):
+            text = "there is a GPU, so KVTRACE_DEVICE=cpu changes nothing"
+            session.message("info", "device-unused", text)
+            return
+        from kvtrace.backends.triton.absent_gpu.answers import install_answers
+        from kvtrace.backends.triton.absent_gpu.facts import target_with_facts
+        from kvtrace.backends.triton.absent_gpu.host_tensors import install_host_tensors
+
+        no_longer()
+        target = target_with_facts(session.settings.target)
+        _state.replaced = install_answers(session, target, says_there_is_one=True)
+        install_host_tensors(_state.replaced)
+        _state.on_host = True
+        for nvml in (NVML, NVML_OF_VLLM):  # torch imports pynvml itself, where it is there
+            nvml.install(session)
+
+    def uninstall(self) -> None:
+        """Put back what was replaced."""
+        no_longer()
+
+
+class NvmlBackend:
+    """Answers for the library of NVIDIA's driver, where one GPU is said to be there."""
+
+    def __init__(self, library: str) -> None:
+        """Take the Python module that speaks with the driver's library."""
+        self.name: Final = f"absent-gpu-{library}"
+        self.libraries: Final = (library,)
+        self._replaced: Replacements | None = None
+
+    def install(self, session: "Session") -> None:
+        """Replace what the module asks the driver, once torch is told of a GPU."""
+        module = sys.modules.get(self.libraries[0])
+        if not on_host() or module is None or self._replaced is not None:
+            return
+        from kvtrace.backends.triton.absent_gpu.facts import target_with_facts
+        from kvtrace.backends.triton.absent_gpu.nvml import install_nvml
+
+        target = target_with_facts(session.settings.target)
+        self._replaced = install_nvml(module, target)
+
+    def uninstall(self) -> None:
+        """Put back what was replaced."""
+        if self._replaced is not None:
+            self._replaced.undo()
+            self._replaced = None
+
+
+def _has_accelerator(torch: Any) -> bool:
+    """Whether torch sees a device; asked as torch asks NVML first, which leaves CUDA untouched."""
+    xpu, mps = getattr(torch, "xpu", None), getattr(torch.backends, "mps", None)
+    return bool(
+        torch.cuda.device_count() > 0
+        or (xpu is not None and xpu.device_count() > 0)
+        or (mps is not None and mps.is_available())
+    )
+
+
+TORCH: Final = HostBackend()
+NVML: Final = NvmlBackend("pynvml")
+NVML_OF_VLLM: Final = NvmlBackend("vllm.third_party.pynvml")

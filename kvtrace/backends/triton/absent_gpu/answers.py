@@ -1,0 +1,192 @@
+"""Puts answers into `torch.cuda` and `torch.accelerator`, in place of errors for want of a GPU.
+
+Torch itself is asked first, each time: what it answers is never replaced. The first answer that is
+ours is said in one line.
+"""
+
+import functools
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kvtrace.backends.replacements import Replacements
+from kvtrace.backends.triton.absent_gpu.facts import capability_of, properties_of
+from kvtrace.backends.triton.absent_gpu.streams import Chosen, Event, Stream
+
+if TYPE_CHECKING:
+    from kvtrace.capture.session import Session
+
+Answer = Callable[..., Any]
+
+#: What torch raises for want of a GPU, or of CUDA in its build.
+_FAILURES = (AssertionError, RuntimeError, AttributeError)
+
+
+def _nothing(*_arguments: Any, **_named: Any) -> None:
+    """Do what there is nothing to do for."""
+
+
+def _first(*_arguments: Any, **_named: Any) -> int:
+    return 0
+
+
+def _no(*_arguments: Any, **_named: Any) -> bool:
+    return False
+
+
+def _stream(*_arguments: Any, **_named: Any) -> Stream:
+    return Stream()
+
+
+def _failing(torch: Any, target: str) -> dict[str, dict[str, Answer]]:
+    """Answers to questions that fail without a GPU, by module of torch and function."""
+    properties, capability = properties_of(target), capability_of(target)
+    total = properties.total_memory
+    generator = torch.default_generator
+    return {
+        "cuda": {
+            "current_device": _first,
+            "set_device": _nothing,
+            "synchronize": _nothing,
+            "init": _nothing,
+            "ipc_collect": _nothing,
+            "get_device_name": lambda *_, **__: properties.name,
+            "get_device_capability": lambda *_, **__: capability,
+            "get_device_properties": lambda *_, **__: properties,
+            "can_device_access_peer": _no,
+            "current_stream": _stream,
+            "default_stream": _stream,
+            "set_stream": _nothing,
+            "is_current_stream_capturing": _no,
+            "mem_get_info": lambda *_, **__: (total, total),
+            "reset_peak_memory_stats": _nothing,
+            "reset_max_memory_allocated": _nothing,
+            "reset_max_memory_cached": _nothing,
+            "reset_accumulated_memory_stats": _nothing,
+            "get_rng_state": lambda *_, **__: generator.get_state(),
+            "set_rng_state": lambda state, *_, **__: generator.set_state(state),
+            "initial_seed": lambda: generator.initial_seed(),
+        },
+        "accelerator": {
+            "current_device_index": _first,
+            "set_device_index": _nothing,
+            "synchronize": _nothing,
+            "current_stream": _stream,
+            "set_stream": _nothing,
+            "get_memory_info": lambda *_, **__: (total, total),
+            **dict.fromkeys(("memory_allocated", "max_memory_allocated"), _first),
+            **dict.fromkeys(("memory_reserved", "max_memory_reserved"), _first),
+            **dict.fromkeys(("empty_cache", "reset_peak_memory_stats"), _nothing),
+        },
+    }
+
+
+def _present(torch: Any, target: str) -> dict[str, dict[str, Answer]]:
+    """Answers with which torch says that there is one GPU, and seeds it."""
+    major, minor = capability_of(target)
+    architecture = f"sm_{major}{minor}" if target.startswith("cuda:") else target[4:]
+    seed = torch.default_generator.manual_seed
+
+    def seeded(value: int) -> None:
+        seed(int(value))
+
+    return {
+        "cuda": {
+            "is_available": lambda: True,
+            "device_count": lambda: 1,
+            "get_arch_list": lambda: [architecture],
+            "is_bf16_supported": lambda *_, **__: major >= 8,
+            "is_tf32_supported": lambda: major >= 8 and target.startswith("cuda:"),
+            "manual_seed": seeded,
+            "manual_seed_all": seeded,
+        },
+        "accelerator": {
+            "is_available": lambda: True,
+            "device_count": lambda: 1,
+            "current_accelerator": lambda *_, **__: torch.device("cuda"),
+        },
+    }
+
+
+def install_answers(
+    session: "Session", target: str, says_there_is_one: bool = False
+) -> Replacements:
+    """Put the answers for a target into torch; if so wished, also that there is a GPU."""
+    import torch
+
+    replaced = Replacements()
+    name = properties_of(target).name
+    if says_there_is_one:
+        text = (
+            f"no GPU here: torch is told of one {name} ({target}), and what is asked for on cuda "
+            "is made on the CPU (KVTRACE_DEVICE=cpu)"
+        )
+        _say(session, text)
+        _put(replaced, torch, _present(torch, target), lambda _original, ours, _told: ours)
+    told = functools.cache(_say_once(session, name, target)) if not says_there_is_one else _nothing
+    _put(replaced, torch, _failing(torch, target), _where_it_fails, told)
+    for owner, attribute, ours in (
+        (torch.cuda, "Stream", Stream),
+        (torch.cuda, "Event", Event),
+        (torch.cuda, "device", Chosen),
+        (torch.cuda, "device_of", Chosen),
+        (torch.cuda, "stream", Chosen),
+    ):
+        replaced.put(owner, attribute, ours)
+    return replaced
+
+
+def _put(
+    replaced: Replacements,
+    torch: Any,
+    answers: Mapping[str, Mapping[str, Answer]],
+    around: Callable[[Answer, Answer, Answer], Answer],
+    told: Answer = _nothing,
+) -> None:
+    for module, functions in answers.items():
+        owner = getattr(torch, module, None)
+        for name, ours in functions.items():
+            original = getattr(owner, name, None)
+            if original is not None:  # older torch has no accelerator, or less of it
+                replaced.put(owner, name, functools.wraps(original)(around(original, ours, told)))
+
+
+def _where_it_fails(original: Answer, ours: Answer, told: Answer) -> Answer:
+    """Ask torch, and answer where that fails."""
+
+    def asked(*arguments: Any, **named: Any) -> Any:
+        try:
+            return original(*arguments, **named)
+        except _FAILURES:
+            told()
+            return ours(*arguments, **named)
+
+    return asked
+
+
+def _say_once(session: "Session", name: str, target: str) -> Callable[[], None]:
+    def say() -> None:
+        text = (
+            f"no GPU here: what would fail in torch.cuda is answered for {name} ({target}); first "
+            f"asked at {_asker()}; KVTRACE_DEVICE=cpu also makes tensors for it on the CPU"
+        )
+        _say(session, text)
+
+    return say
+
+
+def _say(session: "Session", text: str) -> None:
+    session.message("info", "device-answers", text)
+    print(f"kvtrace: {text}", file=sys.stderr, flush=True)
+
+
+def _asker() -> str:
+    """File and line of the program that asks; not of torch, Triton or kvtrace."""
+    torch: Any = sys.modules["torch"]
+    ours = str(Path(__file__).parents[3])
+    inner = (ours, str(Path(torch.__file__).parent))
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(inner):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"

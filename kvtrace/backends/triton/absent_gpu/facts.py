@@ -1,0 +1,54 @@
+"""What a target's device is, in the words of `torch.cuda`."""
+
+from types import SimpleNamespace
+from typing import Final
+
+from kvtrace.backends.triton.devices import DEVICES, device_of
+
+#: What is compiled for where nothing is known of the target that was asked for.
+DEFAULT_TARGET: Final = "cuda:90"
+
+#: Shared memory that a block gets without asking, and that CUDA keeps of a multiprocessor's.
+_PLAIN_SHARED: Final = 48 * 1024
+_KEPT_SHARED: Final = 1024
+
+
+def target_with_facts(target: str) -> str:
+    """Return the target, or the default where nothing is known of it."""
+    return target if target in DEVICES else DEFAULT_TARGET
+
+
+def capability_of(target: str) -> tuple[int, int]:
+    """Return what `torch.cuda.get_device_capability` says of a target's device."""
+    backend, _, architecture = target.partition(":")
+    if backend == "hip":  # gfx942 is 9.4, as ROCm's torch has it
+        return int(architecture[3]), int(architecture[4], 16)
+    return divmod(int(architecture), 10)
+
+
+def properties_of(target: str) -> SimpleNamespace:
+    """Make what `torch.cuda.get_device_properties` returns; what we do not know is not there."""
+    device = device_of(target)
+    backend, _, architecture = target.partition(":")
+    major, minor = capability_of(target)
+    kept = _KEPT_SHARED if backend == "cuda" and major >= 8 else 0
+    return SimpleNamespace(
+        name=device.full_name,
+        major=major,
+        minor=minor,
+        total_memory=device.memory_bytes,
+        multi_processor_count=device.multiprocessors,
+        warp_size=device.warp_size,
+        max_threads_per_block=1024,
+        max_threads_per_multi_processor=device.threads_per_multiprocessor,
+        regs_per_multiprocessor=device.registers,
+        shared_memory_per_block=min(_PLAIN_SHARED, device.shared_bytes),
+        shared_memory_per_block_optin=device.shared_bytes,
+        shared_memory_per_multiprocessor=device.shared_bytes + kept,
+        clock_rate=device.core_khz,
+        memory_clock_rate=device.memory_khz,
+        memory_bus_width=device.bus_bits,
+        is_integrated=0,
+        is_multi_gpu_board=0,
+        gcnArchName=architecture if backend == "hip" else "",
+    )

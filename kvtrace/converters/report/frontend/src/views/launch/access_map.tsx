@@ -1,0 +1,137 @@
+// The access map: one slice of a tensor, each place coloured by how often it is accessed, by its
+// value, or by which programs share it.
+
+import { useMemo, useState } from "preact/hooks";
+import { type ColourName, type Colours, heatColour, type Rgb, rgbOf } from "../../parts/colours";
+import { CellMap, cellsIn, type Paint, type Ring } from "./cell_map";
+import { binsOf, MOST_BINS, type Span } from "./counts";
+import { isInside, offsetAt, placeOf } from "./look";
+import type { Scene } from "./scene";
+
+interface AccessMapProps {
+  readonly scene: Scene;
+  readonly label: string;
+  readonly height: number;
+  readonly id?: string;
+  /** What is said of a place, for the tooltip. */
+  describe(offset: number): string;
+  onElement(offset: number | null): void;
+}
+
+export function AccessMap({ scene, describe, onElement, ...props }: AccessMapProps) {
+  const { look, slice, element, marks, counts } = scene;
+  const rows = shownRows(scene);
+  const [sampled, setSampled] = useState(false);
+  const rings = useMemo(
+    () => [
+      ...marks.flatMap(({ offset }) => ringAt(scene, offset, "error")),
+      ...(element === null ? [] : ringAt(scene, element, "accent")),
+    ],
+    [scene],
+  );
+  const painter = useMemo(
+    () => (rows: Span, columns: Span, colours: Colours) =>
+      painted(scene, rows, columns, colours, setSampled),
+    [scene],
+  );
+  const [row, column] = (element === null ? null : placeOf(look, element)) ?? [];
+  return (
+    <>
+      <CellMap
+        {...props}
+        rows={rows}
+        columns={look.columns.size}
+        rings={rings}
+        chosen={row === undefined || column === undefined ? null : [row, column]}
+        {...(!counts.dense && { mostBins: MOST_BINS })}
+        anew={look}
+        painter={painter}
+        describe={(row, column) => describe(offsetAt(look, row, column, slice))}
+        onChoose={(row, column) => onElement(offsetAt(look, row, column, slice))}
+        onLeave={() => onElement(null)}
+      />
+      {sampled ? (
+        <p class="small muted">Some regions were worked out from a sample of their rows.</p>
+      ) : null}
+    </>
+  );
+}
+
+function ringAt({ look, slice }: Scene, offset: number, colour: ColourName): Ring[] {
+  const [row, column, own] = placeOf(look, offset) ?? [];
+  if (row === undefined || column === undefined || (look.slices && own !== slice)) return [];
+  return [{ row, column, colour }];
+}
+
+const MOST_BESIDE = 24;
+
+/** The look's rows, and those before and after it that accesses or marks go to. */
+function shownRows({ look, counts, lanes, marks }: Scene): readonly [number, number] {
+  const { rows, columns } = look;
+  if (look.slices || rows.stride < columns.stride * columns.size) return [0, rows.size];
+  const offsets = [...marks.map(({ offset }) => offset), counts.first, counts.last];
+  if (lanes && counts.total === 0) offsets.push(lanes.first, lanes.last);
+  const places = offsets
+    .filter(Number.isFinite)
+    .map((at) => Math.floor((at - look.start) / rows.stride));
+  return [
+    Math.max(-MOST_BESIDE, Math.min(0, ...places)),
+    Math.min(rows.size + MOST_BESIDE, Math.max(rows.size, ...places.map((row) => row + 1))),
+  ];
+}
+
+function painted(
+  scene: Scene,
+  rows: Span,
+  columns: Span,
+  colours: Colours,
+  tell: (sampled: boolean) => void,
+): Paint {
+  const { look, slice, values, colour, subsets } = scene;
+  const region = { slice, rows, columns };
+  const { counts, sampled } = binsOf(scene.counts, look, region);
+  tell(sampled);
+  const context = scene.context && binsOf(scene.context, look, region).counts;
+  const lanes = scene.lanes && binsOf(scene.lanes, look, region).counts;
+  // accesses of an element, on average over each bin
+  const shares = counts.map((count, bin) => count / cellsIn(rows, columns, bin));
+  const most = scene.counts.most ?? shares.reduce((most, share) => Math.max(most, share), 0);
+  const heat = Array.from({ length: 256 }, (_, step) => rgbOf(heatColour(step / 255)));
+  const named = (name: ColourName): Rgb => rgbOf(colours[name]);
+  const hot = (share: number): Rgb =>
+    heat[Math.round(255 * Math.min(Math.max(share, 0), 1))] ?? named("error");
+  const [least, range] = [values?.min ?? 0, (values?.max ?? 0) - (values?.min ?? 0)];
+  return (bin, row, column) => {
+    const offset = offsetAt(look, row, column, slice);
+    const count = shares[bin] ?? 0;
+    if (row < 0 || row >= look.rows.size || !isInside(look, offset))
+      return count > 0 ? named("error") : null;
+    if (values && colour === "value") {
+      const value = values.at(offset * scene.touched.unit) ?? NaN;
+      const own = Number.isNaN(value) ? named("mark") : hot(range ? (value - least) / range : 0.5);
+      return count > 0 ? own : pale(own, named("back"));
+    }
+    if (count > 0 && subsets) return rgbOf(subsetColour(subsets.which[offset - subsets.low] ?? 0));
+    if (count > 0) return hot(accessHeat(count, most));
+    return named(lanes?.[bin] ? "warning-soft" : context?.[bin] ? "accent-soft" : "track");
+  };
+}
+
+/** How hot a count is: one access is warm, and what is accessed most is hot if that is more. */
+function accessHeat(count: number, most: number): number {
+  if (count < 1) return 0.15 + 0.25 * count;
+  return most > 1 ? 0.4 + (0.6 * (count - 1)) / (most - 1) : 0.4;
+}
+
+/** Each subset a golden angle further round the colours. */
+export function subsetColour(subset: number): string {
+  const part = (shift: number): number =>
+    Math.round(128 + 96 * Math.cos(2 * Math.PI * (0.618 * subset + shift / 3)));
+  return `rgb(${part(0)} ${part(1)} ${part(2)})`;
+}
+
+/** What is not accessed stays in the background. */
+function pale(own: Rgb, ground: Rgb): Rgb {
+  const part = (at: 0 | 1 | 2): number => Math.round(0.25 * own[at] + 0.75 * ground[at]);
+  return [part(0), part(1), part(2)];
+}

@@ -1,0 +1,148 @@
+"""A small copy of some runs, with what a comparison reads: to be kept, committed or cached.
+
+The copy is a trace like any other. What is left out: contents of tensors, records of accesses,
+loops, messages, buffers, tables of clients, verdicts that are proven, host and process, and how
+long launches took where there was no device, which is what an evaluator took. Every launch keeps
+its row, so that launches can be counted; when it began is kept where marks tell its step or test by
+that. Without times a row takes next to no room.
+"""
+
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kvtrace.schema.columns import conformed
+from kvtrace.schema.errors import TraceWriteError
+from kvtrace.schema.layout import EXCERPT, part_path, pass_parts, run_folder
+from kvtrace.schema.merging import merged_rows
+from kvtrace.schema.parts import open_part, part_facts, sorted_rows, write_part
+from kvtrace.schema.tables import TABLES, Table
+from kvtrace.schema.versions import captured_facts
+
+if TYPE_CHECKING:
+    from kvtrace.schema.runs import Run
+    from kvtrace.schema.trace import Selection, Trace
+
+#: What of the captured tables is kept besides stacks and artifacts, and the columns left empty.
+_CAPTURED: Final[dict[str, tuple[str, ...]]] = {
+    "runs": ("host", "pid"),
+    "kernels": ("thread", "load_thread"),
+    "calls": (),
+    "launches": ("stream",),
+    "gpu_kernels": ("stream", "correlation_id"),
+    "graph_ops": ("stack_id",),
+    "marks": (),
+}
+#: What is kept of what passes derived. Where an op stands in the source is not compared.
+_DERIVED: Final[dict[str, tuple[str, ...]]] = {"ops": ("stack_id",), "findings": ()}
+_CONTENTS: Final = "tensor"
+#: Rows of a part, about; rows that are nearly empty take next to no room.
+_MOST_ROWS: Final = 250_000
+
+
+def write_excerpt(selection: "Selection", out: str | os.PathLike[str]) -> None:
+    """Write what a comparison reads of some runs to a new folder.
+
+    Raises:
+        DamagedFile, NewerFormat: a file cannot be read.
+        TraceWriteError: the disk is full, or the like.
+
+    """
+    try:
+        for run in selection.runs:
+            _write_run(selection.trace, run, Path(out))
+    except OSError as error:
+        raise TraceWriteError(
+            f"{out} cannot be written ({error.strerror or error}); the trace is as it was"
+        ) from error
+
+
+def _write_run(trace: "Trace", run: "Run", out: Path) -> None:
+    passes = [
+        (table, path)
+        for table in _DERIVED
+        for path in pass_parts(run_folder(trace.path, table, run.run_id))
+    ]
+    used = _stacks_of(trace.table("calls", (run,), ["stack_id"]))
+    for name, path in passes:
+        with open_part(path) as file:
+            facts = part_facts(file, path, name)
+        rows = _kept_of_pass(TABLES[name], path)
+        used |= _stacks_of(rows)
+        part = part_path(out, name, run.run_id, 0, facts.pass_name)
+        write_part(part, TABLES[name], facts, rows.to_batches())
+    stacks = trace.table("stacks", (run,))
+    stacks = stacks.filter(pc.is_in(stacks["stack_id"], pa.array(sorted(used), pa.int64())))
+    artifacts = trace.table("artifacts", (run,))
+    plain = artifacts["kind"].cast(pa.string())
+    artifacts = artifacts.filter(pc.fill_null(pc.not_equal(plain, _CONTENTS), fill_value=True))
+    for name, rows in (("stacks", stacks), ("artifacts", artifacts)):
+        _write(out, TABLES[name], run, [sorted_rows(_emptied(TABLES[name], rows), TABLES[name])])
+    times: tuple[str, ...] = () if run.devices else ("enter", "exit")
+    if times and trace.table("marks", (run,), ["mark_id"]).num_rows:
+        times = ("exit",)
+    for name, left_out in _CAPTURED.items():
+        columns = (*left_out, *times) if name == "launches" else left_out
+        pieces = (_emptied(TABLES[name], piece, columns) for piece in trace.pieces(name, (run,)))
+        _write(out, TABLES[name], run, pieces)
+
+
+def _write(out: Path, table: Table, run: "Run", pieces: Iterable[pa.Table]) -> None:
+    facts = captured_facts(table.name, run.run_id)
+    for number, part in enumerate(_parts(pieces)):
+        batches = (batch for piece in part for batch in piece.to_batches())
+        write_part(part_path(out, table.name, run.run_id, number), table, facts, batches)
+
+
+def _parts(pieces: Iterable[pa.Table]) -> Iterator[list[pa.Table]]:
+    """Give rows in parts of some size: readers refuse a small file that says it holds very much."""
+    part: list[pa.Table] = []
+    for piece in pieces:
+        part.append(piece)
+        if sum(each.num_rows for each in part) >= _MOST_ROWS:
+            yield part
+            part = []
+    if part:
+        yield part
+
+
+def _kept_of_pass(table: Table, path: Path) -> pa.Table:
+    rows = pa.Table.from_batches(list(merged_rows([path], table)), table.schema)
+    if "verdict" in rows.column_names:
+        told = pc.not_equal(rows["verdict"].cast(pa.string()), "proven")
+        rows = rows.filter(pc.fill_null(told, fill_value=True))
+    return _emptied(table, rows, _DERIVED[table.name])
+
+
+def _emptied(table: Table, rows: pa.Table, columns: Collection[str] = ()) -> pa.Table:
+    """Return rows as the table has them, some columns null, and no contents of tensors."""
+    kept = [name for name in table.schema.names if name not in columns]
+    rows = conformed(table, rows.select(kept))
+    if table.name == "calls":
+        return _changed(rows, "args", _without_contents)
+    return _changed(rows, "settings", _as_excerpt) if table.name == "runs" else rows
+
+
+def _changed(rows: pa.Table, name: str, change: Callable[[Any], Any]) -> pa.Table:
+    place = rows.schema.get_field_index(name)
+    field = rows.schema.field(place)
+    values = [change(value) for value in rows[name].to_pylist()]
+    return rows.set_column(place, field, pa.array(values, field.type))
+
+
+def _without_contents(args: Sequence[Mapping[str, Any]] | None) -> Any:
+    return args and [arg and {**arg, "value_artifact": None} for arg in args]
+
+
+def _as_excerpt(settings: Sequence[tuple[str, str]] | None) -> list[tuple[str, str]]:
+    return [*((key, value) for key, value in settings or () if key != EXCERPT), (EXCERPT, "yes")]
+
+
+def _stacks_of(rows: pa.Table) -> set[int]:
+    """Return the ids of the call stacks that rows refer to."""
+    named = [rows[name] for name in ("stack_id", "other_stack_id") if name in rows.column_names]
+    return {each for column in named for each in pc.unique(column).to_pylist() if each is not None}

@@ -1,0 +1,39 @@
+"""What reaches the disk, and when."""
+
+from pathlib import Path
+
+import pytest
+
+from kvtrace.schema import layout
+from kvtrace.schema.layout import names_reach_disk_together, write_whole
+
+
+@pytest.fixture
+def synced(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Inodes of all that was brought to disk, in order."""
+    found: list[int] = []
+    monkeypatch.setattr(
+        layout.os, "fsync", lambda handle: found.append(layout.os.fstat(handle).st_ino)
+    )
+    return found
+
+
+def test_names_reach_the_disk_together_each_folder_once(tmp_path: Path, synced: list[int]) -> None:
+    files = [tmp_path / table / "run" / "part" for table in "abc"]
+    with names_reach_disk_together():
+        for file in files:
+            write_whole(file, lambda path: path.touch())
+        assert synced == [file.stat().st_ino for file in files]  # their content, at once
+        del synced[:]
+
+    folders = {tmp_path, *(file.parent for file in files), *(file.parent.parent for file in files)}
+    assert sorted(synced) == sorted(folder.stat().st_ino for folder in folders)
+
+
+def test_afterwards_a_name_reaches_the_disk_at_once(tmp_path: Path, synced: list[int]) -> None:
+    with pytest.raises(ValueError, match="as if"), names_reach_disk_together():
+        raise ValueError("as if")
+
+    write_whole(tmp_path / "file", lambda path: path.touch())
+
+    assert synced == [(tmp_path / "file").stat().st_ino, tmp_path.stat().st_ino]
