@@ -471,9 +471,14 @@ def test_the_json_form_can_be_read_back(sides):
 def test_markdown_escapes_what_names_hold(sides):
     hostile = replace(OTHER, name="</details>`<img src=x>`|*\x1b[31m")
     lines = difference_markdown(sides([SCALE], [SCALE, hostile]))
-    heading = next(line for line in lines if line.startswith("####"))
+    (heading,) = [line for line in lines if line.startswith("<details><summary><code>")]
     assert "\x1b" not in heading
-    assert heading.count("`") == 2
+    assert heading.count("<") == len(("details", "summary", "code", "/code", "/summary"))
+    assert "&lt;img src=x&gt;" in heading
+    (row,) = [line for line in lines if line.startswith("| `")]
+    assert row.count("`") == 2
+    assert row.replace("\\|", "").count("|") == 7  # six cells
+    assert sum(line == "</details>" for line in lines) == 1
 
 
 def test_text_fits_its_width(sides):

@@ -27,7 +27,13 @@ from kvtrace.converters.diff.model import (
 from kvtrace.converters.diff.renames import find_renamed
 from kvtrace.converters.diff.snapshot import Snapshot, sum_totals, take_snapshot
 from kvtrace.converters.diff.surroundings import compiler_options, context, side_notes, side_of
-from kvtrace.converters.diff.times import THRESHOLD, Kind, compare_times, why_not_comparable
+from kvtrace.converters.diff.times import (
+    NO_DEVICE,
+    THRESHOLD,
+    Kind,
+    compare_times,
+    why_not_comparable,
+)
 from kvtrace.converters.diff.variant import KernelKey, Variant
 from kvtrace.converters.diff.variant_changes import (
     Pairing,
@@ -155,10 +161,10 @@ class _Times:
             if before.launches and after.launches:
                 compared = self.compared(a.kernels[before_key], b.kernels[after_key])
                 found.append(KernelTime(after_key[1], before, after, compared))
-        if any(time.before.host_ns and time.after.host_ns for time in found):
-            for kind, why in self._why.items():
-                if why is not None and any(one.kind == kind for t in found for one in t.compared):
-                    self.notes.append(f"{kind} times are not compared: {why}")
+        for kind, why in self._why.items():
+            measured = any(one.kind == kind for time in found for one in time.compared)
+            if measured and why not in (None, NO_DEVICE):  # that is so wherever no GPU is
+                self.notes.append(f"{kind} times are not compared: {why}")
         return tuple(sorted(found, key=lambda time: -(time.before.host_ns or 0)))
 
 

@@ -96,13 +96,13 @@ def gate_markdown(gate: Gate) -> list[str]:
 
 
 def _kernel_markdown(kernel: KernelDifference) -> list[str]:
-    lines = [f"#### {_code_span(kernel_heading(kernel))}", ""]
+    lines = [f"<details><summary><code>{_html(kernel_heading(kernel))}</code></summary>", ""]
     lines += _change_rows((*kernel.changes, *other_figures(kernel)))
     for variant in kernel.variants:
         lines += _variant_markdown(variant)
     if kernel.source is not None:
         lines += _folded(_source_title(kernel.source), kernel.source.lines)
-    return lines
+    return [*lines, "", "</details>"]
 
 
 def _source_title(source: SourceDifference) -> str:
@@ -145,7 +145,7 @@ def _sided(value: str | None) -> str:
 def _folded(title: str, lines: Sequence[str]) -> list[str]:
     fence = "`" * max(3, 1 + max((_longest_ticks(line) for line in lines), default=0))
     body = [printable(line.expandtabs(4)) for line in lines]
-    opening = ["", f"<details><summary>{_escaped(title)}</summary>", "", f"{fence}diff"]
+    opening = ["", f"<details><summary>{_html(title)}</summary>", "", f"{fence}diff"]
     return [*opening, *body, fence, "", "</details>", ""]
 
 
@@ -165,7 +165,11 @@ def _code_span(text: str) -> str:
     return f"`{_code(text)}`"
 
 
+def _html(text: str) -> str:
+    """Text that HTML shows as it is, where no Markdown is read: inside of a summary."""
+    return printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
 def _escaped(text: str) -> str:
     """Text that Markdown and HTML show as it is."""
-    plain = printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return "".join(f"\\{c}" if c in "\\`*_[]|#" else c for c in plain)
+    return "".join(f"\\{c}" if c in "\\`*_[]|#" else c for c in _html(text))

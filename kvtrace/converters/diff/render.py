@@ -243,7 +243,9 @@ def _times_text(d: Difference, full: bool, width: int) -> list[str]:
     rows = [_time_row(t.name, t.before, t.after, device) for t in shown]
     title = f"measured {kind} time of launches (no difference by itself)"
     header = ("kernel", "total before", "after", "median before", "after", "change")
-    lines = [title, *(f"  {line}" for line in columns(header, rows, width - 2))]
+    reasons = {one.reason for t in shown for one in t.compared if one.kind == kind and one.reason}
+    told = [line for reason in sorted(reasons) for line in wrapped(f"no claim: {reason}", width, 2)]
+    lines = [title, *told, *(f"  {line}" for line in columns(header, rows, width - 2))]
     left = len(d.times) - len(shown)
     return [*lines, f"  … {left} more kernels (--full shows them)"] if left else lines
 

@@ -31,6 +31,7 @@ THRESHOLD: Final = 0.05
 _HOST_THRESHOLD: Final = 0.25
 #: Fewer launches than this on a side are all on one side of the other's by chance.
 _LEAST: Final = 5
+NO_DEVICE: Final = "there was no device, so that launches are evaluations"
 _DRAWS: Final = 2_000
 _SEED: Final = 20_260_102
 #: The share of the bootstrap that an interval leaves out at each end.
@@ -254,7 +255,7 @@ def why_not_comparable(kind: Kind, before: Sequence["Run"], after: Sequence["Run
         names = [", ".join(sorted(each)) or "no device" for each in models]
         return f"measured on {names[0]} and on {names[1]}"
     if kind == "host" and not models[0]:
-        return "there was no device, so that launches are evaluations"
+        return NO_DEVICE
     hosts = [{run.host for run in side} for side in (before, after)]
     if kind == "host" and hosts[0] != hosts[1]:
         return "measured on two hosts"
