@@ -112,8 +112,10 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Ended:
     folder = tmp_path_factory.mktemp("tensors")
     ended = run(folder, TENSORS, KVTRACE_DEVICE="cpu")
     assert ended.code == 0, ended.errors
-    launches = open_trace(folder / "out").table("launches").num_rows
-    return ended._replace(seen=ended.seen | {"launches": launches})
+    trace = open_trace(folder / "out")
+    (run_row,) = trace.table("runs", columns=["devices"]).to_pylist()
+    kept = {"launches": trace.table("launches").num_rows, "recorded": run_row["devices"]}
+    return ended._replace(seen=ended.seen | kept)
 
 
 def test_there_is_said_to_be_one_gpu_in_one_line(ended: Ended) -> None:
@@ -121,6 +123,10 @@ def test_there_is_said_to_be_one_gpu_in_one_line(ended: Ended) -> None:
     (told,) = ended.told
     assert "one NVIDIA H100 80GB HBM3 (cuda:90)" in told
     assert "KVTRACE_DEVICE=cpu" in told
+
+
+def test_the_trace_says_that_there_was_none(ended: Ended) -> None:
+    assert ended.seen["recorded"] == []
 
 
 def test_tensors_asked_for_on_cuda_are_the_cpus(ended: Ended) -> None:
