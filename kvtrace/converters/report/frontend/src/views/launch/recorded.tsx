@@ -16,7 +16,7 @@ import { WithTable } from "../../parts/beside";
 import { code, figure, words } from "../../parts/columns";
 import { Table } from "../../parts/table";
 import { Missing } from "../../parts/text";
-import { download, isWidened, npyOf } from "./values";
+import { download, isWidened, npyOf } from "../../accesses/values";
 
 const MEASURED = [
   ["min", "min"],

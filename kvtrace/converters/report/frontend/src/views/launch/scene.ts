@@ -6,13 +6,21 @@ import { page } from "../../data/page";
 import { indexOf, itemBytes } from "../../data/tensors";
 import type { Access, Argument, Call, CallOps, Finding, Op, RecordedValue } from "../../data/types";
 import { useLoaded } from "../../data/use_block";
-import { type Executions, isKnown, lastIteration } from "./accesses";
-import { combsOf, type Counts, countsOf, endsOf } from "./counts";
+import { type Executions, isKnown, lastIteration } from "../../accesses/records";
+import { combsOf, type Counts, countsOf, endsOf } from "../../accesses/counts";
 import type { HereFinding } from "./findings";
-import { laneBytes, type Look, lookAt, type LookAsked, ownAxes, placeOf, unitOf } from "./look";
+import {
+  laneBytes,
+  type Look,
+  lookAt,
+  type LookAsked,
+  ownAxes,
+  placeOf,
+  unitOf,
+} from "../../accesses/look";
 import { chosenProgram, type Place, programNumber } from "./state";
-import { type Subsets, subsetsOf } from "./subsets";
-import { type Values, valuesOf } from "./values";
+import { type Subsets, subsetsOf } from "../../accesses/subsets";
+import { type Values, valuesOf } from "../../accesses/values";
 
 /** All of an op's accesses of one argument. */
 export interface Touched {

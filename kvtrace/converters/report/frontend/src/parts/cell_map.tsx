@@ -1,10 +1,10 @@
 // Rows and columns of cells in colours, to be zoomed, moved and pointed at.
 
 import { useCallback, useEffect, useState } from "preact/hooks";
-import type { Drawing } from "../../parts/canvas";
-import type { ColourName, Colours, Rgb } from "../../parts/colours";
-import { Movable, type Seen } from "../../parts/movable";
-import { binStart, type Span } from "./counts";
+import type { Drawing } from "./canvas";
+import type { ColourName, Colours, Rgb } from "./colours";
+import { Movable, type Seen } from "./movable";
+import { binStart, type Span } from "../data/tensors";
 
 type Cell = readonly [row: number, column: number];
 
