@@ -3,9 +3,9 @@
 import { describe, expect, test } from "vitest";
 
 import type { Access } from "../src/data/types";
-import { lastIteration, type Places, placesOf, touchesOf } from "../src/views/launch/accesses";
-import { addComb, combOf, countWithin } from "../src/views/launch/combs";
-import { countAt, countsOf } from "../src/views/launch/counts";
+import { lastIteration, type Places, placesOf, touchesOf } from "../src/accesses/records";
+import { addComb, combOf, countWithin } from "../src/accesses/combs";
+import { countAt, countsOf } from "../src/accesses/counts";
 
 function listed({ at: [start], levels }: Places): number[] {
   return levels.reduce(

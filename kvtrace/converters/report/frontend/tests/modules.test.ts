@@ -60,9 +60,9 @@ describe("modules", () => {
     expect(circleIn(three)).toEqual(["b", "c", "b"]);
   });
 
-  test("of data and parts know no view", () => {
+  test("of data, accesses and parts know no view", () => {
     const wrong = [...graph].flatMap(([path, imports]) =>
-      /^(?:data|parts)\//.test(path)
+      /^(?:data|accesses|parts)\//.test(path)
         ? imports.filter((each) => each.startsWith("views/")).map((each) => `${path}: ${each}`)
         : [],
     );

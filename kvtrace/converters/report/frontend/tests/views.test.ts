@@ -3,8 +3,8 @@ import { describe, expect, test } from "vitest";
 import type { Argument, RecordedValue, Tile } from "../src/data/types";
 import { PixelColumns } from "../src/parts/timeline_columns";
 import { realigned } from "../src/views/compare/realign";
-import { lookAt, offsetAt, ownAxes, placeOf } from "../src/views/launch/look";
-import { npyOf, valuesOf } from "../src/views/launch/values";
+import { lookAt, offsetAt, ownAxes, placeOf } from "../src/accesses/look";
+import { npyOf, valuesOf } from "../src/accesses/values";
 import { placedTiles } from "../src/views/onchip/placing";
 
 function tensor(shape: number[], strides: number[]): Argument {

@@ -48,3 +48,15 @@ export function indexOf(axes: readonly Axis[], offset: number): number[] | null 
   }
   return left === 0 ? index : null;
 }
+
+/** Rows or columns from the first to one past the last, in so many bins. */
+export interface Span {
+  readonly first: number;
+  readonly end: number;
+  readonly bins: number;
+}
+
+/** The first row or column of a bin. */
+export function binStart({ first, end, bins }: Span, bin: number): number {
+  return first + Math.ceil((bin * (end - first)) / bins);
+}

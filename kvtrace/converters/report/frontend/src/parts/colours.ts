@@ -53,27 +53,17 @@ export function kernelColour(kernel: number): string {
 }
 
 const HEAT = {
-  light: [
-    [239, 242, 245],
-    [253, 224, 160],
-    [240, 138, 60],
-    [176, 32, 40],
-  ],
-  dark: [
-    [29, 33, 38],
-    [84, 62, 20],
-    [190, 98, 24],
-    [255, 170, 90],
-  ],
+  light: ["#eff2f5", "#fde0a0", "#f08a3c", "#b02028"],
+  dark: ["#1d2126", "#543e14", "#be6218", "#ffaa5a"],
 } as const;
 
 /** A colour for a share between 0 and 1, from the canvas's ground to hot; null is "not known". */
 export function heatColour(share: number | null): string {
   if (share === null) return themeColours().track;
-  const stops = HEAT[theme.value];
+  const stops = HEAT[theme.value].map(rgbOf);
   const at = Math.min(Math.max(share, 0), 1) * (stops.length - 1);
   const low = Math.min(Math.floor(at), stops.length - 2);
-  const [from, to] = [stops[low] ?? stops[0], stops[low + 1] ?? stops[0]];
+  const [from, to] = [stops[low], stops[low + 1]] as [Rgb, Rgb];
   const mixed = from.map((value, part) => value + ((to[part] ?? 0) - value) * (at - low));
   return `rgb(${mixed.map(Math.round).join(" ")})`;
 }

@@ -9,6 +9,8 @@ export interface PlotAxis {
   readonly low: number;
   readonly high: number;
   format(value: number): string;
+  /** Ticks stand at powers of two, as bytes are counted. */
+  readonly binary?: boolean;
 }
 
 interface PlotProps {
@@ -82,12 +84,13 @@ export function Plot({ label, x, y, logarithmic = false, height, ...props }: Plo
 }
 
 /** Powers of ten, or round steps of which a few fit. */
-function ticksOf({ low, high }: PlotAxis, logarithmic: boolean): number[] {
+function ticksOf({ low, high, binary }: PlotAxis, logarithmic: boolean): number[] {
   if (logarithmic) {
     const [first, last] = [Math.ceil(Math.log10(low)), Math.floor(Math.log10(high))];
     return Array.from({ length: Math.max(last - first + 1, 0) }, (_, at) => 10 ** (first + at));
   }
-  const step = niceStep((high - low) / 6);
+  const least = (high - low) / 6;
+  const step = binary ? 2 ** Math.max(0, Math.ceil(Math.log2(least))) : niceStep(least);
   const first = Math.ceil(low / step);
   return Array.from(
     { length: Math.floor(high / step) - first + 1 },

@@ -18,6 +18,13 @@ const SOURCES: Readonly<Record<Source, string>> = {
   compiler: "From the compiler: read from what it made",
 };
 
+/** How the limits of a device were chosen. */
+export const LIMITS_FROM: Readonly<Record<string, string>> = {
+  recorded: "the device that was recorded",
+  given: "the device that was given",
+  assumed: "assumed for what the kernels were compiled for",
+};
+
 /** The sentence that a tooltip shows for where a figure is from. */
 export function sourceText(source: Source, detail?: string): string {
   return detail ? `${SOURCES[source]}. ${detail}` : SOURCES[source];

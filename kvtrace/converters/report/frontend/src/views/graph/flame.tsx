@@ -33,6 +33,8 @@ interface Box {
 
 /** Narrower boxes are seen in the group around them only. */
 const NARROWEST = 1 / 1200;
+/** There is no room for a name in narrower ones. */
+const NAMED = 1 / 40;
 const ROW = 24;
 
 export function Flame({ graph, tree, users, measure, found, chosen, seen }: FlameProps) {
@@ -118,7 +120,7 @@ export function Flame({ graph, tree, users, measure, found, chosen, seen }: Flam
                 node.op === null ? see(node) : setQuery({ op: node.op === chosen ? null : node.op })
               }
             >
-              {node.op === null ? node.label : opTitle(graph, node.op)}
+              {width > NAMED && (node.op === null ? node.label : opTitle(graph, node.op))}
             </span>
           );
         })}

@@ -34,7 +34,13 @@ export function LiveMemory({ graph, chosen }: { graph: GraphColumns; chosen: num
           <Plot
             label={`Live memory over ${formatCount(ops)} ops; the most is ${formatBytes(most)}`}
             x={{ label: "op, in the order of the trace", low: 0, high: ops, format: formatCount }}
-            y={{ label: "live bytes (derived)", low: 0, high: most || 1, format: formatBytes }}
+            y={{
+              label: "live bytes (derived)",
+              low: 0,
+              high: most || 1,
+              format: formatBytes,
+              binary: true,
+            }}
             height={220}
             onPoint={(x) => setPointed(x === null ? null : opAt(x))}
             onChoose={(x) => setQuery({ op: opAt(x) })}

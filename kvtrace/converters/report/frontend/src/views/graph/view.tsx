@@ -7,7 +7,6 @@ import type { View, ViewProps } from "../../app/view";
 import { formatCount, formatPlace, plural } from "../../data/format";
 import { page } from "../../data/page";
 import { useBlock } from "../../data/use_block";
-import { Split } from "../../parts/beside";
 import { derived, Figures, measured } from "../../parts/figure";
 import { OpSource } from "../../parts/op_source";
 import { AddressChoice, AddressSearch, matches } from "../../parts/search";
@@ -85,21 +84,16 @@ function Shown({ variant, kernel, graph, block }: ShownProps) {
             </button>
           )}
         </div>
-        <Split
-          wide="left"
-          left={
-            <Flame
-              graph={graph}
-              tree={tree}
-              users={users}
-              measure={measure}
-              found={found}
-              chosen={op}
-              seen={chosen("see")}
-            />
-          }
-          right={<OpPanel variant={variant} graph={graph} users={users} op={op} />}
+        <Flame
+          graph={graph}
+          tree={tree}
+          users={users}
+          measure={measure}
+          found={found}
+          chosen={op}
+          seen={chosen("see")}
         />
+        <OpPanel variant={variant} graph={graph} users={users} op={op} />
       </Section>
       <Section title="Ops" id="ops">
         <OpTable graph={graph} found={found} chosen={op} />

@@ -17,7 +17,7 @@ import type { Call, Limits, Roofline as Position } from "../../data/types";
 import { fieldsOf, words } from "../../parts/columns";
 import { Plot } from "../../parts/plot";
 import { type Column, Table } from "../../parts/table";
-import { Missing, Note } from "../../parts/text";
+import { LIMITS_FROM, Missing, Note } from "../../parts/text";
 import { callColumns } from "./calls";
 
 export function Roofline({ calls }: { calls: readonly number[] }) {
@@ -71,14 +71,8 @@ export function Roofline({ calls }: { calls: readonly number[] }) {
   );
 }
 
-const HOW: Readonly<Record<string, string>> = {
-  recorded: "the device that was recorded",
-  given: "the device that was given",
-  assumed: "assumed for what the kernels were compiled for",
-};
-
 function roofText(limits: Limits): string {
-  const how = HOW[limits.how] ?? limits.how;
+  const how = LIMITS_FROM[limits.how] ?? limits.how;
   return `Roof of ${shortText(limits.name)} (${how}; ${shortText(limits.source)}): memory ${formatRate(limits.bandwidth, "B/s")}. Points at measured times where the trace has them, else at what the limits allow (derived).`;
 }
 

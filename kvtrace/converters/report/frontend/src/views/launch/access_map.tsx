@@ -3,9 +3,10 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { type ColourName, type Colours, heatColour, type Rgb, rgbOf } from "../../parts/colours";
-import { CellMap, cellsIn, type Paint, type Ring } from "./cell_map";
-import { binsOf, MOST_BINS, type Span } from "./counts";
-import { isInside, offsetAt, placeOf } from "./look";
+import { CellMap, cellsIn, type Paint, type Ring } from "../../parts/cell_map";
+import { binsOf, MOST_BINS } from "../../accesses/counts";
+import { type Span } from "../../data/tensors";
+import { isInside, offsetAt, placeOf } from "../../accesses/look";
 import type { Scene } from "./scene";
 
 interface AccessMapProps {

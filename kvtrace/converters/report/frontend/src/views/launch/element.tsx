@@ -5,9 +5,10 @@ import { setQuery } from "../../app/router";
 import { formatCount, formatTuple, plural, shortText, threeFigures } from "../../data/format";
 import { figure, words } from "../../parts/columns";
 import { Table } from "../../parts/table";
-import { ALL, type Executions, touchesOf } from "./accesses";
-import { binsOf, binStart, countAt, type Span } from "./counts";
-import { isInside } from "./look";
+import { ALL, type Executions, touchesOf } from "../../accesses/records";
+import { binsOf, countAt } from "../../accesses/counts";
+import { binStart, type Span } from "../../data/tensors";
+import { isInside } from "../../accesses/look";
 import { ownIndex, type Scene, type Touched } from "./scene";
 import { type Place, programQuery, programText } from "./state";
 

@@ -6,7 +6,7 @@ import { formatCount } from "../../data/format";
 import { AddressChoice, Choice } from "../../parts/search";
 import { Slider } from "../../parts/slider";
 import { Note } from "../../parts/text";
-import type { Look } from "./look";
+import type { Look } from "../../accesses/look";
 import { AS_IT_IS } from "./state";
 
 const LAYOUTS = [

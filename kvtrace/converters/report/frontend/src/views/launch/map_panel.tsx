@@ -17,8 +17,8 @@ import { LookEditor, SliceBar } from "./look_editor";
 import { IterationSlider } from "./programs";
 import { type Scene, type Touched, useScene } from "./scene";
 import { type Place, programQuery, programText } from "./state";
-import type { Subset, Subsets } from "./subsets";
-import { download, npyFile } from "./values";
+import type { Subset, Subsets } from "../../accesses/subsets";
+import { download, npyFile } from "../../accesses/values";
 
 interface MapPanelProps {
   readonly grid: Place;

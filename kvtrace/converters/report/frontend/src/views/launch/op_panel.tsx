@@ -11,9 +11,9 @@ import { derived, Figures } from "../../parts/figure";
 import { AddressChoice } from "../../parts/search";
 import { Tabs } from "../../parts/tabs";
 import { Note } from "../../parts/text";
-import { isKnown } from "./accesses";
+import { isKnown } from "../../accesses/records";
 import type { HereFinding } from "./findings";
-import { describedLanes, isMemory } from "./grid_work";
+import { describedLanes, isMemory } from "../../accesses/grid_work";
 import { MapPanel } from "./map_panel";
 import { Matmul } from "./matmul";
 import { maskedShare, sectorEfficiency } from "./ops";
@@ -37,6 +37,7 @@ export function OpPanel(props: OpPanelProps) {
   const dot =
     block.dots.find((each) => each.op === op.index) ??
     block.dots.find((each) => [each.a, each.b, each.c].includes(op.index));
+  const gap = isMemory(op) ? leftOut(block, op) : null;
   const tabs = [
     ...(touched?.accesses.some(isKnown) ? [{ name: "map", title: "Access map" }] : []),
     ...(dot ? [{ name: "matmul", title: "Matrix product" }] : []),
@@ -56,7 +57,7 @@ export function OpPanel(props: OpPanelProps) {
         left={<OpFigures op={op} />}
         right={<OpCode variant={call.variant} op={op} />}
       />
-      {isMemory(op) ? <Coverage block={block} op={op} /> : null}
+      {gap === null ? null : <Note>{gap}</Note>}
       {names.length > 1 ? (
         <div class="toolbar">
           <AddressChoice
@@ -106,38 +107,25 @@ function OpCode({ variant, op }: { variant: number; op: Op }) {
   );
 }
 
-/** Says where not all of an op's accesses can be shown. */
-function Coverage({ block, op }: { block: CallOps; op: Op }) {
+/** Which of an op's accesses cannot be shown, and why; null: none. */
+function leftOut(block: CallOps, op: Op): string | null {
   const described = describedLanes(block, op.index);
   if (op.elements === null || op.masked_off === null) {
-    return (
-      <Note>
-        Its addresses or its mask depend on data that was not recorded
-        {described ? ": only some of its accesses are known" : ""}.
-      </Note>
-    );
+    const some = described ? ": only some of its accesses are known" : "";
+    return `Its addresses or its mask depend on data that was not recorded${some}.`;
   }
   const active = op.elements - op.masked_off;
+  const of = (many: number): string =>
+    `${formatCount(many)} of its ${formatCount(active)} accesses`;
   const vague = block.accesses.filter((access) => access.op === op.index && !isKnown(access));
   if (vague.length) {
     const many = vague.reduce((sum, each) => sum + (each.active ?? 0), 0);
     const first = Math.min(...vague.map((each) => each.first ?? 0));
     const last = Math.max(...vague.map((each) => each.last ?? 0));
-    return (
-      <Note>
-        {formatCount(many)} of its {formatCount(active)} accesses are too irregular to be kept one
-        by one: they are within bytes {formatCount(first)} to {formatCount(last)} of the tensor, and
-        not on the map.
-      </Note>
-    );
+    return `${of(many)} are too irregular to be kept one by one: they are within bytes ${formatCount(first)} to ${formatCount(last)} of the tensor, and not on the map.`;
   }
   if (described >= active) return null;
-  return (
-    <Note>
-      {formatCount(described)} of its {formatCount(active)} accesses are shown: the others depend on
-      data that was not recorded, or are too irregular to be kept.
-    </Note>
-  );
+  return `${of(described)} are shown: the others depend on data that was not recorded, or are too irregular to be kept.`;
 }
 
 const SECTORS =

@@ -8,7 +8,7 @@ import { code, words } from "../../parts/columns";
 import { AddressChoice, AddressSearch, matches } from "../../parts/search";
 import { type Column, Table } from "../../parts/table";
 import { sourceText, stackPlace } from "../../parts/text";
-import { isMemory } from "./grid_work";
+import { isMemory } from "../../accesses/grid_work";
 import { AS_IT_IS } from "./state";
 
 interface Line {

@@ -10,10 +10,10 @@ import { figure, words } from "../../parts/columns";
 import { AddressChoice } from "../../parts/search";
 import { Slider } from "../../parts/slider";
 import { Table } from "../../parts/table";
-import { CellMap, type Ring } from "./cell_map";
-import { binStart, type Span } from "./counts";
+import { CellMap, type Ring } from "../../parts/cell_map";
+import { binStart, type Span } from "../../data/tensors";
 import type { HereFinding } from "./findings";
-import { gridWork, MOST_PROGRAMS } from "./grid_work";
+import { gridWork, MOST_PROGRAMS } from "../../accesses/grid_work";
 import { chosenProgram, type Place, programNumber, programQuery, programText } from "./state";
 
 interface ProgramsProps {

@@ -1,22 +1,14 @@
 // Tensors of the call whose contents were recorded: figures, a histogram, and the tensor as a file.
 
 import { chosenNumber, setQuery } from "../../app/router";
-import {
-  formatCount,
-  formatTuple,
-  type Maybe,
-  plural,
-  shortText,
-  threeFigures,
-  UNKNOWN,
-} from "../../data/format";
+import { formatNumber, formatTuple, plural, shortText } from "../../data/format";
 import { page } from "../../data/page";
 import type { CallOps, Histogram, RecordedValue } from "../../data/types";
 import { WithTable } from "../../parts/beside";
 import { code, figure, words } from "../../parts/columns";
 import { Table } from "../../parts/table";
 import { Missing } from "../../parts/text";
-import { download, isWidened, npyOf } from "./values";
+import { download, isWidened, npyOf } from "../../accesses/values";
 
 const MEASURED = [
   ["min", "min"],
@@ -48,7 +40,12 @@ export function Recorded({ block }: { block: CallOps }) {
           words("Type", ({ dtype }) => dtype ?? ""),
           words("Shape", ({ shape }) => formatTuple(shape)),
           ...MEASURED.map(([label, name]) =>
-            figure<RecordedValue>(label, "measured", ({ histogram }) => histogram?.[name], plain),
+            figure<RecordedValue>(
+              label,
+              "measured",
+              ({ histogram }) => histogram?.[name],
+              "number",
+            ),
           ),
           { label: "File", cell: (tensor) => <DownloadButton tensor={tensor} /> },
         ]}
@@ -62,13 +59,6 @@ export function Recorded({ block }: { block: CallOps }) {
       <p class="small muted">Measured: contents as they were before the call's first launch.</p>
     </>
   );
-}
-
-function plain(value: Maybe<number>): string {
-  if (value == null) return UNKNOWN;
-  const size = Math.abs(value);
-  if (size >= 1e12 || (size > 0 && size < 1e-3)) return value.toExponential(2);
-  return Number.isInteger(value) ? formatCount(value) : threeFigures(value);
 }
 
 function DownloadButton({ tensor }: { tensor: RecordedValue }) {
@@ -89,13 +79,13 @@ function DownloadButton({ tensor }: { tensor: RecordedValue }) {
 function Bins({ name, histogram: { counts, edges } }: { name: string; histogram: Histogram }) {
   const most = Math.max(...counts);
   const said = (bin: number): string =>
-    `${plain(edges[bin])} to ${plain(edges[bin + 1])}: ${plural(counts[bin] ?? 0, "element")}`;
+    `${formatNumber(edges[bin])} to ${formatNumber(edges[bin + 1])}: ${plural(counts[bin] ?? 0, "element")}`;
   const bins = [...counts.keys()];
   return (
     <>
       <p class="small muted">
-        Values of {name}, finite ones in {plural(bins.length, "bin")} from {plain(edges[0])} to{" "}
-        {plain(edges.at(-1))}
+        Values of {name}, finite ones in {plural(bins.length, "bin")} from {formatNumber(edges[0])}{" "}
+        to {formatNumber(edges.at(-1))}
       </p>
       <WithTable
         name={`Values of ${name}`}
@@ -113,8 +103,8 @@ function Bins({ name, histogram: { counts, edges } }: { name: string; histogram:
             id="histogram-table"
             caption={`Values of ${name}`}
             columns={[
-              figure("from", null, (bin) => edges[bin], plain),
-              figure("to", null, (bin) => edges[bin + 1], plain),
+              figure("from", null, (bin) => edges[bin], "number"),
+              figure("to", null, (bin) => edges[bin + 1], "number"),
               figure("elements", "measured", (bin) => counts[bin]),
             ]}
             rows={bins}

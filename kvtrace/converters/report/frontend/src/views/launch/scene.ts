@@ -4,15 +4,23 @@ import { chosen, chosenNumber } from "../../app/router";
 import { useMemo } from "preact/hooks";
 import { page } from "../../data/page";
 import { indexOf, itemBytes } from "../../data/tensors";
-import type { Access, Argument, Call, CallOps, Finding, Op, RecordedValue } from "../../data/types";
+import type { Access, Argument, Call, CallOps, Op, RecordedValue } from "../../data/types";
 import { useLoaded } from "../../data/use_block";
-import { type Executions, isKnown, lastIteration } from "./accesses";
-import { combsOf, type Counts, countsOf, endsOf } from "./counts";
+import { type Executions, isKnown, lastIteration } from "../../accesses/records";
+import { combsOf, type Counts, countsOf, endsOf } from "../../accesses/counts";
 import type { HereFinding } from "./findings";
-import { laneBytes, type Look, lookAt, type LookAsked, ownAxes, placeOf, unitOf } from "./look";
+import {
+  laneBytes,
+  type Look,
+  lookAt,
+  type LookAsked,
+  ownAxes,
+  placeOf,
+  unitOf,
+} from "../../accesses/look";
 import { chosenProgram, type Place, programNumber } from "./state";
-import { type Subsets, subsetsOf } from "./subsets";
-import { type Values, valuesOf } from "./values";
+import { type Subsets, subsetsOf } from "../../accesses/subsets";
+import { type Values, valuesOf } from "../../accesses/values";
 
 /** All of an op's accesses of one argument. */
 export interface Touched {
@@ -96,16 +104,13 @@ function marksOf(findings: readonly HereFinding[], touched: Touched): Mark[] {
   return findings.flatMap(({ placed: { found, other_op }, op, own }) => {
     const here = own && (op === touched.op.index || other_op === touched.op.index);
     if (!here || found.arg !== touched.name || found.address_offset === null) return [];
-    return [{ offset: Math.floor(found.address_offset / touched.unit), text: witnessText(found) }];
+    return [
+      {
+        offset: Math.floor(found.address_offset / touched.unit),
+        text: `${found.rule}: ${found.message}`,
+      },
+    ];
   });
-}
-
-function witnessText({ rule, lane, program, message }: Finding): string {
-  const where = [
-    lane?.length ? `lane (${lane.join(", ")})` : "",
-    program ? `program (${program.join(", ")})` : "",
-  ].filter(Boolean);
-  return `${rule}${where.length ? `, ${where.join(" of ")}` : ""}: ${message ?? ""}`;
 }
 
 export type Colouring = "count" | "value" | "programs";

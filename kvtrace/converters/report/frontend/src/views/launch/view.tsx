@@ -25,7 +25,7 @@ import {
   VariantLink,
 } from "../../parts/text";
 import { findingsHere, FindingTable, type HereFinding } from "./findings";
-import { isMemory } from "./grid_work";
+import { isMemory } from "../../accesses/grid_work";
 import "./launch.css";
 import { OpPanel } from "./op_panel";
 import { OpList, USED } from "./ops";

@@ -57,7 +57,7 @@ export function MemoryMap({ usage, tiles, executed, chosen }: MapProps) {
       <Plot
         label={`${name} by order of ops: ${most} in use at most. Arrow keys go from tile to tile; the table below has them`}
         x={{ label: "ops in their order", low: 0, high: executed, format: formatCount }}
-        y={{ label: "a partition", low: 0, high: top, format: amount }}
+        y={{ label: "a partition", low: 0, high: top, format: amount, binary: true }}
         height={220}
         onKeyDown={onKeyDown}
       >
@@ -77,6 +77,13 @@ export function MemoryMap({ usage, tiles, executed, chosen }: MapProps) {
                 onClick={() => setQuery({ tile: tile.number, op: null })}
               />
             ))}
+            {placed.map(({ tile, base }) =>
+              x(tile.last + 1) - x(tile.first) > 8 * (tile.name ?? "").length ? (
+                <text key={tile.number} x={x(tile.first) + 4} y={y(base + tile.amount / 2) + 4}>
+                  {y(base) - y(base + tile.amount) > 12 && tile.name}
+                </text>
+              ) : null,
+            )}
             {usage.limit <= top ? (
               <path class="limit" d={`M${x(0)} ${y(usage.limit)}H${x(executed)}`} />
             ) : null}

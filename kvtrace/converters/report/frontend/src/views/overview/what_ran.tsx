@@ -5,7 +5,7 @@ import { page } from "../../data/page";
 import type { Limits, Run } from "../../data/types";
 import { code, figure, words } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
-import { Facts, Folded } from "../../parts/text";
+import { Facts, Folded, LIMITS_FROM } from "../../parts/text";
 
 const FIRST_VERSIONS = ["python", "triton", "torch", "kvtrace", "driver"];
 
@@ -77,17 +77,11 @@ function devices(run: Run): string {
   return "none seen: launches ran on the CPU, and host time is what they took there";
 }
 
-const CHOSEN: Readonly<Record<string, string>> = {
-  recorded: "the device that was recorded",
-  given: "as was asked for",
-  assumed: "assumed for the compile target",
-};
-
 /** The device whose peaks rooflines are drawn with. */
 function peaks({ name, how, source }: Limits) {
   return (
     <span title={`Peaks: ${source}`}>
-      {name}, {CHOSEN[how] ?? how}
+      {name}, {LIMITS_FROM[how] ?? how}
     </span>
   );
 }

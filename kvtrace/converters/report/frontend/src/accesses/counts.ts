@@ -1,8 +1,9 @@
 // How often each element is accessed. Up to 16 M elements each has a count; beyond it, counts of
 // whole regions are worked out from the progressions, exactly where that takes few steps.
 
-import type { Access } from "../../data/types";
-import { ALL, type Lanes, placesOf } from "./accesses";
+import { binStart, type Span } from "../data/tensors";
+import type { Access } from "../data/types";
+import { ALL, type Lanes, placesOf } from "./records";
 import { addComb, bump, type Comb, combOf, costOf, countWithin } from "./combs";
 import type { Look } from "./look";
 
@@ -75,22 +76,10 @@ export function countAt({ combs, dense }: Counts, offset: number): number {
   return known ?? combs.reduce((sum, comb) => sum + countWithin(comb, offset, offset + 1), 0);
 }
 
-/** Rows or columns from the first to one past the last, in so many bins. */
-export interface Span {
-  readonly first: number;
-  readonly end: number;
-  readonly bins: number;
-}
-
 export interface Region {
   readonly slice: number;
   readonly rows: Span;
   readonly columns: Span;
-}
-
-/** The first row or column of a bin. */
-export function binStart({ first, end, bins }: Span, bin: number): number {
-  return first + Math.ceil((bin * (end - first)) / bins);
 }
 
 /** Bins each way of what is not counted one by one: enough to see, few enough to count. */

@@ -3,9 +3,9 @@
 // Offsets and strides are in units of so many bytes: the element's size where all addresses are
 // whole elements, else a smaller one that they all are multiples of.
 
-import { axesOf, type Axis, indexOf, itemBytes, spanOf } from "../../data/tensors";
-import type { Access, Argument, Op } from "../../data/types";
-import { placesOf } from "./accesses";
+import { axesOf, type Axis, indexOf, itemBytes, spanOf } from "../data/tensors";
+import type { Access, Argument, Op } from "../data/types";
+import { placesOf } from "./records";
 
 /** A place (slice, row, column) is at start + slice·stride + row·stride + column·stride. */
 export interface Look {

@@ -1,7 +1,7 @@
 // Records of accesses, as docs/accesses.md has them, without listing a single address: sums of
 // arithmetic progressions, of which the part that has some program, iteration or address is taken.
 
-import type { Access, AccessLayout } from "../../data/types";
+import type { Access, AccessLayout } from "../data/types";
 
 /** An address and who accesses it; -1 where programs or iterations are not told apart. */
 export type Point = readonly [byte: number, program: number, iteration: number];

@@ -1,6 +1,6 @@
 // Counting without listing: a comb is a nested progression of places, with how often each comes.
 
-import type { Places } from "./accesses";
+import type { Places } from "./records";
 
 /** Places start + Σ i·step, each `weight` times; steps are positive and grow from level to level. */
 export interface Comb {

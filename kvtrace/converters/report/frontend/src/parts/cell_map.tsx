@@ -1,10 +1,10 @@
 // Rows and columns of cells in colours, to be zoomed, moved and pointed at.
 
 import { useCallback, useEffect, useState } from "preact/hooks";
-import type { Drawing } from "../../parts/canvas";
-import type { ColourName, Colours, Rgb } from "../../parts/colours";
-import { Movable, type Seen } from "../../parts/movable";
-import { binStart, type Span } from "./counts";
+import type { Drawing } from "./canvas";
+import type { ColourName, Colours, Rgb } from "./colours";
+import { Movable, type Seen } from "./movable";
+import { binStart, type Span } from "../data/tensors";
 
 type Cell = readonly [row: number, column: number];
 
@@ -136,9 +136,15 @@ function paintRing({ context, colours }: Drawing, seen: Seen, { row, column, col
   const [width, height] = [Math.max(seen.across, 8), Math.max(seen.down, 8)];
   const x = (column - seen.x + 0.5) * seen.across - width / 2;
   const y = (row - seen.y + 0.5) * seen.down - height / 2;
-  context.lineWidth = 2;
-  context.strokeStyle = colours[colour];
-  context.strokeRect(x, y, width, height);
+  // on a ground of its own it is seen on any colour
+  for (const [stroke, wide] of [
+    [colours.back, 5],
+    [colours[colour], 2],
+  ] as const) {
+    context.lineWidth = wide;
+    context.strokeStyle = stroke;
+    context.strokeRect(x, y, width, height);
+  }
 }
 
 /** How many cells are in a bin of rows and columns. */

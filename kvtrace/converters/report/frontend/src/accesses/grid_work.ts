@@ -1,8 +1,8 @@
 // What each program of a grid does, from the accesses: bytes, and lanes that masks turn off.
 
-import { itemBytes } from "../../data/tensors";
-import type { CallOps, Op } from "../../data/types";
-import { eachExecution, executionsOf, lanesOf } from "./accesses";
+import { itemBytes } from "../data/tensors";
+import type { CallOps, Op } from "../data/types";
+import { eachExecution, executionsOf, lanesOf } from "./records";
 import { laneBytes } from "./look";
 
 interface GridWork {

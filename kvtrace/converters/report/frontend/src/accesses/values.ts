@@ -3,8 +3,8 @@
 // bf16 and 8-bit floats are widened: bf16 by its bits, 8-bit floats as the OCP 8-bit Floating Point
 // Specification 1.0 has e4m3fn and e5m2, and MLIR's documentation the FNUZ types.
 
-import { itemBytes } from "../../data/tensors";
-import type { RecordedValue } from "../../data/types";
+import { itemBytes } from "../data/tensors";
+import type { RecordedValue } from "../data/types";
 
 export interface Values {
   /** The element at a byte offset from the data pointer; null outside of what was recorded. */
