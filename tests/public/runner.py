@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -92,7 +93,9 @@ def run(
 ) -> Iterator[Result]:
     """Run cases of a package, each once for every setting of `tensors`; results as they come."""
     cache = folder / "cache"
-    with Server(cache, interpreter=False) as ours, Server(cache, interpreter=True) as theirs:
+    with ExitStack() as servers:
+        ours = servers.enter_context(Server(cache, interpreter=False))
+        theirs = servers.enter_context(Server(cache, interpreter=True)) if interpreter else None
         for name in cases:
             place = folder / package / name
             place.mkdir(parents=True, exist_ok=True)
@@ -101,7 +104,7 @@ def run(
             for number, tensors in enumerate(settings):
                 _clear(place / f"out-{tensors}")
                 result = ours.do("judged", package, name, place, limit, tensors, interpreter)
-                if number == 0 and interpreter and result.get("status") == "uncompared":
+                if number == 0 and theirs and result.get("status") == "uncompared":
                     reference = theirs.do("interpreted", package, name, place, limit)
                     _clear(place / f"out-{tensors}")
                     result = ours.do("judged", package, name, place, limit, tensors, interpreter)
