@@ -31,11 +31,11 @@ CASES = ("interpreter", "cold", "warm")
 #: What runs a program, and what lists the programs; the package is the first argument.
 PUBLIC = (
     "import sys; from tests.public.work import _run; _run(*sys.argv[1:])",
-    "import sys; from tests.public.work import cases_of; print(*cases_of(sys.argv[1]), sep='\n')",
+    "import sys; from tests.public.work import cases_of; print(*cases_of(sys.argv[1]), sep='\\n')",
 )
 LIGER = (
     "import sys, evaluator_liger as e; e.run_operator(e.operators(), sys.argv[2])()",
-    "from tests.evaluate.test_evaluate_liger import OPERATORS; print(*OPERATORS, sep='\n')",
+    "from tests.evaluate.test_evaluate_liger import OPERATORS; print(*OPERATORS, sep='\\n')",
 )
 
 Times = dict[str, dict[str, list[tuple[float, float]]]]
@@ -79,7 +79,7 @@ def measured(package: str, sample: int, rounds: int, setting: str) -> Times:
         interpreted = plain | {"TRITON_INTERPRET": "1"}
         recorded = plain | {"KVTRACE": str(folder / "own" / "out"), "KVTRACE_COMPILE": setting,
                             "TRITON_CACHE_DIR": str(folder / "own" / "cache")}  # fmt: skip
-        names = chosen(package, sample, plain)
+        names = chosen(package, sample, interpreted)
         found: Times = {name: {case: [] for case in CASES} for name in names}
         for variables in (interpreted, recorded):  # byte code, and Triton's hash of its own files
             one_run(package, names[0], variables)

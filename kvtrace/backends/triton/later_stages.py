@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.backends.compiled.kernels import STAGES, options_of, resources
 from kvtrace.backends.triton.background import StageProcess
-from kvtrace.schema.completed import LaterStages
 
 if TYPE_CHECKING:
     from triton.compiler.compiler import CompiledKernel
 
+    from kvtrace.schema.completed import LaterStages
     from kvtrace.schema.trace import Selection
 
 #: The message of a run some kernels of which were compiled to TTIR alone.
@@ -95,7 +95,9 @@ def _stopped(selection: "Selection") -> Iterator[tuple[str, dict[str, Any]]]:
                 yield run.run_id, row
 
 
-def _later(kernel: Any) -> LaterStages:
+def _later(kernel: Any) -> "LaterStages":
+    from kvtrace.schema.completed import LaterStages  # with pyarrow, which a first launch can spare
+
     stages = {}
     for name in STAGES[1:]:
         content = kernel.asm.get(name)

@@ -22,7 +22,8 @@ from typing import Any, Final
 import triton
 from triton import knobs
 from triton.backends.compiler import GPUTarget
-from triton.compiler.compiler import CompiledKernel, make_backend
+from triton.compiler.compiler import CompiledKernel, filter_traceback, make_backend
+from triton.compiler.errors import CompilationError
 from triton.runtime import cache as triton_cache
 
 from kvtrace.backends.compiled.mlir_contexts import context_with
@@ -248,6 +249,9 @@ class StoppingCompiler:
         if not _whole_is_asked(src):
             try:
                 made = self._stopped(plain, src, **given)
+            except CompilationError as error:  # in the program's text, where Triton finds it, too
+                filter_traceback(error)
+                raise
             except Exception as error:  # noqa: BLE001 - the program's own, if Triton has it too
                 failure = error
         if made is None:

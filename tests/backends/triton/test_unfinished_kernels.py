@@ -300,3 +300,33 @@ def test_options_that_command_ptxas_are_not_taken_from_a_trace(
     (said,) = complete_stages(selection, asked=True)
     assert "3 of 3 kernels" in said
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_in_a_kernel_s_text_is_found_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import triton
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource, CompilationError
+
+    from kvtrace.backends.triton.unfinished_kernels import StoppingCompiler
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    compiled_whole: list[Any] = []
+    problems: list[Exception] = []
+    compiler = StoppingCompiler(compiled_whole.append, lambda *_: None, problems.append)
+    file = tmp_path / "kernels.py"
+    file.write_text("def kernel(x):\n    x & 1.5\n")
+    names: dict[str, Any] = {}
+    exec(compile(file.read_text(), str(file), "exec"), names)
+    source = ASTSource(triton.jit(names["kernel"]), {"x": "i32"})
+
+    with pytest.raises(CompilationError) as raised:
+        compiler.compile(
+            lambda *given, **_: compiled_whole.append(given), source,
+            target=GPUTarget("cuda", 90, 32), options={},
+        )  # fmt: skip
+
+    assert not compiled_whole
+    assert not problems
+    assert not any("code_generator" in str(entry.path) for entry in raised.traceback)
