@@ -56,8 +56,12 @@ def rewrite_as_version(part, version):
     pq.write_table(rows.replace_schema_metadata(metadata), part)
 
 
+#: They run programs; what they are given is tried in tests/regressions.
+RUNNING = {"run", "gate", "bisect"}
+
+
 def test_every_command_is_tried_here():
-    assert {*READING, "run"} == set(COMMANDS)
+    assert {*READING, *RUNNING, "baseline"} == set(COMMANDS)
 
 
 @pytest.mark.parametrize("command", READING)

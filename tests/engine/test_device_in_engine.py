@@ -6,7 +6,7 @@ import duckdb
 import pytest
 
 from kvtrace.converters.registry import load_converter
-from kvtrace.schema.symbols import readable
+from kvtrace.schema.symbols import titled
 from kvtrace.schema.trace import resolve
 from tests.engine.trace_processor import TraceProcessor
 
@@ -83,7 +83,7 @@ def test_every_execution_keeps_its_name_begin_length_and_launch(exported):
         'epoch_ns("end") - epoch_ns(start), coalesce(launch_seq, -1), coalesce(graph_id, -1), '
         "coalesce(graph_node_id, -1) from gpu_kernels"
     )
-    assert ours == sorted((readable(symbol), *facts) for symbol, *facts in theirs)
+    assert ours == sorted((titled(symbol), *facts) for symbol, *facts in theirs)
 
 
 def test_no_event_was_refused(exported):

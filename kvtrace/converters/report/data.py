@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from kvtrace.converters.device_limits import ChosenDevice, chosen_device
+from kvtrace.converters.device_time import read_device_time
 from kvtrace.converters.findings import read_findings
 from kvtrace.converters.report.calls import CallRows
 from kvtrace.converters.report.findings import PageFindings, finding_counts, place_findings
@@ -55,7 +56,9 @@ def report_data(trace: "Trace", runs: "Sequence[TraceRun]", title: str, shown_as
         )
     shown = tuple(_run(run, runs) for run in runs)
     limits = chosen_device(None, _device_names(runs), gathered.targets())
-    return replace(gathered.report(title, shown_as, shown, limits), notes=tuple(trace.notes))
+    time = read_device_time(trace, runs)
+    report = gathered.report(title, shown_as, shown, limits)
+    return replace(report, notes=tuple(trace.notes), device_time=time)
 
 
 @dataclass(slots=True)
@@ -137,6 +140,7 @@ class _Gathered:
             tracks=timeline.shown_tracks(),
             phases=tuple(timeline.phases),
             device_names=tuple(timeline.names),
+            device_time=None,
             launches=launches,
             device=device,
             texts=tuple(self.kernels.texts),

@@ -13,6 +13,7 @@ from kvtrace.converters.counted_times import TUNING
 from kvtrace.converters.report.calls import CallRows
 from kvtrace.converters.report.model import Track
 from kvtrace.converters.report.slices import NO_CALL, Executions, Integers, Slices
+from kvtrace.schema.symbols import titled
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -154,7 +155,7 @@ class Timeline:
         names, codes = _coded(table["name"])
         places = np.zeros(len(names), np.int64)
         for code in np.unique(codes).tolist():
-            places[code] = self.names.setdefault(names[code] or "", len(self.names))
+            places[code] = self.names.setdefault(titled(names[code] or ""), len(self.names))
         found: Integers = places[codes]
         return found
 

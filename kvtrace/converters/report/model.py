@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypedDict
 
 from kvtrace.converters.device_limits import ChosenDevice
+from kvtrace.converters.device_time import DeviceTime
 from kvtrace.converters.findings.model import Finding
 from kvtrace.converters.occupancy import Occupancy
 from kvtrace.converters.report.slices import Executions, Slices
@@ -376,6 +377,8 @@ class Report:
     phases: tuple[str, ...]
     device_names: tuple[str, ...]
     """Names of device functions, also of those that no launch here is known for."""
+    device_time: DeviceTime | None
+    """All that devices did, whoever launched it; None without a device timeline."""
     launches: Slices
     device: Executions
     texts: tuple[tuple[str, str], ...]

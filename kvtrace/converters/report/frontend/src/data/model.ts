@@ -36,6 +36,8 @@ export interface Report {
   readonly phases: readonly string[];
   /** Names of device functions, also of those that no launch here is known for. */
   readonly device_names: readonly string[];
+  /** All that devices did, whoever launched it; null without a device timeline. */
+  readonly device_time: DeviceTime | null;
   /** What rooflines are drawn for: recorded, or assumed for the kernels' compile target. */
   readonly limits: Limits | null;
   readonly bin_ns: number | null;
@@ -319,6 +321,23 @@ export interface Track {
   readonly kind: string;
   readonly run: number;
   readonly thread: number | null;
+}
+
+/**
+ * Rows by time, and when devices were idle; all measured.
+ *
+ * Executions of autotuners and warm-ups are in no row: they are `tuning_ns`. The rows and those add
+ * up to `busy.busy_ns` + `busy.overlapped_ns`, over runs.
+ */
+export interface DeviceTime {
+  readonly rows: readonly DeviceRow[];
+  readonly executions: number;
+  readonly device_ns: number;
+  readonly tuning_executions: number;
+  readonly tuning_ns: number;
+  readonly devices: number;
+  readonly busy: Busy;
+  readonly steps: Steps | null;
 }
 
 /** Peaks of the device that figures are compared with: bytes and operations per second. */
@@ -632,6 +651,57 @@ export interface Finding {
   readonly source: string | null;
   readonly stack: readonly StackFrame[];
   readonly other_stack: readonly StackFrame[];
+}
+
+/**
+ * What ran on devices under one name.
+ *
+ * `kind` says whose it is: Triton, a library's name, copy, fill or other. `share` is that of all
+ * rows. `bytes` are those copied or filled. `step_ns` is the mean time in one step of one run,
+ * where there are steps. `module`, `file` and `line` are a Triton kernel's.
+ */
+export interface DeviceRow {
+  readonly name: string;
+  readonly kind: string;
+  readonly executions: number;
+  readonly device_ns: number;
+  readonly median_ns: number;
+  readonly share: number;
+  readonly bytes: number | null;
+  readonly step_ns: number | null;
+  readonly module: string | null;
+  readonly file: string | null;
+  readonly line: number | null;
+}
+
+/**
+ * Time of a run, or a sum over runs, from the first execution on the device to the last.
+ *
+ * Of a run with several devices, one is busy while any is. `overlapped_ns` is time in which more
+ * than one execution ran, counted as often as there were others. `idle_ns` is the rest of
+ * `span_ns`: the host was compiling or loading kernels then, was inside a launch, or neither
+ * (Python, other libraries, waiting).
+ */
+export interface Busy {
+  readonly span_ns: number;
+  readonly busy_ns: number;
+  readonly overlapped_ns: number;
+  readonly idle_ns: number;
+  readonly idle_compiling_ns: number;
+  readonly idle_launching_ns: number;
+  readonly idle_elsewhere_ns: number;
+}
+
+/**
+ * Ranges of one name that a program marked again and again: `number` of each of `runs` runs.
+ *
+ * `span_ns` is how long the devices took for all of them, idle time among it.
+ */
+export interface Steps {
+  readonly name: string;
+  readonly number: number;
+  readonly runs: number;
+  readonly span_ns: number;
 }
 
 /**

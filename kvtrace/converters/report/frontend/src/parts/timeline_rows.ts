@@ -3,7 +3,7 @@
 
 import { shortText } from "../data/format";
 import { page } from "../data/page";
-import type { Column, Mark, SliceColumns } from "../data/types";
+import type { Column, Mark, SliceColumns, Track } from "../data/types";
 import { kernelName } from "./text";
 
 export type RowKind = "mark" | "compile" | "launch" | "device";
@@ -71,47 +71,85 @@ export function sliceName(slice: Slice): string {
   return row.kind === "compile" ? `compile ${name}` : name;
 }
 
-/** Rows from top to bottom: of one run, or of all where `run` is null. */
+/** Rows from top to bottom: of one run, or of all where `run` is null; devices stand first. */
 export function timelineRows(run: number | null = null): Row[] {
   const { report, launches, device, bins } = page;
   const count = report.tracks.length;
   const launchRows = rowsByTrack(launches.track, count);
   const deviceRows = rowsByTrack(device.track, count);
   const binRows = bins ? rowsByTrack(bins.track, count) : [];
-  return report.tracks.flatMap((track, index) => {
-    if (run !== null && track.run !== run) return [];
-    const prefix = report.runs.length > 1 ? `${report.runs[track.run]?.label ?? ""} ` : "";
-    if (track.kind !== "host") {
-      const rows = columnRows("device", prefix + track.label, device, deviceRows[index]);
-      return rows.map((row) => ({ ...row, names: device.name }));
-    }
-    const marks = report.marks
-      .filter((mark) => mark.run === track.run && mark.thread === track.thread)
-      .sort((a, b) => a.begin - b.begin);
-    const compiles = report.compiles
-      .filter((each) => each[3] === index)
-      .sort((a, b) => a[1] - b[1]);
-    const thread = track.thread ?? "";
-    return [
-      ...rowOf(
-        "mark",
-        `${prefix}marks ${thread}`,
-        marks,
-        (at) => marks[at]?.begin ?? 0,
-        (at) => marks[at]?.duration ?? 0,
-        { marks },
-      ),
-      ...rowOf(
-        "compile",
-        `${prefix}compile ${thread}`,
-        compiles,
-        (at) => compiles[at]?.[1] ?? 0,
-        (at) => compiles[at]?.[2] ?? 0,
-        { variants: compiles.map(([variant]) => variant) },
-      ),
-      ...columnRows("launch", prefix + track.label, launches, launchRows[index], binRows[index]),
-    ];
-  });
+  const runs = new Set(report.tracks.map((track) => track.run));
+  const order = report.tracks
+    .map((_, index) => index)
+    .filter((index) => run === null || trackOf(index).run === run)
+    .sort((a, b) => rank(a) - rank(b) || a - b);
+  const workers = new Map<number, number[]>();
+  return [
+    ...order.flatMap((index) => {
+      const track = trackOf(index);
+      const prefix = runs.size > 1 ? `${report.runs[track.run]?.label ?? ""} ` : "";
+      if (track.kind !== "host") {
+        const rows = columnRows("device", prefix + track.label, device, deviceRows[index]);
+        return rows.map((row) => ({ ...row, names: device.name }));
+      }
+      const marks = report.marks
+        .filter((mark) => mark.run === track.run && mark.thread === track.thread)
+        .sort((a, b) => a.begin - b.begin);
+      const ran = columnRows(
+        "launch",
+        prefix + track.label,
+        launches,
+        launchRows[index],
+        binRows[index],
+      );
+      if (!marks.length && !ran.length) {
+        workers.set(track.run, [...(workers.get(track.run) ?? []), index]);
+        return [];
+      }
+      const thread = track.thread ?? "";
+      return [
+        ...rowOf(
+          "mark",
+          `${prefix}marks ${thread}`,
+          marks,
+          (at) => marks[at]?.begin ?? 0,
+          (at) => marks[at]?.duration ?? 0,
+          { marks },
+        ),
+        ...compileRow(`${prefix}compile ${thread}`, [index]),
+        ...ran,
+      ];
+    }),
+    ...[...workers].flatMap(([of, tracks]) => {
+      const prefix = runs.size > 1 ? `${report.runs[of]?.label ?? ""} ` : "";
+      return compileRow(`${prefix}compile workers`, tracks);
+    }),
+  ];
+}
+
+function trackOf(index: number): Track {
+  return page.report.tracks[index] as Track;
+}
+
+/** Runs in their order; of each, devices before threads. */
+function rank(index: number): number {
+  const { run, kind } = trackOf(index);
+  return 2 * run + Number(kind === "host");
+}
+
+/** Compilations of some threads, side by side where they were at once. */
+function compileRow(label: string, tracks: readonly number[]): Row[] {
+  const compiles = page.report.compiles
+    .filter((each) => tracks.includes(each[3]))
+    .sort((a, b) => a[1] - b[1]);
+  return rowOf(
+    "compile",
+    label,
+    compiles,
+    (at) => compiles[at]?.[1] ?? 0,
+    (at) => compiles[at]?.[2] ?? 0,
+    { variants: compiles.map(([variant]) => variant) },
+  );
 }
 
 const NOTHING = {

@@ -6,6 +6,7 @@ import { page } from "../../data/page";
 import { DroppedNotes, Note, Section } from "../../parts/text";
 import { Timeline, TIMELINE_KEYS } from "../../parts/timeline";
 import { KernelTable } from "../kernels/table";
+import { TimeOfDevices } from "./device_time";
 import { FindingsSummary } from "./findings_summary";
 import { Messages } from "./messages";
 import { TotalFigures } from "./total_figures";
@@ -20,6 +21,7 @@ function Overview() {
       <WhatRan />
       <TotalFigures />
       <DroppedNotes />
+      <TimeOfDevices />
       <Section title="Timeline">
         {report.tracks.length ? <Timeline /> : <Note>Nothing was recorded that has a time.</Note>}
       </Section>
