@@ -64,15 +64,15 @@ def test_instructions_of_ptx_by_class():
 def test_instructions_of_sass_by_class():
     assert sass_classes(SASS) == {
         "global load, 128-bit": 1, "global load, 16-bit": 1, "global store, 64-bit": 1,
-        "async copy": 1, "spill store, 32-bit": 1, "spill load, 32-bit": 1, "mma": 1, "barrier": 1,
+        "async copy": 1, "local store, 32-bit": 1, "local load, 32-bit": 1, "mma": 1, "barrier": 1,
         "64-bit integer": 1, "float": 1, "other": 2, "instructions": 12,
     }  # fmt: skip
 
 
-def test_spills_come_first_and_the_sum_last():
+def test_local_memory_comes_first_and_the_sum_last():
     found = class_difference("sass", sass_classes(""), sass_classes(SASS))
     names = [change.what for change in found.counts]
-    assert names[:2] == ["spill load, 32-bit", "spill store, 32-bit"]
+    assert names[:2] == ["local load, 32-bit", "local store, 32-bit"]
     assert names[-1] == "instructions"
 
 
@@ -114,6 +114,6 @@ def test_a_spilling_cubin_is_disassembled(tmp_path_factory, monkeypatch):
     for warps in (8, 1):
         kernel = triton.compile(source, target=target, options={"num_warps": warps})
         counted.append(sass_classes(disassembled(tool, kernel.asm["cubin"])))
-    assert not any(name.startswith("spill") for name in counted[0])
-    assert any(name.startswith("spill") for name in counted[1])
+    assert not any(name.startswith("local") for name in counted[0])
+    assert any(name.startswith("local") for name in counted[1])
     assert counted[0]["mma"]

@@ -1,4 +1,4 @@
-"""What a kernel's machine code is made of: loads by their width, stores, mma, barriers, spills.
+"""What a kernel's machine code is made of: loads by their width, stores, mma, barriers, local memory.
 
 PTX is read as it was recorded; SASS is disassembled from the cubin by `nvdisasm` or `cuobjdump`,
 where one is on PATH.
@@ -43,7 +43,7 @@ _OF_SASS: Final = (
     (r"LDG(?!STS)", "global load, {}-bit"), (r"STG", "global store, {}-bit"),
     (r"LDSM|STSM", "matrix access"),
     (r"LDS(?!M)", "shared load, {}-bit"), (r"STS(?!M)", "shared store, {}-bit"),
-    (r"LDL", "spill load, {}-bit"), (r"STL", "spill store, {}-bit"),
+    (r"LDL", "local load, {}-bit"), (r"STL", "local store, {}-bit"),
     (r"LDGSTS|UTMA|UBLKCP", "async copy"), (r"[HIDQB]?G?MMA|[HIDQ]MMA|UTC\w*MMA", "mma"),
     (r"BAR|SYNCS|WARPSYNC", "barrier"), (r"ATOM|RED", "atomic"), (r"SHFL", "shuffle"),
     (r"MUFU", "special function"), (r"IMAD\.WIDE|\w*\.64|\w*\.X\b", "64-bit integer"),
@@ -76,11 +76,11 @@ def class_difference(stage: str, before: Counter[str], after: Counter[str]) -> S
 
 
 def _telling(name: str) -> tuple[int, str]:
-    """Order classes by what they tell: spills, then as they are listed, all instructions last."""
+    """Order classes by what they tell: local memory (spills, or arrays), then as they are listed, all instructions last."""
     listed = [said.partition(",")[0] for _, said in (*_OF_PTX, *_OF_SASS)]
     head = name.partition(",")[0]
     if head in listed:
-        return (-1 if head.startswith("spill") else listed.index(head), name)
+        return (-1 if head.startswith("local") else listed.index(head), name)
     return (len(listed) + (name == TOTAL), name)
 
 
