@@ -1,4 +1,4 @@
-"""What a kernel's machine code is made of: loads by their width, stores, mma, barriers, local memory.
+"""What a kernel's machine code is made of: loads by width, stores, mma, barriers, local memory.
 
 PTX is read as it was recorded; SASS is disassembled from the cubin by `nvdisasm` or `cuobjdump`,
 where one is on PATH.
@@ -76,7 +76,7 @@ def class_difference(stage: str, before: Counter[str], after: Counter[str]) -> S
 
 
 def _telling(name: str) -> tuple[int, str]:
-    """Order classes by what they tell: local memory (spills, or arrays), then as they are listed, all instructions last."""
+    """Order classes: local memory (spills, or arrays) first, all instructions last."""
     listed = [said.partition(",")[0] for _, said in (*_OF_PTX, *_OF_SASS)]
     head = name.partition(",")[0]
     if head in listed:
