@@ -164,8 +164,8 @@ def test_any_text_stands_beside_any_other_and_is_copied(report_browser, products
         selects = opened.page.locator(".split-pane select")
         selects.nth(1).select_option("before ttgir")
         opened.page.wait_for_function(
-            """() => document.querySelector("#compare-right").shadowRoot
-              .querySelector(".cm-content").innerText.includes("ttg.")"""
+            """() => document.querySelector("#compare-right")?.shadowRoot
+              ?.querySelector(".cm-content")?.innerText.includes("ttg.")"""
         )
         assert "right=before+ttgir" in hash_of(opened)
         button = opened.page.get_by_role("button", name="Copy before ttgir")
