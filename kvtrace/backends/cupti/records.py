@@ -87,8 +87,8 @@ def layout(length: int) -> np.dtype[Any]:
 
 
 @dataclass(frozen=True)
-class Kernels:
-    """Kernel executions, one array a column; `identity` numbers distinct (name, grid).
+class Executions:
+    """When and where something ran on devices, one array a column.
 
     Times are nanoseconds of CUPTI's clock, 0 where it could not tell. `graph` is 0 outside graphs.
     """
@@ -100,14 +100,20 @@ class Kernels:
     correlation: NDArray[np.int64]
     graph: NDArray[np.int64]
     graph_node: NDArray[np.int64]
-    grid: NDArray[np.int64]
-    registers: NDArray[np.int64]
-    shared_bytes: NDArray[np.int64]
-    identity: NDArray[np.int64]
 
     def __len__(self) -> int:
         """Count the executions."""
         return len(self.start)
+
+
+@dataclass(frozen=True)
+class Kernels(Executions):
+    """Executions of kernels; `identity` numbers distinct (name, grid)."""
+
+    grid: NDArray[np.int64]
+    registers: NDArray[np.int64]
+    shared_bytes: NDArray[np.int64]
+    identity: NDArray[np.int64]
 
     def chosen(self, rows: NDArray[Any] | slice) -> "Kernels":
         """Return some of the rows, by index, mask or slice."""
@@ -178,23 +184,12 @@ def read_kernels(
 
 
 @dataclass(frozen=True)
-class Transfers:
-    """Copies and fills of memory, one array a column; times and graphs as those of `Kernels`."""
+class Transfers(Executions):
+    """Copies and fills of memory."""
 
     names: list[str]
     fill: NDArray[np.bool_]
     bytes: NDArray[np.int64]
-    start: NDArray[np.int64]
-    end: NDArray[np.int64]
-    device: NDArray[np.int64]
-    stream: NDArray[np.int64]
-    correlation: NDArray[np.int64]
-    graph: NDArray[np.int64]
-    graph_node: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        """Count the copies and fills."""
-        return len(self.start)
 
 
 def read_transfers(content: bytes) -> Transfers:

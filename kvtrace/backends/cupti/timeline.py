@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from kvtrace.backends.cupti.joining import NONE, Joined, Joiner, Launches, put_together
 from kvtrace.backends.cupti.library import Cupti, CuptiUnavailable, name_at
 from kvtrace.backends.cupti.records import (
+    Executions,
     Identities,
     Kernels,
     Transfers,
@@ -385,7 +386,7 @@ def foreign_message(executions: Mapping[str, int]) -> dict[str, Any]:
     }
 
 
-def _placed(part: Kernels | Transfers) -> dict[str, Any]:
+def _placed(part: Executions) -> dict[str, Any]:
     """Return when and where executions ran."""
     untimed = (part.start == 0) | (part.end == 0)
     return {
