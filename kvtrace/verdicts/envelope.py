@@ -35,10 +35,9 @@ from kvtrace.verdicts.envelope_rows import (
 )
 from kvtrace.verdicts.envelope_values import (
     filled_to,
-    index_row,
     index_tensors,
     ranges_by_tensor,
-    room_rows,
+    value_rows,
 )
 from kvtrace.verdicts.generic import conditions_of
 from kvtrace.verdicts.growth import Ambiguous, Grown, Number, Relations
@@ -75,7 +74,7 @@ def envelope(relations: Relations, contracts: Sequence[Contract] = ()) -> list[R
                 rows.append(Row(name, recorded, "unknown", reason=str(error)))
     for place in index_tensors(relations.call):
         try:
-            rows += [index_row(relations, place), *room_rows(relations, place)]
+            rows += value_rows(relations, place)
         except Spent:
             name = f"values of {relations.call.arguments[place].name}"
             rows.append(Row(name, 0, "unknown", reason=TOO_LONG))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -74,7 +74,44 @@ def ranges_by_tensor(call: Call, ranges: Supposed) -> Iterator[tuple[TensorArgum
             yield argument, (min(low for low, _ in found), max(high for _, high in found))
 
 
-def index_row(relations: Relations, place: int) -> Row:
+@dataclass(frozen=True)
+class _Values:
+    """What loads of an index tensor give: as recorded, `known` of all loads, and at most."""
+
+    name: str
+    symbols: list[Symbol]
+    keys: Sequence[tuple[str, Any]]
+    known: dict[tuple[str, Any], Interval]
+    recorded: int
+    most: int
+
+
+def _values_of(call: Call, place: int) -> _Values:
+    symbols = index_symbols(call, place)
+    keys = [(symbol.kind, symbol.key) for symbol in symbols]
+    known = contents_of(call)
+    return _Values(
+        name=f"values of {call.arguments[place].name}",
+        symbols=symbols,
+        keys=keys,
+        known=known,
+        recorded=max((known[key][1] for key in keys if key in known), default=0),
+        most=min(MOST, *(symbol.high for symbol in symbols)),
+    )
+
+
+def value_rows(relations: Relations, place: int) -> list[Row]:
+    """Return the rows of an index tensor: where an integer wraps around, and a tensor is left.
+
+    Raises:
+        Spent: it takes too long.
+
+    """
+    values = _values_of(relations.call, place)
+    return [_index_row(relations, place, values), *_room_rows(relations, values)]
+
+
+def _index_row(relations: Relations, place: int, values: _Values) -> Row:
     """Return the first value of an index tensor at which an integer wraps around.
 
     Raises:
@@ -82,11 +119,8 @@ def index_row(relations: Relations, place: int) -> Row:
 
     """
     call = relations.call
-    symbols = index_symbols(call, place)
-    keys = [(symbol.kind, symbol.key) for symbol in symbols]
-    known = contents_of(call)
-    name = f"values of {call.arguments[place].name}"
-    recorded = max((known[key][1] for key in keys if key in known), default=0)
+    symbols, keys, known = values.symbols, values.keys, values.known
+    name, recorded = values.name, values.recorded
     touching = [use for use in uses(call.module) if not use.right.atoms().isdisjoint(symbols)]
     bare = relations.grown({}).call
     clock = Clock()
@@ -100,7 +134,7 @@ def index_row(relations: Relations, place: int) -> Row:
         if tensor is not call.arguments[place]
     ]
     along = (f"{name} are never negative", *others)
-    most = min(MOST, *(symbol.high for symbol in symbols))
+    most = values.most
     found = at(most)
     if not found.wrapping:
         if found.open:
@@ -154,15 +188,11 @@ def filled_with(call: Call, place: int, value: int) -> Call | None:
     return replace(call, arguments=arguments, recorded=recorded)
 
 
-def room_rows(relations: Relations, place: int) -> Iterator[Row]:
+def _room_rows(relations: Relations, values: _Values) -> Iterator[Row]:
     """Return the first value of an index tensor at which each access leaves its tensor."""
     call = relations.call
-    symbols = index_symbols(call, place)
-    keys = [(symbol.kind, symbol.key) for symbol in symbols]
-    known = contents_of(call)
-    name = f"values of {call.arguments[place].name}"
-    recorded = max((known[key][1] for key in keys if key in known), default=0)
-    most = min(MOST, *(symbol.high for symbol in symbols))
+    symbols, keys, known = values.symbols, values.keys, values.known
+    name, recorded, most = values.name, values.recorded, values.most
     clock = Clock()
     for access in summarise(call.module).accesses:
         tensor = None if access.argument is None else call.arguments[access.argument]
