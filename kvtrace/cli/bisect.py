@@ -9,15 +9,12 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from kvtrace.cli import complain
+from kvtrace.cli.analyses import analyses
 from kvtrace.cli.options import print_lines, say
 from kvtrace.schema.errors import BadSetting, KvtraceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from kvtrace.regressions.bisecting import Culprit
-    from kvtrace.regressions.comparing import Analyses
-    from kvtrace.schema.trace import Selection
 
 
 def command(
@@ -146,23 +143,6 @@ def _step(plan: Path) -> int:
         complain(f"failed on {type(error).__name__}: {error}")
         return STOP
     return CODES[step.verdict]
-
-
-def analyses() -> Analyses:
-    """Return what the room of regressions is handed."""
-    from kvtrace.cli.diff import conditions_of
-    from kvtrace.regressions.comparing import Analyses
-
-    return Analyses(look, conditions_of)
-
-
-def look(selection: Selection) -> Iterable[str]:
-    """Run the passes that runs lack, however long it takes; give what there is to say."""
-    from kvtrace.backends.triton.later_stages import complete_stages
-    from kvtrace.cli.missing_passes import run_missing_passes
-
-    yield from run_missing_passes(selection, asked=True)
-    yield from complete_stages(selection, asked=True)
 
 
 def _versions(triton: str, run: str, rules: list[str], out: Path, *, everything: bool) -> int:

@@ -1,15 +1,11 @@
 """`kvtrace diff`: what changed between two traces, runs or commits."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from kvtrace.cli.options import say
-
-if TYPE_CHECKING:
-    from kvtrace.converters.findings.conditions import KernelConditions
-    from kvtrace.schema.trace import Selection
+from kvtrace.cli.options import JunitFile, MarkdownFile, say
 
 _SIDE = (
     "Trace directory, DIRECTORY/@COMMIT (or tag, or branch), or DIRECTORY/RUN; with --in also "
@@ -38,10 +34,7 @@ def command(
     json: Annotated[
         str | None, typer.Option("--json", metavar="FILE", help="Write JSON (-: print it)")
     ] = None,
-    markdown: Annotated[
-        str | None,
-        typer.Option("--markdown", metavar="FILE", help="Write Markdown, as for a review comment"),
-    ] = None,
+    markdown: MarkdownFile = None,
     html: Annotated[
         str | None,
         typer.Option(
@@ -50,9 +43,7 @@ def command(
             help="Write a page: source and IR side by side, figures as pairs, the report of AFTER",
         ),
     ] = None,
-    junit: Annotated[
-        str | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML")
-    ] = None,
+    junit: JunitFile = None,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Print what is behind the headline, too")
     ] = False,
@@ -113,6 +104,7 @@ def command(
     """
     from kvtrace.backends.triton.later_stages import complete_stages
     from kvtrace.cli import complain
+    from kvtrace.cli.analyses import conditions_of
     from kvtrace.cli.diff_sides import side
     from kvtrace.cli.missing_passes import run_missing_passes
     from kvtrace.cli.options import print_lines
@@ -146,26 +138,9 @@ def command(
         tell=complain if outputs.printed else say,
     )  # fmt: skip
     print_lines(lines, raw=outputs.printed not in (None, "markdown"))
-    if missing := gate.missing():
-        raise BadSetting(
-            f"--fail-on {', '.join(missing)} cannot be judged: no kernel has the figure, or a side "
-            "was not judged; end a rule in ? to leave it out then."
-        )
+    if complaint := gate.complaint():
+        raise BadSetting(complaint)
     return int(bool(gate.failures) or (exit_code and not difference.empty))
-
-
-def conditions_of(
-    sides: tuple["Selection", "Selection"],
-) -> "tuple[list[KernelConditions], list[KernelConditions]]":
-    """Return the conditions for all sizes of both sides; print why some calls have none."""
-    from kvtrace.cli import complain
-    from kvtrace.cli.generic import kernel_conditions
-
-    found = [kernel_conditions(each) for each in sides]
-    for _, failures in found:
-        for failure in failures:
-            complain(failure)
-    return found[0][0], found[1][0]
 
 
 def _two_sides(first: str, second: str | None, against: str | None) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kvtrace.cli import complain
-from kvtrace.cli.options import print_lines, say
+from kvtrace.cli.options import JunitFile, MarkdownFile, print_lines, say
 
 if TYPE_CHECKING:
     from kvtrace.converters.diff.outputs import Outputs
@@ -50,17 +50,12 @@ def command(
             show_default=False,
         ),
     ] = None,
-    markdown: Annotated[
-        str | None,
-        typer.Option("--markdown", metavar="FILE", help="Write Markdown, as for a review comment"),
-    ] = None,
+    markdown: MarkdownFile = None,
     html: Annotated[
         str | None, typer.Option("--html", metavar="FILE", help="Write a page of the comparison")
     ] = None,
     json: Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write JSON")] = None,
-    junit: Annotated[
-        str | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML")
-    ] = None,
+    junit: JunitFile = None,
     sarif: Annotated[
         Path | None, typer.Option("--sarif", metavar="FILE", help="Write the findings as SARIF")
     ] = None,
@@ -77,7 +72,7 @@ def command(
         kvtrace gate --markdown gate.md --sarif gate.sarif -- python bench.py
 
     """
-    from kvtrace.cli.bisect import look
+    from kvtrace.cli.analyses import look
     from kvtrace.converters.diff.gate import project_rules, read_rules
     from kvtrace.converters.diff.outputs import Outputs
     from kvtrace.regressions.baselines import RECORDED, baseline_folder, prepare_project
@@ -128,7 +123,7 @@ def _judge(
         keeps: Whether these runs become the baseline, so that none need be there yet.
 
     """
-    from kvtrace.cli.bisect import analyses
+    from kvtrace.cli.analyses import analyses
     from kvtrace.regressions.baselines import has_baseline, no_baseline, open_baseline
     from kvtrace.regressions.comparing import compared, comparison_text
     from kvtrace.text import terminal_width
@@ -146,11 +141,8 @@ def _judge(
     tell = complain if outputs.printed else say
     lines = comparison_text(found, terminal_width(), outputs, tell)
     print_lines(lines, raw=outputs.printed not in (None, "markdown"))
-    if missing := found.gate.missing():
-        return complain(
-            f"--fail-on {', '.join(missing)} cannot be judged: no kernel has the figure, or a side "
-            "was not judged; end a rule in ? to leave it out then."
-        )
+    if complaint := found.gate.complaint():
+        return complain(complaint)
     return int(found.broken)
 
 

@@ -25,6 +25,11 @@ RunOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text")]
+MarkdownFile = Annotated[
+    str | None,
+    typer.Option("--markdown", metavar="FILE", help="Write Markdown, as for a review comment"),
+]
+JunitFile = Annotated[str | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML")]
 OutputOption = Annotated[
     Path | None,
     typer.Option("--output", "-o", metavar="FILE", help="Write here", show_default=False),

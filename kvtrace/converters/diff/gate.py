@@ -178,6 +178,16 @@ class Gate:
             if not rule.optional and rule.text not in self._looked_at
         ]
 
+    def complaint(self) -> str | None:
+        """Return the sentence on rules that cannot be judged; None where all can."""
+        missing = self.missing()
+        if not missing:
+            return None
+        return (
+            f"--fail-on {', '.join(missing)} cannot be judged: no kernel has the figure, or a side "
+            "was not judged; end a rule in ? to leave it out then."
+        )
+
     def _compare(
         self, rule: Rule, figure: _Figure[_Of], what: str, before: _Of | None, after: _Of
     ) -> None:
