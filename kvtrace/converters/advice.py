@@ -16,7 +16,7 @@ from kvtrace.converters.autotune import Tuning, read_tunings
 from kvtrace.converters.device_limits import ChosenDevice
 from kvtrace.converters.device_time import DeviceTime
 from kvtrace.converters.info import Recompile, read_recompiles
-from kvtrace.converters.occupancy import occupancy
+from kvtrace.converters.occupancy import occupancy_of
 from kvtrace.text import duration, percent, plural
 
 if TYPE_CHECKING:
@@ -277,8 +277,7 @@ def _few_warps(
     if by_type is None or by_type.dot:  # which hides latency in other ways
         return
     for variant in variants:
-        names = ("target", "num_warps", "registers", "shared_bytes")
-        found = occupancy(*(variant[name] for name in names))
+        found = occupancy_of(variant)
         if found is None or found.share > _FEW_WARPS:
             continue
         yield Advice(
@@ -306,8 +305,7 @@ def _tail(
     if kernel.roofline is not None and (kernel.roofline.achieved or 0) > _FAST:
         return
     for variant in variants:
-        names = ("target", "num_warps", "registers", "shared_bytes")
-        found = occupancy(*(variant[name] for name in names))
+        found = occupancy_of(variant)
         if found is None:
             continue
         room = found.blocks(variant["num_warps"]) * (device.limits.multiprocessors or 0)

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.converters.launch_sums import launch_sums
-from kvtrace.converters.occupancy import Occupancy, occupancy
+from kvtrace.converters.occupancy import Occupancy, occupancy_of
 from kvtrace.converters.specialization import specialization
 from kvtrace.schema.runs import plain_rows
 from kvtrace.text import columns, count, duration, plural, printable, size, wrapped
@@ -127,12 +127,7 @@ def _trials(
                 registers=kernel["registers"],
                 spills=kernel["spills"],
                 shared_bytes=kernel["shared_bytes"],
-                occupancy=occupancy(
-                    kernel["target"],
-                    kernel["num_warps"],
-                    kernel["registers"],
-                    kernel["shared_bytes"],
-                ),
+                occupancy=occupancy_of(kernel),
                 kept=group.runs[kernel_id] > 0,
             )
         )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Final
 
-from kvtrace.converters.occupancy import occupancy
+from kvtrace.converters.occupancy import occupancy_of
 from kvtrace.schema.runs import Run
 from kvtrace.schema.symbols import readable, titled
 
@@ -17,8 +17,6 @@ Row = Mapping[str, Any]
 Facts = tuple[tuple[str, "int | str | Facts"], ...]
 
 _LONGEST_SCRIPT: Final = 60
-#: What a kernel's occupancy is worked out from, in the order of `occupancy`.
-_OCCUPANCY: Final = ("target", "num_warps", "registers", "shared_bytes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +124,7 @@ def load_caption(kernel: Row) -> Caption:
 
 
 def _occupancy_text(kernel: Row) -> str | None:
-    found = occupancy(*(kernel.get(key) for key in _OCCUPANCY))
+    found = occupancy_of(kernel)
     if found is None:
         return None
     return f"{found.share:.0%} ({found.warps} of {found.of} warps, limited by {found.limited_by})"

@@ -21,9 +21,19 @@ if TYPE_CHECKING:
 #: Phases whose launches are repeated as often as time allows, and are no runs of the program's own:
 #: they are left out of sums of work and of medians.
 TUNING: Final = ("autotune", "warmup")
-_TUNING: Final = pa.array(TUNING)
 #: Rows that wait to be counted, at least.
 _FEW: Final = 1 << 18
+
+
+def is_tuning(launches: pa.Table) -> npt.NDArray[np.bool_]:
+    """Tell which launches an autotuner or a warm-up made; column phase."""
+    phases = launches["phase"].unify_dictionaries()
+    if not phases.num_chunks:
+        return np.zeros(0, np.bool_)
+    tuning = [name in TUNING for name in phases.chunk(0).dictionary.to_pylist()]
+    known = np.array([*tuning, False])  # the last stands for none
+    codes = [integers(pa.chunked_array([part.indices]), -1) for part in phases.chunks]
+    return known[np.concatenate(codes)]
 
 
 def host_times(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
@@ -42,7 +52,7 @@ def host_times(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
             counted.add(
                 call_id=piece["call_id"],
                 ns=_ns(piece["enter"], piece["exit"]),
-                tuning=pc.is_in(phase, _TUNING),
+                tuning=pa.array(is_tuning(piece)),
                 captured=pc.fill_null(pc.equal(phase, "graph_capture"), fill_value=False),
                 compiling=pa.array(compiling.among(piece)),
             )
@@ -146,8 +156,7 @@ class _Launches:
         pieces = trace.pieces("launches", [run], ["seq", "call_id", "phase"]) if executed else ()
         for piece in pieces:
             seq = integers(piece["seq"])
-            tuning = pc.is_in(piece["phase"].cast(pa.string()), _TUNING)
-            self._tuning.add(seq[tuning.to_numpy()])
+            self._tuning.add(seq[is_tuning(piece)])
             if len(wanted):
                 found.append(piece.select(["seq", "call_id"]).filter(pa.array(wanted.has(seq))))
         kinds = pa.schema({"seq": pa.int64(), "call_id": pa.int64()})

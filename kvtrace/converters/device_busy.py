@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from kvtrace.converters.columns import Integers, integers
 from kvtrace.converters.compiling import CompilingLaunches
-from kvtrace.converters.counted_times import TUNING
+from kvtrace.converters.counted_times import is_tuning
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -74,7 +74,8 @@ def busy_of(trace: "Trace", run: "Run") -> Busy | None:
     """
     spans = _Spans()
     total = 0
-    for start, end in _executions(trace, run):
+    for timed in _executions(trace, run):
+        start, end = integers(timed["start"]), integers(timed["end"])
         spans.add(start, end)
         total += int((end - start).sum())
     first, last = spans.merged()
@@ -133,15 +134,11 @@ def _repeated_mark(trace: "Trace", run: "Run") -> tuple[str | None, int, int, in
         strict=True,
     ):
         ranges.setdefault(name, []).append((begin, end))
-    covered = {
-        sum(end - begin for begin, end in found): name
-        for name, found in ranges.items()
-        if len(found) >= _REPEATS
-    }
-    if not covered:
+    repeated = {name: found for name, found in ranges.items() if len(found) >= _REPEATS}
+    if not repeated:
         return None, 0, 0, 0
-    name = covered[max(covered)]
-    found = ranges[name]
+    name = max(repeated, key=lambda name: sum(end - begin for begin, end in repeated[name]))
+    found = repeated[name]
     return name, len(found), min(b for b, _ in found), max(e for _, e in found)
 
 
@@ -156,8 +153,7 @@ def _launched_between(trace: "Trace", run: "Run", begin: int, end: int) -> tuple
             high = int(inside.max()) if high is None else max(high, int(inside.max()))
     first = last = None
     spans, replayed = _Spans(), False
-    for piece in trace.pieces("gpu_kernels", [run], ["launch_seq", "start", "end", "graph_id"]):
-        timed = piece.filter(pc.and_(pc.is_valid(piece["start"]), pc.is_valid(piece["end"])))
+    for timed in _executions(trace, run, "launch_seq", "graph_id"):
         start = integers(timed["start"])
         spans.add(start, integers(timed["end"]))
         of_graph = pc.is_valid(timed["graph_id"]).to_numpy()
@@ -179,11 +175,10 @@ def _launched_between(trace: "Trace", run: "Run", begin: int, end: int) -> tuple
     return begin, max(end, int(ends[at[-1] + pauses[0]] if pauses.size else ends[-1]))
 
 
-def _executions(trace: "Trace", run: "Run") -> Iterator[tuple[Integers, Integers]]:
-    for piece in trace.pieces("gpu_kernels", [run], ["start", "end"]):
-        timed = pc.and_(pc.is_valid(piece["start"]), pc.is_valid(piece["end"]))
-        piece = piece.filter(timed)
-        yield integers(piece["start"]), integers(piece["end"])
+def _executions(trace: "Trace", run: "Run", *columns: str) -> Iterator[pa.Table]:
+    """Return the executions whose begin and end are known, with these columns too, in pieces."""
+    for piece in trace.pieces("gpu_kernels", [run], ["start", "end", *columns]):
+        yield piece.filter(pc.and_(pc.is_valid(piece["start"]), pc.is_valid(piece["end"])))
 
 
 class _Spans:
@@ -264,10 +259,14 @@ class _Idle:
         compiling = CompilingLaunches(trace, run)
         total = 0
         for piece in trace.pieces("launches", [run], ["call_id", "enter", "exit", "phase"]):
-            trial = pc.is_in(piece["phase"].cast(pa.string()), pa.array(TUNING)).to_numpy()
             timed: npt.NDArray[np.bool_] = pc.is_valid(piece["exit"]).to_numpy()
             enter, leave = integers(piece["enter"]), integers(piece["exit"])
-            steady = timed & ~trial & ~compiling.among(piece) & (leave - enter < _LONGEST_LAUNCH)
+            steady = (
+                timed
+                & ~is_tuning(piece)
+                & ~compiling.among(piece)
+                & (leave - enter < _LONGEST_LAUNCH)
+            )
             enter, leave = enter[steady], leave[steady]
             total += self.within(*_union(enter, leave))
         return total

@@ -6,8 +6,9 @@ each scheduler), shared memory in units of 128 bytes with 1 KiB kept by the syst
 NVIDIA's occupancy calculator counts. Capabilities that are not listed give no figure.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 _REGISTERS: Final = 65_536
 _REGISTER_UNIT: Final = 256
@@ -75,6 +76,12 @@ def occupancy(
     }
     limited_by = min(fitting, key=lambda what: fitting[what])
     return Occupancy(fitting[limited_by] * warps, limits.warps, limited_by)
+
+
+def occupancy_of(kernel: Mapping[str, Any]) -> Occupancy | None:
+    """Work out the occupancy of a row of `kernels`; a column that it lacks is a missing figure."""
+    columns = ("target", "num_warps", "registers", "shared_bytes")
+    return occupancy(*(kernel.get(name) for name in columns))
 
 
 def _limits(target: str | None) -> _Multiprocessor | None:

@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.converters.columns import integers
+from kvtrace.converters.counted_times import is_tuning
 from kvtrace.converters.diff.model import LaunchChange
-from kvtrace.converters.diff.times import Places, is_tuning, places_at
+from kvtrace.converters.diff.times import Places, places_at
 from kvtrace.converters.diff.variant import KernelKey
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kvtrace.converters.columns import integers
-from kvtrace.converters.counted_times import TUNING
+from kvtrace.converters.counted_times import is_tuning
 from kvtrace.converters.diff.model import TimeComparison
 
 if TYPE_CHECKING:
@@ -145,17 +145,6 @@ def compare_times(
 
 def _single(a: Samples, b: Samples) -> bool:
     return all(int(side.run.min()) == int(side.run.max()) for side in (a, b))
-
-
-def is_tuning(table: pa.Table) -> npt.NDArray[np.bool_]:
-    """Tell which launches an autotuner or a warm-up made."""
-    phases = table["phase"].unify_dictionaries()
-    if not phases.num_chunks:
-        return np.zeros(0, np.bool_)
-    tuning = [name in TUNING for name in phases.chunk(0).dictionary.to_pylist()]
-    known = np.array([*tuning, False])  # the last stands for none
-    codes = [integers(pa.chunked_array([part.indices]), -1) for part in phases.chunks]
-    return known[np.concatenate(codes)]
 
 
 def places_at(known: Places, call: Whole) -> tuple[Whole, npt.NDArray[np.bool_]]:

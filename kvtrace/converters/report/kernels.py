@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from kvtrace.converters.occupancy import occupancy
+from kvtrace.converters.occupancy import occupancy_of
 from kvtrace.converters.report.calls import CallRows
 from kvtrace.converters.report.model import (
     Call,
@@ -78,9 +78,7 @@ class KernelRows:
             cache_key=row["cache_key"],
             compile_begin=row["compile_begin"],
             recompiled=None,
-            occupancy=occupancy(
-                row["target"], row["num_warps"], row["registers"], row["shared_bytes"]
-            ),
+            occupancy=occupancy_of(row),
             compile_ns=row["compile_ns"],
             signature=tuple(row["signature"] or ()),
             stages=tuple(self._stage(stage, sizes) for stage in row["stages"] or ()),
