@@ -24,6 +24,7 @@ BUILT_IN: Final[dict[str, str]] = {
     "report": "kvtrace.converters.report:CONVERTER",
     "stablehlo": "kvtrace.converters.stablehlo:CONVERTER",
     "repro": "kvtrace.converters.repro_text:CONVERTER",
+    "warmup": "kvtrace.converters.warmup:CONVERTER",
 }
 
 
