@@ -212,8 +212,9 @@ def script_name(command: str | None) -> str:
         return "python"
     if "-m" in words[:-1]:
         return words[words.index("-m") + 1][:_LONGEST_SCRIPT]
-    scripts = [word for word in words if word.endswith(".py")]
-    return PurePath((scripts or words)[0]).name[:_LONGEST_SCRIPT]
+    path = PurePath(next((word for word in words if word.endswith(".py")), words[0]))
+    name = path.parent.name if path.name == "__main__.py" else ""  # a package that was started
+    return (name or path.name)[:_LONGEST_SCRIPT]
 
 
 def command_words(command: str | None) -> list[str]:

@@ -186,6 +186,8 @@ def test_a_process_is_titled_by_what_is_known_of_it():
     [
         ("python -u /x/train.py --n 1", "train.py"),
         ("/usr/bin/torchrun --nproc 2 job", "torchrun"),
+        ("python /lib/torch/_inductor/compile_worker/__main__.py --kind=fork", "compile_worker"),
+        ("python __main__.py", "__main__.py"),
         ("python 'my train.py'", "my train.py"),
         ("unbalanced 'quote", "unbalanced"),
         (None, "python"),

@@ -1,7 +1,7 @@
 """Stands in for `trace_processor_shell`, which the package `perfetto` would fetch from the network.
 
 It takes that program's `--http-port`, and answers for the same engine: the WebAssembly build that
-`trace_processor.py` runs. The package's own client starts it and talks to it, as it does to the real.
+`trace_processor.py` runs. The package's own client starts it, and talks to it as to the real one.
 """
 
 import argparse
@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.engine.trace_processor import TraceProcessor  # noqa: E402
+from tests.engine.trace_processor import TraceProcessor
 
 
 class Server(HTTPServer):
