@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 
 from kvtrace.converters.captions import Facts
 from kvtrace.converters.device_limits import ChosenDevice, chosen_device
-from kvtrace.converters.profile_tables import work_of_calls
 from kvtrace.converters.roofline import Bound, Work, position
 
 if TYPE_CHECKING:
@@ -85,6 +84,10 @@ def derived_calls(trace: "Trace", run: "Run") -> DerivedCalls:
 
 
 def _work(trace: "Trace", run: "Run", device: ChosenDevice | None) -> dict[int, CallWork]:
+    if not any(piece.num_rows for piece in trace.pieces("ops", [run], ["call_id"])):
+        return {}  # with no need of the database
+    from kvtrace.converters.profile_tables import work_of_calls
+
     rows, flops = work_of_calls(trace, [run])
     by_type: dict[int, tuple[dict[str, int], dict[str, int]]] = {}
     for row in flops:

@@ -72,9 +72,10 @@ def rate_counters(
     done = [work[identity] for identity in known.tolist()]
     found = []
     for rank, (name, unit, amounts) in enumerate(_quantities(done)):
-        if not amounts.any():
+        amount = amounts[place]
+        if not amount.any():
             continue
-        title, times, values = _over_time(begin, duration, amounts[place])
+        title, times, values = _over_time(begin, duration, amount)
         track = device.counter(f"{name}{title} (derived)", unit, rank - 3)
         found.append(Counter(track, times, values))
     return found
