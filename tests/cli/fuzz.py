@@ -47,6 +47,7 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("info", "TRACE"), ("info", "TRACE", "--recompiles", "--all"),
         ("info", "TRACE", "--autotune"), ("info", "TRACE", "--json"),
     ),
+    "top": (("top", "TRACE", "--once"),),
     "replay": (
         ("replay", "TRACE"),
         ("replay", "TRACE", "--client", "tracer", "--client", "profiler", "--client", "sanitizer"),
