@@ -35,13 +35,13 @@ def command(
     import sys
     import time
 
-    from kvtrace.converters.live import COLUMNS, Live
+    from kvtrace.converters.live import COLUMNS, FROM_START, Live
     from kvtrace.converters.live_text import page_lines
     from kvtrace.schema.following import Follower
     from kvtrace.schema.trace import open_trace
     from kvtrace.text import terminal_width
 
-    follower, live = Follower(open_trace(trace).path, COLUMNS), Live()
+    follower, live = Follower(open_trace(trace).path, COLUMNS, FROM_START), Live()
     try:
         if not once and sys.stdout.isatty():
             with suppress(KeyboardInterrupt):

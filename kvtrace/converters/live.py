@@ -33,6 +33,8 @@ COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
         "kernel_id", "name", "module", "compile_begin", "compile_ns", "load_begin", "cache_hit",
     ),
 }  # fmt: skip
+#: What says what a launch is of: few rows, of which none may be missing.
+FROM_START: Final = frozenset({"calls", "kernels"})
 _ORDER: Final = ("kernels", "calls", "messages", "launches", "gpu_kernels")
 
 _SECOND: Final = 1_000_000_000

@@ -7,7 +7,7 @@ from its part.
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -55,10 +55,15 @@ class Follower:
 
     Rows come in the order in which they were written, table by table; `columns` are those wanted of
     each table. Tables that others refer to should come last: what is read of the others may then
-    refer to nothing that is not read, too.
+    refer to nothing that is not read, too. Of those in `from_start` sealed rows are read as well.
     """
 
-    def __init__(self, out: Path, columns: Mapping[str, Sequence[str]]) -> None:
+    def __init__(
+        self,
+        out: Path,
+        columns: Mapping[str, Sequence[str]],
+        from_start: Container[str] = (),
+    ) -> None:
         """Nothing is read yet.
 
         Raises:
@@ -72,6 +77,7 @@ class Follower:
             )
         self._out = out
         self._columns = columns
+        self._from_start = from_start
         self._runs: dict[str, _Followed] = {}
 
     def look(self) -> list[News]:
@@ -108,6 +114,9 @@ class Follower:
     ) -> None:
         """Begin with what is in the journal now; what was sealed before is passed over."""
         for table in self._columns:
+            if table in self._from_start:
+                followed.next[table] = 0
+                continue
             parts = part_numbers(run_folder(self._out, table, run_id))
             first = min(waiting.get(table, ()), default=max(parts, default=-1) + 1)
             followed.next[table] = first

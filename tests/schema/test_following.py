@@ -185,6 +185,18 @@ def test_what_was_sealed_before_the_first_look_is_not_seen_and_that_is_said(reco
     assert not news.whole
 
 
+def test_of_what_others_refer_to_sealed_rows_are_seen_too(recording):
+    recording.writer.append("calls", {"call_id": np.arange(60), "kernel_id": np.zeros(60)})
+    recording.writer.append("calls", {"call_id": [60], "kernel_id": [1]})
+    recording.write(3)
+
+    (news,) = Follower(recording.out, COLUMNS, {"calls"}).look()
+
+    pieces = [piece for table, piece in news.pieces if table == "calls"]
+    assert [number for piece in pieces for number in piece["call_id"].to_pylist()] == [*range(61)]
+    assert news.whole
+
+
 def test_a_look_reads_what_was_added_and_nothing_else(recording, monkeypatch):
     read = []
     original = SegmentReader._read_into
