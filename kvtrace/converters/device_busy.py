@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _MOST_SPANS: Final = 1 << 22
 #: A mark that repeats so often is a step of the program.
 _REPEATS: Final = 3
-#: A launch that takes longer, in ns, is one in which an autotuner tried its configurations.
+#: A launch that takes longer, in ns, is the first on its thread or so, which sets up the device.
 _LONGEST_LAUNCH: Final = 1_000_000
 #: A device that does nothing for so long, in ns, has nothing to do.
 _PAUSE: Final = 200_000
@@ -263,15 +263,12 @@ class _Idle:
         """Return the idle time within launches that neither compiled nor tuned anything."""
         compiling = CompilingLaunches(trace, run)
         total = 0
-        for piece in trace.pieces("launches", [run], ["call_id", "enter", "exit", "phase"]):
+        columns = ["call_id", "enter", "exit", "thread", "phase"]
+        for piece in trace.pieces("launches", [run], columns):
             timed: npt.NDArray[np.bool_] = pc.is_valid(piece["exit"]).to_numpy()
             enter, leave = integers(piece["enter"]), integers(piece["exit"])
-            steady = (
-                timed
-                & ~is_tuning(piece)
-                & ~compiling.among(piece)
-                & (leave - enter < _LONGEST_LAUNCH)
-            )
+            steady = timed & ~is_tuning(piece) & ~compiling.among(piece)
+            steady &= leave - enter < _LONGEST_LAUNCH
             enter, leave = enter[steady], leave[steady]
             total += self.within(*_union(enter, leave))
         return total
