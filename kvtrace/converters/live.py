@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from kvtrace.converters.captions import script_name
 from kvtrace.converters.columns import combined_codes, dictionary_values, integers
 from kvtrace.converters.device_time import kind_of
+from kvtrace.converters.trials import HoldingTrials
 from kvtrace.schema.following import News
 from kvtrace.schema.runs import Run, plain_rows
 from kvtrace.schema.symbols import titled
@@ -26,7 +27,7 @@ Integers = npt.NDArray[np.int64]
 #: What is wanted of each table; those that others refer to come last.
 COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "gpu_kernels": ("call_id", "start", "end", "name", "kind"),
-    "launches": ("call_id", "enter", "exit"),
+    "launches": ("call_id", "enter", "exit", "thread", "phase"),
     "messages": ("time", "level", "code", "text", "count"),
     "calls": ("call_id", "kernel_id"),
     "kernels": (
@@ -67,7 +68,7 @@ class ProcessLine:
 class KernelLine:
     """A kernel of all processes; `of` says whose it is. Times are measured, None: not recorded.
 
-    `host_ns` is without launches in which the kernel was compiled or loaded.
+    `host_ns` is without launches in which the kernel was compiled, loaded or tuned.
     """
 
     name: str
@@ -124,6 +125,7 @@ class _Process:
     """Launches in each second."""
     busy: Counter[int] = field(default_factory=Counter)
     """Nanoseconds of executions that began in each second."""
+    holding: HoldingTrials = field(default_factory=HoldingTrials)
 
     @property
     def launches(self) -> int:
@@ -226,6 +228,7 @@ def _add_launches(process: _Process, piece: pa.Table) -> None:
     leave = np.maximum(integers(piece["exit"], _NEVER), enter)
     calls = dictionary_values(piece["call_id"], first)
     steady = known & (leave > enter) & ~_compiling(process, calls, codes, enter, leave)
+    steady &= ~process.holding.among(piece)
     counts = np.bincount(codes, minlength=len(calls))
     taken = _sums(codes[steady], (leave - enter)[steady], len(calls))
     for call, count, ns in zip(calls, counts.tolist(), taken.tolist(), strict=True):

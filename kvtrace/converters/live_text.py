@@ -61,7 +61,7 @@ def _kernels(page: LivePage, most: int, width: int) -> Iterator[str]:
     if page.on_device:
         header = ("kernel, by device time (measured)", "of", "launches", "time", "share")
         rows = [
-            (k.name, k.of, count(k.launches), duration(k.device_ns), percent(k.share))
+            (k.name, k.of, count(k.launches or None), duration(k.device_ns), percent(k.share))
             for k in page.kernels[:most]
         ]
     else:

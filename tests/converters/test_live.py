@@ -128,6 +128,19 @@ def test_launches_that_compile_are_in_no_host_time(recording):
     assert (line.device_ns, line.share) == (None, None)
 
 
+def test_a_launch_that_holds_trials_is_in_no_host_time(recording):
+    start = NOW - SECOND
+    recording.append(
+        "launches", seq=[0, 1, 2], call_id=[0, 0, 0], enter=[start + 5, start + 15, start],
+        exit=[start + 9, start + 19, start + 30], thread=[1, 1, 1],
+        phase=["autotune", "autotune", "run"],
+    )  # fmt: skip
+
+    (line,) = page(recording).kernels
+
+    assert (line.launches, line.host_ns) == (3, 8)
+
+
 def test_kernels_stand_by_their_time_on_devices_where_it_is_recorded(tmp_path):
     recording = Recording(tmp_path / "out", mode="timeline")
     kernel(recording, 0, "often")
