@@ -32,6 +32,8 @@ Key = tuple[str, str]
 
 #: Differences that are told one by one.
 _MOST: Final = 5
+#: The engine starts within that, or not at all.
+_PATIENCE_S: Final = 30
 _LOADED: Final = (
     "SELECT category, name, count(*) AS number, sum(dur) AS taken FROM slice GROUP BY 1, 2"
 )
@@ -98,8 +100,9 @@ def _engine(file: Path, engine: str | None) -> Iterator[Ask]:
         raise EngineMissing(
             "--check needs Perfetto's trace processor; install kvtrace[perfetto], or leave it out."
         ) from problem
+    config = TraceProcessorConfig(bin_path=engine, load_timeout=_PATIENCE_S)
     try:
-        processor = TraceProcessor(str(file), config=TraceProcessorConfig(bin_path=engine))
+        processor = TraceProcessor(str(file), config=config)
     except Exception as problem:  # what it fetches and starts is the package's business
         reason = str(problem).strip().splitlines() or [type(problem).__name__]
         raise EngineMissing(
