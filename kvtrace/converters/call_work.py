@@ -58,16 +58,16 @@ class DerivedCalls:
     device: ChosenDevice | None
 
     def facts(self, call_id: int | None) -> Facts:
-        """Return what is derived of a call: figures under `derived`, violations by their ids."""
-        if call_id is None:
-            return ()
-        told: list[tuple[str, int | str | Facts]] = []
-        done, found = self.work.get(call_id), self.findings.get(call_id)
-        if done is not None:
-            told.append(("derived", (*done.facts(), *self._compared(done))))
-        if found:
-            told.append(("findings", found))
-        return tuple(told)
+        """Return what is derived of a call: figures under `derived`, and what was found."""
+        done = None if call_id is None else self.work.get(call_id)
+        if done is None:
+            return self.found(call_id)
+        return (("derived", (*done.facts(), *self._compared(done))), *self.found(call_id))
+
+    def found(self, call_id: int | None) -> Facts:
+        """Return the violations of a call by their ids, under `findings`."""
+        found = None if call_id is None else self.findings.get(call_id)
+        return (("findings", found),) if found else ()
 
     def _compared(self, done: CallWork) -> Facts:
         if self.device is None or done.bound is None:

@@ -3,7 +3,7 @@
 What cannot be drawn, for want of a time, is counted in the timeline's `left_out`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from kvtrace.converters.call_work import DerivedCalls, derived_calls
 from kvtrace.converters.captions import (
     Caption,
+    Facts,
     beside_device,
     compile_caption,
     launch_caption,
@@ -195,8 +196,8 @@ class _Builder:
         if launches.untimed:
             self._leave_out("launches without a time", launches.untimed)
         # What a call does is said of its executions, or where there are none of its launches.
-        derived = None if executions.num_rows else self._derived
-        captions = self._launch_captions(launches.examples, derived)
+        said = self._derived.found if executions.num_rows else self._derived.facts
+        captions = self._launch_captions(launches.examples, said)
         begins = [rows.begin for rows in launches.threads.values()]
         if begins:
             self._timeline.counters.append(launch_counter(self._process, begins))
@@ -215,7 +216,7 @@ class _Builder:
             self._draw_lanes(slices)
 
     def _launch_captions(
-        self, examples: Sequence[Example], derived: DerivedCalls | None
+        self, examples: Sequence[Example], said: Callable[[int], Facts]
     ) -> list[Caption]:
         stacks = {row["stack_id"]: row for row in self._table("stacks").to_pylist()}
         captions = []
@@ -223,8 +224,7 @@ class _Builder:
             call = self._calls.get(call_id, {})
             kernel = self._kernels.get(call.get("kernel_id", -1), {})
             stack = stacks.get(call.get("stack_id"), {})
-            more = () if derived is None else derived.facts(call_id)
-            captions.append(launch_caption(call_id, phase, call, kernel, stack, more))
+            captions.append(launch_caption(call_id, phase, call, kernel, stack, said(call_id)))
         return captions
 
     def _launch_flows(self, seq: Integers, wanted: Integers) -> npt.NDArray[np.uint64] | None:
