@@ -21,6 +21,7 @@ from kvtrace.converters.trials import HoldingTrials
 from kvtrace.schema.following import News
 from kvtrace.schema.runs import Run, plain_rows
 from kvtrace.schema.symbols import titled
+from kvtrace.text import duration
 
 Integers = npt.NDArray[np.int64]
 
@@ -186,7 +187,7 @@ class Live:
         if number > 1:
             self._recompiled.append(time)
         how = "from the cache" if row["cache_hit"] else "compiled"
-        taken = "" if row["compile_ns"] is None else f" in {row['compile_ns'] / 1e9:.2f} s"
+        taken = "" if row["compile_ns"] is None else f" in {duration(row['compile_ns'])}"
         self._new.append(Event(time, f"{name}: variant {number}, {how}{taken}"))
 
     def _add_messages(self, process: _Process, piece: pa.Table) -> None:

@@ -4,10 +4,12 @@ import time
 from collections.abc import Iterator, Sequence
 
 from kvtrace.converters.live import EVENT_SECONDS, RATE_SECONDS, Event, LivePage
-from kvtrace.text import columns, count, duration, percent, plural, printable, shorten
+from kvtrace.text import columns, count, duration, percent, plural, printable, shorten, wrapped
 
 _MOST_PROCESSES = 16
 _MOST_EVENTS = 5
+#: Lines of one event.
+_MOST_LINES = 3
 _FEWEST_KERNELS = 5
 
 
@@ -16,8 +18,8 @@ def page_lines(page: LivePage, out: str, now: int, width: int, height: int) -> l
     clock = time.strftime("%H:%M:%S", time.localtime(now / 1e9))
     running = sum(process.state == "recording" for process in page.processes)
     rate = sum(process.launches_per_second for process in page.processes)
-    title = f"{out}  {clock}  {plural(running, 'process')} recording, {_rate(rate)} launches/s"
-    lines = [shorten(printable(title), width), ""]
+    facts = f"{clock}  {plural(running, 'process')} recording, {_rate(rate)} launches/s"
+    lines = [f"{shorten(printable(out), max(width - len(facts) - 2, 12))}  {facts}", ""]
     lines += _processes(page, width)
     events = [
         *_events(f"new variants (recompiles: {page.recompiles})", page.variants, width),
@@ -88,7 +90,8 @@ def _events(what: str, events: Sequence[Event], width: int) -> Iterator[str]:
     yield f"{what} of the last {EVENT_SECONDS} s: {len(events)}"
     for event in events[:_MOST_EVENTS]:
         clock = time.strftime("%H:%M:%S", time.localtime(event.time / 1e9))
-        yield shorten(f"  {clock}  {printable(event.text)}", width)
+        lines = wrapped(f"{clock}  {event.text}", width, 2)
+        yield from (shorten(line, width) for line in lines[:_MOST_LINES])
 
 
 def _rate(rate: float) -> str:

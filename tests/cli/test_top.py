@@ -94,6 +94,30 @@ def test_pages_of_a_running_program_count_along_and_do_it_no_harm(kvtrace, progr
     assert [p for p in validate(program.out) if p.text] == []
 
 
+def test_a_triton_programs_kernels_recompiles_and_findings_are_shown(kvtrace, tmp_path, capsys):
+    import torch
+
+    import kvtrace as recording
+    from tests.backends import live_kernels as kernels
+
+    source, result = torch.randn(1000), torch.zeros(1000)
+    with recording.capture(tmp_path / "out", sanitize="warn") as session:
+        kernels.copy[(3,)](source, result, 768, BLOCK=256)
+        for _ in range(4):
+            kernels.copy[(4,)](source, result, 1000, BLOCK=256)
+        kernels.copy[(8,)](source, result, 1000, BLOCK=128)
+        session.flush()
+        code, out, err = kvtrace("top", tmp_path / "out", "--once")
+
+    assert (code, err) == (0, "")
+    assert re.search(r"^copy +launched +6 ", out, re.M)
+    variants = len(set(re.findall(r"copy: variant (\d)", out)))
+    assert f"new variants (recompiles: {variants - 1}) of the last 60 s: {variants}\n" in out
+    assert variants >= 2
+    assert re.search(r"findings of the last 60 s: \d\n", out)
+    assert "call 1 of copy was launched all the same:" in " ".join(out.split())
+
+
 def test_a_killed_program_is_said_not_to_run(kvtrace, program):
     time.sleep(1)
     program.process.kill()
