@@ -18,8 +18,8 @@ class LaunchSums:
     """Launches by call and phase; a launch whose phase is not said is one of the phase "run".
 
     `host_ns` is the nanoseconds of each call's launches, calls of which none is timed left out, and
-    launches in which the kernel was compiled or loaded: theirs are in `compiling_ns`. `last_exit`
-    is nanoseconds since 1970, None where nothing says it.
+    launches in which the kernel was compiled, loaded or tuned: theirs are in `compiling_ns`.
+    `last_exit` is nanoseconds since 1970, None where nothing says it.
     """
 
     counts: Counter[tuple[int, str]]
@@ -50,7 +50,8 @@ def launch_sums(trace: "Trace", run: "Run") -> LaunchSums:
     compiling_ns: Counter[int] = Counter()
     compiling = CompilingLaunches(trace, run)
     last_exit = None
-    for piece in trace.pieces("launches", [run], ["call_id", "enter", "exit", "phase"]):
+    columns = ["call_id", "enter", "exit", "thread", "phase"]
+    for piece in trace.pieces("launches", [run], columns):
         exits = piece["exit"].cast(pa.int64())
         latest = pc.max(exits).as_py()
         if latest is not None:

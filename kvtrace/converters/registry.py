@@ -30,10 +30,14 @@ BUILT_IN: Final[dict[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """What a converter wrote: the files, and sentences on what they hold and what was left out."""
+    """What a converter wrote: the files, and sentences on what they hold and what was left out.
+
+    `differences` are what a check found in them that is not as in the tables.
+    """
 
     files: tuple[Path, ...]
     notes: tuple[str, ...] = ()
+    differences: tuple[str, ...] = ()
 
     @property
     def size_bytes(self) -> int:
