@@ -218,15 +218,19 @@ def _reason(one: Recompile) -> str:
 def _held_text(held: Sequence[HeldLaunch], overview: Overview, width: int) -> list[str]:
     since = f" from {overview.since} on" if overview.since is not None else ""
     if not held:
-        return [f"no launch waited for its kernel to be compiled or loaded{since}"]
-    waited = duration(sum(one.waited_ns for one in held))
-    waits = plural(len(held), "launch")
-    lines = [f"{waits} waited for a kernel to be compiled or loaded{since}, {waited} (measured):"]
+        return [f"no launch waited for its kernel to be compiled, loaded or tuned{since}"]
+    waiting = [one for one in held if not one.trial]
+    waited = duration(sum(one.waited_ns for one in waiting))
+    text = (
+        f"{plural(len(waiting), 'launch')} waited for a kernel to be compiled, loaded or tuned"
+        f"{since}, {waited} (measured):"
+    )
+    lines = wrapped(text, width)
     for one in held:
         after = "" if one.after_ns is None else f"{duration(one.after_ns)} in, "
         text = (
             f"{after}launch {one.seq} (call {one.call_id}), {duration(one.waited_ns)}: "
-            f"{one.variant.kernel}, {_reason(one.variant)}"
+            f"{one.variant.kernel}{', a trial' if one.trial else ''}, {_reason(one.variant)}"
         )
         wrapped_text = textwrap.wrap(printable(text), width - 2, subsequent_indent="  ")
         lines += [f"  {line}" for line in wrapped_text]

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from kvtrace.converters.compiling import CompilingLaunches
 from kvtrace.converters.specialization import Change, changes, specialization
+from kvtrace.converters.trials import TUNING
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.runs import plain_rows
 
@@ -45,10 +46,10 @@ class Recompile:
 
 @dataclass(frozen=True, slots=True)
 class HeldLaunch:
-    """A launch in which its kernel was compiled or loaded; times in nanoseconds, measured.
+    """A launch in which its kernel was compiled, loaded or tuned; times in nanoseconds, measured.
 
     `after_ns` is when it began, counted from the start of the run, and `waited_ns` how long the
-    launching function took.
+    launching function took. A `trial` is one that an autotuner made, inside of another.
     """
 
     run: str
@@ -56,6 +57,7 @@ class HeldLaunch:
     call_id: int
     after_ns: int | None
     waited_ns: int
+    trial: bool
     variant: Recompile
 
 
@@ -131,6 +133,7 @@ def held_launches(
                     call_id=row["call_id"],
                     after_ns=None if run.started is None else row["enter"] - run.started,
                     waited_ns=row["exit"] - row["enter"],
+                    trial=row["phase"] in TUNING,
                     variant=variant,
                 )
             )
@@ -164,7 +167,8 @@ def _kernels_of_calls(trace: "Trace", run: "Run") -> dict[int, int]:
 
 def _compiling_rows(trace: "Trace", run: "Run") -> Iterator[dict[str, Any]]:
     compiling = CompilingLaunches(trace, run)
-    for piece in trace.pieces("launches", [run], ["seq", "call_id", "enter", "exit"]):
+    columns = ["seq", "call_id", "enter", "exit", "thread", "phase"]
+    for piece in trace.pieces("launches", [run], columns):
         yield from plain_rows(piece.filter(pa.array(compiling.among(piece))))
 
 

@@ -40,8 +40,9 @@ class WarmupConverter:
         calls, left_out = _calls(selection, held)
         with whole_file(output) as file:
             file.write(_script(calls, left_out).encode("utf-8"))
-        waited = duration(sum(one.waited_ns for one in held))
-        notes = [f"{plural(len(calls), 'call')}, for {plural(len(held), 'launch')} of {waited}"]
+        waiting = [one for one in held if not one.trial]
+        waited = duration(sum(one.waited_ns for one in waiting))
+        notes = [f"{plural(len(calls), 'call')}, for {plural(len(waiting), 'launch')} of {waited}"]
         return Conversion((output,), (*notes, *(f"left out: {text}" for text in left_out)))
 
 

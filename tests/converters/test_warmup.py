@@ -106,7 +106,7 @@ def test_what_is_compiled_while_serving_is_named_with_its_cause(cold, capsys):
     assert all(one["waited_ns"] > one["variant"]["compile_ns"] // 2 for one in late)
     assert main(["info", str(cold), "--warmup", "--since", "serve"]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "8 launches waited for a kernel to be compiled or loaded from serve on" in said
+    assert "8 launches waited for a kernel to be compiled, loaded or tuned from serve on" in said
     for cause in (
         "divisibility of n 16 → (none)",
         "constexpr n (none) → 1",
