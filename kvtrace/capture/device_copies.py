@@ -7,7 +7,8 @@ memory and asks the driver nothing, which would disturb a capture of a graph in 
 
 import ctypes
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,6 +22,9 @@ _ALIGNMENT: Final = 64
 _PORTABLE: Final = 1
 _RELAXED: Final = 2
 _NOT_READY: Final = 600
+
+#: What is called before and after a copy in its thread, so that a device timeline knows it as ours.
+MARKING: tuple[Callable[[], None], Callable[[], None]] | None = None
 
 
 class CopyFailed(KvtraceError):
@@ -92,11 +96,12 @@ class DeviceCopies:
             if copy is None:
                 return None
             handle = ctypes.c_void_p(stream)
-            for (source, size), (target, _) in zip(spans, copy.parts, strict=True):
-                self._call(
-                    "cuMemcpyAsync", ctypes.c_uint64(target), ctypes.c_uint64(source),
-                    ctypes.c_size_t(size), handle,
-                )  # fmt: skip
+            with _marked():
+                for (source, size), (target, _) in zip(spans, copy.parts, strict=True):
+                    self._call(
+                        "cuMemcpyAsync", ctypes.c_uint64(target), ctypes.c_uint64(source),
+                        ctypes.c_size_t(size), handle,
+                    )  # fmt: skip
             failed = self._write(
                 handle, ctypes.c_uint64(copy.flag), ctypes.c_uint32(copy.number), 0
             )
@@ -117,10 +122,11 @@ class DeviceCopies:
         found = []
         for source, size in spans:
             target = ctypes.create_string_buffer(size)
-            self._call(
-                "cuMemcpyAsync", ctypes.c_uint64(ctypes.addressof(target)),
-                ctypes.c_uint64(source), ctypes.c_size_t(size), ctypes.c_void_p(stream),
-            )  # fmt: skip
+            with _marked():
+                self._call(
+                    "cuMemcpyAsync", ctypes.c_uint64(ctypes.addressof(target)),
+                    ctypes.c_uint64(source), ctypes.c_size_t(size), ctypes.c_void_p(stream),
+                )  # fmt: skip
             self._call("cuStreamSynchronize", ctypes.c_void_p(stream))
             found.append(target.raw)
         return tuple(found)
@@ -186,6 +192,21 @@ class DeviceCopies:
         failed = getattr(self._driver, name)(*arguments)
         if failed:
             raise CopyFailed(f"{name} failed with error {failed}")
+
+
+@contextmanager
+def _marked() -> Iterator[None]:
+    """Have what the driver is asked for known as ours."""
+    marking = MARKING
+    if marking is None:
+        yield
+        return
+    begin, end = marking
+    begin()
+    try:
+        yield
+    finally:
+        end()
 
 
 _made: DeviceCopies | None = None
