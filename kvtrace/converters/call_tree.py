@@ -1,0 +1,186 @@
+"""Runs, time, bytes and compile time by where kernels are called from: one tree for each grouping.
+
+Times are measured, bytes derived. What every launch of a call took stands at the stack of its first
+launch, the only one that is recorded; a kernel's compile time at its first call. The leaves of each
+tree add up to all that devices did (autotuners and warm-ups left out) and to all compile time.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Final
+
+from kvtrace.converters.call_paths import Grouping, Placed, Step, path_of
+from kvtrace.converters.counted_times import device_times
+from kvtrace.converters.device_busy import stepping
+from kvtrace.converters.device_time import read_device_time
+from kvtrace.converters.profile_tables import ProfileTables
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run, Trace
+
+_COLUMNS: Final = (
+    "kernel_id", "name", "module", "file", "line", "compile_ns", "origin", "origins",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class CallFigures:
+    """What is summed; times in nanoseconds.
+
+    `runs` are launches, where those captured into a graph count as often as it was replayed, and
+    executions of what no launch is known for. `host_ns` is without launches in which the kernel was
+    compiled or loaded. `bytes` are those asked for.
+    """
+
+    runs: int = 0
+    device_ns: int = 0
+    host_ns: int = 0
+    bytes: int = 0
+    compile_ns: int = 0
+
+    def __add__(self, other: "CallFigures") -> "CallFigures":
+        """Return the sum, figure by figure."""
+        return CallFigures(*(getattr(self, name) + getattr(other, name) for name in FIGURES))
+
+
+FIGURES: Final = tuple(each.name for each in fields(CallFigures))
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A step with all that is below it; those below are in the order of what they cost."""
+
+    step: Step
+    figures: CallFigures
+    branches: tuple["Branch", ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CallSums:
+    """What is placed in trees, with its figures; `known` names the figures that were recorded.
+
+    `generated` counts kernels that Inductor made; of those, `with_operators` and `with_lines` are
+    recorded with the operators, and with the lines of the program, that they were made from.
+    """
+
+    known: tuple[str, ...]
+    rows: tuple[tuple[Placed, CallFigures], ...]
+    generated: int = 0
+    with_operators: int = 0
+    with_lines: int = 0
+
+    @property
+    def cost(self) -> str:
+        """The figure that branches are ordered by."""
+        return "device_ns" if "device_ns" in self.known else "host_ns"
+
+
+def read_call_sums(trace: "Trace", runs: Sequence["Run"]) -> CallSums:
+    """Read what is placed in trees of these runs; errors as `Trace.table`."""
+    steps, windows = stepping(trace, runs)
+    executed = device_times(trace, runs, windows)
+    with ProfileTables(trace, runs, executed) as tables:
+        sums, places = tables.sums("place"), tables.places()
+        replayed, _ = tables.coverage()
+    kernels = {
+        (row["run"], row["kernel_id"]): row
+        for row in trace.table("kernels", runs, list(_COLUMNS)).to_pylist()
+    }
+    calls = {
+        (row["run"], row["call_id"]): row
+        for row in trace.table("calls", runs, ["call_id", "kernel_id", "stack_id"]).to_pylist()
+    }
+    stacks = {
+        row["stack_id"]: row["frames"]
+        for row in trace.table("stacks", runs, ["stack_id", "frames"]).to_pylist()
+    }
+    compiled = {key: int(row["compile_ns"] or 0) for key, row in kernels.items()}
+    rows: list[tuple[Placed, CallFigures]] = []
+    for place in sorted(places, key=lambda place: (place["run"], place["call_id"])):
+        call = calls[place["run"], place["call_id"]]
+        key = place["run"], call["kernel_id"]
+        figures = _figures(sums.get(place["place"], {}), compiled.pop(key, 0))
+        rows.append((Placed(kernels[key], stacks.get(call["stack_id"]) or ()), figures))
+    rows += [(Placed(kernels[key]), CallFigures(compile_ns=ns)) for key, ns in compiled.items()]
+    time = read_device_time(trace, runs, steps, executed)
+    for row in () if time is None else time.rows:
+        if row.kind != "Triton":
+            placed = Placed(None, library=(row.kind, row.name))
+            rows.append((placed, CallFigures(runs=row.executions, device_ns=row.device_ns)))
+    made = [row["origins"] or () for row in kernels.values() if row["origin"] == "inductor"]
+    unknown = {"device_ns"} if time is None else set()
+    unknown |= set() if replayed else {"bytes"}
+    return CallSums(
+        known=tuple(name for name in FIGURES if name not in unknown),
+        rows=tuple((placed, figures) for placed, figures in rows if figures != CallFigures()),
+        generated=len(made),
+        with_operators=sum(any(one["op"] for one in origins) for origins in made),
+        with_lines=sum(any(one["file"] for one in origins) for origins in made),
+    )
+
+
+def call_tree(sums: CallSums, grouping: Grouping) -> Branch:
+    """Return all that was read as one tree, under a root that stands for everything."""
+    root = _Growing()
+    for placed, figures in sums.rows:
+        at = root
+        for step in path_of(placed, grouping):
+            at = at.below.setdefault(step, _Growing())
+        at.figures += figures
+    return root.grown(Step("all"), sums.cost)
+
+
+def call_notes(sums: CallSums) -> list[str]:
+    """Return sentences that say what the trees do not know."""
+    notes = ["Python's stack is recorded at a call's first launch, and stands for all of them."]
+    if min(sums.with_operators, sums.with_lines) < sums.generated:
+        notes.append(
+            f"Of {sums.generated} kernels that Inductor generated, {sums.with_operators} are "
+            "recorded with the operators that they were made from (else the name tells them), and "
+            f"{sums.with_lines} with modules and lines, which Inductor's cache does not keep."
+        )
+    return notes
+
+
+def call_tree_object(sums: CallSums, grouping: Grouping) -> dict[str, Any]:
+    """Return a tree as plain JSON; figures that are not known are null."""
+    return {
+        "grouping": grouping,
+        "notes": call_notes(sums),
+        "tree": _object(call_tree(sums, grouping), sums.known),
+    }
+
+
+def _object(branch: Branch, known: Sequence[str]) -> dict[str, Any]:
+    step = asdict(branch.step)
+    kernel = step.pop("kernel")
+    figures = asdict(branch.figures)
+    return {
+        **step,
+        "kernel": None if kernel is None else {"module": kernel[0], "name": kernel[1]},
+        **{name: figures[name] if name in known else None for name in FIGURES},
+        "branches": [_object(each, known) for each in branch.branches],
+    }
+
+
+def _figures(sums: Mapping[str, Any], compile_ns: int) -> CallFigures:
+    names = {"runs": "runs", "device_ns": "device", "host_ns": "host", "bytes": "bytes"}
+    summed = {name: int(sums.get(column) or 0) for name, column in names.items()}
+    return CallFigures(**summed, compile_ns=compile_ns)
+
+
+@dataclass(slots=True)
+class _Growing:
+    figures: CallFigures = CallFigures()
+    below: dict[Step, "_Growing"] = field(default_factory=dict)
+
+    def grown(self, step: Step, cost: str) -> Branch:
+        branches = [each.grown(below, cost) for below, each in self.below.items()]
+        branches.sort(key=lambda each: (-getattr(each.figures, cost), -each.figures.compile_ns))
+        return Branch(step, _total(self.figures, branches), tuple(branches))
+
+
+def _total(own: CallFigures, branches: Iterable[Branch]) -> CallFigures:
+    for each in branches:
+        own += each.figures
+    return own
