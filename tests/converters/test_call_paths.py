@@ -72,7 +72,7 @@ def test_modules_of_a_stack_are_those_that_torch_called_and_no_autograd_function
         "/venv/lib/python3.12/site-packages/triton/runtime/jit.py",
         "/usr/lib/python3.12/threading.py",
         "/home/me/pytorch/torch/_functorch/aot.py",
-        "/tmp/torchinductor_me/i3/ci3v7zobhq7edny4.py",
+        "/cache/torchinductor_me/i3/ci3v7zobhq7edny4.py",
         "<string>",
         None,
     ],

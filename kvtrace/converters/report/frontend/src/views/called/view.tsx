@@ -249,7 +249,7 @@ const view: View = {
   name: "called",
   title: "Called from",
   section: "called",
-  order: 25,
+  order: 45,
   routes: ["called"],
   shown: () => page.names("called/").length > 0,
   keys: [
