@@ -46,8 +46,8 @@ class Placed:
     """What is placed: a call of a kernel, or what a library ran under a name.
 
     Attributes:
-        kernel: The kernel's row, with module, name, file, line, origin and origins; None: a
-            library's.
+        kernel: The kernel's row, with module, name, file, line, origin and a list of origins;
+            None: a library's.
         frames: The stack's, innermost first, each with file, line and function; None where the
             kernel was compiled and never launched.
         library: Whose it is and its name, where no launch is known for it.
@@ -116,7 +116,8 @@ def _common_modules(modules: Sequence[str]) -> tuple[Step, ...]:
 
 
 def _by_source(kernel: Mapping[str, Any], frames: Sequence[Mapping[str, Any]]) -> tuple[Step, ...]:
-    lines = sorted({(one["file"], one["line"]) for one in kernel["origins"] or () if one["file"]})
+    placed = (one for one in kernel["origins"] if one["file"] and one["line"])
+    lines = sorted({(one["file"], one["line"]) for one in placed})
     if lines:
         return _lines(kernel, lines)
     for frame in frames:
@@ -125,14 +126,14 @@ def _by_source(kernel: Mapping[str, Any], frames: Sequence[Mapping[str, Any]]) -
     return (_nowhere(frames),)
 
 
-def _lines(kernel: Mapping[str, Any], lines: Sequence[tuple[str, int | None]]) -> tuple[Step, ...]:
+def _lines(kernel: Mapping[str, Any], lines: Sequence[tuple[str, int]]) -> tuple[Step, ...]:
     files = list(dict.fromkeys(file for file, _ in lines))
     places = [
         f"{_base(file)}:{_ranges(line for of, line in lines if of == file)}" for file in files
     ]
     functions = sorted(_known(kernel, "function"))
     label = f"{_joined(places, ' + ')} {_joined(functions, ', ')}".rstrip()
-    codes = {(one["file"], one["line"]): one["code"] for one in kernel["origins"] or ()}
+    codes = {(one["file"], one["line"]): one["code"] for one in kernel["origins"]}
     note = "\n".join(f"{line}: {codes[file, line]}" for file, line in lines if codes[file, line])
     return (
         Step(
@@ -170,7 +171,7 @@ _PATHS: Final[
 
 
 def _known(kernel: Mapping[str, Any], field: str) -> set[str]:
-    return {one[field] for one in kernel["origins"] or () if one[field]}
+    return {one[field] for one in kernel["origins"] if one[field]}
 
 
 def _is_plumbing(frame: Mapping[str, Any]) -> bool:
@@ -200,12 +201,10 @@ def _base(file: str | None) -> str:
     return PurePath(file).name if file else "?"
 
 
-def _ranges(lines: Iterable[int | None]) -> str:
+def _ranges(lines: Iterable[int]) -> str:
     """Return "3–5, 9" of lines in their order."""
     found: list[list[int]] = []
     for line in lines:
-        if line is None:
-            continue
         if found and line == found[-1][1] + 1:
             found[-1][1] = line
         else:

@@ -83,7 +83,7 @@ def read_call_sums(trace: "Trace", runs: Sequence["Run"]) -> CallSums:
         sums, places = tables.sums("place"), tables.places()
         replayed, _ = tables.coverage()
     kernels = {
-        (row["run"], row["kernel_id"]): row
+        (row["run"], row["kernel_id"]): row | {"origins": _whole(row["origins"])}
         for row in trace.table("kernels", runs, list(_COLUMNS)).to_pylist()
     }
     calls = {
@@ -91,7 +91,7 @@ def read_call_sums(trace: "Trace", runs: Sequence["Run"]) -> CallSums:
         for row in trace.table("calls", runs, ["call_id", "kernel_id", "stack_id"]).to_pylist()
     }
     stacks = {
-        row["stack_id"]: row["frames"]
+        row["stack_id"]: _whole(row["frames"])
         for row in trace.table("stacks", runs, ["stack_id", "frames"]).to_pylist()
     }
     compiled = {key: int(row["compile_ns"] or 0) for key, row in kernels.items()}
@@ -107,7 +107,7 @@ def read_call_sums(trace: "Trace", runs: Sequence["Run"]) -> CallSums:
         if row.kind != "Triton":
             placed = Placed(None, library=(row.kind, row.name))
             rows.append((placed, CallFigures(runs=row.executions, device_ns=row.device_ns)))
-    made = [row["origins"] or () for row in kernels.values() if row["origin"] == "inductor"]
+    made = [row["origins"] for row in kernels.values() if row["origin"] == "inductor"]
     unknown = {"device_ns"} if time is None else set()
     unknown |= set() if replayed else {"bytes"}
     return CallSums(
@@ -115,7 +115,7 @@ def read_call_sums(trace: "Trace", runs: Sequence["Run"]) -> CallSums:
         rows=tuple((placed, figures) for placed, figures in rows if figures != CallFigures()),
         generated=len(made),
         with_operators=sum(any(one["op"] for one in origins) for origins in made),
-        with_lines=sum(any(one["file"] for one in origins) for origins in made),
+        with_lines=sum(any(one["line"] for one in origins) for origins in made),
     )
 
 
@@ -161,6 +161,11 @@ def _object(branch: Branch, known: Sequence[str]) -> dict[str, Any]:
         **{name: figures[name] if name in known else None for name in FIGURES},
         "branches": [_object(each, known) for each in branch.branches],
     }
+
+
+def _whole(entries: Sequence[Any] | None) -> list[Any]:
+    """Return a list without entries that are missing, as damaged traces have them."""
+    return [each for each in entries or () if each is not None]
 
 
 def _figures(sums: Mapping[str, Any], compile_ns: int) -> CallFigures:

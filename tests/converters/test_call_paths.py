@@ -20,7 +20,7 @@ def module_frames():
 def kernel(name="kernel", origin="jit", origins=None):
     return {
         "name": name, "module": "kernels", "file": "/src/kernels.py", "line": 9, "origin": origin,
-        "origins": origins,
+        "origins": origins or [],
     }  # fmt: skip
 
 
@@ -121,7 +121,7 @@ def test_lines_behind_a_kernel_are_one_step_with_their_code():
     assert (step.file, step.line) == ("/src/model.py", 33)
     assert step.note == "33: x33\n34: x34\n35: x35\n40: x40"
 
-    two = [*origins, origin(file="/src/rope.py", line=2)]
+    two = [*origins, origin(file="/src/rope.py", line=2), origin(file="/src/rope.py")]
     assert labels(Placed(kernel("k", "inductor", two)), "source") == [
         "model.py + rope.py", "model.py:33–35, 40 + rope.py:2 forward",
     ]  # fmt: skip
