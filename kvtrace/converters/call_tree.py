@@ -5,15 +5,19 @@ launch, the only one that is recorded; a kernel's compile time at its first call
 tree add up to all that devices did (autotuners and warm-ups left out) and to all compile time.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow as pa
+
 from kvtrace.converters.call_paths import Grouping, Placed, Step, path_of
-from kvtrace.converters.counted_times import device_times
+from kvtrace.converters.counted_times import TUNING, device_times
+from kvtrace.converters.database import database
 from kvtrace.converters.device_busy import stepping
 from kvtrace.converters.device_time import read_device_time
-from kvtrace.converters.profile_tables import ProfileTables
+from kvtrace.converters.launch_sums import launch_sums
+from kvtrace.converters.profile_tables import work_of_calls
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -21,6 +25,12 @@ if TYPE_CHECKING:
 _COLUMNS: Final = (
     "kernel_id", "name", "module", "file", "line", "compile_ns", "origin", "origins",
 )  # fmt: skip
+
+_EXECUTED: Final = """
+    SELECT run, call_id, sum(ns::HUGEINT * times), coalesce(sum(times) FILTER (replayed), 0)::BIGINT
+    FROM executed WHERE NOT tuning AND call_id IS NOT NULL GROUP BY run, call_id
+"""
+_TIMED: Final = "SELECT DISTINCT run FROM executed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +89,12 @@ def read_call_sums(trace: "Trace", runs: Sequence["Run"]) -> CallSums:
     """Read what is placed in trees of these runs; errors as `Trace.table`."""
     steps, windows = stepping(trace, runs)
     executed = device_times(trace, runs, windows)
-    with ProfileTables(trace, runs, executed) as tables:
-        sums, places = tables.sums("place"), tables.places()
-        replayed, _ = tables.coverage()
+    figures = _figures(trace, runs, executed)
+    work, _ = work_of_calls(trace, runs)
+    moved = {(row["run"], row["call_id"]): int(row["bytes"] or 0) for row in work}
     kernels = {
         (row["run"], row["kernel_id"]): row | {"origins": _whole(row["origins"])}
         for row in trace.table("kernels", runs, list(_COLUMNS)).to_pylist()
-    }
-    calls = {
-        (row["run"], row["call_id"]): row
-        for row in trace.table("calls", runs, ["call_id", "kernel_id", "stack_id"]).to_pylist()
     }
     stacks = {
         row["stack_id"]: _whole(row["frames"])
@@ -96,11 +102,16 @@ def read_call_sums(trace: "Trace", runs: Sequence["Run"]) -> CallSums:
     }
     compiled = {key: int(row["compile_ns"] or 0) for key, row in kernels.items()}
     rows: list[tuple[Placed, CallFigures]] = []
-    for place in sorted(places, key=lambda place: (place["run"], place["call_id"])):
-        call = calls[place["run"], place["call_id"]]
-        key = place["run"], call["kernel_id"]
-        figures = _figures(sums.get(place["place"], {}), compiled.pop(key, 0))
-        rows.append((Placed(kernels[key], stacks.get(call["stack_id"]) or ()), figures))
+    calls = trace.table("calls", runs, ["call_id", "kernel_id", "stack_id"]).to_pylist()
+    for call in sorted(calls, key=lambda call: (call["run"], call["call_id"] or 0)):
+        place, kernel = (call["run"], call["call_id"]), (call["run"], call["kernel_id"])
+        if kernel not in kernels:
+            continue  # what ran of it is a row of the device's, under its own name
+        found = figures.get(place, CallFigures())
+        found += CallFigures(
+            bytes=moved.get(place, 0) * found.runs, compile_ns=compiled.pop(kernel, 0)
+        )
+        rows.append((Placed(kernels[kernel], stacks.get(call["stack_id"]) or ()), found))
     rows += [(Placed(kernels[key]), CallFigures(compile_ns=ns)) for key, ns in compiled.items()]
     time = read_device_time(trace, runs, steps, executed)
     for row in () if time is None else time.rows:
@@ -109,10 +120,10 @@ def read_call_sums(trace: "Trace", runs: Sequence["Run"]) -> CallSums:
             rows.append((placed, CallFigures(runs=row.executions, device_ns=row.device_ns)))
     made = [row["origins"] for row in kernels.values() if row["origin"] == "inductor"]
     unknown = {"device_ns"} if time is None else set()
-    unknown |= set() if replayed else {"bytes"}
+    unknown |= set() if moved else {"bytes"}
     return CallSums(
         known=tuple(name for name in FIGURES if name not in unknown),
-        rows=tuple((placed, figures) for placed, figures in rows if figures != CallFigures()),
+        rows=tuple((placed, found) for placed, found in rows if found != CallFigures()),
         generated=len(made),
         with_operators=sum(any(one["op"] for one in origins) for origins in made),
         with_lines=sum(any(one["line"] for one in origins) for origins in made),
@@ -168,10 +179,27 @@ def _whole(entries: Sequence[Any] | None) -> list[Any]:
     return [each for each in entries or () if each is not None]
 
 
-def _figures(sums: Mapping[str, Any], compile_ns: int) -> CallFigures:
-    names = {"runs": "runs", "device_ns": "device", "host_ns": "host", "bytes": "bytes"}
-    summed = {name: int(sums.get(column) or 0) for name, column in names.items()}
-    return CallFigures(**summed, compile_ns=compile_ns)
+def _figures(
+    trace: "Trace", runs: Sequence["Run"], executed: pa.Table
+) -> dict[tuple[str, int], CallFigures]:
+    """Return runs and times by run and call; `executed` is what `device_times` gave."""
+    with database() as connection:
+        connection.register("executed", executed)
+        ran = {(run, call): rest for run, call, *rest in connection.execute(_EXECUTED).fetchall()}
+        timed = {run for (run,) in connection.execute(_TIMED).fetchall()}
+    found: dict[tuple[str, int], CallFigures] = {}
+    for run in runs:
+        sums = launch_sums(trace, run)
+        phases = [phase for phase in sums.phases if phase not in TUNING]
+        own = [call for of, call in ran if of == run.run_id]
+        for call in {*sums.calls, *own}:
+            device_ns, replays = ran.get((run.run_id, call), (0, 0))
+            launches = sum(sums.counts[call, phase] for phase in phases)
+            if run.run_id in timed:
+                launches += replays - sums.counts[call, "graph_capture"]
+            host_ns = sum(sums.phase_ns[call, phase] for phase in phases)
+            found[run.run_id, call] = CallFigures(launches, int(device_ns or 0), host_ns)
+    return found
 
 
 @dataclass(slots=True)
