@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import kvtrace
 from kvtrace.backends.inductor import GENERATOR, origins
 from kvtrace.backends.inductor.origins import calling_module, note_origins, origins_of
 from kvtrace.backends.replacements import Replacements
@@ -219,3 +220,11 @@ def test_a_failure_of_ours_is_counted_and_the_generator_goes_on(
     assert TritonScheduling().define_kernel(src_code="x", node_schedule=(), kernel=0) == "named x"
     assert [type(problem) for problem in problems] == [TypeError]
     replaced.undo()
+
+
+def test_the_generator_is_hooked_as_long_as_a_recording_goes_on(tmp_path: Path) -> None:
+    owner = pytest.importorskip(GENERATOR).TritonScheduling
+    original = owner.define_kernel
+    with kvtrace.capture(tmp_path / "out"):
+        assert owner.define_kernel.__wrapped__ is original
+    assert owner.define_kernel is original
