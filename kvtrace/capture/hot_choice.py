@@ -62,11 +62,14 @@ def _capture_query(torch: Any) -> int:
 
     Its parameters: stream, and where to write status, number of the graph, graph, dependencies and
     their count, of which all but the status may be null (cuda.h of CUDA 11.3 and later;
-    hip_runtime_api.h of ROCm 5.1 and later has the same).
+    hip_runtime_api.h of ROCm 5.1 and later has the same). Taken also where the device is not in use
+    yet: a recorder can be made long before the first capture, by what wraps Inductor's launchers.
     """
-    if not tensor_types(torch) or not torch.cuda.is_initialized():
+    if not tensor_types(torch):
         return 0
     hip = getattr(torch.version, "hip", None) is not None
+    if not hip and getattr(torch.version, "cuda", None) is None:
+        return 0
     import ctypes
 
     try:

@@ -39,6 +39,7 @@ class Command:
 COMMANDS: Final[dict[str, Command]] = {
     "run": Command("kvtrace.cli.run", "Record a script while it runs", passthrough=True),
     "info": Command("kvtrace.cli.info", "Show runs, kernels and launches at a glance"),
+    "top": Command("kvtrace.cli.top", "Watch programs while they are recorded"),
     "replay": Command("kvtrace.cli.replay", "Evaluate each distinct call: ops, accesses, loops"),
     "sanitize": Command("kvtrace.cli.sanitize", "Judge every memory access of each distinct call"),
     "profile": Command("kvtrace.cli.profile", "Show time, bytes and FLOPs of each kernel"),

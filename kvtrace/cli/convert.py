@@ -27,9 +27,12 @@ def command(
         typer.Option("--set", metavar="NAME=VALUE", help="A setting of the format; repeatable"),
     ] = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Verify StableHLO with jaxlib before it is written")
+        bool,
+        typer.Option(
+            "--check", help="Read it back: perfetto by its own engine, StableHLO by jaxlib"
+        ),
     ] = False,
-) -> None:
+) -> int:
     """Write a timeline for ui.perfetto.dev or chrome://tracing, CSV tables or StableHLO graphs.
 
     Example:
@@ -37,11 +40,13 @@ def command(
 
         kvtrace convert csv out/ --set table=launches -o launches.csv
 
+        kvtrace convert perfetto out/ --check
+
         kvtrace convert stablehlo out/ -o graph.mlir --check
 
     """
     from kvtrace.backends.triton.later_stages import complete_stages
-    from kvtrace.cli import complain
+    from kvtrace.cli import FOUND, complain
     from kvtrace.converters.registry import load_converter
 
     chosen = load_converter(converter)
@@ -55,6 +60,9 @@ def command(
     say(f"wrote {target} ({conversion.size_bytes / 1e6:,.1f} MB)")
     for note in (*conversion.notes, *selection.trace.notes):
         say(f"  {note}")
+    for difference in conversion.differences:
+        complain(f"the file is not as the tables: {difference}")
+    return FOUND if conversion.differences else 0
 
 
 def parse_settings(pairs: list[str]) -> dict[str, str]:

@@ -17,11 +17,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from kvtrace.schema.errors import BadSetting
 
 PERFETTO_UI: Final = "https://ui.perfetto.dev"
+#: What the UI does with a timeline that it has opened: devices, which stand first, are unfolded.
+_LAYOUT: Final = ({"id": "dev.perfetto.ExpandTracksByRegex", "args": ["^GPU "]},)
 LOOPBACK: Final = "127.0.0.1"
 
 _PAGE: Final = """<!doctype html>
@@ -90,7 +92,7 @@ class Handover:
         self.root = f"/{secrets.token_urlsafe(18)}/"
         self.nonce = secrets.token_urlsafe(12)
         origin = _origin(ui)
-        settings = {"address": ui, "origin": origin, "title": title, "file": file.name}
+        settings = {"address": laid_out(ui), "origin": origin, "title": title, "file": file.name}
         quoted = json.dumps(settings).replace("<", "\\u003c")  # no text may end the script
         self.page = _PAGE.format(nonce=self.nonce, settings=quoted).encode()
         try:
@@ -210,6 +212,18 @@ class _Answers(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
         """Say nothing: the terminal belongs to the command."""
+
+
+def laid_out(ui: str) -> str:
+    """Return the UI's address with the commands that lay the timeline out.
+
+    https://perfetto.dev/docs/visualization/deep-linking-to-perfetto-ui says how they are given; a
+    UI that does not know them leaves them alone.
+    """
+    page, _, route = ui.partition("#")
+    route = route or "!/"
+    joint = "&" if "?" in route else "?"
+    return f"{page}#{route}{joint}startupCommands={quote(json.dumps(_LAYOUT))}"
 
 
 def _origin(ui: str) -> str:

@@ -17,6 +17,14 @@ def command(
     recompiles: Annotated[
         bool, typer.Option("--recompiles", help="Say what made each kernel be compiled again")
     ] = False,
+    warmup: Annotated[
+        bool,
+        typer.Option("--warmup", help="Show the launches that waited for a kernel, to warm up"),
+    ] = False,
+    since: Annotated[
+        str | None,
+        typer.Option(metavar="MARK|SECONDS", help="With --warmup: only launches from then on"),
+    ] = None,
     autotune: Annotated[
         bool, typer.Option("--autotune", help="Show what autotuners tried, and what they kept")
     ] = False,
@@ -29,6 +37,7 @@ def command(
     Example:
         kvtrace info out/
         kvtrace info out/ --run @3f2c81a --recompiles
+        kvtrace info out/ --recompiles --warmup --since serve
         kvtrace info out/ --autotune
 
     """
@@ -43,6 +52,8 @@ def command(
 
     if everything and run is not None:
         raise BadSetting("--all shows every run and --run chooses some; give one of them.")
+    if since is not None and not warmup:
+        raise BadSetting("--since says which launches --warmup shows; give both.")
     selection = select(trace, run)
     runs = selection.trace.runs if everything else selection.runs
     if autotune:
@@ -52,7 +63,9 @@ def command(
         else:
             print_lines(tunings_text(tunings, terminal_width()))
         return
-    overview = read_overview(selection.trace, runs, recompiles=recompiles)
+    overview = read_overview(
+        selection.trace, runs, recompiles=recompiles, warmup=warmup, since=since
+    )
     if json:
         print(json_format.dumps(overview_object(overview), indent=2))
         return

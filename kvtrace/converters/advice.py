@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from kvtrace.converters.autotune import Tuning, read_tunings
 from kvtrace.converters.device_limits import ChosenDevice
 from kvtrace.converters.device_time import DeviceTime
-from kvtrace.converters.info import Recompile, read_recompiles
 from kvtrace.converters.occupancy import occupancy_of
+from kvtrace.converters.recompiles import Recompile, read_recompiles
 from kvtrace.text import duration, percent, plural
 
 if TYPE_CHECKING:

@@ -27,7 +27,9 @@ class Caption:
     facts: Facts = ()
 
 
-def launch_caption(call_id: int, phase: str | None, call: Row, kernel: Row, stack: Row) -> Caption:
+def launch_caption(
+    call_id: int, phase: str | None, call: Row, kernel: Row, stack: Row, more: Facts = ()
+) -> Caption:
     """Describe a launch. `call`, `kernel` and `stack` may be empty where the trace lacks them."""
     facts: list[tuple[str, int | str | Facts]] = [("call", call_id)]
     if call.get("kernel_id") is not None:
@@ -41,6 +43,7 @@ def launch_caption(call_id: int, phase: str | None, call: Row, kernel: Row, stac
     arguments = arguments_facts(call.get("args") or ())
     if arguments:
         facts.append(("args", arguments))
+    facts += more
     return Caption(kernel_name(kernel, f"call {call_id}"), tuple(facts))
 
 
@@ -130,14 +133,15 @@ def _occupancy_text(kernel: Row) -> str | None:
     return f"{found.share:.0%} ({found.warps} of {found.of} warps, limited by {found.limited_by})"
 
 
-def execution_caption(row: Row) -> Caption:
-    """Describe an execution on a device from a row of `gpu_kernels`."""
+def execution_caption(row: Row, more: Facts = ()) -> Caption:
+    """Describe an execution on a device from a row of `gpu_kernels`; `more` is of its call."""
     facts: list[tuple[str, int | str | Facts]] = []
     if row.get("call_id") is not None:
         facts.append(("call", row["call_id"]))
     facts += _texts(("grid", grid_text(row)))
     numbers = ("registers", "shared_bytes", "bytes", "graph_id", "graph_node_id")
     facts += [(key, row[key]) for key in numbers if row.get(key) is not None]
+    facts += more
     symbol = kernel_name(row, "kernel of unknown name")
     name = titled(symbol)
     if name != symbol:
@@ -148,6 +152,11 @@ def execution_caption(row: Row) -> Caption:
 def replay_caption(graph_id: int, kernels: int) -> Caption:
     """Describe one replay of a graph, of that many kernels."""
     return Caption(f"graph {graph_id}", (("graph_id", graph_id), ("kernels", kernels)))
+
+
+def step_caption(name: str, number: int, measured: Facts) -> Caption:
+    """Describe one of the ranges of one name that a program marked again and again."""
+    return Caption(f"{name} {number}", (("step", number), ("measured", measured)))
 
 
 def mark_caption(mark: Row) -> Caption:
@@ -182,6 +191,20 @@ def process_title(run: Run, pid: int) -> str:
     return " · ".join(parts)
 
 
+def beside_device(run: Run, pid: int) -> str:
+    """Return what tells a run's devices from those of other runs: its rank, or its process."""
+    return f"process {pid}" if run.rank is None else f"rank {run.rank}"
+
+
+def run_facts(run: Run) -> dict[str, str]:
+    """Return what was recorded of a run as a whole: command, host, mode, devices, versions."""
+    told = {"command": run.command, "host": run.host, "mode": run.mode, "commit": run.git_commit}
+    for device in run.devices:
+        told[f"device {device['index']}"] = device["name"]
+    told |= {f"version of {name}": version for name, version in run.versions.items()}
+    return {key: value for key, value in told.items() if value}
+
+
 def script_name(command: str | None) -> str:
     """Return what a command line runs: its script or module, without folders and options."""
     words = command_words(command)
@@ -189,8 +212,9 @@ def script_name(command: str | None) -> str:
         return "python"
     if "-m" in words[:-1]:
         return words[words.index("-m") + 1][:_LONGEST_SCRIPT]
-    scripts = [word for word in words if word.endswith(".py")]
-    return PurePath((scripts or words)[0]).name[:_LONGEST_SCRIPT]
+    path = PurePath(next((word for word in words if word.endswith(".py")), words[0]))
+    name = path.parent.name if path.name == "__main__.py" else ""  # a package that was started
+    return (name or path.name)[:_LONGEST_SCRIPT]
 
 
 def command_words(command: str | None) -> list[str]:

@@ -187,8 +187,9 @@ def encode_instants(instants: Instants, place: str, base: int) -> Buffer:
 
 
 def encode_counter(counter: Counter, place: str, base: int) -> Buffer:
-    """Encode a counter's values as counter events."""
-    name = _json(counter.track.name)
+    """Encode a counter's values as counter events; viewers join those of one name and process."""
+    parent = counter.track.parent
+    name = _json((_below(parent) if parent else "") + counter.track.name)
     event: list[Piece] = [
         Constant(f'{{"ph":"C",{place},"name":{name},"ts":'.encode()),
         *_microseconds(counter.time - base),

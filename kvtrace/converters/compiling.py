@@ -1,4 +1,4 @@
-"""Launches that compiled their kernel, or loaded it onto the device: no measure of a launch.
+"""Launches that compiled, loaded or tuned their kernel: no measure of a launch.
 
 Such a launch takes a second where those after it take microseconds, so its time is summed apart.
 """
@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kvtrace.converters.columns import integers
+from kvtrace.converters.trials import HoldingTrials
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -18,7 +19,10 @@ _NEVER = np.iinfo(np.int64).min
 
 
 class CompilingLaunches:
-    """Tells launches of a run in which the compilation or loading of their kernel began."""
+    """Tells launches of a run in which their kernel was compiled, loaded or tuned.
+
+    That is, in which its compilation or loading began, or an autotuner tried configurations.
+    """
 
     def __init__(self, trace: "Trace", run: "Run") -> None:
         """Read when each call's kernel was compiled and loaded; errors as `Trace.table`."""
@@ -27,6 +31,7 @@ class CompilingLaunches:
         ids = integers(kernels["kernel_id"])
         order = np.argsort(ids, kind="stable")
         self._calls = integers(calls["call_id"])
+        self._holding = HoldingTrials()
         at = _places(ids[order], integers(calls["kernel_id"], -1))
         self._begins = [
             np.append(integers(kernels[name], _NEVER)[order], _NEVER)[at]
@@ -34,10 +39,13 @@ class CompilingLaunches:
         ]
 
     def among(self, piece: pa.Table) -> npt.NDArray[np.bool_]:
-        """Tell of each row of `launches` whether it is one; columns call_id, enter and exit."""
+        """Tell of each row of `launches` whether it is one.
+
+        Pieces are given in their order; columns call_id, enter, exit, phase and thread.
+        """
         at = _places(self._calls, integers(piece["call_id"], -1))
         enter, leave = (integers(piece[name], _NEVER) for name in ("enter", "exit"))
-        found = np.zeros(len(enter), np.bool_)
+        found = self._holding.among(piece)
         for begins in self._begins:
             begin = np.append(begins, _NEVER)[at]
             found |= (begin != _NEVER) & (enter <= begin) & (begin < leave)

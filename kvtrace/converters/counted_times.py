@@ -13,41 +13,30 @@ import pyarrow.compute as pc
 
 from kvtrace.converters.columns import Integers, integers
 from kvtrace.converters.compiling import CompilingLaunches
+from kvtrace.converters.trials import TUNING as TUNING
+from kvtrace.converters.trials import is_tuning as is_tuning
 from kvtrace.schema.integer_sets import IntegerSet
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-#: Phases whose launches are repeated as often as time allows, and are no runs of the program's own:
-#: they are left out of sums of work and of medians.
-TUNING: Final = ("autotune", "warmup")
 #: Rows that wait to be counted, at least.
 _FEW: Final = 1 << 18
-
-
-def is_tuning(launches: pa.Table) -> npt.NDArray[np.bool_]:
-    """Tell which launches an autotuner or a warm-up made; column phase."""
-    phases = launches["phase"].unify_dictionaries()
-    if not phases.num_chunks:
-        return np.zeros(0, np.bool_)
-    tuning = [name in TUNING for name in phases.chunk(0).dictionary.to_pylist()]
-    known = np.array([*tuning, False])  # the last stands for none
-    codes = [integers(pa.chunked_array([part.indices]), -1) for part in phases.chunks]
-    return known[np.concatenate(codes)]
 
 
 def host_times(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
     """Count the launches by run, call_id, ns (null where not timed), and what they are.
 
     The column `times` says for how many launches a row stands; `tuning`, `captured` (into a graph)
-    and `compiling` (their kernel was compiled or loaded in them) are flags. Errors as
-    `Trace.table`.
+    and `compiling` (their kernel was compiled or loaded in them, or configurations tried) are
+    flags. Errors as `Trace.table`.
     """
     tables = [_nothing("tuning", "captured", "compiling")]
     for run in runs:
         counted = _Counted()
         compiling = CompilingLaunches(trace, run)
-        for piece in trace.pieces("launches", [run], ["call_id", "enter", "exit", "phase"]):
+        columns = ["call_id", "enter", "exit", "thread", "phase"]
+        for piece in trace.pieces("launches", [run], columns):
             phase = piece["phase"].cast(pa.string())
             counted.add(
                 call_id=piece["call_id"],

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _MOST_SPANS: Final = 1 << 22
 #: A mark that repeats so often is a step of the program.
 _REPEATS: Final = 3
-#: A launch that takes longer, in ns, is one in which an autotuner tried its configurations.
+#: A launch that takes longer, in ns, is the first on its thread or so, which sets up the device.
 _LONGEST_LAUNCH: Final = 1_000_000
 #: A device that does nothing for so long, in ns, has nothing to do.
 _PAUSE: Final = 200_000
@@ -111,19 +111,25 @@ def stepping(
     told: tuple[str, int] | None = None
     found: dict[str, tuple[int, int]] = {}
     for run in runs:
-        name, number, begin, end = _repeated_mark(trace, run)
-        if name is None or (told is not None and told != (name, number)):
+        marked = repeated_mark(trace, run)
+        if marked is None or (told is not None and told != (marked[0], len(marked[1]))):
             continue
+        name, ranges = marked
+        begin, end = min(b for b, _ in ranges), max(e for _, e in ranges)
         window = _launched_between(trace, run, begin, end)
         if window is not None:
-            told = name, number
+            told = name, len(ranges)
             found[run.run_id] = window
     if told is None:
         return None, found
     return Steps(*told, len(found), sum(last - first for first, last in found.values())), found
 
 
-def _repeated_mark(trace: "Trace", run: "Run") -> tuple[str | None, int, int, int]:
+def repeated_mark(trace: "Trace", run: "Run") -> tuple[str, list[tuple[int, int]]] | None:
+    """Return the mark that covers most time of those that repeat, and its ranges; else None.
+
+    Errors as `Trace.table`.
+    """
     marks = trace.table("marks", [run], ["name", "begin", "end"])
     marks = marks.filter(pc.is_valid(marks["end"]))
     ranges: dict[str, list[tuple[int, int]]] = {}
@@ -136,10 +142,9 @@ def _repeated_mark(trace: "Trace", run: "Run") -> tuple[str | None, int, int, in
         ranges.setdefault(name, []).append((begin, end))
     repeated = {name: found for name, found in ranges.items() if len(found) >= _REPEATS}
     if not repeated:
-        return None, 0, 0, 0
+        return None
     name = max(repeated, key=lambda name: sum(end - begin for begin, end in repeated[name]))
-    found = repeated[name]
-    return name, len(found), min(b for b, _ in found), max(e for _, e in found)
+    return name, repeated[name]
 
 
 def _launched_between(trace: "Trace", run: "Run", begin: int, end: int) -> tuple[int, int] | None:
@@ -258,15 +263,12 @@ class _Idle:
         """Return the idle time within launches that neither compiled nor tuned anything."""
         compiling = CompilingLaunches(trace, run)
         total = 0
-        for piece in trace.pieces("launches", [run], ["call_id", "enter", "exit", "phase"]):
+        columns = ["call_id", "enter", "exit", "thread", "phase"]
+        for piece in trace.pieces("launches", [run], columns):
             timed: npt.NDArray[np.bool_] = pc.is_valid(piece["exit"]).to_numpy()
             enter, leave = integers(piece["enter"]), integers(piece["exit"])
-            steady = (
-                timed
-                & ~is_tuning(piece)
-                & ~compiling.among(piece)
-                & (leave - enter < _LONGEST_LAUNCH)
-            )
+            steady = timed & ~is_tuning(piece) & ~compiling.among(piece)
+            steady &= leave - enter < _LONGEST_LAUNCH
             enter, leave = enter[steady], leave[steady]
             total += self.within(*_union(enter, leave))
         return total

@@ -3,8 +3,7 @@
 What cannot be drawn, for want of a time, is counted in the timeline's `left_out`.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -13,44 +12,54 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kvtrace.converters.call_work import DerivedCalls, derived_calls
 from kvtrace.converters.captions import (
     Caption,
+    Facts,
+    beside_device,
     compile_caption,
-    execution_caption,
     launch_caption,
     load_caption,
     mark_caption,
     message_caption,
     process_title,
-    replay_caption,
+    run_facts,
+    step_caption,
 )
 from kvtrace.converters.clocks import Offset, clock_offsets
-from kvtrace.converters.columns import combined_codes, dictionary_values, integers
+from kvtrace.converters.columns import integers
+from kvtrace.converters.device_busy import repeated_mark
+from kvtrace.converters.drawing_device import DeviceDrawing, StepLaunches, step_launches
 from kvtrace.converters.drawing_on_chip import on_chip_parts
-from kvtrace.converters.launch_rows import Example, launch_columns
-from kvtrace.converters.nesting import lanes
-from kvtrace.converters.timeline import Counter, Instants, Integers, Slices, Timeline, Track
+from kvtrace.converters.drawing_rates import launch_counter
+from kvtrace.converters.launch_rows import Example, LaunchColumns, launch_columns
+from kvtrace.converters.timeline import Instants, Integers, Slices, Timeline, Track
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.schema.runs import Run, plain_rows
-from kvtrace.schema.trace import Selection
+from kvtrace.schema.tables import TABLES
+from kvtrace.schema.trace import Selection, Trace
 
 #: Process ids that no system gives out (Linux ends at 2^22), for runs whose own id is taken.
 _FIRST_FREE_PID: Final = 1 << 22
 _LARGEST_PID: Final = (1 << 31) - 1
-_COUNTER_STEPS: Final = 2_000
-#: Launches that are counted at once.
-_PIECE: Final = 1 << 20
-#: What the kernels of one replay of a graph have in common: its launch has one correlation id.
-_REPLAY: Final = ("device", "graph_id", "correlation_id")
-_SHORTEST_STEP_NS: Final = 1_000_000
+#: Where a process stands that launched nothing, as compilers' workers do: below all others.
+_LAST: Final = 1 << 20
 
 
 def timelines(selection: Selection) -> Iterator[Timeline]:
     """Make the timeline of each selected run, one at a time."""
     pids = process_ids(selection.runs)
     offsets = clock_offsets(selection.trace, selection.runs)
+    with_devices = [run for run in selection.runs if _has_rows(selection.trace, run, "gpu_kernels")]
     for run in selection.runs:
-        yield _Builder(selection, run, pids[run.run_id], offsets.get(run.run_id)).build()
+        beside = beside_device(run, pids[run.run_id]) if len(with_devices) > 1 else None
+        yield _Builder(selection, run, pids[run.run_id], offsets.get(run.run_id), beside).build()
+
+
+def _has_rows(trace: Trace, run: Run, table: str) -> bool:
+    """Tell whether a run has rows of a table, of which no more than a piece is read."""
+    key = TABLES[table].keys[:1]
+    return any(piece.num_rows for piece in trace.pieces(table, [run], key))
 
 
 def process_ids(runs: Sequence[Run]) -> dict[str, int]:
@@ -74,23 +83,36 @@ def process_ids(runs: Sequence[Run]) -> dict[str, int]:
 class _Builder:
     """Turns the tables of one run into its timeline."""
 
-    def __init__(self, selection: Selection, run: Run, pid: int, offset: Offset | None) -> None:
+    def __init__(
+        self, selection: Selection, run: Run, pid: int, offset: Offset | None, beside: str | None
+    ) -> None:
         self._trace = selection.trace
+        self._beside = beside
         self._run = run
         self._offset = offset
         title = process_title(run, pid)
         if offset is not None:
             title += f" · clock moved by {offset.ns / 1e6:+.3f} ms"
-        self._process = Track((run.run_id, title), "process", pid, rank=run.rank or 0)
-        self._timeline = Timeline(self._process)
+        idle = not any(_has_rows(self._trace, run, name) for name in ("launches", "gpu_kernels"))
+        self._process = Track(
+            (run.run_id, f"{title} · launched nothing" if idle else title),
+            "process",
+            pid,
+            rank=_LAST if idle else run.rank or 0,
+            about=run.command,
+        )
+        self._timeline = Timeline(self._process, facts=run_facts(run))
 
     def build(self) -> Timeline:
         """Draw every table that has times."""
         executions = self._table("gpu_kernels")
-        self._draw_launches(executions)
+        launches = launch_columns(self._trace, self._run)
+        self._launching = set(launches.threads)
+        steps = self._draw_steps(launches)
+        self._draw_executions(executions, steps)
+        self._draw_launches(launches, executions)
         self._draw_compilations()
         self._draw_marks()
-        self._draw_executions(executions)
         self._draw_on_chip()
         self._draw_messages()
         if self._offset is None:
@@ -109,17 +131,76 @@ class _Builder:
         digest = blake2b(self._run.run_id.encode(), digest_size=8).digest()
         return int.from_bytes(digest, "little")
 
-    def _thread(self, tid: int) -> Track:
-        name = "main thread" if tid == self._run.pid else "thread"
-        path = (*self._process.path, name, str(tid))
-        return Track(path, "thread", self._process.pid, self._process, tid=tid)
+    @cached_property
+    def _calls(self) -> dict[int, dict[str, Any]]:
+        return {row["call_id"]: row for row in self._table("calls").to_pylist()}
 
-    def _draw_launches(self, executions: pa.Table) -> None:
-        launches = launch_columns(self._trace, self._run)
+    @cached_property
+    def _derived(self) -> DerivedCalls:
+        return derived_calls(self._trace, self._run)
+
+    def _thread(self, tid: int) -> Track:
+        """Return a thread's track: the main one first, then those that launch, then all others."""
+        name, rank = "thread", 2
+        if tid == self._run.pid:
+            name, rank = "main thread", 0
+        elif tid in self._launching:
+            name, rank = "launching thread", 1
+        elif tid in self._compiling:
+            name = "compiling thread"
+        path = (*self._process.path, name, str(tid))
+        return Track(path, "thread", self._process.pid, self._process, tid=tid, rank=rank)
+
+    @cached_property
+    def _compiling(self) -> set[int]:
+        kernels = self._kernels.values()
+        return {kernel[name] or 0 for kernel in kernels for name in ("thread", "load_thread")}
+
+    def _draw_steps(self, launches: LaunchColumns) -> StepLaunches | None:
+        """Draw the ranges that the program marked again and again, and count their launches."""
+        marked = repeated_mark(self._trace, self._run)
+        if marked is None:
+            return None
+        name, ranges = marked
+        begin, end = np.array(sorted(ranges), np.int64).T
+        steps = step_launches(name, begin, end, launches)
+        captions = [
+            step_caption(name, number, (("launches", count),))
+            for number, count in enumerate(steps.counts.tolist())
+        ]
+        track = self._process.child("steps", rank=-2)
+        self._draw_lanes(Slices(track, "step", begin, end - begin, np.arange(begin.size), captions))
+        return steps
+
+    def _draw_executions(self, executions: pa.Table, steps: StepLaunches | None) -> None:
+        rows = self._timed(executions, "start", "device executions without a time")
+        if not rows.num_rows:
+            return
+        drawing = DeviceDrawing(
+            self._run, self._process, self._beside, self._derived, self._blocks(), self._flows
+        )
+        drawing.draw(rows, steps)
+        self._timeline.slices += drawing.slices
+        self._timeline.counters += drawing.counters
+
+    def _blocks(self) -> dict[int, int]:
+        """Return the threads of a block of each call whose kernel says it."""
+        found = {}
+        for call_id, call in self._calls.items():
+            kernel = self._kernels.get(call["kernel_id"], {})
+            if kernel.get("num_warps") and kernel.get("warp_size"):
+                found[call_id] = kernel["num_warps"] * kernel["warp_size"]
+        return found
+
+    def _draw_launches(self, launches: LaunchColumns, executions: pa.Table) -> None:
         if launches.untimed:
             self._leave_out("launches without a time", launches.untimed)
-        captions = self._launch_captions(launches.examples)
-        self._draw_launch_counter([rows.begin for rows in launches.threads.values()])
+        # What a call does is said of its executions, or where there are none of its launches.
+        said = self._derived.found if executions.num_rows else self._derived.facts
+        captions = self._launch_captions(launches.examples, said)
+        begins = [rows.begin for rows in launches.threads.values()]
+        if begins:
+            self._timeline.counters.append(launch_counter(self._process, begins))
         wanted = np.unique(integers(executions["launch_seq"].drop_null()))
         for tid, rows in launches.threads.items():
             slices = Slices(
@@ -134,15 +215,16 @@ class _Builder:
             )
             self._draw_lanes(slices)
 
-    def _launch_captions(self, examples: Sequence[Example]) -> list[Caption]:
-        calls = {row["call_id"]: row for row in self._table("calls").to_pylist()}
+    def _launch_captions(
+        self, examples: Sequence[Example], said: Callable[[int], Facts]
+    ) -> list[Caption]:
         stacks = {row["stack_id"]: row for row in self._table("stacks").to_pylist()}
         captions = []
         for call_id, phase in examples:
-            call = calls.get(call_id, {})
+            call = self._calls.get(call_id, {})
             kernel = self._kernels.get(call.get("kernel_id", -1), {})
             stack = stacks.get(call.get("stack_id"), {})
-            captions.append(launch_caption(call_id, phase, call, kernel, stack))
+            captions.append(launch_caption(call_id, phase, call, kernel, stack, said(call_id)))
         return captions
 
     def _launch_flows(self, seq: Integers, wanted: Integers) -> npt.NDArray[np.uint64] | None:
@@ -156,22 +238,6 @@ class _Builder:
         """Return one number per launch, unlike that of any other run's launches."""
         numbers = seq.astype(np.uint64) + np.uint64(self._flow_base)
         return np.where(numbers == 0, np.uint64(1) << np.uint64(63), numbers)
-
-    def _draw_launch_counter(self, begins: Sequence[Integers]) -> None:
-        if not begins:
-            return
-        first = min(int(begin.min()) for begin in begins)
-        span = max(int(begin.max()) for begin in begins) - first
-        step = counter_step(span)
-        values = np.zeros(span // step + 2, np.int64)  # the last says that there are no more
-        for begin in begins:
-            for start in range(0, begin.size, _PIECE):
-                steps = (begin[start : start + _PIECE] - first) // step
-                values += np.bincount(steps, minlength=values.size)
-        changed = np.flatnonzero(np.diff(values, prepend=-1))
-        track = self._process.child(f"launches per {step // 1_000_000} ms", "counter", rank=-1)
-        counter = Counter(track, first + changed * step, values[changed])
-        self._timeline.counters.append(counter)
 
     def _draw_compilations(self) -> None:
         spans: dict[int, list[tuple[int, int, Caption]]] = {}
@@ -205,51 +271,6 @@ class _Builder:
         for tid, points in sorted(instants.items()):
             self._draw_instants(self._thread(tid).child("marks"), "mark", points)
 
-    def _draw_executions(self, rows: pa.Table) -> None:
-        rows = self._timed(rows, "start", "device executions without a time")
-        if not rows.num_rows:
-            return
-        begin, duration = self._interval(rows, "start", "end")
-        names = ("name", "call_id", "grid_x", "grid_y", "grid_z", "registers", "shared_bytes")
-        alike = (*names, "bytes", "graph_id", "graph_node_id")
-        codes, first = combined_codes([rows[name] for name in alike])
-        captions = [execution_caption(row) for row in rows.select(alike).take(first).to_pylist()]
-        seq = integers(rows["launch_seq"], missing=-1)
-        flow = np.where(seq >= 0, self._flows(seq), np.uint64(0))
-        slices = Slices(self._process, "gpu", begin, duration, codes, captions, seq, flow)
-        where, first = combined_codes([rows["device"], rows["stream"]])
-        places = rows.select(["device", "stream"]).take(first).to_pylist()
-        for number, place in enumerate(places):
-            stream = "?" if place["stream"] is None else place["stream"]
-            track = self._gpu(place["device"]).child(f"stream {stream}")
-            self._draw_lanes(slices.rows(where == number, track))
-        self._draw_replays(rows)
-
-    def _draw_replays(self, rows: pa.Table) -> None:
-        """Draw each replay of a graph, from its first kernel to its last, above the streams."""
-        known = pc.and_(pc.is_valid(rows["graph_id"]), pc.is_valid(rows["correlation_id"]))
-        rows = rows.filter(known)
-        if not rows.num_rows:
-            return
-        starts, durations = self._interval(rows, "start", "end")
-        replay, first = combined_codes([rows[name] for name in _REPLAY])
-        begin, end = starts[first], (starts + durations)[first]
-        np.minimum.at(begin, replay, starts)
-        np.maximum.at(end, replay, starts + durations)
-        graphs = integers(rows["graph_id"].take(first))
-        alike, caption = np.unique(
-            np.stack([graphs, np.bincount(replay)], axis=1), axis=0, return_inverse=True
-        )
-        captions = [replay_caption(graph, kernels) for graph, kernels in alike.tolist()]
-        slices = Slices(self._process, "graph", begin, end - begin, caption.reshape(-1), captions)
-        devices, distinct = combined_codes([rows["device"].take(first)])
-        for number, device in enumerate(dictionary_values(rows["device"].take(first), distinct)):
-            track = self._gpu(device).child("graph replays")
-            self._draw_lanes(slices.rows(devices == number, track))
-
-    def _gpu(self, device: int | None) -> Track:
-        return self._process.child(f"GPU {'?' if device is None else device}", rank=1)
-
     def _draw_on_chip(self) -> None:
         slices, counters, missing = on_chip_parts(self._trace, self._run, self._process)
         self._timeline.slices += slices
@@ -282,14 +303,7 @@ class _Builder:
         self._timeline.instants.append(instants)
 
     def _draw_lanes(self, slices: Slices) -> None:
-        """Add the slices on their track, and those that would overlap on further lanes."""
-        lane = lanes(slices.begin, slices.duration)
-        if lane is None:
-            self._timeline.slices.append(slices)
-            return
-        for number in range(int(lane.max()) + 1):
-            track = lane_track(slices.track, number)
-            self._timeline.slices.append(slices.rows(lane == number, track))
+        self._timeline.slices += slices.on_lanes()
 
     def _timed(self, rows: pa.Table, column: str, reason: str) -> pa.Table:
         missing = rows[column].null_count
@@ -298,26 +312,8 @@ class _Builder:
             rows = rows.filter(pc.is_valid(rows[column]))
         return rows
 
-    def _interval(self, rows: pa.Table, begin: str, end: str) -> tuple[Integers, Integers]:
-        """Return begins and durations; a missing or earlier end gives a duration of zero."""
-        begins = integers(rows[begin])
-        ends = integers(rows[end], missing=np.iinfo(np.int64).min)
-        return begins, np.maximum(ends, begins) - begins
-
     def _leave_out(self, reason: str, count: int = 1) -> None:
         self._timeline.left_out[reason] = self._timeline.left_out.get(reason, 0) + count
-
-
-def lane_track(track: Track, number: int) -> Track:
-    """Return the track of a lane: the track itself, or one beside it with the same name.
-
-    A thread has one track of its own, so its further lanes are below it.
-    """
-    if number == 0:
-        return track
-    if track.parent is None or track.kind == "thread":
-        return track.child("overlapping", lane=number)
-    return replace(track, path=(*track.path[:-1], str(number)))
 
 
 def compile_spans(kernel: dict[str, Any]) -> list[tuple[int, int, Caption]]:
@@ -339,17 +335,3 @@ def compile_spans(kernel: dict[str, Any]) -> list[tuple[int, int, Caption]]:
         spans.append((begin, duration, Caption(name, facts)))
         begin += duration
     return spans
-
-
-def counter_step(span_ns: int) -> int:
-    """Return a step of 1, 2 or 5 times a power of ten ms that cuts a span into at most 2,000."""
-    step = _SHORTEST_STEP_NS
-    factors = (2, 5, 10)
-    decade = step
-    turn = 0
-    while span_ns // step > _COUNTER_STEPS:
-        step = decade * factors[turn % 3]
-        turn += 1
-        if turn % 3 == 0:
-            decade = step
-    return step

@@ -12,8 +12,12 @@ import pyarrow.compute as pc
 
 from kvtrace.converters.device_time import DeviceTime, read_device_time
 from kvtrace.converters.launch_sums import LaunchSums, launch_sums
-from kvtrace.converters.specialization import Change, changes, specialization
-from kvtrace.schema.runs import plain_rows
+from kvtrace.converters.recompiles import (
+    HeldLaunch,
+    Recompile,
+    held_launches,
+    read_recompiles,
+)
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -93,30 +97,11 @@ class KernelOverview:
 
 
 @dataclass(frozen=True, slots=True)
-class Recompile:
-    """A compiled variant, in order of compilation, and how it differs from the nearest earlier one.
-
-    Generated kernels of one name that come from several files are several kernels.
-    `changes` is empty for a kernel's first variant, and for one that was compiled again alike.
-    """
-
-    kernel: str
-    file: str | None
-    run: str
-    kernel_id: int
-    compile_begin: int | None
-    compile_ns: int | None
-    cache_hit: bool | None
-    first: bool
-    changes: tuple[Change, ...]
-    load_ns: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Overview:
     """A trace at a glance: the chosen runs, how many more there are, kernels by time.
 
-    `device_time` is all that devices did, None without a device timeline.
+    `device_time` is all that devices did, None without a device timeline. `held` are launches that
+    waited for their kernel, from `since` on; None where they were not asked for.
     """
 
     path: str
@@ -126,13 +111,30 @@ class Overview:
     messages: tuple[Message, ...]
     notes: tuple[str, ...]
     recompiles: tuple[Recompile, ...] = ()
+    held: tuple[HeldLaunch, ...] | None = None
+    since: str | None = None
     device_time: DeviceTime | None = None
 
 
-def read_overview(trace: "Trace", runs: Sequence["Run"], *, recompiles: bool = False) -> Overview:
-    """Read what the runs hold; `recompiles` adds every compiled variant and its reason.
+def read_overview(
+    trace: "Trace",
+    runs: Sequence["Run"],
+    *,
+    recompiles: bool = False,
+    warmup: bool = False,
+    since: str | None = None,
+) -> Overview:
+    """Read what the runs hold.
+
+    Args:
+        trace: the trace.
+        runs: the runs to look at.
+        recompiles: whether to add every compiled variant and its reason.
+        warmup: whether to add the launches that waited for their kernel.
+        since: only those from then on; see `held_launches`.
 
     Raises:
+        BadSetting: as `held_launches`.
         DamagedFile, NewerFormat: as the reader of the trace.
 
     """
@@ -146,6 +148,8 @@ def read_overview(trace: "Trace", runs: Sequence["Run"], *, recompiles: bool = F
         messages=_messages(trace, runs),
         notes=tuple(trace.notes),
         recompiles=read_recompiles(trace, runs) if recompiles else (),
+        held=held_launches(trace, runs, since) if warmup else None,
+        since=since,
         device_time=time,
     )
 
@@ -262,29 +266,3 @@ def _messages(trace: "Trace", runs: Sequence["Run"]) -> tuple[Message, ...]:
 
 def _level(name: str) -> int:
     return _LEVELS.index(name) if name in _LEVELS else len(_LEVELS)
-
-
-def read_recompiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[Recompile, ...]:
-    """Read every compiled variant and why it was compiled; errors as `Trace.table`."""
-    earlier: dict[tuple[str | None, ...], list[dict[str, str]]] = {}
-    found = []
-    for row in plain_rows(trace.table("kernels", runs)):
-        key = tuple(row[name] for name in ("run", "module", "file", "name"))
-        known = earlier.setdefault(key, [])
-        facts = specialization(row)
-        found.append(
-            Recompile(
-                kernel=row["name"] or "",
-                file=row["file"],
-                run=row["run"],
-                kernel_id=row["kernel_id"],
-                compile_begin=row["compile_begin"],
-                compile_ns=row["compile_ns"],
-                cache_hit=row["cache_hit"],
-                first=not known,
-                changes=min((changes(one, facts) for one in known), key=len, default=()),
-                load_ns=row["load_ns"],
-            )
-        )
-        known.append(facts)
-    return tuple(found)

@@ -1,11 +1,14 @@
 """An `Overview` as text for a terminal: warnings first, then runs, then kernels."""
 
+import shlex
+import textwrap
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
 from kvtrace.converters.device_text import device_text
-from kvtrace.converters.info import KernelOverview, Message, Overview, Recompile, RunOverview
+from kvtrace.converters.info import KernelOverview, Message, Overview, RunOverview
+from kvtrace.converters.recompiles import HeldLaunch, Recompile
 from kvtrace.text import (
     columns,
     count,
@@ -45,6 +48,8 @@ def overview_text(overview: Overview, *, full: bool = False, width: int = 80) ->
     lines += ["", *_kernels_text(overview.kernels, full, width)]
     if overview.recompiles:
         lines += ["", *_recompiles_text(overview.recompiles, width)]
+    if overview.held is not None:
+        lines += ["", *_held_text(overview.held, overview, width)]
     return lines
 
 
@@ -186,13 +191,49 @@ def _recompiles_text(recompiles: Sequence[Recompile], width: int) -> list[str]:
     lines = ["compiled more than once, each variant against the nearest earlier one:"]
     for (_, _, kernel), group in repeated.items():
         lines.append(f"  {shorten(printable(kernel), width - 20)}, {len(group)} variants")
-        lines += [_recompile_line(one, width) for one in group if not one.first]
+        for one in group:
+            lines += [] if one.first else _recompile_lines(one, width)
     return lines
 
 
-def _recompile_line(one: Recompile, width: int) -> str:
-    reason = "; ".join(str(change) for change in one.changes) or "nothing differs in what we see"
+def _recompile_lines(one: Recompile, width: int) -> list[str]:
     taken = "from the cache" if one.cache_hit else f"took {duration(one.compile_ns)}"
     if one.load_ns is not None:
         taken += f", {duration(one.load_ns)} to load"
-    return f"    {shorten(printable(reason), width - 10 - len(taken))} ({taken})"
+    lines = textwrap.wrap(printable(f"{_reason(one)} ({taken})"), width - 4, subsequent_indent="  ")
+    return [f"    {line}" for line in lines]
+
+
+def _reason(one: Recompile) -> str:
+    """Say why a variant was compiled."""
+    if one.first:
+        return "its first variant"
+    if one.changes:
+        return "; ".join(map(str, one.changes))
+    apart = " or ".join(map(str, one.told_apart))
+    said = f"the compiler's key tells {apart} apart" if apart else "nothing differs in what we see"
+    return f"{said}, and the TTIR is the same" if one.same_code else said
+
+
+def _held_text(held: Sequence[HeldLaunch], overview: Overview, width: int) -> list[str]:
+    since = f" from {overview.since} on" if overview.since is not None else ""
+    if not held:
+        return [f"no launch waited for its kernel to be compiled or loaded{since}"]
+    waited = duration(sum(one.waited_ns for one in held))
+    waits = plural(len(held), "launch")
+    lines = [f"{waits} waited for a kernel to be compiled or loaded{since}, {waited} (measured):"]
+    for one in held:
+        after = "" if one.after_ns is None else f"{duration(one.after_ns)} in, "
+        text = (
+            f"{after}launch {one.seq} (call {one.call_id}), {duration(one.waited_ns)}: "
+            f"{one.variant.kernel}, {_reason(one.variant)}"
+        )
+        wrapped_text = textwrap.wrap(printable(text), width - 2, subsequent_indent="  ")
+        lines += [f"  {line}" for line in wrapped_text]
+    option = "" if overview.since is None else f" --set since={shlex.quote(overview.since)}"
+    lines += wrapped(
+        "a script that compiles and loads them ahead: kvtrace convert warmup "
+        f"{shlex.quote(overview.path)}{option}",
+        width,
+    )
+    return lines

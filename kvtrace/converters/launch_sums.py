@@ -18,8 +18,8 @@ class LaunchSums:
     """Launches by call and phase; a launch whose phase is not said is one of the phase "run".
 
     `phase_ns` is the nanoseconds of these launches, left out where none is timed, and without those
-    in which the kernel was compiled or loaded: theirs are in `compiling_ns`, by call. `last_exit`
-    is nanoseconds since 1970, None where nothing says it.
+    in which the kernel was compiled, loaded or tuned: theirs are in `compiling_ns`, by call.
+    `last_exit` is nanoseconds since 1970, None where nothing says it.
     """
 
     counts: Counter[tuple[int, str]]
@@ -55,7 +55,8 @@ def launch_sums(trace: "Trace", run: "Run") -> LaunchSums:
     compiling_ns: Counter[int] = Counter()
     compiling = CompilingLaunches(trace, run)
     last_exit = None
-    for piece in trace.pieces("launches", [run], ["call_id", "enter", "exit", "phase"]):
+    columns = ["call_id", "enter", "exit", "thread", "phase"]
+    for piece in trace.pieces("launches", [run], columns):
         exits = piece["exit"].cast(pa.int64())
         latest = pc.max(exits).as_py()
         if latest is not None:

@@ -50,7 +50,9 @@ from kvtrace.converters.timeline import (
     Tally,
     Timeline,
     Track,
+    Unit,
 )
+from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.trace import Selection
 
 Integers = npt.NDArray[np.int64]
@@ -68,6 +70,7 @@ _INTERNED_DATA: Final = 12
 _FLAGS: Final = 13
 _DEFAULTS: Final = 59
 _TRACK_DESCRIPTOR: Final = 60
+_ATTRIBUTES: Final = 126
 _STATE_CLEARED: Final = 1
 _NEEDS_STATE: Final = 2
 # TrackEvent
@@ -95,7 +98,34 @@ _BOOTTIME: Final = 6
 _DELTAS: Final = 64
 _CLOCK_ID: Final = 58
 
-_COUNT_UNIT: Final = 2
+# TrackDescriptor
+_UUID: Final = 1
+_TRACK_NAME: Final = 2
+_PROCESS: Final = 3
+_THREAD: Final = 4
+_PARENT: Final = 5
+_COUNTER_TRACK: Final = 8
+_CHILD_ORDERING: Final = 11
+_RANK: Final = 12
+_DESCRIPTION: Final = 14
+_PROCESS_ORDERING: Final = 19
+_THREAD_ORDERING: Final = 20
+_EXPLICIT: Final = 3
+# ProcessDescriptor, ThreadDescriptor
+_PID: Final = 1
+_COMMAND: Final = 2
+_TID: Final = 2
+_SORT_INDEX: Final = 3
+_THREAD_NAME: Final = 5
+_PROCESS_NAME: Final = 6
+# CounterDescriptor
+_UNIT: Final = 3
+_COUNT: Final = 2
+_UNIT_NAME: Final = 6
+# TraceAttributes
+_ATTRIBUTE: Final = 1
+_ATTRIBUTE_KEY: Final = 1
+_ATTRIBUTE_TEXT: Final = 3
 
 
 class PerfettoConverter:
@@ -107,13 +137,26 @@ class PerfettoConverter:
     def convert(
         self, selection: Selection, output: Path, settings: Mapping[str, str]
     ) -> Conversion:
-        """Write the timeline of the selected runs; there are no settings."""
-        reject_unknown_settings("perfetto", settings, ())
+        """Write the timeline of the selected runs.
+
+        Settings: `check` (1), to compare what Perfetto's own engine reads in the file with the
+        tables; `trace_processor`, the path of that engine, else the one of the package `perfetto`.
+        """
+        reject_unknown_settings("perfetto", settings, ("check", "trace_processor"))
+        if settings.get("check", "0") not in ("0", "1"):
+            raise BadSetting(
+                f"the setting check of the converter perfetto is 0 or 1, not {settings['check']!r}."
+            )
         tally = Tally()
         with whole_file(output) as file:
             for chunk in encode_timelines(timelines(selection), tally):
                 file.write(chunk)
-        return Conversion((output,), tally.sentences())
+        if settings.get("check") != "1":
+            return Conversion((output,), tally.sentences())
+        from kvtrace.converters.perfetto_check import check_file
+
+        found = check_file(output, selection, settings.get("trace_processor"))
+        return Conversion((output,), (*tally.sentences(), *found.compared), found.differences)
 
 
 CONVERTER: Final = PerfettoConverter()
@@ -126,6 +169,9 @@ def encode_timelines(drawn: Iterable[Timeline], tally: Tally | None = None) -> I
         sequence += 1
         if sequence == 1:
             yield _wall_clock_packet(timeline.first or 0)
+            yield _order_packet()
+        if timeline.facts:
+            yield _attributes_packet(timeline, sequence)
         for track in timeline.tracks:
             yield track_packet(track, sequence)
         for part in timeline.parts:
@@ -223,28 +269,64 @@ def encode_counter(counter: Counter, sequence: int) -> Iterator[Buffer]:
 
 
 def track_packet(track: Track, sequence: int) -> bytes:
-    """Encode the packet that describes a track."""
-    content = integer_field(1, track.identity)
+    """Encode the packet that describes a track.
+
+    Tracks below one that is no process or thread stand by their ranks. Below a process the UI sorts
+    by names, whatever the ranks; so devices stand at the top, by themselves.
+    """
+    content = integer_field(_UUID, track.identity)
     if track.kind not in ("process", "thread"):
-        content += bytes_field(2, track.name)
+        content += bytes_field(_TRACK_NAME, track.name)
     if track.kind == "process":
-        content += bytes_field(3, _process(track))
+        content += bytes_field(_PROCESS, _process(track))
     if track.kind == "thread" and track.tid is not None:
-        content += bytes_field(
-            4,
-            integer_field(1, track.pid) + integer_field(2, track.tid) + bytes_field(5, track.name),
-        )
+        content += bytes_field(_THREAD, _thread(track))
     if track.parent is not None:
-        content += integer_field(5, track.parent.identity)
+        content += integer_field(_PARENT, track.parent.identity)
     if track.kind == "counter":
-        content += bytes_field(8, integer_field(3, _COUNT_UNIT))
-    if track.rank and track.kind != "process":
-        content += integer_field(12, track.rank)
+        content += bytes_field(_COUNTER_TRACK, _counter_unit(track.unit))
+    content += integer_field(_CHILD_ORDERING, _EXPLICIT)
+    if track.rank:
+        content += integer_field(_RANK, track.rank)
+    if track.about is not None:
+        content += bytes_field(_DESCRIPTION, track.about)
     return _packet(integer_field(_SEQUENCE, sequence) + bytes_field(_TRACK_DESCRIPTOR, content))
 
 
 def _process(track: Track) -> bytes:
-    return integer_field(1, track.pid) + integer_field(3, track.rank) + bytes_field(6, track.name)
+    content = integer_field(_PID, track.pid)
+    content += b"" if track.about is None else bytes_field(_COMMAND, track.about)
+    return content + integer_field(_SORT_INDEX, track.rank) + bytes_field(_PROCESS_NAME, track.name)
+
+
+def _thread(track: Track) -> bytes:
+    content = integer_field(_PID, track.pid) + integer_field(_TID, track.tid or 0)
+    return content + integer_field(_SORT_INDEX, track.rank) + bytes_field(_THREAD_NAME, track.name)
+
+
+def _counter_unit(unit: Unit) -> bytes:
+    return integer_field(_UNIT, _COUNT) if unit == "count" else bytes_field(_UNIT_NAME, unit)
+
+
+def _order_packet() -> bytes:
+    """Encode that processes and threads stand by their ranks (engines from 0.57 on)."""
+    content = integer_field(_UUID, 0)
+    content += integer_field(_PROCESS_ORDERING, 1) + integer_field(_THREAD_ORDERING, 1)
+    return _packet(integer_field(_SEQUENCE, 1) + bytes_field(_TRACK_DESCRIPTOR, content))
+
+
+def _attributes_packet(timeline: Timeline, sequence: int) -> bytes:
+    """Encode what is known of a run as a whole, by the run's id and a name."""
+    run = timeline.process.path[0]
+    attributes = b"".join(
+        bytes_field(
+            _ATTRIBUTE,
+            bytes_field(_ATTRIBUTE_KEY, f"kvtrace {run} {name}")
+            + bytes_field(_ATTRIBUTE_TEXT, _without_nul(value)),
+        )
+        for name, value in timeline.facts.items()
+    )
+    return _packet(integer_field(_SEQUENCE, sequence) + bytes_field(_ATTRIBUTES, attributes))
 
 
 def _packet(content: bytes) -> bytes:

@@ -24,15 +24,20 @@ BUILT_IN: Final[dict[str, str]] = {
     "report": "kvtrace.converters.report:CONVERTER",
     "stablehlo": "kvtrace.converters.stablehlo:CONVERTER",
     "repro": "kvtrace.converters.repro_text:CONVERTER",
+    "warmup": "kvtrace.converters.warmup:CONVERTER",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """What a converter wrote: the files, and sentences on what they hold and what was left out."""
+    """What a converter wrote: the files, and sentences on what they hold and what was left out.
+
+    `differences` are what a check found in them that is not as in the tables.
+    """
 
     files: tuple[Path, ...]
     notes: tuple[str, ...] = ()
+    differences: tuple[str, ...] = ()
 
     @property
     def size_bytes(self) -> int:

@@ -15,7 +15,7 @@ from kvtrace.schema.runs import Run, plain_rows
 from kvtrace.schema.trace import Selection, Trace
 
 #: Triton's short names of element types, and torch's; others are called the same.
-_TORCH_NAMES: Final = {
+TORCH_NAMES: Final = {
     "i1": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",
     "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
     "fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64",
@@ -151,7 +151,7 @@ def read_repro(
         kernel=str(kernel["name"]),
         grid=(x, y, z),
         code=code,
-        options=_options(kernel, source),
+        options=options_of(kernel, source),
         arguments=arguments,
         storages={name: _memory(name, rows, contents) for name in used},
         contents=contents,
@@ -280,7 +280,7 @@ def _source(trace: Trace, kernel: Mapping[str, Any], what: str) -> Code:
     return Code("source", None, str(kernel["module"]))
 
 
-def _options(kernel: Mapping[str, Any], source: bool) -> dict[str, object]:
+def options_of(kernel: Mapping[str, Any], source: bool) -> dict[str, object]:
     """What the compiler was asked for; a launch from source takes no option of other versions."""
     named = {name: kernel[name] for name in ("num_warps", "num_stages", "num_ctas")}
     options: dict[str, object] = {name: int(v) for name, v in named.items() if v is not None}
@@ -303,15 +303,15 @@ def _argument(
                 f"argument {name} of {what} is a tensor descriptor, which Triton does not pass "
                 "to a kernel that it compiles from IR; use --source."
             )
-        return _descriptor(row, rows, what)
-    return Literal(_expression(str(row["scalar"]), str(row["dtype"]), f"argument {name} of {what}"))
+        return descriptor(row, rows, what)
+    return Literal(expression(str(row["scalar"]), str(row["dtype"]), f"argument {name} of {what}"))
 
 
 def _tensor(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], what: str) -> Place:
     name = row["name"]
     if row["shape"] is None or row["strides"] is None:
         raise BadSetting(f"argument {name} of {what} is a bare pointer: its extent is not known.")
-    dtype = _TORCH_NAMES.get(row["dtype"], str(row["dtype"]))
+    dtype = TORCH_NAMES.get(row["dtype"], str(row["dtype"]))
     offset = int(row["offset_bytes"] or 0)
     if offset % _item_bytes(dtype):
         raise BadSetting(
@@ -323,7 +323,8 @@ def _tensor(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], what: str
     return Place(storage, dtype, tuple(row["shape"]), tuple(row["strides"]), offset)
 
 
-def _descriptor(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], what: str) -> Described:
+def descriptor(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], what: str) -> Described:
+    """Return a recorded tensor descriptor; BadSetting where it was not recorded whole."""
     parts = re.findall(r"(\w+)=(\([^)]*\)|'\w*')", str(row["scalar"]))
     found = {key: _evaluated(text) for key, text in parts}
     try:
@@ -344,7 +345,7 @@ def _place_of(value: Place | Described | Literal) -> Place | None:
 
 def _memory(name: str, rows: Sequence[Mapping[str, Any]], contents: Mapping[str, bytes]) -> Memory:
     row = next(each for each in rows if each["name"] == name)
-    dtype = _TORCH_NAMES.get(row["dtype"], str(row["dtype"]))
+    dtype = TORCH_NAMES.get(row["dtype"], str(row["dtype"]))
     size = row["storage_bytes"]
     if size is None:
         steps = zip(row["shape"], row["strides"], strict=True)
@@ -396,7 +397,7 @@ def _recorded(trace: Trace, run: Run, call_id: int) -> Recorded | None:
     return Recorded(statistics.median(ran), where, len(ran))
 
 
-def _expression(text: str, dtype: str, what: str) -> str:
+def expression(text: str, dtype: str, what: str) -> str:
     """A recorded literal as a Python expression."""
     if text in ("nan", "inf", "-inf"):
         return f'float("{text}")'

@@ -15,9 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from kvtrace.converters.captions import Caption
+from kvtrace.converters.nesting import lanes
 
 Integers = npt.NDArray[np.int64]
 Kind = Literal["process", "thread", "lane", "counter"]
+#: What a counter counts: things, or per second, or hundredths.
+Unit = Literal["count", "B/s", "FLOP/s", "%"]
 
 #: Key of the fact that says which row of `launches` a slice is.
 LAUNCH: Final = "launch"
@@ -27,6 +30,7 @@ _NOUNS: Final = {
     "mark": "marks",
     "gpu": "device executions",
     "graph": "replays of graphs",
+    "step": "steps",
     "nki": "executed ops of NKI kernels",
     "message": "messages",
 }
@@ -36,7 +40,9 @@ _NOUNS: Final = {
 class Track:
     """A line of the timeline.
 
-    `path` is unique: the run, the process, then a name and a number for each level below.
+    `path` is unique: the run, the process, then a name and a number for each level below. Tracks
+    with one parent stand by `rank`, the lowest on top; a device has none, and stands above all
+    processes. `about` is said of it besides its name: a process's command, a device's model.
     """
 
     path: tuple[str, ...]
@@ -45,6 +51,8 @@ class Track:
     parent: "Track | None" = None
     tid: int | None = None
     rank: int = 0
+    about: str | None = None
+    unit: Unit = "count"
 
     @property
     def name(self) -> str:
@@ -60,6 +68,21 @@ class Track:
     def child(self, name: str, kind: Kind = "lane", lane: int = 0, rank: int = 0) -> "Track":
         """Return a track below this one; `lane` tells apart those of one name."""
         return Track((*self.path, name, str(lane)), kind, self.pid, self, rank=rank)
+
+    def counter(self, name: str, unit: Unit, rank: int) -> "Track":
+        """Return a counter's track below this one."""
+        return replace(self.child(name, "counter", rank=rank), unit=unit)
+
+    def lane(self, number: int) -> "Track":
+        """Return the track of a lane: the track itself, or one beside it with the same name.
+
+        A thread has one track of its own, so its further lanes are below it.
+        """
+        if number == 0:
+            return self
+        if self.parent is None or self.kind == "thread":
+            return self.child("overlapping", lane=number)
+        return replace(self, path=(*self.path[:-1], str(number)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +121,14 @@ class Slices:
             flow=None if self.flow is None else self.flow[places],
         )
 
+    def on_lanes(self) -> "list[Slices]":
+        """Return the slices on their track, and those that would overlap on further lanes."""
+        lane = lanes(self.begin, self.duration)
+        if lane is None:
+            return [self]
+        numbers = range(int(lane.max()) + 1)
+        return [self.rows(lane == number, self.track.lane(number)) for number in numbers]
+
 
 @dataclass(frozen=True, slots=True)
 class Instants:
@@ -123,7 +154,7 @@ class Counter:
 class Timeline:
     """One run's timeline. `left_out` counts rows that could not be drawn, by reason.
 
-    `notes` are sentences on how it was drawn.
+    `facts` are of the run as a whole, by name; `notes` are sentences on how it was drawn.
     """
 
     process: Track
@@ -131,6 +162,7 @@ class Timeline:
     instants: list[Instants] = field(default_factory=list)
     counters: list[Counter] = field(default_factory=list)
     left_out: dict[str, int] = field(default_factory=dict)
+    facts: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     def moved(self, ns: int, why: str) -> "Timeline":
@@ -150,14 +182,14 @@ class Timeline:
 
     @property
     def tracks(self) -> tuple[Track, ...]:
-        """Every track that holds something, and what is above it; parents before children."""
-        found: dict[Track, None] = {}
+        """The process, and every track that holds something; parents before children."""
+        found: dict[Track, None] = {self.process: None}
         for part in self.parts:
             chain = [part.track]
             while chain[-1].parent is not None:
                 chain.append(chain[-1].parent)
             found.update(dict.fromkeys(reversed(chain)))
-        return tuple(found or {self.process: None})
+        return tuple(found)
 
     @property
     def first(self) -> int | None:

@@ -167,6 +167,8 @@ class SegmentReader:
         self.damage: list[Damage] = []
         #: Whether the payload of the frame at a position is what was written; found out once.
         self._whole: dict[int, bool] = {}
+        self._followed_to = 0
+        self._schema = b""
         self._file = path.open("rb", buffering=0)
         self.size_bytes = os.fstat(self._file.fileno()).st_size
 
@@ -179,6 +181,10 @@ class SegmentReader:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
         self._file.close()
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
@@ -188,14 +194,28 @@ class SegmentReader:
         old = self._read(0, len(_STREAM)) == _STREAM
         return self._batches_of_stream() if old else self._batches()
 
+    def more(self) -> Iterator[pa.RecordBatch]:
+        """The whole batches that have come since the last call, for who follows a run.
+
+        A batch that is being written is left for the next call, and damage is passed over. It may
+        be called on after the file is sealed and gone, where the system keeps what is open; there
+        is none of segments of older versions. Errors as of the iteration.
+        """
+        self.size_bytes = os.fstat(self._file.fileno()).st_size
+        self.damage, self.torn_bytes = [], 0
+        if self._read(0, len(_STREAM)) != _STREAM:
+            yield from self._batches(self._followed_to)
+        self._whole.clear()
+
     @property
     def lost(self) -> list[Damage]:
         """The damage that rows were lost by, or may have been."""
         return [damage for damage in self.damage if damage.rows != 0]
 
-    def _batches(self) -> Iterator[pa.RecordBatch]:
-        schema = b""
-        for frame in self._frames():
+    def _batches(self, start: int = 0) -> Iterator[pa.RecordBatch]:
+        schema = self._schema if start else b""
+        for frame in self._frames(start):
+            self._followed_to = frame.end
             buffer = pa.allocate_buffer(len(schema) + frame.payload_bytes)
             content = memoryview(buffer).cast("B")
             payload = content[len(schema) :]  # read to where it is decoded
@@ -205,7 +225,7 @@ class SegmentReader:
                 self._whole[frame.position] = zlib.crc32(payload) == frame.checksum
             whole = self._whole[frame.position]
             if whole and frame.number == 0:
-                schema = schema or self._checked_schema(bytes(payload))
+                schema = self._schema = schema or self._checked_schema(bytes(payload))
                 continue
             content[: len(schema)] = schema
             batch = _decoded(buffer, first) if whole and schema else None
@@ -225,9 +245,9 @@ class SegmentReader:
         read_facts(schema.metadata, str(self.path))
         return content
 
-    def _frames(self) -> Iterator[_Frame]:
-        """The frames whose heads are whole; what lies between them is damage."""
-        position = rows = 0
+    def _frames(self, start: int = 0) -> Iterator[_Frame]:
+        """The frames whose heads are whole, from one on; what lies between them is damage."""
+        position, rows = start, 0
         while position < self.size_bytes:
             frame = self._next_frame(position)
             begin = self.size_bytes if frame is None else frame.position

@@ -47,6 +47,7 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("info", "TRACE"), ("info", "TRACE", "--recompiles", "--all"),
         ("info", "TRACE", "--autotune"), ("info", "TRACE", "--json"),
     ),
+    "top": (("top", "TRACE", "--once"),),
     "replay": (
         ("replay", "TRACE"),
         ("replay", "TRACE", "--client", "tracer", "--client", "profiler", "--client", "sanitizer"),
@@ -112,7 +113,9 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
     "compact": (("compact", "TRACE", "--dry-run"), ("compact", "TRACE")),
 }  # fmt: skip
 #: Commands that leave the trace as it is.
-READING = frozenset(("info", "profile", "convert", "view", "repro", "sql", "validate", "redact"))
+READING = frozenset(
+    ("info", "top", "profile", "convert", "view", "repro", "sql", "validate", "redact")
+)
 
 
 # -- what is mutated --------------------------------------------------------------------------

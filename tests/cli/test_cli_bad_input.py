@@ -17,6 +17,7 @@ READING = {
     "replay": ("replay", "TRACE"),
     "sanitize": ("sanitize", "TRACE"),
     "profile": ("profile", "TRACE"),
+    "top": ("top", "TRACE"),
     "convert": ("convert", "perfetto", "TRACE", "-o", "out.perfetto-trace"),
     "report": ("report", "TRACE", "-o", "out.html"),
     "diff": ("diff", "TRACE", "TRACE"),
@@ -28,9 +29,9 @@ READING = {
     "compact": ("compact", "TRACE"),
     "redact": ("redact", "TRACE", "-o", "copy", "--all"),
 }
-#: `validate` looks for damage, so that is what it finds; `recover` touches no sealed file, and
-#: `compact` reads only those that it merges.
-JUDGES_DAMAGE = ("validate", "recover", "compact")
+#: `validate` looks for damage, so that is what it finds; `recover` and `top` touch no sealed file,
+#: and `compact` reads only those that it merges.
+JUDGES_DAMAGE = ("validate", "recover", "compact", "top")
 
 
 def asked(command, trace):

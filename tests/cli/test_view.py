@@ -3,20 +3,23 @@
 import functools
 import hashlib
 import http.client
+import json
 import re
+import shutil
 import threading
 from contextlib import contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from kvtrace.cli.handover import Handover
+from kvtrace.cli.handover import Handover, laid_out
 from kvtrace.schema.errors import BadSetting
 from tests.engine.trace_processor import engine_folder
 from tests.support.browser import browser
 
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
 CONTENT = bytes(range(256)) * 5_000
 
 STAND_IN = """<!doctype html><title>stand-in</title><script>
@@ -181,6 +184,50 @@ def test_the_real_perfetto_ui_draws_what_it_was_given(kvtrace, sound_trace, tmp_
         title = window.title()
 
     assert "out/" in title
+
+
+def test_the_real_perfetto_ui_shows_devices_first_and_unfolded(kvtrace, tmp_path):
+    file = tmp_path / "trace.perfetto-trace"
+    shutil.copytree(FIXTURES / "llama_ranks", tmp_path / "out")
+    kvtrace("convert", "perfetto", tmp_path / "out", "-o", file)
+
+    with (
+        browser() as chromium,
+        serving(engine_folder().parent) as ui,
+        Handover(file, "out/", ui + "#!/viewer") as served,
+    ):
+        page = chromium._chromium.new_context(viewport={"width": 1500, "height": 1000}).new_page()
+        window = open_page(page, served.address)
+        assert served.wait(30)
+        window.get_by_text("stream 7").first.wait_for(timeout=60_000)
+        titles = window.locator(".pf-track__title-popup").all_text_contents()
+
+    first = titles.index("GPU 0 · rank 0")
+    second = titles.index("GPU 1 · rank 1")
+    processes = [i for i, title in enumerate(titles) if re.match(r"rank \d · \w+", title)]
+    assert titles[first + 1] == "steps"
+    assert "stream 7" in titles[first:second]
+    assert "stream 7" in titles[second : processes[0]]
+    assert [titles[i].split(" · ")[:2] for i in processes[:2]] == [
+        ["rank 0", "llama.py"],
+        ["rank 1", "llama.py"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ui", "start"),
+    [
+        ("https://ui.perfetto.dev", "https://ui.perfetto.dev#!/?startupCommands="),
+        ("http://127.0.0.1:9/x#!/viewer", "http://127.0.0.1:9/x#!/viewer?startupCommands="),
+        ("https://own.example/#!/?mode=embedded", "https://own.example/#!/?mode=embedded&startup"),
+    ],
+)
+def test_the_layout_is_asked_for_in_the_address(ui, start):
+    address = laid_out(ui)
+
+    assert address.startswith(start)
+    (commands,) = parse_qs(address.partition("#")[2].partition("?")[2])["startupCommands"]
+    assert json.loads(commands) == [{"id": "dev.perfetto.ExpandTracksByRegex", "args": ["^GPU "]}]
 
 
 def test_kvtrace_view_ends_by_itself_when_nobody_comes(kvtrace, sound_trace):

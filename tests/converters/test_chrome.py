@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kvtrace.converters import chrome
 from kvtrace.converters.captions import Caption
-from kvtrace.converters.timeline import Slices, Timeline, Track
+from kvtrace.converters.timeline import Counter, Slices, Timeline, Track
 from kvtrace.schema.trace import resolve
 from tests.support.synthetic_trace import EPOCH, HOSTILE_NAMES, build_synthetic_trace
 
@@ -131,6 +131,21 @@ def test_tracks_of_odd_thread_ids_get_numbers_that_no_thread_has():
 
     assert numbers[THREAD] == 5
     assert len(set(numbers.values())) == 5
+
+
+def test_counters_of_two_devices_of_a_process_are_two():
+    devices = [Track((*PROCESS.path, f"GPU {n}", "0"), "lane", 77) for n in (0, 1)]
+    counters = [
+        Counter(device.counter("FLOPs", "FLOP/s", -1), EPOCH + np.array([0]), np.array([5]))
+        for device in devices
+    ]
+
+    events = encoded([Timeline(PROCESS, counters=counters)])["traceEvents"]
+
+    assert [event["name"] for event in events if event["ph"] == "C"] == [
+        "GPU 0 · FLOPs",
+        "GPU 1 · FLOPs",
+    ]
 
 
 def test_an_empty_timeline_is_valid_json():

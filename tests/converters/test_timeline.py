@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from kvtrace.converters.captions import argument_text, process_title, script_name
 from kvtrace.converters.columns import combined_codes
-from kvtrace.converters.drawing import compile_spans, counter_step, process_ids, timelines
+from kvtrace.converters.drawing import compile_spans, process_ids, timelines
+from kvtrace.converters.drawing_rates import counter_step
 from kvtrace.converters.timeline import Tally
 from kvtrace.schema.runs import Run
 from kvtrace.schema.trace import resolve
@@ -44,7 +45,7 @@ def test_slices_that_overlap_go_to_another_lane_of_their_thread(drawn):
     assert [part.track.name for part in launches] == [
         "main thread",
         "overlapping",
-        "thread",
+        "launching thread",
     ]
     assert launches[1].begin.tolist() == [EPOCH + 350_000]
     assert launches[1].track.parent == launches[0].track
@@ -185,6 +186,8 @@ def test_a_process_is_titled_by_what_is_known_of_it():
     [
         ("python -u /x/train.py --n 1", "train.py"),
         ("/usr/bin/torchrun --nproc 2 job", "torchrun"),
+        ("python /lib/torch/_inductor/compile_worker/__main__.py --kind=fork", "compile_worker"),
+        ("python __main__.py", "__main__.py"),
         ("python 'my train.py'", "my train.py"),
         ("unbalanced 'quote", "unbalanced"),
         (None, "python"),

@@ -1,0 +1,102 @@
+"""`kvtrace top`: what programs do while they are recorded."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kvtrace.cli.options import print_lines
+
+if TYPE_CHECKING:
+    from kvtrace.converters.live import Live
+    from kvtrace.schema.following import Follower
+
+
+def command(
+    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="Trace directory")],
+    once: Annotated[
+        bool, typer.Option("--once", help="Print one page and end; without a terminal the default")
+    ] = False,
+    interval: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0.1, help="How often to look")
+    ] = 1.0,
+) -> None:
+    """Show what is recorded right now: launches, kernels, variants, findings.
+
+    It reads the journal alone, and leaves the programs that write it alone. q or Ctrl-C ends it.
+
+    Example:
+        kvtrace top out/
+        kvtrace top out/ --once
+
+    """
+    import sys
+    import time
+
+    from kvtrace.converters.live import COLUMNS, FROM_START, Live
+    from kvtrace.converters.live_text import page_lines
+    from kvtrace.schema.following import Follower
+    from kvtrace.schema.trace import open_trace
+    from kvtrace.text import terminal_width
+
+    follower, live = Follower(open_trace(trace).path, COLUMNS, FROM_START), Live()
+    try:
+        if not once and sys.stdout.isatty():
+            with suppress(KeyboardInterrupt):
+                _watch(follower, live, str(trace), interval)
+            return
+        now = time.time_ns()
+        live.add(follower.look(), now)
+        print_lines(page_lines(live.page(now), str(trace), now, terminal_width(), 40))
+    finally:
+        follower.close()
+
+
+def _watch(follower: "Follower", live: "Live", trace: str, interval: float) -> None:
+    """Show a page after the other until a key or Ctrl-C ends it."""
+    import time
+
+    from rich.console import Console
+    from rich.live import Live as Screen
+    from rich.text import Text
+
+    from kvtrace.converters.live_text import page_lines
+
+    console = Console(highlight=False)
+    with _keys() as pressed, Screen(console=console, screen=True, auto_refresh=False) as screen:
+        while True:
+            now = time.time_ns()
+            live.add(follower.look(), now)
+            lines = page_lines(live.page(now), trace, now, console.width, console.height)
+            whole = "\n".join([*lines[: console.height - 1], "q ends"])
+            screen.update(Text(whole, no_wrap=True, overflow="crop"), refresh=True)
+            if pressed(interval) in ("q", "Q"):
+                return
+
+
+@contextmanager
+def _keys() -> Iterator[Callable[[float], str | None]]:
+    """Give what waits some seconds for a key, which is not echoed; it waits where no keys come."""
+    import select
+    import sys
+    import time
+
+    if not sys.stdin.isatty():
+        yield lambda seconds: time.sleep(seconds)
+        return
+    import termios
+    import tty
+
+    before = termios.tcgetattr(sys.stdin)
+
+    def pressed(seconds: float) -> str | None:
+        ready, _, _ = select.select([sys.stdin], [], [], seconds)
+        return sys.stdin.read(1) if ready else None
+
+    try:
+        tty.setcbreak(sys.stdin)
+        yield pressed
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)

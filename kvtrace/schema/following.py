@@ -1,0 +1,180 @@
+"""Following runs while they are recorded: what their journals have had added since the last look.
+
+Nothing of the trace is written, locked or waited for. A segment that is sealed between two looks is
+read to its end through the file that is still open; one that came and was sealed in between is read
+from its part.
+"""
+
+import contextlib
+import os
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+from kvtrace.schema.columns import filled
+from kvtrace.schema.errors import BadSetting, DamagedFile
+from kvtrace.schema.journal import SegmentReader
+from kvtrace.schema.layout import JOURNAL, part_numbers, run_folder, run_ids, segments
+from kvtrace.schema.parts import part_pieces
+from kvtrace.schema.reading import journal_runs_row, quietly, sealed_runs_row
+from kvtrace.schema.recovery import may_live
+from kvtrace.schema.runs import Run
+from kvtrace.schema.tables import TABLES
+
+
+#: Every column of `runs`.
+@dataclass(frozen=True, slots=True)
+class News:
+    """What a run has had added since the last look: `pieces` of tables, each with its name.
+
+    `live` tells whether its process still records; `whole` whether all of the run has been seen,
+    from its first row on.
+    """
+
+    run: Run
+    live: bool
+    whole: bool
+    pieces: list[tuple[str, pa.Table]]
+
+
+@dataclass(slots=True)
+class _Followed:
+    """Of a run: readers of open segments, and each table's next segment."""
+
+    readers: dict[tuple[str, int], SegmentReader] = field(default_factory=dict)
+    next: dict[str, int] = field(default_factory=dict)
+    whole: bool = True
+    row: dict[str, Any] | None = None
+
+
+class Follower:
+    """Follows the runs of a directory that are in its journal, from the first look on.
+
+    Rows come in the order in which they were written, table by table; `columns` are those wanted of
+    each table. Tables that others refer to should come last: what is read of the others may then
+    refer to nothing that is not read, too. Of those in `from_start` sealed rows are read as well.
+    """
+
+    def __init__(
+        self,
+        out: Path,
+        columns: Mapping[str, Sequence[str]],
+        from_start: Container[str] = (),
+    ) -> None:
+        """Nothing is read yet.
+
+        Raises:
+            BadSetting: on Windows, where what is open cannot be removed by who records.
+
+        """
+        if os.name == "nt":
+            raise BadSetting(
+                "a run is followed through its open files, which Windows would not let the program "
+                "remove; follow it on Linux or macOS, or look with kvtrace info"
+            )
+        self._out = out
+        self._columns = columns
+        self._from_start = from_start
+        self._runs: dict[str, _Followed] = {}
+
+    def look(self) -> list[News]:
+        """Return what is new of each run; a run that has ended is told of once more.
+
+        Raises:
+            DamagedFile, NewerFormat, OlderFormat: a file cannot be read.
+
+        """
+        found = run_ids(self._out / JOURNAL)
+        news = []
+        for run_id in dict.fromkeys([*self._runs, *found]):
+            followed = self._runs.setdefault(run_id, _Followed())
+            waiting = segments(self._out, run_id)
+            if not followed.next:
+                self._begin(run_id, followed, waiting)
+            pieces = list(self._pieces(run_id, followed, waiting))
+            sealed = None if run_id in found else sealed_runs_row(self._out, run_id, _RUN)
+            row = sealed or self._row(run_id, followed)
+            live = run_id in found and self._may_live(run_id, row)
+            run = Run.of_row({**(row or {}), "run_id": run_id}, sealed is not None)
+            news.append(News(run, live, followed.whole, pieces))
+            if run_id not in found:
+                self._forget(run_id)
+        return news
+
+    def close(self) -> None:
+        """Let go of all files."""
+        for run_id in tuple(self._runs):
+            self._forget(run_id)
+
+    def _begin(
+        self, run_id: str, followed: _Followed, waiting: Mapping[str, Mapping[int, Path]]
+    ) -> None:
+        """Begin with what is in the journal now; what was sealed before is passed over."""
+        for table in self._columns:
+            if table in self._from_start:
+                followed.next[table] = 0
+                continue
+            parts = part_numbers(run_folder(self._out, table, run_id))
+            first = min(waiting.get(table, ()), default=max(parts, default=-1) + 1)
+            followed.next[table] = first
+            followed.whole = followed.whole and first == 0
+
+    def _may_live(self, run_id: str, row: dict[str, Any] | None) -> bool:
+        try:
+            return may_live(self._out, run_id, row) is not None
+        except FileNotFoundError:  # its journal went in this moment
+            return False
+
+    def _row(self, run_id: str, followed: _Followed) -> dict[str, Any] | None:
+        with contextlib.suppress(DamagedFile):  # what is known of it stays
+            followed.row = journal_runs_row(self._out, run_id, quietly) or followed.row
+        return followed.row
+
+    def _pieces(
+        self, run_id: str, followed: _Followed, waiting: Mapping[str, Mapping[int, Path]]
+    ) -> Iterator[tuple[str, pa.Table]]:
+        for table, names in self._columns.items():
+            numbered = waiting.get(table, {})
+            parts = part_numbers(run_folder(self._out, table, run_id))
+            open_ones = [number for name, number in followed.readers if name == table]
+            for number in sorted({*numbered, *open_ones, *parts}):
+                if number < followed.next[table]:
+                    continue
+                key = table, number
+                reader = followed.readers.pop(key, None) or _reader(numbered.get(number))
+                if reader is not None:
+                    yield from ((table, rows) for rows in _more(reader, table, names))
+                    if number in numbered and number not in parts:
+                        followed.readers[key] = reader  # it may have more at the next look
+                        break
+                    reader.close()
+                elif number in parts:
+                    pieces = part_pieces(parts[number], TABLES[table], list(names))
+                    yield from ((table, rows) for rows in pieces)
+                else:
+                    break  # it was sealed in this moment, and its part is there at the next look
+                followed.next[table] = number + 1
+
+    def _forget(self, run_id: str) -> None:
+        for reader in self._runs.pop(run_id).readers.values():
+            reader.close()
+
+
+_RUN: Final = tuple(column.name for column in TABLES["runs"].columns)
+
+
+def _reader(path: Path | None) -> SegmentReader | None:
+    try:
+        return None if path is None else SegmentReader(path)
+    except FileNotFoundError:  # it was sealed meanwhile
+        return None
+
+
+def _more(reader: SegmentReader, table: str, names: Sequence[str]) -> Iterator[pa.Table]:
+    for batch in reader.more():
+        known = batch.select([name for name in names if name in batch.schema.names])
+        plain = pa.Table.from_batches([known.replace_schema_metadata(None)])
+        yield filled(TABLES[table], plain, list(names), str(reader.path))

@@ -1,0 +1,108 @@
+"""Launches in which an autotuner tried configurations, against a search of every pair of rows."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kvtrace.converters.compiling import CompilingLaunches
+from kvtrace.converters.device_busy import busy_of
+from kvtrace.converters.launch_sums import launch_sums
+from kvtrace.converters.trials import HoldingTrials
+from kvtrace.schema.trace import resolve
+from kvtrace.schema.writer import RunWriter
+from tests.support.synthetic_trace import EPOCH
+
+#: A thread's launches, one after the other: how many trials each holds, and whether it is one.
+PROGRAMS = st.lists(
+    st.tuples(st.integers(0, 2), st.integers(0, 3), st.booleans()), min_size=1, max_size=20
+)
+
+
+def rows_of(program):
+    """Rows as they are recorded: a launch when it returns, after the trials that it holds."""
+    clocks = {thread: 100 * thread for thread in range(3)}
+    rows = []
+    for thread, trials, alone in program:
+        enter = clocks[thread] + 1
+        time = enter
+        for _ in range(trials):
+            rows.append((time + 1, time + 3, thread, "autotune"))
+            time += 5
+        clocks[thread] = time + 4
+        rows.append((enter, time + 4, thread, "warmup" if alone and not trials else "run"))
+    return rows
+
+
+def table(rows):
+    enter, leave, thread, phase = zip(*rows, strict=True)
+    return pa.table(
+        {"enter": enter, "exit": leave, "thread": thread,
+         "phase": pa.array(phase).dictionary_encode()}
+    )  # fmt: skip
+
+
+@given(PROGRAMS, st.integers(1, 7))
+def test_a_launch_that_holds_another_of_its_thread_that_tunes_is_found(program, size):
+    rows = rows_of(program)
+    whole = table(rows)
+
+    holding = HoldingTrials()
+    found = [holding.among(whole.slice(at, size)) for at in range(0, len(rows), size)]
+
+    assert np.concatenate(found).tolist() == [
+        phase == "run"
+        and any(p != "run" and t == thread and enter <= e < leave for e, _, t, p in rows)
+        for enter, leave, thread, phase in rows
+    ]
+
+
+@pytest.fixture
+def tuned(tmp_path):
+    """A launch of 800 µs that holds three trials, and ten steady ones of 10 µs, on a device."""
+    writer = RunWriter(tmp_path / "out", "20260102-030405-000-0000abcd")
+    us = 1_000
+    enter = [100, 300, 500, 0, *range(1_000, 2_000, 100)]
+    length = [50, 50, 50, 800, *([10] * 10)]
+    phases = ["autotune"] * 3 + ["run"] * 11
+    begin = EPOCH + np.array(enter) * us
+    end = begin + np.array(length) * us
+    count = len(enter)
+    writer.append("kernels", {"kernel_id": [0], "name": ["k"]})
+    writer.append("calls", {"call_id": [0], "kernel_id": [0]})
+    writer.append(
+        "launches",
+        {"seq": np.arange(count), "call_id": [0] * count, "enter": begin, "exit": end,
+         "thread": [1] * count, "phase": phases},
+    )  # fmt: skip
+    starts = np.array([EPOCH - 5 * us, EPOCH + 3_000 * us])
+    writer.append(
+        "gpu_kernels",
+        {"record": [0, 1], "start": starts, "end": starts + us, "device": [0, 0]},
+    )
+    writer.seal({"started": EPOCH})
+    return resolve(str(tmp_path / "out"))
+
+
+def test_the_time_of_a_launch_that_tunes_is_no_host_time(tuned):
+    sums = launch_sums(tuned.trace, tuned.runs[0])
+
+    assert sums.host_ns[0] == (150 + 100) * 1_000  # trials are launches of their own
+    assert sums.compiling_ns[0] == 800_000
+
+
+def test_a_device_that_waits_for_a_launch_that_tunes_does_not_wait_for_launches(tuned):
+    busy = busy_of(tuned.trace, tuned.runs[0])
+
+    assert busy.idle_launching_ns == 10 * 10_000
+
+
+def test_pieces_are_looked_at_by_one_and_in_their_order(tuned):
+    (piece,) = tuned.trace.pieces(
+        "launches", tuned.runs, ["call_id", "enter", "exit", "thread", "phase"]
+    )
+
+    found = CompilingLaunches(tuned.trace, tuned.runs[0]).among(piece)
+
+    assert np.flatnonzero(found).tolist() == [3]
