@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 BUILT_IN = {
     "triton": "kvtrace.backends.triton:BACKEND",
     "torch._inductor.runtime.triton_heuristics": "kvtrace.backends.inductor:BACKEND",
+    "torch._inductor.codegen.triton": "kvtrace.backends.inductor:GENERATING",
     "kvtrace.nki": "kvtrace.nki.recording:BACKEND",
     "kvtrace.hlo.traced": "kvtrace.hlo.recording:BACKEND",
     "torch": "kvtrace.backends.triton.absent_gpu:TORCH",

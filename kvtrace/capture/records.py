@@ -53,11 +53,25 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """A node of a traced graph that a kernel was generated from; None where not known."""
+
+    op: str | None = None
+    node: str | None = None
+    module: str | None = None
+    file: str | None = None
+    line: int | None = None
+    function: str | None = None
+    code: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class KernelRecord:
     """A compiled variant of a kernel: the row of `kernels` with the content of its artifacts.
 
     `source` is the function's text; `files` are the paths that its locations name, each with its
-    content, if that is kept. `function` is what it is called on the device.
+    content, if that is kept. `function` is what it is called on the device. `origins` is None
+    where what it was generated from is not known.
     """
 
     name: str
@@ -86,6 +100,7 @@ class KernelRecord:
     load_ns: int | None = None
     load_thread: int | None = None
     function: str | None = None
+    origins: tuple[Origin, ...] | None = None
     stages: tuple[Stage, ...] = ()
 
 

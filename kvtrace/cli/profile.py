@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from kvtrace.cli.options import JsonOption, RunOption, TracePath
+from kvtrace.converters.call_paths import Grouping
 
 
 def command(
@@ -15,6 +16,10 @@ def command(
         bool, typer.Option("--calls", help="Each kernel's distinct calls (grid and shapes) too")
     ] = False,
     lines: Annotated[bool, typer.Option("--lines", help="Source lines too")] = False,
+    by: Annotated[
+        Grouping | None,
+        typer.Option("--by", help="Where kernels are called from, as a tree, in place of kernels"),
+    ] = None,
     device: Annotated[
         str | None, typer.Option("--device", metavar="NAME", help="Whose limits, as 'H100 PCIe'")
     ] = None,
@@ -29,18 +34,29 @@ def command(
     Example:
         kvtrace profile out/
         kvtrace profile out/ --calls --lines
+        kvtrace profile out/ --by module
         kvtrace profile out/ --device H100
 
     """
     from kvtrace.cli.options import complain_of, print_lines, select
+    from kvtrace.converters.call_tree import call_tree_object, read_call_sums
+    from kvtrace.converters.call_tree_text import call_tree_text
     from kvtrace.converters.profile import profile_object, read_profile
     from kvtrace.converters.profile_text import profile_text
     from kvtrace.text import terminal_width
 
     selection = select(trace, run)
+    sums = None if by is None else read_call_sums(selection.trace, selection.runs)
+    if by is not None and sums is not None and not json:
+        complain_of(selection.trace)
+        print_lines(call_tree_text(sums, by, full=full, width=terminal_width()))
+        return
     profile = read_profile(selection.trace, selection.runs, calls=calls, lines=lines, device=device)
     complain_of(selection.trace)
     if json:
-        print(json_format.dumps(profile_object(profile), indent=2))
+        found = profile_object(profile)
+        if by is not None and sums is not None:
+            found["by"] = call_tree_object(sums, by)
+        print(json_format.dumps(found, indent=2))
         return
     print_lines(profile_text(profile, full=full, width=terminal_width()))

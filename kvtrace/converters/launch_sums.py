@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 class LaunchSums:
     """Launches by call and phase; a launch whose phase is not said is one of the phase "run".
 
-    `host_ns` is the nanoseconds of each call's launches, calls of which none is timed left out, and
-    launches in which the kernel was compiled, loaded or tuned: theirs are in `compiling_ns`.
+    `phase_ns` is the nanoseconds of these launches, left out where none is timed, and without those
+    in which the kernel was compiled, loaded or tuned: theirs are in `compiling_ns`, by call.
     `last_exit` is nanoseconds since 1970, None where nothing says it.
     """
 
     counts: Counter[tuple[int, str]]
-    host_ns: Counter[int]
+    phase_ns: Counter[tuple[int, str]]
     compiling_ns: Counter[int]
     last_exit: int | None
 
@@ -42,11 +42,16 @@ class LaunchSums:
         """Launches by call."""
         return _summed((call, number) for (call, _), number in self.counts.items())
 
+    @property
+    def host_ns(self) -> Counter[int]:
+        """Nanoseconds by call, of all phases."""
+        return _summed((call, taken) for (call, _), taken in self.phase_ns.items())
+
 
 def launch_sums(trace: "Trace", run: "Run") -> LaunchSums:
     """Count and sum the launches of a run; errors as `Trace.table`."""
     counts: Counter[tuple[int, str]] = Counter()
-    host_ns: Counter[int] = Counter()
+    phase_ns: Counter[tuple[int, str]] = Counter()
     compiling_ns: Counter[int] = Counter()
     compiling = CompilingLaunches(trace, run)
     last_exit = None
@@ -66,10 +71,13 @@ def launch_sums(trace: "Trace", run: "Run") -> LaunchSums:
         grouped = pa.table(plain).group_by(["call", "phase", "compiling"], use_threads=False)
         for row in grouped.aggregate([([], "count_all"), ("ns", "sum")]).to_pylist():
             counts[row["call"], row["phase"] or "run"] += row["count_all"]
-            if row["ns_sum"] is not None:
-                sums = compiling_ns if row["compiling"] else host_ns
-                sums[row["call"]] += row["ns_sum"]
-    return LaunchSums(counts, host_ns, compiling_ns, last_exit)
+            if row["ns_sum"] is None:
+                continue
+            if row["compiling"]:
+                compiling_ns[row["call"]] += row["ns_sum"]
+            else:
+                phase_ns[row["call"], row["phase"] or "run"] += row["ns_sum"]
+    return LaunchSums(counts, phase_ns, compiling_ns, last_exit)
 
 
 def _summed(figures: Any) -> Counter[Any]:

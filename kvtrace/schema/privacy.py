@@ -76,6 +76,12 @@ _PRIVATE_LEAVES: Final[dict[str, dict[str, Leaf]]] = {
         "cache_key": _leaf("source paths names"),
         "stages.artifact": _ARTIFACT,
         "function": _NAME,
+        "origins.op": _NAME,  # may be an operator of the program's own
+        "origins.node": _NAME,
+        "origins.module": _NAME,
+        "origins.file": _FILE,
+        "origins.function": _NAME,
+        "origins.code": _leaf("source names"),
     },
     "calls": {
         "args.name": _PARAMETER,
@@ -125,7 +131,7 @@ _OPEN_LEAVES: Final[dict[str, str]] = {
     "dropped_rows",
     "kernels": "kernel_id line signature.type signature.divisibility target warp_size num_warps "
     "num_ctas num_stages shared_bytes registers spills origin cache_hit compile_begin compile_ns "
-    "thread stages.stage stages.duration_ns load_begin load_ns load_thread",
+    "thread stages.stage stages.duration_ns load_begin load_ns load_thread origins.line",
     "calls": "call_id kernel_id grid_x grid_y grid_z args.kind args.dtype args.device args.shape "
     "args.strides args.offset_bytes args.storage_bytes args.alias_group args.alignment",
     "contents": "seq call_id arg offset_bytes",

@@ -86,6 +86,9 @@ PARAMETER: Final = _struct(name=TEXT, type=TEXT, constexpr=TEXT, divisibility=I3
 STAGE: Final = _struct(stage=TEXT, artifact=TEXT, duration_ns=I64)
 DEVICE: Final = _struct(index=I32, name=TEXT, capability=TEXT, memory_bytes=I64)
 SOURCE_FILE: Final = _struct(path=TEXT, artifact=TEXT)
+ORIGIN: Final = _struct(
+    op=TEXT, node=TEXT, module=TEXT, file=TEXT, line=I32, function=TEXT, code=TEXT
+)
 
 _C = Column
 
@@ -165,6 +168,14 @@ TABLES: Final[dict[str, Table]] = {
                 _C("load_begin", TIME, "when loading its binary began", since="1.2"),
                 _C("load_ns", I64, "how long loading it onto the device took", "ns", since="1.2"),
                 _C("load_thread", I64, "native id of the thread that loaded it", since="1.2"),
+                _C(
+                    "origins",
+                    pa.list_(ORIGIN),
+                    "nodes of the traced graph that it was generated from; null: not recorded. "
+                    "op: as aten.mul; node: its name in that graph; module: path from the compiled "
+                    "module; file, line, function and code: the program's line behind it",
+                    since="1.5",
+                ),
             ),
             sort=("kernel_id",),
         ),

@@ -60,6 +60,8 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
     "profile": (
         ("profile", "TRACE"), ("profile", "TRACE", "--json"),
         ("profile", "TRACE", "--calls", "--lines", "--full", "--device", "H100"),
+        ("profile", "TRACE", "--by", "stack"), ("profile", "TRACE", "--by", "op", "--full"),
+        ("profile", "TRACE", "--by", "module", "--json"), ("profile", "TRACE", "--by", "source"),
     ),
     "convert": (
         ("convert", "perfetto", "TRACE", "-o", "OUT/p"),

@@ -1,20 +1,24 @@
 """The Inductor backend: launches of the kernels that `torch.compile` generates.
 
 `launches.py` hooks Inductor's autotuner, `kernels.py` tells what it launches, `static_loads.py`
-times the loading by launchers of its own. May import `compiled/`, which has what it shares with
-Triton's backend, and what that may; but not `triton/`.
+times the loading by launchers of its own, `origins.py` tells what kernels were generated from. May
+import `compiled/`, which has what it shares with Triton's backend, and what that may; but not
+`triton/`.
 """
 
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from kvtrace.backends.inductor.launches import InductorHooks
+    from kvtrace.backends.replacements import Replacements
     from kvtrace.capture.session import Session
 
-__all__ = ["BACKEND", "LIBRARY", "InductorBackend"]
+__all__ = ["BACKEND", "GENERATING", "GENERATOR", "LIBRARY", "InductorBackend", "InductorGenerating"]
 
 #: The module that holds Inductor's autotuner.
 LIBRARY: Final = "torch._inductor.runtime.triton_heuristics"
+#: The module that generates the kernels' code; it is not imported where all comes from a cache.
+GENERATOR: Final = "torch._inductor.codegen.triton"
 
 
 class InductorBackend:
@@ -40,4 +44,29 @@ class InductorBackend:
             self._hooks = None
 
 
+class InductorGenerating:
+    """Hooks Inductor's generation of code, to know what kernels are generated from."""
+
+    name: Final = "inductor-generating"
+    libraries: Final = (GENERATOR,)
+
+    def __init__(self) -> None:
+        self._replaced: Replacements | None = None
+
+    def install(self, session: "Session") -> None:
+        """Hook the generator, which has just been imported."""
+        from kvtrace.backends.inductor.origins import note_origins
+        from kvtrace.backends.replacements import Replacements
+
+        self._replaced = Replacements()
+        note_origins(self._replaced, session.problem)
+
+    def uninstall(self) -> None:
+        """Take the hook out again."""
+        if self._replaced is not None:
+            self._replaced.undo()
+            self._replaced = None
+
+
 BACKEND: Final = InductorBackend()
+GENERATING: Final = InductorGenerating()

@@ -18,6 +18,7 @@ from typing import Any, Final
 from kvtrace.backends.compiled.kernels import Compilation, kernel_record, parameters_of
 from kvtrace.backends.compiled.loads import Load
 from kvtrace.backends.inductor import LIBRARY
+from kvtrace.backends.inductor.origins import origins_of
 from kvtrace.capture.records import KernelRecord, Parameter, capped
 from kvtrace.settings import Source
 
@@ -109,12 +110,13 @@ class Launched:
         keep: Source,
         compilation: Compilation | None,
         load: Load | None,
+        module: str | None,
         tell: Callable[[str], None],
     ) -> KernelRecord:
         """Read everything there is to record; for the background thread.
 
-        `compilation` and `load` are how it was compiled and loaded, if that is known. `tell` hears,
-        in one sentence, of what there is not.
+        `compilation` and `load` are how it was compiled and loaded, and `module` the generated file
+        that launches it, if that is known. `tell` hears, in one sentence, of what there is not.
         """
         stages = dict(self.stages())
         metadata = self._metadata(stages.pop("json", None))
@@ -142,6 +144,7 @@ class Launched:
             line=line,
             source=str(text) if keep != "off" and text else None,
             options={**record.options, **dict(self._facts())},
+            origins=origins_of(self.name, text, module, keep_code=keep != "off"),
         )
 
     @property

@@ -22,6 +22,7 @@ from kvtrace.backends.compiled.loads import LOADS
 from kvtrace.backends.compiled.recorded_calls import RecordedCalls
 from kvtrace.backends.inductor import LIBRARY
 from kvtrace.backends.inductor.kernels import STATIC_LAUNCHERS, Launched, launched_with
+from kvtrace.backends.inductor.origins import calling_module
 from kvtrace.backends.inductor.static_loads import time_static_loads
 from kvtrace.backends.replacements import Replacements
 from kvtrace.capture.hot import DEVICE_KINDS, NO_DEVICE, NO_GRID, Apart
@@ -126,11 +127,11 @@ class InductorAdapter:
         def add() -> int:
             cache_key = str(launched.kernel.hash)
             compilation, load = _compilation_of(launched), LOADS.take(cache_key)
-            out = self._session.out
+            out, module = self._session.out, calling_module()
 
             def record() -> KernelRecord:
                 by_worker = handed_over.take(out, cache_key)
-                return launched.record(keep, by_worker or compilation, load, tell)
+                return launched.record(keep, by_worker or compilation, load, module, tell)
 
             return self._session.add_kernel(record)
 

@@ -3,6 +3,7 @@
 import contextlib
 import time
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 import pytest
 
 import kvtrace
+from kvtrace.backends.inductor import origins
+from kvtrace.capture.records import Origin
 from kvtrace.ir import parse
 from kvtrace.schema.contents import first_contents
 from kvtrace.schema.trace import open_trace
@@ -128,10 +131,50 @@ def test_every_launch_is_recorded_with_its_kernel(
     stages = {stage["stage"]: stage["artifact"] for stage in kernel["stages"]}
     assert {"ttir", "ttir_generic", "ptx", "cubin"} <= stages.keys()
     assert kernel["cache_hit"] is False
+    assert kernel["origins"] is None  # nothing was generated here, and no generated module launches
+
     assert kernel["compile_ns"] > 0
     text = trace.artifact(stages["ttir_generic"])
     assert text is not None
     assert len(parse(text.decode()).main.arguments) == 4
+
+
+@pytest.mark.parametrize("source", ["files", "off"])
+def test_what_a_kernel_was_generated_from_is_recorded(
+    autotuner: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str
+) -> None:
+    monkeypatch.setenv("KVTRACE_SOURCE", source)
+    monkeypatch.setattr(origins, "ORIGINS", origins.Origins())
+    told = Origin("aten.add", "total", "layers.0", "model.py", 3, "forward", "x + y")
+    origins.ORIGINS.add("triton_poi_fused_add_0", KERNEL, [told])
+    x = torch.ones(8)
+    with kvtrace.capture(tmp_path / "out"):
+        autotuner.run(x, x, x, 8, stream=0)
+    (kernel,) = open_trace(tmp_path / "out").table("kernels", columns=["origins"]).to_pylist()
+    (found,) = kernel["origins"]
+    assert found == asdict(told) | ({"code": None} if source == "off" else {})
+
+
+def test_a_generated_module_that_came_from_the_cache_tells_operators_and_nodes(
+    autotuner: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(origins, "ORIGINS", origins.Origins())
+    module = tmp_path / "ab" / "cabcdefg.py"
+    module.parent.mkdir()
+    module.write_text(
+        "def call(triton_poi_fused_add_0, x):\n"
+        "    # Topologically Sorted Source Nodes: [total], Original ATen: [aten.add]\n"
+        "    triton_poi_fused_add_0.run(x, x, x, 8, stream=0)\n"
+    )
+    scope: dict[str, Any] = {}
+    exec(compile(module.read_text(), str(module), "exec"), scope)
+    with kvtrace.capture(tmp_path / "out"):
+        scope["call"](autotuner, torch.ones(8))
+    (kernel,) = open_trace(tmp_path / "out").table("kernels", columns=["origins"]).to_pylist()
+    assert [(one["op"], one["node"]) for one in kernel["origins"]] == [
+        ("aten.add", None),
+        (None, "total"),
+    ]
 
 
 def test_the_launcher_that_inductor_picks_stays_the_same(autotuner: Any, tmp_path: Path) -> None:

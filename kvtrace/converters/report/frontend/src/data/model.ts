@@ -86,6 +86,22 @@ export interface KernelBlock {
 }
 
 /**
+ * The block `called/<grouping>`: steps in order, each before those below it; 0 is all.
+ *
+ * `kernel` is a kernel of the report, -1 of steps that stand for none.
+ */
+export interface CalledBlock {
+  readonly notes: readonly string[];
+  readonly parent: readonly number[];
+  readonly label: readonly string[];
+  readonly file: readonly (string | null)[];
+  readonly line: readonly (number | null)[];
+  readonly note: readonly (string | null)[];
+  readonly kernel: readonly number[];
+  readonly figures: CalledFigures;
+}
+
+/**
  * Figures of some ops together.
  *
  * `time_share`: part of the sum over all ops of each op's time at best, which is no measurement;
@@ -547,6 +563,15 @@ export interface Tuning {
   readonly arguments: string;
   readonly trials: readonly Trial[];
   readonly why: string;
+}
+
+/** A value for each step, all that is below it among them; null: not known of any. */
+export interface CalledFigures {
+  readonly runs: readonly number[] | null;
+  readonly device_ns: readonly number[] | null;
+  readonly host_ns: readonly number[] | null;
+  readonly bytes: readonly number[] | null;
+  readonly compile_ns: readonly number[] | null;
 }
 
 /** What differs from the nearest variant of the same kernel that the run compiled before. */

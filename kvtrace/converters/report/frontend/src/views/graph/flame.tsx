@@ -4,13 +4,13 @@
 import { useMemo } from "preact/hooks";
 import { setQuery } from "../../app/router";
 import { plural } from "../../data/format";
-import { heatColour, inkOn, rgbOf } from "../../parts/colours";
+import { Flame, NARROWEST } from "../../parts/flame";
 import { opTitle, placeText, typeText } from "./blocks";
 import type { GraphColumns } from "../../data/types";
 import { type Measure, total } from "./measures";
 import type { Node } from "./tree";
 
-interface FlameProps {
+interface DrawingProps {
   readonly graph: GraphColumns;
   readonly tree: Node;
   readonly users: readonly (readonly number[])[];
@@ -31,13 +31,7 @@ interface Box {
   readonly value: number;
 }
 
-/** Narrower boxes are seen in the group around them only. */
-const NARROWEST = 1 / 1200;
-/** There is no room for a name in narrower ones. */
-const NAMED = 1 / 40;
-const ROW = 24;
-
-export function Flame({ graph, tree, users, measure, found, chosen, seen }: FlameProps) {
+export function Drawing({ graph, tree, users, measure, found, chosen, seen }: DrawingProps) {
   const count = graph.opcode.length;
   const [first = 0, end = count] = seen ? seen.split(",").map(Number) : [];
   const boxes = useMemo(
@@ -75,14 +69,6 @@ export function Flame({ graph, tree, users, measure, found, chosen, seen }: Flam
     Escape: () => setQuery({ op: null }),
   };
 
-  function onKeyDown(event: KeyboardEvent): void {
-    const action = event.ctrlKey || event.metaKey || event.altKey ? undefined : keys[event.key];
-    if (!action) return;
-    event.preventDefault();
-    event.stopPropagation();
-    action();
-  }
-
   const classOf = ({ first, end, op }: Node): string => {
     const has = (ops: ReadonlySet<number>): boolean => {
       for (let each = first; each < end; each += 1) if (ops.has(each)) return true;
@@ -94,37 +80,22 @@ export function Flame({ graph, tree, users, measure, found, chosen, seen }: Flam
   };
   return (
     <div id="graph-drawing">
-      <div
-        class="graph-flame"
-        role="img"
-        aria-label={`Ops of the graph, ${plural(count, "op")}, in groups by line and loop. Plus, minus and 0 zoom, brackets go from op to op. The table of ops below says the same.`}
-        tabIndex={0}
-        style={{ blockSize: `${ROW * (1 + Math.max(...boxes.map(({ depth }) => depth)))}px` }}
-        onKeyDown={onKeyDown}
-      >
-        {boxes.map(({ node, depth, left, width, value }) => {
-          const fill = heatColour(most ? Math.min(value / most, 1) : 0);
-          return (
-            <span
-              key={`${depth} ${node.first}`}
-              class={classOf(node)}
-              title={described(graph, measure, node, value)}
-              style={{
-                insetInlineStart: `${100 * left}%`,
-                insetBlockStart: `${ROW * depth}px`,
-                inlineSize: `${100 * width}%`,
-                background: fill,
-                color: inkOn(rgbOf(fill)),
-              }}
-              onClick={() =>
-                node.op === null ? see(node) : setQuery({ op: node.op === chosen ? null : node.op })
-              }
-            >
-              {width > NAMED && (node.op === null ? node.label : opTitle(graph, node.op))}
-            </span>
-          );
-        })}
-      </div>
+      <Flame
+        label={`Ops of the graph, ${plural(count, "op")}, in groups by line and loop. Plus, minus and 0 zoom, brackets go from op to op. The table of ops below says the same.`}
+        keys={keys}
+        boxes={boxes.map(({ node, depth, left, width, value }) => ({
+          key: `${depth} ${node.first}`,
+          depth,
+          left,
+          width,
+          label: node.op === null ? node.label : opTitle(graph, node.op),
+          title: described(graph, measure, node, value),
+          heat: most ? Math.min(value / most, 1) : 0,
+          mark: classOf(node),
+          onClick: () =>
+            node.op === null ? see(node) : setQuery({ op: node.op === chosen ? null : node.op }),
+        }))}
+      />
       <p class="muted small">
         Colours are relative to the largest box in view. Click: an op, or into a group. Outlined in
         blue is what the chosen op reads, in green what reads it.

@@ -13,7 +13,7 @@ import { AddressChoice, AddressSearch, matches } from "../../parts/search";
 import { kernelName, Note, Section, Swatch, VariantLink } from "../../parts/text";
 import { framesOf, graphVariants, usersOf } from "./blocks";
 import type { GraphBlock, GraphColumns } from "../../data/types";
-import { Flame } from "./flame";
+import { Drawing } from "./flame";
 import "./graph.css";
 import { GraphList, IN_AND_OUT } from "./list";
 import { heatBy, measureNamed, MEASURES } from "./measures";
@@ -84,7 +84,7 @@ function Shown({ variant, kernel, graph, block }: ShownProps) {
             </button>
           )}
         </div>
-        <Flame
+        <Drawing
           graph={graph}
           tree={tree}
           users={users}

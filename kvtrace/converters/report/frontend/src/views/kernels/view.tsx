@@ -36,6 +36,9 @@ function Kernels() {
         <span class="muted" aria-live="polite">
           {formatCount(shown.length)} of {plural(kernels.length, "kernel")}
         </span>
+        {page.names("called/").length ? (
+          <a href={href("called")}>Where they are called from</a>
+        ) : null}
       </div>
       <KernelTable kernels={shown} caption="Kernels" />
     </>

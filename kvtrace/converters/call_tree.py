@@ -1,0 +1,219 @@
+"""Runs, time, bytes and compile time by where kernels are called from: one tree for each grouping.
+
+Times are measured, bytes derived. What every launch of a call took stands at the stack of its first
+launch, the only one that is recorded; a kernel's compile time at its first call. The leaves of each
+tree add up to all that devices did (autotuners and warm-ups left out) and to all compile time.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from kvtrace.converters.call_paths import Grouping, Placed, Step, path_of
+from kvtrace.converters.counted_times import TUNING, device_times
+from kvtrace.converters.database import database
+from kvtrace.converters.device_busy import stepping
+from kvtrace.converters.device_time import read_device_time
+from kvtrace.converters.launch_sums import launch_sums
+from kvtrace.converters.profile_tables import work_of_calls
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run, Trace
+
+_COLUMNS: Final = (
+    "kernel_id", "name", "module", "file", "line", "compile_ns", "origin", "origins",
+)  # fmt: skip
+
+_EXECUTED: Final = """
+    SELECT run, call_id, sum(ns::HUGEINT * times), coalesce(sum(times) FILTER (replayed), 0)::BIGINT
+    FROM executed WHERE NOT tuning AND call_id IS NOT NULL GROUP BY run, call_id
+"""
+_TIMED: Final = "SELECT DISTINCT run FROM executed"
+
+
+@dataclass(frozen=True, slots=True)
+class CallFigures:
+    """What is summed; times in nanoseconds.
+
+    `runs` are launches, where those captured into a graph count as often as it was replayed, and
+    executions of what no launch is known for. `host_ns` is without launches in which the kernel was
+    compiled or loaded. `bytes` are those asked for.
+    """
+
+    runs: int = 0
+    device_ns: int = 0
+    host_ns: int = 0
+    bytes: int = 0
+    compile_ns: int = 0
+
+    def __add__(self, other: "CallFigures") -> "CallFigures":
+        """Return the sum, figure by figure."""
+        return CallFigures(*(getattr(self, name) + getattr(other, name) for name in FIGURES))
+
+
+FIGURES: Final = tuple(each.name for each in fields(CallFigures))
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A step with all that is below it; those below are in the order of what they cost."""
+
+    step: Step
+    figures: CallFigures
+    branches: tuple["Branch", ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CallSums:
+    """What is placed in trees, with its figures; `known` names the figures that were recorded.
+
+    `generated` counts kernels that Inductor made; of those, `with_operators` and `with_lines` are
+    recorded with the operators, and with the lines of the program, that they were made from.
+    """
+
+    known: tuple[str, ...]
+    rows: tuple[tuple[Placed, CallFigures], ...]
+    generated: int = 0
+    with_operators: int = 0
+    with_lines: int = 0
+
+    @property
+    def cost(self) -> str:
+        """The figure that branches are ordered by."""
+        return "device_ns" if "device_ns" in self.known else "host_ns"
+
+
+def read_call_sums(trace: "Trace", runs: Sequence["Run"]) -> CallSums:
+    """Read what is placed in trees of these runs; errors as `Trace.table`."""
+    steps, windows = stepping(trace, runs)
+    executed = device_times(trace, runs, windows)
+    figures = _figures(trace, runs, executed)
+    work, _ = work_of_calls(trace, runs)
+    moved = {(row["run"], row["call_id"]): int(row["bytes"] or 0) for row in work}
+    kernels = {
+        (row["run"], row["kernel_id"]): row | {"origins": _whole(row["origins"])}
+        for row in trace.table("kernels", runs, list(_COLUMNS)).to_pylist()
+    }
+    stacks = {
+        row["stack_id"]: _whole(row["frames"])
+        for row in trace.table("stacks", runs, ["stack_id", "frames"]).to_pylist()
+    }
+    compiled = {key: int(row["compile_ns"] or 0) for key, row in kernels.items()}
+    rows: list[tuple[Placed, CallFigures]] = []
+    calls = trace.table("calls", runs, ["call_id", "kernel_id", "stack_id"]).to_pylist()
+    for call in sorted(calls, key=lambda call: (call["run"], call["call_id"] or 0)):
+        place, kernel = (call["run"], call["call_id"]), (call["run"], call["kernel_id"])
+        if kernel not in kernels:
+            continue  # what ran of it is a row of the device's, under its own name
+        found = figures.get(place, CallFigures())
+        found += CallFigures(
+            bytes=moved.get(place, 0) * found.runs, compile_ns=compiled.pop(kernel, 0)
+        )
+        rows.append((Placed(kernels[kernel], stacks.get(call["stack_id"]) or ()), found))
+    rows += [(Placed(kernels[key]), CallFigures(compile_ns=ns)) for key, ns in compiled.items()]
+    time = read_device_time(trace, runs, steps, executed)
+    for row in () if time is None else time.rows:
+        if row.kind != "Triton":
+            placed = Placed(None, library=(row.kind, row.name))
+            rows.append((placed, CallFigures(runs=row.executions, device_ns=row.device_ns)))
+    made = [row["origins"] for row in kernels.values() if row["origin"] == "inductor"]
+    unknown = {"device_ns"} if time is None else set()
+    unknown |= set() if moved else {"bytes"}
+    return CallSums(
+        known=tuple(name for name in FIGURES if name not in unknown),
+        rows=tuple((placed, found) for placed, found in rows if found != CallFigures()),
+        generated=len(made),
+        with_operators=sum(any(one["op"] for one in origins) for origins in made),
+        with_lines=sum(any(one["line"] for one in origins) for origins in made),
+    )
+
+
+def call_tree(sums: CallSums, grouping: Grouping) -> Branch:
+    """Return all that was read as one tree, under a root that stands for everything."""
+    root = _Growing()
+    for placed, figures in sums.rows:
+        at = root
+        for step in path_of(placed, grouping):
+            at = at.below.setdefault(step, _Growing())
+        at.figures += figures
+    return root.grown(Step("all"), sums.cost)
+
+
+def call_notes(sums: CallSums) -> list[str]:
+    """Return sentences that say what the trees do not know."""
+    notes = ["Python's stack is recorded at a call's first launch, and stands for all of them."]
+    if min(sums.with_operators, sums.with_lines) < sums.generated:
+        notes.append(
+            f"Of {sums.generated} kernels that Inductor generated, {sums.with_operators} are "
+            "recorded with the operators that they were made from (else the name tells them), and "
+            f"{sums.with_lines} with modules and lines, which Inductor's cache does not keep."
+        )
+    return notes
+
+
+def call_tree_object(sums: CallSums, grouping: Grouping) -> dict[str, Any]:
+    """Return a tree as plain JSON; figures that are not known are null."""
+    return {
+        "grouping": grouping,
+        "notes": call_notes(sums),
+        "tree": _object(call_tree(sums, grouping), sums.known),
+    }
+
+
+def _object(branch: Branch, known: Sequence[str]) -> dict[str, Any]:
+    step = asdict(branch.step)
+    kernel = step.pop("kernel")
+    figures = asdict(branch.figures)
+    return {
+        **step,
+        "kernel": None if kernel is None else {"module": kernel[0], "name": kernel[1]},
+        **{name: figures[name] if name in known else None for name in FIGURES},
+        "branches": [_object(each, known) for each in branch.branches],
+    }
+
+
+def _whole(entries: Sequence[Any] | None) -> list[Any]:
+    """Return a list without entries that are missing, as damaged traces have them."""
+    return [each for each in entries or () if each is not None]
+
+
+def _figures(
+    trace: "Trace", runs: Sequence["Run"], executed: pa.Table
+) -> dict[tuple[str, int], CallFigures]:
+    """Return runs and times by run and call; `executed` is what `device_times` gave."""
+    with database() as connection:
+        connection.register("executed", executed)
+        ran = {(run, call): rest for run, call, *rest in connection.execute(_EXECUTED).fetchall()}
+        timed = {run for (run,) in connection.execute(_TIMED).fetchall()}
+    found: dict[tuple[str, int], CallFigures] = {}
+    for run in runs:
+        sums = launch_sums(trace, run)
+        phases = [phase for phase in sums.phases if phase not in TUNING]
+        own = [call for of, call in ran if of == run.run_id]
+        for call in {*sums.calls, *own}:
+            device_ns, replays = ran.get((run.run_id, call), (0, 0))
+            launches = sum(sums.counts[call, phase] for phase in phases)
+            if run.run_id in timed:
+                launches += replays - sums.counts[call, "graph_capture"]
+            host_ns = sum(sums.phase_ns[call, phase] for phase in phases)
+            found[run.run_id, call] = CallFigures(launches, int(device_ns or 0), host_ns)
+    return found
+
+
+@dataclass(slots=True)
+class _Growing:
+    figures: CallFigures = CallFigures()
+    below: dict[Step, "_Growing"] = field(default_factory=dict)
+
+    def grown(self, step: Step, cost: str) -> Branch:
+        branches = [each.grown(below, cost) for below, each in self.below.items()]
+        branches.sort(key=lambda each: (-getattr(each.figures, cost), -each.figures.compile_ns))
+        return Branch(step, _total(self.figures, branches), tuple(branches))
+
+
+def _total(own: CallFigures, branches: Iterable[Branch]) -> CallFigures:
+    for each in branches:
+        own += each.figures
+    return own

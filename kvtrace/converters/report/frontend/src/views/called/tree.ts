@@ -1,0 +1,102 @@
+// The steps of a tree of calls: who is above and below whom, and what a measure says of each.
+
+import type { Format } from "../../data/format";
+import type { CalledBlock } from "../../data/types";
+
+export interface Measure {
+  readonly name: keyof CalledBlock["figures"];
+  readonly title: string;
+  readonly source: "measured" | "derived";
+  readonly as: Format;
+  readonly how: string;
+}
+
+/** In the order in which one is taken where the address names none. */
+export const MEASURES: readonly Measure[] = [
+  {
+    name: "device_ns",
+    title: "device time",
+    source: "measured",
+    as: "ns",
+    how: "Sum over executions, autotuners and warm-ups left out",
+  },
+  {
+    name: "host_ns",
+    title: "host time",
+    source: "measured",
+    as: "ns",
+    how: "Inside launches, without those that compiled or loaded their kernel",
+  },
+  {
+    name: "runs",
+    title: "runs",
+    source: "measured",
+    as: "count",
+    how: "Launches; those captured into a graph count as often as it was replayed",
+  },
+  {
+    name: "bytes",
+    title: "bytes",
+    source: "derived",
+    as: "bytes",
+    how: "Asked for by active lanes, of kernels that were replayed",
+  },
+  {
+    name: "compile_ns",
+    title: "compile time",
+    source: "measured",
+    as: "ns",
+    how: "Of all variants, at the first call of each",
+  },
+];
+
+/** The measures that a tree has, and the one that the address names, or else the first. */
+export function measuresOf(block: CalledBlock, name: string | null): [Measure[], Measure] {
+  const known = MEASURES.filter((each) => block.figures[each.name] !== null);
+  return [known, known.find((each) => each.name === name) ?? (known[0] as Measure)];
+}
+
+/** For each step the place after the last that is below it: they stand one after the other. */
+export function endsOf({ parent }: CalledBlock): readonly number[] {
+  const ends = parent.map((_, place) => place + 1);
+  for (let place = parent.length - 1; place > 0; place -= 1) {
+    const above = parent[place] ?? 0;
+    ends[above] = Math.max(ends[above] ?? 0, ends[place] ?? 0);
+  }
+  return ends;
+}
+
+export function depthsOf({ parent }: CalledBlock): readonly number[] {
+  const depths: number[] = [];
+  for (const above of parent) depths.push(above < 0 ? 0 : (depths[above] ?? 0) + 1);
+  return depths;
+}
+
+export interface Box {
+  readonly step: number;
+  readonly depth: number;
+  readonly left: number;
+  readonly width: number;
+}
+
+/** Boxes of a step and all below it, each as wide as its share; too narrow ones are left out. */
+export function boxesOf(
+  block: CalledBlock,
+  values: readonly number[],
+  top: number,
+  narrowest: number,
+): Box[] {
+  const [ends, whole] = [endsOf(block), values[top] ?? 0];
+  const boxes = new Map<number, Box>();
+  /** Where the next box below a step begins. */
+  const next = new Map<number, number>();
+  for (let step = top; step < (ends[top] ?? 0); step += 1) {
+    const above = step === top ? null : boxes.get(block.parent[step] ?? -1);
+    const width = whole ? (values[step] ?? 0) / whole : 0;
+    if (above === undefined || (above && width < narrowest)) continue;
+    const left = above ? (next.get(above.step) ?? above.left) : 0;
+    boxes.set(step, { step, depth: above ? above.depth + 1 : 0, left, width: above ? width : 1 });
+    if (above) next.set(above.step, left + width);
+  }
+  return [...boxes.values()];
+}

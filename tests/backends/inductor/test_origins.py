@@ -1,0 +1,230 @@
+"""What generated kernels were made from: by Inductor's generator, and by its modules' comments."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import kvtrace
+from kvtrace.backends.inductor import GENERATOR, origins
+from kvtrace.backends.inductor.origins import calling_module, note_origins, origins_of
+from kvtrace.backends.replacements import Replacements
+from kvtrace.capture.records import Origin
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("triton")
+nn = torch.nn
+
+CODE = """
+@triton_heuristics.pointwise(filename=__file__)
+@triton.jit
+def triton_poi_fused_add_0(in_ptr0, out_ptr0, xnumel, XBLOCK: tl.constexpr):
+    xmask = tl.full([XBLOCK], True, tl.int1)
+
+    tl.store(out_ptr0, tl.load(in_ptr0), xmask)
+
+
+def get_args():
+    return ()
+"""
+
+MODULE = """
+# Topologically Sorted Source Nodes: [x, y], Original ATen: [aten.mul]
+# Source node to ATen node mapping:
+triton_poi_fused_mul_0 = async_compile.triton('triton_poi_fused_mul_0', '''
+''')
+
+class Runner:
+    def call(self, args):
+        # Topologically Sorted Source Nodes: [x, y], Original ATen: [aten.mul]
+        stream0 = get_raw_stream(0)
+        triton_poi_fused_mul_0.run(arg0, buf0, 4, stream=stream0)
+        # Unsorted Source Nodes: [z], Original ATen: [aten.mul, aten.neg]
+        stream0 = get_raw_stream(0)
+        triton_poi_fused_mul_0.run(arg1, buf1, 4, stream=stream0)
+        extern_kernels.mm(buf0, buf1, out=buf2)
+        triton_poi_unknown_1.run(arg1, buf1, 4, stream=stream0)
+"""
+
+
+class Scale(nn.Module):  # type: ignore[name-defined,misc]
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(8))
+
+    def forward(self, x: Any) -> Any:
+        return (x * self.weight).sin()
+
+
+class Model(nn.Module):  # type: ignore[name-defined,misc]
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([Scale(), Scale()])
+
+    def forward(self, x: Any) -> Any:
+        for layer in self.layers:
+            x = layer(x @ torch.ones(8, 8))
+        return x
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> origins.Origins:
+    mine = origins.Origins()
+    monkeypatch.setattr(origins, "ORIGINS", mine)
+    return mine
+
+
+@pytest.fixture
+def generated(seen: origins.Origins, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
+    """Codes of a model's kernels by name: generated for real, and neither compiled nor run."""
+    pytest.importorskip(GENERATOR)
+    from torch._inductor import config
+    from torch._inductor.graph import GraphLowering
+    from torch.utils import _triton
+
+    codes: dict[str, str] = {}
+    problems: list[Exception] = []
+    replaced = Replacements()
+    owner = sys.modules[GENERATOR].TritonScheduling
+    original = owner.define_kernel
+    note_origins(replaced, problems.append)
+    hooked = owner.define_kernel
+
+    def noted(*args: Any) -> Any:
+        name = hooked(*args)
+        codes[name] = args[1]
+        return name
+
+    def stop(self: Any) -> Any:
+        self.codegen()
+        raise InterruptedError
+
+    monkeypatch.setattr(owner, "define_kernel", noted)
+    monkeypatch.setattr(_triton, "triton_hash_with_backend", lambda: "")
+    monkeypatch.setattr(GraphLowering, "compile_to_module", stop)
+    with (
+        config.patch(cpu_backend="triton", force_disable_caches=True),
+        pytest.raises(Exception, match="InterruptedError"),
+    ):
+        torch.compile(Model())(torch.ones(4, 8))
+    monkeypatch.setattr(owner, "define_kernel", hooked)
+    yield codes
+    assert problems == []
+    replaced.undo()
+    assert owner.define_kernel is original
+    torch._dynamo.reset()
+
+
+def test_operators_modules_and_lines_are_those_of_the_program(generated: dict[str, str]) -> None:
+    found = {}
+    for name, code in generated.items():
+        for one in origins_of(name, code, None, keep_code=True) or ():
+            found[one.op, one.module] = one
+    assert {("aten.mul", "layers.0"), ("aten.mul", "layers.1"), ("aten.sin", "layers.0")} <= set(
+        found
+    )
+    sine = found["aten.sin", "layers.1"]
+    assert sine.file == __file__
+    assert sine.function == "forward"
+    assert sine.code == "return (x * self.weight).sin()"
+    assert sine.line
+    assert Path(__file__).read_text().splitlines()[sine.line - 1].strip() == sine.code
+    assert sine.node
+
+
+def test_a_kernel_that_two_layers_use_has_the_origins_of_both(generated: dict[str, str]) -> None:
+    shared = [
+        origins_of(name, code, None, keep_code=True) or () for name, code in generated.items()
+    ]
+    modules = [{one.module for one in each if one.op == "aten.mul"} for each in shared]
+    assert {"layers.0", "layers.1"} in modules
+
+
+def test_code_is_left_out_where_sources_are(seen: origins.Origins) -> None:
+    seen.add("k", CODE, [Origin("aten.add", "y", "a.b", "m.py", 3, "forward", "y = x + 1")])
+    (kept,) = origins_of("k", CODE, None, keep_code=True) or ()
+    (bare,) = origins_of("k", CODE, None, keep_code=False) or ()
+    assert kept.code == "y = x + 1"
+    assert bare == Origin("aten.add", "y", "a.b", "m.py", 3, "forward", None)
+
+
+def test_a_kernel_is_known_by_name_and_body(seen: origins.Origins) -> None:
+    seen.add("k", CODE, [Origin("aten.add")])
+    function = CODE[CODE.index("def triton") : CODE.index("\n\ndef get_args")]
+    assert seen.of("k", function.replace("triton_poi_fused_add_0", "triton_")) is not None
+    assert seen.of("k", function.replace("in_ptr0)", "in_ptr1)")) is None
+    assert seen.of("other", function) is None
+    assert seen.of("k", None) is None
+
+
+def test_comments_of_the_calling_module_tell_operators_and_nodes(
+    seen: origins.Origins, tmp_path: Path
+) -> None:
+    module = tmp_path / "module.py"
+    module.write_text(MODULE)
+    found = origins_of("triton_poi_fused_mul_0", CODE, str(module), keep_code=True)
+    assert found == (
+        Origin(op="aten.mul"), Origin(node="x"), Origin(node="y"), Origin(op="aten.neg"),
+        Origin(node="z"),
+    )  # fmt: skip
+    assert origins_of("triton_poi_unknown_1", CODE, str(module), keep_code=True) is None
+    assert (
+        origins_of("triton_poi_fused_mul_0", CODE, str(tmp_path / "no.py"), keep_code=True) is None
+    )
+
+
+def test_the_calling_module_is_found_by_how_inductor_names_it(tmp_path: Path) -> None:
+    folder = tmp_path / "i3"
+    folder.mkdir()
+    file = folder / "ci3v7zobhq7edny4.py"
+    scope: dict[str, Any] = {"calling_module": calling_module}
+    exec(compile("def call():\n    return calling_module()", str(file), "exec"), scope)
+    assert scope["call"]() == str(file)
+    assert calling_module() is None
+
+
+@pytest.mark.parametrize(
+    ("path", "module"),
+    [
+        ("L['self'].blocks.0.attention", "blocks.0.attention"),
+        ("L['self']._modules['layers']._modules['0'].mlp", "layers.0.mlp"),
+        ("L['model']._orig_mod.layers[3]", "layers.3"),
+        ("L['self']", None),
+    ],
+)
+def test_paths_of_modules_are_written_as_torch_names_them(path: str, module: str | None) -> None:
+    node = SimpleNamespace(
+        name="mul",
+        target="mul",
+        meta={"fwd_nn_module_stack": {"a": ("", None), "b": (path, nn.Module)}},
+    )
+    assert origins._origin(node).module == module
+
+
+def test_a_failure_of_ours_is_counted_and_the_generator_goes_on(
+    seen: origins.Origins, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class TritonScheduling:
+        def define_kernel(self, src_code: str, node_schedule: Any, kernel: Any) -> str:
+            return f"named {src_code}"
+
+    generator: Any = SimpleNamespace(TritonScheduling=TritonScheduling)
+    monkeypatch.setitem(sys.modules, GENERATOR, generator)
+    problems: list[Exception] = []
+    replaced = Replacements()
+    note_origins(replaced, problems.append)
+    assert TritonScheduling().define_kernel("x", 5, kernel=None) == "named x"
+    assert TritonScheduling().define_kernel(src_code="x", node_schedule=(), kernel=0) == "named x"
+    assert [type(problem) for problem in problems] == [TypeError]
+    replaced.undo()
+
+
+def test_the_generator_is_hooked_as_long_as_a_recording_goes_on(tmp_path: Path) -> None:
+    owner = pytest.importorskip(GENERATOR).TritonScheduling
+    original = owner.define_kernel
+    with kvtrace.capture(tmp_path / "out"):
+        assert owner.define_kernel.__wrapped__ is original
+    assert owner.define_kernel is original
