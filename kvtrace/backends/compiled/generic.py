@@ -11,6 +11,7 @@ import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -60,6 +61,12 @@ def generic_ttir(text: str) -> str:
     if '"tt.func"' not in generic:
         raise GenericFormFailed(_failure("did not print the generic form of the IR", text, None))
     return _correct_places(generic, path)
+
+
+@lru_cache(maxsize=64)
+def generic_once(text: str) -> str:
+    """Return TTIR in generic form; printed once for what executes a kernel and what records it."""
+    return generic_ttir(text)
 
 
 def _load_dialects(context: Any) -> None:

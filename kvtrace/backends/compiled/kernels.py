@@ -228,10 +228,10 @@ def _stages(
 
 
 def _generic(ttir: str, tell: Callable[[str], None]) -> Iterator[Stage]:
-    from kvtrace.backends.compiled.generic import GenericFormFailed, generic_ttir
+    from kvtrace.backends.compiled.generic import GenericFormFailed, generic_once
 
     try:
-        yield Stage("ttir_generic", generic_ttir(ttir).encode())
+        yield Stage("ttir_generic", generic_once(ttir).encode())
     except GenericFormFailed as error:
         tell(f"{error} The kernel is recorded without it and cannot be replayed.")
 

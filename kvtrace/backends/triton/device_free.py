@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from kvtrace.capture.session import Session
 
 
+#: The message of a run some kernels of which were compiled to TTIR alone.
+STOPPED: Final = "stopped-at-ttir"
+
+
 class _State:
     """What `install` changed in Triton, and the session that launches report to.
 
@@ -124,7 +128,6 @@ def _create(original: Callable[[], Any], session: "Session") -> Any:
 
 def _stop_at_ttir(session: "Session") -> Replacements:
     """Have launches compile to TTIR alone."""
-    from kvtrace.backends.triton.later_stages import STOPPED
     from kvtrace.backends.triton.unfinished_kernels import StoppingCompiler
 
     background = None

@@ -14,9 +14,6 @@ from triton.backends import backends
 from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase
 
-from kvtrace.backends.compiled.cubin import cubin_resources
-from kvtrace.backends.compiled.elf import UnreadableBinary
-from kvtrace.backends.compiled.hsaco import hsaco_resources
 from kvtrace.backends.triton.absent_gpu.streams import Event
 from kvtrace.backends.triton.devices import device_of
 from kvtrace.backends.triton.evaluating_launcher import EvaluatingLauncher
@@ -139,6 +136,11 @@ def _load_binary(
 
     Registers and spills are None where the binary does not tell.
     """
+    # Imported late: no binary is made where compiling stops at TTIR.
+    from kvtrace.backends.compiled.cubin import cubin_resources
+    from kvtrace.backends.compiled.elf import UnreadableBinary
+    from kvtrace.backends.compiled.hsaco import hsaco_resources
+
     read = hsaco_resources if backend == "hip" else cubin_resources
     try:
         resources = read(binary, name)

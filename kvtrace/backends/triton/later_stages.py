@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.backends.compiled.kernels import STAGES, options_of, resources
 from kvtrace.backends.triton.background import StageProcess
+from kvtrace.backends.triton.device_free import STOPPED
 
 if TYPE_CHECKING:
     from triton.compiler.compiler import CompiledKernel
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from kvtrace.schema.completed import LaterStages
     from kvtrace.schema.trace import Selection
 
-#: The message of a run some kernels of which were compiled to TTIR alone.
-STOPPED: Final = "stopped-at-ttir"
 #: Unasked, compiling is given up after so long.
 MOST_SECONDS: Final = 10.0
 #: Options that become arguments of ptxas, which may write any file: not from a trace.

@@ -34,10 +34,10 @@ def module_from(ttir: str, file: str | None) -> "Module":
     """
     found = _by_text.get((ttir, file))
     if found is None:
-        from kvtrace.backends.compiled.generic import generic_ttir
+        from kvtrace.backends.compiled.generic import generic_once
         from kvtrace.ir.relocation import module_defined_in
 
-        found = _by_text[ttir, file] = module_defined_in(generic_ttir(ttir), file)
+        found = _by_text[ttir, file] = module_defined_in(generic_once(ttir), file)
     return found
 
 

@@ -124,7 +124,7 @@ class UnfinishedKernel(CompiledKernel):  # type: ignore[misc]
         self.hash = known.hash
         self.name = known.name
         self.known = known
-        self.metadata = _metadata_class(known.metadata, weakref.ref(self))
+        self.metadata = _unfinished_metadata(known.metadata, self)
         self.asm = _Asm(known.asm["ttir"], self.finish)
         self.packed_metadata = None  # for launchers of machine code, which there is none of
         self.module: Any = None
@@ -177,22 +177,31 @@ def _fields_class(fields: tuple[str, ...]) -> Any:
     return namedtuple("KernelMetadata", fields)
 
 
-def _metadata_class(known: Any, kernel: "weakref.ref[UnfinishedKernel]") -> Any:
-    """Return metadata that has the kernel finished when a field is asked for that is not known."""
-    fields = tuple(name for name in known._fields if name != "shared")
+@lru_cache(maxsize=64)
+def _unfinished_class(fields: tuple[str, ...]) -> Any:
+    """Return a class of metadata that has its kernel finished when a field is not known."""
 
     class KernelMetadata(_fields_class(fields)):  # type: ignore[misc]
+        kernel_of: "weakref.ref[UnfinishedKernel]"
+
         def __getattr__(self, name: str) -> Any:
-            held = None if name.startswith("_") else kernel()
+            held = None if name.startswith("_") or name == "kernel_of" else self.kernel_of()
             if held is None:
                 raise AttributeError(name)
             return getattr(held.finish().metadata, name)
 
         def _asdict(self) -> Any:
-            held = kernel()
+            held = self.kernel_of()
             return super()._asdict() if held is None else held.finish().metadata._asdict()
 
-    return KernelMetadata(*(getattr(known, name) for name in fields))
+    return KernelMetadata
+
+
+def _unfinished_metadata(known: Any, kernel: "UnfinishedKernel") -> Any:
+    fields = tuple(name for name in known._fields if name != "shared")
+    metadata = _unfinished_class(fields)(*(getattr(known, name) for name in fields))
+    metadata.kernel_of = weakref.ref(kernel)
+    return metadata
 
 
 class StoppingCompiler:

@@ -6,6 +6,7 @@ import pytest
 
 pytest.importorskip("triton")
 
+from kvtrace.backends.compiled import generic, kernels
 from kvtrace.backends.triton.modules import module_from
 from tests.support.corpus import CORPUS
 
@@ -26,3 +27,17 @@ def test_it_is_kept_no_longer_than_somebody_has_it() -> None:
     gc.collect()
 
     assert "mark" not in module_from(text, "/c/k.py").memo
+
+
+def test_who_executes_and_who_records_print_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    printed: list[str] = []
+    print_it = generic.generic_ttir
+    monkeypatch.setattr(
+        generic, "generic_ttir", lambda text: printed.append(text) or print_it(text)
+    )
+    text = CORPUS["softmax"]().replace("softmax", "softmax_once")
+    module_from(text, None)
+    (stage,) = kernels._generic(text, pytest.fail)
+
+    assert printed == [text]
+    assert stage.content == print_it(text).encode()

@@ -52,7 +52,7 @@ x, y, out = torch.randn(1000), torch.randn(1000), torch.zeros(1000)
 kernel = add[(4,)](x, y, out, 1000, BLOCK=256)
 seen["add"] = torch.equal(out, x + y)
 a, b, c = torch.randn(32, 32), torch.randn(32, 32), torch.zeros(32, 32)
-product[(1,)](a, b, c, BLOCK=32)
+second = product[(1,)](a, b, c, BLOCK=32)
 rows, doubled = torch.randn(50, 64), torch.zeros(50, 64)
 twice[(2,)](TensorDescriptor.from_tensor(rows, [32, 64]),
             TensorDescriptor.from_tensor(doubled, [32, 64]), BLOCK=32)
@@ -60,6 +60,9 @@ seen["descriptors"] = torch.equal(doubled, rows * 2)
 seen["sum"] = [out.double().sum().item(), c.double().sum().item()]
 seen["unfinished"] = type(kernel).__name__ == "UnfinishedKernel"
 seen["compiled_kernel"] = isinstance(kernel, triton.compiler.CompiledKernel)
+seen["one_class"] = type(kernel.metadata) is type(second.metadata)
+later = ("triton.later_stages", "triton.background", "compiled.cubin", "compiled.hsaco")
+seen["imported"] = [name for name in later if f"kvtrace.backends.{name}" in sys.modules]
 cache = os.environ["TRITON_CACHE_DIR"]
 seen["cached"] = sum(name.endswith(".cubin") for _, _, names in os.walk(cache) for name in names)
 if "ask" in sys.argv:
@@ -139,6 +142,11 @@ def test_results_are_equal(runs: Any) -> None:
         assert runs["ttir"][name]
         assert runs["full"][name]
     assert runs["ttir"]["sum"] == runs["full"]["sum"]
+
+
+def test_nothing_is_made_or_imported_that_later_stages_need(runs: Any) -> None:
+    assert runs["ttir"]["imported"] == []
+    assert runs["ttir"]["one_class"]
 
 
 def test_what_is_recorded(runs: Any) -> None:
