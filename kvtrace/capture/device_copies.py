@@ -7,8 +7,7 @@ memory and asks the driver nothing, which would disturb a capture of a graph in 
 
 import ctypes
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,9 +21,6 @@ _ALIGNMENT: Final = 64
 _PORTABLE: Final = 1
 _RELAXED: Final = 2
 _NOT_READY: Final = 600
-
-#: What is called before and after a copy in its thread, so that a device timeline knows it as ours.
-MARKING: tuple[Callable[[], None], Callable[[], None]] | None = None
 
 
 class CopyFailed(KvtraceError):
@@ -96,12 +92,11 @@ class DeviceCopies:
             if copy is None:
                 return None
             handle = ctypes.c_void_p(stream)
-            with _marked():
-                for (source, size), (target, _) in zip(spans, copy.parts, strict=True):
-                    self._call(
-                        "cuMemcpyAsync", ctypes.c_uint64(target), ctypes.c_uint64(source),
-                        ctypes.c_size_t(size), handle,
-                    )  # fmt: skip
+            for (source, size), (target, _) in zip(spans, copy.parts, strict=True):
+                self._call(
+                    "cuMemcpyAsync", ctypes.c_uint64(target), ctypes.c_uint64(source),
+                    ctypes.c_size_t(size), handle,
+                )  # fmt: skip
             failed = self._write(
                 handle, ctypes.c_uint64(copy.flag), ctypes.c_uint32(copy.number), 0
             )
@@ -122,11 +117,10 @@ class DeviceCopies:
         found = []
         for source, size in spans:
             target = ctypes.create_string_buffer(size)
-            with _marked():
-                self._call(
-                    "cuMemcpyAsync", ctypes.c_uint64(ctypes.addressof(target)),
-                    ctypes.c_uint64(source), ctypes.c_size_t(size), ctypes.c_void_p(stream),
-                )  # fmt: skip
+            self._call(
+                "cuMemcpyAsync", ctypes.c_uint64(ctypes.addressof(target)),
+                ctypes.c_uint64(source), ctypes.c_size_t(size), ctypes.c_void_p(stream),
+            )  # fmt: skip
             self._call("cuStreamSynchronize", ctypes.c_void_p(stream))
             found.append(target.raw)
         return tuple(found)
@@ -192,21 +186,6 @@ class DeviceCopies:
         failed = getattr(self._driver, name)(*arguments)
         if failed:
             raise CopyFailed(f"{name} failed with error {failed}")
-
-
-@contextmanager
-def _marked() -> Iterator[None]:
-    """Have what the driver is asked for known as ours."""
-    marking = MARKING
-    if marking is None:
-        yield
-        return
-    begin, end = marking
-    begin()
-    try:
-        yield
-    finally:
-        end()
 
 
 _made: DeviceCopies | None = None

@@ -10,7 +10,7 @@ import pyarrow as pa
 from kvtrace.converters.counted_times import device_times
 from kvtrace.converters.database import database
 from kvtrace.converters.device_busy import Busy, Steps, busy_of, stepping
-from kvtrace.schema.symbols import OWN_COPY, readable, titled
+from kvtrace.schema.symbols import readable, titled
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -87,10 +87,9 @@ _TUNED: Final = """
 class DeviceRow:
     """What ran on devices under one name.
 
-    `kind` says whose it is: Triton, a library's name, copy, fill, kvtrace (its own copies) or
-    other. `share` is that of all rows. `bytes` are those copied or filled. `step_ns` is the mean
-    time in one step of one run, where there are steps. `module`, `file` and `line` are a Triton
-    kernel's.
+    `kind` says whose it is: Triton, a library's name, copy, fill or other. `share` is that of all
+    rows. `bytes` are those copied or filled. `step_ns` is the mean time in one step of one run,
+    where there are steps. `module`, `file` and `line` are a Triton kernel's.
     """
 
     name: str
@@ -131,8 +130,6 @@ class DeviceTime:
 
 def kind_of(name: str, of_memory: str | None = None) -> str:
     """Return whose a kernel is that no launch is known for; `of_memory`: copy or fill."""
-    if name == OWN_COPY:
-        return "kvtrace"
     if of_memory is not None:
         return of_memory
     written = readable(name)

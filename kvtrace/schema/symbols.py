@@ -8,9 +8,6 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-#: What copies that kvtrace itself makes are called on the device's timeline.
-OWN_COPY: Final = "kvtrace: contents of tensors"
-
 _LENGTH: Final = re.compile(r"L?([1-9]\d{0,4})")
 _ANONYMOUS: Final = "_GLOBAL__N_"
 #: Template arguments that say what a general kernel does: `FillFunctor`, `direct_copy_kernel_cuda`.

@@ -101,46 +101,31 @@ static uint64_t realtime(void) {
 }
 
 /* What records begin with (cupti_activity.h: CUpti_ActivityKind), and how much of copies and of fills
- * of memory is taken, whose first fields are laid out alike. A tag (CUpti_ActivityExternalCorrelation)
- * says who asked for what. */
-enum { COPY = 1, FILL = 2, KERNEL = 10, TAG = 39, COMMON = 80, TAG_LENGTH = 24 };
+ * of memory is taken, whose first fields are laid out alike. */
+enum { COPY = 1, FILL = 2, KERNEL = 10, COMMON = 80 };
 
 struct sorting {
   Py_ssize_t kernel, copy, fill; /* lengths of records */
-  char *kernels, *others, *tags; /* where they go; NULL: they are counted */
-  Py_ssize_t kernels_size, others_size, tags_size;
+  char *kernels, *others;        /* where they go; NULL: they are counted */
+  Py_ssize_t kernels_size, others_size;
 };
-
-static Py_ssize_t length_of(uint32_t kind, const struct sorting *to) {
-  switch (kind) {
-    case KERNEL: return to->kernel;
-    case COPY: return to->copy;
-    case FILL: return to->fill;
-    case TAG: return TAG_LENGTH;
-    default: return 0;
-  }
-}
-
-static void put(char *to, Py_ssize_t *size, const char *from, Py_ssize_t length) {
-  if (to) memcpy(to + *size, from, (size_t)length);
-  *size += length;
-}
 
 /* Returns how many bytes were read: all, or those before a record of another kind. */
 static Py_ssize_t sort_out(const char *from, Py_ssize_t valid, struct sorting *to) {
   Py_ssize_t at = 0;
-  to->kernels_size = to->others_size = to->tags_size = 0;
-  while (valid - at >= (Py_ssize_t)sizeof(uint32_t)) {
+  to->kernels_size = to->others_size = 0;
+  while (valid - at >= COMMON) {
     uint32_t kind;
     memcpy(&kind, from + at, sizeof kind);
-    Py_ssize_t length = length_of(kind, to);
-    if (!length || length > valid - at) break;
-    if (kind == KERNEL)
-      put(to->kernels, &to->kernels_size, from + at, length);
-    else if (kind == TAG)
-      put(to->tags, &to->tags_size, from + at, length);
-    else
-      put(to->others, &to->others_size, from + at, COMMON);
+    Py_ssize_t length = kind == KERNEL ? to->kernel : kind == COPY ? to->copy : to->fill;
+    if ((kind != KERNEL && kind != COPY && kind != FILL) || length > valid - at) break;
+    if (kind == KERNEL) {
+      if (to->kernels) memcpy(to->kernels + to->kernels_size, from + at, (size_t)length);
+      to->kernels_size += length;
+    } else {
+      if (to->others) memcpy(to->others + to->others_size, from + at, COMMON);
+      to->others_size += COMMON;
+    }
     at += length;
   }
   return at;
@@ -149,23 +134,20 @@ static Py_ssize_t sort_out(const char *from, Py_ssize_t valid, struct sorting *t
 static PyObject *sorted_out(const struct buffer *buffer, struct sorting *to) {
   const char *from = (const char *)buffer->data;
   Py_ssize_t valid = (Py_ssize_t)buffer->valid;
-  to->kernels = to->others = to->tags = NULL;
+  to->kernels = to->others = NULL;
   Py_ssize_t read = sort_out(from, valid, to);
   PyObject *kernels = PyBytes_FromStringAndSize(NULL, to->kernels_size);
   PyObject *others = PyBytes_FromStringAndSize(NULL, to->others_size);
-  PyObject *tags = PyBytes_FromStringAndSize(NULL, to->tags_size);
-  PyObject *all = NULL;
-  if (kernels && others && tags) {
+  PyObject *both = NULL;
+  if (kernels && others) {
     to->kernels = PyBytes_AsString(kernels);
     to->others = PyBytes_AsString(others);
-    to->tags = PyBytes_AsString(tags);
     sort_out(from, read, to);
-    all = Py_BuildValue("(OOOn)", kernels, others, tags, valid - read);
+    both = Py_BuildValue("(OOn)", kernels, others, valid - read);
   }
   Py_XDECREF(kernels);
   Py_XDECREF(others);
-  Py_XDECREF(tags);
-  return all;
+  return both;
 }
 
 static PyObject *take(PyObject *module, PyObject *lengths) {
@@ -210,9 +192,9 @@ static PyObject *refusals(PyObject *module, PyObject *nothing) {
 
 static PyMethodDef functions[] = {
     {"take", take, METH_VARARGS,
-     "take(kernel, copy, fill) -> list[(bytes, bytes, bytes, int)]: the buffers that CUPTI filled.\n\n"
+     "take(kernel, copy, fill) -> list[(bytes, bytes, int)]: the buffers that CUPTI has filled.\n\n"
      "The arguments are lengths of records. Of each buffer: records of kernels, the first 80 bytes\n"
-     "of each record of a copy or a fill, tags, and how many bytes at its end are none of these."},
+     "of each record of a copy or a fill, and how many bytes at its end are neither."},
     {"refusals", refusals, METH_NOARGS, "refusals() -> int: how often there was no buffer left."},
     {NULL, NULL, 0, NULL},
 };

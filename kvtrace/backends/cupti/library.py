@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from kvtrace.backends.cupti.records import KINDS, OWN, OWN_KIND, record_lengths
+from kvtrace.backends.cupti.records import KINDS, record_lengths
 from kvtrace.schema.errors import KvtraceError
 
 _FORCED: Final = 1  # CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
@@ -73,19 +73,6 @@ class Cupti:
         """Record no more."""
         for kind in KINDS:
             self._check("cuptiActivityDisable", ctypes.c_int(kind))
-
-    def mark_own(self) -> None:
-        """Have what the thread asks the driver for until `mark_end` tagged as kvtrace's."""
-        self._library.cuptiActivityPushExternalCorrelationId(
-            ctypes.c_int(OWN_KIND), ctypes.c_uint64(OWN)
-        )
-
-    def mark_end(self) -> None:
-        """See `mark_own`."""
-        last = ctypes.c_uint64()
-        self._library.cuptiActivityPopExternalCorrelationId(
-            ctypes.c_int(OWN_KIND), ctypes.byref(last)
-        )
 
     def flush(self, forced: bool = False) -> None:
         """Have buffers completed whose kernels have ended; `forced`: all buffers."""

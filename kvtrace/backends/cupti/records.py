@@ -18,14 +18,7 @@ from numpy.typing import NDArray
 CONCURRENT_KERNEL: Final = 10
 COPY: Final = 1
 FILL: Final = 2
-#: `CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION`: who asked for what the driver was called for.
-TAG: Final = 39
-KINDS: Final = (CONCURRENT_KERNEL, COPY, FILL, TAG)
-
-#: `CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2` with this number marks what kvtrace itself copies;
-#: torch's profiler marks with CUSTOM0 and CUSTOM1.
-OWN_KIND: Final = 5
-OWN: Final = 0x6B767472616365
+KINDS: Final = (CONCURRENT_KERNEL, COPY, FILL)
 
 _FIELDS: Final = {
     "registers": (6, "<u2"),
@@ -53,10 +46,6 @@ _COMMON: Final = np.dtype(
         "itemsize": 80,
     }
 )  # fmt: skip
-
-_TAG: Final = np.dtype(
-    [("kind", "<u4"), ("who", "<u4"), ("number", "<u8"), ("correlation", "<u4"), ("_", "<u4")]
-)
 
 #: What a copy is called by `CUpti_ActivityMemcpyKind`.
 _COPIES: Final = {
@@ -217,12 +206,6 @@ def read_transfers(content: bytes) -> Transfers:
         if name not in ("kind", "how")
     }
     return Transfers(names=names, fill=fill, **columns)
-
-
-def read_own(content: bytes) -> set[int]:
-    """Read the correlation ids of what kvtrace itself asked for, from tags of 24 bytes each."""
-    tags = np.frombuffer(content, _TAG)
-    return set(tags["correlation"][(tags["who"] == OWN_KIND) & (tags["number"] == OWN)].tolist())
 
 
 #: Odd constants that spread names and grids over 64 bits.

@@ -20,15 +20,13 @@ from kvtrace.backends.cupti.records import (
     Kernels,
     Transfers,
     read_kernels,
-    read_own,
     read_transfers,
 )
 from kvtrace.backends.cupti.sharing import Sharing
-from kvtrace.capture import device_copies
 from kvtrace.capture.records import GRAPH_CAPTURE, capped
 from kvtrace.forks import Lock
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.symbols import OWN_COPY, readable
+from kvtrace.schema.symbols import readable
 from kvtrace.schema.tables import NAME
 
 if TYPE_CHECKING:
@@ -73,8 +71,6 @@ class Timeline:
         self._held: list[Kernels] = []
         #: Copies and fills, which no launch of a kernel caused.
         self._transfers: list[Transfers] = []
-        #: Correlation ids of those that are kvtrace's own.
-        self._own: set[int] = set()
         self._grids: dict[int, tuple[int, tuple[int, int, int]]] = {}
         self._functions: dict[int, tuple[str, int]] = {}
         self._names: dict[int, str] = {}
@@ -159,7 +155,7 @@ class Timeline:
             if not self._sharing.lent:
                 self._cupti.flush(forced=True)
                 self._read()
-                self._end()
+                self._cupti.end()
         except KvtraceError as error:
             self._session.message("warning", "device-timeline-ended", str(error))
         self._join_held()
@@ -177,14 +173,12 @@ class Timeline:
     def _read_buffers(self) -> None:
         lengths = self._cupti.record_lengths
         contents = self._buffers.take(*lengths)
-        for kernels, transfers, tags, unread in contents:
+        for kernels, transfers, unread in contents:
             self._silent = 0
             if kernels:
                 self._held.append(read_kernels(kernels, lengths[0], self._name, self._identities))
             if transfers:
                 self._transfers.append(read_transfers(transfers))
-            if tags:
-                self._own |= read_own(tags)
             if unread:
                 self._session.message(
                     "info",
@@ -212,13 +206,8 @@ class Timeline:
     def _begin(self) -> None:
         buffers = self._buffers
         self._cupti.begin(buffers.REQUEST, buffers.COMPLETE, buffers.REALTIME)
-        device_copies.MARKING = (self._cupti.mark_own, self._cupti.mark_end)
         if self._clock_begin is None:
             self._clock_begin = self._clock_offset()
-
-    def _end(self) -> None:
-        device_copies.MARKING = None
-        self._cupti.end()
 
     def _yield(self) -> None:
         """Leave CUPTI to torch.profiler, which is about to begin; called in its thread."""
@@ -227,7 +216,7 @@ class Timeline:
         with self._reading:
             self._cupti.flush(forced=True)
             self._read()
-            self._end()
+            self._cupti.end()
             self._joiner.lose_order()
         self._session.message(
             "info",
@@ -324,24 +313,12 @@ class Timeline:
             "launch_seq": nothing,
             "call_id": nothing,
             **_placed(part),
-            "name": pa.array(self._named(part)).dictionary_encode(),
+            "name": pa.array(part.names).dictionary_encode(),
             **dict.fromkeys(("grid_x", "grid_y", "grid_z", "shared_bytes"), nothing),
             "registers": pa.nulls(count, pa.int32()),
             "kind": pa.array(np.where(part.fill, "fill", "copy")).dictionary_encode(),
             "bytes": part.bytes,
         }
-
-    def _named(self, part: Transfers) -> list[str]:
-        """Return what copies and fills are called; kvtrace's own are told apart."""
-        if not self._own:
-            return part.names
-        correlations = part.correlation.tolist()
-        mine = self._own.intersection(correlations)
-        self._own -= mine
-        return [
-            OWN_COPY if correlation in mine else name
-            for correlation, name in zip(correlations, part.names, strict=True)
-        ]
 
     def _records(self, count: int) -> NDArray[np.int64]:
         first = self._next_record

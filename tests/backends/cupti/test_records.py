@@ -8,12 +8,9 @@ import numpy as np
 import pytest
 
 from kvtrace.backends.cupti.records import (
-    OWN,
-    OWN_KIND,
     Identities,
     layout,
     read_kernels,
-    read_own,
     read_transfers,
     record_lengths,
 )
@@ -89,13 +86,6 @@ def test_copies_and_fills_are_read_as_columns() -> None:
     assert transfers.correlation.tolist() == [0, 0, 9]
 
 
-def test_own_copies_are_told_by_their_tags() -> None:
-    mine = {"who": (4, 4, OWN_KIND), "number": (8, 8, OWN)}
-    profilers = {"who": (4, 4, 3), "number": (8, 8, 1)}
-    tags = [record(39, 24, correlation=(16, 4, n), **who) for n, who in ((3, mine), (4, profilers))]
-    assert read_own(b"".join(tags)) == {3}
-
-
 def test_the_clock_for_cupti_is_the_realtime_clock() -> None:
     buffers = importlib.import_module("kvtrace.backends.cupti._buffers")
     clock = ctypes.CFUNCTYPE(ctypes.c_uint64)(buffers.REALTIME)
@@ -124,13 +114,12 @@ def test_buffers_go_to_cupti_and_come_back() -> None:
     assert first % 8 == 0
     kernels = [record(10, 216, correlation=(92, 4, n)) for n in (1, 2)]
     copy, fill = record(1, 96, bytes=(8, 8, 5)), record(2, 88, bytes=(8, 8, 6))
-    tag = record(39, 24, who=(4, 4, OWN_KIND), number=(8, 8, OWN), correlation=(16, 4, 3))
-    mixed = kernels[0] + copy + tag + fill + kernels[1]
+    mixed = kernels[0] + copy + fill + kernels[1]
     unknown = record(7, 40)
     ctypes.memmove(first, mixed + unknown, len(mixed + unknown))
     complete(None, 0, first, room, len(mixed + unknown))
     complete(None, 0, second, room, 0)
-    assert buffers.take(216, 96, 88) == [(b"".join(kernels), copy[:80] + fill[:80], tag, 40)]
+    assert buffers.take(216, 96, 88) == [(b"".join(kernels), copy[:80] + fill[:80], 40)]
     assert buffers.take(216, 96, 88) == []
     with pytest.raises(ValueError, match="shorter than its fields"):
         buffers.take(216, 40, 88)
