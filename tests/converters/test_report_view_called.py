@@ -24,7 +24,7 @@ def page_of(tmp_path_factory, name, *settings):
 
 @pytest.fixture(scope="module")
 def llama(tmp_path_factory):
-    return page_of(tmp_path_factory, "llama", "--no-replay")
+    return page_of(tmp_path_factory, "llama_graphs", "--no-replay")
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +123,7 @@ def test_boxes_stay_in_the_drawing_and_a_click_chooses_what_the_table_marks(repo
         )
         assert outside == 0
         box = opened.page.locator('#called-drawing [title^="_unsafe_view_mul_silu:"]')
-        assert "747 µs" in box.get_attribute("title")
+        assert "746 µs" in box.get_attribute("title")
         box.click()
         opened.page.wait_for_selector("#step-figures")
         assert opened.page.locator("#steps-table tr.chosen td").first.inner_text() == (
@@ -147,7 +147,7 @@ def test_lines_behind_a_kernel_are_shown_with_their_code_unless_that_is_left_out
     report_browser, tmp_path
 ):
     trace = tmp_path / "llama"
-    shutil.copytree(FIXTURES / "llama", trace)
+    shutil.copytree(FIXTURES / "llama_graphs", trace)
     with_origins(trace)
     page = written_page(trace, tmp_path / "r.html", "--no-replay")
     held = block(page, "source")
