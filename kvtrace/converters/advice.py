@@ -311,7 +311,7 @@ def _tail(
         room = found.blocks(variant["num_warps"]) * (device.limits.multiprocessors or 0)
         for key, programs in variant["calls"].items():
             call = launched.get(key)
-            if call is None or not room or call.runs < 0.5 * runs:
+            if call is None or not room or not programs or call.runs < 0.5 * runs:
                 continue
             waves = -(-programs // room)
             idle = 1 - programs / (waves * room)

@@ -115,3 +115,8 @@ def test_pieces_are_counted_as_one(monkeypatch):
     for name in ("track", "bin", "kernel", "count", "busy_ns"):
         assert getattr(found[0], name).tolist() == getattr(expected[0], name).tolist()
     assert found[1].seq.tolist() == expected[1].seq.tolist()
+
+
+def test_what_is_to_be_left_out_and_is_not_there_is_no_matter():
+    two = slices([(0, 10, 0, 0, 0), (20, 30, 0, 0, 0)])
+    assert medians(two, but=[(0, 10), (0, 10), (0, 7), (3, 30)]) == {0: 30.0}

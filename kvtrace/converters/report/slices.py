@@ -132,8 +132,8 @@ def _found(keys: Integers, wanted: list[int]) -> list[int]:
     """Return where in sorted keys each wanted one is; of one that is wanted twice, two places."""
     found: list[int] = []
     for key, times in Counter(wanted).items():
-        first = int(np.searchsorted(keys, key))
-        found += range(first, first + times)
+        first, last = np.searchsorted(keys, [key, key + 1]).tolist()
+        found += range(first, min(first + times, last))
     return found
 
 
