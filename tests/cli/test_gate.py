@@ -10,7 +10,8 @@ from kvtrace.cli import main
 from kvtrace.regressions.baselines import BASELINES, RECORDED
 from kvtrace.schema.trace import open_trace
 from tests.regressions.conftest import project, triton_cache
-from tests.regressions.programs import BENCH, LARGER, PYTHON, UNMASKED
+from tests.regressions.programs import BENCH, LARGER, UNMASKED
+from tests.support.warm_python import warm_python
 
 __all__ = ["project", "triton_cache"]
 
@@ -18,7 +19,7 @@ RULES = "findings.new, spills>0, registers>+100%, bytes>+1%"
 
 
 def gate(*words, program=("bench.py",)):
-    return main(["gate", *words, "--", PYTHON, *program])
+    return main(["gate", *words, "--", *warm_python().command, *program])
 
 
 @pytest.fixture

@@ -1,12 +1,14 @@
 """Projects that are recorded with real Triton, without a GPU."""
 
 import os
+import shlex
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from tests.regressions.programs import BENCH
+from tests.support.warm_python import warm_python
 
 
 @pytest.fixture(scope="session")
@@ -28,3 +30,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, triton_cache: str) 
     (folder / "bench.py").write_text(BENCH)
     monkeypatch.chdir(folder)
     return folder
+
+
+@pytest.fixture
+def run_bench() -> tuple[str, str]:
+    """Return the option of `kvtrace bisect` that runs the project's program, warm."""
+    return "--run", shlex.join([*warm_python().command, "bench.py"])

@@ -20,7 +20,8 @@ from tests.regressions.programs import (
 )
 
 RULES = ("--fail-on", "findings.new")
-RUN = ("--run", f"{PYTHON} bench.py")
+#: Stands in parameters for what `run_bench` gives.
+RUN = ("--run", "the program")
 
 
 def state_of(repository):
@@ -63,10 +64,10 @@ def repository(project):
     return project
 
 
-def test_the_commit_is_found_and_the_checkout_is_not_touched(repository, capsys):
+def test_the_commit_is_found_and_the_checkout_is_not_touched(repository, capsys, run_bench):
     before = state_of(repository)
     culprit = git(repository, "rev-parse", "HEAD~2")
-    assert main(["bisect", "HEAD~7", "HEAD", *RUN, *RULES]) == 1
+    assert main(["bisect", "HEAD~7", "HEAD", *run_bench, *RULES]) == 1
     said = capsys.readouterr().out
     steps = {line[20:].split("  ")[0].strip(): line[14:18].strip() for line in said.splitlines()
              if line[12:14] == "  " and line[14:18].strip() in ("good", "bad", "skip")}  # fmt: skip
@@ -81,14 +82,14 @@ def test_the_commit_is_found_and_the_checkout_is_not_touched(repository, capsys)
     assert state_of(repository) == before
 
 
-def test_commits_that_cannot_be_run_leave_candidates(repository, capsys):
+def test_commits_that_cannot_be_run_leave_candidates(repository, capsys, run_bench):
     """The bad one lies among commits of which none runs."""
     git(repository, "reset", "--quiet", "--hard", "HEAD~5")
     commits = [
         commit_all(repository, "broken", {"bench.py": "import nothing_of_that_name\n"}),
         commit_all(repository, "bad and runs", {"bench.py": UNMASKED}),
     ]
-    assert main(["bisect", "HEAD~2", "HEAD", *RUN, *RULES]) == 2
+    assert main(["bisect", "HEAD~2", "HEAD", *run_bench, *RULES]) == 2
     said = capsys.readouterr().out
     assert "the first bad commit is one of these" in said
     assert all(commit in said for commit in commits)
@@ -96,33 +97,33 @@ def test_commits_that_cannot_be_run_leave_candidates(repository, capsys):
     assert len(git(repository, "worktree", "list").splitlines()) == 1
 
 
-def test_nothing_is_looked_for_where_bad_breaks_no_rule(repository, capsys):
-    assert main(["bisect", "HEAD~7", "HEAD~6", *RUN, *RULES]) == 0
+def test_nothing_is_looked_for_where_bad_breaks_no_rule(repository, capsys, run_bench):
+    assert main(["bisect", "HEAD~7", "HEAD~6", *run_bench, *RULES]) == 0
     assert "HEAD~6 breaks no rule" in capsys.readouterr().out
 
 
-def test_a_commit_right_after_the_good_one_is_found_without_a_step(repository, capsys):
+def test_a_commit_right_after_the_good_one_is_found_without_a_step(repository, capsys, run_bench):
     culprit = git(repository, "rev-parse", "HEAD~2")
-    assert main(["bisect", "HEAD~3", "HEAD~2", *RUN, *RULES]) == 1
+    assert main(["bisect", "HEAD~3", "HEAD~2", *run_bench, *RULES]) == 1
     assert f"first bad commit: {culprit} drop the mask" in capsys.readouterr().out
 
 
-def test_a_command_runs_in_the_folder_where_the_user_is(repository, monkeypatch, capsys):
+def test_a_command_runs_in_the_folder_where_the_user_is(repository, monkeypatch, capsys, run_bench):
     folder = repository / "kernels"
     folder.mkdir()
     commit_all(repository, "in a folder", {"kernels/bench.py": BENCH})
     culprit = commit_all(repository, "drop its mask", {"kernels/bench.py": UNMASKED})
     monkeypatch.chdir(folder)
-    assert main(["bisect", "HEAD~1", "HEAD", *RUN, *RULES]) == 1
+    assert main(["bisect", "HEAD~1", "HEAD", *run_bench, *RULES]) == 1
     assert f"first bad commit: {culprit} drop its mask" in capsys.readouterr().out
-    assert main(["bisect", "HEAD~2", "HEAD", *RUN, *RULES]) == 2
+    assert main(["bisect", "HEAD~2", "HEAD", *run_bench, *RULES]) == 2
     assert "it has no folder kernels" in capsys.readouterr().err
 
 
-def test_a_rule_on_compiling_has_every_commit_compile_anew(repository):
+def test_a_rule_on_compiling_has_every_commit_compile_anew(repository, run_bench):
     """The second commit has the kernel of the first, which Triton's cache has."""
     rules = ("--fail-on", "compile<-90%")
-    assert main(["bisect", "HEAD~7", "HEAD~6", *RUN, *rules]) == 0
+    assert main(["bisect", "HEAD~7", "HEAD~6", *run_bench, *rules]) == 0
 
 
 @pytest.mark.parametrize(
@@ -137,15 +138,16 @@ def test_a_rule_on_compiling_has_every_commit_compile_anew(repository):
         (["HEAD~7", "HEAD", *RUN, "--triton", "3.6.0"], "give either two commits"),
     ],
 )
-def test_what_cannot_be_bisected_is_a_sentence(repository, words, told, capsys):
-    assert main(["bisect", *words]) == 2
+def test_what_cannot_be_bisected_is_a_sentence(repository, words, told, capsys, run_bench):
+    given = [run_bench[1] if word == RUN[1] else word for word in words]
+    assert main(["bisect", *given]) == 2
     assert told in capsys.readouterr().err
     assert len(git(repository, "worktree", "list").splitlines()) == 1
 
 
-def test_outside_a_repository_git_says_why(project, monkeypatch, capsys):
+def test_outside_a_repository_git_says_why(project, monkeypatch, capsys, run_bench):
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(project.parent))
-    assert main(["bisect", "a", "b", *RUN, *RULES]) == 2
+    assert main(["bisect", "a", "b", *run_bench, *RULES]) == 2
     assert "not a git repository" in capsys.readouterr().err
 
 

@@ -16,6 +16,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Mapping
 from functools import cache
@@ -24,6 +25,8 @@ from types import TracebackType
 from typing import IO, Final, Self
 
 SERVER: Final = Path(__file__).with_name("warm_server.py")
+CLIENT: Final = Path(__file__).with_name("warm_client.py")
+LARGEST_REQUEST: Final = 1 << 17
 
 
 class Program:
@@ -79,6 +82,7 @@ class WarmPython:
 
     def __init__(self, python: Path, modules: tuple[str, ...]) -> None:
         """python: the interpreter, whose site-packages hold the autostart line or do not."""
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._connection, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         clean = {
             name: value
@@ -117,6 +121,30 @@ class WarmPython:
         with self.start(*arguments, folder=folder, environment=environment) as program:
             out, errors = program.communicate(timeout)
             return subprocess.CompletedProcess(program.args, program.wait(), out, errors)
+
+    @property
+    def command(self) -> list[str]:
+        """What stands for `python` in a command that another program runs.
+
+        A socket takes requests of `warm_client.py` until this process ends.
+        """
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="warm-python-")
+            listening = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            listening.bind(f"{self._folder.name}/socket")
+            listening.listen()
+            threading.Thread(target=self._forward, args=[listening], daemon=True).start()
+        return [sys.executable, "-I", "-S", str(CLIENT), f"{self._folder.name}/socket"]
+
+    def _forward(self, listening: socket.socket) -> None:
+        while True:
+            client, _ = listening.accept()
+            with client:
+                request, descriptors, *_ = socket.recv_fds(client, LARGEST_REQUEST, 3)
+                if request:
+                    socket.send_fds(self._connection, [request], descriptors)
+                for descriptor in descriptors:
+                    os.close(descriptor)
 
     def close(self) -> None:
         """End the server; programs that still run go on."""
