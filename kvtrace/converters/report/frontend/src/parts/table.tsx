@@ -208,7 +208,13 @@ export function Table<Row>(props: TableProps<Row>) {
                 )}
               >
                 {columns.map((column) => (
-                  <td key={column.label} class={cellClass(column)}>
+                  <td
+                    key={column.label}
+                    class={cellClass(column)}
+                    title={
+                      virtual && !column.number ? plainCell(column, rows[place] as Row) : undefined
+                    }
+                  >
                     {column.cell(rows[place] as Row)}
                   </td>
                 ))}

@@ -1,0 +1,77 @@
+"""Nothing on the main views of real programs' reports is cut off, covered, or without a label.
+
+The pages are opened once, and shown in both widths and themes that the documentation has pictures of.
+"""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.converters.page_layout import layout_problems, watch_canvases
+from tests.converters.report_page import accessibility_problems, opened_page, written_page
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
+VIEWS = (
+    "#/",
+    "#/kernels",
+    "#/kernel/1",
+    "#/launches",
+    "#/launch/5",
+    "#/call/3?op=17&p=1",
+    "#/findings",
+)
+SHOWN = ((1500, "light"), (1920, "dark"), (1500, "dark"), (1920, "light"))
+
+
+@pytest.mark.parametrize("name", ["llama", "llama_graphs", "decoding", "llama_ranks"])
+def test_all_text_can_be_read_in_every_view(report_browser, tmp_path, name):
+    trace = shutil.copytree(FIXTURES / name, tmp_path / name)
+    page = written_page(trace, tmp_path / "page.html")
+    found = []
+    with opened_page(report_browser, page, width=1500, prepare=watch_canvases) as opened:
+        for address in VIEWS:
+            opened.go(address)
+            for width, scheme in SHOWN:
+                opened.page.set_viewport_size({"width": width, "height": 1000})
+                opened.page.emulate_media(color_scheme=scheme)
+                opened.settle()
+                found += [f"{address} {width} {scheme}: {each}" for each in layout_problems(opened)]
+            assert accessibility_problems(opened) == [], address
+    assert found == []
+
+
+def test_what_is_wrong_with_a_layout_is_seen(report_browser, tmp_path):
+    page = tmp_path / "bad.html"
+    page.write_text(
+        """<html data-ready="true"><style>
+        div { font: 16px monospace; width: 200px; height: 20px; }
+        .cut { width: 60px; overflow: hidden; white-space: nowrap; }
+        .dotted { text-overflow: ellipsis; }
+        </style>
+        <div class="cut">one two three four</div>
+        <div class="cut dotted">five six seven</div>
+        <div class="cut dotted" title="well meant">well meant, indeed</div>
+        <div class="cut" style="overflow: auto">scrolled into view</div>
+        <div>under</div><div style="margin-top: -15px">over</div>
+        <button></button><canvas width="80" height="30"></canvas>
+        <script>
+        const drawing = document.querySelector("canvas");
+        drawing.width = 80;
+        const context = drawing.getContext("2d");
+        context.fillText("left", 0, 10);
+        context.fillText("right out", 60, 10);
+        context.fillText("on it", 5, 12);
+        </script>"""
+    )
+    with report_browser.open(page, prepare=watch_canvases) as opened:
+        problems = [each.partition(" in #")[0] for each in layout_problems(opened)]
+    assert problems == [
+        "cut off: “one two three four”",
+        "cut off: “five six seven”",
+        "on “over”: “under”",
+        "no label: “canvas”",
+        "cut off in a canvas: “right out”",
+        "in a canvas on “on it”: “left”",
+        "no label: “BUTTON”",
+    ]
