@@ -1,4 +1,4 @@
-"""What is wrong with how a page of the report is laid out: text that is cut off, or lies on other text.
+"""What is wrong with how a page is laid out: text that is cut off, or lies on other text.
 
 Text in the document is measured by its own boxes, as far as the boxes around it let it be seen;
 text in canvases by what was drawn, which `watch_canvases` notes.
@@ -59,7 +59,8 @@ _PROBLEMS = """() => {
         ? inside(outer.left, outer.right, box.left, box.right) : [outer.left, outer.right];
       const [top, bottom] = cuts(style.overflowY)
         ? inside(outer.top, outer.bottom, box.top, box.bottom) : [outer.top, outer.bottom];
-      const scrolls = { x: /auto|scroll/.test(style.overflowX), y: /auto|scroll/.test(style.overflowY) };
+      const scrolling = (way) => /auto|scroll/.test(way);
+      const scrolls = { x: scrolling(style.overflowX), y: scrolling(style.overflowY) };
       own = { left, right, top, bottom, box, element, scrolls, style, outer };
     }
     boxes.set(element, own);
@@ -74,7 +75,7 @@ _PROBLEMS = """() => {
       const tall = style.overflowY !== "visible" &&
         (rect.top < box.top - SLACK || rect.bottom > box.bottom + SLACK);
       if ((wide && scrolls.x) || (tall && scrolls.y)) return true;
-      if (wide || tall) return style.textOverflow === "ellipsis" && from.closest("[title]") !== null;
+      if (wide || tall) return style.textOverflow === "ellipsis" && !!from.closest("[title]");
     }
     return rect.left >= -SLACK && rect.right <= innerWidth + SLACK;
   };

@@ -1,6 +1,6 @@
 """Nothing on the main views of real programs' reports is cut off, covered, or without a label.
 
-The pages are opened once, and shown in both widths and themes that the documentation has pictures of.
+Each page is opened once, and shown in the widths and themes of the documentation's pictures.
 """
 
 import shutil
