@@ -96,7 +96,7 @@ class KernelRows:
         """Return what the compiler made, and the machine code as text where it can be had."""
         stages = [self._stage(stage, sizes) for stage in rows]
         cubin = next((row["artifact"] for row in rows if row["stage"] == "cubin"), None)
-        if cubin in sizes and self.disassembles:
+        if cubin is not None and cubin in sizes and self.disassembles:
             stages.append(Stage(SASS, self._text(SASS, cubin), None, None))
         return tuple(stages)
 
