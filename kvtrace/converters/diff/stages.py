@@ -23,15 +23,18 @@ _MOST_DISASSEMBLED: Final = 40
 
 
 class Disassembly:
-    """Listings of cubins, by hash, and why there are none."""
+    """Listings of cubins, by hash, and why there are none; none is made where none is `wanted`."""
 
     def __init__(self) -> None:
+        self.wanted = True
         self._listings: dict[str, str | None] = {}
         self._tool = cache(disassembler)
         self.missing: dict[str, None] = {}
 
     def classes(self, pairing: "Pairing", cubins: tuple[str, str]) -> list[Counter[str]] | None:
         """Return the classes of instructions of both; None where one has no listing."""
+        if not self.wanted:
+            return None
         tool = self._tool()
         if tool is None:
             self.missing[f"SASS is not measured: no {' or '.join(TOOLS)} was found"] = None

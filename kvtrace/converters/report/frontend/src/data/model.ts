@@ -114,6 +114,16 @@ export interface LineLinks {
   readonly lines: readonly number[];
 }
 
+/** The block "since"; `why` says why nothing was compared, and is "" where it was. */
+export interface Since {
+  readonly why: string;
+  readonly before: string | null;
+  readonly summary: string;
+  readonly rows: readonly SinceRow[];
+  readonly more: number;
+  readonly command: string;
+}
+
 /** One captured process. */
 export interface Run {
   readonly run_id: string;
@@ -547,6 +557,16 @@ export interface Tuning {
   readonly arguments: string;
   readonly trials: readonly Trial[];
   readonly why: string;
+}
+
+/** One line of the headline of `kvtrace diff`. */
+export interface SinceRow {
+  readonly kernel: string;
+  readonly what: string;
+  readonly values: string;
+  readonly by: string;
+  readonly direction: string;
+  readonly sure: string;
 }
 
 /** What differs from the nearest variant of the same kernel that the run compiled before. */

@@ -4,6 +4,7 @@ import { formatNanoseconds, niceStep, plural } from "../data/format";
 import { page } from "../data/page";
 import { clippedText, type Drawing } from "./canvas";
 import { kernelColour } from "./colours";
+import { kernelName } from "./text";
 import { PixelColumns } from "./timeline_columns";
 import {
   eachInView,
@@ -41,7 +42,7 @@ const DIMMED = 0.18;
 const MOST_SINGLE = 6000;
 /** Bins narrower than this many pixels stand in for the launches that are on the page. */
 const BIN_PIXELS = 24;
-const NARROWEST_LABEL = 28;
+const NARROWEST_LABEL = 40;
 /** A slice is hit from this many pixels away. */
 const SLACK = 3;
 
@@ -189,7 +190,9 @@ export class TimelineScene {
       const room = Math.min(right, this.x(range, nextInLane(row, index, last))) - left;
       if (room <= NARROWEST_LABEL) continue;
       context.fillStyle = plain ? colours.text : colours["on-kernel"];
-      const name = clippedText(context, sliceName(slice), room - 8);
+      // the row says that it compiled
+      const text = row.kind === "compile" ? kernelName(kernel) : sliceName(slice);
+      const name = clippedText(context, text, room - 8);
       context.fillText(name, left + 4, at + LANE / 2 + 0.5);
     }
   }
