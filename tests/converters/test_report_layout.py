@@ -15,12 +15,14 @@ FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
 VIEWS = (
     "#/",
     "#/kernels",
-    "#/kernel/1",
+    "#/kernel/1?left=ttgir&stage=ptx",
     "#/launches",
     "#/launch/5",
     "#/call/3?op=17&p=1",
     "#/findings",
 )
+#: Whose pages axe looks at: one with ops and accesses, and one without.
+JUDGED = ("decoding", "llama")
 SHOWN = ((1500, "light"), (1920, "dark"), (1500, "dark"), (1920, "light"))
 
 
@@ -37,7 +39,8 @@ def test_all_text_can_be_read_in_every_view(report_browser, tmp_path, name):
                 opened.page.emulate_media(color_scheme=scheme)
                 opened.settle()
                 found += [f"{address} {width} {scheme}: {each}" for each in layout_problems(opened)]
-            assert accessibility_problems(opened) == [], address
+            if name in JUDGED:
+                assert accessibility_problems(opened) == [], address
     assert found == []
 
 

@@ -60,7 +60,9 @@ def _since(context: Context) -> Since:
         return _nothing("this directory has no earlier run of the same command")
     launches = len(context.trace.table("launches", earlier, ["call_id"]))
     if launches + context.report.totals.launches > _MOST_LAUNCHES:
-        return _nothing(f"both have more than {_MOST_LAUNCHES:,} launches together", context, earlier)
+        return _nothing(
+            f"both have more than {_MOST_LAUNCHES:,} launches together", context, earlier
+        )
     from kvtrace.converters.diff import compare
     from kvtrace.schema.trace import Selection
 

@@ -24,10 +24,19 @@ export function Minimap({ scene, range, onMove }: MinimapProps) {
   const draw = useCallback(
     (drawing: Drawing) => {
       setWidth(drawing.width);
-      paint(drawing, shares, scene.gutter, range, span);
+      paint(drawing, shares, scene.gutter);
     },
-    [shares, scene, range],
+    [shares, scene],
   );
+  const place = (time: number): number =>
+    scene.gutter + Math.min(Math.max(time / span, 0), 1) * room;
+  const [left, right] = [place(range.begin), place(range.end)];
+  // an element, so that moving the view draws nothing anew
+  const wide = Math.max(right - left, NARROWEST);
+  const frame = {
+    insetInlineStart: `${Math.min(left, width - wide)}px`,
+    inlineSize: `${wide}px`,
+  };
   const move = (event: PointerEvent): void => {
     if (event.buttons & 1) onMove(((event.offsetX - scene.gutter) / room) * span);
   };
@@ -44,6 +53,7 @@ export function Minimap({ scene, range, onMove }: MinimapProps) {
         }}
         onPointerMove={move}
       />
+      <span class="minimap-frame" aria-hidden="true" style={frame} />
     </div>
   );
 }
@@ -68,13 +78,7 @@ function busyShares(scene: TimelineScene, span: number, width: number): Float64A
   return shares.map((busy) => Math.min((busy * width) / span, 1));
 }
 
-function paint(
-  { context, width, colours }: Drawing,
-  shares: Float64Array,
-  gutter: number,
-  range: Range,
-  span: number,
-): void {
+function paint({ context, width, colours }: Drawing, shares: Float64Array, gutter: number): void {
   context.fillStyle = colours.muted;
   context.fillText("all", 4, HEIGHT / 2);
   context.fillStyle = colours.track;
@@ -84,11 +88,4 @@ function paint(
     const tall = share > 0 ? Math.max(share * HEIGHT, LEAST) : 0;
     context.fillRect(gutter + pixel, HEIGHT - tall, 1, tall);
   });
-  const place = (time: number): number =>
-    gutter + Math.min(Math.max(time / span, 0), 1) * (width - gutter);
-  const [left, right] = [place(range.begin), place(range.end)];
-  context.strokeStyle = colours.accent;
-  context.lineWidth = 2;
-  const wide = Math.max(right - left, NARROWEST);
-  context.strokeRect(Math.min(left, width - wide) + 1, 1, wide - 2, HEIGHT - 2);
 }
