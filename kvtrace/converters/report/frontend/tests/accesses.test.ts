@@ -8,7 +8,14 @@ import { addComb, combOf, countWithin } from "../src/accesses/combs";
 import { countAt, countsOf } from "../src/accesses/counts";
 import { lookAt } from "../src/accesses/look";
 import { tilesOf } from "../src/accesses/tiles";
-import { sectorsOf, warpAccess, warpOf, warpsOf } from "../src/accesses/warp";
+import {
+  lanesAlong,
+  sectorsOf,
+  warpAccess,
+  warpEfficiency,
+  warpOf,
+  warpsOf,
+} from "../src/accesses/warp";
 
 function listed({ at: [start], levels }: Places): number[] {
   return levels.reduce(
@@ -159,7 +166,7 @@ describe("a warp", () => {
     const access = warpAccess([strided], { program: null, iteration: null });
     if (!access) throw new Error("no access");
     expect(warpsOf(access)).toBe(2);
-    const warp = warpOf(access, 0, 4, 0);
+    const warp = warpOf(access, 0, 0, 4, 0);
     expect([warp.lanes, warp.active, warp.asked, warp.sectors]).toEqual([32, 32, 128, 8]);
     expect(warp.lines.map(({ start }) => start)).toEqual([0, 128]);
     expect(warp.lines.map(sectorsOf)).toEqual([
@@ -167,13 +174,13 @@ describe("a warp", () => {
       [16, 16, 16, 16],
     ]);
     expect([...(warp.lines[0]?.bytes.subarray(0, 4) ?? [])]).toEqual([4, 0, 4, 0]);
-    const last = warpOf(access, 1, 4, 0);
+    const last = warpOf(access, 1, 0, 4, 0);
     expect([last.lanes, last.active, last.asked]).toEqual([32, 8, 32]);
   });
 
   test("begins its lines where the storage does", () => {
     const access = warpAccess([strided], { program: null, iteration: null });
-    const warp = access && warpOf(access, 0, 4, 100);
+    const warp = access && warpOf(access, 0, 0, 4, 100);
     expect(warp?.lines.map(({ start }) => start)).toEqual([-100, 28, 156]);
   });
 
@@ -188,10 +195,23 @@ describe("a warp", () => {
     ]);
   });
 
+  test("goes along one axis of the block, and knows how well that does", () => {
+    const access = warpAccess(
+      [{ ...ACCESS, layout: { base: 0, lanes: [[32, 256], [1, 4], [64, 4]] } }], // prettier-ignore
+      { program: null, iteration: null },
+    );
+    if (!access) throw new Error("no access");
+    expect(lanesAlong(access)).toEqual([2, 0]);
+    expect(warpOf(access, 0, 2, 4, 0).lines.map(({ start }) => start)).toEqual([0]);
+    expect(warpOf(access, 1, 0, 4, 0).lines.length).toBe(32);
+    expect(warpEfficiency(access, 2, 4, 0)).toBe(1);
+    expect(warpEfficiency(access, 0, 4, 0)).toBe(1 / 8);
+  });
+
   test("knows words that several lanes ask for", () => {
     const same: Access = { ...ACCESS, layout: { base: 4, lanes: [[16, 0]] } };
     const access = warpAccess([same], { program: null, iteration: null });
-    const [line] = (access && warpOf(access, 0, 4, 0).lines) ?? [];
+    const [line] = (access && warpOf(access, 0, 0, 4, 0).lines) ?? [];
     expect([line?.again[1], line?.lanes[1], line?.bytes[1], line?.again[0]]).toEqual([1, 16, 4, 0]);
   });
 });

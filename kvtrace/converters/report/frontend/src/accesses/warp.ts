@@ -10,6 +10,9 @@ export const LINE = 128;
 /** As wide as a bank of shared memory. */
 export const WORD = 4;
 
+/** As many warps say how well an order of lanes does. */
+const MOST_SAMPLED = 8;
+
 /** 128 bytes of which some are asked for. */
 export interface Line {
   /** Its first byte, counted from the argument's data pointer. */
@@ -58,10 +61,27 @@ export function warpsOf({ access: { layout } }: WarpAccess): number {
   return Math.max(1, Math.ceil(lanes / WARP));
 }
 
-/** Lanes `warp * 32` and those that follow, in the row-major order of the block. */
+/** Axes of the block that lanes can follow each other along, the last one first. */
+export function lanesAlong({ access: { layout } }: WarpAccess): number[] {
+  const axes = [...(layout?.lanes ?? []).entries()].filter(([, [extent]]) => extent > 1);
+  return axes.map(([axis]) => axis).reverse();
+}
+
+/** Share of the moved bytes that are asked for, over the first warps. */
+export function warpEfficiency(from: WarpAccess, along: number, laneBytes: number, at: number) {
+  const warps = Array.from({ length: Math.min(warpsOf(from), MOST_SAMPLED) }, (_, warp) =>
+    warpOf(from, warp, along, laneBytes, at),
+  );
+  const sum = (of: (warp: Warp) => number): number =>
+    warps.reduce((all, each) => all + of(each), 0);
+  return sum(({ asked }) => asked) / (SECTOR * sum(({ sectors }) => sectors) || 1);
+}
+
+/** Lanes `warp * 32` and those that follow, in the order of the block with one axis the fastest. */
 export function warpOf(
   { access, base }: WarpAccess,
   warp: number,
+  along: number,
   laneBytes: number,
   dataOffset: number,
 ): Warp {
@@ -72,8 +92,9 @@ export function warpOf(
   let [active, lanes] = [0, 0];
   for (let lane = warp * WARP; lane < Math.min((warp + 1) * WARP, all); lane += 1) {
     lanes += 1;
-    const index = indexIn(axes, lane);
-    if (!isActive(access, index, lane)) continue;
+    const index = indexIn(axes, lane, along);
+    const plain = axes.reduce((place, [extent], axis) => place * extent + (index[axis] ?? 0), 0);
+    if (!isActive(access, index, plain)) continue;
     active += 1;
     const from = axes.reduce((sum, [, stride], axis) => sum + (index[axis] ?? 0) * stride, base);
     for (let byte = from; byte < from + laneBytes; byte += 1) {
@@ -115,16 +136,20 @@ function firstOf(whole: Places, { program, iteration }: Executions): Point | nul
   return one[0]?.at ?? null;
 }
 
-function indexIn(axes: readonly (readonly [number, number])[], lane: number): number[] {
+function indexIn(
+  axes: readonly (readonly [number, number])[],
+  lane: number,
+  along: number,
+): number[] {
+  const index = axes.map(() => 0);
   let left = lane;
-  return axes
-    .toReversed()
-    .map(([extent]) => {
-      const place = left % extent;
-      left = Math.floor(left / extent);
-      return place;
-    })
-    .reverse();
+  const order = [...axes.keys()].reverse();
+  for (const axis of [along, ...order.filter((each) => each !== along)]) {
+    const extent = axes[axis]?.[0] ?? 1;
+    index[axis] = left % extent;
+    left = Math.floor(left / extent);
+  }
+  return index;
 }
 
 function isActive({ layout }: Access, index: readonly number[], lane: number): boolean {

@@ -181,7 +181,7 @@ function paintBoxes({ context, colours }: Drawing, seen: Seen, boxes: readonly B
     ] as const;
     const wide = (columns[1] - columns[0]) * seen.across;
     const tall = (rows[1] - rows[0]) * seen.down;
-    if (Math.max(wide, tall) < SMALLEST_BOX) continue;
+    if (Math.min(wide, tall) < SMALLEST_BOX) continue;
     context.globalAlpha = 0.6;
     context.strokeRect(left + 0.5, top + 0.5, wide - 1, tall - 1);
     context.globalAlpha = 1;

@@ -202,7 +202,9 @@ function Legend({ scene }: { scene: Scene }) {
           </Key>
         ) : null,
       )}
-      {tiles?.length ? <span>Outlined: what each program accesses, by its number.</span> : null}
+      {tiles?.length ? (
+        <span>Outlined where there is room: what each program accesses, by its number.</span>
+      ) : null}
       <span>Click an element; wheel zooms once the map has the focus.</span>
     </p>
   );

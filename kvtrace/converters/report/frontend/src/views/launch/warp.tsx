@@ -8,9 +8,11 @@ import { WithTable } from "../../parts/beside";
 import { Canvas, type Drawing } from "../../parts/canvas";
 import { heatColour } from "../../parts/colours";
 import { figure } from "../../parts/columns";
+import { AddressChoice } from "../../parts/search";
 import { Slider } from "../../parts/slider";
 import { Table } from "../../parts/table";
 import {
+  lanesAlong,
   LINE,
   type Line,
   SECTOR,
@@ -18,11 +20,13 @@ import {
   type Warp,
   WARP,
   warpAccess,
+  warpEfficiency,
   warpOf,
   warpsOf,
   WORD,
 } from "../../accesses/warp";
 import { accessHeat, Key, mapColours } from "./map_colours";
+import { sectorEfficiency } from "./ops";
 import type { Scene } from "./scene";
 import { type Place, programText } from "./state";
 
@@ -33,10 +37,21 @@ export function WarpPanel({ scene, grid }: { scene: Scene; grid: Place }) {
   const access = useMemo(() => warpAccess(touched.accesses, wanted), [touched, wanted]);
   const many = access ? warpsOf(access) : 1;
   const number = Math.min(chosenNumber("warp") ?? 0, many - 1);
-  const warp = useMemo(() => {
-    const { unit, width, argument } = touched;
-    return access && warpOf(access, number, unit * width, argument?.offset_bytes ?? 0);
-  }, [access, number]);
+  const bytes = touched.unit * touched.width;
+  const offset = touched.argument?.offset_bytes ?? 0;
+  const orders = useMemo(() => {
+    const known = sectorEfficiency(touched.op);
+    const away = (along: number): number =>
+      access && known !== null ? Math.abs(warpEfficiency(access, along, bytes, offset) - known) : 0;
+    const all = (access ? lanesAlong(access) : []).map((along) => [along, away(along)] as const);
+    return all.sort((a, b) => a[1] - b[1]).map(([along]) => along);
+  }, [access, touched]);
+  const asked = chosenNumber("along");
+  const along = orders.find((each) => each === asked) ?? orders[0] ?? 0;
+  const warp = useMemo(
+    () => access && warpOf(access, number, along, bytes, offset),
+    [access, number, along],
+  );
   const lines = warp?.lines.slice(0, MOST_ROWS) ?? [];
   const draw = useCallback((drawing: Drawing) => paint(drawing, lines), [warp]);
   if (!access || !warp) return null;
@@ -57,7 +72,21 @@ export function WarpPanel({ scene, grid }: { scene: Scene; grid: Place }) {
         value={number}
         onChange={(value) => setQuery({ warp: value || null })}
       />
-      <p className="wrap">{said(warp, number * WARP)}</p>
+      {orders.length > 1 ? (
+        <div class="toolbar">
+          <AddressChoice
+            label="Lanes follow each other along"
+            name="along"
+            options={orders.map((axis) => [String(axis), `axis ${axis} of the block`] as const)}
+          />
+        </div>
+      ) : null}
+      <p class="wrap">
+        {said(warp, number * WARP)} Assumed:{" "}
+        {orders.length > 1
+          ? "the axis; that which comes nearest to the op's sector efficiency is taken first."
+          : "lanes that follow each other in the block are one warp's."}
+      </p>
       <WithTable
         name="Lines that the warp touches"
         canvas={
@@ -111,8 +140,7 @@ function said({ active, lanes, asked, sectors, lines }: Warp, from: number): str
     `Lanes ${formatCount(from)} to ${formatCount(from + lanes - 1)} of the block` +
     `${off ? `, ${plural(off, "lane")} masked off` : ""}: ${plural(asked, "byte")} asked for in ` +
     `${plural(sectors, "sector")} of ${plural(lines.length, "line")}, ` +
-    `${formatShare(asked, moved)} of the ${formatCount(moved)} bytes moved. ` +
-    "Assumed: lanes that follow each other in the block are one warp's; a compiler that orders threads differently does better or worse."
+    `${formatShare(asked, moved)} of the ${formatCount(moved)} bytes moved.`
   );
 }
 
