@@ -305,6 +305,7 @@ def test_selection_tab_and_sort_stand_in_the_address(report_browser, report):
 def test_the_line_above_the_timeline_leads_to_any_part_of_it(opened):
     page = opened.page
     page.wait_for_selector("#in-view td")
+    page.wait_for_selector("#since-run >> text=Not compared")  # it stands above
     page.locator("#timeline").focus()
     for _ in range(4):
         page.keyboard.press("+")

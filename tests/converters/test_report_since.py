@@ -53,8 +53,8 @@ def test_a_later_run_is_compared_with_the_one_before_of_the_same_command(
     assert [row["what"] for row in told["rows"]] == ["spills", "registers"]
     assert told["rows"][0]["direction"] == "worse"
     with opened_page(report_browser, page) as opened:
-        opened.page.wait_for_selector("#since tbody tr")
-        shown = opened.text("#since")
+        opened.page.wait_for_selector("#since-run tbody tr")
+        shown = opened.text("#since-run")
         assert "Compared with 20260101T000000-a" in shown
         assert "8" in shown
         assert "worse" in shown

@@ -31,31 +31,42 @@ const COLUMNS: readonly Column<SinceRow>[] = [
 export function SinceLastRun() {
   const loaded = useBlock<Since>(page, "since");
   // the page of a comparison says it all in a view of its own
-  if (loaded.state !== "ready" || page.has("compare")) return null;
-  const { why, before, summary, rows, more, command } = loaded.value;
+  if (loaded.state === "missing" || page.has("compare")) return null;
   return (
-    <Section title="Since the run before" id="since">
-      {why ? (
-        <p class="muted">
-          Not compared: {why}. {command ? <Command>{command}</Command> : null}
-        </p>
+    <Section title="Since the run before" id="since-run">
+      {loaded.state === "ready" ? (
+        <Told since={loaded.value} />
       ) : (
-        <>
-          <p>
-            Compared with <code>{shortText(before)}</code>: {summary}.{" "}
-            {more ? `${more} more lines: ` : "In full: "}
-            <Command>{command}</Command>
-          </p>
-          {rows.length ? (
-            <Table
-              caption="What changed since the run before, worst first"
-              columns={COLUMNS}
-              rows={rows}
-              height={6}
-            />
-          ) : null}
-        </>
+        <p class="muted">{loaded.state === "failed" ? loaded.reason : "…"}</p>
       )}
     </Section>
+  );
+}
+
+function Told({ since }: { since: Since }) {
+  const { why, before, summary, rows, more, command } = since;
+  if (why) {
+    return (
+      <p class="muted">
+        Not compared: {why}. {command ? <Command>{command}</Command> : null}
+      </p>
+    );
+  }
+  return (
+    <>
+      <p>
+        Compared with <code>{shortText(before)}</code>: {summary}.{" "}
+        {more ? `${more} more lines: ` : "In full: "}
+        <Command>{command}</Command>
+      </p>
+      {rows.length ? (
+        <Table
+          caption="What changed since the run before, worst first"
+          columns={COLUMNS}
+          rows={rows}
+          height={6}
+        />
+      ) : null}
+    </>
   );
 }
