@@ -26,6 +26,13 @@ JUDGED = ("decoding", "llama")
 SHOWN = ((1500, "light"), (1920, "dark"), (1500, "dark"), (1920, "light"))
 
 
+@pytest.fixture(scope="module")
+def decoding(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("decoding")
+    trace = shutil.copytree(FIXTURES / "decoding", folder / "out")
+    return written_page(trace, folder / "page.html")
+
+
 @pytest.mark.parametrize("name", ["llama", "llama_graphs", "decoding", "llama_ranks"])
 def test_all_text_can_be_read_in_every_view(report_browser, tmp_path, name):
     trace = shutil.copytree(FIXTURES / name, tmp_path / name)
@@ -34,14 +41,56 @@ def test_all_text_can_be_read_in_every_view(report_browser, tmp_path, name):
     with opened_page(report_browser, page, width=1500, prepare=watch_canvases) as opened:
         for address in VIEWS:
             opened.go(address)
+            opened.settle()
             for width, scheme in SHOWN:
                 opened.page.set_viewport_size({"width": width, "height": 1000})
                 opened.page.emulate_media(color_scheme=scheme)
-                opened.settle()
+                opened.settle(1)
                 found += [f"{address} {width} {scheme}: {each}" for each in layout_problems(opened)]
             if name in JUDGED:
                 assert accessibility_problems(opened) == [], address
     assert found == []
+
+
+#: What Tab is to come to: all that is shown and can have the focus, each once.
+TABBABLE = """() => {
+  const roots = [document, ...[...document.querySelectorAll(".code")].map((e) => e.shadowRoot)];
+  const all = roots.flatMap((root) => [...root.querySelectorAll(
+    "a[href], button, input, select, summary, [tabindex='0']")]);
+  const shown = all.filter((e) => e.tabIndex >= 0 && !e.disabled && e.checkVisibility());
+  window.reached = new Set();
+  window.wanted = shown;
+  return shown.length;
+}"""
+REACH = """() => {
+  let at = document.activeElement;
+  while (at.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
+  window.reached.add(at);
+}"""
+MISSED = """() => window.wanted.filter((e) => e.isConnected && !window.reached.has(e))
+  .map((e) => e.outerHTML.slice(0, 120))"""
+
+
+@pytest.mark.parametrize(
+    ("address", "last"),
+    [
+        ("#/", "#in-view td"),
+        ("#/kernels", "td"),
+        (VIEWS[2], "#stage .cm-line"),
+        (VIEWS[5], "#warp canvas"),
+        ("#/findings", "td"),
+    ],
+)
+def test_tab_reaches_every_control_and_is_held_by_none(report_browser, decoding, address, last):
+    with opened_page(report_browser, decoding, address, width=1500) as opened:
+        opened.page.wait_for_selector(last)
+        opened.settle()
+        many = opened.page.evaluate(TABBABLE)
+        assert many > 10
+        for _ in range(many + 4):
+            opened.page.keyboard.press("Tab")
+            opened.page.evaluate(REACH)
+        assert opened.page.evaluate(MISSED) == []
 
 
 def test_what_is_wrong_with_a_layout_is_seen(report_browser, tmp_path):

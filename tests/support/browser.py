@@ -61,10 +61,18 @@ class OpenPage:
             "address => document.documentElement.dataset.address === address", arg=address[1:]
         )
 
-    def settle(self) -> None:
-        """Wait until the page has drawn what it now shows."""
+    def settle(self, frames: int = 4) -> None:
+        """Wait until the page has drawn what it now shows: some frames without another text."""
         self.page.evaluate(
-            "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+            """async (frames) => {
+              let [before, same] = [null, 0];
+              for (let frame = 0; frame < 100 && same < frames; frame += 1) {
+                await new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));
+                same = document.body.innerText === before ? same + 1 : 0;
+                before = document.body.innerText;
+              }
+            }""",
+            frames,
         )
 
 
