@@ -13,12 +13,12 @@ KERNEL = {"kernel_id": 0, "name": "scaled", "registers": 32, "spills": 0, "num_w
 
 def recorded(out, run_id, command, **changed):
     writer = RunWriter(out, run_id)
-    writer.append_rows("runs", [{"command": command, "mode": "launch", "ending": "exit"}])
     writer.append_rows("kernels", [KERNEL | changed])
     writer.append_rows("calls", [{"call_id": 0, "kernel_id": 0, "grid_x": 4}])
     launches = [{"seq": n, "call_id": 0, "enter": 100 + n, "exit": 109 + n} for n in range(9)]
     writer.append_rows("launches", launches)
     writer.flush()
+    writer.seal({"command": command, "mode": "launch", "ending": "exit"})
 
 
 def since(page):
@@ -66,3 +66,12 @@ def test_what_did_not_change_is_said_and_a_command_to_look_closer(out, tmp_path)
     assert told["before"] == "20260102T000000-b"
     assert told["summary"].startswith("no difference in 1 kernel")
     assert told["command"].startswith("kvtrace diff ")
+
+
+def test_an_earlier_run_that_is_damaged_is_said_to_be(out, tmp_path):
+    recorded(out, "20260103T000000-c", "python train.py")
+    (part,) = (out / "kernels").glob("*20260101*/*.parquet")
+    part.write_bytes(b"PAR1 no more")
+    told = since(written_page(out, tmp_path / "r.html", "--no-replay"))
+    assert told["why"].startswith("an earlier run cannot be read: ")
+    assert told["rows"] == []

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, TypedDict
 
 from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.sources import Block, BlockSource, Context
+from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:
     from kvtrace.converters.diff import Difference
@@ -51,7 +52,10 @@ def _blocks(context: Context) -> Iterable[Block]:
 
 
 def _packed(context: Context) -> str:
-    return json_block(_since(context))
+    try:
+        return json_block(_since(context))
+    except KvtraceError as error:  # of another run: the page of this one is written all the same
+        return json_block(_nothing(f"an earlier run cannot be read: {error}"))
 
 
 def _since(context: Context) -> Since:
