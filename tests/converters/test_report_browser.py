@@ -13,6 +13,7 @@ from kvtrace.converters.device_time import read_device_time
 from kvtrace.converters.report.pack import read_columns, read_json
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter
+from tests.converters.page_layout import layout_problems
 from tests.converters.report_page import (
     FRONTEND,
     accessibility_problems,
@@ -270,6 +271,74 @@ def test_the_timeline_zooms_selects_and_lists_what_is_in_view(opened):
     page.get_by_role("button", name="Show all").click()
     page.wait_for_function("before => document.querySelector('#in-view').innerText === before",
                            arg=before)  # fmt: skip
+
+
+def test_selection_tab_and_sort_stand_in_the_address(report_browser, report):
+    with opened_page(report_browser, report) as opened:
+        page = opened.page
+        page.wait_for_selector("#in-view td")
+        page.locator("#timeline").focus()
+        for _ in range(3):
+            page.keyboard.press("]")
+        page.get_by_role("tab", name="One by one").click()
+        page.locator("#in-view").get_by_role("button", name="duration").click()
+        page.locator("[aria-label='Top kernels']").get_by_role("button", name="launches").click()
+        page.wait_for_function("() => location.hash.includes('by-top-kernels=-launches')")
+        address = page.evaluate("location.hash")
+        shown = opened.text("#timeline-selection")
+        durations = rows_of(opened, "#in-view", 4)
+    assert "Launch 2" in shown
+    with opened_page(report_browser, report, address) as again:
+        again.page.wait_for_selector("#in-view td")
+        assert again.text("#timeline-selection") == shown
+        assert rows_of(again, "#in-view", 4) == durations
+        launches = [int(text) for text in rows_of(again, "[aria-label='Top kernels']", 2)]
+        assert launches == sorted(launches, reverse=True)
+        # what a table is sorted by at first is not said
+        again.page.locator("#in-view").get_by_role("button", name="begin").dblclick()
+        again.page.wait_for_function("() => !location.hash.includes('by-launches')")
+        again.page.locator("#timeline").focus()
+        again.page.keyboard.press("Escape")
+        again.page.wait_for_function("() => !location.hash.includes('slice=')")
+
+
+def test_the_line_above_the_timeline_leads_to_any_part_of_it(opened):
+    page = opened.page
+    page.wait_for_selector("#in-view td")
+    page.wait_for_selector("#since-run >> text=Not compared")  # it stands above
+    page.locator("#timeline").focus()
+    for _ in range(4):
+        page.keyboard.press("+")
+    page.wait_for_function("() => location.hash.includes('from=')")
+    begin = "() => Number(new URLSearchParams(location.hash.split('?')[1]).get('from'))"
+    before = page.evaluate(begin)
+    box = page.locator("#timeline-minimap").bounding_box()
+    page.locator("#timeline-minimap").click(position={"x": box["width"] - 60, "y": 10})
+    page.wait_for_function(f"before => ({begin})() > before", arg=before)
+    late = page.evaluate(begin)
+    page.locator("#timeline-minimap").click(position={"x": box["width"] / 2, "y": 10})
+    page.wait_for_function(f"late => ({begin})() < late", arg=late)
+
+
+def test_a_tooltip_is_whole_in_the_lowest_row_and_at_either_side(report_browser, ranks):
+    with opened_page(report_browser, ranks[1], width=1500) as opened:
+        page = opened.page
+        page.wait_for_selector("#in-view td")
+        page.locator("#timeline").scroll_into_view_if_needed()
+        box = page.locator("#timeline").bounding_box()
+        found = 0
+        for share in (0.12, 0.3, 0.5, 0.7, 0.99):
+            for row in range(30, int(box["height"]), 18):
+                page.mouse.move(box["x"] + share * box["width"], box["y"] + row)
+                if not page.locator(".tooltip").count():
+                    continue
+                found += 1
+                assert layout_problems(opened) == []
+                tip = page.locator(".tooltip").bounding_box()
+                assert tip["x"] >= 0
+                assert tip["x"] + tip["width"] <= 1500
+                assert tip["y"] + tip["height"] <= 900
+        assert found
 
 
 def test_the_part_of_the_timeline_in_the_address_is_shown(report_browser, report):

@@ -12,6 +12,7 @@ from kvtrace.converters.report.locations import (
     link_assembly,
     link_llvm,
     link_mlir,
+    link_sass,
 )
 from kvtrace.schema.trace import open_trace
 from tests.support.report_trace import DEFECT_LINE, KERNELS, build_report_trace
@@ -186,3 +187,24 @@ def test_no_text_breaks_a_scanner(text):
 
 def test_a_stage_without_locations_has_no_links():
     assert line_links("cubin", "anything") is None
+
+
+def test_a_listing_of_machine_code_is_linked_and_loses_its_comments():
+    listing = """\
+softmax:
+.text.softmax:
+\t//## File "/a/k.py", line 13
+        /*0000*/                   LDC R1, c[0x0][0x28] ;
+        /*0010*/              @!P1 LDG.E R7, desc[UR6][R8.64] ;
+\t//## File "/t/standard.py", line 191
+.L_x_0:
+        /*0020*/                   EXIT ;
+.text.other:
+        /*0000*/                   NOP ;"""
+    text, links = link_sass(listing)
+    lines = text.split("\n")
+    assert [line for line in listing.split("\n") if "//##" not in line] == lines
+    found = [None if at < 0 else links.stacks[at] for at in links.lines]
+    own, library = ((0, 13),), ((1, 191),)
+    assert found == [None, None, own, own, None, library, None, None]
+    assert links.files == ("/a/k.py", "/t/standard.py")

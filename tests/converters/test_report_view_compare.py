@@ -170,7 +170,7 @@ def test_any_text_stands_beside_any_other_and_is_copied(report_browser, products
         assert "right=before+ttgir" in hash_of(opened)
         button = opened.page.get_by_role("button", name="Copy before ttgir")
         button.click()
-        opened.page.wait_for_selector(".compare-copy >> text=copied")
+        opened.page.wait_for_selector(".copy >> text=copied")
 
 
 def test_the_headline_is_worst_first_and_leads_to_the_kernel(report_browser, written):

@@ -5,6 +5,7 @@ What is shown is compared with the page's own blocks, whose figures have tests o
 
 import re
 import time
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +13,7 @@ from kvtrace.converters.autotune import read_tunings
 from kvtrace.converters.report.pack import read_json
 from tests.converters.replayed_trace import blocks_of, json_blocks, replayed
 from tests.converters.report_page import accessibility_problems, opened_page, written_page
-from tests.support.report_trace import DEFECT_LINE, KERNELS, build_report_trace
+from tests.support.report_trace import DEFECT_LINE, KERNELS, STAGES, build_report_trace
 
 #: Line of a call that is inlined, and of what it is inlined from.
 CALLING = 1 + KERNELS.split("\n").index("    values = leaky(values, 0.1)")
@@ -45,7 +46,7 @@ class Page:
 def compiled(tmp_path_factory):
     """Kernels that were compiled here, with findings on known lines; heat was not derived."""
     folder = tmp_path_factory.mktemp("kernel-view")
-    return Page(build_report_trace(folder).path, folder)
+    return Page(build_report_trace(folder, stages=(*STAGES, "cubin")).path, folder)
 
 
 @pytest.fixture(scope="module")
@@ -161,6 +162,44 @@ def test_a_stage_s_line_leads_back_through_what_was_inlined(opened_compiled, com
     opened.page.wait_for_function("() => location.hash.includes('line=')")
     assert_lines(opened, "source", "here", [CALLING])
     assert_lines(opened, "stage", "outer", inlined)
+
+
+def test_any_stage_stands_beside_any_other_with_its_lines_linked(opened_compiled, compiled):
+    opened = opened_compiled
+    opened.go("#/kernel/0/variant/0?stage=sass")
+    opened.page.get_by_label("On the left").select_option("ttgir")
+    opened.page.wait_for_selector("#left .cm-line")
+    sass, ttgir = (compiled.stage(0, stage) for stage in ("sass", "ttgir"))
+    assert "//##" not in sass["text"]
+    opened.page.wait_for_selector("#stage .cm-line.linked")
+    instruction = partners(sass, DEFECT_LINE)[0]
+    line(opened, "stage", instruction).click()
+    assert_lines(opened, "left", "there", partners(ttgir, DEFECT_LINE, depth=0))
+    assert f"SASS line {instruction} is from" in opened.text("#link-status")
+
+    own = partners(ttgir, DEFECT_LINE, depth=0)[0]
+    line(opened, "left", own).click()
+    assert f"beside={own}" in hash_of(opened)
+    assert "ir=" not in hash_of(opened)
+    assert_soon(lambda: bool(lines_with(opened, "stage", "there")), True)
+    assert set(lines_with(opened, "stage", "there")) <= set(partners(sass, DEFECT_LINE))
+    assert f"TTGIR line {own} is from" in opened.text("#link-status")
+    opened.page.get_by_label("On the left").select_option(label="source")
+    opened.page.wait_for_selector("#source .cm-line")
+    assert "beside=" not in hash_of(opened)
+
+
+def test_each_text_is_copied_and_saved_whole(opened_compiled, compiled):
+    opened = opened_compiled
+    opened.go("#/kernel/0/variant/0?stage=ttir&left=sass")
+    for pane, stage, title in (("#code", "ttir", "TTIR"), ("#code", "sass", "SASS")):
+        part = opened.page.locator(pane)
+        with opened.page.expect_download() as saved:
+            part.get_by_role("button", name=f"Download {title}").click()
+        assert saved.value.suggested_filename == f"kernel.{stage}"
+        assert Path(saved.value.path()).read_text() == compiled.stage(0, stage)["text"]
+        part.get_by_role("button", name=f"Copy {title}").click()
+        part.get_by_role("button", name=f"Copy {title}").get_by_text("copied").wait_for()
 
 
 def test_linked_lines_are_gone_through_with_the_keyboard(opened_compiled, compiled):

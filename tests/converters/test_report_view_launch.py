@@ -17,6 +17,7 @@ from tests.converters.launch_pages import (
     rewritten,
     written_pages,
 )
+from tests.converters.page_layout import watch_canvases
 from tests.converters.report_page import accessibility_problems, opened_page
 
 if find_spec("triton") is None:
@@ -58,6 +59,39 @@ def show(opened, address, *choices):
     """Go to an address, and wait for the op's map to be there."""
     opened.go(address + ("?" if choices else "") + "&".join(choices))
     opened.page.wait_for_selector("#map-figures")
+
+
+def cell_position(opened, row, column):
+    """The middle of a cell of the access map, in its canvas."""
+    across, down = (
+        float(opened.page.locator("#access-map").get_attribute(f"data-{name}"))
+        for name in ("across", "down")
+    )
+    return {"x": (column + 0.5) * across, "y": (row + 0.5) * down}
+
+
+def cell_colour(opened, row, column):
+    """The colour that a cell of the access map is drawn in, as CSS says it."""
+    return opened.page.locator("#access-map canvas").evaluate(
+        """(canvas, { x, y }) => {
+            const ratio = devicePixelRatio;
+            const copy = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+            copy.drawImage(canvas, -Math.floor(x * ratio), -Math.floor(y * ratio));
+            const { data } = copy.getImageData(0, 0, 1, 1);
+            return `rgb(${data[0]}, ${data[1]}, ${data[2]})`;
+        }""",
+        cell_position(opened, row, column),
+    )
+
+
+def rows_of(opened, table):
+    return opened.page.locator(f"{table} tbody tr[data-place]").all_inner_texts()
+
+
+def legend_colour(opened, name):
+    return opened.page.locator(f"#access-legend [data-key={name}]").evaluate(
+        "key => getComputedStyle(key).backgroundColor"
+    )
 
 
 def saved(opened, button):
@@ -166,9 +200,7 @@ def test_layouts_of_any_form_equal_their_expansion(report_browser, pages, blocks
                 assert {int(at): int(counts[at]) for at in np.flatnonzero(counts)} == inside
                 continue
             if not opened.page.locator("#regions").count():
-                opened.page.locator("#chosen-op").get_by_role(
-                    "button", name="Show as a table"
-                ).click()
+                opened.page.get_by_role("button", name="Show as a table (Accesses").click()
             regions = Counter(
                 (at // 5000 * 16 // 6000 * 16 + at % 5000 * 16 // 5000)
                 for at in Counter(inside).elements()
@@ -287,8 +319,8 @@ def test_the_map_says_who_accesses_an_element(report_browser, pages, blocks):
     with opened_page(report_browser, pages.page, f"#/call/{index}?op={op['index']}") as opened:
         canvas = opened.page.locator("#access-map canvas")
         canvas.scroll_into_view_if_needed()
-        box = canvas.bounding_box()
-        canvas.hover(position={"x": box["width"] * 20.5 / 45, "y": box["height"] * 33.5 / 70})
+        cell = cell_position(opened, 33, 20)
+        canvas.hover(position=cell)
         place = 33 * 45 + 20
         opened.page.wait_for_selector(".tooltip")
         tip = opened.text(".tooltip")
@@ -304,7 +336,7 @@ def test_the_map_says_who_accesses_an_element(report_browser, pages, blocks):
         shown = float(tip.split("value ")[1].split(" ·")[0])
         assert shown == pytest.approx(float(values[place]), rel=5e-3)
         # a click pins it; the keys go on from there; its executions are listed
-        canvas.click(position={"x": box["width"] * 20.5 / 45, "y": box["height"] * 33.5 / 70})
+        canvas.click(position=cell)
         address_has(opened, f"el={place}")
         executions = {
             (program, trip)
@@ -326,12 +358,105 @@ def test_the_map_says_who_accesses_an_element(report_browser, pages, blocks):
         opened.page.wait_for_function("() => !location.hash.includes('el=')")
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_legend_has_the_colours_of_the_map(report_browser, pages, blocks, scheme):
+    index, call = call_named(blocks, "product")
+    op = op_of(call, "load", "a")
+    address = f"#/call/{index}?op={op['index']}&p=2,1,0&it=1"
+    with opened_page(report_browser, pages.page, address, scheme=scheme) as opened:
+        opened.page.wait_for_selector("#access-legend")
+        opened.settle()
+        scale = opened.page.locator(".launch-scale").evaluate(
+            "scale => getComputedStyle(scale).backgroundImage"
+        )
+        # what is accessed once has the first colour of the scale
+        assert scale.startswith(f"linear-gradient(to right, {cell_colour(opened, 33, 20)}")
+        assert cell_colour(opened, 1, 1) == legend_colour(opened, "context")
+        show(opened, f"#/call/{index}", f"op={op['index']}&p=2,1,0&it=2")
+        opened.settle()
+        assert cell_colour(opened, 33, 20) == legend_colour(opened, "context")
+        # of every second element the others come along in their sectors
+        index, call = call_named(blocks, "banded")
+        show(opened, f"#/call/{index}", f"op={op_of(call, 'store', 'out')['index']}")
+        opened.settle()
+        assert cell_colour(opened, 0, 1) == legend_colour(opened, "wasted")
+        assert cell_colour(opened, 0, 6) == legend_colour(opened, "masked")
+
+
+def test_the_map_has_names_ticks_and_square_cells(report_browser, pages, blocks):
+    index, call = call_named(blocks, "product")
+    op = op_of(call, "load", "a")
+    address = f"#/call/{index}?op={op['index']}"
+    with opened_page(report_browser, pages.page, address, prepare=watch_canvases) as opened:
+        opened.page.wait_for_selector(".map-ticks span")
+        assert opened.text("#access-map .map-names") == "↓ dim 0 (70) → dim 1 (45)"
+        ticks = opened.page.locator("#access-map .map-ticks.down span").all_inner_texts()
+        assert ticks == ["0", "10", "20", "30", "40", "50", "60"]
+        place = opened.page.locator("#access-map")
+        assert place.get_attribute("data-across") == place.get_attribute("data-down")
+        # programs that differ in y alone read the same rows
+        opened.settle()
+        names = "canvas => canvas.texts.map(({ text }) => text)"
+        drawn = opened.page.locator("#access-map canvas").evaluate(names)
+        assert drawn == [f"{x} +3" for x in range(5)]
+        show(opened, f"#/call/{index}", f"op={op['index']}&shape=2x1575")
+        assert "Not to scale" in opened.text("#access-map")
+
+
+def test_programs_and_iterations_are_played_through(report_browser, pages, blocks):
+    index, call = call_named(blocks, "product")
+    op = op_of(call, "load", "a")
+    with opened_page(report_browser, pages.page, f"#/call/{index}?op={op['index']}") as opened:
+        play = opened.page.get_by_role("button", name="Play through iterations")
+        play.click()
+        address_has(opened, "it=2")
+        play.wait_for()  # there is none after it
+        opened.page.get_by_role("button", name="Play through programs").click()
+        address_has(opened, "p=1,0,0", "it=2")
+        opened.page.get_by_role("button", name="Pause through programs").click()
+        opened.page.get_by_role("button", name="Play through programs").wait_for()
+
+
+def test_a_warp_s_sectors_equal_those_of_its_addresses(report_browser, pages, blocks):
+    index, call = call_named(blocks, "product")
+    op = op_of(call, "load", "a")
+    address = f"#/call/{index}?op={op['index']}&p=2,1,0&it=1"
+    with opened_page(report_browser, pages.page, address) as opened:
+        for warp in (0, 3):
+            rows = (32 + 2 * warp, 33 + 2 * warp)
+            asked = {
+                (row * 45 + column) * 4 + byte
+                for row in rows
+                for column in range(16, 32)
+                for byte in range(4)
+            }
+            sectors, lines = ({byte // size for byte in asked} for size in (32, 128))
+            opened.page.get_by_label("Warp of the block", exact=True).fill(str(warp))
+            opened.page.keyboard.press("Tab")
+            opened.page.wait_for_function(
+                "lane => document.getElementById('warp').innerText.includes(`Lanes ${lane} to`)",
+                arg=32 * warp,
+            )
+            told = opened.text("#warp p")
+            assert f"{len(asked)} bytes asked for in {len(sectors)} sectors" in told
+            assert f"of the {32 * len(sectors)} bytes moved" in told
+            opened.page.get_by_role("button", name="Show as a table (Lines").click()
+            cells = [row.split("\t") for row in rows_of(opened, "#warp-lines")]
+            assert [int(row[0].replace(",", "")) for row in cells] == [
+                128 * n for n in sorted(lines)
+            ]
+            assert sum(int(row[2]) for row in cells) == len(sectors)
+            opened.page.get_by_role("button", name="Hide the table (Lines").click()
+
+
 def test_all_programs_counts_and_the_table_beside_the_map(report_browser, pages, blocks):
     index, call = call_named(blocks, "product")
     op = op_of(call, "load", "a")
     with opened_page(report_browser, pages.page, f"#/call/{index}?op={op['index']}") as opened:
         assert figure(opened, "most often") == 4  # programs along y read the same rows
-        opened.page.locator("#chosen-op").get_by_role("button", name="Show as a table").click()
+        opened.page.locator("#chosen-op").get_by_role(
+            "button", name="Show as a table (Accesses"
+        ).click()
         rows = opened.page.locator("#elements tbody tr[data-place]").first.inner_text().split("\t")
         assert rows[:4] == ["0", "(0, 0)", "0", "4"]
         assert "3,150 rows" in opened.text("#elements")
@@ -370,19 +495,18 @@ def test_tensor_view_is_edited(report_browser, pages, blocks):
         page.locator("#look-shape").press("Tab")
         address_has(opened, "shape=10 x 100".replace(" ", "+"))
         canvas = page.locator("#access-map canvas")
-        width = canvas.bounding_box()["width"]
 
-        def pointed(x, y):
-            canvas.hover(position={"x": x, "y": y})
+        def pointed(row, column):
+            canvas.hover(position=cell_position(opened, row, column))
             page.wait_for_selector(".tooltip")
             return opened.text(".tooltip")
 
         canvas.scroll_into_view_if_needed()
-        assert "element 312" in pointed(width * 12.5 / 100, 340 * 3.5 / 10)
+        assert "element 312" in pointed(3, 12)
         page.locator("#transpose").click()
         address_has(opened, "axes=1,0")
         page.mouse.move(0, 0)
-        assert "element 312" in pointed(40 * 3.5, 340 * 12.5 / 100)
+        assert "element 312" in pointed(12, 3)
         page.locator("#look-shape").fill("7 x 9")
         page.locator("#look-shape").press("Tab")
         page.wait_for_selector("text=7 x 9 is 63 places, and there are 1000 elements.")
@@ -553,7 +677,7 @@ def test_nothing_stands_in_anyones_way(report_browser, pages, blocks, scheme):
         report_browser, pages.page, f"#/call/{product}?p=1,1", scheme=scheme
     ) as opened:
         opened.page.wait_for_selector("#map-figures")
-        closed = opened.page.get_by_role("button", name="Show as a table")
+        closed = opened.page.get_by_role("button", name="Show as a table (Accesses")
         while closed.count():
             closed.first.click()
         assert accessibility_problems(opened) == []

@@ -6,7 +6,7 @@ Where chromium is not installed the tests skip; with KVTRACE_REQUIRE_CHROMIUM se
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -61,6 +61,20 @@ class OpenPage:
             "address => document.documentElement.dataset.address === address", arg=address[1:]
         )
 
+    def settle(self, frames: int = 4) -> None:
+        """Wait until the page has drawn what it now shows: some frames without another text."""
+        self.page.evaluate(
+            """async (frames) => {
+              let [before, same] = [null, 0];
+              for (let frame = 0; frame < 100 && same < frames; frame += 1) {
+                await new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));
+                same = document.body.innerText === before ? same + 1 : 0;
+                before = document.body.innerText;
+              }
+            }""",
+            frames,
+        )
+
 
 class Browser:
     """Opens files, each in a fresh context."""
@@ -76,12 +90,18 @@ class Browser:
         width: int = 1280,
         height: int = 900,
         scheme: str = "light",
+        prepare: Callable[[Any], None] | None = None,
     ) -> Iterator[OpenPage]:
-        """Open a file and wait until it says that it is ready (`data-ready` on its root)."""
+        """Open a file and wait until it says that it is ready (`data-ready` on its root).
+
+        `prepare` is called with the page before the file is loaded.
+        """
         context = self._chromium.new_context(
             viewport={"width": width, "height": height}, color_scheme=scheme
         )
         page = context.new_page()
+        if prepare is not None:
+            prepare(page)
         opened = OpenPage(page)
         page.on("console", lambda message: opened.console.append(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda problem: opened.console.append(f"error: {problem}"))

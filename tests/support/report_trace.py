@@ -181,8 +181,8 @@ def _imported(source: Path) -> ModuleType:
     return module
 
 
-def _artifact(artifacts: dict[str, dict[str, Any]], kind: str, text: str) -> str:
-    content = text.encode()
+def _artifact(artifacts: dict[str, dict[str, Any]], kind: str, text: str | bytes) -> str:
+    content = text if isinstance(text, bytes) else text.encode()
     sha256 = hashlib.sha256(content).hexdigest()
     artifacts[sha256] = {
         "sha256": sha256,

@@ -55,6 +55,7 @@ def compare(
     time_threshold: float | None = None,
     gate: Gate | None = None,
     conditions: tuple[Conditions, Conditions] | None = None,
+    disassemble: bool = True,
 ) -> Difference:
     """Compare the runs of two selections.
 
@@ -67,6 +68,7 @@ def compare(
             5 % on it is claimed, and never a difference.
         gate: Rules that are judged on all that AFTER has; it keeps what breaks them.
         conditions: Those for all sizes of both sides, as `sanitize --generic` works them out.
+        disassemble: Whether SASS is compared, which takes a tenth of a second a variant.
 
     Raises:
         DamagedFile, NewerFormat: as the reader of the trace.
@@ -75,6 +77,7 @@ def compare(
     a, b = take_snapshot(before, labels[0]), take_snapshot(after, labels[1])
     options = compiler_options(a, b)
     pairing = Pairing(a, b, count_times=time_threshold is not None)
+    pairing.disassembly.wanted = disassemble
     times = _Times(a, b, THRESHOLD if time_threshold is None else time_threshold)
     matched, removed, added = match_kernels(a.kernels, b.kernels)
     renamed = find_renamed(a, b, removed, added)

@@ -1,22 +1,15 @@
 """What a kernel's machine code is made of: loads by width, stores, mma, barriers, local memory.
 
-PTX is read as it was recorded; SASS is disassembled from the cubin by `nvdisasm` or `cuobjdump`,
-where one is on PATH.
+PTX is read as it was recorded, SASS as it is disassembled (kvtrace/converters/disassembly.py).
 """
 
 import re
-import shutil
-import subprocess
 from collections import Counter
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 from kvtrace.converters.diff.model import CountChange, StageDifference
 
-TOOLS: Final = ("nvdisasm", "cuobjdump")
 TOTAL: Final = "instructions"
-_SECONDS: Final = 20
 
 _PTX: Final = re.compile(
     r"^\s*(?:\{\s*)?(?:@!?%p\d+\s+)?([a-z][a-z0-9]*(?:[.:]+\w+)*)\s*[^:\s]", re.M
@@ -82,31 +75,6 @@ def _telling(name: str) -> tuple[int, str]:
     if head in listed:
         return (-1 if head.startswith("local") else listed.index(head), name)
     return (len(listed) + (name == TOTAL), name)
-
-
-def disassembler() -> str | None:
-    """Return the program that disassembles cubins; None where none is on PATH."""
-    return next((found for tool in TOOLS if (found := shutil.which(tool))), None)
-
-
-def disassembled(tool: str, cubin: bytes) -> str | None:
-    """Return a cubin's listing; None where the tool cannot read it."""
-    with TemporaryDirectory(prefix="kvtrace-") as folder:
-        path = Path(folder) / "kernel.cubin"
-        path.write_bytes(cubin)
-        options = ["-sass"] if Path(tool).stem == "cuobjdump" else ["-c"]
-        try:
-            done = subprocess.run(
-                [tool, *options, str(path)],
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=_SECONDS,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired):
-            return None
-    return done.stdout if done.returncode == 0 and done.stdout else None
 
 
 def _counted(names: list[str], classes: tuple[tuple[str, str], ...]) -> Counter[str]:

@@ -6,17 +6,11 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.converters.diff.code import FIRST_STAGES
-from kvtrace.converters.diff.instructions import (
-    TOOLS,
-    class_difference,
-    disassembled,
-    disassembler,
-    ptx_classes,
-    sass_classes,
-)
+from kvtrace.converters.diff.instructions import class_difference, ptx_classes, sass_classes
 from kvtrace.converters.diff.model import StageDifference
 from kvtrace.converters.diff.structure import structural_difference
 from kvtrace.converters.diff.variant import Variant
+from kvtrace.converters.disassembly import TOOLS, disassembled, disassembler
 
 if TYPE_CHECKING:
     from kvtrace.converters.diff.variant_changes import Pairing
@@ -29,18 +23,21 @@ _MOST_DISASSEMBLED: Final = 40
 
 
 class Disassembly:
-    """Listings of cubins, by hash, and why there are none."""
+    """Listings of cubins, by hash, and why there are none; none is made where none is `wanted`."""
 
     def __init__(self) -> None:
+        self.wanted = True
         self._listings: dict[str, str | None] = {}
         self._tool = cache(disassembler)
         self.missing: dict[str, None] = {}
 
     def classes(self, pairing: "Pairing", cubins: tuple[str, str]) -> list[Counter[str]] | None:
         """Return the classes of instructions of both; None where one has no listing."""
+        if not self.wanted:
+            return None
         tool = self._tool()
         if tool is None:
-            self.missing[f"SASS is not measured: no {' or '.join(TOOLS)} on PATH"] = None
+            self.missing[f"SASS is not measured: no {' or '.join(TOOLS)} was found"] = None
             return None
         found = []
         for side, sha256 in zip((pairing.before, pairing.after), cubins, strict=True):

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from kvtrace.converters.disassembly import disassembler
 from kvtrace.converters.occupancy import occupancy_of
 from kvtrace.converters.report.calls import CallRows
 from kvtrace.converters.report.model import (
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from kvtrace.converters.device_limits import DeviceLimits
     from kvtrace.converters.report.findings import PageFindings
 
-__all__ = ["KernelRows", "kernels_of"]
+__all__ = ["SASS", "KernelRows", "kernels_of"]
 
 #: What makes two variants the same kernel.
 Identity = tuple[str, str | None, str | None, int | None]
@@ -38,6 +39,7 @@ class KernelRows:
     texts: dict[tuple[str, str], int] = field(default_factory=dict)
     stage_artifacts: list[dict[str, str]] = field(default_factory=list)
     """For each variant: stage → sha256 of what the trace has."""
+    disassembles: bool = field(default_factory=lambda: disassembler() is not None)
 
     def add(self, rows: Sequence[Mapping[str, Any]], run: int, sizes: Mapping[str, int]) -> None:
         """Add the rows of `kernels` of one run, in their order; times are nanoseconds."""
@@ -81,12 +83,22 @@ class KernelRows:
             occupancy=occupancy_of(row),
             compile_ns=row["compile_ns"],
             signature=tuple(row["signature"] or ()),
-            stages=tuple(self._stage(stage, sizes) for stage in row["stages"] or ()),
+            stages=self._stages(row["stages"] or (), sizes),
             files=self._files(row, sizes),
             launches=0,
             calls=0,
             host_ns=0,
         )
+
+    def _stages(
+        self, rows: Sequence[Mapping[str, Any]], sizes: Mapping[str, int]
+    ) -> tuple[Stage, ...]:
+        """Return what the compiler made, and the machine code as text where it can be had."""
+        stages = [self._stage(stage, sizes) for stage in rows]
+        cubin = next((row["artifact"] for row in rows if row["stage"] == "cubin"), None)
+        if cubin is not None and cubin in sizes and self.disassembles:
+            stages.append(Stage(SASS, self._text(SASS, cubin), None, None))
+        return tuple(stages)
 
     def _stage(self, stage: Mapping[str, Any], sizes: Mapping[str, int]) -> Stage:
         name, sha256 = stage["stage"] or "", stage["artifact"]
@@ -116,6 +128,8 @@ class KernelRows:
         return self.texts.setdefault((stage, sha256), len(self.texts))
 
 
+#: The stage that is made of the cubin when a page is written.
+SASS: Final = "sass"
 _BINARY_STAGES: Final = frozenset({"cubin", "hsaco"})
 #: A new variant is compared with that many that were compiled before it.
 _MOST_COMPARED: Final = 64

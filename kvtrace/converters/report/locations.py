@@ -2,8 +2,9 @@
 
 MLIR prints a location after every op (`loc(#loc5)`, resolved by alias lines such as
 `#loc5 = loc("file.py":9:16)`), PTX and AMD assembly carry `.loc` and `.file` directives, LLVM IR
-`!dbg` metadata. The scanners look only at those: they do not parse the ops, so a new op or a new
-spelling of an old one cannot break them, and a line that they cannot read is simply not linked.
+`!dbg` metadata, listings of machine code comments. The scanners look only at those: they do not
+parse the ops, so a new op or a new spelling of an old one cannot break them, and a line that they
+cannot read is simply not linked.
 """
 
 import re
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Final
 
-__all__ = ["LineLinks", "line_links", "link_assembly", "link_llvm", "link_mlir"]
+__all__ = ["LineLinks", "line_links", "link_assembly", "link_llvm", "link_mlir", "link_sass"]
 
 Frame = tuple[str, int]
 """File and line, both as the compiler wrote them."""
@@ -83,6 +84,29 @@ def link_assembly(text: str) -> LineLinks:
         elif current and _INSTRUCTION.match(line):
             table.put(number, current)
     return table.links()
+
+
+def link_sass(listing: str) -> tuple[str, LineLinks]:
+    """Return a listing of `nvdisasm -g` without the comments that tell places, and its links.
+
+    A comment holds for every instruction up to the next one.
+    """
+    kept: list[str] = []
+    stacks: list[Stack] = []
+    current: Stack = ()
+    for line in listing.split("\n"):
+        found = _SASS_LOCATION.search(line)
+        if found:
+            current = ((found[1], int(found[2])),)
+            continue
+        if line.startswith(".text."):  # the next function's
+            current = ()
+        kept.append(line)
+        stacks.append(current if _SASS_INSTRUCTION.match(line) else ())
+    table = _Interning(len(kept))
+    for number, stack in enumerate(stacks):
+        table.put(number, stack)
+    return "\n".join(kept), table.links()
 
 
 def link_llvm(text: str) -> LineLinks:
@@ -280,6 +304,10 @@ _ASSEMBLY_LOCATION: Final = re.compile(
 _INLINED_COMMENT: Final = re.compile(r"@\[ (.+?):(\d+):\d+")
 _INSTRUCTION: Final = re.compile(r"\s*(?:@|\{|\}\s*$)?\s*[a-z@%]")
 _ENDS_FUNCTION: Final = re.compile(r"}|\s*\.(?:section|size|end_amdgpu)|.*-- End function")
+
+
+_SASS_LOCATION: Final = re.compile(r'//## File "([^"]+)", line (\d+)')
+_SASS_INSTRUCTION: Final = re.compile(r"\s*/\*[0-9a-f]{4,}\*/\s+\S")
 
 
 def _assembly_files(lines: list[str]) -> dict[int, str]:

@@ -3,9 +3,10 @@ r"""Pictures of a report's views in both themes, for the documentation.
     python kvtrace/converters/report/frontend/screenshots.py report.html docs/report \
         overview='#/' kernel='#/kernel/0' launch@op='#/call/0?op=3'
 
-writes docs/report/overview-light.png, overview-dark.png and so on; behind @ stands the id of the
-element that is to be at the top. Pictures have 256 colours at most, which makes them small. Needs
-the Python packages playwright and numpy, and Chromium on PATH.
+writes docs/report/overview-light.png, overview-dark.png and so on, 1500 pixels wide, and the same
+1920 pixels wide as overview-1920-light.png and so on; behind @ stands the id of the element that
+is to be at the top. Pictures have 256 colours at most, which makes them small. Needs the Python
+packages playwright and numpy, and Chromium on PATH.
 """
 
 import argparse
@@ -15,6 +16,7 @@ import struct
 import sys
 import zlib
 from importlib import import_module
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,7 +24,8 @@ import numpy as np
 import numpy.typing as npt
 
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "chrome")
-WIDTH: Final = 1280
+#: Widths in pixels, with what files of that width have in their names.
+WIDTHS: Final = {1500: "", 1920: "-1920"}
 #: Time for what a view draws after it is shown, in milliseconds.
 SETTLE: Final = 600
 #: Below the page's own bar, which stays where it is.
@@ -59,21 +62,21 @@ def take(page: Path, folder: Path, addresses: dict[str, str], height: int) -> li
     taken = []
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        for scheme in ("light", "dark"):
-            for name, address in addresses.items():
-                name, _, top = name.partition("@")
-                path = folder / f"{name}-{scheme}.png"
-                path.write_bytes(
-                    _taken(browser, page.resolve().as_uri() + address, scheme, height, top)
-                )
-                taken.append(path)
+        for scheme, (width, suffix), (name, address) in product(
+            ("light", "dark"), WIDTHS.items(), addresses.items()
+        ):
+            name, _, top = name.partition("@")
+            path = folder / f"{name}{suffix}-{scheme}.png"
+            size = {"width": width, "height": height}
+            place = page.resolve().as_uri() + address
+            path.write_bytes(_taken(browser, place, scheme, size, top))
+            taken.append(path)
         browser.close()
     return taken
 
 
-def _taken(browser: Any, address: str, scheme: str, height: int, top: str) -> bytes:
+def _taken(browser: Any, address: str, scheme: str, size: dict[str, int], top: str) -> bytes:
     """Return a picture of an address, from the element with the id `top` on if one is named."""
-    size = {"width": WIDTH, "height": height}
     context = browser.new_context(viewport=size, color_scheme=scheme)
     window = context.new_page()
     window.goto(address)
@@ -146,7 +149,7 @@ if __name__ == "__main__":
     parser.add_argument("page", type=Path)
     parser.add_argument("folder", type=Path)
     parser.add_argument("addresses", type=_address, nargs="+", metavar="NAME=#ADDRESS")
-    parser.add_argument("--height", type=int, default=860)
+    parser.add_argument("--height", type=int, default=1000)
     given = parser.parse_args()
     for picture in take(given.page, given.folder, dict(given.addresses), given.height):
         print(picture)

@@ -1,11 +1,15 @@
 """`texts/<n>`: sources and compiler stages with the source lines that their lines come from."""
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from functools import partial
 from typing import Final
 
-from kvtrace.converters.report.locations import line_links
+from kvtrace.converters.disassembly import disassembled, disassembler
+from kvtrace.converters.report.kernels import SASS
+from kvtrace.converters.report.locations import LineLinks, line_links, link_sass
 from kvtrace.converters.report.model import Report
 from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.sources import Block, BlockSource, Context
@@ -13,17 +17,38 @@ from kvtrace.converters.report.sources import Block, BlockSource, Context
 __all__ = ["SOURCE"]
 
 #: Texts go in in this order while there is room; sources and TTIR first.
-_STAGE_ORDER: Final = ("source", "ttir", "ttir_generic", "ttgir", "ptx", "amdgcn", "llir")
+_STAGE_ORDER: Final = ("source", "ttir", "ttir_generic", "ttgir", "ptx", "amdgcn", "llir", SASS)
+#: So many binaries are disassembled, those of the busiest variants; one takes a tenth of a second.
+_MOST_DISASSEMBLED: Final = 16
 
 
 def _blocks(context: Context) -> Iterable[Block]:
     if not context.source:
         return
-    for index in _by_need(context.report):
+    needed = _by_need(context.report)
+    binaries = [index for index in needed if context.report.texts[index][0] == SASS]
+    for index in needed:
         stage, sha256 = context.report.texts[index]
-        content = context.trace.artifact(sha256)
+        content = None if stage == SASS else context.trace.artifact(sha256)
         if content is not None:
-            yield Block(f"texts/{index}", partial(_packed, stage, content))
+            text = content.decode("utf-8", "replace")
+            yield Block(f"texts/{index}", partial(_packed, stage, text))
+    for index, listing in _listings(context, binaries[:_MOST_DISASSEMBLED]):
+        yield Block(f"texts/{index}", partial(_packed, SASS, listing))
+
+
+def _listings(context: Context, indices: Sequence[int]) -> Iterable[tuple[int, str]]:
+    """Disassemble the binaries of some texts; what cannot be read has no listing."""
+    tool = disassembler() if indices else None
+    if tool is None:
+        return
+    binaries = [context.trace.artifact(context.report.texts[index][1]) for index in indices]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        read = partial(disassembled, tool, lines=True)
+        listings = pool.map(lambda binary: None if binary is None else read(binary), binaries)
+        for index, listing in zip(indices, listings, strict=True):
+            if listing is not None:
+                yield index, listing
 
 
 def _by_need(report: Report) -> list[int]:
@@ -40,9 +65,12 @@ def _by_need(report: Report) -> list[int]:
     return sorted(need, key=lambda text: need[text])
 
 
-def _packed(stage: str, content: bytes) -> str:
-    text = content.decode("utf-8", "replace")
-    links = line_links(stage, text)
+def _packed(stage: str, text: str) -> str:
+    links: LineLinks | None
+    if stage == SASS:
+        text, links = link_sass(text)
+    else:
+        links = line_links(stage, text)
     return json_block({"text": text, "links": None if links is None else asdict(links)})
 
 

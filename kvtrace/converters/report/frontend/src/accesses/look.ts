@@ -22,6 +22,8 @@ export interface Look {
   readonly extent: number;
   /** Elements of the tensor, which are fewer where there are gaps between them. */
   readonly elements: number;
+  /** Whether the axes are not the tensor's own. */
+  readonly wrapped: boolean;
   /** What could not be done as asked, in a sentence. */
   readonly problem: string | null;
 }
@@ -84,6 +86,7 @@ export function lookAt(own: readonly Axis[], asked: LookAsked = NOTHING_ASKED): 
     start: fixed.reduce((sum, { axis, place }) => sum + place * (axes[axis]?.stride ?? 0), 0),
     extent: spanOf(own)[1],
     elements,
+    wrapped: axes !== own,
     problem,
   };
 }

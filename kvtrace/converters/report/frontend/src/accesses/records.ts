@@ -73,7 +73,7 @@ function reaches({ levels }: Places, axis: AxisName): boolean {
 }
 
 /** The part that lies between two ends along one axis; `budget`: steps of the search. */
-function* within(
+export function* within(
   places: Places,
   name: AxisName,
   low: number,

@@ -130,6 +130,16 @@ export interface LineLinks {
   readonly lines: readonly number[];
 }
 
+/** The block "since"; `why` says why nothing was compared, and is "" where it was. */
+export interface Since {
+  readonly why: string;
+  readonly before: string | null;
+  readonly summary: string;
+  readonly rows: readonly SinceRow[];
+  readonly more: number;
+  readonly command: string;
+}
+
 /** One captured process. */
 export interface Run {
   readonly run_id: string;
@@ -572,6 +582,16 @@ export interface CalledFigures {
   readonly host_ns: readonly number[] | null;
   readonly bytes: readonly number[] | null;
   readonly compile_ns: readonly number[] | null;
+}
+
+/** One line of the headline of `kvtrace diff`. */
+export interface SinceRow {
+  readonly kernel: string;
+  readonly what: string;
+  readonly values: string;
+  readonly by: string;
+  readonly direction: string;
+  readonly sure: string;
 }
 
 /** What differs from the nearest variant of the same kernel that the run compiled before. */

@@ -3,10 +3,19 @@
 import { useCallback, useEffect, useState } from "preact/hooks";
 import type { Drawing } from "./canvas";
 import type { ColourName, Colours, Rgb } from "./colours";
+import { type AxisNames, MapAxes } from "./map_axes";
 import { Movable, type Seen } from "./movable";
+import { threeFigures } from "../data/format";
 import { binStart, type Span } from "../data/tensors";
 
 type Cell = readonly [row: number, column: number];
+
+/** A part that is outlined and named. */
+export interface Box {
+  readonly rows: readonly [first: number, end: number];
+  readonly columns: readonly [first: number, end: number];
+  readonly name: string;
+}
 
 /** A cell that stands out. */
 export interface Ring {
@@ -25,6 +34,9 @@ interface CellMapProps {
   readonly rows: readonly [first: number, end: number];
   readonly columns: number;
   readonly rings: readonly Ring[];
+  readonly boxes?: readonly Box[];
+  /** Stand beside the map, with ticks. */
+  readonly names?: AxisNames;
   /** The cell from which arrow keys go. */
   readonly chosen: Cell | null;
   /** Bins each way at most; without it as many as there are pixels. */
@@ -40,51 +52,76 @@ interface CellMapProps {
 }
 
 /** Pixels of a cell at most when all are seen. */
-const LARGEST = 40;
+const LARGEST = 32;
+/** Cells are square unless that leaves a side of the map with fewer pixels. */
+const NARROWEST = 24;
+const SMALLEST_BOX = 6;
 
 export function CellMap(props: CellMapProps) {
-  const { rows, columns, height, painter, rings } = props;
+  const { rows, columns, painter, rings } = props;
+  const height = Math.min(props.height, Math.max((rows[1] - rows[0]) * LARGEST, 2 * NARROWEST));
   const [width, setWidth] = useState(1);
   const [seen, setSeen] = useState<Seen | null>(null);
   useEffect(() => setSeen(null), [props.anew]);
 
-  const whole = (width: number): Seen => ({
-    x: 0,
-    y: rows[0],
-    across: Math.min(width / Math.max(columns, 1), LARGEST),
-    down: Math.min(height / Math.max(rows[1] - rows[0], 1), LARGEST),
-  });
+  const whole = (width: number): Seen => {
+    const [tall, wide] = [Math.max(rows[1] - rows[0], 1), Math.max(columns, 1)];
+    const across = Math.min(width / wide, LARGEST);
+    const down = Math.min(height / tall, LARGEST);
+    const square = Math.min(across, down);
+    const fits = square * wide >= Math.min(NARROWEST, width) && square * tall >= NARROWEST;
+    const both = fits || square === LARGEST ? { across: square, down: square } : { across, down };
+    return { x: 0, y: rows[0], ...both };
+  };
   const draw = useCallback(
     (drawing: Drawing) => {
       setWidth(drawing.width);
       const view = seen ?? whole(drawing.width);
       paintCells(drawing, view, rows, columns, painter, props.mostBins ?? Infinity);
+      paintBoxes(drawing, view, props.boxes ?? []);
       for (const ring of rings) paintRing(drawing, view, ring);
     },
-    [painter, rings, seen, height, ...rows, columns],
+    [painter, rings, props.boxes, seen, height, ...rows, columns],
   );
   const inside = (row: number, column: number): boolean =>
     row >= rows[0] && row < rows[1] && column >= 0 && column < columns;
   const choose = (row: number, column: number): void =>
     inside(row, column) ? props.onChoose(row, column) : undefined;
 
+  const shown = seen ?? whole(width);
+  const map = (
+    <Movable
+      label={`${props.label}. Arrow keys choose a cell, with Shift they move the map; plus, minus and 0 zoom.`}
+      height={height}
+      draw={draw}
+      seen={shown}
+      onSee={setSeen}
+      limits={[1e-6, 96]}
+      describe={(x, y) => (inside(y, x) ? props.describe(Math.floor(y), Math.floor(x)) : null)}
+      onChoose={(x, y) => choose(Math.floor(y), Math.floor(x))}
+      onStep={(right, below) => {
+        const [row, column] = props.chosen ?? [-below, -right];
+        choose(row + below, column + right);
+      }}
+      keys={{ Escape: props.onLeave }}
+    />
+  );
+  const { names } = props;
+  const stretched = shown.across / shown.down;
   return (
-    <div id={props.id}>
-      <Movable
-        label={`${props.label}. Arrow keys choose a cell, with Shift they move the map; plus, minus and 0 zoom.`}
-        height={height}
-        draw={draw}
-        seen={seen ?? whole(width)}
-        onSee={setSeen}
-        limits={[1e-6, 96]}
-        describe={(x, y) => (inside(y, x) ? props.describe(Math.floor(y), Math.floor(x)) : null)}
-        onChoose={(x, y) => choose(Math.floor(y), Math.floor(x))}
-        onStep={(right, below) => {
-          const [row, column] = props.chosen ?? [-below, -right];
-          choose(row + below, column + right);
-        }}
-        keys={{ Escape: props.onLeave }}
-      />
+    <div id={props.id} data-across={shown.across} data-down={shown.down}>
+      {names ? (
+        <MapAxes {...{ names, seen: shown, rows, columns, width, height }}>{map}</MapAxes>
+      ) : (
+        map
+      )}
+      {Math.abs(Math.log(stretched)) > 0.1 ? (
+        <p class="small muted">
+          Not to scale: a {stretched > 1 ? "column" : "row"} is drawn{" "}
+          {threeFigures(Math.max(stretched, 1 / stretched))} times as{" "}
+          {stretched > 1 ? "wide as a row is tall" : "tall as a column is wide"}.
+        </p>
+      ) : null}
     </div>
   );
 }
@@ -130,6 +167,36 @@ function paintCells(
     (across.end - across.first) * seen.across,
     (down.end - down.first) * seen.down,
   );
+}
+
+/** Each outlined, and named where there is room that no name before it has taken. */
+function paintBoxes({ context, colours }: Drawing, seen: Seen, boxes: readonly Box[]): void {
+  context.strokeStyle = colours.text;
+  context.lineWidth = 1;
+  const taken: (readonly [left: number, right: number, top: number])[] = [];
+  for (const { rows, columns, name } of boxes) {
+    const [left, top] = [
+      (columns[0] - seen.x) * seen.across,
+      (rows[0] - seen.y) * seen.down,
+    ] as const;
+    const wide = (columns[1] - columns[0]) * seen.across;
+    const tall = (rows[1] - rows[0]) * seen.down;
+    if (Math.min(wide, tall) < SMALLEST_BOX) continue;
+    context.globalAlpha = 0.6;
+    context.strokeRect(left + 0.5, top + 0.5, wide - 1, tall - 1);
+    context.globalAlpha = 1;
+    const width = context.measureText(name).width;
+    const [end, line] = [left + width + 8, top + 9];
+    const covered = taken.some(
+      ([from, to, at]) => Math.abs(at - line) < 14 && from < end && to > left,
+    );
+    if (covered || left < 0 || top < 0 || width + 8 > wide || tall < 16) continue;
+    taken.push([left, end, line]);
+    context.fillStyle = colours.back;
+    context.fillRect(left + 2, top + 2, width + 4, 14);
+    context.fillStyle = colours.text;
+    context.fillText(name, left + 4, line);
+  }
 }
 
 function paintRing({ context, colours }: Drawing, seen: Seen, { row, column, colour }: Ring): void {

@@ -8,6 +8,7 @@ const NAMES = [
   "text",
   "muted",
   "line",
+  "edge",
   "accent",
   "accent-soft",
   "track",

@@ -74,7 +74,7 @@ export function Movable(props: MovableProps) {
     const pressed = press.current;
     if (!pressed) {
       const text = props.describe(...placeOf(event));
-      return setTip(text === null ? null : { x: event.offsetX, y: event.offsetY, text });
+      return setTip(text === null ? null : { x: event.clientX, y: event.clientY, text });
     }
     const [right, down] = [event.clientX - pressed.x, event.clientY - pressed.y];
     pressed.moved ||= Math.abs(right) + Math.abs(down) >= CLICK;
@@ -132,11 +132,7 @@ export function Movable(props: MovableProps) {
           else zoom(Math.exp(-deltaY / 300), event.offsetX, event.offsetY);
         }}
       />
-      {tip ? (
-        <Tooltip {...tip} width={width()}>
-          {tip.text}
-        </Tooltip>
-      ) : null}
+      {tip ? <Tooltip {...tip}>{tip.text}</Tooltip> : null}
     </div>
   );
 }

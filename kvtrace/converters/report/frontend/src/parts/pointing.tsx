@@ -14,19 +14,23 @@ export const STEPS: Readonly<Record<string, readonly [number, number]>> = {
 };
 
 interface TooltipProps {
-  /** The pointer's place in a drawing of this width. */
+  /** The pointer's place in the window. */
   readonly x: number;
   readonly y: number;
-  readonly width: number;
   readonly children: ComponentChildren;
 }
 
-/** Below and beside the pointer; to its left where the right half begins. */
-export function Tooltip({ x, y, width, children }: TooltipProps) {
+/** Below and beside the pointer, or above and to its left where the window ends. */
+export function Tooltip({ x, y, children }: TooltipProps) {
+  const { clientWidth: width, clientHeight: height } = document.documentElement;
   const beside: CSSProperties =
     x < width / 2 ? { insetInlineStart: `${x + 8}px` } : { insetInlineEnd: `${width - x + 8}px` };
+  const below: CSSProperties =
+    y < (3 * height) / 4
+      ? { insetBlockStart: `${y + 16}px` }
+      : { insetBlockEnd: `${height - y + 8}px` };
   return (
-    <div class="tooltip" style={{ insetBlockStart: `${y + 16}px`, ...beside }}>
+    <div class="tooltip" style={{ ...beside, ...below }}>
       {children}
     </div>
   );

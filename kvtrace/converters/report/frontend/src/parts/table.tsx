@@ -2,7 +2,9 @@
 // of one height, so that a million rows scroll like ten.
 
 import type { ComponentChildren } from "preact";
+import { useComputed } from "@preact/signals";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { chosen, setQuery } from "../app/router";
 import { formatCount } from "../data/format";
 import { type Direction, type Key, sortedRows } from "./sort";
 import { type Source, sourceText } from "./text";
@@ -43,6 +45,11 @@ interface TableProps<Row> {
   readonly height?: number;
 }
 
+interface Order {
+  readonly label: string;
+  readonly direction: Direction;
+}
+
 /** Tables with more rows are virtual; shorter ones may have rows of several lines. */
 const SHORT = 60;
 const ROW = 28;
@@ -55,9 +62,11 @@ const MOST_COPIED = 100_000;
 export function Table<Row>(props: TableProps<Row>) {
   const columns = props.columns.filter((column): column is Column<Row> => Boolean(column));
   const first = columns.find((column) => column.label === props.sort);
-  const [order, setOrder] = useState<{ label: string; direction: Direction } | null>(
-    first ? { label: first.label, direction: props.direction ?? firstDirection(first) } : null,
-  );
+  const name = `by-${(props.id ?? props.caption).toLowerCase().replace(/[^a-z\d]+/g, "-")}`;
+  const asked = useComputed(() => chosen(name)).value;
+  const initial = first ? ordered(first.label, props.direction ?? firstDirection(first)) : null;
+  const text = asked ?? initial;
+  const order = useMemo(() => (text === null ? null : orderOf(text)), [text]);
   const [active, setActive] = useState(-1);
   const [scroll, setScroll] = useState(0);
   const scroller = useRef<HTMLDivElement>(null);
@@ -115,7 +124,8 @@ export function Table<Row>(props: TableProps<Row>) {
         : order.direction === "descending"
           ? "ascending"
           : "descending";
-    setOrder({ label: column.label, direction });
+    const wanted = ordered(column.label, direction);
+    setQuery({ [name]: wanted === initial ? null : wanted });
     setActive(-1);
     scrollTo(0);
   }
@@ -208,7 +218,13 @@ export function Table<Row>(props: TableProps<Row>) {
                 )}
               >
                 {columns.map((column) => (
-                  <td key={column.label} class={cellClass(column)}>
+                  <td
+                    key={column.label}
+                    class={cellClass(column)}
+                    title={
+                      virtual && !column.number ? plainCell(column, rows[place] as Row) : undefined
+                    }
+                  >
                     {column.cell(rows[place] as Row)}
                   </td>
                 ))}
@@ -232,7 +248,7 @@ export function Table<Row>(props: TableProps<Row>) {
 
 function Header<Row>(props: {
   column: Column<Row>;
-  order: { label: string; direction: Direction } | null;
+  order: Order | null;
   onSort(column: Column<Row>): void;
 }) {
   const { column, order } = props;
@@ -259,6 +275,16 @@ function Spacer(props: { rows: number; columns: number }) {
       <td colSpan={props.columns} style={{ blockSize: `${props.rows * ROW}px` }} />
     </tr>
   );
+}
+
+/** What a table is sorted by, as the address has it: "-time" from the largest on, or "time". */
+function ordered(label: string, direction: Direction): string {
+  return direction === "descending" ? `-${label}` : label;
+}
+
+function orderOf(text: string): Order {
+  const down = text.startsWith("-");
+  return { label: text.slice(Number(down)), direction: down ? "descending" : "ascending" };
 }
 
 function firstDirection<Row>(column: Column<Row>): Direction {

@@ -150,7 +150,9 @@ export function KernelLink({ kernel }: { kernel: number }) {
       {kernel < 0 ? (
         <span>unknown kernel</span>
       ) : (
-        <a href={href(`kernel/${kernel}`)}>{kernelName(kernel)}</a>
+        <a href={href(`kernel/${kernel}`)} title={kernelName(kernel)}>
+          {kernelName(kernel)}
+        </a>
       )}
     </span>
   );

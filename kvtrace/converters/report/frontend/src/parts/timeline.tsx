@@ -8,7 +8,8 @@ import type { Drawing } from "./canvas";
 import { Movable, type Seen } from "./movable";
 import { AddressChoice } from "./search";
 import { InView, SliceDetails } from "./timeline_in_view";
-import { lowerBound, type Slice, sliceName, timelineRows } from "./timeline_rows";
+import { Minimap } from "./timeline_minimap";
+import { lowerBound, type Row, type Slice, sliceName, timelineRows } from "./timeline_rows";
 import { type Range, TimelineScene } from "./timeline_scene";
 
 /** Nothing is zoomed in further than this, in nanoseconds. */
@@ -30,7 +31,7 @@ export const TIMELINE_KEYS = [
 
 /**
  * The address may hold `from` and `to`, in nanoseconds: the part that is shown; `run` and `kernel`: the
- * run that is shown, and the kernel that stands out.
+ * run that is shown, and the kernel that stands out; `slice`: the selected one, by row and index.
  */
 export function Timeline() {
   const [run, only] = [chosenNumber("run"), chosenNumber("kernel")];
@@ -39,10 +40,10 @@ export function Timeline() {
   const [from, to] = [chosen("from"), chosen("to")];
   const range = useMemo(() => rangeOf(Number(from ?? NaN), Number(to ?? NaN), span), [from, to]);
   const [settled, setSettled] = useState(range);
-  const [selected, setSelected] = useState<Slice | null>(null);
+  const place = chosen("slice");
+  const selected = useMemo(() => sliceOf(scene.rows, place), [scene, place]);
   const [notes, setNotes] = useState("");
 
-  useEffect(() => setSelected(null), [scene]);
   useEffect(() => {
     const timer = setTimeout(() => setSettled(range), 120);
     return () => clearTimeout(timer);
@@ -70,7 +71,7 @@ export function Timeline() {
   }
 
   function choose(slice: Slice | null): void {
-    setSelected(slice);
+    setQuery({ slice: slice && `${scene.rows.indexOf(slice.row)}.${slice.index}` });
     const begin = slice?.row.begin[slice.index] ?? NaN;
     if (!(begin < range.begin || begin > range.end)) return;
     const half = (range.end - range.begin) / 2;
@@ -98,6 +99,7 @@ export function Timeline() {
               ["", "all runs"],
               ...page.report.runs.map(({ label }, index) => [String(index), label] as const),
             ]}
+            also={{ slice: null }}
           />
         ) : null}
         <button type="button" onClick={() => see(null)}>
@@ -107,6 +109,14 @@ export function Timeline() {
           Drag to pan, Ctrl + wheel to zoom; with the keyboard + − ← → 0 [ ] z.
         </span>
       </div>
+      <Minimap
+        scene={scene}
+        range={range}
+        onMove={(time) => {
+          const half = (range.end - range.begin) / 2;
+          show(time - half, time + half);
+        }}
+      />
       <Movable
         id="timeline"
         label={LABEL}
@@ -140,6 +150,13 @@ export function Timeline() {
       <InView scene={scene} range={settled} only={only} onChoose={choose} />
     </div>
   );
+}
+
+/** The slice of a place as the address has it: row and index. */
+function sliceOf(rows: readonly Row[], place: string | null): Slice | null {
+  const [at, index] = (place?.split(".") ?? []).map(Number);
+  const row = rows[at ?? -1];
+  return row && index !== undefined && row.begin[index] !== undefined ? { row, index } : null;
 }
 
 function described(slice: Slice): string {

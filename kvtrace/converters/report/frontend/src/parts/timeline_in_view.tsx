@@ -1,7 +1,7 @@
 // What is in the part of the timeline that is shown: by kernel, and one by one.
 
-import { useMemo, useState } from "preact/hooks";
-import { href, setQuery } from "../app/router";
+import { useMemo } from "preact/hooks";
+import { chosen, href, setQuery } from "../app/router";
 import { launchOf } from "../data/executions";
 import { formatCount, formatMoment, formatNanoseconds, shortText } from "../data/format";
 import { page } from "../data/page";
@@ -37,13 +37,13 @@ interface InViewProps {
 }
 
 export function InView(props: InViewProps) {
-  const [tab, setTab] = useState("kernels");
+  const tab = chosen("in") ?? "kernels";
   return (
     <div id="in-view">
       <Tabs
         label="What is in view"
         chosen={tab}
-        onChoose={setTab}
+        onChoose={(name) => setQuery({ in: name === "kernels" ? null : name })}
         tabs={[
           { name: "kernels", title: "Kernels in view" },
           { name: "rows", title: "Rows" },

@@ -4,6 +4,7 @@ import { formatNanoseconds, niceStep, plural } from "../data/format";
 import { page } from "../data/page";
 import { clippedText, type Drawing } from "./canvas";
 import { kernelColour } from "./colours";
+import { kernelName } from "./text";
 import { PixelColumns } from "./timeline_columns";
 import {
   eachInView,
@@ -41,6 +42,7 @@ const DIMMED = 0.18;
 const MOST_SINGLE = 6000;
 /** Bins narrower than this many pixels stand in for the launches that are on the page. */
 const BIN_PIXELS = 24;
+const NARROWEST_LABEL = 40;
 /** A slice is hit from this many pixels away. */
 const SLACK = 3;
 
@@ -185,9 +187,12 @@ export class TimelineScene {
         context.lineWidth = 2;
         context.strokeRect(left + 1, at + 1, Math.max(wide - 2, 1), LANE - 2);
       }
-      if (wide <= 28) continue;
+      const room = Math.min(right, this.x(range, nextInLane(row, index, last))) - left;
+      if (room <= NARROWEST_LABEL) continue;
       context.fillStyle = plain ? colours.text : colours["on-kernel"];
-      const name = clippedText(context, sliceName(slice), wide - 8);
+      // the row says that it compiled
+      const text = row.kind === "compile" ? kernelName(kernel) : sliceName(slice);
+      const name = clippedText(context, text, room - 8);
       context.fillText(name, left + 4, at + LANE / 2 + 0.5);
     }
   }
@@ -235,6 +240,14 @@ export class TimelineScene {
     }
     return best ? { row, index: best.index } : null;
   }
+}
+
+/** When the next slice begins that is drawn over this one: the last lane has all that are at once. */
+function nextInLane({ begin, end, lane }: Row, index: number, last: number): number {
+  const until = end[index] as number;
+  for (let next = index + 1; next < last && (begin[next] as number) < until; next += 1)
+    if (lane[next] === lane[index]) return begin[next] as number;
+  return until;
 }
 
 function plainColour({ colours }: Drawing, row: Row): string | null {

@@ -11,7 +11,7 @@ import { useKeys } from "../../parts/keys";
 import type { Pane } from "./aligned";
 import { type Aligned, aligned, hunkAt, litLines, type PaneName } from "./aligned";
 import type { Row } from "./blocks";
-import { Copy } from "./copy";
+import { Copy } from "../../parts/copy";
 
 interface SideBySideProps {
   readonly rows: readonly Row[];

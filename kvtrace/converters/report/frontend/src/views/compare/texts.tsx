@@ -11,7 +11,7 @@ import { Choice } from "../../parts/search";
 import { Tabs } from "../../parts/tabs";
 import { Note } from "../../parts/text";
 import type { CodeDifference, KernelDifference, VariantDifference } from "./blocks";
-import { Copy } from "./copy";
+import { Copy } from "../../parts/copy";
 import { SideBySide } from "./side_by_side";
 
 interface TextsProps {

@@ -4,7 +4,7 @@ import { useMemo, useState } from "preact/hooks";
 import { address, chosen, chosenNumber, href } from "../../app/router";
 import { baseName, formatPlace, plural, shortText } from "../../data/format";
 import { page } from "../../data/page";
-import type { SourceFile, Variant } from "../../data/types";
+import type { SourceFile, Stage, Text, Variant } from "../../data/types";
 import { type Loaded, useBlock, useText } from "../../data/use_block";
 import { Split } from "../../parts/beside";
 import { AddressChoice } from "../../parts/search";
@@ -12,9 +12,9 @@ import { Missing, Note } from "../../parts/text";
 import type { LinesBlock } from "./blocks";
 import { knownMeasures, linesOfFile, type Measure } from "./heat";
 import { LineTable } from "./line_table";
-import { type Links, linksOf, NO_LINKS, type SourcePlace } from "./links";
+import { type Links, linksOf, NO_LINKS, sourceOf, type SourcePlace } from "./links";
 import type { MarkedFinding } from "../../parts/finding_marks";
-import { SourcePane, StagePane } from "./panes";
+import { LeftStage, SourcePane, StagePane } from "./panes";
 import { heldPlace, holdPlace, type Place, shownFiles, shownStages, stageTitle } from "./state";
 
 interface CodeViewProps {
@@ -29,26 +29,32 @@ export function CodeView(props: CodeViewProps) {
   const stages = useMemo(() => shownStages(variant), [variant]);
   const [pointed, setPointed] = useState<Place | null>(null);
   const [table, setTable] = useState(false);
-  const stage = stages.find((each) => each.stage === chosen("stage")) ?? stages[0] ?? null;
+  const named = (name: string | null): Stage | null =>
+    stages.find((each) => each.stage === name) ?? null;
+  const stage = named(chosen("stage")) ?? stages[0] ?? null;
+  const beside = named(chosen("left"));
   const fileAt = files[chosenNumber("file") ?? 0] ? (chosenNumber("file") ?? 0) : 0;
   const file = files[fileAt] ?? null;
   const source = useText(file?.text ?? null);
   const compiled = useText(stage?.text ?? null);
-  const sourceText = source.state === "ready" ? source.value.text : null;
   const lines = useBlock<LinesBlock>(page, `lines/${props.index}`);
   const block = lines.state === "ready" ? lines.value : null;
   const measures = useMemo(() => (block ? knownMeasures(block) : []), [block]);
   const measure = chosenMeasure(measures, chosen("heat"));
-  const links = useMemo(
-    () => (compiled.state === "ready" ? linksOf(compiled.value.links, files) : NO_LINKS),
-    [compiled.state === "ready" ? compiled.value : null, files],
-  );
+  const links = useLinks(compiled, files);
+  const compiledBeside = useText(beside?.text ?? null);
+  const linksBeside = useLinks(compiledBeside, files);
   const figures = useMemo(
     () => (block && file ? linesOfFile(block, file.path, files) : null),
     [block, file],
   );
   const held = heldPlace();
   const active = held ?? pointed;
+  const own = active?.pane === "left" ? linksBeside : links;
+  const frames = useMemo(
+    () => sourceOf(active, own, file?.path ?? ""),
+    [active?.pane, active?.line, own, file],
+  );
 
   if (!files.length && !stages.length) {
     return (
@@ -64,12 +70,12 @@ export function CodeView(props: CodeViewProps) {
     const again = place && held?.pane === place.pane && held.line === place.line;
     setPointed(null);
     if (!place || again) holdPlace(null, fileAt);
-    else holdPlace(place, place.pane === "stage" ? fileOfStageLine(place.line) : fileAt);
+    else holdPlace(place, place.pane === "source" ? fileAt : fileOfStageLine(place));
   }
 
   /** The file that shows where a line of the stage is from: this one if it does, else the innermost. */
-  function fileOfStageLine(line: number): number {
-    const frames = links.toSource.get(line) ?? [];
+  function fileOfStageLine({ pane, line }: Place): number {
+    const frames = (pane === "left" ? linksBeside : links).toSource.get(line) ?? [];
     if (frames.some(({ path }) => path === file?.path)) return fileAt;
     const found = frames.map(({ path }) => files.findIndex((each) => each.path === path));
     return found.find((at) => at >= 0) ?? fileAt;
@@ -77,6 +83,7 @@ export function CodeView(props: CodeViewProps) {
 
   const shared = {
     links,
+    frames,
     active,
     held,
     measure,
@@ -85,10 +92,19 @@ export function CodeView(props: CodeViewProps) {
     onPoint: setPointed,
     onChoose: choose,
   };
-  const sourcePane = (
+  const textOf = (of: Loaded<Text>) => (of.state === "ready" ? of.value.text : null);
+  const left = beside ? (
+    <LeftStage
+      {...shared}
+      links={linksBeside}
+      text={textOf(compiledBeside)}
+      stage={beside}
+      files={files}
+    />
+  ) : (
     <SourcePane
       {...shared}
-      text={sourceText}
+      text={textOf(source)}
       loading={source.state === "loading"}
       kernel={page.report.kernels[variant.kernel]}
       figures={figures}
@@ -98,6 +114,17 @@ export function CodeView(props: CodeViewProps) {
   return (
     <>
       <div class="toolbar">
+        {stages.length > 1 ? (
+          <AddressChoice
+            label="On the left"
+            name="left"
+            options={[
+              ["", "source"],
+              ...stages.map((each) => [each.stage, stageTitle(each.stage)] as const),
+            ]}
+            also={{ beside: null }}
+          />
+        ) : null}
         {measures.length ? (
           <AddressChoice
             label="Heat"
@@ -127,19 +154,19 @@ export function CodeView(props: CodeViewProps) {
         <LineTable
           figures={figures}
           block={block}
-          text={sourceText ?? ""}
+          text={textOf(source) ?? ""}
           file={file}
           active={active}
           onChoose={choose}
         />
       ) : null}
-      {stages.length ? (
+      {stage ? (
         <Split
-          left={sourcePane}
+          left={left}
           right={
             <StagePane
               {...shared}
-              text={compiled.state === "ready" ? compiled.value.text : null}
+              text={textOf(compiled)}
               stages={stages}
               stage={stage}
               files={files}
@@ -147,15 +174,16 @@ export function CodeView(props: CodeViewProps) {
           }
         />
       ) : (
-        sourcePane
+        left
       )}
-      {stages.length ? (
+      {stage ? (
         <LinkStatus
           links={links}
+          frames={frames}
           active={active}
           file={file}
           files={files}
-          stage={stage?.stage ?? null}
+          stage={(active?.pane === "left" && beside ? beside : stage).stage}
           held={held !== null}
         />
       ) : (
@@ -166,6 +194,11 @@ export function CodeView(props: CodeViewProps) {
       )}
     </>
   );
+}
+
+function useLinks(text: Loaded<Text>, files: readonly SourceFile[]): Links {
+  const value = text.state === "ready" ? text.value : null;
+  return useMemo(() => (value ? linksOf(value.links, files) : NO_LINKS), [value, files]);
 }
 
 function chosenMeasure(measures: readonly Measure[], name: string | null): Measure | null {
@@ -195,11 +228,13 @@ function HeatNote({ lines, measure }: { lines: Loaded<LinesBlock>; measure: Meas
 
 interface LinkStatusProps {
   readonly links: Links;
+  readonly frames: readonly SourcePlace[];
   readonly active: Place | null;
   readonly held: boolean;
   readonly file: SourceFile | null;
   readonly files: readonly SourceFile[];
-  readonly stage: string | null;
+  /** The stage that the active line is of, or the one beside the source. */
+  readonly stage: string;
 }
 
 function LinkStatus(props: LinkStatusProps) {
@@ -211,9 +246,9 @@ function LinkStatus(props: LinkStatusProps) {
 }
 
 function Said(props: LinkStatusProps) {
-  const { links, active, held, file, files } = props;
-  const stage = stageTitle(props.stage ?? "");
-  if (!active || !props.stage) {
+  const { links, frames, active, held, file, files } = props;
+  const stage = stageTitle(props.stage);
+  if (!active) {
     return (
       <span class="muted">
         Point at a line to see what belongs to it; click to hold it, or go through linked lines with
@@ -222,8 +257,7 @@ function Said(props: LinkStatusProps) {
     );
   }
   const end = held ? <span class="muted"> (held; Escape or another click lets go)</span> : null;
-  if (active.pane === "stage") {
-    const frames = links.toSource.get(active.line) ?? [];
+  if (active.pane !== "source") {
     return (
       <>
         {stage} line {active.line} {frames.length ? "is from " : "is from no line of the source"}
@@ -258,6 +292,12 @@ function FrameLink({ frame, files }: { frame: SourcePlace; files: readonly Sourc
   const text = shortText(formatPlace(frame.path, frame.line), 80);
   if (at < 0) return <span title={shortText(frame.path)}>{text}</span>;
   const { path, query } = address.value;
-  const values = { ...Object.fromEntries(query), ir: null, file: at || null, line: frame.line };
+  const values = {
+    ...Object.fromEntries(query),
+    ir: null,
+    beside: null,
+    file: at || null,
+    line: frame.line,
+  };
   return <a href={href(path.replace(/^\//, ""), values)}>{text}</a>;
 }

@@ -56,21 +56,29 @@ function entry<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): V
   return made;
 }
 
-/** Lines of a pane that belong to the active one; `path`: the file that is shown. */
+/** The lines of the source that the active line is, or is from, innermost first. */
+export function sourceOf(active: Place | null, links: Links, path: string): readonly SourcePlace[] {
+  if (!active) return [];
+  return active.pane === "source"
+    ? [{ path, line: active.line }]
+    : (links.toSource.get(active.line) ?? []);
+}
+
+/** Lines of a text that belong to a place of the source, and to what it was inlined into. */
 export function litLines(
-  links: Links,
-  active: Place | null,
+  frames: readonly SourcePlace[],
   pane: Place["pane"],
+  active: Place | null,
+  links: Links,
   path: string,
 ): ReadonlyMap<number, Lit> {
   if (!active) return new Map();
   if (active.pane === pane) return new Map([[active.line, "here"]]);
+  const [inner] = frames;
   const belonging =
-    pane === "stage"
-      ? (links.toStage.get(path)?.get(active.line) ?? [])
-      : (links.toSource.get(active.line) ?? []).flatMap((place, depth) =>
-          place.path === path ? [{ line: place.line, depth }] : [],
-        );
+    pane === "source"
+      ? frames.flatMap((place, depth) => (place.path === path ? [{ line: place.line, depth }] : []))
+      : ((inner && links.toStage.get(inner.path)?.get(inner.line)) ?? []);
   const lit = new Map<number, Lit>();
   for (const { line, depth } of belonging)
     if (!lit.has(line)) lit.set(line, depth ? "outer" : "there");

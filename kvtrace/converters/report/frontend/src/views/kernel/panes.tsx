@@ -1,16 +1,18 @@
-// The source of a kernel, or of what was inlined into it, and what the compiler made of it.
+// The source of a kernel, or of what was inlined into it, and what the compiler made of it: a stage
+// beside the source, or beside another one.
 
 import { useMemo } from "preact/hooks";
 import { chosen, setQuery } from "../../app/router";
-import { formatPlace, shortText } from "../../data/format";
+import { baseName, formatPlace, shortText } from "../../data/format";
 import type { Kernel, SourceFile, Stage } from "../../data/types";
 import { Code, type Lit, stageLanguage } from "../../parts/code";
+import { CopyAndSave } from "../../parts/copy";
 import { Tabs } from "../../parts/tabs";
 import { Note } from "../../parts/text";
 import type { LinesBlock, SourceLineFigures } from "./blocks";
 import { sourceFolds, stageFolds, withoutLocations } from "./folding";
 import { inheritedHeat, type Measure, sourceHeat, stageHeat } from "./heat";
-import { type Links, litLines } from "./links";
+import { type Links, litLines, type SourcePlace } from "./links";
 import { type MarkedFinding, marksOf } from "../../parts/finding_marks";
 import { type Place, stageTitle } from "./state";
 
@@ -18,9 +20,11 @@ import { type Place, stageTitle } from "./state";
 interface PaneProps {
   /** null: it is not there yet, or not on this page. */
   readonly text: string | null;
+  /** Of the stage in the pane; for the source, of the stage beside it. */
   readonly links: Links;
-  /** The line that lights up, with those that belong to it. */
+  /** The line that lights up, and the lines of the source that it is from. */
   readonly active: Place | null;
+  readonly frames: readonly SourcePlace[];
   /** The line that stays lit. */
   readonly held: Place | null;
   readonly measure: Measure | null;
@@ -34,14 +38,17 @@ interface PaneProps {
 type CodeProps = Parameters<typeof Code>[0];
 
 function LinkedCode(
-  props: Pick<PaneProps, "links" | "active" | "held" | "file" | "onPoint" | "onChoose"> & {
+  props: PaneProps & {
     pane: Place["pane"];
     code: Omit<CodeProps, "id" | "lit" | "reveal">;
   },
 ) {
-  const { links, active, held, file, pane, code } = props;
+  const { links, active, frames, held, file, pane, code } = props;
   const path = file?.path ?? "";
-  const lit = useMemo(() => litLines(links, active, pane, path), [active, links, pane, path]);
+  const lit = useMemo(
+    () => litLines(frames, pane, active, links, path),
+    [active, frames, links, pane, path],
+  );
   const placeOf = (line: number | null): Place | null => (line === null ? null : { pane, line });
   return (
     <Code
@@ -98,9 +105,12 @@ export function SourcePane(props: SourcePaneProps) {
   const { first_line: firstLine } = file;
   return (
     <>
-      <h3 class="kernel-pane-head" title={shortText(file.path)}>
-        Source: <code>{shortText(formatPlace(file.path, null), 60)}</code>
-      </h3>
+      <div class="kernel-pane-head">
+        <h3 title={shortText(file.path)}>
+          Source: <code>{shortText(formatPlace(file.path, null), 60)}</code>
+        </h3>
+        <CopyAndSave what="the source" name={baseName(file.path)} text={text} />
+      </div>
       <LinkedCode
         {...props}
         pane="source"
@@ -110,15 +120,65 @@ export function SourcePane(props: SourcePaneProps) {
   );
 }
 
-interface StagePaneProps extends PaneProps {
-  readonly stages: readonly Stage[];
-  readonly stage: Stage | null;
+interface StageProps extends PaneProps {
+  readonly stage: Stage;
   readonly files: readonly SourceFile[];
 }
 
-export function StagePane(props: StagePaneProps) {
-  const { text, stages, stage, links, measure, block, files } = props;
-  const locations = chosen("locations") === "1";
+/** A stage beside another one. */
+export function LeftStage(props: StageProps) {
+  return (
+    <>
+      <div class="kernel-pane-head">
+        <h3>{stageTitle(props.stage.stage)}</h3>
+        <SaveStage {...props} />
+      </div>
+      <StageText {...props} pane="left" />
+    </>
+  );
+}
+
+/** The stage that is chosen from tabs. */
+export function StagePane(props: StageProps & { stages: readonly Stage[] }) {
+  const { stages, stage } = props;
+  return (
+    <Tabs
+      label="Compiler stages"
+      tabs={stages.map((each) => ({ name: each.stage, title: stageTitle(each.stage) }))}
+      chosen={stage.stage}
+      onChoose={(name) => setQuery({ stage: name, ir: null })}
+      aside={
+        <span class="small">
+          <SaveStage {...props} />{" "}
+          <label>
+            <input
+              type="checkbox"
+              id="locations"
+              checked={withLocations()}
+              onChange={(event) => setQuery({ locations: event.currentTarget.checked ? 1 : null })}
+            />{" "}
+            locations
+          </label>
+        </span>
+      }
+    >
+      <StageText {...props} pane="stage" />
+    </Tabs>
+  );
+}
+
+function withLocations(): boolean {
+  return chosen("locations") === "1";
+}
+
+function SaveStage({ stage: { stage }, text }: StageProps) {
+  if (text === null) return null;
+  return <CopyAndSave what={stageTitle(stage)} name={`kernel.${stage}`} text={text} />;
+}
+
+function StageText(props: StageProps & { pane: Place["pane"] }) {
+  const { text, stage, links, measure, block, files, pane } = props;
+  const locations = withLocations();
   const shown = useMemo(
     () => (text === null || locations ? text : withoutLocations(text)),
     [text, locations],
@@ -129,38 +189,21 @@ export function StagePane(props: StagePaneProps) {
   );
   const linked = useMemo(() => new Set(links.toSource.keys()), [links]);
   const ownHeat = useMemo(
-    () => (block && stage && measure ? stageHeat(block, stage.stage, measure) : null),
+    () => (block && measure ? stageHeat(block, stage.stage, measure) : null),
     [block, stage, measure],
   );
   const heat = useMemo(
     () => ownHeat ?? (block && measure ? inheritedHeat(block, links, files, measure) : null),
     [ownHeat, block, links, files, measure],
   );
-  if (!stage) return null;
   const language = stageLanguage(stage.stage);
   const label = stageTitle(stage.stage);
   return (
-    <Tabs
-      label="Compiler stages"
-      tabs={stages.map((each) => ({ name: each.stage, title: stageTitle(each.stage) }))}
-      chosen={stage.stage}
-      onChoose={(name) => setQuery({ stage: name, ir: null })}
-      aside={
-        <label class="small">
-          <input
-            type="checkbox"
-            id="locations"
-            checked={locations}
-            onChange={(event) => setQuery({ locations: event.currentTarget.checked ? 1 : null })}
-          />{" "}
-          locations
-        </label>
-      }
-    >
+    <>
       {shown === null ? null : (
         <LinkedCode
           {...props}
-          pane="stage"
+          pane={pane}
           code={{ text: shown, language, label, linked, heat, folds }}
         />
       )}
@@ -170,6 +213,6 @@ export function StagePane(props: StagePaneProps) {
           is from, as a whole.
         </p>
       ) : null}
-    </Tabs>
+    </>
   );
 }

@@ -1,28 +1,32 @@
 // What is chosen in this view, as it stands in the address.
 
-import { chosenNumber, setQuery } from "../../app/router";
+import { chosenNumber, type Query, setQuery } from "../../app/router";
 import type { SourceFile, Stage, Variant } from "../../data/types";
 
-/** A line of the source or of the compiler stage that is shown. */
+/** What holds the line of a pane in the address: the source, or a stage on the left or the right. */
+const HELD = { source: "line", left: "beside", stage: "ir" } as const;
+
+/** A line of the source or of a compiler stage that is shown. */
 export interface Place {
-  readonly pane: "source" | "stage";
+  readonly pane: keyof typeof HELD;
   readonly line: number;
 }
 
-/** The line that the address holds: `line` of the source, or `ir` of the stage. */
+const PANES = ["source", "left", "stage"] as const;
+
+/** The line that the address holds. */
 export function heldPlace(): Place | null {
-  const [source, stage] = [chosenNumber("line"), chosenNumber("ir")];
-  if (source !== null) return { pane: "source", line: source };
-  return stage === null ? null : { pane: "stage", line: stage };
+  for (const pane of PANES) {
+    const line = chosenNumber(HELD[pane]);
+    if (line !== null) return { pane, line };
+  }
+  return null;
 }
 
 /** Hold a line, or none; `file` is the place of its file in the variant's. */
 export function holdPlace(place: Place | null, file: number | null): void {
-  setQuery({
-    line: place?.pane === "source" ? place.line : null,
-    ir: place?.pane === "stage" ? place.line : null,
-    file: file || null,
-  });
+  const lines = PANES.map((pane) => [HELD[pane], place?.pane === pane ? place.line : null]);
+  setQuery({ ...(Object.fromEntries(lines) as Query), file: file || null });
 }
 
 /** Files whose text is on the page. */

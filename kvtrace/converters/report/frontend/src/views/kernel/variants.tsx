@@ -61,7 +61,7 @@ export function VariantTable({ kernel, chosen }: { kernel: number; chosen: numbe
 
 /** What goes along to another variant: not the lines of this one's compiled code. */
 function kept(): Record<string, string | null> {
-  return { ...Object.fromEntries(address.value.query), ir: null };
+  return { ...Object.fromEntries(address.value.query), ir: null, beside: null };
 }
 
 function chosenHref(kernel: number, variant: number): string {

@@ -4,10 +4,14 @@
 import { useMemo, useState } from "preact/hooks";
 import { type ColourName, type Colours, heatColour, type Rgb, rgbOf } from "../../parts/colours";
 import { CellMap, cellsIn, type Paint, type Ring } from "../../parts/cell_map";
-import { binsOf, MOST_BINS } from "../../accesses/counts";
+import { binsOf, type Counts, MOST_BINS } from "../../accesses/counts";
+import { formatCount } from "../../data/format";
 import { type Span } from "../../data/tensors";
-import { isInside, offsetAt, placeOf } from "../../accesses/look";
-import type { Scene } from "./scene";
+import { isInside, type Look, offsetAt, placeOf } from "../../accesses/look";
+import { SECTOR } from "../../accesses/warp";
+import type { AxisNames } from "../../parts/map_axes";
+import { accessHeat, mapColours } from "./map_colours";
+import type { Scene, Touched } from "./scene";
 
 interface AccessMapProps {
   readonly scene: Scene;
@@ -30,6 +34,16 @@ export function AccessMap({ scene, describe, onElement, ...props }: AccessMapPro
     ],
     [scene],
   );
+  const names = useMemo(() => axisNames(look), [look]);
+  const boxes = useMemo(
+    () =>
+      (scene.tiles ?? []).map(({ rows, columns, programs }) => ({
+        rows,
+        columns,
+        name: `${programs[0]}${programs.length > 1 ? ` +${programs.length - 1}` : ""}`,
+      })),
+    [scene.tiles],
+  );
   const painter = useMemo(
     () => (rows: Span, columns: Span, colours: Colours) =>
       painted(scene, rows, columns, colours, setSampled),
@@ -43,6 +57,8 @@ export function AccessMap({ scene, describe, onElement, ...props }: AccessMapPro
         rows={rows}
         columns={look.columns.size}
         rings={rings}
+        boxes={boxes}
+        {...(props.id && { names })}
         chosen={row === undefined || column === undefined ? null : [row, column]}
         {...(!counts.dense && { mostBins: MOST_BINS })}
         anew={look}
@@ -56,6 +72,20 @@ export function AccessMap({ scene, describe, onElement, ...props }: AccessMapPro
       ) : null}
     </>
   );
+}
+
+/** What goes down and across: axes of the tensor, or the rows that it was wrapped into. */
+function axisNames({ axes, order, wrapped }: Look): AxisNames {
+  const named = (back: -1 | -2, else_: string): string => {
+    const axis = order.at(back);
+    if (axis === undefined) return else_;
+    return wrapped ? else_ : `dim ${axis} (${formatCount(axes[axis]?.size)})`;
+  };
+  const [columns] = [axes[order.at(-1) ?? -1]?.size ?? 1];
+  return {
+    rows: named(-2, wrapped ? `rows of ${formatCount(columns)} elements` : "one row"),
+    columns: named(-1, "elements of a row"),
+  };
 }
 
 function ringAt({ look, slice }: Scene, offset: number, colour: ColourName): Ring[] {
@@ -97,6 +127,8 @@ function painted(
   // accesses of an element, on average over each bin
   const shares = counts.map((count, bin) => count / cellsIn(rows, columns, bin));
   const most = scene.counts.most ?? shares.reduce((most, share) => Math.max(most, share), 0);
+  const meant = mapColours();
+  const moved = movedInVain(scene.context ?? scene.counts, scene.touched);
   const heat = Array.from({ length: 256 }, (_, step) => rgbOf(heatColour(step / 255)));
   const named = (name: ColourName): Rgb => rgbOf(colours[name]);
   const hot = (share: number): Rgb =>
@@ -106,22 +138,32 @@ function painted(
     const offset = offsetAt(look, row, column, slice);
     const count = shares[bin] ?? 0;
     if (row < 0 || row >= look.rows.size || !isInside(look, offset))
-      return count > 0 ? named("error") : null;
+      return count > 0 ? rgbOf(meant.outside) : null;
     if (values && colour === "value") {
       const value = values.at(offset * scene.touched.unit) ?? NaN;
-      const own = Number.isNaN(value) ? named("mark") : hot(range ? (value - least) / range : 0.5);
+      const own = Number.isNaN(value)
+        ? rgbOf(meant.nan)
+        : hot(range ? (value - least) / range : 0.5);
       return count > 0 ? own : pale(own, named("back"));
     }
     if (count > 0 && subsets) return rgbOf(subsetColour(subsets.which[offset - subsets.low] ?? 0));
     if (count > 0) return hot(accessHeat(count, most));
-    return named(lanes?.[bin] ? "warning-soft" : context?.[bin] ? "accent-soft" : "track");
+    if (lanes?.[bin]) return rgbOf(meant.masked);
+    if (context?.[bin]) return rgbOf(meant.context);
+    return rgbOf(moved(offset) ? meant.wasted : meant.untouched);
   };
 }
 
-/** How hot a count is: one access is warm, and what is accessed most is hot if that is more. */
-function accessHeat(count: number, most: number): number {
-  if (count < 1) return 0.15 + 0.25 * count;
-  return most > 1 ? 0.4 + (0.6 * (count - 1)) / (most - 1) : 0.4;
+/** Whether a unit lies in a sector of which something is accessed; false where it is not known. */
+function movedInVain({ dense }: Counts, { unit, argument }: Touched): (offset: number) => boolean {
+  if (!dense || unit >= SECTOR) return () => false;
+  const many = SECTOR / unit;
+  const shift = Math.floor((argument?.offset_bytes ?? 0) / unit) % many;
+  return (offset) => {
+    const first = offset - ((((offset + shift) % many) + many) % many);
+    for (let at = first; at < first + many; at += 1) if (dense.counts[at - dense.low]) return true;
+    return false;
+  };
 }
 
 /** Each subset a golden angle further round the colours. */

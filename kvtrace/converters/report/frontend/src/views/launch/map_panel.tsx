@@ -1,10 +1,11 @@
 // The access map of an op's tensor with all that belongs to it: figures, the way it is looked at,
 // what its colours mean, the chosen element, and the same as a table.
 
+import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import { chosen, setQuery } from "../../app/router";
 import { formatCount, formatShare, shortText, threeFigures } from "../../data/format";
-import { WithTable } from "../../parts/beside";
+import { Split, WithTable } from "../../parts/beside";
 import { figure, words } from "../../parts/columns";
 import { derived, Figures } from "../../parts/figure";
 import { AddressChoice } from "../../parts/search";
@@ -15,10 +16,12 @@ import { CountTable, ElementPanel, placeText } from "./element";
 import type { HereFinding } from "./findings";
 import { LookEditor, SliceBar } from "./look_editor";
 import { IterationSlider } from "./programs";
+import { accessHeat, Key, mapColours, Scale } from "./map_colours";
 import { type Scene, type Touched, useScene } from "./scene";
 import { type Place, programQuery, programText } from "./state";
 import type { Subset, Subsets } from "../../accesses/subsets";
 import { download, npyFile } from "../../accesses/values";
+import { WarpPanel } from "./warp";
 
 interface MapPanelProps {
   readonly grid: Place;
@@ -32,10 +35,20 @@ export function MapPanel({ grid, touched, findings }: MapPanelProps) {
   const map = {
     scene,
     label: `Accesses of ${shortText(touched.name, 60)} by ${touched.op.op}`,
-    height: look.rows.size <= 2 ? 96 : 340,
+    height: look.rows.size <= 2 ? 96 : 400,
     describe: (offset: number) => placeText(scene, grid, offset),
     onElement: (el: number | null) => setQuery({ el }),
   };
+  const drawn = (canvas: ComponentChildren) => (
+    <>
+      <WithTable
+        name={map.label}
+        canvas={canvas}
+        table={() => <CountTable scene={scene} onChoose={map.onElement} />}
+      />
+      <Legend scene={scene} />
+    </>
+  );
   return (
     <div>
       {last === null ? null : <IterationSlider last={last} />}
@@ -57,20 +70,23 @@ export function MapPanel({ grid, touched, findings }: MapPanelProps) {
       </div>
       <LookEditor look={look} />
       {look.slices ? <SliceBar slice={slice} slices={slices} /> : null}
-      <WithTable
-        name={map.label}
-        canvas={
-          look.slices && chosen("lay") === "side" ? (
-            <SideBySide {...map} slices={slices} />
-          ) : (
-            <AccessMap {...map} id="access-map" />
-          )
-        }
-        table={() => <CountTable scene={scene} onChoose={map.onElement} />}
-      />
-      <Legend scene={scene} />
+      {look.slices && chosen("lay") === "side" ? (
+        <>
+          {drawn(<SideBySide {...map} slices={slices} />)}
+          <CountFigures scene={scene} />
+        </>
+      ) : (
+        <Split
+          left={drawn(<AccessMap {...map} id="access-map" />)}
+          right={
+            <>
+              <CountFigures scene={scene} />
+              <WarpPanel scene={scene} grid={grid} />
+            </>
+          }
+        />
+      )}
       {colour === "programs" ? <SubsetLegend subsets={subsets} grid={grid} /> : null}
-      <CountFigures scene={scene} />
       {element === null ? null : (
         <ElementPanel scene={scene} grid={grid} offset={element} text={map.describe(element)} />
       )}
@@ -150,27 +166,45 @@ function CountFigures({ scene: { counts, look, lanes, touched } }: { scene: Scen
   );
 }
 
-function Legend({ scene: { counts, context, lanes, values, colour } }: { scene: Scene }) {
+function Legend({ scene }: { scene: Scene }) {
+  const { counts, context, lanes, values, colour, tiles } = scene;
   const byValue = colour === "value" ? values : null;
-  const keys = [
-    byValue !== null && byValue.nan > 0 && ["nan", "not a number"],
-    !byValue && lanes !== null && ["masked", "masked lanes only"],
-    !byValue && context !== null && ["context", "by other programs or iterations"],
-    counts.outside > 0 && ["outside", "outside the tensor"],
+  const colours = mapColours();
+  const most = counts.most ?? Infinity;
+  const plain = byValue === null;
+  const keys: readonly (readonly [boolean, keyof typeof colours, string])[] = [
+    [byValue !== null && byValue.nan > 0, "nan", "not a number"],
+    [plain && lanes !== null, "masked", "masked lanes only"],
+    [plain && context !== null, "context", "by other programs or iterations"],
+    [plain && counts.dense !== null, "wasted", "moved in a sector, asked for by nobody"],
+    [plain, "untouched", "not accessed"],
+    [counts.outside > 0, "outside", "outside the tensor"],
   ];
   return (
-    <p class="small muted launch-legend">
-      <span class="launch-scale" aria-hidden="true" />{" "}
-      {byValue
-        ? `${threeFigures(byValue.min ?? 0)} to ${threeFigures(byValue.max ?? 0)} (measured: as recorded before the first launch), pale where not accessed`
-        : `1 access to ${counts.most === null ? "the most" : formatCount(counts.most)} (derived)`}
-      {keys.map((key) =>
-        key ? (
-          <span key={key[0]}>
-            <span class={`key ${key[0]}`} aria-hidden="true" /> {key[1]}
-          </span>
+    <p class="small muted launch-legend" id="access-legend">
+      {plain && colour === "programs" ? null : (
+        <span>
+          <Scale
+            from={byValue ? 0 : accessHeat(1, most)}
+            to={byValue || most > 1 ? 1 : accessHeat(1, most)}
+          />{" "}
+          {byValue
+            ? `${threeFigures(byValue.min ?? 0)} to ${threeFigures(byValue.max ?? 0)} (measured: as recorded before the first launch), pale where not accessed`
+            : most === 1
+              ? "1 access (derived)"
+              : `1 access to ${counts.most === null ? "the most" : formatCount(most)} (derived)`}
+        </span>
+      )}
+      {keys.map(([shown, name, text]) =>
+        shown ? (
+          <Key key={name} name={name} colour={colours[name]}>
+            {text}
+          </Key>
         ) : null,
       )}
+      {tiles?.length ? (
+        <span>Outlined where there is room: what each program accesses, by its number.</span>
+      ) : null}
       <span>Click an element; wheel zooms once the map has the focus.</span>
     </p>
   );

@@ -7,6 +7,7 @@ import type { CallOps } from "../../data/types";
 import { WithTable } from "../../parts/beside";
 import { type Colours, heatColour, rgbOf } from "../../parts/colours";
 import { figure, words } from "../../parts/columns";
+import { Play } from "../../parts/play";
 import { AddressChoice } from "../../parts/search";
 import { Slider } from "../../parts/slider";
 import { Table } from "../../parts/table";
@@ -48,6 +49,11 @@ export function Programs({ block, grid, findings, op }: ProgramsProps) {
   const rows = useMemo(() => Uint32Array.from(found.keys()), [found]);
   const heat = { bytes: work.bytes, masked: work.masked, findings: found }[kind];
   const choose = (each: number): void => setQuery({ p: programQuery(each, grid) });
+  const next = (): boolean => {
+    const at = (program ?? -1) + 1;
+    if (at < count) choose(at);
+    return at < count - 1;
+  };
   const said = (each: number): string => (heat ? formatted(heat[each], HEAT[kind]) : "not known");
   return (
     <div id="programs">
@@ -71,6 +77,7 @@ export function Programs({ block, grid, findings, op }: ProgramsProps) {
           >
             All programs
           </button>
+          <Play what="programs" step={next} />
         </div>
       </div>
       <div class="toolbar">
@@ -221,6 +228,14 @@ export function IterationSlider({ last }: { last: number }) {
       <button type="button" aria-pressed={value === null} onClick={() => setQuery({ it: null })}>
         All iterations
       </button>
+      <Play
+        what="iterations"
+        step={() => {
+          const it = Math.min((value ?? -1) + 1, last);
+          setQuery({ it });
+          return it < last;
+        }}
+      />
     </Slider>
   );
 }

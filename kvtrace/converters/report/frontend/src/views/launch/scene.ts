@@ -20,6 +20,7 @@ import {
 } from "../../accesses/look";
 import { chosenProgram, type Place, programNumber } from "./state";
 import { type Subsets, subsetsOf } from "../../accesses/subsets";
+import { type Tile, tilesOf } from "../../accesses/tiles";
 import { type Values, valuesOf } from "../../accesses/values";
 
 /** All of an op's accesses of one argument. */
@@ -130,6 +131,8 @@ export interface Scene {
   readonly colour: Colouring;
   /** Which elements the same programs access; null where that is not asked for. */
   readonly subsets: Subsets | null;
+  /** What each program accesses; null where one is chosen, or there are too many. */
+  readonly tiles: readonly Tile[] | null;
   readonly marks: readonly Mark[];
   readonly element: number | null;
 }
@@ -140,6 +143,7 @@ export const PLAIN_SCENE = {
   values: null,
   colour: "count",
   subsets: null,
+  tiles: null,
   marks: [],
   element: null,
 } as const;
@@ -194,9 +198,16 @@ export function useScene(grid: Place, touched: Touched, findings: readonly HereF
     Math.max(chosenNumber("slice") ?? placeOf(look, shown)?.[2] ?? 0, 0),
     slices - 1,
   );
+  const tiles = useMemo(
+    () =>
+      program === null
+        ? tilesOf(touched, look, slice, grid[0] * grid[1] * grid[2], iteration)
+        : null,
+    [touched, look, slice, program === null, iteration],
+  );
   const context = some ? all : null;
   const parts = { touched, wanted, look, slice, counts, context, lanes };
-  const scene: Scene = { ...parts, values, colour, subsets, marks, element };
+  const scene: Scene = { ...parts, values, colour, subsets, tiles, marks, element };
   return { scene: useMemo(() => scene, Object.values(scene)), last, slices };
 }
 

@@ -8,7 +8,7 @@ import { page } from "../../data/page";
 import { Split } from "../../parts/beside";
 import { LaunchPanel } from "../../parts/launch_panel";
 import { AddressChoice, AddressSearch, matches } from "../../parts/search";
-import { DroppedNotes, Note, trackName } from "../../parts/text";
+import { DroppedNotes, trackName } from "../../parts/text";
 import { LaunchTable } from "./table";
 
 function Launches() {
@@ -24,7 +24,7 @@ function Launches() {
       <Toolbar />
       <p class="muted" aria-live="polite" id="launch-count">
         {formatCount(rows.length)} of {plural(launches.seq.length, "launch", "launches")} on this
-        page
+        page. {shown === null ? "Choose one to see its call." : ""}
       </p>
       <Split
         wide="left"
@@ -33,11 +33,7 @@ function Launches() {
         }
         right={
           <div id="selected-launch" aria-live="polite">
-            {shown === null ? (
-              <Note>Choose a launch to see its call.</Note>
-            ) : (
-              <LaunchPanel row={shown} />
-            )}
+            {shown === null ? null : <LaunchPanel row={shown} />}
           </div>
         }
       />

@@ -48,7 +48,7 @@ function sentences({ busy, devices, steps, ...time }: DeviceTime): string[] {
 
 function columnsOf({ rows, device_ns, steps }: DeviceTime): (Column<DeviceRow> | false)[] {
   return [
-    code("Kernel", (row) => row.name, { limit: 64 }),
+    code("Kernel", (row) => row.name, { limit: 64, prose: true }),
     words("Of", (row) => row.kind),
     figure("executions", "measured", (row) => row.executions),
     figure("time", "measured", (row) => row.device_ns, "ns"),

@@ -1,6 +1,7 @@
 // What kvtrace itself had to say: launches that it could not see, rows that it lost.
 
 import { useMemo } from "preact/hooks";
+import { plural } from "../../data/format";
 import { page } from "../../data/page";
 import type { Message } from "../../data/types";
 import { code, figure, words } from "../../parts/columns";
@@ -43,5 +44,14 @@ export function Messages() {
     figure("times", null, (message) => message.count),
     runs.length > 1 && { label: "Run", cell: (message) => runs[message.run]?.label ?? "" },
   ];
-  return <Table caption="Messages" columns={columns} rows={said} height={12} />;
+  const counts = LEVELS.map((level, at) => {
+    const many = said.filter((message) => rank(message) === at).length;
+    return many ? plural(many, level === "info" ? "note" : level) : "";
+  });
+  return (
+    <details open={said.some((message) => rank(message) < LEVELS.indexOf("info"))}>
+      <summary>{counts.filter(Boolean).join(", ")}</summary>
+      <Table caption="Messages" columns={columns} rows={said} height={12} />
+    </details>
+  );
 }

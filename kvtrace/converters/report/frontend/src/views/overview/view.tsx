@@ -9,6 +9,9 @@ import { KernelTable } from "../kernels/table";
 import { TimeOfDevices } from "./device_time";
 import { FindingsSummary } from "./findings_summary";
 import { Messages } from "./messages";
+import "./overview.css";
+import { Recompiles } from "./recompiles";
+import { SinceLastRun } from "./since";
 import { TotalFigures } from "./total_figures";
 import { WhatRan } from "./what_ran";
 
@@ -21,7 +24,14 @@ function Overview() {
       <WhatRan />
       <TotalFigures />
       <DroppedNotes />
-      <TimeOfDevices />
+      <div class="overview-top">
+        <TimeOfDevices />
+        <SinceLastRun />
+        <Section title="Findings">
+          <FindingsSummary />
+        </Section>
+        <Recompiles />
+      </div>
       <Section title="Timeline">
         {report.tracks.length ? <Timeline /> : <Note>Nothing was recorded that has a time.</Note>}
       </Section>
@@ -33,9 +43,6 @@ function Overview() {
           height={10}
           brief
         />
-      </Section>
-      <Section title="Findings">
-        <FindingsSummary />
       </Section>
       <Section title="Blind spots and messages" id="messages">
         <Messages />

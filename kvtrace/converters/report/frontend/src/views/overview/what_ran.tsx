@@ -14,7 +14,12 @@ export function WhatRan() {
   return (
     <>
       {runs[0] ? <RunFacts run={runs[0]} limits={limits} /> : null}
-      {runs.length > 1 ? <Table caption="Runs" columns={COLUMNS} rows={runs} /> : null}
+      {runs.length > 1 ? (
+        <details>
+          <summary>{plural(runs.length, "run")}</summary>
+          <Table caption="Runs" columns={COLUMNS} rows={runs} />
+        </details>
+      ) : null}
     </>
   );
 }

@@ -1,13 +1,30 @@
-// A button that copies a text, also where the browser lends no clipboard to a local file.
+// Buttons that copy a text, also where the browser lends no clipboard to a local file, or save it.
 
 import { useState } from "preact/hooks";
+import { download } from "../accesses/values";
+
+export function CopyAndSave({ what, name, text }: { what: string; name: string; text: string }) {
+  return (
+    <>
+      <Copy what={what} text={text} />
+      <button
+        type="button"
+        class="quiet small"
+        aria-label={`Download ${what}`}
+        onClick={() => download(name, new TextEncoder().encode(text))}
+      >
+        Download
+      </button>
+    </>
+  );
+}
 
 export function Copy({ what, text }: { what: string; text: string }) {
   const [done, setDone] = useState<"" | "copied" | "not copied">("");
   return (
     <button
       type="button"
-      class="compare-copy"
+      class="copy quiet small"
       aria-label={`Copy ${what}`}
       onClick={() => {
         void copied(text).then((fine) => setDone(fine ? "copied" : "not copied"));

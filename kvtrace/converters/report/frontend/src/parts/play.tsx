@@ -1,0 +1,32 @@
+// A button that goes on by itself, step by step, until it is pressed again or nothing follows.
+
+import { useEffect, useRef, useState } from "preact/hooks";
+
+/** Between two steps, in milliseconds. */
+const PACE = 400;
+
+interface PlayProps {
+  /** What is gone through, as "programs". */
+  readonly what: string;
+  /** Go on by one; false: that was the last. */
+  step(): boolean;
+}
+
+export function Play(props: PlayProps) {
+  const [playing, setPlaying] = useState(false);
+  const latest = useRef(props);
+  latest.current = props;
+  useEffect(() => {
+    if (!playing) return undefined;
+    const timer = setInterval(() => {
+      if (!latest.current.step()) setPlaying(false);
+    }, PACE);
+    return () => clearInterval(timer);
+  }, [playing]);
+  return (
+    <button type="button" aria-pressed={playing} onClick={() => setPlaying(!playing)}>
+      {playing ? "❚❚ Pause" : "▶ Play"}
+      <span class="hidden"> through {props.what}</span>
+    </button>
+  );
+}

@@ -1,0 +1,59 @@
+// Kernels that were compiled more than once, and because of what.
+
+import { useMemo } from "preact/hooks";
+import { plural, shortText } from "../../data/format";
+import { page } from "../../data/page";
+import { figure, words } from "../../parts/columns";
+import { type Column, Table } from "../../parts/table";
+import { KernelLink, Section } from "../../parts/text";
+
+interface Row {
+  readonly kernel: number;
+  readonly times: number;
+  readonly ns: number;
+  readonly because: string;
+}
+
+const COLUMNS: readonly Column<Row>[] = [
+  {
+    label: "Kernel",
+    cell: ({ kernel }) => <KernelLink kernel={kernel} />,
+    key: ({ kernel }) => page.report.kernels[kernel]?.name,
+  },
+  figure("again", "measured", ({ times }) => times, "count", "Variants after the first of a run"),
+  figure("compile", "measured", ({ ns }) => ns, "ns", "Of those"),
+  words("Because of", ({ because }) => because, { prose: true }),
+];
+
+export function Recompiles() {
+  const { kernels, variants } = page.report;
+  const rows = useMemo(
+    () =>
+      kernels
+        .map(({ variants: own }, kernel): Row => {
+          const again = own.flatMap((index) => variants[index] ?? []).filter((v) => v.recompiled);
+          const names = again.flatMap((v) => v.recompiled?.changes.map(({ what }) => what) ?? []);
+          const ns = again.reduce((sum, variant) => sum + (variant.compile_ns ?? 0), 0);
+          const because = shortText([...new Set(names)].slice(0, 6).join(", "), 160);
+          return { kernel, times: again.length, ns, because };
+        })
+        .filter(({ times }) => times)
+        .sort((a, b) => b.ns - a.ns),
+    [kernels, variants],
+  );
+  const times = rows.reduce((sum, row) => sum + row.times, 0);
+  return (
+    <Section title="Recompiles" id="recompiles">
+      {rows.length ? (
+        <>
+          <p>
+            {plural(rows.length, "kernel")} compiled again, {plural(times, "time")} in all.
+          </p>
+          <Table caption="Recompiles" columns={COLUMNS} rows={rows} sort="compile" height={5} />
+        </>
+      ) : (
+        <p class="muted">No kernel was compiled more than once.</p>
+      )}
+    </Section>
+  );
+}

@@ -1,0 +1,129 @@
+"""Nothing on the main views of real programs' reports is cut off, covered, or without a label.
+
+Each page is opened once, and shown in the widths and themes of the documentation's pictures.
+"""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.converters.page_layout import layout_problems, watch_canvases
+from tests.converters.report_page import accessibility_problems, opened_page, written_page
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
+VIEWS = (
+    "#/",
+    "#/kernels",
+    "#/kernel/1?left=ttgir&stage=ptx",
+    "#/launches",
+    "#/launch/5",
+    "#/call/3?op=17&p=1",
+    "#/findings",
+)
+#: Whose pages axe looks at: one with ops and accesses, and one without.
+JUDGED = ("decoding", "llama")
+SHOWN = ((1500, "light"), (1920, "dark"), (1500, "dark"), (1920, "light"))
+
+
+@pytest.fixture(scope="module")
+def decoding(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("decoding")
+    trace = shutil.copytree(FIXTURES / "decoding", folder / "out")
+    return written_page(trace, folder / "page.html")
+
+
+@pytest.mark.parametrize("name", ["llama", "llama_graphs", "decoding", "llama_ranks"])
+def test_all_text_can_be_read_in_every_view(report_browser, tmp_path, name):
+    trace = shutil.copytree(FIXTURES / name, tmp_path / name)
+    page = written_page(trace, tmp_path / "page.html")
+    found = []
+    with opened_page(report_browser, page, width=1500, prepare=watch_canvases) as opened:
+        for address in VIEWS:
+            opened.go(address)
+            opened.settle()
+            for width, scheme in SHOWN:
+                opened.page.set_viewport_size({"width": width, "height": 1000})
+                opened.page.emulate_media(color_scheme=scheme)
+                opened.settle(1)
+                found += [f"{address} {width} {scheme}: {each}" for each in layout_problems(opened)]
+            if name in JUDGED:
+                assert accessibility_problems(opened) == [], address
+    assert found == []
+
+
+#: What Tab is to come to: all that is shown and can have the focus, each once.
+TABBABLE = """() => {
+  const roots = [document, ...[...document.querySelectorAll(".code")].map((e) => e.shadowRoot)];
+  const all = roots.flatMap((root) => [...root.querySelectorAll(
+    "a[href], button, input, select, summary, [tabindex='0']")]);
+  const shown = all.filter((e) => e.tabIndex >= 0 && !e.disabled && e.checkVisibility());
+  window.reached = new Set();
+  window.wanted = shown;
+  return shown.length;
+}"""
+REACH = """() => {
+  let at = document.activeElement;
+  while (at.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
+  window.reached.add(at);
+}"""
+MISSED = """() => window.wanted.filter((e) => e.isConnected && !window.reached.has(e))
+  .map((e) => e.outerHTML.slice(0, 120))"""
+
+
+@pytest.mark.parametrize(
+    ("address", "last"),
+    [
+        ("#/", "#in-view td"),
+        ("#/kernels", "td"),
+        (VIEWS[2], "#stage .cm-line"),
+        (VIEWS[5], "#warp canvas"),
+        ("#/findings", "td"),
+    ],
+)
+def test_tab_reaches_every_control_and_is_held_by_none(report_browser, decoding, address, last):
+    with opened_page(report_browser, decoding, address, width=1500) as opened:
+        opened.page.wait_for_selector(last)
+        opened.settle()
+        many = opened.page.evaluate(TABBABLE)
+        assert many > 10
+        for _ in range(many + 4):
+            opened.page.keyboard.press("Tab")
+            opened.page.evaluate(REACH)
+        assert opened.page.evaluate(MISSED) == []
+
+
+def test_what_is_wrong_with_a_layout_is_seen(report_browser, tmp_path):
+    page = tmp_path / "bad.html"
+    page.write_text(
+        """<html data-ready="true"><style>
+        div { font: 16px monospace; width: 200px; height: 20px; }
+        .cut { width: 60px; overflow: hidden; white-space: nowrap; }
+        .dotted { text-overflow: ellipsis; }
+        </style>
+        <div class="cut">one two three four</div>
+        <div class="cut dotted">five six seven</div>
+        <div class="cut dotted" title="well meant">well meant, indeed</div>
+        <div class="cut" style="overflow: auto">scrolled into view</div>
+        <div>under</div><div style="margin-top: -15px">over</div>
+        <button></button><canvas width="80" height="30"></canvas>
+        <script>
+        const drawing = document.querySelector("canvas");
+        drawing.width = 80;
+        const context = drawing.getContext("2d");
+        context.fillText("left", 0, 10);
+        context.fillText("right out", 60, 10);
+        context.fillText("on it", 5, 12);
+        </script>"""
+    )
+    with report_browser.open(page, prepare=watch_canvases) as opened:
+        problems = [each.partition(" in #")[0] for each in layout_problems(opened)]
+    assert problems == [
+        "cut off: “one two three four”",
+        "cut off: “five six seven”",
+        "on “over”: “under”",
+        "no label: “canvas”",
+        "cut off in a canvas: “right out”",
+        "in a canvas on “on it”: “left”",
+        "no label: “BUTTON”",
+    ]
