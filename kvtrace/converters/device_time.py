@@ -45,12 +45,14 @@ _PREPARE: Final = """
     FROM calls c JOIN variant v ON c.run = v.run AND c.kernel_id = v.kernel_id;
 """
 
-#: Of kernels that no launch is known for, by name.
+#: Symbols as they are shown, and whose they are; of kernels that a launch is known for, the kernel.
 _ON_DEVICE: Final = """
     WITH named AS (
-        SELECT p.kernel, CASE WHEN p.kernel IS NULL THEN coalesce(e.name, '(unknown)') END AS name,
-            e.kind, e.ns, e.bytes, e.stepped, e.times
+        SELECT p.kernel, CASE WHEN p.kernel IS NULL THEN s.title END AS name,
+            CASE WHEN p.kernel IS NULL THEN s.maker ELSE 'Triton' END AS kind,
+            e.ns, e.bytes, e.stepped, e.times
         FROM executed e LEFT JOIN call p ON e.run = p.run AND e.call_id = p.call_id
+        JOIN symbol s ON e.name IS NOT DISTINCT FROM s.name AND e.kind IS NOT DISTINCT FROM s.kind
         WHERE NOT e.tuning AND e.ns IS NOT NULL
     ), ranked AS (
         SELECT kernel, name, kind, ns, sum(times) AS times FROM named GROUP BY ALL
@@ -68,12 +70,11 @@ _ON_DEVICE: Final = """
             sum(ns::HUGEINT * times) FILTER (stepped) AS stepped_ns
         FROM named GROUP BY ALL
     )
-    SELECT s.kernel IS NOT NULL AS ours, coalesce(k.name, s.name, '') AS name, s.kind,
-        s.executions, s.ns, s.bytes, s.stepped_ns, m.low + (m.high - m.low) / 2 AS median,
-        k.module, k.file, k.line
+    SELECT coalesce(k.name, s.name, '') AS name, s.kind, s.executions, s.ns, s.bytes, s.stepped_ns,
+        m.low + (m.high - m.low) / 2 AS median, k.module, k.file, k.line
     FROM summed s
     JOIN middle m ON s.kernel IS NOT DISTINCT FROM m.kernel AND s.name IS NOT DISTINCT FROM m.name
-        AND s.kind IS NOT DISTINCT FROM m.kind
+        AND s.kind = m.kind
     LEFT JOIN kernel k ON s.kernel = k.kernel
 """
 
@@ -159,19 +160,12 @@ def read_device_time(
         connection.register("calls", trace.table("calls", runs, ["call_id", "kernel_id"]))
         connection.register("executed", executed)
         connection.execute(_PREPARE)
+        connection.register("symbol", _symbols(connection))
         sums = connection.sql(_ON_DEVICE).to_arrow_table().to_pylist()
         ((tuned, tuning_ns),) = connection.execute(_TUNED).fetchall()
-    merged: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
-    for row in sums:
-        key = (
-            (row["module"], row["name"], "Triton")
-            if row["ours"]
-            else (None, titled(row["name"]), kind_of(row["name"], row["kind"]))
-        )
-        merged.setdefault(key, []).append(row)
     total = sum(int(row["ns"]) for row in sums)
     number = steps.total if steps else 0
-    rows = [_row(key, group, total, number) for key, group in merged.items()]
+    rows = [_row(row, total, number) for row in sums]
     rows.sort(key=lambda row: (-row.device_ns, row.name))
     return DeviceTime(
         rows=tuple(rows),
@@ -185,24 +179,29 @@ def read_device_time(
     )
 
 
-def _row(
-    key: tuple[Any, ...], group: Sequence[Mapping[str, Any]], total: int, steps: int
-) -> DeviceRow:
-    module, name, kind = key
-    taken = sum(int(row["ns"]) for row in group)
-    stepped = sum(int(row["stepped_ns"] or 0) for row in group)
-    moved = [int(row["bytes"]) for row in group if row["bytes"] is not None]
-    longest = max(group, key=lambda row: int(row["ns"]))
+def _symbols(connection: Any) -> pa.Table:
+    """Return the names of device functions as they are shown, and whose they are."""
+    rows = connection.execute("SELECT DISTINCT name, kind FROM executed").fetchall()
+    shown = [
+        (titled(name or "(unknown)"), kind_of(name or "(unknown)", kind)) for name, kind in rows
+    ]
+    columns = [*zip(*rows, strict=True), *zip(*shown, strict=True)] or [()] * 4
+    texts = [pa.array(column, pa.string()) for column in columns]
+    return pa.table(texts, ["name", "kind", "title", "maker"])
+
+
+def _row(row: Mapping[str, Any], total: int, steps: int) -> DeviceRow:
+    taken = int(row["ns"])
     return DeviceRow(
-        name=name,
-        kind=kind,
-        executions=sum(int(row["executions"]) for row in group),
+        name=row["name"],
+        kind=row["kind"],
+        executions=int(row["executions"]),
         device_ns=taken,
-        median_ns=longest["median"],
+        median_ns=row["median"],
         share=taken / total if total else 0.0,
-        bytes=sum(moved) if moved else None,
-        step_ns=stepped / steps if steps else None,
-        module=module,
-        file=longest["file"],
-        line=longest["line"],
+        bytes=None if row["bytes"] is None else int(row["bytes"]),
+        step_ns=int(row["stepped_ns"] or 0) / steps if steps else None,
+        module=row["module"],
+        file=row["file"],
+        line=row["line"],
     )

@@ -5,10 +5,13 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from kvtrace.converters.device_text import told_apart
-from kvtrace.converters.device_time import kind_of
+from kvtrace.converters.device_time import kind_of, read_device_time
 from kvtrace.converters.profile import profile_object, read_profile
 from kvtrace.converters.profile_text import profile_text
 from kvtrace.schema.symbols import titled
@@ -91,6 +94,25 @@ def test_every_kernel_of_a_library_has_a_maker(program):
 
     assert kinds["Triton"]
     assert not kinds["other"], [r.name for r in program[0].device_time.rows if r.kind == "other"]
+
+
+def test_medians_are_those_of_all_that_a_row_stands_for(program):
+    """Of several symbols that are shown alike, too, as those of one template."""
+    trace = open_trace(program[0].path)
+    table = trace.table("gpu_kernels", trace.runs, ["name", "call_id", "start", "end"])
+    lasted = pc.subtract(table["end"].cast(pa.int64()), table["start"].cast(pa.int64()))
+    known: dict[str, list[int]] = {}
+    for name, call, ns in zip(
+        table["name"].to_pylist(), table["call_id"].to_pylist(), lasted.to_pylist(), strict=True
+    ):
+        if call is None:
+            known.setdefault(titled(name), []).append(ns)
+    time = read_device_time(trace, trace.runs)
+    compared = [
+        row for row in time.rows if row.kind != "Triton" and len(known[row.name]) == row.executions
+    ]
+    assert len(compared) > 5
+    assert [row.median_ns for row in compared] == [np.median(known[row.name]) for row in compared]
 
 
 def test_the_first_screen_says_where_time_went(program):

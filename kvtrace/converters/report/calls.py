@@ -100,6 +100,7 @@ class CallRows:
             host_ns=0,
             host_median_ns=None,
             device_ns=None,
+            run_device_ns=None,
             device_executions=None,
             device_median_ns=None,
             bytes=None,
@@ -190,6 +191,7 @@ class CallRows:
             host_median_ns=self.host_medians.get(index),
             device_ns=count["device_ns"] if self.on_device else None,
             device_executions=count["executions"] if self.on_device else None,
+            run_device_ns=count["run_ns"] if self.on_device else None,
             device_median_ns=self.device_medians.get(index),
         )
         done = self.done.get(index)

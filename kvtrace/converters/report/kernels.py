@@ -198,7 +198,7 @@ def _call_sums(calls: Sequence[Call]) -> dict[str, Any]:
         "tuning_launches": sum(call.tuning_launches for call in calls),
         "runs": sum(call.runs for call in calls),
         "host_ns": sum(call.host_ns for call in calls),
-        "device_ns": _sum([call.device_ns for call in calls]),
+        "device_ns": _sum([call.run_device_ns for call in calls]),
         "device_executions": _sum([call.device_executions for call in calls]),
         "bytes": _sum([call.runs * (call.bytes or 0) for call in evaluated]),
         "flops": _sum([call.runs * (call.flops or 0) for call in evaluated]),

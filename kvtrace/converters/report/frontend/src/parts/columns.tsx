@@ -53,7 +53,7 @@ export function sharedFigure<Row>(
     cell: (row) => (
       <span class="with-share">
         <ShareBar share={(read(row) ?? 0) / whole} />
-        {formatted(read(row), as)}
+        <span class="beside-bar">{formatted(read(row), as)}</span>
       </span>
     ),
   };

@@ -8,13 +8,15 @@ import { type Column, Table } from "../../parts/table";
 import { KernelLink, Pill } from "../../parts/text";
 import { HOST_TIME } from "../../parts/work_figures";
 
+/** Characters of a place that are shown: names of generated files are hashes. */
+const PLACE = 36;
+
 interface KernelTableProps {
   /** Places in the report's kernels. */
   readonly kernels: readonly number[];
   readonly caption: string;
   /** Leaves out what the compiler made. */
   readonly brief?: boolean;
-  readonly sort?: string;
   /** Rows that are shown at once. */
   readonly height?: number;
 }
@@ -26,6 +28,7 @@ export function KernelTable(props: KernelTableProps) {
   const field = fieldsOf(of);
   const runs = "over all runs of the calls that were evaluated";
   const most = "most of any variant";
+  const onDevice = totals.device_ns !== null;
   const columns: (Column<number> | false)[] = [
     {
       label: "Kernel",
@@ -33,16 +36,28 @@ export function KernelTable(props: KernelTableProps) {
       key: (index) => of(index).name,
     },
     field("launches", "measured", "launches"),
-    sharedFigure(
-      "host time",
-      "measured",
-      (index) => of(index).host_ns,
-      totals.host_ns,
-      "ns",
-      HOST_TIME,
-    ),
-    totals.device_ns !== null &&
-      field("device time", "measured", "device_ns", "ns", "Sum over executions"),
+    ...(onDevice
+      ? [
+          sharedFigure(
+            "device time",
+            "measured",
+            (index: number) => of(index).device_ns,
+            page.report.device_time?.device_ns ?? 0,
+            "ns",
+            "Sum over executions",
+          ),
+          field("host time", "measured", "host_ns", "ns", HOST_TIME),
+        ]
+      : [
+          sharedFigure(
+            "host time",
+            "measured",
+            (index: number) => of(index).host_ns,
+            totals.host_ns,
+            "ns",
+            HOST_TIME,
+          ),
+        ]),
     !brief &&
       kernels.some((kernel) => kernel.achieved !== null) &&
       field("of roofline", "derived", "achieved", "share", "Time at best in the device time"),
@@ -63,7 +78,9 @@ export function KernelTable(props: KernelTableProps) {
           field("spills", "compiler", "spills", "count", `32-bit words of a thread, ${most}`),
           field("shared", "compiler", "shared_bytes", "bytes", `Of a program, ${most}`),
           {
-            ...words("Defined", (index: number) => formatPlace(of(index).file, of(index).line)),
+            ...words("Defined", (index: number) => formatPlace(of(index).file, of(index).line), {
+              limit: PLACE,
+            }),
             key: (index: number) => of(index).file ?? UNKNOWN,
           },
         ]),
@@ -73,7 +90,7 @@ export function KernelTable(props: KernelTableProps) {
       caption={props.caption}
       columns={columns}
       rows={props.kernels}
-      sort={props.sort ?? "host time"}
+      sort={onDevice ? "device time" : "host time"}
       empty="No kernel matches."
       {...(props.height && { height: props.height })}
     />

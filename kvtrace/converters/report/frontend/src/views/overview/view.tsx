@@ -36,13 +36,7 @@ function Overview() {
         {report.tracks.length ? <Timeline /> : <Note>Nothing was recorded that has a time.</Note>}
       </Section>
       <Section title="Top kernels">
-        <KernelTable
-          kernels={kernels}
-          caption="Top kernels"
-          sort={report.totals.device_ns === null ? "host time" : "device time"}
-          height={10}
-          brief
-        />
+        <KernelTable kernels={kernels} caption="Top kernels" height={10} brief />
       </Section>
       <Section title="Blind spots and messages" id="messages">
         <Messages />
