@@ -21,7 +21,7 @@ _thread: Final = threading.local()
 class Loop:
     """One execution of a loop: which iteration it is in, and what reductions over it hold."""
 
-    __slots__ = ("accumulators", "parallel", "serial", "site", "trip")
+    __slots__ = ("accumulators", "calls", "parallel", "serial", "site", "trip")
 
     def __init__(self, site: int, parallel: bool) -> None:
         self.site = site
@@ -30,7 +30,9 @@ class Loop:
         self.trip = -1
         #: Serial of the iteration: its place among all iterations of the run.
         self.serial = 0
-        self.accumulators: dict[int, Any] = {}
+        self.accumulators: dict[tuple[int, ...], Any] = {}
+        #: How often this iteration has come by a call that reduces over loops, by its site.
+        self.calls: dict[int, int] = {}
 
 
 class LoopNumber(int):
@@ -112,6 +114,7 @@ class Run:
             for trip, number in enumerate(numbers):
                 del self.loops[depth:]  # loops that were left by `break`
                 loop.trip = trip
+                loop.calls.clear()
                 loop.serial = len(self.iterations)
                 self.iterations.append(Iteration(execution, around, loop.parallel))
                 value = LoopNumber(number)

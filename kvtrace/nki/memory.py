@@ -62,6 +62,7 @@ class Memory:
         "born",
         "dtype",
         "fresh",
+        "lanes",
         "life",
         "number",
         "partition",
@@ -99,6 +100,8 @@ class Memory:
         self.number = 0
         #: Order of the op whose result it is, -1 for what was allocated by name.
         self.fresh = -1
+        #: Which of its elements that op has made, if a mask left some out.
+        self.lanes: NDArray[np.bool_] | None = None
         #: Per element, which program wrote it (1 is the first), which one read it first, and the
         #: iteration that wrote it; made when they are first needed.
         self.writers: NDArray[np.int32] | None = None

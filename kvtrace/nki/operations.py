@@ -216,8 +216,10 @@ class Issue:
         shape = values.shape
         if len(shape) < 2:
             shape = (values.size, 1) if shape else (1, 1)
+        made = None
         if result.mask is not None and not result.mask.all():
-            off = ~np.broadcast_to(result.mask, values.shape)
+            made = np.broadcast_to(result.mask, values.shape)
+            off = ~made
             values = np.where(off, dtypes.poison(result.dtype), values).astype(result.dtype)
             given = np.full(values.shape, 2, np.uint8) if states is None else states
             states = np.where(off, np.minimum(given, GARBAGE), given).astype(np.uint8)
@@ -226,6 +228,7 @@ class Issue:
         memory = self.run.allocate(result.space, shape, result.dtype, raw=raw, site=self.site)
         if states is not None:
             memory.states = _own(states).reshape(-1)
+        memory.lanes = None if made is None else made.reshape(-1)
         memory.life.first = memory.life.last = self.order
         self.chip_bytes += raw.size
         return self.run.tensor(memory)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kvtrace.nki.access import Values
 from kvtrace.nki.errors import NkiError
 from kvtrace.nki.indices import lanes_of
-from kvtrace.nki.machine import LoopNumber
+from kvtrace.nki.machine import Loop, LoopNumber
 from kvtrace.nki.memory import DEFINED
 from kvtrace.nki.operations import Issue, Operation, Result, operation
 from kvtrace.nki.tokens import Token, token_of
@@ -163,6 +163,20 @@ def tensor_partition_reduce(
     return issue.result(values.reshape(shape), dtype, tile, states=kept)
 
 
+def _accumulator(issue: Issue, outermost: Loop, reduced: list[Loop]) -> tuple[int, ...]:
+    """Return which of a call's accumulators is meant: each turn of other loops has its own.
+
+    Those of Python's loops are told by how often the innermost iteration has come by the call.
+    """
+    going_on = issue.run.loops
+    innermost = going_on[-1]
+    within = going_on[going_on.index(outermost) :]
+    others = tuple(loop.trip for loop in within if loop not in reduced)
+    calls = innermost.calls
+    turn = calls[issue.site] = calls.get(issue.site, -1) + 1
+    return (issue.site, turn, *others)
+
+
 @operation("nl.loop_reduce", engine="vector", kind="reduce")
 def loop_reduce(
     issue: Issue, x: Any, op: Any, loop_indices: Any, *, dtype: Any = None, mask: Any = None
@@ -180,9 +194,10 @@ def loop_reduce(
     outermost = min(loops, key=issue.run.loops.index)
     token = token_of(op, 2)
     values = tile.computed()
-    before = outermost.accumulators.get(issue.site)
+    accumulator = _accumulator(issue, outermost, loops)
+    before = outermost.accumulators.get(accumulator)
     if before is not None:
         values = token.apply(before, values)
         issue.flops = values.size
-    outermost.accumulators[issue.site] = np.array(values)
+    outermost.accumulators[accumulator] = np.array(values)
     return issue.result(values, dtype, tile, mask=mask)

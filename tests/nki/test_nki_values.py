@@ -1,0 +1,141 @@
+"""Values that programs of the public interface rely on, each against NumPy."""
+
+from typing import Any
+
+import numpy as np
+
+import kvtrace.nki.older.isa as nisa
+import kvtrace.nki.older.language as nl
+from tests.nki.conftest import Run
+
+ROWS = np.arange(128 * 64, dtype=np.float32).reshape(128, 64)
+
+
+def rules(outcome: Any) -> list[str]:
+    return [finding.rule for finding in outcome.recorder.findings]
+
+
+# -- reductions over loops --------------------------------------------------------------------
+
+
+def test_a_loop_reduction_keeps_a_sum_for_each_iteration_it_is_not_over(run_older: Run) -> None:
+    def kernel(a: Any) -> Any:
+        out = nl.ndarray((2, 128, 64), dtype=a.dtype, buffer=nl.shared_hbm)
+        acc = nl.zeros((2, nl.par_dim(128), 64), dtype=a.dtype)
+        for k in nl.affine_range(3):
+            for q in nl.affine_range(2):
+                acc[q] = nl.loop_reduce(nl.load(a[k, q]), op=np.add, loop_indices=(k,))
+        for q in nl.affine_range(2):
+            nl.store(out[q], value=acc[q])
+        return out
+
+    a = np.random.default_rng(0).random((3, 2, 128, 64), np.float32)
+
+    assert np.allclose(run_older(kernel, a).result, a.sum(axis=0))
+
+
+def test_a_loop_reduction_over_two_loops_has_one_between_them(run_older: Run) -> None:
+    def kernel(a: Any) -> Any:
+        out = nl.ndarray((2, 128, 64), dtype=a.dtype, buffer=nl.shared_hbm)
+        acc = nl.zeros((2, nl.par_dim(128), 64), dtype=a.dtype)
+        for k in nl.affine_range(3):
+            for q in nl.affine_range(2):
+                for m in nl.affine_range(4):
+                    tile = nl.load(a[k, q, m])
+                    acc[q] = nl.loop_reduce(tile, op=np.maximum, loop_indices=[k, m])
+        for q in nl.affine_range(2):
+            nl.store(out[q], value=acc[q])
+        return out
+
+    a = np.random.default_rng(0).random((3, 2, 4, 128, 64), np.float32)
+
+    assert np.array_equal(run_older(kernel, a).result, a.max(axis=(0, 2)))
+
+
+def test_a_loop_reduction_keeps_a_sum_for_each_turn_of_a_python_loop(run_older: Run) -> None:
+    def kernel(a: Any) -> Any:
+        out = nl.ndarray((2, 128, 64), dtype=a.dtype, buffer=nl.shared_hbm)
+        acc = nl.zeros((2, nl.par_dim(128), 64), dtype=a.dtype)
+        for k in nl.affine_range(3):
+            for q in range(2):
+                acc[q] = nl.loop_reduce(nl.load(a[k, q]), op=np.add, loop_indices=(k,))
+        for q in range(2):
+            nl.store(out[q], value=acc[q])
+        return out
+
+    a = np.random.default_rng(0).random((3, 2, 128, 64), np.float32)
+
+    assert np.allclose(run_older(kernel, a).result, a.sum(axis=0))
+
+
+# -- masks ------------------------------------------------------------------------------------
+
+
+def test_a_masked_result_leaves_other_lanes_of_what_it_is_assigned_to(run_older: Run) -> None:
+    def kernel(x: Any) -> Any:
+        p, f = nl.mgrid[0:128, 0:64]
+        t = nl.load(x)
+        t[...] = nl.add(t, 1.0, mask=p < 64)
+        t[p, f] = nl.multiply(t[p, f], 2.0, mask=(p >= 32) & (f < 10))
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, value=t)
+        return out
+
+    outcome = run_older(kernel, ROWS)
+
+    expected = ROWS.copy()
+    expected[:64] += 1
+    expected[32:, :10] *= 2
+    assert np.array_equal(outcome.result, expected)
+    assert rules(outcome) == []
+
+
+def test_a_masked_load_is_padded_by_what_was_there(run_older: Run) -> None:
+    def kernel(x: Any) -> Any:
+        p, f = nl.mgrid[0:128, 0:64]
+        t = nl.zeros((128, 64), dtype=x.dtype)
+        t[p, f] = nl.load(x[p, f], mask=(p < 100) & (f < 50))
+        out = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, value=t)
+        return out
+
+    outcome = run_older(kernel, ROWS[:100, :50].copy())
+
+    expected = np.zeros_like(ROWS)
+    expected[:100, :50] = ROWS[:100, :50]
+    assert np.array_equal(outcome.result, expected)
+    assert rules(outcome) == []
+
+
+def test_lanes_that_a_masked_assignment_leaves_stay_without_a_value(run_older: Run) -> None:
+    def kernel(x: Any) -> Any:
+        p = nl.arange(128)[:, None]
+        t = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.sbuf)
+        t[...] = nl.add(nl.load(x), 1.0, mask=p < 64)
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, value=t)
+        return out
+
+    assert rules(run_older(kernel, ROWS)) == ["uninitialised-read", "undefined-lanes"]
+
+
+# -- the tensor engine ------------------------------------------------------------------------
+
+
+def test_the_first_product_that_is_added_to_psum_starts_the_sum(run_older: Run) -> None:
+    def kernel(a: Any, b: Any) -> Any:
+        acc = nl.ndarray((128, 64), dtype=nl.float32, buffer=nl.psum)
+        for k in nl.affine_range(3):
+            acc[:, :] += nisa.nc_matmul(nl.load(a[k]), nl.load(b[k]))
+        out = nl.ndarray((128, 64), dtype=a.dtype, buffer=nl.shared_hbm)
+        nl.store(out, value=nl.copy(acc))
+        return out
+
+    a = np.random.default_rng(0).random((3, 128, 128), np.float32)
+    b = np.random.default_rng(1).random((3, 128, 64), np.float32)
+
+    outcome = run_older(kernel, a, b)
+
+    expected = np.einsum("kcm,kcn->mn", a, b)
+    assert np.allclose(outcome.result, expected, rtol=1e-5)
+    assert rules(outcome) == []
