@@ -30,8 +30,9 @@ def gather(
     inside = places[active]
     issue.places = inside
     values[active] = memory.raw.view(tensor.dtype)[inside]
-    states[active] = DEFINED if memory.states is None else memory.states[inside]
-    sharing.note_read(issue, tensor, inside, None)
+    kept = _of_memory(tensor, inside)
+    states[active] = DEFINED if memory.states is None else memory.states[kept]
+    sharing.note_read(issue, tensor, kept, None)
     issue.masked_off += tensor.size - inside.size
     return values, states, int(inside.size)
 
@@ -48,12 +49,19 @@ def scatter(
     places, active = _places(issue, tensor, lanes, "store")
     inside = places[active]
     issue.places = inside
-    sharing.note_write(issue, tensor, inside, lanes)
+    held = _of_memory(tensor, inside)
+    sharing.note_write(issue, tensor, held, lanes)
     memory.raw.view(tensor.dtype)[inside] = np.broadcast_to(values, tensor.shape)[active]
     if memory.states is not None or states is not None:
         kept = memory.state_array()
-        kept[inside] = DEFINED if states is None else np.broadcast_to(states, tensor.shape)[active]
+        kept[held] = DEFINED if states is None else np.broadcast_to(states, tensor.shape)[active]
     return int(inside.size)
+
+
+def _of_memory(tensor: Tensor, places: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return elements of the memory that elements of the view begin in: its width may differ."""
+    width, held = tensor.dtype.itemsize, tensor.memory.dtype.itemsize
+    return places if width == held else places * width // held
 
 
 def _places(

@@ -3,7 +3,10 @@
 from typing import Any
 
 import numpy as np
+import pytest
 
+import kvtrace.nki.newer.isa as nisa2
+import kvtrace.nki.newer.language as nl2
 import kvtrace.nki.older.isa as nisa
 import kvtrace.nki.older.language as nl
 from tests.nki.conftest import Run
@@ -139,3 +142,70 @@ def test_the_first_product_that_is_added_to_psum_starts_the_sum(run_older: Run) 
     expected = np.einsum("kcm,kcn->mn", a, b)
     assert np.allclose(outcome.result, expected, rtol=1e-5)
     assert rules(outcome) == []
+
+
+# -- integers ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("divisor", [3, 4, 7])
+def test_integers_divide_to_quotients_that_floor_rounds_down(run_older: Run, divisor: int) -> None:
+    def kernel(x: Any) -> Any:
+        out = nl.ndarray((2, *x.shape), dtype=nl.int32, buffer=nl.shared_hbm)
+        tile = nl.load(x)
+        other = nl.full(x.shape, divisor, dtype=nl.int32)
+        nl.store(out[0], value=nl.floor(tile / divisor, dtype=nl.int32))
+        nl.store(out[1], value=nl.floor(nl.divide(tile, other), dtype=nl.int32))
+        return out
+
+    x = np.arange(-64, 64, dtype=np.int32)[:, None] * np.ones((1, 4), np.int32)
+
+    assert np.array_equal(run_older(kernel, x).result, np.stack([x // divisor] * 2))
+
+
+# -- access patterns --------------------------------------------------------------------------
+
+
+def test_a_pattern_of_another_type_counts_in_elements_of_that_type(run_newer: Run) -> None:
+    def kernel(x: Any) -> Any:
+        tile = nl2.ndarray(x.shape, x.dtype, buffer=nl2.sbuf)
+        nisa2.dma_copy(tile, x)
+        high = nl2.ndarray((128, 16), nl2.uint16, buffer=nl2.sbuf)
+        nisa2.tensor_copy(high, tile.ap([[128, 128], [2, 16]], offset=1, dtype=nl2.uint16))
+        out = nl2.ndarray((128, 16), nl2.uint16, buffer=nl2.shared_hbm)
+        nisa2.dma_copy(out, high)
+        return out
+
+    outcome = run_newer(kernel, ROWS)
+
+    assert np.array_equal(outcome.result, ROWS.view(np.uint16)[:, 1:32:2])
+    assert rules(outcome) == []
+
+
+def test_a_pattern_of_another_type_keeps_to_the_rows_of_its_offsets(run_newer: Run) -> None:
+    def kernel(x: Any, rows: Any) -> Any:
+        places = nl2.ndarray((4, 1), nl2.int32, buffer=nl2.sbuf)
+        nisa2.dma_copy(places, rows)
+        out = nl2.ndarray((4, 8), nl2.uint16, buffer=nl2.shared_hbm)
+        nisa2.dma_copy(out, x.ap([[128, 4], [1, 8]], vector_offset=places, dtype=nl2.uint16))
+        return out
+
+    rows = np.array([[3], [0], [127], [9]], np.int32)
+
+    outcome = run_newer(kernel, ROWS, rows)
+
+    assert np.array_equal(outcome.result, ROWS.view(np.uint16)[rows[:, 0], :8])
+    assert rules(outcome) == []
+
+
+def test_a_pattern_that_leaves_its_tensor_is_a_finding_where_it_is_read(run_newer: Run) -> None:
+    def kernel(x: Any, used: bool) -> Any:
+        out = nl2.ndarray((128, 64), x.dtype, buffer=nl2.shared_hbm)
+        beyond = x.ap([[64, 128], [1, 64]], offset=32)
+        nisa2.dma_copy(out, beyond if used else x)
+        return out
+
+    assert rules(run_newer(kernel, ROWS, False)) == []
+    outcome = run_newer(kernel, ROWS, True)
+    assert rules(outcome) == ["out-of-bounds", "undefined-lanes"]
+    assert outcome.recorder.findings[0].lanes == 32
+    assert np.array_equal(outcome.result.reshape(-1)[:-32], ROWS.reshape(-1)[32:])

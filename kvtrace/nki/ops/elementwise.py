@@ -47,9 +47,11 @@ def _language_dtype(token: Token, operands: list[Values], dtype: Any) -> Any:
         return dtypes.bool_
     tiles = [operand.dtype for operand in operands if not operand.is_number]
     numbers = [operand.dtype for operand in operands if operand.is_number]
+    given = dtypes.promoted(*(tiles or numbers))
+    if given not in dtypes.FLOATS and token.name == "divide":
+        return dtypes.float32  # as NumPy's: what rounds a quotient is the program's to say
     if not tiles:
-        return dtypes.promoted(*numbers)
-    given = dtypes.promoted(*tiles)
+        return given
     if given not in dtypes.FLOATS and dtypes.float32 in numbers:
         return dtypes.float32
     return given
