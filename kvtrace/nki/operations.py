@@ -224,7 +224,7 @@ class Issue:
             given = np.full(values.shape, 2, np.uint8) if states is None else states
             states = np.where(off, np.minimum(given, GARBAGE), given).astype(np.uint8)
             self.masked_off = max(self.masked_off, int(off.sum()))
-        raw = _own(values).view(np.uint8).reshape(-1)
+        raw = _own(values).reshape(-1).view(np.uint8)
         memory = self.run.allocate(result.space, shape, result.dtype, raw=raw, site=self.site)
         if states is not None:
             memory.states = _own(states).reshape(-1)

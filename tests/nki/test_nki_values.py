@@ -209,3 +209,44 @@ def test_a_pattern_that_leaves_its_tensor_is_a_finding_where_it_is_read(run_newe
     assert rules(outcome) == ["out-of-bounds", "undefined-lanes"]
     assert outcome.recorder.findings[0].lanes == 32
     assert np.array_equal(outcome.result.reshape(-1)[:-32], ROWS.reshape(-1)[32:])
+
+
+# -- what ended in an error -------------------------------------------------------------------
+
+
+def test_a_tensor_is_compared_with_none_while_the_program_is_written(
+    run_older: Run, run_newer: Run
+) -> None:
+    def kernel(x: Any, bias: Any = None) -> tuple[bool, ...]:
+        return (x != None, x == None, bias != None)  # noqa: E711 - what kernels write
+
+    assert run_older(kernel, ROWS).result == (True, False, False)
+    assert run_newer(kernel, ROWS).result == (True, False, False)
+
+
+def test_one_element_is_loaded_as_a_tile_of_one(run_older: Run) -> None:
+    def kernel(x: Any) -> Any:
+        out = nl.ndarray((1, 1), dtype=x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, value=nl.load(x[2, 3]) * 2.0)
+        return out
+
+    assert run_older(kernel, ROWS).result.tolist() == [[ROWS[2, 3] * 2]]
+
+
+@pytest.mark.parametrize("mode", ["double_row", "double_row_gen3"])
+def test_two_rows_are_contracted_at_once(run_older: Run, mode: str) -> None:
+    def kernel(a: Any, b: Any) -> Any:
+        left = nl.load(a, dtype=nl.float8_e5m2)
+        right = nl.load(b, dtype=nl.float8_e5m2)
+        out = nl.ndarray((64, 32), dtype=nl.float32, buffer=nl.shared_hbm)
+        nl.store(out, value=nisa.nc_matmul(left, right, perf_mode=mode))
+        return out
+
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 4, (128, 2, 64)).astype(np.float32)
+    b = rng.integers(0, 4, (128, 2, 32)).astype(np.float32)
+
+    outcome = run_older(kernel, a, b)
+
+    assert np.array_equal(outcome.result, np.einsum("pcm,pcn->mn", a, b))
+    assert rules(outcome) == []

@@ -37,8 +37,13 @@ class NkiTensor(Tensor):
     __pow__ = __rpow__ = __mod__ = __neg__ = __abs__ = _no_operator
     __and__ = __or__ = __xor__ = __invert__ = _no_operator
     __lt__ = __le__ = __gt__ = __ge__ = _no_operator
-    __eq__ = __ne__ = _no_operator
     __hash__ = Tensor.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return False if other is None else self._no_operator(other)
+
+    def __ne__(self, other: object) -> bool:
+        return True if other is None else self._no_operator(other)
 
     # -- views by name ----------------------------------------------------------------------
 

@@ -21,6 +21,10 @@ _MOVING_FREE_V4: Final = {4: 4096, 2: 8192}
 
 _VECTOR_TRANSPOSE: Final = 32
 
+#: Modes in which the first free dimension, of two, is contracted as well; the older interface has
+#: the second for trn2.
+_DOUBLE_ROWS: Final = ("double_row", "double_row_gen3")
+
 
 @operation("nisa.nc_matmul", engine="tensor", kind="dot")
 def nc_matmul(
@@ -43,7 +47,7 @@ def nc_matmul(
     """
     del is_stationary_onezero, is_moving_onezero, is_transpose, tile_position, tile_size
     left, right = issue.read(stationary, mask), issue.read(moving, mask)
-    if getattr(perf_mode, "name", "none") == "double_row":
+    if getattr(perf_mode, "name", perf_mode) in _DOUBLE_ROWS:
         left, right = _double_rows(left), _double_rows(right)
         most = 2 * targets.PARTITIONS
     else:
