@@ -48,7 +48,7 @@ _SPREAD: Final = object()
 class Result:
     """What an op's function gives: values, their states (None: all defined), type and space."""
 
-    __slots__ = ("dtype", "mask", "space", "states", "values")
+    __slots__ = ("dtype", "mask", "placed_later", "space", "states", "values")
 
     def __init__(
         self,
@@ -63,6 +63,8 @@ class Result:
         self.dtype = dtype
         self.space: Space = space
         self.mask = mask
+        #: Whether a compiler chooses the engine that makes it, and so where it lies.
+        self.placed_later = False
 
 
 class Issue:
@@ -228,6 +230,7 @@ class Issue:
         memory = self.run.allocate(result.space, shape, result.dtype, raw=raw, site=self.site)
         if states is not None:
             memory.states = _own(states).reshape(-1)
+        memory.placed_later = result.placed_later
         memory.lanes = None if made is None else made.reshape(-1)
         memory.life.first = memory.life.last = self.order
         self.chip_bytes += raw.size

@@ -45,7 +45,10 @@ def store(issue: Issue, dst: Any, value: Any, *, mask: Any = None) -> Result:
     """Store a tile, or a number, to device memory, where the mask lets it."""
     if not isinstance(dst, Tensor) or dst.on_chip:
         raise NkiError("nl.store writes to a tensor in device memory; assign to a tile on chip")
-    read = issue.read(value)
+    wanted = mask
+    if isinstance(value, Tensor):
+        wanted = selections.lanes_within(mask, dst.shape, value.shape)
+    read = issue.read(value, wanted)
     issue.destination = dst
     return issue.result(read.values, dst.dtype, read, mask=mask)
 

@@ -4,7 +4,7 @@ What is left of a tile keeps its partitions; reduced to one dimension it is (par
 """
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +15,9 @@ from kvtrace.nki.indices import lanes_of
 from kvtrace.nki.machine import Loop, LoopNumber
 from kvtrace.nki.memory import DEFINED
 from kvtrace.nki.operations import Issue, Operation, Result, operation
-from kvtrace.nki.tokens import Token, token_of
+from kvtrace.nki.tokens import NEUTRAL, Token, token_of
 
 Array = NDArray[Any]
-
-#: Token → what a masked-off element counts as, where the function has no `where`.
-_NEUTRAL: Final = {"add": 0.0, "multiply": 1.0, "maximum": -np.inf, "minimum": np.inf}
 
 
 def free_axes(axis: Any, rank: int) -> tuple[int, ...]:
@@ -50,7 +47,7 @@ def reduced(
     states = tile.states
     if mask is not None:
         lanes = np.broadcast_to(lanes_of(mask), values.shape)
-        values = np.where(lanes, values, np.float32(_NEUTRAL.get(token.name, 0.0)))
+        values = np.where(lanes, values, np.float32(NEUTRAL.get(token.name, 0.0)))
         states = None if states is None else np.where(lanes, states, np.uint8(DEFINED))
     shape = _shape_of(values.shape, axes, keepdims)
     total = np.asarray(ufunc.reduce(values, axis=axes)).reshape(shape)

@@ -33,7 +33,7 @@ def tensor_tensor_scan(
     right = reshaped(right, left.values.shape)
     if left.values.ndim != 2:
         raise NkiError(f"tensor_tensor_scan takes tiles of two dimensions, not {left.values.shape}")
-    first = column(issue, initial, left.values.shape[0], 2)
+    first = column(issue, initial, left.values.shape, mask)
     carry = np.broadcast_to(first.computed().reshape(-1), left.values.shape[:1])
     before, after = token_of(op0, 2), token_of(op1, 2)
     factors, addends = left.computed(), right.computed()
@@ -68,10 +68,10 @@ def tensor_scalar_reduce(
     """Apply an operation with a number or a column; its reduction goes to `reduce_res`."""
     tile = issue.read(data, mask)
     shape = tile.values.shape
-    other = column(issue, operand0, shape[0], len(shape))
+    other = column(issue, operand0, shape, mask)
     values = applied(token_of(op0, 2), *((other, tile) if reverse0 else (tile, other)))
     issue.flops = values.size
-    reduce_into(issue, reduce_res, reduce_op, values, (tile, other))
+    reduce_into(issue, reduce_res, reduce_op, values, (tile, other), mask=mask)
     return issue.result(values, dtype, tile, other, mask=mask)
 
 
@@ -96,7 +96,7 @@ def range_select(
     del reduce_cmd
     tile = issue.read(on_true_tile, mask)
     shape = tile.values.shape
-    bounds = [column(issue, bound, shape[0], 2) for bound in (bound0, bound1)]
+    bounds = [column(issue, bound, (shape[0], 1)) for bound in (bound0, bound1)]
     flat = tile.computed().reshape(shape[0], -1)
     places = np.float32(range_start) + np.arange(flat.shape[1], dtype=np.float32)[None, :]
     inside = np.logical_and(
@@ -108,5 +108,5 @@ def range_select(
     values = np.where(inside, flat, np.float32(on_false_value)).reshape(shape)
     issue.flops = 2 * values.size
     if reduce_res is not None:
-        reduce_into(issue, reduce_res, reduce_op, values, (tile,))
+        reduce_into(issue, reduce_res, reduce_op, values, (tile,), mask=mask)
     return issue.result(values, dtype, tile, mask=mask)

@@ -133,11 +133,11 @@ def select_reduce(
     del reduce_cmd
     chosen, tile = issue.read(predicate, mask), issue.read(on_true, mask)
     shape = tile.values.shape
-    other = column(issue, on_false, shape[0], len(shape))
+    other = column(issue, on_false, shape, mask)
     lanes = (chosen.values == 0) if reverse_pred else (chosen.values != 0)
     values = np.where(lanes.reshape(shape), tile.computed(), other.computed())
     if reduce_res is not None:
-        reduce_into(issue, reduce_res, reduce_op, values, (tile, other))
+        reduce_into(issue, reduce_res, reduce_op, values, (tile, other), mask=mask)
     return issue.result(values, dtype, tile, other, mask=mask)
 
 
