@@ -293,13 +293,13 @@ class Tensor:
             static.append(part)
         return self._by_slices(static)
 
-    def reshape(self: _Self, *shape: Any) -> _Self:
+    def reshape(self: _Self, *sizes: Any, shape: Any = None) -> _Self:
         """Return the elements, in their order, under another shape.
 
         Raises:
             NkiError: the sizes differ, or the elements do not lie one after the other.
         """
-        wanted = _shape_argument(shape)
+        wanted = _shape_argument(sizes if shape is None else (*sizes, shape))
         if size_of(wanted) != self.size:
             raise NkiError(f"{self.shape} cannot be reshaped to {wanted}: the sizes differ")
         strides = _reshaped(self.shape, self.strides, wanted)

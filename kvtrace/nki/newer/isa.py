@@ -4,6 +4,7 @@ from typing import Any
 
 from kvtrace.nki.constants import (
     dge_mode,
+    dma_engine,
     engine,
     get_nc_version,
     matmul_perf_mode,
@@ -13,6 +14,7 @@ from kvtrace.nki.constants import (
 )
 from kvtrace.nki.errors import NkiError as NkiValidationError
 from kvtrace.nki.missing import says_missing
+from kvtrace.nki.newer import constants
 from kvtrace.nki.ops import (
     elementwise,
     moves,
@@ -35,7 +37,9 @@ from kvtrace.nki.registers import (
 __all__ = [
     "NkiValidationError",
     "VirtualRegister",
+    "constants",
     "dge_mode",
+    "dma_engine",
     "engine",
     "get_nc_version",
     "matmul_perf_mode",

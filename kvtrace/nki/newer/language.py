@@ -1,5 +1,6 @@
 """`nki.language`: what both languages have, and what only the newer one has."""
 
+import inspect
 from typing import Any
 
 from kvtrace.nki import dtypes
@@ -16,7 +17,30 @@ __all__ += _shared.__all__
 
 
 class NKIObject:
-    """Base of classes that kernels pass around."""
+    """Base of classes that kernels pass around; their annotated names are fields, in order.
+
+    As of a dataclass, which a subclass may be as well but need not.
+    """
+
+    def __init__(self, *values: Any, **named: Any) -> None:
+        """Set fields by position and by name; others keep the class's own values."""
+        kind = type(self)
+        fields = list(
+            dict.fromkeys(
+                name for base in reversed(kind.__mro__) for name in inspect.get_annotations(base)
+            )
+        )
+        if len(values) > len(fields):
+            raise TypeError(f"{kind.__name__} has {len(fields)} fields, not {len(values)}")
+        given = dict(zip(fields, values, strict=False))
+        if twice := given.keys() & named.keys():
+            raise TypeError(f"{kind.__name__} is given {', '.join(sorted(twice))} twice")
+        vars(self).update(given | named)
+        if missing := [name for name in fields if not hasattr(self, name)]:
+            raise TypeError(f"{kind.__name__} is not given {', '.join(missing)}")
+        after = getattr(self, "__post_init__", None)
+        if after is not None:
+            after()
 
 
 def broadcast_to(src: Any, shape: Any) -> Any:
