@@ -17,6 +17,7 @@ from kvtrace.nki.missing import says_missing
 from kvtrace.nki.newer import constants
 from kvtrace.nki.ops import (
     elementwise,
+    gathers,
     moves,
     patterns,
     products,
@@ -61,13 +62,17 @@ unknown_engine = engine.unknown
 activation = elementwise.activation.newer
 activation_reduce = elementwise.activation_reduce.newer
 affine_select = patterns.affine_select.newer
+dma_compute = moves.dma_compute.newer
 dma_copy = moves.dma_copy.older
 exponential = elementwise.exponential.newer
 iota = patterns.iota.newer
+local_gather = gathers.local_gather.newer
 memset = moves.memset_into.newer
 nc_matmul = products.nc_matmul.newer
 nc_matmul_mx = quantised.nc_matmul_mx.newer
+nc_n_gather = gathers.nc_n_gather.newer
 nc_transpose = products.nc_transpose.newer
+nonzero_with_count = gathers.nonzero_with_count.newer
 quantize_mx = quantised.quantize_mx.newer
 reciprocal = elementwise.reciprocal.newer
 scalar_tensor_tensor = elementwise.scalar_tensor_tensor.newer

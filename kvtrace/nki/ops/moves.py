@@ -12,8 +12,9 @@ from kvtrace.nki.indices import Index, Mask, lanes_of
 from kvtrace.nki.machine import current
 from kvtrace.nki.memory import DEFINED, NEVER_WRITTEN
 from kvtrace.nki.operations import Issue, Quiet, Result, operation
+from kvtrace.nki.ops.elementwise import reshaped
 from kvtrace.nki.tensors import Tensor
-from kvtrace.nki.tokens import TOKENS
+from kvtrace.nki.tokens import TOKENS, token_of
 
 Array = NDArray[Any]
 
@@ -85,6 +86,46 @@ def dma_copy(
     if dst_rmw_op is not None:
         values = dtypes.computed(dst.array()) + read.computed().reshape(dst.shape)
     return issue.result(values, dst.dtype, read, mask=mask)
+
+
+@operation("nisa.dma_compute", engine="dma", kind="other")
+def dma_compute(
+    issue: Issue,
+    srcs: Any,
+    scales: Any = None,
+    reduce_op: Any = None,
+    unique_indices: bool = True,
+) -> Result:
+    """Scale tensors, each by a number, and combine them element by element, in float32.
+
+    By position, `scales` and `reduce_op` may change places: releases of the interface differ.
+    """
+    del unique_indices
+    if scales is not None and not isinstance(scales, list | tuple):
+        scales, reduce_op = reduce_op, scales
+    destination = issue.destination
+    assert destination is not None
+    factors = [1.0] * len(srcs) if scales is None else [float(scale) for scale in scales]
+    if len(factors) != len(srcs):
+        raise NkiError(f"dma_compute takes a scale for each of {len(srcs)} tensors")
+    issue.combines = token_of(reduce_op or "add", 2)
+    total: Array | None = None
+    parts = []
+    for src, factor in zip(srcs, factors, strict=True):
+        part = issue.read(src, device=True)
+        if part.values.size != destination.size:
+            raise NkiError(
+                f"dma_compute combines {part.values.shape} into {destination.shape}: "
+                "the sizes differ"
+            )
+        part = reshaped(part, destination.shape)
+        parts.append(part)
+        scaled = part.computed() * np.float32(factor)
+        total = scaled if total is None else issue.combines.apply(total, scaled)
+    if total is None:
+        raise NkiError("dma_compute takes at least one tensor")
+    issue.flops = (len(parts) - 1) * total.size
+    return issue.result(total, destination.dtype, *parts)
 
 
 @operation("nl.copy", engine="vector", kind="other")

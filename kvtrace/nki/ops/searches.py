@@ -172,10 +172,14 @@ def dma_transpose(
     dtype: Any = None,
     mask: Any = None,
 ) -> Result:
-    """Turn the order of the dimensions round, or put them into the order of `axes`, by DMA."""
+    """Swap the first and the last dimension, or put them into the order of `axes`, by DMA.
+
+    Of three dimensions and of four, those between stay where they are, as the reference has it.
+    """
     del dge_mode, oob_mode
     read = issue.read(src, mask, device=True)
-    order = tuple(reversed(range(read.values.ndim))) if axes is None else tuple(axes)
+    rank = read.values.ndim
+    order = (rank - 1, *range(1, rank - 1), 0) if axes is None else tuple(axes)
     states = None if read.states is None else read.states.transpose(order)
     return issue.result(read.values.transpose(order), dtype, read, states=states)
 
