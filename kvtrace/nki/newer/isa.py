@@ -90,6 +90,7 @@ nc_find_index8 = searches.nc_find_index8.newer
 nc_match_replace8 = searches.nc_match_replace8.newer
 range_select = scans.range_select.newer
 select_reduce = searches.select_reduce.newer
+tensor_scalar_cumulative = scans.tensor_scalar_cumulative.newer
 tensor_scalar_reduce = scans.tensor_scalar_reduce.newer
 tensor_tensor_scan = scans.tensor_tensor_scan.newer
 

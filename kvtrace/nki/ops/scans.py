@@ -1,13 +1,16 @@
 """Scans along the free dimension, and instructions that give a tile and its reduction."""
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from kvtrace.nki.errors import NkiError
 from kvtrace.nki.operations import Issue, Result, operation
 from kvtrace.nki.ops.elementwise import applied, column, reduce_into, reshaped
-from kvtrace.nki.tokens import token_of
+from kvtrace.nki.tokens import NEUTRAL, token_of
+
+#: What stands before the first element of a cumulative operation.
+_STARTS: Final = {**NEUTRAL, "subtract": 0.0}
 
 
 @operation("nisa.tensor_tensor_scan", engine="vector", kind="scan")
@@ -110,3 +113,48 @@ def range_select(
     if reduce_res is not None:
         reduce_into(issue, reduce_res, reduce_op, values, (tile,), mask=mask)
     return issue.result(values, dtype, tile, mask=mask)
+
+
+@operation("nisa.tensor_scalar_cumulative", engine="vector", kind="scan")
+def tensor_scalar_cumulative(
+    issue: Issue,
+    src: Any,
+    op0: Any,
+    op1: Any,
+    imm0: Any,
+    imm1: Any = None,
+    reduce_cmd: Any = None,
+) -> Result:
+    """Return `op1(op0(src[i], imm0), result[i - 1])` along the free dimensions.
+
+    Before the first stands what `op1` leaves as it is, or `imm1` with `reduce_cmd.load_reduce`.
+    """
+    tile = issue.read(src)
+    shape = tile.values.shape
+    flat = (shape[0], -1)
+    other = column(issue, imm0, shape)
+    before, after = token_of(op0, 2), token_of(op1, 2)
+    command = getattr(reduce_cmd, "name", "reset_reduce")
+    operands = [tile, other]
+    if command == "load_reduce":
+        first = column(issue, imm1, (shape[0], 1))
+        operands.append(first)
+        carry = np.broadcast_to(first.computed(), (shape[0], 1)).reshape(-1)
+    elif command == "reset_reduce" and after.name in _STARTS:
+        carry = np.full(shape[0], _STARTS[after.name], np.float32)
+    else:
+        raise NkiError(
+            f"tensor_scalar_cumulative with op1 {after!r} and reduce_cmd {command} is not there; "
+            f"op1 is one of {', '.join(_STARTS)}, and reduce_cmd reset_reduce or load_reduce"
+        )
+    factors = applied(before, tile, other).reshape(flat)
+    values = np.empty(factors.shape, np.float32)
+    for place in range(factors.shape[1]):
+        carry = after.apply(factors[:, place], carry)
+        values[:, place] = carry
+    issue.flops = 2 * values.size
+    known = issue.result(values.reshape(shape), None, *operands).states
+    states = None
+    if known is not None:
+        states = np.minimum.accumulate(known.reshape(flat), axis=1).reshape(shape)
+    return issue.result(values.reshape(shape), None, tile, states=states)
