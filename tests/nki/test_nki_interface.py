@@ -90,6 +90,22 @@ def test_modes_and_types_are_found_where_programs_look_for_them() -> None:
         newer.dtype.complex64  # noqa: B018
 
 
+def test_memories_are_told_apart(run_newer: Run) -> None:
+    kinds = (nl2.is_sbuf, nl2.is_psum, nl2.is_hbm, nl2.is_on_chip)
+    told = {
+        str(memory): [kind(memory) for kind in kinds]
+        for memory in (nl2.sbuf, nl2.psum, nl2.private_hbm, nl2.shared_hbm)
+    }
+
+    assert told == {
+        "sbuf": [True, False, False, True],
+        "psum": [False, True, False, True],
+        "private_hbm": [False, False, True, False],
+        "shared_hbm": [False, False, True, False],
+    }
+    assert run_newer(lambda x: nl2.is_hbm(x.buffer), ROWS).result is True
+
+
 # -- views ------------------------------------------------------------------------------------
 
 
@@ -190,6 +206,28 @@ def test_a_loop_counts_what_its_bounds_say(
         return [int(i) for i in loop(*bounds, **named)]
 
     assert run_newer(kernel, ROWS).result == expected
+
+
+@pytest.mark.parametrize("in_register", [False, True])
+def test_a_function_is_called_with_each_number_of_a_loop(run_newer: Run, in_register: bool) -> None:
+    def kernel(x: Any) -> Any:
+        out = nl2.ndarray(x.shape, x.dtype, buffer=nl2.shared_hbm)
+
+        def body(i: Any) -> None:
+            tile = nl2.ndarray((32, 64), x.dtype, buffer=nl2.sbuf)
+            rows = x.reshape(4, 32, 64)
+            nisa2.dma_copy(tile, rows.select(0, i))
+            nisa2.dma_copy(out.reshape(4, 32, 64).select(0, i), tile)
+
+        end = nisa2.register_alloc(4) if in_register else 4
+        nl2.fori_loop(0, end, body)
+        return out
+
+    outcome = run_newer(kernel, ROWS)
+
+    assert np.array_equal(outcome.result, ROWS)
+    assert outcome.recorder.findings == []
+    assert [loop.trips for loop in outcome.recorder.loops] == [[4]]
 
 
 # -- cumulative operations --------------------------------------------------------------------
