@@ -27,6 +27,7 @@ from kvtrace.nki.ops import (
     searches,
     statistics,
 )
+from kvtrace.nki.ops.exchanges import core_barrier, sendrecv
 from kvtrace.nki.registers import (
     VirtualRegister,
     register_alloc,
@@ -39,6 +40,7 @@ __all__ = [
     "NkiValidationError",
     "VirtualRegister",
     "constants",
+    "core_barrier",
     "dge_mode",
     "dma_engine",
     "engine",
@@ -51,6 +53,7 @@ __all__ = [
     "register_load",
     "register_move",
     "register_store",
+    "sendrecv",
 ]
 
 tensor_engine = engine.tensor
