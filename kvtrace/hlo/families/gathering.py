@@ -6,6 +6,7 @@ element, what is written outside is left out.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import EllipsisType, NoneType
 from typing import Any
 
 import numpy as np
@@ -227,12 +228,9 @@ def _positions(x: Tensor, index: Any) -> Positions:
 
 def _adjoin(parts: list[Any]) -> bool:
     """Whether the positions in an index stand side by side: an empty Ellipsis parts them, too."""
-    at = [i for i, part in enumerate(parts) if not _spans(part)]
-    return not at or at == list(range(at[0], at[0] + len(at)))
-
-
-def _spans(part: Any) -> bool:
-    return part is None or part is Ellipsis or isinstance(part, slice | Stretch)
+    spans = (slice, Stretch, EllipsisType, NoneType)
+    at = [i for i, part in enumerate(parts) if not isinstance(part, spans)]
+    return not at or at[-1] - at[0] == len(at) - 1
 
 
 def _windows(
