@@ -227,3 +227,41 @@ def test_a_product_contracts_the_partitions_that_its_mask_lets_through(
 
     assert np.allclose(outcome.result, x.T @ x, rtol=1e-4) == masked
     assert rules(outcome) == ([] if masked else ["uninitialised-read", "undefined-lanes"])
+
+
+@pytest.mark.parametrize("axis", [1, [1]])
+def test_a_masked_mean_and_variance_are_of_what_the_mask_lets_through(
+    run_older: Run, axis: Any
+) -> None:
+    def kernel(x: Any) -> Any:
+        p, f = nl.mgrid[0:128, 0:64]
+        out = nl.ndarray((128, 2), x.dtype, buffer=nl.shared_hbm)
+        tile = _padded(x, 128, 50)
+        nl.store(out[:, 0:1], value=nl.mean(tile[p, f], axis=axis, mask=f < 50))
+        nl.store(out[:, 1:2], value=nl.var(tile[p, f], axis=axis, mask=f < 50))
+        return out
+
+    x = ROWS[:, :50].copy()
+
+    outcome = run_older(kernel, x)
+
+    assert np.allclose(outcome.result, np.stack([x.mean(axis=1), x.var(axis=1)], axis=1), rtol=1e-4)
+    assert rules(outcome) == []
+
+
+def test_a_masked_norm_reads_no_more_of_its_weights(run_older: Run) -> None:
+    def kernel(x: Any, w: Any) -> Any:
+        p, f = nl.mgrid[0:128, 0:64]
+        out = nl.ndarray((100, 64), x.dtype, buffer=nl.shared_hbm)
+        tile, weights = _padded(x, 100, 64), _padded(w, 100, 64)
+        norm = nl.rms_norm(tile[p, f], weights[p, f], axis=1, n=64, mask=p < 100)
+        nl.store(out[p, f], value=norm, mask=p < 100)
+        return out
+
+    x, w = ROWS[:100] + 1, ROWS[:100].copy()
+
+    outcome = run_older(kernel, x, w)
+
+    expected = x * w / np.sqrt((x * x).mean(axis=1, keepdims=True) + 1e-6)
+    assert np.allclose(outcome.result, expected, rtol=1e-4)
+    assert rules(outcome) == []

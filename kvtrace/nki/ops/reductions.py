@@ -64,7 +64,7 @@ def _shape_of(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> 
 
 
 def _language_reduction(
-    name: str, over: str, after: Callable[[Array, int], Array] | None = None
+    name: str, over: str, after: Callable[[Array, Array], Array] | None = None
 ) -> Operation:
     """Make `nl.<name>`: a reduction with the token `over`, and what is done with the total."""
 
@@ -82,22 +82,26 @@ def _language_reduction(
         values, states = reduced(token_of(over, 2), tile, axes, mask, keepdims)
         issue.flops = tile.values.size
         if after is not None:
-            values = after(values, _counted(tile.values.shape, axes))
+            values = after(values, _counted(tile.values.shape, axes, mask, values.shape))
         return issue.result(values, dtype, tile, states=states)
 
     reduce.__doc__ = f"Give the {name} over free dimensions."
     return operation(f"nl.{name}", engine="vector", kind="reduce")(reduce)
 
 
-def _counted(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
-    return int(np.prod([shape[axis] for axis in axes]))
+def _counted(
+    shape: tuple[int, ...], axes: tuple[int, ...], mask: Any, result: tuple[int, ...]
+) -> Array:
+    """Return how many elements each of the results is of: those that a mask lets through."""
+    lanes = np.broadcast_to(True if mask is None else lanes_of(mask), shape)
+    return np.asarray(lanes.sum(axis=axes, dtype=np.float32)).reshape(result)
 
 
 sum_ = _language_reduction("sum", "add")
 max_ = _language_reduction("max", "maximum")
 min_ = _language_reduction("min", "minimum")
 prod = _language_reduction("prod", "multiply")
-mean = _language_reduction("mean", "add", lambda total, count: total / np.float32(count))
+mean = _language_reduction("mean", "add", lambda total, count: total / count)
 all_ = _language_reduction("all", "logical_and")
 
 
@@ -109,7 +113,8 @@ def var(
     tile = issue.read(x, mask)
     axes = free_axes(axis, tile.values.ndim)
     shape = _shape_of(tile.values.shape, axes, keepdims)
-    values = np.var(tile.computed(), axis=axes).reshape(shape)
+    lanes = True if mask is None else np.broadcast_to(lanes_of(mask), tile.values.shape)
+    values = np.var(tile.computed(), axis=axes, where=lanes).reshape(shape)
     issue.flops = 4 * tile.values.size
     _, states = reduced(token_of("add", 2), tile, axes, mask, keepdims)
     return issue.result(values, dtype, tile, states=states)
