@@ -21,7 +21,10 @@ __all__ = ["_families"]
 
 @cache
 def __getattr__(name: str) -> Callable[..., Any]:
-    builder = _OPERATIONS.get(name) or _FUNCTIONS.get(getattr(_np, name, None))
+    of_numpy = None if name.startswith("__") else getattr(_np, name, None)
+    builder = _OPERATIONS.get(name)
+    if builder is None and callable(of_numpy):
+        builder = _FUNCTIONS.get(of_numpy)
     if builder is None:
         known = ", ".join(sorted(_OPERATIONS))
         raise AttributeError(f"kvtrace.hlo.ops has no {name!r}; it has {known}")

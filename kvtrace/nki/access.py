@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from kvtrace.nki import dtypes, sharing
 from kvtrace.nki.errors import NkiError
 from kvtrace.nki.findings import MEMORY_SPACE, UNDEFINED_LANES, UNINITIALISED
-from kvtrace.nki.memory import DEFINED, GARBAGE, NEVER_WRITTEN, Memory
+from kvtrace.nki.memory import DEFINED, GARBAGE, NEVER_WRITTEN, Memory, size_of
 from kvtrace.nki.recorder import AccessRow
-from kvtrace.nki.selections import called, gather, on_lanes, scatter
+from kvtrace.nki.selections import called, differs, gather, on_lanes, scatter
 from kvtrace.nki.tensors import Tensor
 
 if TYPE_CHECKING:
@@ -79,6 +79,8 @@ def read(issue: "Issue", tensor: Tensor, lanes: NDArray[np.bool_] | None) -> Val
         count = tensor.size if lanes is None else int(on_lanes(lanes, tensor.shape).sum())
         states = None if memory.states is None else tensor.of_elements(memory.states)
         sharing.note_read(issue, tensor, None, lanes)
+    if memory.life.block_bytes:
+        _use_blocks(issue, tensor)
     nbytes = count * tensor.dtype.itemsize
     if memory.space == "hbm":
         issue.device_bytes += nbytes
@@ -153,6 +155,23 @@ def _used(issue: "Issue", memory: Memory) -> None:
         life.first = issue.order
 
 
+def _use_blocks(issue: "Issue", tensor: Tensor) -> None:
+    """Keep which blocks of a buffer an op used: those between its first and its last element."""
+    memory = tensor.memory
+    width = tensor.dtype.itemsize
+    if tensor.selection is None:
+        first = last = tensor.offset
+        for size, step in zip(tensor.shape, tensor.strides, strict=True):
+            last += step * (size - 1)
+    elif issue.places.size:
+        first, last = int(issue.places.min()), int(issue.places.max())
+    else:
+        return
+    block = size_of(memory.shape[memory.partition :]) * memory.dtype.itemsize
+    for number in range(first * width // block, last * width // block + 1):
+        memory.life.blocks.setdefault(number, [issue.order, 0])[1] = issue.order
+
+
 def _looked_at(
     issue: "Issue",
     tensor: Tensor,
@@ -203,6 +222,8 @@ def write(issue: "Issue", tensor: Tensor, result: "Result") -> None:
         count = scatter(issue, tensor, values, states, lanes)
     else:
         count = _place(issue, tensor, values, states, lanes)
+    if memory.life.block_bytes:
+        _use_blocks(issue, tensor)
     nbytes = count * tensor.dtype.itemsize
     issue.masked_off += tensor.size - count
     if memory.space == "hbm":
@@ -224,7 +245,7 @@ def _place(
     """Write to a view of plain strides; give the number of elements written."""
     memory = tensor.memory
     target = tensor.array()
-    sharing.note_write(issue, tensor, None, lanes)
+    sharing.note_write(issue, tensor, None, lanes, lambda: differs(target, values))
     kept = None
     if memory.states is not None or states is not None:
         kept = tensor.of_elements(memory.state_array())

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kvtrace.nki.findings import PSUM_CAPACITY, SBUF_CAPACITY, Finding
 from kvtrace.nki.machine import Run
 from kvtrace.nki.memory import Life
-from kvtrace.nki.targets import PSUM_BANKS
+from kvtrace.nki.targets import PSUM_BANK_BYTES, PSUM_BANKS
 
 _RULES: Final = {"sbuf": SBUF_CAPACITY, "psum": PSUM_CAPACITY}
 
@@ -27,13 +27,31 @@ def in_use(lives: list[Life], space: str) -> list[tuple[int, int, Life]]:
 
 
 def usage(lives: list[Life], space: str, count: int) -> NDArray[np.int64]:
-    """Return what is in use at each of `count` ops: bytes a partition of SBUF, banks of PSUM."""
+    """Return what is in use at each of `count` ops: bytes a partition of SBUF, banks of PSUM.
+
+    Of a buffer in blocks, only the blocks between their own first and last use count.
+    """
     steps = np.zeros(count + 1, np.int64)
     for first, last, life in in_use(lives, space):
+        if life.blocks:
+            held = _blocks_in_use(life, first, last)
+            amounts = held if space == "sbuf" else -(-held // PSUM_BANK_BYTES)
+            changes = np.diff(amounts, prepend=0, append=0)
+            steps[first : min(last, count - 1) + 2] += changes[: count + 1 - first]
+            continue
         amount = life.partition_bytes if space == "sbuf" else life.banks
         steps[first] += amount
         steps[min(last, count - 1) + 1] -= amount
     return np.cumsum(steps)[:count]
+
+
+def _blocks_in_use(life: Life, first: int, last: int) -> NDArray[np.int64]:
+    """Return the bytes a partition of the blocks that are in use at each op from first to last."""
+    steps = np.zeros(last - first + 2, np.int64)
+    for begin, end in life.blocks.values():
+        steps[begin - first] += life.block_bytes
+        steps[end - first + 1] -= life.block_bytes
+    return np.cumsum(steps)[:-1]
 
 
 def find_overflows(run: Run) -> None:

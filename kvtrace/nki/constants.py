@@ -99,6 +99,13 @@ class dge_mode(Enum):  # noqa: N801 - the public name
     none = 3
 
 
+class dma_engine(Enum):  # noqa: N801 - the public name
+    """Engines that move what cores send to each other."""
+
+    dma = 0
+    gpsimd_dma = 1
+
+
 class oob_mode(Enum):  # noqa: N801 - the public name
     """What a transfer does with an index that is out of bounds."""
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from kvtrace.evaluate.threads import ONE_THREAD
 from kvtrace.nki import arguments, capacity
+from kvtrace.nki.cores import Cores
 from kvtrace.nki.errors import NkiError
 from kvtrace.nki.findings import UNWRITTEN_RESULT, Finding
 from kvtrace.nki.machine import Run, going_on, set_current
@@ -142,7 +143,7 @@ def bound_arguments(
 
 
 def execute(kernel: Kernel, grid: tuple[int, ...], bound: dict[str, Any]) -> Outcome:
-    """Run a kernel on a grid, one program after the other.
+    """Run a kernel on a grid, one program after the other but where two wait for each other.
 
     Raises:
         NkiError: the kernel does what NKI does not have; the sentence ends with the line.
@@ -157,12 +158,7 @@ def execute(kernel: Kernel, grid: tuple[int, ...], bound: dict[str, Any]) -> Out
     try:
         # Masked-off lanes hold NaN, and products are many and small.
         with np.errstate(all="ignore"), ONE_THREAD:
-            for program in range(run.programs):
-                run.begin_program(program)
-                given = _call(kernel.function, args, kwargs)
-                run.let_go()
-                if program == 0:
-                    result = given
+            result = Cores(run, lambda: _call(kernel.function, args, kwargs)).execute()
     except NkiError as error:
         raise _placed(error, recorder, kernel) from None
     finally:

@@ -7,23 +7,25 @@ from kvtrace.nki.errors import NkiError
 from kvtrace.nki.machine import LoopNumber, current
 
 
-def _numbers(bounds: tuple[Any, ...]) -> range:
-    return range(*(int(bound) for bound in bounds))
+def _numbers(start: Any, stop: Any, step: Any) -> range:
+    """Return what a loop counts; its one bound, if there is but one, is its end."""
+    first, end = (0, start) if stop is None else (start, stop)
+    return range(int(first), int(end), int(step))
 
 
-def affine_range(*bounds: Any) -> Iterator[LoopNumber]:
+def affine_range(start: Any, stop: Any = None, step: Any = 1) -> Iterator[LoopNumber]:
     """Count in a loop whose iterations may run at once: none needs what another one wrote."""
-    return current().iterate("affine_range", _numbers(bounds))
+    return current().iterate("affine_range", _numbers(start, stop, step))
 
 
-def sequential_range(*bounds: Any) -> Iterator[LoopNumber]:
+def sequential_range(start: Any, stop: Any = None, step: Any = 1) -> Iterator[LoopNumber]:
     """Count in a loop whose iterations run one after the other."""
-    return current().iterate("sequential_range", _numbers(bounds))
+    return current().iterate("sequential_range", _numbers(start, stop, step))
 
 
-def static_range(*bounds: Any) -> Iterator[LoopNumber]:
+def static_range(start: Any, stop: Any = None, step: Any = 1) -> Iterator[LoopNumber]:
     """Count in a loop that the compiler unrolls."""
-    return current().iterate("static_range", _numbers(bounds))
+    return current().iterate("static_range", _numbers(start, stop, step))
 
 
 def program_id(axis: int = 0) -> int:

@@ -1,7 +1,7 @@
 """The run of a kernel that goes on in the thread: target, grid, program, loops, allocations."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -21,7 +21,7 @@ _thread: Final = threading.local()
 class Loop:
     """One execution of a loop: which iteration it is in, and what reductions over it hold."""
 
-    __slots__ = ("accumulators", "parallel", "serial", "site", "trip")
+    __slots__ = ("accumulators", "calls", "parallel", "serial", "site", "trip")
 
     def __init__(self, site: int, parallel: bool) -> None:
         self.site = site
@@ -30,7 +30,9 @@ class Loop:
         self.trip = -1
         #: Serial of the iteration: its place among all iterations of the run.
         self.serial = 0
-        self.accumulators: dict[int, Any] = {}
+        self.accumulators: dict[tuple[int, ...], Any] = {}
+        #: How often this iteration has come by a call that reduces over loops, by its site.
+        self.calls: dict[int, int] = {}
 
 
 class LoopNumber(int):
@@ -68,6 +70,11 @@ class Run:
         self.random = np.random.default_rng(0)
         #: What activations have added up, one number a partition.
         self.reduce_registers = np.zeros(PARTITIONS, np.float32)
+        #: Waits for the other program of a pair, at what it is given the name of; says whether
+        #: the running one came last.
+        self.meet: Callable[[str], bool] = lambda _: True
+        #: What programs have sent and no one received yet, by sender, receiver and pipe.
+        self.mail: dict[tuple[int, int, int], list[Any]] = {}
 
     # -- programs ---------------------------------------------------------------------------
 
@@ -77,6 +84,17 @@ class Run:
         self.loops.clear()
         self.reduce_registers[:] = 0
         self._next_shared = 0
+
+    def leave(self) -> tuple[Any, ...]:
+        """Give what is the running program's own, for another one to run; `enter` takes it."""
+        state = (self.program, self.loops, self.held, self.reduce_registers, self._next_shared)
+        self.loops, self.held = [], []
+        self.reduce_registers = np.zeros(PARTITIONS, np.float32)
+        return state
+
+    def enter(self, state: tuple[Any, ...]) -> None:
+        """Go on with a program that was left."""
+        self.program, self.loops, self.held, self.reduce_registers, self._next_shared = state
 
     def coordinate(self, axis: int) -> int:
         """Return the running program's place along an axis of the grid."""
@@ -112,6 +130,7 @@ class Run:
             for trip, number in enumerate(numbers):
                 del self.loops[depth:]  # loops that were left by `break`
                 loop.trip = trip
+                loop.calls.clear()
                 loop.serial = len(self.iterations)
                 self.iterations.append(Iteration(execution, around, loop.parallel))
                 value = LoopNumber(number)

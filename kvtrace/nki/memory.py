@@ -24,6 +24,8 @@ class Life:
     """What is kept of a buffer after it is gone: the rows of `buffers` are made from it."""
 
     __slots__ = (
+        "block_bytes",
+        "blocks",
         "bytes",
         "first",
         "last",
@@ -44,6 +46,11 @@ class Life:
         #: Whether it never was: the op's result was written where it was assigned to.
         self.settled = False
         self.partition_bytes = nbytes // max(partitions, 1)
+        #: With dimensions before the partitions: bytes a partition of one of their blocks, and the
+        #: orders of the first and the last op that used each, by its number. A compiler places the
+        #: blocks one by one, and may fill them no sooner than they are used.
+        self.block_bytes = 0
+        self.blocks: dict[int, list[int]] = {}
         #: Orders of the first and of the last op that used it; -1: none did.
         self.first = -1
         self.last = -1
@@ -62,9 +69,11 @@ class Memory:
         "born",
         "dtype",
         "fresh",
+        "lanes",
         "life",
         "number",
         "partition",
+        "placed_later",
         "raw",
         "readers",
         "shape",
@@ -90,6 +99,8 @@ class Memory:
         self.dtype = dtype
         self.partition = partition
         self.life = life
+        if partition > 0:
+            life.block_bytes = life.partition_bytes // size_of(shape[:partition])
         #: Name of the kernel's parameter that it is; empty for others.
         self.argument = ""
         #: Whether every program of a launch sees it.
@@ -99,6 +110,10 @@ class Memory:
         self.number = 0
         #: Order of the op whose result it is, -1 for what was allocated by name.
         self.fresh = -1
+        #: Whether the program leaves to the compiler which engine makes it, and where it lies.
+        self.placed_later = False
+        #: Which of its elements that op has made, if a mask left some out.
+        self.lanes: NDArray[np.bool_] | None = None
         #: Per element, which program wrote it (1 is the first), which one read it first, and the
         #: iteration that wrote it; made when they are first needed.
         self.writers: NDArray[np.int32] | None = None

@@ -48,7 +48,7 @@ _SPREAD: Final = object()
 class Result:
     """What an op's function gives: values, their states (None: all defined), type and space."""
 
-    __slots__ = ("dtype", "mask", "space", "states", "values")
+    __slots__ = ("dtype", "mask", "placed_later", "space", "states", "values")
 
     def __init__(
         self,
@@ -63,6 +63,8 @@ class Result:
         self.dtype = dtype
         self.space: Space = space
         self.mask = mask
+        #: Whether a compiler chooses the engine that makes it, and so where it lies.
+        self.placed_later = False
 
 
 class Issue:
@@ -216,16 +218,20 @@ class Issue:
         shape = values.shape
         if len(shape) < 2:
             shape = (values.size, 1) if shape else (1, 1)
+        made = None
         if result.mask is not None and not result.mask.all():
-            off = ~np.broadcast_to(result.mask, values.shape)
+            made = np.broadcast_to(result.mask, values.shape)
+            off = ~made
             values = np.where(off, dtypes.poison(result.dtype), values).astype(result.dtype)
             given = np.full(values.shape, 2, np.uint8) if states is None else states
             states = np.where(off, np.minimum(given, GARBAGE), given).astype(np.uint8)
             self.masked_off = max(self.masked_off, int(off.sum()))
-        raw = _own(values).view(np.uint8).reshape(-1)
+        raw = _own(values).reshape(-1).view(np.uint8)
         memory = self.run.allocate(result.space, shape, result.dtype, raw=raw, site=self.site)
         if states is not None:
             memory.states = _own(states).reshape(-1)
+        memory.placed_later = result.placed_later
+        memory.lanes = None if made is None else made.reshape(-1)
         memory.life.first = memory.life.last = self.order
         self.chip_bytes += raw.size
         return self.run.tensor(memory)

@@ -12,7 +12,7 @@ from kvtrace.nki import dtypes, sharing
 from kvtrace.nki.errors import NkiError
 from kvtrace.nki.findings import OUT_OF_BOUNDS
 from kvtrace.nki.indices import lanes_of
-from kvtrace.nki.memory import DEFINED, GARBAGE
+from kvtrace.nki.memory import DEFINED, GARBAGE, size_of
 from kvtrace.nki.tensors import Tensor
 
 if TYPE_CHECKING:
@@ -30,8 +30,9 @@ def gather(
     inside = places[active]
     issue.places = inside
     values[active] = memory.raw.view(tensor.dtype)[inside]
-    states[active] = DEFINED if memory.states is None else memory.states[inside]
-    sharing.note_read(issue, tensor, inside, None)
+    kept = _of_memory(tensor, inside)
+    states[active] = DEFINED if memory.states is None else memory.states[kept]
+    sharing.note_read(issue, tensor, kept, None)
     issue.masked_off += tensor.size - inside.size
     return values, states, int(inside.size)
 
@@ -48,12 +49,21 @@ def scatter(
     places, active = _places(issue, tensor, lanes, "store")
     inside = places[active]
     issue.places = inside
-    sharing.note_write(issue, tensor, inside, lanes)
-    memory.raw.view(tensor.dtype)[inside] = np.broadcast_to(values, tensor.shape)[active]
+    held = _of_memory(tensor, inside)
+    elements = memory.raw.view(tensor.dtype)
+    given = np.broadcast_to(values, tensor.shape)[active]
+    sharing.note_write(issue, tensor, held, lanes, lambda: differs(elements[inside], given))
+    elements[inside] = given
     if memory.states is not None or states is not None:
         kept = memory.state_array()
-        kept[inside] = DEFINED if states is None else np.broadcast_to(states, tensor.shape)[active]
+        kept[held] = DEFINED if states is None else np.broadcast_to(states, tensor.shape)[active]
     return int(inside.size)
+
+
+def _of_memory(tensor: Tensor, places: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return elements of the memory that elements of the view begin in: its width may differ."""
+    width, held = tensor.dtype.itemsize, tensor.memory.dtype.itemsize
+    return places if width == held else places * width // held
 
 
 def _places(
@@ -111,6 +121,33 @@ def on_lanes(lanes: NDArray[np.bool_], shape: tuple[int, ...]) -> NDArray[np.boo
         return np.broadcast_to(lanes, shape)
     except ValueError:
         raise NkiError(f"a mask of {lanes.shape} does not fit lanes of {shape}") from None
+
+
+def differs(held: NDArray[Any], values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return where values differ, in their bits, from those that are there."""
+    shape = (*held.shape, held.itemsize)
+    there, given = (
+        np.ascontiguousarray(np.broadcast_to(each, held.shape)).reshape(-1).view(np.uint8)
+        for each in (held, values)
+    )
+    return np.asarray((there != given).reshape(shape).any(axis=-1))
+
+
+def lanes_within(mask: Any, shape: tuple[int, ...], operand: tuple[int, ...]) -> Any:
+    """Return the mask of an operand that an op broadcasts, or reshapes, to lanes of a shape.
+
+    An element is let through where any of the lanes that it is for is.
+    """
+    if mask is None or operand == shape:
+        return mask
+    lanes = on_lanes(lanes_of(mask), shape)
+    if size_of(operand) == lanes.size:
+        return lanes.reshape(operand)
+    sizes = (1,) * (len(shape) - len(operand)) + operand
+    if len(sizes) != len(shape) or any(s not in (1, n) for s, n in zip(sizes, shape, strict=True)):
+        return None
+    repeated = tuple(axis for axis, size in enumerate(sizes) if size == 1)
+    return lanes.any(axis=repeated, keepdims=True).reshape(operand)
 
 
 def _left(

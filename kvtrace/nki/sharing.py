@@ -4,6 +4,7 @@ Programs of a grid run at the same time on the machine, and so may iterations of
 here they run one after the other, which is why both have to be looked for.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,13 +43,19 @@ def note_write(
     tensor: "Tensor",
     places: NDArray[np.int64] | None,
     lanes: NDArray[np.bool_] | None,
+    changed: Callable[[], NDArray[np.bool_]],
 ) -> None:
-    """Look at a write, and keep who wrote."""
+    """Look at a write, and keep who wrote.
+
+    `changed` gives which of the elements get another value than they have: two programs that write
+    the same values are none that race.
+    """
     memory = tensor.memory
     if memory.stamps is not None or issue.run.loops:
         iterations.note_write(issue, tensor, places, lanes)
     if not memory.shared or issue.run.programs < 2:
         return
+    mine = issue.run.program + 1
     if memory.writers is None:
         memory.writers = np.zeros(memory.raw.size // memory.dtype.itemsize, np.int32)
     kept = tensor.of_elements(memory.writers, places)
@@ -56,18 +63,22 @@ def note_write(
     if places is None and lanes is not None:
         where = np.broadcast_to(lanes, kept.shape)
     if memory.readers is not None:
-        own = where & ((kept == 0) | (kept == issue.run.program + 1))
+        own = where & ((kept == 0) | (kept == mine))
         readers = tensor.of_elements(memory.readers, places)
         _compare(issue, tensor, np.where(own, readers, 0), "writes", "reads")
-    if places is None and lanes is not None:
-        _compare(issue, tensor, np.where(where, kept, 0), "writes", "writes")
-        np.copyto(kept, issue.run.program + 1, where=where)
-        return
-    _compare(issue, tensor, kept, "writes", "writes")
+    if ((kept != 0) & (kept != mine)).any():
+        _compare(
+            issue, tensor, np.where(where & _of_width(changed(), kept), kept, 0), "writes", "writes"
+        )
     if places is None:
-        kept[...] = issue.run.program + 1
+        np.copyto(kept, mine, where=where)
     else:
-        memory.writers[places] = issue.run.program + 1
+        memory.writers[places] = mine
+
+
+def _of_width(changed: NDArray[np.bool_], kept: NDArray[np.int32]) -> NDArray[np.bool_] | bool:
+    """Return what changed, element by element; all, where a view has elements of another width."""
+    return changed if changed.shape == kept.shape else True
 
 
 def _keep_reader(

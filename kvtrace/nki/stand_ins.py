@@ -24,7 +24,9 @@ MODULES: Final = {
     "neuronxcc.nki.compiler": "kvtrace.nki.older.compiler",
     "nki": "kvtrace.nki.newer",
     "nki.language": "kvtrace.nki.newer.language",
+    "nki.dtype": "kvtrace.nki.newer.dtype",
     "nki.isa": "kvtrace.nki.newer.isa",
+    "nki.isa.constants": "kvtrace.nki.newer.constants",
     "nki.typing": "kvtrace.nki.newer.typing",
 }
 

@@ -293,13 +293,13 @@ class Tensor:
             static.append(part)
         return self._by_slices(static)
 
-    def reshape(self: _Self, *shape: Any) -> _Self:
+    def reshape(self: _Self, *sizes: Any, shape: Any = None) -> _Self:
         """Return the elements, in their order, under another shape.
 
         Raises:
             NkiError: the sizes differ, or the elements do not lie one after the other.
         """
-        wanted = _shape_argument(shape)
+        wanted = _shape_argument(sizes if shape is None else (*sizes, shape))
         if size_of(wanted) != self.size:
             raise NkiError(f"{self.shape} cannot be reshaped to {wanted}: the sizes differ")
         strides = _reshaped(self.shape, self.strides, wanted)
@@ -379,7 +379,7 @@ class Tensor:
     def ap(
         self: _Self,
         pattern: Any,
-        offset: int = 0,
+        offset: int | None = None,
         scalar_offset: Any = None,
         vector_offset: Any = None,
         indirect_dim: int = 0,
@@ -387,38 +387,52 @@ class Tensor:
     ) -> _Self:
         """Return the view of an access pattern: a `[step, count]` for each dimension.
 
-        The steps count elements of the whole tensor, whose dimensions lie one after the other;
-        on chip the first entry is that of the partitions. `scalar_offset` is a place along
-        `indirect_dim` that a register or a tensor holds, `vector_offset` one for each entry of the
-        first dimension, in place of its step.
-
-        Raises:
-            NkiError: it leaves the tensor.
+        The steps and the offset count elements of `dtype`, the tensor's own if none is given, of
+        the whole tensor, whose dimensions lie one after the other; on chip the first entry is that
+        of the partitions. `scalar_offset` is a place along `indirect_dim` that a register or a
+        tensor holds, `vector_offset` one for each entry of the first dimension, in place of its
+        step. What leaves the tensor is found when it is used.
         """
         self._bound()
+        given = self.dtype if dtype is None else dtypes.as_dtype(dtype)
+        width = given.itemsize
         steps = tuple(int(step) for step, _ in pattern)
         shape = tuple(int(count) for _, count in pattern)
+        held = self.memory.dtype.itemsize
         row = contiguous(self.memory.shape)[indirect_dim]
-        start = self.offset + int(offset)
+        start = int(offset or 0) + _in_width(self.offset, self.dtype.itemsize, width)
         if scalar_offset is not None:
-            start += row * int(index_of_data(scalar_offset).values().reshape(-1)[0])
+            place = int(index_of_data(scalar_offset).values().reshape(-1)[0])
+            start += _in_width(place * row, held, width)
+        total = self.memory.raw.size // width
         partition = 0 if self.partition >= 0 else -1
         if vector_offset is not None:
-            rows = index_of_data(vector_offset).values().reshape(-1)[: shape[0]] * row
+            rows = index_of_data(vector_offset).values().reshape(-1)[: shape[0]]
+            rows = rows * _in_width(row, held, width)
             places = Index(shape, 0, (0, *steps[1:])).values() + start
             places = places + rows.reshape((-1,) + (1,) * (len(shape) - 1))
-            selection = Selection((places,), strict=False, from_data=True)
-            total = (size_of(self.memory.shape),)
-            return type(self)(self.memory, 0, shape, (1,), partition, self.dtype, selection, total)
-        reach = sum(step * (count - 1) for step, count in zip(steps, shape, strict=True))
-        if start < 0 or start + reach >= size_of(self.memory.shape):
-            raise NkiError(f"the access pattern {pattern} leaves the tensor of {self.shape}")
-        found = self._view(start, shape, steps, partition)
-        return found if dtype is None else found.view(dtype)
+        else:
+            index = Index(shape, start, steps)
+            if inside(index, total):
+                return type(self)(self.memory, start, shape, steps, partition, given)
+            places = index.values()
+        selection = Selection((places,), strict=False, from_data=vector_offset is not None)
+        return type(self)(self.memory, 0, shape, (1,), partition, given, selection, (total,))
 
     def _bound(self) -> None:
         if self.selection is not None:
             raise NkiError("a view made with index expressions has no further views")
+
+
+def _in_width(elements: int, old: int, new: int) -> int:
+    """Return a number of elements of one width as elements of another.
+
+    Raises:
+        NkiError: it is no whole number of them.
+    """
+    if elements * old % new:
+        raise NkiError(f"{elements} elements of {old} bytes are no whole elements of {new} bytes")
+    return elements * old // new
 
 
 def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -18,6 +18,9 @@ Array = NDArray[Any]
 #: Every token by its name.
 TOKENS: Final[dict[str, "Token"]] = {}
 
+#: Token → what an element counts as that takes no part in a reduction.
+NEUTRAL: Final = {"add": 0.0, "multiply": 1.0, "maximum": -np.inf, "minimum": np.inf}
+
 
 class Token:
     """One function of numbers: `apply` takes arrays in float32, or integers for bits."""

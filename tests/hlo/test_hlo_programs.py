@@ -158,3 +158,13 @@ def test_a_step_of_adam_in_place():
     assert graph.aliases == {name: name for name in ("weights", "first", "second", "step")}
     assert xla.aliases(graph.to_stablehlo()) == {0: 0, 1: 1, 2: 2, 3: 3}
     assert graph.structure is None
+
+
+def test_a_function_of_ops_is_imported_by_its_name_and_takes_a_list_of_axes():
+    from kvtrace.hlo.ops import softmax
+
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    powers = np.exp(x - x.max(axis=(1, 2), keepdims=True))
+
+    expected = powers / powers.sum(axis=(1, 2), keepdims=True)
+    np.testing.assert_allclose(softmax(x, [1, 2]), expected, rtol=1e-5)

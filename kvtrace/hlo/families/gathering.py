@@ -6,6 +6,7 @@ element, what is written outside is left out.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import EllipsisType, NoneType
 from typing import Any
 
 import numpy as np
@@ -177,7 +178,8 @@ def _positions(x: Tensor, index: Any) -> Positions:
         DataDependent: the result would have as many elements as a mask has true ones.
 
     """
-    parts = expanded(tuple(_parts(index)), len(x.shape))
+    given = _parts(index)
+    parts = expanded(tuple(given), len(x.shape))
     basic: list[Any] = []
     data: dict[int, Tensor] = {}
     places: list[int] = []
@@ -219,14 +221,24 @@ def _positions(x: Tensor, index: Any) -> Positions:
         lengths.get(axis, 1) if axis in data else n for axis, n in enumerate(window.shape)
     )
     along = dict(zip(data, together, strict=True))
-    return Positions(window, along, components(together), _windows(places, sizes, len(batch)))
+    return Positions(
+        window, along, components(together), _windows(places, sizes, len(batch), _adjoin(given))
+    )
 
 
-def _windows(places: Sequence[int], sizes: tuple[int, ...], batch_rank: int) -> Windows:
+def _adjoin(parts: list[Any]) -> bool:
+    """Whether the positions in an index stand side by side: an empty Ellipsis parts them, too."""
+    spans = (slice, Stretch, EllipsisType, NoneType)
+    at = [i for i, part in enumerate(parts) if not isinstance(part, spans)]
+    return not at or at[-1] - at[0] == len(at) - 1
+
+
+def _windows(
+    places: Sequence[int], sizes: tuple[int, ...], batch_rank: int, neighbours: bool = True
+) -> Windows:
     """NumPy's rule: the batch stands where the indices do if they are neighbours, else in front."""
     if not places:
         return Windows((), sizes, (), tuple(range(len(sizes))))
-    neighbours = list(places) == list(range(places[0], places[0] + len(places)))
     start = places[0] if neighbours else 0
     kept = [axis for axis in range(len(sizes)) if axis not in places]
     offsets = [number + (batch_rank if number >= start else 0) for number in range(len(kept))]

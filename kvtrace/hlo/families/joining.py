@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from kvtrace.hlo.arguments import axis_of, dtype_of, shape_of
+from kvtrace.hlo.dtypes import is_weak
 from kvtrace.hlo.errors import BadArgument, ShapeMismatch
 from kvtrace.hlo.families.shapes import atleast_1d, atleast_2d, atleast_3d, reshape_, squeeze
 from kvtrace.hlo.primitives import (
@@ -231,10 +232,18 @@ def roll(a: Operand, shift: Any, axis: Any = None) -> Tensor:
     x = lift(a)
     if axis is None:
         return reshape(roll(reshape(x, (x.size,)), shift, 0), x.shape)
-    named = axis if isinstance(axis, tuple | list) else (axis,)
-    shifts = shift if isinstance(shift, tuple | list) else (shift,) * len(named)
+    distances, named = np.asarray(shift), np.asarray(axis)
+    if distances.ndim > 1 or named.ndim > 1:
+        raise BadArgument.here("np.roll takes one shift, or one for each axis")
+    try:
+        pairs = np.broadcast(distances, named)
+    except ValueError:
+        raise BadArgument.here(
+            f"np.roll takes as many shifts as axes, not {distances.size} for {named.size}"
+        ) from None
     result = x
-    for place, distance in zip([axis_of(n, len(x.shape)) for n in named], shifts, strict=True):
+    for distance, which in pairs:
+        place = axis_of(int(which), len(x.shape))
         extent = result.shape[place]
         cut = -int(distance) % extent if extent else 0
         if cut:
@@ -330,7 +339,7 @@ def diff(
 def _edge(value: Operand, x: Tensor, place: int) -> Tensor | None:
     if value is None:
         return None
-    edge = lift(value, x.dtype)
+    edge = lift(value, x.dtype if is_weak(value) else None)
     if edge.shape:
         return edge
     return broadcast_tensor(edge, tuple(1 if i == place else n for i, n in enumerate(x.shape)))

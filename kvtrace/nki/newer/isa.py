@@ -4,6 +4,7 @@ from typing import Any
 
 from kvtrace.nki.constants import (
     dge_mode,
+    dma_engine,
     engine,
     get_nc_version,
     matmul_perf_mode,
@@ -13,8 +14,10 @@ from kvtrace.nki.constants import (
 )
 from kvtrace.nki.errors import NkiError as NkiValidationError
 from kvtrace.nki.missing import says_missing
+from kvtrace.nki.newer import constants
 from kvtrace.nki.ops import (
     elementwise,
+    gathers,
     moves,
     patterns,
     products,
@@ -24,6 +27,7 @@ from kvtrace.nki.ops import (
     searches,
     statistics,
 )
+from kvtrace.nki.ops.exchanges import core_barrier, sendrecv
 from kvtrace.nki.registers import (
     VirtualRegister,
     register_alloc,
@@ -35,7 +39,10 @@ from kvtrace.nki.registers import (
 __all__ = [
     "NkiValidationError",
     "VirtualRegister",
+    "constants",
+    "core_barrier",
     "dge_mode",
+    "dma_engine",
     "engine",
     "get_nc_version",
     "matmul_perf_mode",
@@ -46,6 +53,7 @@ __all__ = [
     "register_load",
     "register_move",
     "register_store",
+    "sendrecv",
 ]
 
 tensor_engine = engine.tensor
@@ -57,13 +65,17 @@ unknown_engine = engine.unknown
 activation = elementwise.activation.newer
 activation_reduce = elementwise.activation_reduce.newer
 affine_select = patterns.affine_select.newer
+dma_compute = moves.dma_compute.newer
 dma_copy = moves.dma_copy.older
 exponential = elementwise.exponential.newer
 iota = patterns.iota.newer
+local_gather = gathers.local_gather.newer
 memset = moves.memset_into.newer
 nc_matmul = products.nc_matmul.newer
 nc_matmul_mx = quantised.nc_matmul_mx.newer
+nc_n_gather = gathers.nc_n_gather.newer
 nc_transpose = products.nc_transpose.newer
+nonzero_with_count = gathers.nonzero_with_count.newer
 quantize_mx = quantised.quantize_mx.newer
 reciprocal = elementwise.reciprocal.newer
 scalar_tensor_tensor = elementwise.scalar_tensor_tensor.newer
@@ -81,6 +93,7 @@ nc_find_index8 = searches.nc_find_index8.newer
 nc_match_replace8 = searches.nc_match_replace8.newer
 range_select = scans.range_select.newer
 select_reduce = searches.select_reduce.newer
+tensor_scalar_cumulative = scans.tensor_scalar_cumulative.newer
 tensor_scalar_reduce = scans.tensor_scalar_reduce.newer
 tensor_tensor_scan = scans.tensor_tensor_scan.newer
 

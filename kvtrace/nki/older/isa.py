@@ -14,6 +14,7 @@ from kvtrace.nki.constants import (
 from kvtrace.nki.missing import says_missing
 from kvtrace.nki.ops import (
     elementwise,
+    gathers,
     moves,
     products,
     reductions,
@@ -44,6 +45,7 @@ activation_reduce = elementwise.activation_reduce.older
 affine_select = moves.affine_select.older
 dma_copy = moves.dma_copy.older
 iota = moves.iota.older
+local_gather = gathers.local_gather.older
 memset = moves.memset.older
 nc_matmul = products.nc_matmul.older
 nc_transpose = products.nc_transpose.older

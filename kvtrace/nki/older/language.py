@@ -6,6 +6,7 @@ import ml_dtypes
 
 from kvtrace.nki import dtypes
 from kvtrace.nki import language as _shared
+from kvtrace.nki.arguments import array_of
 from kvtrace.nki.constants import fp32
 from kvtrace.nki.indices import arange, mgrid, par_dim
 from kvtrace.nki.language import *  # noqa: F403 - its names are this module's
@@ -14,6 +15,7 @@ from kvtrace.nki.missing import says_missing
 from kvtrace.nki.older.tiles import Tile
 from kvtrace.nki.ops import elementwise, moves, reductions
 from kvtrace.nki.ops.creation import shared_identity_matrix
+from kvtrace.nki.tensors import Tensor
 
 __all__ = ["arange", "fp32", "mgrid", "nc", "par_dim", "shared_identity_matrix", "spmd_dim"]
 __all__ += _shared.__all__
@@ -29,8 +31,11 @@ def broadcast_to(src: Any, *, shape: Any) -> Any:
 
 
 def static_cast(data: Any, dtype: Any) -> Any:
-    """Return a tile in another type."""
-    return moves.copy.older(data, dtype=dtype)
+    """Return a tile in another type; outside of kernels, an array."""
+    array = None if isinstance(data, Tensor) else array_of(data)
+    if array is None:
+        return moves.copy.older(data, dtype=dtype)
+    return dtypes.rounded(array, dtypes.as_dtype(dtype))
 
 
 def finfo(dtype: Any) -> Any:

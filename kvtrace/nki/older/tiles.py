@@ -81,9 +81,13 @@ class Tile(Tensor):
     __le__ = _operator("less_equal")
     __gt__ = _operator("greater")
     __ge__ = _operator("greater_equal")
-    __eq__ = _operator("equal")
-    __ne__ = _operator("not_equal")
     __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> Any:
+        return False if other is None else _execute("equal", self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return True if other is None else _execute("not_equal", self, other)
 
     __isub__ = _in_place("subtract")
     __imul__ = _in_place("multiply")

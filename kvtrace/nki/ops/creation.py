@@ -13,9 +13,7 @@ from kvtrace.nki.recorder import Execution
 from kvtrace.nki.tensors import Tensor
 
 
-def ndarray(
-    shape: Any, dtype: Any, *, buffer: Any = None, name: str = "", **placement: Any
-) -> Tensor:
+def ndarray(shape: Any, dtype: Any, buffer: Any = None, name: str = "", **placement: Any) -> Tensor:
     """Allocate a tensor, by default in SBUF; nothing is written to it."""
     del placement
     return _allocated(shape, dtype, buffer_of(buffer), name)
@@ -41,7 +39,7 @@ def _allocated(shape: Any, dtype: Any, buffer: Buffer, name: str, raw: Any = Non
 
 
 def full(
-    shape: Any, fill_value: Any, dtype: Any, *, buffer: Any = None, name: str = "", **placement: Any
+    shape: Any, fill_value: Any, dtype: Any, buffer: Any = None, name: str = "", **placement: Any
 ) -> Tensor:
     """Allocate a tensor of one number in every element."""
     tensor = ndarray(shape, dtype, buffer=buffer, name=name, **placement)
@@ -59,24 +57,22 @@ def full(
     return tensor
 
 
-def zeros(
-    shape: Any, dtype: Any, *, buffer: Any = None, name: str = "", **placement: Any
-) -> Tensor:
+def zeros(shape: Any, dtype: Any, buffer: Any = None, name: str = "", **placement: Any) -> Tensor:
     """Allocate a tensor of zeros."""
     return full(shape, 0, dtype, buffer=buffer, name=name, **placement)
 
 
-def ones(shape: Any, dtype: Any, *, buffer: Any = None, name: str = "", **placement: Any) -> Tensor:
+def ones(shape: Any, dtype: Any, buffer: Any = None, name: str = "", **placement: Any) -> Tensor:
     """Allocate a tensor of ones."""
     return full(shape, 1, dtype, buffer=buffer, name=name, **placement)
 
 
-def empty_like(a: Any, dtype: Any = None, *, buffer: Any = None, name: str = "") -> Tensor:
+def empty_like(a: Any, dtype: Any = None, buffer: Any = None, name: str = "") -> Tensor:
     """Allocate a tensor of another one's shape and type; nothing is written to it."""
     return ndarray(a.shape, dtype or a.dtype, buffer=buffer or a.buffer, name=name)
 
 
-def zeros_like(a: Any, dtype: Any = None, *, buffer: Any = None, name: str = "") -> Tensor:
+def zeros_like(a: Any, dtype: Any = None, buffer: Any = None, name: str = "") -> Tensor:
     """Allocate a tensor of zeros with another one's shape and type."""
     return zeros(a.shape, dtype or a.dtype, buffer=buffer or a.buffer, name=name)
 

@@ -10,10 +10,13 @@ from kvtrace.nki import dtypes
 from kvtrace.nki.access import Values
 from kvtrace.nki.errors import NkiError
 from kvtrace.nki.findings import ENGINE_DTYPE
+from kvtrace.nki.indices import lanes_of
+from kvtrace.nki.memory import DEFINED
 from kvtrace.nki.operations import Engine, Issue, Operation, Result, operation
+from kvtrace.nki.selections import lanes_within
 from kvtrace.nki.targets import PARTITIONS
 from kvtrace.nki.tensors import Tensor
-from kvtrace.nki.tokens import TOKENS, Token, token_of
+from kvtrace.nki.tokens import NEUTRAL, TOKENS, Token, token_of
 
 Array = NDArray[Any]
 
@@ -47,9 +50,11 @@ def _language_dtype(token: Token, operands: list[Values], dtype: Any) -> Any:
         return dtypes.bool_
     tiles = [operand.dtype for operand in operands if not operand.is_number]
     numbers = [operand.dtype for operand in operands if operand.is_number]
+    given = dtypes.promoted(*(tiles or numbers))
+    if given not in dtypes.FLOATS and token.name == "divide":
+        return dtypes.float32  # as NumPy's: what rounds a quotient is the program's to say
     if not tiles:
-        return dtypes.promoted(*numbers)
-    given = dtypes.promoted(*tiles)
+        return given
     if given not in dtypes.FLOATS and dtypes.float32 in numbers:
         return dtypes.float32
     return given
@@ -140,13 +145,17 @@ def reshaped(operand: Values, shape: tuple[int, ...]) -> Values:
     return Values(operand.values.reshape(shape), states, operand.dtype, operand.space)
 
 
-def column(issue: Issue, operand: Any, partitions: int, rank: int) -> Values:
-    """Read an operand that is a number, or one number per partition, for a tile of that rank.
+def column(issue: Issue, operand: Any, shape: tuple[int, ...], mask: Any = None) -> Values:
+    """Read an operand that is a number, or one number per partition, for a tile of a shape.
 
     Raises:
         NkiError: it has more than one element a partition.
     """
-    read = issue.read(operand)
+    partitions, rank = shape[0], len(shape)
+    if mask is not None and isinstance(operand, Tensor):
+        lanes = lanes_within(mask, shape, operand.shape[:1] + (1,) * (rank - 1))
+        mask = None if lanes is None else lanes_of(lanes).reshape((-1,) + (1,) * (operand.ndim - 1))
+    read = issue.read(operand, mask)
     if read.is_number or (read.values.size == 1 and partitions == 1):
         return read if read.is_number else reshaped(read, (1,) * rank)
     if read.values.size != read.values.shape[0]:
@@ -185,7 +194,7 @@ def tensor_scalar(
     for op, operand, swapped in ((op0, operand0, reverse0), (op1, operand1, reverse1)):
         if op is None:
             continue
-        other = column(issue, operand, shape[0], len(shape))
+        other = column(issue, operand, shape, mask)
         operands.append(other)
         pair = (other.values, values) if swapped else (values, other.values)
         values = applied(token_of(op, 2), *pair)
@@ -210,7 +219,7 @@ def scalar_tensor_tensor(
     """Apply an operation with a number or a column, then one with a tile of the same shape."""
     tile = issue.read(data, mask)
     shape = tile.values.shape
-    first = column(issue, operand0, shape[0], len(shape))
+    first = column(issue, operand0, shape, mask)
     issue.combines = token_of(op1, 2) if reverse1 else _either_way(op1)
     second = reshaped(issue.read(operand1, mask), shape)
     pair = (first, tile) if reverse0 else (tile, first)
@@ -246,12 +255,12 @@ def activation(
     operands = [tile]
     values = tile.computed()
     if not (isinstance(scale, int | float) and scale == 1):
-        factor = column(issue, scale, shape[0], len(shape))
+        factor = column(issue, scale, shape, mask)
         operands.append(factor)
         values = values * factor.computed()
         issue.flops += values.size
     if bias is not None:
-        addend = column(issue, bias, shape[0], len(shape))
+        addend = column(issue, bias, shape, mask)
         operands.append(addend)
         if not addend.is_number and addend.dtype not in dtypes.FLOATS:
             issue.find(ENGINE_DTYPE, f"the bias of an activation is {addend.dtype}, not a float")
@@ -265,7 +274,7 @@ def activation(
         start = _accumulated(issue, command, values)
     if reduce_res is not None:
         added = np.zeros_like(values) if command in ("idle", "reset") else values
-        reduce_into(issue, reduce_res, reduce_op or "add", added, operands, start)
+        reduce_into(issue, reduce_res, reduce_op or "add", added, operands, start, mask)
     return issue.result(values, dtype, *operands, mask=mask)
 
 
@@ -291,22 +300,29 @@ def reduce_into(
     values: Array,
     operands: Sequence[Values],
     start: Any = 0.0,
+    mask: Any = None,
 ) -> None:
     """Reduce an op's result over its free dimensions into a column, with `start` added to it.
 
-    `start` is a number or a column.
+    `start` is a number or a column. Lanes that a mask leaves out take no part.
     """
     token = token_of(op, 2)
     ufunc = getattr(np, token.name, None)
     if not isinstance(ufunc, np.ufunc):
         raise NkiError(f"nl.{token.name} is no operation to reduce with")
-    column = ufunc.reduce(values.reshape(values.shape[0], -1), axis=1).reshape(-1, 1)
     states = issue.result(values, dtypes.float32, *operands).states
+    rows = None
+    if mask is not None:
+        lanes = np.broadcast_to(lanes_of(mask), values.shape)
+        values = np.where(lanes, values, np.float32(NEUTRAL.get(token.name, 0.0)))
+        states = None if states is None else np.where(lanes, states, np.uint8(DEFINED))
+        rows = lanes.reshape(lanes.shape[0], -1).any(axis=1).reshape(-1, 1)
+    column = ufunc.reduce(values.reshape(values.shape[0], -1), axis=1).reshape(-1, 1)
     if states is not None:
         states = states.reshape(values.shape[0], -1).min(axis=1).reshape(-1, 1)
     total = column + np.asarray(start, np.float32)
     issue.flops += values.size
-    issue.also(target, issue.result(total, target.dtype, states=states))
+    issue.also(target, issue.result(total, target.dtype, states=states, mask=rows))
 
 
 @operation("nisa.activation_reduce", engine="scalar", kind="reduce")
@@ -361,7 +377,7 @@ def exponential(
     del reduce_cmd
     tile = issue.read(src)
     shape = tile.values.shape
-    greatest = column(issue, max_value, shape[0], len(shape))
+    greatest = column(issue, max_value, shape)
     values = np.exp(tile.computed() - greatest.computed())
     issue.flops = 2 * values.size
     if reduce_res is not None:

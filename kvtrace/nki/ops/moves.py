@@ -5,14 +5,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.nki import access, dtypes, selections
+from kvtrace.nki import access, dtypes, selections, sharing
 from kvtrace.nki.errors import NkiError
 from kvtrace.nki.findings import MEMORY_SPACE
 from kvtrace.nki.indices import Index, Mask, lanes_of
 from kvtrace.nki.machine import current
+from kvtrace.nki.memory import DEFINED, NEVER_WRITTEN
 from kvtrace.nki.operations import Issue, Quiet, Result, operation
+from kvtrace.nki.ops.elementwise import reshaped
 from kvtrace.nki.tensors import Tensor
-from kvtrace.nki.tokens import TOKENS
+from kvtrace.nki.tokens import TOKENS, token_of
 
 Array = NDArray[Any]
 
@@ -44,7 +46,10 @@ def store(issue: Issue, dst: Any, value: Any, *, mask: Any = None) -> Result:
     """Store a tile, or a number, to device memory, where the mask lets it."""
     if not isinstance(dst, Tensor) or dst.on_chip:
         raise NkiError("nl.store writes to a tensor in device memory; assign to a tile on chip")
-    read = issue.read(value)
+    wanted = mask
+    if isinstance(value, Tensor):
+        wanted = selections.lanes_within(mask, dst.shape, value.shape)
+    read = issue.read(value, wanted)
     issue.destination = dst
     return issue.result(read.values, dst.dtype, read, mask=mask)
 
@@ -81,6 +86,46 @@ def dma_copy(
     if dst_rmw_op is not None:
         values = dtypes.computed(dst.array()) + read.computed().reshape(dst.shape)
     return issue.result(values, dst.dtype, read, mask=mask)
+
+
+@operation("nisa.dma_compute", engine="dma", kind="other")
+def dma_compute(
+    issue: Issue,
+    srcs: Any,
+    scales: Any = None,
+    reduce_op: Any = None,
+    unique_indices: bool = True,
+) -> Result:
+    """Scale tensors, each by a number, and combine them element by element, in float32.
+
+    By position, `scales` and `reduce_op` may change places: releases of the interface differ.
+    """
+    del unique_indices
+    if scales is not None and not isinstance(scales, list | tuple):
+        scales, reduce_op = reduce_op, scales
+    destination = issue.destination
+    assert destination is not None
+    factors = [1.0] * len(srcs) if scales is None else [float(scale) for scale in scales]
+    if len(factors) != len(srcs):
+        raise NkiError(f"dma_compute takes a scale for each of {len(srcs)} tensors")
+    issue.combines = token_of(reduce_op or "add", 2)
+    total: Array | None = None
+    parts = []
+    for src, factor in zip(srcs, factors, strict=True):
+        part = issue.read(src, device=True)
+        if part.values.size != destination.size:
+            raise NkiError(
+                f"dma_compute combines {part.values.shape} into {destination.shape}: "
+                "the sizes differ"
+            )
+        part = reshaped(part, destination.shape)
+        parts.append(part)
+        scaled = part.computed() * np.float32(factor)
+        total = scaled if total is None else issue.combines.apply(total, scaled)
+    if total is None:
+        raise NkiError("dma_compute takes at least one tensor")
+    issue.flops = (len(parts) - 1) * total.size
+    return issue.result(total, destination.dtype, *parts)
 
 
 @operation("nl.copy", engine="vector", kind="other")
@@ -165,21 +210,44 @@ def assign(issue: Issue, destination: Any, value: Any) -> Result:
 def settle(target: Tensor, value: Tensor, add: bool = False) -> None:
     """Have the op that ran last write its result to `target`, and not to a tile of its own.
 
-    With `add` the result is added to what is there: products are accumulated in PSUM.
+    Lanes that the op's mask left out stay what they are. With `add` the result is added to what is
+    there: products are accumulated in PSUM.
     """
     run = current()
     reduces = run.let_go(target)
     issue = Quiet(assign, run)
     issue.reduces = reduces
     given = access.read(issue, value, None)
-    values = given.values
+    values, states = given.values, given.states
     if add:
-        issue.combines, issue.destination = TOKENS["add"], target
-        held = access.read(issue, target, None)
-        values = dtypes.computed(held.values) + values.reshape(held.values.shape)
-        given.states = access.least(values.shape, (held, given))
-    access.write(issue, target, Result(values, given.states, target.dtype, "sbuf", None))
+        values, states = added(issue, target, values, states)
+    lanes = value.memory.lanes
+    if lanes is not None and value.itemsize == value.memory.dtype.itemsize:
+        lanes = np.ascontiguousarray(value.of_elements(lanes))
+        lanes = lanes.reshape(target.shape) if lanes.size == target.size else lanes
+    access.write(issue, target, Result(values, states, target.dtype, "sbuf", lanes))
     run.recorder.settle(value.memory.fresh, value.memory.number, target.memory.number)
+
+
+def added(
+    issue: Issue, target: Tensor, values: Array, states: NDArray[np.uint8] | None
+) -> tuple[Array, NDArray[np.uint8] | None]:
+    """Add a product to a tile of PSUM, as the tensor engine does; it begins what is not written."""
+    issue.combines, issue.destination = TOKENS["add"], target
+    shape = target.shape
+    if target.selection is not None:
+        held = access.read(issue, target, None)
+        product = access.Values(values.reshape(shape), states, dtypes.float32)
+        return held.computed() + product.values, access.least(shape, (held, product))
+    sharing.note_read(issue, target, None, None)
+    values = values.reshape(shape)
+    total = dtypes.computed(target.array()) + values
+    if target.memory.states is None:
+        return total, states
+    written = target.of_elements(target.memory.states)
+    given = np.full(shape, DEFINED, np.uint8) if states is None else states.reshape(shape)
+    begun = written != NEVER_WRITTEN
+    return np.where(begun, total, values), np.where(begun, np.minimum(written, given), given)
 
 
 @operation("nisa.register_load", engine="none", kind="load")

@@ -9,6 +9,7 @@ from kvtrace.nki import dtypes, sharing, targets
 from kvtrace.nki.access import Values
 from kvtrace.nki.errors import NkiError
 from kvtrace.nki.findings import ENGINE_DTYPE, MATMUL_LIMIT, MEMORY_SPACE, PSUM_BANK
+from kvtrace.nki.indices import lanes_of
 from kvtrace.nki.memory import DEFINED, NEVER_WRITTEN
 from kvtrace.nki.operations import Issue, Result, operation
 from kvtrace.nki.tokens import TOKENS
@@ -20,6 +21,10 @@ Array = NDArray[Any]
 _MOVING_FREE_V4: Final = {4: 4096, 2: 8192}
 
 _VECTOR_TRANSPOSE: Final = 32
+
+#: Modes in which the first free dimension, of two, is contracted as well; the older interface has
+#: the second for trn2.
+_DOUBLE_ROWS: Final = ("double_row", "double_row_gen3")
 
 
 @operation("nisa.nc_matmul", engine="tensor", kind="dot")
@@ -42,21 +47,32 @@ def nc_matmul(
     With a destination: `accumulate` adds to what is there; None adds where something was written.
     """
     del is_stationary_onezero, is_moving_onezero, is_transpose, tile_position, tile_size
-    left, right = issue.read(stationary, mask), issue.read(moving, mask)
-    if getattr(perf_mode, "name", "none") == "double_row":
+    left, right = (_within(issue.read(each, mask), mask) for each in (stationary, moving))
+    if getattr(perf_mode, "name", perf_mode) in _DOUBLE_ROWS:
         left, right = _double_rows(left), _double_rows(right)
         most = 2 * targets.PARTITIONS
     else:
         most = targets.PARTITIONS
     left, right = _flat(left), _flat(right)
-    for operand, name in ((left, "stationary"), (right, "moving")):
-        if operand.space == "psum":
+    for operand, tile, name in ((left, stationary, "stationary"), (right, moving, "moving")):
+        if operand.space == "psum" and not tile.memory.placed_later:
             issue.find(MEMORY_SPACE, f"the {name} tile of nc_matmul lies in PSUM, not in SBUF")
     values = _product(issue, left, right, most)
     states = _contracted(left, right)
     if issue.destination is not None:
         values = accumulated(issue, values, accumulate)
     return issue.result(values, dtypes.float32, space="psum", states=states)
+
+
+def _within(operand: Values, mask: Any) -> Values:
+    """Leave the partitions out that a mask of partitions does: fewer are contracted then."""
+    lanes = None if mask is None else lanes_of(mask)
+    if lanes is None or not lanes.ndim or lanes.shape != lanes.shape[:1] + (1,) * (lanes.ndim - 1):
+        return operand
+    rows = lanes.reshape((-1,) + (1,) * (operand.values.ndim - 1))
+    states = None if operand.states is None else np.where(rows, operand.states, np.uint8(DEFINED))
+    values = np.where(rows, operand.values, operand.values.dtype.type(0))
+    return Values(values, states, operand.dtype, operand.space)
 
 
 def _flat(operand: Values) -> Values:
@@ -186,9 +202,11 @@ def nc_transpose(
     for size, name in zip(tile.values.shape, ("partitions", "free size"), strict=True):
         issue.limit(size, most, MATMUL_LIMIT, f"the {name} of a transposed tile")
     states = None if tile.states is None else tile.states.T
-    return issue.result(
+    result = issue.result(
         tile.values.T, dtype, tile, states=states, space="sbuf" if by_vector else "psum"
     )
+    result.placed_later = not issue.named_engine
+    return result
 
 
 @operation("nl.transpose", engine="tensor", kind="other")
@@ -198,4 +216,6 @@ def transpose(issue: Issue, x: Any, *, dtype: Any = None, mask: Any = None) -> R
     for size, name in zip(tile.values.shape, ("partitions", "free size"), strict=True):
         issue.limit(size, targets.PARTITIONS, MATMUL_LIMIT, f"the {name} of a transposed tile")
     states = None if tile.states is None else tile.states.T
-    return issue.result(tile.values.T, dtype, tile, states=states, space="psum")
+    result = issue.result(tile.values.T, dtype, tile, states=states, space="psum")
+    result.placed_later = True
+    return result

@@ -4,7 +4,7 @@ What is left of a tile keeps its partitions; reduced to one dimension it is (par
 """
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +12,12 @@ from numpy.typing import NDArray
 from kvtrace.nki.access import Values
 from kvtrace.nki.errors import NkiError
 from kvtrace.nki.indices import lanes_of
-from kvtrace.nki.machine import LoopNumber
+from kvtrace.nki.machine import Loop, LoopNumber
 from kvtrace.nki.memory import DEFINED
 from kvtrace.nki.operations import Issue, Operation, Result, operation
-from kvtrace.nki.tokens import Token, token_of
+from kvtrace.nki.tokens import NEUTRAL, Token, token_of
 
 Array = NDArray[Any]
-
-#: Token → what a masked-off element counts as, where the function has no `where`.
-_NEUTRAL: Final = {"add": 0.0, "multiply": 1.0, "maximum": -np.inf, "minimum": np.inf}
 
 
 def free_axes(axis: Any, rank: int) -> tuple[int, ...]:
@@ -50,7 +47,7 @@ def reduced(
     states = tile.states
     if mask is not None:
         lanes = np.broadcast_to(lanes_of(mask), values.shape)
-        values = np.where(lanes, values, np.float32(_NEUTRAL.get(token.name, 0.0)))
+        values = np.where(lanes, values, np.float32(NEUTRAL.get(token.name, 0.0)))
         states = None if states is None else np.where(lanes, states, np.uint8(DEFINED))
     shape = _shape_of(values.shape, axes, keepdims)
     total = np.asarray(ufunc.reduce(values, axis=axes)).reshape(shape)
@@ -67,7 +64,7 @@ def _shape_of(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> 
 
 
 def _language_reduction(
-    name: str, over: str, after: Callable[[Array, int], Array] | None = None
+    name: str, over: str, after: Callable[[Array, Array], Array] | None = None
 ) -> Operation:
     """Make `nl.<name>`: a reduction with the token `over`, and what is done with the total."""
 
@@ -85,22 +82,26 @@ def _language_reduction(
         values, states = reduced(token_of(over, 2), tile, axes, mask, keepdims)
         issue.flops = tile.values.size
         if after is not None:
-            values = after(values, _counted(tile.values.shape, axes))
+            values = after(values, _counted(tile.values.shape, axes, mask, values.shape))
         return issue.result(values, dtype, tile, states=states)
 
     reduce.__doc__ = f"Give the {name} over free dimensions."
     return operation(f"nl.{name}", engine="vector", kind="reduce")(reduce)
 
 
-def _counted(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
-    return int(np.prod([shape[axis] for axis in axes]))
+def _counted(
+    shape: tuple[int, ...], axes: tuple[int, ...], mask: Any, result: tuple[int, ...]
+) -> Array:
+    """Return how many elements each of the results is of: those that a mask lets through."""
+    lanes = np.broadcast_to(True if mask is None else lanes_of(mask), shape)
+    return np.asarray(lanes.sum(axis=axes, dtype=np.float32)).reshape(result)
 
 
 sum_ = _language_reduction("sum", "add")
 max_ = _language_reduction("max", "maximum")
 min_ = _language_reduction("min", "minimum")
 prod = _language_reduction("prod", "multiply")
-mean = _language_reduction("mean", "add", lambda total, count: total / np.float32(count))
+mean = _language_reduction("mean", "add", lambda total, count: total / count)
 all_ = _language_reduction("all", "logical_and")
 
 
@@ -112,7 +113,8 @@ def var(
     tile = issue.read(x, mask)
     axes = free_axes(axis, tile.values.ndim)
     shape = _shape_of(tile.values.shape, axes, keepdims)
-    values = np.var(tile.computed(), axis=axes).reshape(shape)
+    lanes = True if mask is None else np.broadcast_to(lanes_of(mask), tile.values.shape)
+    values = np.var(tile.computed(), axis=axes, where=lanes).reshape(shape)
     issue.flops = 4 * tile.values.size
     _, states = reduced(token_of("add", 2), tile, axes, mask, keepdims)
     return issue.result(values, dtype, tile, states=states)
@@ -163,6 +165,20 @@ def tensor_partition_reduce(
     return issue.result(values.reshape(shape), dtype, tile, states=kept)
 
 
+def _accumulator(issue: Issue, outermost: Loop, reduced: list[Loop]) -> tuple[int, ...]:
+    """Return which of a call's accumulators is meant: each turn of other loops has its own.
+
+    Those of Python's loops are told by how often the innermost iteration has come by the call.
+    """
+    going_on = issue.run.loops
+    innermost = going_on[-1]
+    within = going_on[going_on.index(outermost) :]
+    others = tuple(loop.trip for loop in within if loop not in reduced)
+    calls = innermost.calls
+    turn = calls[issue.site] = calls.get(issue.site, -1) + 1
+    return (issue.site, turn, *others)
+
+
 @operation("nl.loop_reduce", engine="vector", kind="reduce")
 def loop_reduce(
     issue: Issue, x: Any, op: Any, loop_indices: Any, *, dtype: Any = None, mask: Any = None
@@ -180,9 +196,10 @@ def loop_reduce(
     outermost = min(loops, key=issue.run.loops.index)
     token = token_of(op, 2)
     values = tile.computed()
-    before = outermost.accumulators.get(issue.site)
+    accumulator = _accumulator(issue, outermost, loops)
+    before = outermost.accumulators.get(accumulator)
     if before is not None:
         values = token.apply(before, values)
         issue.flops = values.size
-    outermost.accumulators[issue.site] = np.array(values)
+    outermost.accumulators[accumulator] = np.array(values)
     return issue.result(values, dtype, tile, mask=mask)

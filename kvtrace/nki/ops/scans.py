@@ -1,13 +1,16 @@
 """Scans along the free dimension, and instructions that give a tile and its reduction."""
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from kvtrace.nki.errors import NkiError
 from kvtrace.nki.operations import Issue, Result, operation
 from kvtrace.nki.ops.elementwise import applied, column, reduce_into, reshaped
-from kvtrace.nki.tokens import token_of
+from kvtrace.nki.tokens import NEUTRAL, token_of
+
+#: What stands before the first element of a cumulative operation.
+_STARTS: Final = {**NEUTRAL, "subtract": 0.0}
 
 
 @operation("nisa.tensor_tensor_scan", engine="vector", kind="scan")
@@ -33,7 +36,7 @@ def tensor_tensor_scan(
     right = reshaped(right, left.values.shape)
     if left.values.ndim != 2:
         raise NkiError(f"tensor_tensor_scan takes tiles of two dimensions, not {left.values.shape}")
-    first = column(issue, initial, left.values.shape[0], 2)
+    first = column(issue, initial, left.values.shape, mask)
     carry = np.broadcast_to(first.computed().reshape(-1), left.values.shape[:1])
     before, after = token_of(op0, 2), token_of(op1, 2)
     factors, addends = left.computed(), right.computed()
@@ -68,10 +71,10 @@ def tensor_scalar_reduce(
     """Apply an operation with a number or a column; its reduction goes to `reduce_res`."""
     tile = issue.read(data, mask)
     shape = tile.values.shape
-    other = column(issue, operand0, shape[0], len(shape))
+    other = column(issue, operand0, shape, mask)
     values = applied(token_of(op0, 2), *((other, tile) if reverse0 else (tile, other)))
     issue.flops = values.size
-    reduce_into(issue, reduce_res, reduce_op, values, (tile, other))
+    reduce_into(issue, reduce_res, reduce_op, values, (tile, other), mask=mask)
     return issue.result(values, dtype, tile, other, mask=mask)
 
 
@@ -96,7 +99,7 @@ def range_select(
     del reduce_cmd
     tile = issue.read(on_true_tile, mask)
     shape = tile.values.shape
-    bounds = [column(issue, bound, shape[0], 2) for bound in (bound0, bound1)]
+    bounds = [column(issue, bound, (shape[0], 1)) for bound in (bound0, bound1)]
     flat = tile.computed().reshape(shape[0], -1)
     places = np.float32(range_start) + np.arange(flat.shape[1], dtype=np.float32)[None, :]
     inside = np.logical_and(
@@ -108,5 +111,50 @@ def range_select(
     values = np.where(inside, flat, np.float32(on_false_value)).reshape(shape)
     issue.flops = 2 * values.size
     if reduce_res is not None:
-        reduce_into(issue, reduce_res, reduce_op, values, (tile,))
+        reduce_into(issue, reduce_res, reduce_op, values, (tile,), mask=mask)
     return issue.result(values, dtype, tile, mask=mask)
+
+
+@operation("nisa.tensor_scalar_cumulative", engine="vector", kind="scan")
+def tensor_scalar_cumulative(
+    issue: Issue,
+    src: Any,
+    op0: Any,
+    op1: Any,
+    imm0: Any,
+    imm1: Any = None,
+    reduce_cmd: Any = None,
+) -> Result:
+    """Return `op1(op0(src[i], imm0), result[i - 1])` along the free dimensions.
+
+    Before the first stands what `op1` leaves as it is, or `imm1` with `reduce_cmd.load_reduce`.
+    """
+    tile = issue.read(src)
+    shape = tile.values.shape
+    flat = (shape[0], -1)
+    other = column(issue, imm0, shape)
+    before, after = token_of(op0, 2), token_of(op1, 2)
+    command = getattr(reduce_cmd, "name", "reset_reduce")
+    operands = [tile, other]
+    if command == "load_reduce":
+        first = column(issue, imm1, (shape[0], 1))
+        operands.append(first)
+        carry = np.broadcast_to(first.computed(), (shape[0], 1)).reshape(-1)
+    elif command == "reset_reduce" and after.name in _STARTS:
+        carry = np.full(shape[0], _STARTS[after.name], np.float32)
+    else:
+        raise NkiError(
+            f"tensor_scalar_cumulative with op1 {after!r} and reduce_cmd {command} is not there; "
+            f"op1 is one of {', '.join(_STARTS)}, and reduce_cmd reset_reduce or load_reduce"
+        )
+    factors = applied(before, tile, other).reshape(flat)
+    values = np.empty(factors.shape, np.float32)
+    for place in range(factors.shape[1]):
+        carry = after.apply(factors[:, place], carry)
+        values[:, place] = carry
+    issue.flops = 2 * values.size
+    known = issue.result(values.reshape(shape), None, *operands).states
+    states = None
+    if known is not None:
+        states = np.minimum.accumulate(known.reshape(flat), axis=1).reshape(shape)
+    return issue.result(values.reshape(shape), None, tile, states=states)

@@ -133,11 +133,11 @@ def select_reduce(
     del reduce_cmd
     chosen, tile = issue.read(predicate, mask), issue.read(on_true, mask)
     shape = tile.values.shape
-    other = column(issue, on_false, shape[0], len(shape))
+    other = column(issue, on_false, shape, mask)
     lanes = (chosen.values == 0) if reverse_pred else (chosen.values != 0)
     values = np.where(lanes.reshape(shape), tile.computed(), other.computed())
     if reduce_res is not None:
-        reduce_into(issue, reduce_res, reduce_op, values, (tile, other))
+        reduce_into(issue, reduce_res, reduce_op, values, (tile, other), mask=mask)
     return issue.result(values, dtype, tile, other, mask=mask)
 
 
@@ -172,10 +172,14 @@ def dma_transpose(
     dtype: Any = None,
     mask: Any = None,
 ) -> Result:
-    """Turn the order of the dimensions round, or put them into the order of `axes`, by DMA."""
+    """Swap the first and the last dimension, or put them into the order of `axes`, by DMA.
+
+    Of three dimensions and of four, those between stay where they are, as the reference has it.
+    """
     del dge_mode, oob_mode
     read = issue.read(src, mask, device=True)
-    order = tuple(reversed(range(read.values.ndim))) if axes is None else tuple(axes)
+    rank = read.values.ndim
+    order = (rank - 1, *range(1, rank - 1), 0) if axes is None else tuple(axes)
     states = None if read.states is None else read.states.transpose(order)
     return issue.result(read.values.transpose(order), dtype, read, states=states)
 

@@ -10,6 +10,8 @@ from kvtrace.nki.findings import TILE_LIMIT
 from kvtrace.nki.indices import lanes_of
 from kvtrace.nki.operations import Issue, Result, operation
 from kvtrace.nki.ops.reductions import free_axes, reduced
+from kvtrace.nki.selections import lanes_within
+from kvtrace.nki.tensors import Tensor
 from kvtrace.nki.tokens import token_of
 
 
@@ -94,7 +96,8 @@ def rms_norm(
 ) -> Result:
     """Return `x × w / sqrt(sum(x²) / n + epsilon)` over free dimensions."""
     del compute_dtype
-    tile, weights = issue.read(x, mask), issue.read(w)
+    tile = issue.read(x, mask)
+    weights = issue.read(w, _of_operand(mask, tile.values.shape, w))
     axes = free_axes(axis, tile.values.ndim)
     values = tile.computed()
     squares = values * values
@@ -103,6 +106,10 @@ def rms_norm(
     scale = 1 / np.sqrt(squares.sum(axis=axes, keepdims=True) / np.float32(n) + np.float32(epsilon))
     issue.flops = 4 * values.size
     return issue.result(values * scale * weights.computed(), dtype, tile, weights, mask=mask)
+
+
+def _of_operand(mask: Any, shape: tuple[int, ...], operand: Any) -> Any:
+    return lanes_within(mask, shape, operand.shape) if isinstance(operand, Tensor) else None
 
 
 def _lanes(mask: Any, shape: tuple[int, ...]) -> Any:
@@ -116,7 +123,8 @@ def dropout(issue: Issue, x: Any, rate: Any, *, dtype: Any = None, mask: Any = N
 
 
 def _with_zeros(issue: Issue, data: Any, chances: Any, dtype: Any, mask: Any) -> Result:
-    tile, chance = issue.read(data, mask), issue.read(chances)
+    tile = issue.read(data, mask)
+    chance = issue.read(chances, _of_operand(mask, tile.values.shape, chances))
     kept = issue.run.random.random(tile.values.shape) >= chance.computed()
     return issue.result(np.where(kept, tile.computed(), 0), dtype, tile, chance, mask=mask)
 

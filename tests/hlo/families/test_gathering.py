@@ -233,3 +233,22 @@ def test_arrays_that_are_no_tensors_are_made_tensors_by_constant():
     for wrong in (lambda i: table[i], lambda i: table.copy().__setitem__(i, 1)):
         with pytest.raises(DataDependent, match=r"indexes or is written.* at .*; .*ops\.constant"):
             trace(wrong).specialize(index)
+
+
+def test_positions_that_an_ellipsis_parts_stand_in_front_even_if_it_is_empty():
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    places = np.array([3, 0, 1, 3], np.int32)
+
+    agree(
+        lambda x, i: (x[:, 1, ..., i], x[:, 1, i], x[:, i % 3, ..., 2], x[1, ..., i], x[..., i]),
+        x,
+        places,
+    )
+
+
+def test_an_assignment_through_an_empty_ellipsis_has_its_positions_in_front():
+    def program(x, i):
+        x[:, 1, ..., i] = np.float32([[10.0, 20.0]])
+        return x + 0
+
+    agree(program, np.zeros((2, 3, 4), np.float32), np.array([3, 0, 1], np.int32))

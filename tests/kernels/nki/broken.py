@@ -54,12 +54,12 @@ def read_unwritten(a: Any) -> Any:
 
 @older.jit
 def store_same_block(a: Any) -> Any:
-    """Have every program of the grid write the same rows."""
+    """Have every program of the grid write rows of its own to the same ones."""
     total = nl.ndarray((64, a.shape[1]), dtype=a.dtype, buffer=nl.shared_hbm)
-    row = nl.program_id(0) * 0
+    row = nl.program_id(0) * 64
     p = nl.arange(64)[:, None]
     f = nl.arange(a.shape[1])[None, :]
-    nl.store(total[row + p, f], value=nl.load(a[row + p, f]))  # finds: race
+    nl.store(total[p, f], value=nl.load(a[row + p, f]))  # finds: race
     return total
 
 
@@ -227,5 +227,5 @@ BROKEN = (
     (hold_too_many_sums, (1,), (_array(128, 512),)),
     (hold_too_many_tiles, (1,), (_array(128, 8192),)),
     (quantise_on_trn2, (1,), (_array(128, 32),)),
-    (store_same_block, (2,), (_array(128, 32),)),
+    (store_same_block, (2,), (np.arange(128 * 32, dtype=np.float32).reshape(128, 32),)),
 )

@@ -1,0 +1,71 @@
+"""What the cores of a pair do together: wait for each other, and send each other tiles."""
+
+from typing import Any
+
+import numpy as np
+
+from kvtrace.nki.access import Values
+from kvtrace.nki.errors import NkiError
+from kvtrace.nki.findings import MEMORY_SPACE
+from kvtrace.nki.machine import current
+from kvtrace.nki.operations import Issue, Result, operation
+from kvtrace.nki.tensors import Tensor
+
+
+def core_barrier(data: Any, cores: Any, engine: Any = None, name: Any = None) -> None:
+    """Wait until both cores have come to a barrier; what they did to `data` is done then."""
+    del cores, engine, name
+    if not isinstance(data, Tensor) or data.on_chip:
+        raise NkiError("core_barrier takes a tensor in device memory")
+    if current().meet("core_barrier"):
+        data.memory.writers = data.memory.readers = None
+
+
+def sendrecv(
+    src: Any,
+    dst: Any,
+    send_to_rank: Any,
+    recv_from_rank: Any,
+    pipe_id: Any = 0,
+    dma_engine: Any = None,
+    use_gpsimd_dma: bool = False,
+    name: Any = None,
+) -> None:
+    """Send a tile to a core, and write to `dst` what another one sends here."""
+    del dma_engine, use_gpsimd_dma, name
+    run = current()
+    if not isinstance(src, Tensor) or not isinstance(dst, Tensor):
+        raise NkiError("sendrecv sends a tile, and receives one")
+    if src.shape != dst.shape or src.dtype != dst.dtype:
+        raise NkiError(f"sendrecv takes tiles of one shape and type, not {src!r} and {dst!r}")
+    mail = run.mail
+    send.older(src, mail.setdefault((run.program, int(send_to_rank), int(pipe_id)), []))
+    run.meet("sendrecv")
+    sent = mail.get((int(recv_from_rank), run.program, int(pipe_id)))
+    if not sent:
+        raise NkiError(
+            f"program {run.program} receives of core {recv_from_rank} by pipe {pipe_id}, which has "
+            "sent nothing"
+        )
+    receive.into(dst, sent.pop(0))
+
+
+@operation("nisa.sendrecv (send)", engine="dma", kind="other")
+def send(issue: Issue, src: Any, box: list[Values]) -> None:
+    """Put a tile where the other core takes it from."""
+    read = issue.read(src)
+    _in_sbuf(issue, src)
+    box.append(Values(np.array(read.values), read.states, read.dtype, read.space))
+
+
+@operation("nisa.sendrecv", engine="dma", kind="other")
+def receive(issue: Issue, sent: Values) -> Result:
+    """Write what the other core has sent."""
+    assert issue.destination is not None
+    _in_sbuf(issue, issue.destination)
+    return issue.result(sent.values, sent.dtype, sent)
+
+
+def _in_sbuf(issue: Issue, tile: Tensor) -> None:
+    if tile.memory.space == "psum":
+        issue.find(MEMORY_SPACE, "a tile of nisa.sendrecv lies in PSUM, not in SBUF")
