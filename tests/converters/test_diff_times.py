@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from kvtrace.converters.diff import compare
-from kvtrace.converters.diff.times import Samples, compare_times, why_not_comparable
+from kvtrace.converters.diff.model import KernelTime, Totals
+from kvtrace.converters.diff.times import (
+    Samples,
+    beyond,
+    compare_times,
+    shared_by_all,
+    why_not_comparable,
+)
 from kvtrace.schema.runs import Run
 from tests.converters.written_trace import Kernel, Launches, write_trace
 
@@ -78,6 +85,28 @@ def test_one_process_a_side_says_little_of_host_times():
     assert compared(a, samples([1300] * 50), kind="host").claimed
     several = (samples([1000] * 50, runs=5), samples([1100] * 50, runs=5))
     assert compared(*several, kind="host").claimed
+
+
+@pytest.mark.parametrize(
+    ("scales", "shared", "claimed"),
+    [
+        ([1.41, 1.42], 1.41, [False, False]),
+        ([1.0, 1.41], 1.0, [False, True]),
+        ([1.4, 1.4, 2.8], 1.4, [False, False, True]),
+        ([1.41], None, [True]),
+    ],
+)
+def test_what_all_kernels_of_two_processes_share_blames_none(scales, shared, claimed):
+    totals = Totals()
+    times = [
+        KernelTime(str(scale), totals, totals, (compared(
+            drawn(1), drawn(2, scale=scale), kind="host"),))
+        for scale in scales
+    ]  # fmt: skip
+    found = shared_by_all(times)
+    assert found == (None if shared is None else pytest.approx(shared, rel=0.05))
+    judged = times if found is None else beyond(times, found)
+    assert [time.compared[0].claimed for time in judged] == claimed
 
 
 def test_only_launches_with_the_same_arguments_are_compared():

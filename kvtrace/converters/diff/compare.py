@@ -31,7 +31,9 @@ from kvtrace.converters.diff.times import (
     NO_DEVICE,
     THRESHOLD,
     Kind,
+    beyond,
     compare_times,
+    shared_by_all,
     why_not_comparable,
 )
 from kvtrace.converters.diff.variant import KernelKey, Variant
@@ -164,6 +166,15 @@ class _Times:
             if before.launches and after.launches:
                 compared = self.compared(a.kernels[before_key], b.kernels[after_key])
                 found.append(KernelTime(after_key[1], before, after, compared))
+        shared = shared_by_all(found)
+        if shared is not None:
+            judged = beyond(found, shared)
+            if judged != found:
+                self.notes.append(
+                    f"launches of every kernel take ×{shared:.2f} as long on the host, which two "
+                    "processes of one program can differ by: no kernel is blamed for it"
+                )
+            found = judged
         for kind, why in self._why.items():
             measured = any(one.kind == kind for time in found for one in time.compared)
             if measured and why not in (None, NO_DEVICE):  # that is so wherever no GPU is

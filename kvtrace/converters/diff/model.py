@@ -135,7 +135,7 @@ class TimeComparison:
 
     `ratio` is AFTER's median by BEFORE's, and `interval` that of its bootstrap; None where they
     cannot be compared, for `reason`. `claimed`: the interval excludes 1 and the ratio is beyond the
-    threshold.
+    threshold. `alone`: both sides are one process.
     """
 
     kind: Literal["device", "host"]
@@ -146,6 +146,7 @@ class TimeComparison:
     interval: tuple[float, float] | None = None
     claimed: bool = False
     reason: str | None = None
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)

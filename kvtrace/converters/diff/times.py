@@ -5,8 +5,9 @@ medians is that of a bootstrap: of single launches, and of the medians of stretc
 runs), since launches that follow each other are alike and processes are not; the wider one counts.
 """
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
@@ -15,7 +16,7 @@ import pyarrow as pa
 
 from kvtrace.converters.columns import integers
 from kvtrace.converters.counted_times import is_tuning
-from kvtrace.converters.diff.model import TimeComparison
+from kvtrace.converters.diff.model import KernelTime, TimeComparison
 
 if TYPE_CHECKING:
     from kvtrace.schema.runs import Run
@@ -138,9 +139,36 @@ def compare_times(
         return TimeComparison(kind, *medians, launches, reason="too few launches")
     ratio = medians[1] / medians[0]
     low, high = _interval(a, b)
-    least = max(threshold, _HOST_THRESHOLD) if kind == "host" and _single(a, b) else threshold
+    alone = _single(a, b)
+    least = max(threshold, _HOST_THRESHOLD) if kind == "host" and alone else threshold
     claimed = (low > 1 or high < 1) and abs(ratio - 1) >= least
-    return TimeComparison(kind, *medians, launches, ratio, (low, high), claimed)
+    return TimeComparison(kind, *medians, launches, ratio, (low, high), claimed, alone=alone)
+
+
+def shared_by_all(times: Sequence[KernelTime]) -> float | None:
+    """Return the ratio of host times that one process a side has in all of its kernels.
+
+    The one nearest to 1 of at least two kernels; None where there are fewer.
+    """
+    ratios = [one.ratio for time in times for one in time.compared if _of_one_process(one)]
+    known = [ratio for ratio in ratios if ratio]
+    return min(known, key=lambda ratio: abs(math.log(ratio))) if len(known) > 1 else None
+
+
+def beyond(times: Sequence[KernelTime], shared: float) -> list[KernelTime]:
+    """Claim of host times of one process a side only what goes beyond what all kernels share."""
+
+    def judged(one: TimeComparison) -> TimeComparison:
+        if not _of_one_process(one) or not one.ratio:
+            return one
+        claimed = one.claimed and abs(one.ratio / shared - 1) >= _HOST_THRESHOLD
+        return replace(one, claimed=claimed)
+
+    return [replace(time, compared=tuple(map(judged, time.compared))) for time in times]
+
+
+def _of_one_process(one: TimeComparison) -> bool:
+    return one.kind == "host" and one.alone
 
 
 def _single(a: Samples, b: Samples) -> bool:
