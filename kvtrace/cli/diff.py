@@ -105,12 +105,13 @@ def command(
     from kvtrace.backends.triton.later_stages import complete_stages
     from kvtrace.cli import complain
     from kvtrace.cli.analyses import conditions_of
-    from kvtrace.cli.diff_sides import side
-    from kvtrace.cli.missing_passes import run_missing_passes
     from kvtrace.cli.options import print_lines
+    from kvtrace.cli.progress import calls_progress
     from kvtrace.converters.diff import compare
     from kvtrace.converters.diff.gate import Gate, project_rules, read_rules
     from kvtrace.converters.diff.outputs import Outputs, write_outputs
+    from kvtrace.opened.missing_passes import run_missing_passes
+    from kvtrace.opened.sides import side
     from kvtrace.schema.errors import BadSetting
     from kvtrace.text import terminal_width
 
@@ -121,7 +122,7 @@ def command(
     sides = side(before, base), side(after, base)
     if replay is not False:
         for each in sides:
-            for line in run_missing_passes(each, asked=bool(replay)):
+            for line in run_missing_passes(each, asked=bool(replay), shown=calls_progress):
                 complain(line)
     for each in sides:
         for line in complete_stages(each, asked=bool(replay)):

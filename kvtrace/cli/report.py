@@ -52,12 +52,13 @@ def command(
 
     """
     from kvtrace.backends.triton.later_stages import complete_stages
-    from kvtrace.cli.missing_passes import run_missing_passes
+    from kvtrace.cli.progress import calls_progress
     from kvtrace.converters.report import CONVERTER
+    from kvtrace.opened.missing_passes import run_missing_passes
 
     selection = select(trace, run)
     if replay is not False:
-        for line in run_missing_passes(selection, asked=bool(replay)):
+        for line in run_missing_passes(selection, asked=bool(replay), shown=calls_progress):
             say(line)
         for line in complete_stages(selection, asked=replay is True):
             say(line)
