@@ -86,7 +86,7 @@ def query(
 ) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
     """Run one statement that reads, and return column names and rows; errors as `query_arrow`."""
     table = query_arrow(database, text)
-    columns = [_values(table.column(index)) for index in range(table.num_columns)]
+    columns = [column_values(table.column(index)) for index in range(table.num_columns)]
     return tuple(table.column_names), list(zip(*columns, strict=True))
 
 
@@ -109,7 +109,7 @@ def query_arrow(database: duckdb.DuckDBPyConnection, text: str) -> pa.Table:
         raise BadQuery(_one_sentence(problem)) from problem
 
 
-def _values(column: pa.ChunkedArray) -> list[Any]:
+def column_values(column: pa.ChunkedArray) -> list[Any]:
     """Return the column's values; points in time as ISO 8601 text, to the nanosecond."""
     if not pa.types.is_timestamp(column.type):
         return list(column.to_pylist())

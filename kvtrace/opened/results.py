@@ -5,24 +5,23 @@ from dataclasses import fields, is_dataclass
 from html import escape
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import pyarrow as pa
 
+from kvtrace.converters.query import column_values
 from kvtrace.converters.query_output import table_lines
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.text import plural, printable
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
 #: Rows that are shown where an object is printed.
 _SHOWN: Final = 10
+#: Rows that become Python's objects at a time.
+_AT_ONCE: Final = 10_000
 #: Columns of a terminal; a notebook has no width that it tells.
 _WIDTH: Final = 100
 
 Data = TypeVar("Data")
-Row = TypeVar("Row", bound="DataclassInstance")
 
 
 class MissingPackage(KvtraceError):
@@ -60,7 +59,7 @@ class Rows:
             MissingPackage: Polars is not installed.
 
         """
-        return _package("polars").from_arrow(_without_maps(self.arrow))
+        return _package("polars").from_arrow(self.arrow)
 
     def pl(self) -> Any:
         """Return the rows as `to_polars` does, by the name that DuckDB has for it."""
@@ -70,17 +69,19 @@ class Rows:
         return int(self.arrow.num_rows)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Go through the rows as dictionaries."""
-        for batch in self.arrow.to_batches():
-            yield from batch.to_pylist()
+        """Go through the rows as dictionaries; points in time are ISO 8601 text."""
+        table = self.arrow
+        for start in range(0, table.num_rows, _AT_ONCE):
+            names, rows = _values(table.slice(start, _AT_ONCE))
+            yield from (dict(zip(names, row, strict=True)) for row in rows)
 
     def __repr__(self) -> str:
-        names, rows = self._first()
+        names, rows = _values(self.arrow.slice(0, _SHOWN))
         *lines, _ = table_lines(names, rows, _WIDTH)
         return "\n".join([f"{printable(self.name)}: {self._size()}", *(_cut(x) for x in lines)])
 
     def _repr_html_(self) -> str:
-        names, rows = self._first()
+        names, rows = _values(self.arrow.slice(0, _SHOWN))
         head = "".join(f"<th>{_html(name)}</th>" for name in names)
         body = "".join(
             f"<tr>{''.join(f'<td>{_html(value)}</td>' for value in row)}</tr>" for row in rows
@@ -94,16 +95,6 @@ class Rows:
         size = plural(len(self), "row")
         return size if len(self) <= _SHOWN else f"{size}, the first {_SHOWN} of them"
 
-    def _first(self) -> tuple[Sequence[str], list[tuple[Any, ...]]]:
-        """Return the columns' names and the rows that are shown, nanoseconds as text."""
-        first = self.arrow.slice(0, _SHOWN)
-        columns = [
-            column.cast(pa.string()) if pa.types.is_timestamp(column.type) else column
-            for column in first.columns
-        ]
-        rows = zip(*(column.to_pylist() for column in columns), strict=True)
-        return first.column_names, list(rows)
-
 
 class Told(Rows, Generic[Data]):
     """What a command finds: `data` with typed fields, its text, and its main list as rows.
@@ -116,8 +107,8 @@ class Told(Rows, Generic[Data]):
     """
 
     def __init__(
-        self, name: str, data: Data, objects: Callable[[Data], Any], kind: type[Row],
-        listed: Sequence[Row], text: Sequence[str], notes: Sequence[str] = (),
+        self, name: str, data: Data, objects: Callable[[Data], Any], kind: type[Any],
+        listed: Sequence[Any], text: Sequence[str], notes: Sequence[str] = (),
     ) -> None:  # fmt: skip
         self.name = name
         self.data = data
@@ -159,20 +150,9 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _without_maps(table: pa.Table) -> pa.Table:
-    """Return the table with maps as lists of key and value, which Polars has a type for."""
-    columns = []
-    for column in table.columns:
-        kind = column.type
-        if pa.types.is_map(kind):
-            pair = pa.struct([("key", kind.key_type), ("value", kind.item_type)])
-            pairs = [
-                None if row is None else [{"key": key, "value": value} for key, value in row]
-                for row in column.to_pylist()
-            ]
-            column = pa.array(pairs, pa.list_(pair))
-        columns.append(column)
-    return pa.table(columns, names=table.column_names)
+def _values(table: pa.Table) -> tuple[Sequence[str], list[tuple[Any, ...]]]:
+    """Return the columns' names and the rows, as `kvtrace sql` prints them."""
+    return table.column_names, list(zip(*map(column_values, table.columns), strict=True))
 
 
 def _package(name: str) -> ModuleType:
