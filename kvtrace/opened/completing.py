@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from kvtrace.backends.triton.later_stages import complete_stages
-from kvtrace.opened.judging import Shown, unshown
 from kvtrace.opened.missing_passes import run_missing_passes
+from kvtrace.opened.progress import Shown, unshown
 from kvtrace.schema.trace import Selection
 
 

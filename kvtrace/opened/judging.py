@@ -1,28 +1,20 @@
 """Judge every distinct call of runs by rules, and read what was found."""
 
 import os
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kvtrace.clients import Client
-from kvtrace.clients.recorded import Progress, replay
+from kvtrace.clients.recorded import replay
 from kvtrace.clients.registry import as_client
 from kvtrace.clients.sanitizer import Sanitizer
 from kvtrace.converters.findings import Findings, observed_rules, read_findings
 from kvtrace.nki.findings import RULES as NKI_RULES
+from kvtrace.opened.progress import Shown, unshown
 from kvtrace.schema.trace import Selection
 from kvtrace.settings import settings_from_environment
 from kvtrace.verdicts.choice import rule_ids
 from kvtrace.verdicts.rules import RULES
-
-#: Shows how far a pass is: called with a title, it is what to report to while the pass goes on.
-Shown = Callable[[str], AbstractContextManager[Progress | None]]
-
-
-def unshown(title: str) -> AbstractContextManager[Progress | None]:  # noqa: ARG001 - as Shown
-    """Show nothing of how far a pass is."""
-    return nullcontext()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from kvtrace.clients.recorded import replay
-from kvtrace.nki.findings import RULES as NKI_RULES
-from kvtrace.opened.judging import Shown, environment_rules, sanitizer, unshown
+from kvtrace.opened.progress import Shown, unshown
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.layout import EXCERPT, OBSERVED, pass_parts, run_folder
-from kvtrace.verdicts.choice import rule_ids
-from kvtrace.verdicts.rules import RULES
 
 if TYPE_CHECKING:
     from kvtrace.clients import Client
@@ -86,6 +82,8 @@ def _has_ir(trace: "Trace", run: "Run") -> bool:
 def _run_passes(
     trace: "Trace", run: "Run", clients: Sequence[str], deadline: float | None, shown: Shown
 ) -> str:
+    from kvtrace.clients.recorded import replay  # not where nothing is missing
+
     began = time.monotonic()
     with shown(f"replay {run.run_id}") as progress:
         chosen = [_sanitizer() if name == "sanitizer" else name for name in clients]
@@ -101,6 +99,11 @@ def _run_passes(
 
 def _sanitizer() -> "Client":
     """Return a sanitizer that judges by the rules that KVTRACE_RULES names."""
+    from kvtrace.nki.findings import RULES as NKI_RULES
+    from kvtrace.opened.judging import environment_rules, sanitizer
+    from kvtrace.verdicts.choice import rule_ids
+    from kvtrace.verdicts.rules import RULES
+
     chosen = rule_ids([environment_rules()], NKI_RULES)
     return sanitizer([rule for rule in chosen if rule in RULES])
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from kvtrace.clients.recorded import Outcome, replay
 from kvtrace.clients.registry import load_clients
-from kvtrace.opened.judging import Shown, unshown
+from kvtrace.opened.progress import Shown, unshown
 from kvtrace.schema.trace import Selection
 
 

@@ -6,9 +6,8 @@ from typing import Final
 
 from kvtrace.backends.triton.later_stages import complete_stages
 from kvtrace.converters.registry import Conversion, load_converter
-from kvtrace.converters.report import CONVERTER
 from kvtrace.opened.completing import complete
-from kvtrace.opened.judging import Shown, unshown
+from kvtrace.opened.progress import Shown, unshown
 from kvtrace.schema.trace import Selection
 
 #: Called with each line that there is to say before the file is written.
@@ -51,6 +50,8 @@ def write_report(
         shown: Where progress is shown.
 
     """
+    from kvtrace.converters.report import CONVERTER  # read by no other conversion
+
     if replay is not False:
         for line in complete((selection,), replay=replay, shown=shown):
             tell(line)
