@@ -7,6 +7,7 @@ with `KVTRACE` set. The public functions are imported when they are first used.
 
     with kvtrace.capture("out/"):
         train()
+    print(kvtrace.open("out/").profile())
 """
 
 TYPE_CHECKING = False  # as type checkers read it; importing typing would cost 7 ms
@@ -15,11 +16,15 @@ if TYPE_CHECKING:
     from kvtrace.capture.api import mark as mark
     from kvtrace.capture.api import start as start
     from kvtrace.capture.api import stop as stop
+    from kvtrace.opened.traces import diff as diff
+    from kvtrace.opened.traces import open as open  # noqa: A004 - as gzip.open
     from kvtrace.schema.errors import KernelDefect as KernelDefect
     from kvtrace.traced import trace as trace
 
 __version__ = "0.1.0"
-__all__ = ["KernelDefect", "__version__", "capture", "mark", "start", "stop", "trace"]
+__all__ = [
+    "KernelDefect", "__version__", "capture", "diff", "mark", "open", "start", "stop", "trace",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:
@@ -28,6 +33,12 @@ def __getattr__(name: str) -> object:
 
         globals()[name] = KernelDefect
         return KernelDefect
+    if name in ("diff", "open"):
+        from kvtrace.opened import traces
+
+        value: object = getattr(traces, name)
+        globals()[name] = value
+        return value
     if name not in ("capture", "mark", "start", "stop", "trace"):
         raise AttributeError(f"module 'kvtrace' has no attribute {name!r}")
     if name == "trace":
@@ -39,6 +50,6 @@ def __getattr__(name: str) -> object:
 
     if name == "capture":  # the folder of that name, which can be called, and now is an attribute
         return globals()[name]
-    value: object = getattr(api, name)
+    value = getattr(api, name)
     globals()[name] = value
     return value

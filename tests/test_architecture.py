@@ -35,6 +35,11 @@ _RECORDING = {
     "kvtrace.backends",
 }
 _COMPILED = _RECORDING | _VERDICTS | {"kvtrace.backends.compiled"}
+_OPENED = (
+    _VERDICTS
+    | {"kvtrace.clients", "kvtrace.converters", "kvtrace.text", "kvtrace.settings", "kvtrace.nki"}
+    | {"kvtrace.backends.triton"}  # the stages of kernels that were recorded without them
+)
 ALLOWED = {
     "kvtrace.schema": set(),
     "kvtrace.forks": set(),
@@ -68,6 +73,7 @@ ALLOWED = {
     | {"kvtrace.nki", "kvtrace.converters"},  # names of rules; defects are printed at once
     "kvtrace.backends.triton": _COMPILED | {"kvtrace.clients"},
     "kvtrace.backends.inductor": _COMPILED,
+    "kvtrace.opened": _OPENED,
     "kvtrace.regressions": _COMPILED | {"kvtrace.converters", "kvtrace.text"},
     "kvtrace.pytest_plugin": {"kvtrace.regressions"},
 }

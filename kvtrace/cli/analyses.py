@@ -23,11 +23,10 @@ def analyses() -> Analyses:
 
 def look(selection: Selection) -> Iterable[str]:
     """Run the passes that runs lack, however long it takes; give what there is to say."""
-    from kvtrace.backends.triton.later_stages import complete_stages
-    from kvtrace.cli.missing_passes import run_missing_passes
+    from kvtrace.cli.progress import calls_progress
+    from kvtrace.opened.completing import complete
 
-    yield from run_missing_passes(selection, asked=True)
-    yield from complete_stages(selection, asked=True)
+    return complete((selection,), replay=True, shown=calls_progress)
 
 
 def conditions_of(

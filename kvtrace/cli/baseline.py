@@ -70,16 +70,14 @@ def command(
 
 def keep(name: str, selection: "Selection", *, replay: bool) -> "Baseline":
     """Save a baseline, its runs looked at by passes first: a baseline cannot be afterwards."""
-    from kvtrace.backends.triton.later_stages import complete_stages
     from kvtrace.cli import complain
-    from kvtrace.cli.missing_passes import run_missing_passes
+    from kvtrace.cli.progress import calls_progress
+    from kvtrace.opened.completing import complete
     from kvtrace.regressions.baselines import baseline_folder, save_baseline
 
     baseline_folder(name)
     if replay:
-        for line in run_missing_passes(selection, asked=True):
-            complain(line)
-        for line in complete_stages(selection, asked=True):
+        for line in complete((selection,), replay=True, shown=calls_progress):
             complain(line)
     return save_baseline(name, selection)
 

@@ -1,15 +1,11 @@
 """`kvtrace convert`: a trace as a file for another tool."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from kvtrace.cli.options import OutputOption, RunOption, TracePath, say, select
 from kvtrace.schema.errors import BadSetting
-
-#: Converters that show kernels' resources.
-_DRAWN = frozenset({"perfetto", "chrome"})
 
 
 def command(
@@ -45,18 +41,14 @@ def command(
         kvtrace convert stablehlo out/ -o graph.mlir --check
 
     """
-    from kvtrace.backends.triton.later_stages import complete_stages
     from kvtrace.cli import FOUND, complain
     from kvtrace.converters.registry import load_converter
+    from kvtrace.opened.writing import convert
 
-    chosen = load_converter(converter)
+    load_converter(converter)  # a name that is not known is told before anything is read
     settings = parse_settings([*(setting or []), *(["check=1"] if check else [])])
     selection = select(trace, run)
-    if converter in _DRAWN:
-        for line in complete_stages(selection, asked=False):
-            complain(line)
-    target = output or Path(chosen.default_output)
-    conversion = chosen.convert(selection, target, settings)
+    target, conversion = convert(selection, converter, output, settings, complain)
     say(f"wrote {target} ({conversion.size_bytes / 1e6:,.1f} MB)")
     for note in (*conversion.notes, *selection.trace.notes):
         say(f"  {note}")

@@ -43,12 +43,9 @@ def select(trace: Path, run: str | None = None) -> "Selection":
         TraceNotFound, EmptyTrace, UnknownRun, NewerFormat, DamagedFile: as `kvtrace.schema.trace`.
 
     """
-    from kvtrace.schema.trace import Selection, open_trace, resolve
+    from kvtrace.schema.trace import select_runs
 
-    if run is None:
-        return resolve(str(trace))
-    opened = open_trace(trace)
-    return Selection(opened, opened.select(run))
+    return select_runs(trace, run)
 
 
 def print_lines(lines: Iterable[str], *, raw: bool = False) -> None:

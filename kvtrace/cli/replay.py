@@ -31,18 +31,17 @@ def command(trace: TracePath, run: RunOption = None, client: ClientOption = None
 
     """
     from kvtrace.cli.progress import calls_progress
-    from kvtrace.clients.recorded import DEFAULT, replay
+    from kvtrace.clients.recorded import DEFAULT
     from kvtrace.clients.registry import load_clients
+    from kvtrace.opened.replaying import replay_runs
 
     names = client or list(DEFAULT)
     load_clients(names)  # a name that is not known is told before anything is done
     selection = select(trace, run)
     errors: list[str] = []
-    for one in selection.runs:
-        with calls_progress(f"replay {one.run_id}") as progress:
-            outcome = replay(selection.trace, one, progress, names)
+    for outcome in replay_runs(selection, names, calls_progress):
         whole = outcome.calls - len(outcome.failures)
-        say(f"{one.run_id}: {whole} of {outcome.calls} distinct calls replayed to their end")
+        say(f"{outcome.run}: {whole} of {outcome.calls} distinct calls replayed to their end")
         for note in outcome.notes:
             say(f"  {note}")
         for failure in outcome.failures:

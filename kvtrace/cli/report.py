@@ -51,18 +51,14 @@ def command(
         kvtrace report out/ --no-source --max-mb 5
 
     """
-    from kvtrace.backends.triton.later_stages import complete_stages
-    from kvtrace.cli.missing_passes import run_missing_passes
-    from kvtrace.converters.report import CONVERTER
+    from kvtrace.cli.progress import calls_progress
+    from kvtrace.opened.writing import write_report
 
     selection = select(trace, run)
-    if replay is not False:
-        for line in run_missing_passes(selection, asked=bool(replay)):
-            say(line)
-        for line in complete_stages(selection, asked=replay is True):
-            say(line)
-    settings = {"max-mb": str(max_mb), "source": "no" if no_source else "yes"}
-    written = CONVERTER.convert(selection, output, settings)
+    written = write_report(
+        selection, output, say, replay=replay, source=not no_source, max_mb=max_mb,
+        shown=calls_progress,
+    )  # fmt: skip
     say(f"wrote {output} ({written.size_bytes / 1e6:,.1f} MB)")
     for note in (*written.notes, *selection.trace.notes):
         say(f"  {note}")

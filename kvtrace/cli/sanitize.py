@@ -19,9 +19,6 @@ from kvtrace.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kvtrace.clients import Client
     from kvtrace.converters.findings import Findings
     from kvtrace.schema.trace import Selection
     from kvtrace.settings import Settings
@@ -105,12 +102,8 @@ def command(
 
     """
     from kvtrace.cli.progress import calls_progress
-    from kvtrace.clients.recorded import replay
-    from kvtrace.converters.findings import observed_rules, read_findings
-    from kvtrace.nki.findings import RULES as NKI_RULES
+    from kvtrace.opened.judging import judge_runs
     from kvtrace.schema.errors import BadSetting
-    from kvtrace.verdicts.choice import rule_ids
-    from kvtrace.verdicts.rules import RULES
 
     if as_json and as_sarif:
         raise BadSetting("--json and --sarif are two forms of one output; choose one.")
@@ -122,26 +115,13 @@ def command(
     if at is not None or assume is not None:
         raise BadSetting("--at goes with --generic, and so does --assume.")
     selection = select(trace, run)
-    observed = (*NKI_RULES, *observed_rules(selection.trace, selection.runs, (*RULES, *NKI_RULES)))
     unwanted = [part.strip() for names in no_rule or () for part in names.split(",")]
     names = [*(rule or [settings.rules]), *(f"-{name}" for name in unwanted if name)]
-    rules = rule_ids(names, observed)
-    judged = tuple(name for name in rules if name in RULES)
-    for one in selection.runs if judged else ():
-        with calls_progress(f"sanitize {one.run_id}") as progress:
-            outcome = replay(selection.trace, one, progress, (_sanitizer(judged),))
-        for error in outcome.errors:
-            raise error
-        for failure in outcome.failures:
-            complain(failure)
     listed = everything or junit_file is not None
-    findings = read_findings(
-        selection.trace,
-        selection.runs,
-        proven=listed,
-        rules=rules,
-        known_rules=(*RULES, *observed),
-    )
+    judged = judge_runs(selection, names, proven=listed, shown=calls_progress)
+    for failure in judged.failures:
+        complain(failure)
+    findings = judged.findings
     strict = strict or settings.strict
     if junit_file is not None:
         _write_junit(findings, junit_file, strict)
@@ -171,13 +151,6 @@ def _generic(
         width = min(terminal_width(), 120)
         print_lines(conditions_text(kernels, width=width, base=str(Path.cwd())))
     return 1 if condition_failures(kernels, strict=strict) else 0
-
-
-def _sanitizer(rules: "Sequence[str]") -> "Client":
-    from kvtrace.clients.registry import as_client
-    from kvtrace.clients.sanitizer import Sanitizer
-
-    return as_client(Sanitizer(rules), "sanitizer")
 
 
 def _settings() -> "Settings":

@@ -84,7 +84,14 @@ def connect(trace: "Trace", runs: Sequence["Run"]) -> duckdb.DuckDBPyConnection:
 def query(
     database: duckdb.DuckDBPyConnection, text: str
 ) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
-    """Run one statement that reads, and return column names and rows.
+    """Run one statement that reads, and return column names and rows; errors as `query_arrow`."""
+    table = query_arrow(database, text)
+    columns = [column_values(table.column(index)) for index in range(table.num_columns)]
+    return tuple(table.column_names), list(zip(*columns, strict=True))
+
+
+def query_arrow(database: duckdb.DuckDBPyConnection, text: str) -> pa.Table:
+    """Run one statement that reads, and return what it gives, points in time as such.
 
     Raises:
         BadQuery: DuckDB refuses it; the text is its first line.
@@ -97,14 +104,12 @@ def query(
         if statements[0].type.name not in _READING:
             kind = statements[0].type.name
             raise BadQuery(f"only statements that read are run here, and this is a {kind}.")
-        table: pa.Table = database.sql(text).to_arrow_table()
+        return database.sql(text).to_arrow_table()
     except duckdb.Error as problem:
         raise BadQuery(_one_sentence(problem)) from problem
-    columns = [_values(table.column(index)) for index in range(table.num_columns)]
-    return tuple(table.column_names), list(zip(*columns, strict=True))
 
 
-def _values(column: pa.ChunkedArray) -> list[Any]:
+def column_values(column: pa.ChunkedArray) -> list[Any]:
     """Return the column's values; points in time as ISO 8601 text, to the nanosecond."""
     if not pa.types.is_timestamp(column.type):
         return list(column.to_pylist())

@@ -24,7 +24,7 @@ from kvtrace.schema.reading import RUN_COLUMNS, run_pieces, run_row, run_rows
 from kvtrace.schema.runs import Run
 from kvtrace.schema.tables import NAME, TABLES, Table
 
-__all__ = ["Run", "Selection", "Trace", "open_trace", "resolve", "stack_id"]
+__all__ = ["Run", "Selection", "Trace", "open_trace", "resolve", "select_runs", "stack_id"]
 
 
 class _Once(NamedTuple):
@@ -387,6 +387,19 @@ def resolve(text: str, base: str | os.PathLike[str] | None = None) -> Selection:
         )
     trace = open_trace(folder)
     return Selection(trace, trace.select(match["spec"]))
+
+
+def select_runs(path: str | os.PathLike[str], run: str | None = None) -> Selection:
+    """The runs that `path` means, as `resolve`; with `run`, those that it names in that directory.
+
+    Raises:
+        TraceNotFound, EmptyTrace, UnknownRun: as `open_trace` and `Trace.select`.
+
+    """
+    if run is None:
+        return resolve(os.fspath(path))
+    trace = open_trace(path)
+    return Selection(trace, trace.select(run))
 
 
 def _is_trace(folder: str) -> bool:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from kvtrace.cli import main, missing_passes
+from kvtrace.cli import main
+from kvtrace.opened import missing_passes
 from kvtrace.schema.trace import open_trace
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "h200" / "device"

@@ -1,11 +1,10 @@
 """Passes that a trace lacks, run where that is quick: `kvtrace report` shows what they find."""
 
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from kvtrace.cli.progress import calls_progress
+from kvtrace.opened.progress import Shown, unshown
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.layout import EXCERPT, OBSERVED, pass_parts, run_folder
 
@@ -29,13 +28,16 @@ class _TakesLong(KvtraceError):
     slug = "takes-long"
 
 
-def run_missing_passes(selection: "Selection", *, asked: bool) -> Iterator[str]:
+def run_missing_passes(
+    selection: "Selection", *, asked: bool, shown: Shown = unshown
+) -> Iterator[str]:
     """Run the tracer, profiler and sanitizer where they have not run; give what there is to say.
 
     Args:
         selection: The runs. What was captured without the IR that passes need is left alone, and so
             is an excerpt.
         asked: Whether the user wants it however long it takes.
+        shown: Where progress is shown.
 
     """
     trace = selection.trace
@@ -52,7 +54,7 @@ def run_missing_passes(selection: "Selection", *, asked: bool) -> Iterator[str]:
     for run in runs:
         try:
             hint = "" if asked else " (--no-replay leaves that out)"
-            yield _run_passes(trace, run, missing[run.run_id], deadline) + hint
+            yield _run_passes(trace, run, missing[run.run_id], deadline, shown) + hint
         except KvtraceError as error:
             yield f"{str(error).rstrip('.')}: {_how(selection)}"
             return
@@ -77,13 +79,15 @@ def _has_ir(trace: "Trace", run: "Run") -> bool:
     )
 
 
-def _run_passes(trace: "Trace", run: "Run", clients: Sequence[str], deadline: float | None) -> str:
-    from kvtrace.clients.recorded import replay
+def _run_passes(
+    trace: "Trace", run: "Run", clients: Sequence[str], deadline: float | None, shown: Shown
+) -> str:
+    from kvtrace.clients.recorded import replay  # not where nothing is missing
 
     began = time.monotonic()
-    with calls_progress(f"replay {run.run_id}") as shown:
+    with shown(f"replay {run.run_id}") as progress:
         chosen = [_sanitizer() if name == "sanitizer" else name for name in clients]
-        outcome = replay(trace, run, _watched(shown, began, deadline), chosen)
+        outcome = replay(trace, run, _watched(progress, began, deadline), chosen)
     for error in outcome.errors:
         raise error
     whole = outcome.calls - len(outcome.failures)
@@ -95,26 +99,23 @@ def _run_passes(trace: "Trace", run: "Run", clients: Sequence[str], deadline: fl
 
 def _sanitizer() -> "Client":
     """Return a sanitizer that judges by the rules that KVTRACE_RULES names."""
-    from kvtrace.clients.registry import as_client
-    from kvtrace.clients.sanitizer import Sanitizer
     from kvtrace.nki.findings import RULES as NKI_RULES
-    from kvtrace.settings import settings_from_environment
+    from kvtrace.opened.judging import environment_rules, sanitizer
     from kvtrace.verdicts.choice import rule_ids
     from kvtrace.verdicts.rules import RULES
 
-    settings, _ = settings_from_environment(os.environ)
-    chosen = rule_ids([settings.rules], NKI_RULES)
-    return as_client(Sanitizer([rule for rule in chosen if rule in RULES]), "sanitizer")
+    chosen = rule_ids([environment_rules()], NKI_RULES)
+    return sanitizer([rule for rule in chosen if rule in RULES])
 
 
 def _watched(
-    shown: Callable[[int, int], None] | None, began: float, deadline: float | None
+    told: Callable[[int, int], None] | None, began: float, deadline: float | None
 ) -> Callable[[int, int], None]:
     """Return the progress to report to, which ends the pass once it is seen to take too long."""
 
     def progress(done: int, total: int) -> None:
-        if shown is not None:
-            shown(done, total)
+        if told is not None:
+            told(done, total)
         now = time.monotonic()
         taken = now - began
         foreseen = began + taken * total / done

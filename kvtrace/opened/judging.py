@@ -1,0 +1,68 @@
+"""Judge every distinct call of runs by rules, and read what was found."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kvtrace.clients import Client
+from kvtrace.clients.recorded import replay
+from kvtrace.clients.registry import as_client
+from kvtrace.clients.sanitizer import Sanitizer
+from kvtrace.converters.findings import Findings, observed_rules, read_findings
+from kvtrace.nki.findings import RULES as NKI_RULES
+from kvtrace.opened.progress import Shown, unshown
+from kvtrace.schema.trace import Selection
+from kvtrace.settings import settings_from_environment
+from kvtrace.verdicts.choice import rule_ids
+from kvtrace.verdicts.rules import RULES
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What was found, and a sentence for each call that could not be evaluated to its end."""
+
+    findings: Findings
+    failures: tuple[str, ...]
+
+
+def judge_runs(
+    selection: Selection, names: Sequence[str], *, proven: bool = False, shown: Shown = unshown
+) -> Judged:
+    """Judge by the rules that `names` name, as `rule_ids` reads them; fill the table findings.
+
+    Args:
+        selection: The runs to judge.
+        names: Rules.
+        proven: Whether proven accesses are listed, too.
+        shown: Where progress is shown.
+
+    Raises:
+        BadSetting: there is no rule of a name.
+        KvtraceError: the sanitizer failed, or the trace cannot be written.
+
+    """
+    trace, runs = selection.trace, selection.runs
+    observed = (*NKI_RULES, *observed_rules(trace, runs, (*RULES, *NKI_RULES)))
+    rules = rule_ids(names, observed)
+    judged = [name for name in rules if name in RULES]
+    failures: list[str] = []
+    for run in runs if judged else ():
+        with shown(f"sanitize {run.run_id}") as progress:
+            outcome = replay(trace, run, progress, (sanitizer(judged),))
+        for error in outcome.errors:
+            raise error
+        failures += outcome.failures
+    known = (*RULES, *observed)
+    findings = read_findings(trace, runs, proven=proven, rules=rules, known_rules=known)
+    return Judged(findings, tuple(failures))
+
+
+def sanitizer(rules: Sequence[str]) -> Client:
+    """Return the client that judges by some rules."""
+    return as_client(Sanitizer(rules), "sanitizer")
+
+
+def environment_rules() -> str:
+    """Return the rules that KVTRACE_RULES names, or the default ones."""
+    settings, _ = settings_from_environment(os.environ)
+    return settings.rules

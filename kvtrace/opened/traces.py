@@ -1,0 +1,290 @@
+"""The Python API over recorded traces: `kvtrace.open` and `kvtrace.diff`.
+
+Each method does what the command of its name does, by the same functions.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace as replaced
+from pathlib import Path
+from typing import Any
+
+from kvtrace.clients.recorded import DEFAULT, Outcome
+from kvtrace.converters.diff import Difference, compare, difference_object, headline_text
+from kvtrace.converters.diff.model import HeadlineRow
+from kvtrace.converters.findings import (
+    Finding,
+    Findings,
+    finding_objects,
+    findings_text,
+    without_proven,
+)
+from kvtrace.converters.info import Overview, RunOverview, overview_object, read_overview
+from kvtrace.converters.info_text import overview_text
+from kvtrace.converters.profile import KernelProfile, Profile, profile_object, read_profile
+from kvtrace.converters.profile_text import profile_text
+from kvtrace.converters.query import connect, query_arrow
+from kvtrace.converters.registry import Conversion
+from kvtrace.opened.completing import complete
+from kvtrace.opened.judging import environment_rules, judge_runs
+from kvtrace.opened.replaying import replay_runs
+from kvtrace.opened.results import Rows, Told
+from kvtrace.opened.sides import side
+from kvtrace.opened.writing import convert, write_report
+from kvtrace.schema.trace import Run, Selection, select_runs
+from kvtrace.text import plural, printable
+
+__all__ = ["OpenedTrace", "diff", "open"]
+
+
+class OpenedTrace:
+    """Runs of a recorded trace; `kvtrace.open` makes one.
+
+    Tables and figures are read whenever they are asked for, so that they show what `sanitize` and
+    `replay` have added.
+    """
+
+    def __init__(self, selection: Selection) -> None:
+        self.selection = selection
+
+    @property
+    def path(self) -> Path:
+        """The trace's directory."""
+        return self.selection.trace.path
+
+    @property
+    def run_ids(self) -> tuple[str, ...]:
+        """Ids of the runs that were chosen, oldest first."""
+        return tuple(run.run_id for run in self._runs)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What reading found so far that is worth saying, such as a torn journal."""
+        return tuple(self.selection.trace.notes)
+
+    @property
+    def runs(self) -> Rows:
+        """A row for each recorded process."""
+        return self.table("runs")
+
+    @property
+    def kernels(self) -> Rows:
+        """A row for each compiled variant of a kernel."""
+        return self.table("kernels")
+
+    @property
+    def calls(self) -> Rows:
+        """A row for each distinct call: kernel variant, grid and what is known of the arguments."""
+        return self.table("calls")
+
+    @property
+    def launches(self) -> Rows:
+        """A row for each launch."""
+        return self.table("launches")
+
+    @property
+    def executions(self) -> Rows:
+        """A row for each execution on the device, of a kernel, a copy or a fill (`gpu_kernels`)."""
+        return self.table("gpu_kernels")
+
+    @property
+    def findings(self) -> Rows:
+        """A row for each verdict on an access; none before `sanitize` has judged the runs."""
+        return self.table("findings")
+
+    def table(self, name: str, columns: Sequence[str] | None = None) -> Rows:
+        """Return any table of docs/format.md, or one that a client has written.
+
+        Raises:
+            SchemaMismatch: there is no such table or column.
+            DamagedFile, NewerFormat: a file cannot be read.
+
+        """
+        return Rows(name, self.selection.table(name, columns))
+
+    def sql(self, statement: str) -> Rows:
+        """Return what one statement of DuckDB's SQL gives that only reads; as `kvtrace sql`.
+
+        Raises:
+            BadQuery: it is not correct, or does not only read.
+
+        """
+        with connect(self.selection.trace, self._runs) as database:
+            return Rows("sql", query_arrow(database, statement))
+
+    def info(self) -> Told[Overview]:
+        """Return what the runs hold; its rows are the runs."""
+        overview = read_overview(self.selection.trace, self._runs)
+        text = overview_text(overview)
+        return Told("info", overview, overview_object, RunOverview, overview.runs, text, self.notes)
+
+    def profile(
+        self, *, calls: bool = False, lines: bool = False, device: str | None = None
+    ) -> Told[Profile]:
+        """Return where time, bytes and FLOPs go; its rows are the kernels.
+
+        Args:
+            calls: Whether each kernel's distinct calls are in its row.
+            lines: Whether `data.lines` has the source lines.
+            device: Whose limits rooflines take, as "H100 PCIe"; None: the recorded device's.
+
+        Raises:
+            BadSetting: no device of that name is known.
+
+        """
+        profile = read_profile(
+            self.selection.trace, self._runs, calls=calls, lines=lines, device=device
+        )
+        text = profile_text(profile)
+        return Told(
+            "profile", profile, profile_object, KernelProfile, profile.kernels, text, self.notes
+        )
+
+    def sanitize(self, *rules: str, proven: bool = False) -> Told[Findings]:
+        """Judge every memory access of each distinct call; its rows are the findings.
+
+        Fills the table findings of the trace.
+
+        Args:
+            rules: Rules by id, `default` or `all`; one that begins with `-` is left out. Without
+                any, those that KVTRACE_RULES names.
+            proven: Whether proven accesses are listed, too.
+
+        Raises:
+            BadSetting: there is no such rule.
+            TraceWriteError: the trace cannot be written on.
+
+        """
+        judged = judge_runs(self.selection, rules or (environment_rules(),), proven=proven)
+        found = judged.findings if proven else without_proven(judged.findings)
+        text = findings_text(found, base=str(Path.cwd()))
+        notes = (*judged.failures, *self.notes)
+        return Told("findings", found, _finding_objects, Finding, found.listed, text, notes)
+
+    def replay(self, *clients: str) -> tuple[Outcome, ...]:
+        """Evaluate each distinct call for clients, which fill derived tables of the trace.
+
+        Args:
+            clients: tracer, profiler, sanitizer or another package's; none: tracer and profiler.
+
+        Raises:
+            BadSetting: there is no such client.
+            KvtraceError: a client failed; the others' rows are kept.
+
+        """
+        outcomes = tuple(replay_runs(self.selection, clients or DEFAULT))
+        for error in (error for outcome in outcomes for error in outcome.errors):
+            raise error
+        return outcomes
+
+    def report(
+        self, output: str | os.PathLike[str], *, replay: bool | None = None, source: bool = True,
+        max_mb: float = 20.0,
+    ) -> Conversion:  # fmt: skip
+        """Write one self-contained HTML page.
+
+        Args:
+            output: The file.
+            replay: Whether what has not been replayed and judged is, first; None: where that takes
+                seconds.
+            source: Whether sources, IR and addresses as expressions are in it.
+            max_mb: Largest size of the page, in MiB.
+
+        """
+        said: list[str] = []
+        written = write_report(
+            self.selection, Path(output), said.append, replay=replay, source=source, max_mb=max_mb
+        )
+        return replaced(written, notes=(*said, *written.notes, *self.notes))
+
+    def convert(
+        self, name: str, output: str | os.PathLike[str] | None = None, **settings: object
+    ) -> Conversion:
+        """Write a file for another tool.
+
+        Args:
+            name: perfetto, chrome, csv, stablehlo, or a plugin's.
+            output: The file; None: one of the converter's own name in the current directory.
+            settings: Those of the converter; `_` in a name stands for `-`.
+
+        Raises:
+            BadSetting: there is no such converter, or it has no such setting.
+
+        """
+        said: list[str] = []
+        texts = {key.replace("_", "-"): str(value) for key, value in settings.items()}
+        target = None if output is None else Path(output)
+        _, written = convert(self.selection, name, target, texts, said.append)
+        return replaced(written, notes=(*said, *written.notes, *self.notes))
+
+    def __repr__(self) -> str:
+        others = len(self.selection.trace.run_ids) - len(self._runs)
+        more = f" ({others} more in the directory)" if others else ""
+        commands = "; ".join(dict.fromkeys(run.command for run in self._runs if run.command))
+        return f"kvtrace.open({str(self.path)!r}): {plural(len(self._runs), 'run')}{more}" + (
+            f" of {printable(commands)}" if commands else ""
+        )
+
+    @property
+    def _runs(self) -> tuple[Run, ...]:
+        return self.selection.runs
+
+
+def open(path: str | os.PathLike[str], *, run: str | None = None) -> OpenedTrace:  # noqa: A001
+    """Open runs of a recorded trace.
+
+        trace = kvtrace.open("out/")
+        trace.sql("SELECT kernel, sum(host_ns) FROM launched GROUP BY 1").to_pandas()
+
+    Args:
+        path: Trace directory, DIRECTORY/@COMMIT, or DIRECTORY/RUN.
+        run: Run id, its beginning, or @COMMIT; None: the newest group of runs.
+
+    Raises:
+        TraceNotFound, EmptyTrace, UnknownRun: there is no such trace, or no such run.
+        DamagedFile, NewerFormat: a file cannot be read.
+
+    """
+    return OpenedTrace(select_runs(path, run))
+
+
+def diff(
+    before: OpenedTrace | str | os.PathLike[str],
+    after: OpenedTrace | str | os.PathLike[str],
+    *,
+    replay: bool | None = None,
+    time_threshold: float | None = None,
+) -> Told[Difference]:
+    """Compare two traces, runs or commits; its rows are the headline, worst first.
+
+    Args:
+        before: An opened trace, or what `kvtrace diff` takes: a directory, DIRECTORY/@COMMIT (or
+            tag, or branch), or DIRECTORY/RUN.
+        after: The same for the other side.
+        replay: Whether what has not been replayed and judged is, first; None: where that takes
+            seconds.
+        time_threshold: Share (0.1 is 10 %) from which a change of median times is a difference;
+            None: from 5 % on it is claimed, and no difference.
+
+    Raises:
+        TraceNotFound, EmptyTrace, UnknownRun: there is no such trace, or no such run.
+
+    """
+    first, second = _side(before), _side(after)
+    said = list(complete((first, second), replay=replay))
+    labels = _label(before), _label(after)
+    difference = compare(first, second, labels=labels, time_threshold=time_threshold)
+    text = headline_text(difference)
+    return Told("diff", difference, difference_object, HeadlineRow, difference.headline, text, said)
+
+
+def _side(given: OpenedTrace | str | os.PathLike[str]) -> Selection:
+    return given.selection if isinstance(given, OpenedTrace) else side(os.fspath(given), None)
+
+
+def _label(given: OpenedTrace | str | os.PathLike[str]) -> str:
+    return str(given.path) if isinstance(given, OpenedTrace) else os.fspath(given)
+
+
+def _finding_objects(findings: Findings) -> list[dict[str, Any]]:
+    return finding_objects(findings.listed)

@@ -1,0 +1,59 @@
+"""Files for other tools and pages for people, what they show made first where it is missing."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from kvtrace.backends.triton.later_stages import complete_stages
+from kvtrace.converters.registry import Conversion, load_converter
+from kvtrace.opened.completing import complete
+from kvtrace.opened.progress import Shown, unshown
+from kvtrace.schema.trace import Selection
+
+#: Called with each line that there is to say before the file is written.
+Tell = Callable[[str], object]
+#: Converters that show kernels' resources.
+_DRAWN: Final = frozenset({"perfetto", "chrome"})
+
+
+def convert(
+    selection: Selection, converter: str, output: Path | None, settings: Mapping[str, str],
+    tell: Tell,
+) -> tuple[Path, Conversion]:  # fmt: skip
+    """Write what a converter makes, to a file of the converter's own name where `output` is None.
+
+    Raises:
+        BadSetting: there is no such converter, or it has no such setting.
+
+    """
+    chosen = load_converter(converter)
+    if converter in _DRAWN:
+        for line in complete_stages(selection, asked=False):
+            tell(line)
+    target = output or Path(chosen.default_output)
+    return target, chosen.convert(selection, target, settings)
+
+
+def write_report(
+    selection: Selection, output: Path, tell: Tell, *, replay: bool | None = None,
+    source: bool = True, max_mb: float = 20.0, shown: Shown = unshown,
+) -> Conversion:  # fmt: skip
+    """Write the page, after replaying and judging what has not been.
+
+    Args:
+        selection: The runs to show.
+        output: The file.
+        tell: Is told what was replayed and judged, and what was not.
+        replay: As `complete`; but with False the stages behind TTIR are not made, either.
+        source: Whether sources, IR and addresses as expressions are in the page.
+        max_mb: Largest size of the page, in MiB.
+        shown: Where progress is shown.
+
+    """
+    from kvtrace.converters.report import CONVERTER  # read by no other conversion
+
+    if replay is not False:
+        for line in complete((selection,), replay=replay, shown=shown):
+            tell(line)
+    settings = {"max-mb": str(max_mb), "source": "yes" if source else "no"}
+    return CONVERTER.convert(selection, output, settings)

@@ -1,0 +1,42 @@
+"""Traces that tests may write on: copies of recorded ones, and one of a program recorded here."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.support.warm_python import warm_python
+
+ROOT = Path(__file__).resolve().parents[2]
+FIXTURES = ROOT / "tests" / "fixtures" / "h200"
+
+
+@pytest.fixture
+def copied(tmp_path):
+    """Copy a recorded trace, without what passes found: copied("device", "out")."""
+    derived = shutil.ignore_patterns("part-[a-z]*")
+
+    def copy(name, folder=None):
+        target = tmp_path / (folder or name)
+        return Path(shutil.copytree(FIXTURES / name, target, ignore=derived))
+
+    return copy
+
+
+@pytest.fixture(scope="session")
+def recorded_program(tmp_path_factory):
+    """The trace of examples/out_of_bounds.py, recorded without a GPU."""
+    folder = tmp_path_factory.mktemp("program")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("KVTRACE")}
+    environment = kept | {"KVTRACE": "out", "TRITON_CACHE_DIR": str(folder / "cache")}
+    script = ROOT / "examples" / "out_of_bounds.py"
+    done = warm_python().run(script, folder=folder, environment=environment, timeout=250)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder / "out"
+
+
+@pytest.fixture
+def program(recorded_program, tmp_path):
+    """A copy of that trace."""
+    return Path(shutil.copytree(recorded_program, tmp_path / "out"))
