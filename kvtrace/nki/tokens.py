@@ -207,6 +207,11 @@ def _gelu_apprx_sigmoid(x: Array) -> Any:
     return x * _sigmoid.apply(np.float32(1.702) * x)
 
 
+@token("gelu_apprx_sigmoid_dx", 1, "activation")
+def _gelu_apprx_sigmoid_dx(x: Array) -> Any:
+    return _silu_dx.apply(np.float32(1.702) * x)
+
+
 @token("tanh_dx", 1, "activation")
 def _tanh_dx(x: Array) -> Any:
     value = np.tanh(x)
