@@ -93,8 +93,9 @@ def outcome(given: Case) -> str:
     """Run a case by NumPy and as a graph, and say how they compare."""
     try:
         expected, value = _by_numpy(given)
-    except (IndexError, ValueError):
-        expected, value = None, np.float32(0)
+        refused = None
+    except (IndexError, ValueError) as error:
+        expected, value, refused = None, np.float32(0), type(error)
     traced = any(isinstance(part, _Traced) for part in given.parts)
 
     def program(x: Any, *arrays: Any) -> Any:
@@ -112,8 +113,12 @@ def outcome(given: Case) -> str:
     try:
         graph = trace(program).specialize(*arguments)
         result = graph.evaluate(*[each.copy() for each in arguments])[0]
-    except GraphError:
-        return "refused by both" if expected is None else "refused"
+    except GraphError as error:
+        if refused is None:
+            return "refused"
+        return (
+            "refused by both" if isinstance(error, refused) else f"no {refused.__name__}: {error}"
+        )
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     if expected is None:
