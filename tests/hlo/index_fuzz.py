@@ -17,8 +17,9 @@ import numpy as np
 from kvtrace.hlo import trace
 from kvtrace.hlo.errors import GraphError
 
-#: What is no defect: as NumPy's, refused by both, refused by graphs alone.
-SOUND = ("right", "refused by both", "refused")
+#: What is no defect: as NumPy's, refused by both, refused by graphs alone, and a traced position
+#: outside its axis, which is known only when the graph runs.
+SOUND = ("right", "refused by both", "refused", "outside when run")
 USES = ("read", "assign", "add")
 
 
@@ -122,8 +123,7 @@ def outcome(given: Case) -> str:
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     if expected is None:
-        # Where a traced position lies is known when the graph runs, which then clamps it.
-        return "right" if traced else "taken, which NumPy refuses"
+        return "outside when run" if traced else "taken, which NumPy refuses"
     if result.shape != expected.shape or not np.array_equal(result, expected):
         return f"wrong: {result.shape} for {expected.shape}"
     return "right"

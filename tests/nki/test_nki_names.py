@@ -290,3 +290,22 @@ def test_the_newer_language_chooses_and_keeps_the_order(run_older: Run) -> None:
             return nl2.where(nl2.greater(x, y), x, y)
 
     assert np.array_equal(run_op(run_older, choose, X, Y), np.maximum(X, Y))
+
+
+@pytest.mark.parametrize("turns", [0, 3])
+def test_a_loop_ends_when_its_register_holds_zero(run_newer: Run, turns: int) -> None:
+    def kernel(x: Any) -> Any:
+        total = nl2.zeros((32, 24), dtype=nl2.float32, buffer=nl2.sbuf)
+        added = nl2.ndarray((32, 24), dtype=nl2.float32, buffer=nl2.sbuf)
+        nisa2.dma_copy(dst=added, src=x)
+
+        def body(left: Any) -> Any:
+            nisa2.tensor_tensor(total, total, added, nl2.add)
+            return nisa2.register_alloc(int(left) - 1)
+
+        nl2.while_loop(nisa2.register_alloc(turns), body)
+        out = nl2.ndarray((32, 24), dtype=nl2.float32, buffer=nl2.shared_hbm)
+        nisa2.dma_copy(dst=out, src=total)
+        return out
+
+    assert np.allclose(run_newer(kernel, X).result, turns * X, rtol=1e-6)

@@ -13,7 +13,7 @@ from kvtrace.nki.missing import says_missing
 from kvtrace.nki.newer.tensors import NkiTensor
 from kvtrace.nki.ops import elementwise, moves
 from kvtrace.nki.ops.creation import shared_identity_matrix as _identity_in_device_memory
-from kvtrace.nki.registers import VirtualRegister, dynamic_range
+from kvtrace.nki.registers import VirtualRegister, dynamic_range, number_of
 
 __all__ = ["NkiTensor", "dynamic_range"]
 __all__ += _shared.__all__
@@ -76,6 +76,13 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any], None], step: int
     registers = isinstance(lower, VirtualRegister) or isinstance(upper, VirtualRegister)
     for number in dynamic_range(lower, upper, step):
         body_fun(VirtualRegister(number) if registers else number)
+
+
+def while_loop(init: VirtualRegister, body_fun: Callable[[VirtualRegister], Any]) -> None:
+    """Call a function with a register until the register that it returns holds zero."""
+    register = init
+    while number_of(register):
+        register = body_fun(VirtualRegister(number_of(register)))
 
 
 @contextmanager
