@@ -309,3 +309,15 @@ def test_a_loop_ends_when_its_register_holds_zero(run_newer: Run, turns: int) ->
         return out
 
     assert np.allclose(run_newer(kernel, X).result, turns * X, rtol=1e-6)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_stage_is_bypassed(run_newer: Run, reverse: bool) -> None:
+    def first(dst: Any, x: Any) -> None:
+        nisa2.tensor_scalar(dst, x, nl2.bypass, 9.0, reverse, nl2.subtract, 2.0)
+
+    def second(dst: Any, x: Any) -> None:
+        nisa2.tensor_scalar(dst, x, nl2.subtract, 2.0, False, nl2.bypass, 9.0, reverse)
+
+    for op in (first, second):
+        assert np.array_equal(run_into(run_newer, op, (32, 24), nl2.float32, X), X - np.float32(2))
