@@ -45,19 +45,19 @@ class DtypeNotOnTarget(GraphError):
     slug = "graph-dtype"
 
 
-class ShapeMismatch(GraphError):
-    """Shapes that do not fit each other, or an axis that is not there."""
+class ShapeMismatch(GraphError, ValueError):
+    """Shapes that do not fit each other, or an axis that is not there; a ValueError, as NumPy's."""
 
     slug = "graph-shape"
 
 
-class BadIndex(GraphError):
-    """An index that does not fit its tensor."""
+class BadIndex(GraphError, IndexError):
+    """An index that does not fit its tensor; an IndexError, as NumPy's."""
 
     slug = "graph-index"
 
 
-class BadArgument(GraphError):
+class BadArgument(GraphError, ValueError):
     """An argument with a value or of a kind that a function does not take in a graph."""
 
     slug = "graph-argument"

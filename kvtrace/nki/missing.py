@@ -1,15 +1,28 @@
 """What is said of names that the public interfaces have and ours does not."""
 
 from collections.abc import Callable
-from typing import NoReturn
+from typing import Final, NoReturn
+
+_BY_ACCESS_PATTERNS: Final = "use tensor_copy with a view by .ap(…, scalar_offset=…)"
+
+#: Names that are left out for a reason; of others it is said that they are not there.
+REFUSED: Final = {
+    "neuronxcc.nki.language.all_reduce": "programs of a grid run one after the other here, and "
+    "it takes tiles of all of them",
+    "nki.isa.tensor_copy_dynamic_src": _BY_ACCESS_PATTERNS,
+    "nki.isa.tensor_copy_dynamic_dst": _BY_ACCESS_PATTERNS,
+}
 
 
 def says_missing(module: str) -> Callable[[str], NoReturn]:
     """Make the `__getattr__` of a module of an interface."""
 
     def missing(name: str) -> NoReturn:
+        whole = f"{module}.{name}"
+        if whole in REFUSED:
+            raise AttributeError(f"{whole} is refused: {REFUSED[whole]}")
         raise AttributeError(
-            f"{module}.{name} is not there: kvtrace runs kernels of NKI with what it has "
+            f"{whole} is not there: kvtrace runs kernels of NKI with what it has "
             "implemented of it (docs/nki.md)"
         )
 

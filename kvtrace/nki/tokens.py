@@ -101,6 +101,8 @@ def _plain(name: str, arity: int, kind: Kind, apply: Callable[..., Any]) -> None
 
 for _name in ("add", "subtract", "multiply", "divide", "maximum", "minimum", "power"):
     _plain(_name, 2, "arithmetic", getattr(np, _name))
+#: Skips a stage of an instruction; no op of a language.
+BYPASS: Final = Token("bypass", 2, "arithmetic", lambda data, _: data)
 _plain("mod", 2, "arithmetic", np.remainder)
 _plain("fmod", 2, "arithmetic", np.fmod)
 _plain("arctan2", 2, "arithmetic", np.arctan2)
@@ -205,6 +207,11 @@ def _gelu_apprx_tanh(x: Array) -> Any:
 @token("gelu_apprx_sigmoid", 1, "activation")
 def _gelu_apprx_sigmoid(x: Array) -> Any:
     return x * _sigmoid.apply(np.float32(1.702) * x)
+
+
+@token("gelu_apprx_sigmoid_dx", 1, "activation")
+def _gelu_apprx_sigmoid_dx(x: Array) -> Any:
+    return _silu_dx.apply(np.float32(1.702) * x)
 
 
 @token("tanh_dx", 1, "activation")

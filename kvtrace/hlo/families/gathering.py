@@ -18,7 +18,9 @@ from kvtrace.hlo.errors import BadArgument, BadIndex, DataDependent, ShapeMismat
 from kvtrace.hlo.families.elementwise import clip
 from kvtrace.hlo.families.indexing import (
     Window,
+    all_inside,
     expanded,
+    has_tensor,
     inside,
     is_basic,
     value_for,
@@ -89,7 +91,7 @@ def _index_tensor(part: Any) -> Tensor:
     if isinstance(part, list | tuple) and not len(part):
         part = np.zeros(0, np.int32)
     elif isinstance(part, list | tuple):
-        part = part if _has_tensor(part) else np.asarray(part)
+        part = part if has_tensor(part) else np.asarray(part)
     tensor = lift(part)
     if not is_integer(tensor.dtype) and tensor.dtype != BOOL:
         raise BadIndex.here(
@@ -99,23 +101,17 @@ def _index_tensor(part: Any) -> Tensor:
     return tensor
 
 
-def _has_tensor(part: Any) -> bool:
-    if isinstance(part, list | tuple):
-        return any(_has_tensor(item) for item in part)
-    return isinstance(part, Tensor)
-
-
 def _parts(index: Any) -> list[Any]:
     """The index's parts, masks that are known while tracing as the positions of their true ones."""
     given = index if isinstance(index, tuple) else (index,)
     parts: list[Any] = []
     for part in given:
         known = np.asarray(part) if isinstance(part, list | bool | np.bool_) else part
-        if isinstance(known, np.ndarray) and known.dtype == BOOL and not _has_tensor(part):
+        if isinstance(known, np.ndarray) and known.dtype == BOOL and not has_tensor(part):
             if not known.shape:
                 raise BadIndex.here("a bool alone is no index in a graph; use np.where")
             parts.extend(known.nonzero())
-        elif isinstance(part, slice) and _has_tensor([part.start, part.stop, part.step]):
+        elif isinstance(part, slice) and has_tensor([part.start, part.stop, part.step]):
             parts.append(_stretch(part))
         else:
             parts.append(part)
@@ -184,6 +180,7 @@ def _positions(x: Tensor, index: Any) -> Positions:
     data: dict[int, Tensor] = {}
     places: list[int] = []
     lengths: dict[int, int] = {}
+    known: list[tuple[Any, int, int]] = []
     for part in parts:
         if part is None or isinstance(part, slice):
             basic.append(part)
@@ -207,6 +204,7 @@ def _positions(x: Tensor, index: Any) -> Positions:
                     "use np.where, or assign through the mask"
                 )
             positions = wrapped(positions, extent)
+            known.append((None if has_tensor(part) else np.asarray(part), extent, axis))
         # The axis of what the basic part gives, in which new axes count.
         data[len(basic)] = positions
         if not isinstance(part, Stretch):
@@ -215,6 +213,7 @@ def _positions(x: Tensor, index: Any) -> Positions:
     window = window_of(tuple(basic), x.shape)
     together = broadcast(*data.values())
     batch = together[0].shape
+    all_inside(known, batch)
     if lengths and batch:
         raise BadIndex.here("a slice from a traced position and an index of arrays; use one each")
     sizes = tuple(

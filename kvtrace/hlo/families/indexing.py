@@ -182,6 +182,32 @@ def inside(position: int, extent: int, axis: int) -> int:
     return position % extent
 
 
+def all_inside(parts: list[tuple[Any, int, int]], batch: tuple[int, ...]) -> None:
+    """Check positions that are known while tracing; of others, that their axis has elements.
+
+    Each part is the positions, or None, with its axis's extent and number. As in NumPy, none is
+    looked at where together they name no element.
+
+    Raises:
+        BadIndex: one is outside its axis.
+
+    """
+    for positions, extent, axis in parts:
+        if 0 in batch and (positions is None or positions.ndim):
+            continue
+        if positions is None and not extent:
+            raise BadIndex.here(f"axis {axis} has no elements that an index could name")
+        for position in () if positions is None else (positions.min(), positions.max()):
+            inside(int(position), extent, axis)
+
+
+def has_tensor(part: Any) -> bool:
+    """Whether a part of an index, or an item of it, is traced."""
+    if isinstance(part, list | tuple):
+        return any(has_tensor(item) for item in part)
+    return isinstance(part, Tensor)
+
+
 @implements(methods=("__getitem__",))
 def getitem(x: Tensor, index: Any) -> Any:
     """The elements that an index names: a view, if it is a basic one."""

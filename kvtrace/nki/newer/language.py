@@ -1,7 +1,8 @@
 """`nki.language`: what both languages have, and what only the newer one has."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from kvtrace.nki import dtypes
@@ -10,12 +11,16 @@ from kvtrace.nki.buffers import buffer_of
 from kvtrace.nki.language import *  # noqa: F403 - its names are this module's
 from kvtrace.nki.missing import says_missing
 from kvtrace.nki.newer.tensors import NkiTensor
-from kvtrace.nki.ops import moves
+from kvtrace.nki.ops import elementwise, moves
 from kvtrace.nki.ops.creation import shared_identity_matrix as _identity_in_device_memory
-from kvtrace.nki.registers import VirtualRegister, dynamic_range
+from kvtrace.nki.registers import VirtualRegister, dynamic_range, number_of
+from kvtrace.nki.tokens import BYPASS
 
 __all__ = ["NkiTensor", "dynamic_range"]
 __all__ += _shared.__all__
+
+bypass = BYPASS
+where = elementwise.where.older
 
 
 class NKIObject:
@@ -73,6 +78,19 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any], None], step: int
     registers = isinstance(lower, VirtualRegister) or isinstance(upper, VirtualRegister)
     for number in dynamic_range(lower, upper, step):
         body_fun(VirtualRegister(number) if registers else number)
+
+
+def while_loop(init: VirtualRegister, body_fun: Callable[[VirtualRegister], Any]) -> None:
+    """Call a function with a register until the register that it returns holds zero."""
+    register = init
+    while number_of(register):
+        register = body_fun(VirtualRegister(number_of(register)))
+
+
+@contextmanager
+def no_reorder() -> Iterator[None]:
+    """Keep the order of what is inside, as it always is here: ops run as they are written."""
+    yield
 
 
 def broadcast_to(src: Any, shape: Any) -> Any:

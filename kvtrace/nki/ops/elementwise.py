@@ -16,7 +16,7 @@ from kvtrace.nki.operations import Engine, Issue, Operation, Result, operation
 from kvtrace.nki.selections import lanes_within
 from kvtrace.nki.targets import PARTITIONS
 from kvtrace.nki.tensors import Tensor
-from kvtrace.nki.tokens import NEUTRAL, TOKENS, Token, token_of
+from kvtrace.nki.tokens import BYPASS, NEUTRAL, TOKENS, Token, token_of
 
 Array = NDArray[Any]
 
@@ -192,7 +192,7 @@ def tensor_scalar(
     operands = [tile]
     values: Array = tile.values
     for op, operand, swapped in ((op0, operand0, reverse0), (op1, operand1, reverse1)):
-        if op is None:
+        if op is None or op is BYPASS:
             continue
         other = column(issue, operand, shape, mask)
         operands.append(other)

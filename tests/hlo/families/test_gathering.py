@@ -252,3 +252,32 @@ def test_an_assignment_through_an_empty_ellipsis_has_its_positions_in_front():
         return x + 0
 
     agree(program, np.zeros((2, 3, 4), np.float32), np.array([3, 0, 1], np.int32))
+
+
+@pytest.mark.parametrize(
+    ("shape", "index"),
+    [
+        ((3, 4), (np.array([0, 3]),)),
+        ((3, 4), (slice(None), np.array(-5))),
+        ((0, 4), (np.array([0]),)),
+        ((3, 4), ([3],)),
+    ],
+)
+def test_known_positions_outside_are_refused(shape, index):
+    x = np.zeros(shape, np.float32)
+
+    def write(x):
+        x[index] = 1.0
+
+    with pytest.raises(BadIndex, match="is outside axis"):
+        trace(lambda x: x[index]).specialize(x)
+    with pytest.raises(BadIndex, match="is outside axis"):
+        trace(write).specialize(x)
+
+
+def test_traced_positions_of_an_axis_without_elements_are_refused():
+    x = np.zeros((3, 1, 0), np.float32)
+
+    with pytest.raises(BadIndex, match="axis 2 has no elements"):
+        trace(lambda x, i: x[..., i]).specialize(x, np.zeros(2, np.int32))
+    agree(lambda x, i: x[i, :, i], x, np.zeros(0, np.int32))

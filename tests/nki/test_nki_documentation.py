@@ -1,0 +1,56 @@
+"""docs/nki.md says what is there: its table is made from the code and the public names."""
+
+import re
+
+import pytest
+
+import kvtrace.nki.older.language as nl
+from kvtrace.nki.missing import REFUSED
+from tests.nki import documentation
+from tests.nki.public_names import PUBLIC
+
+
+def test_the_table_is_that_of_the_code() -> None:
+    text = documentation.PAGE.read_text(encoding="utf-8")
+
+    assert documentation.written(text) == text, "run python -m tests.nki.documentation"
+
+
+def test_each_state_is_told_apart() -> None:
+    assert documentation.state("neuronxcc.nki.language", "load") == "works"
+    assert documentation.state("neuronxcc.nki.compiler", "sbuf.mod_alloc") == "works"
+    assert documentation.state("neuronxcc.nki.language", "all_reduce") == "refused"
+    assert documentation.state("nki.language", "invented") == "not there"
+    assert documentation.state("nki.language.NkiTensor", "invented") == "not there"
+    assert documentation.state("nki.invented", "load") == "not there"
+
+
+def test_what_is_refused_is_a_public_name_and_says_why() -> None:
+    public = {f"{module}.{name}" for module, _, name in documentation.names()}
+    assert set(REFUSED) <= public
+    with pytest.raises(AttributeError, match="is refused: programs of a grid run one after"):
+        _ = nl.all_reduce
+
+
+def test_no_name_is_listed_twice() -> None:
+    for module, parts in PUBLIC.items():
+        listed = [name for part in parts.values() for name in dict.fromkeys(part.split())]
+        assert len(listed) == len(set(listed)), module
+
+
+def test_what_is_said_to_work_is_used_by_tests() -> None:
+    here = documentation.PAGE.parents[1] / "tests"
+    own = {"public_names.py", "documentation.py", "test_nki_documentation.py"}
+    texts = [
+        path.read_text(encoding="utf-8")
+        for folder in (here / "nki", here / "kernels" / "nki")
+        for path in folder.rglob("*.py")
+        if path.name not in own
+    ]
+    words = {word for text in texts for word in re.findall(r"\w+", text)}
+    unused = {
+        f"{module}.{name}"
+        for module, _, name in documentation.names()
+        if documentation.state(module, name) == "works" and name.split(".")[-1] not in words
+    }
+    assert unused == set()
