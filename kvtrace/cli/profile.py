@@ -46,8 +46,8 @@ def command(
     from kvtrace.text import terminal_width
 
     selection = select(trace, run)
-    sums = None if by is None else read_call_sums(selection.trace, selection.runs)
-    if by is not None and sums is not None and not json:
+    if by is not None and not json:
+        sums = read_call_sums(selection.trace, selection.runs)
         complain_of(selection.trace)
         print_lines(call_tree_text(sums, by, full=full, width=terminal_width()))
         return
@@ -55,7 +55,8 @@ def command(
     complain_of(selection.trace)
     if json:
         found = profile_object(profile)
-        if by is not None and sums is not None:
+        if by is not None:
+            sums = read_call_sums(selection.trace, selection.runs)
             found["by"] = call_tree_object(sums, by)
         print(json_format.dumps(found, indent=2))
         return

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from kvtrace.converters.call_paths import Grouping, Placed, Step, path_of
-from kvtrace.converters.counted_times import TUNING, device_times
+from kvtrace.converters.counted_times import device_times
 from kvtrace.converters.database import database
 from kvtrace.converters.device_busy import stepping
 from kvtrace.converters.device_time import read_device_time
 from kvtrace.converters.launch_sums import launch_sums
 from kvtrace.converters.profile_tables import work_of_calls
+from kvtrace.converters.trials import TUNING
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace

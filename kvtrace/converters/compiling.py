@@ -47,9 +47,16 @@ class CompilingLaunches:
         enter, leave = (integers(piece[name], _NEVER) for name in ("enter", "exit"))
         found = self._holding.among(piece)
         for begins in self._begins:
-            begin = np.append(begins, _NEVER)[at]
-            found |= (begin != _NEVER) & (enter <= begin) & (begin < leave)
+            found |= began_in(np.append(begins, _NEVER)[at], enter, leave)
         return found
+
+
+def began_in(
+    begin: npt.NDArray[np.int64], enter: npt.NDArray[np.int64], leave: npt.NDArray[np.int64]
+) -> npt.NDArray[np.bool_]:
+    """Tell of each launch whether something began in it; a begin of int64's least is none."""
+    found: npt.NDArray[np.bool_] = (begin != _NEVER) & (enter <= begin) & (begin < leave)
+    return found
 
 
 def _places(known: npt.NDArray[np.int64], wanted: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 
 from kvtrace.converters.columns import Integers, integers
 from kvtrace.converters.compiling import CompilingLaunches
-from kvtrace.converters.trials import TUNING as TUNING
-from kvtrace.converters.trials import is_tuning as is_tuning
+from kvtrace.converters.trials import is_tuning
 from kvtrace.schema.integer_sets import IntegerSet
 
 if TYPE_CHECKING:

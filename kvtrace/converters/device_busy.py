@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from kvtrace.converters.columns import Integers, integers
 from kvtrace.converters.compiling import CompilingLaunches
-from kvtrace.converters.counted_times import is_tuning
+from kvtrace.converters.trials import is_tuning
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from kvtrace.converters.captions import script_name
 from kvtrace.converters.columns import combined_codes, dictionary_values, integers
+from kvtrace.converters.compiling import began_in
 from kvtrace.converters.device_time import kind_of
 from kvtrace.converters.trials import HoldingTrials
 from kvtrace.schema.following import News
@@ -248,7 +249,7 @@ def _compiling(
     for name in ("compile_begin", "load_begin"):
         times = [kernel.get(name) for kernel in kernels]
         begin = np.array([_NEVER if time is None else time for time in times], np.int64)[codes]
-        found |= (begin != _NEVER) & (enter <= begin) & (begin < leave)
+        found |= began_in(begin, enter, leave)
     return found
 
 

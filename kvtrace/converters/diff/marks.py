@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.converters.columns import integers
-from kvtrace.converters.counted_times import is_tuning
 from kvtrace.converters.diff.model import LaunchChange
 from kvtrace.converters.diff.times import Places, places_at
 from kvtrace.converters.diff.variant import KernelKey
+from kvtrace.converters.trials import is_tuning
 
 if TYPE_CHECKING:
     from kvtrace.converters.diff.snapshot import Snapshot

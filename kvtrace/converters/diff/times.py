@@ -15,8 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kvtrace.converters.columns import integers
-from kvtrace.converters.counted_times import is_tuning
 from kvtrace.converters.diff.model import KernelTime, TimeComparison
+from kvtrace.converters.trials import is_tuning
 
 if TYPE_CHECKING:
     from kvtrace.schema.runs import Run

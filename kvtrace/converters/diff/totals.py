@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from kvtrace.converters.compiling import CompilingLaunches
-from kvtrace.converters.counted_times import TUNING
 from kvtrace.converters.diff.model import Totals
 from kvtrace.converters.diff.times import Places
 from kvtrace.converters.diff.variant import Call, KernelKey, Variant
+from kvtrace.converters.trials import TUNING
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace

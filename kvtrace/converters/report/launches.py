@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from kvtrace.converters.columns import integers, narrow
 from kvtrace.converters.compiling import CompilingLaunches
-from kvtrace.converters.counted_times import TUNING
 from kvtrace.converters.report.calls import CallRows
 from kvtrace.converters.report.model import Track
 from kvtrace.converters.report.slices import NO_CALL, Executions, Integers, Slices
+from kvtrace.converters.trials import TUNING
 from kvtrace.schema.symbols import titled
 
 if TYPE_CHECKING:
