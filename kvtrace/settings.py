@@ -21,6 +21,36 @@ Device = Literal["none", "answers", "cpu"]
 _TRUE: Final = frozenset({"1", "true", "yes", "on"})
 _FALSE: Final = frozenset({"0", "false", "no", "off"})
 _TARGET: Final = re.compile(r"[a-z]\w*:\w+")
+_COUNT: Final = re.compile("[1-9][0-9]{0,17}")
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """What of launches is kept so that they can be checked: the setting `check`, read.
+
+    Attributes:
+        first: whether the memory of each kernel variant's first launch is.
+        sample: that of a variant's first launch, and of one launch in so many after it; 0: none.
+        kernels: globs of kernels of which every launch's is.
+        finite: whether NaNs and infinities in outputs are looked for, at every launch.
+        digest: whether digests of outputs are, of every launch.
+    """
+
+    first: bool = False
+    sample: int = 0
+    kernels: tuple[str, ...] = ()
+    finite: bool = False
+    digest: bool = False
+
+    @property
+    def any(self) -> bool:
+        """Whether anything is."""
+        return self != Checks()
+
+    @property
+    def memory(self) -> bool:
+        """Whether some launches' memory is kept."""
+        return self.first or self.sample > 0 or bool(self.kernels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +81,10 @@ class Settings:
         rules: what is judged by, here and by `kvtrace sanitize`: ids of rules, `default` and
             `all`, separated by commas; one after `-` is left out.
         strict: whether warnings, and what cannot be decided, count as errors.
+        check: what is kept of launches so that `kvtrace check` can compute them again: first,
+            sample:N, kernel:GLOB, finite and digest, several separated by commas; see `Checks`.
+            Empty: nothing.
+        check_bytes: bytes that the memory kept for checks takes in a run at most.
     """
 
     mode: Mode = "launch"
@@ -64,6 +98,13 @@ class Settings:
     sanitize: Sanitize = "off"
     rules: str = "default"
     strict: bool = False
+    check: str = ""
+    check_bytes: int = 1 << 30
+
+    @property
+    def checks(self) -> Checks:
+        """The setting `check`, read."""
+        return _checks(self.check)
 
     def records_kernel(self, name: str) -> bool:
         """Whether launches of the kernel of that name are recorded."""
@@ -133,8 +174,11 @@ def _checked(name: str, value: Any) -> Any:
         return _one_of(name, value, get_args(Device))
     if name == "strict":
         return _switch(name, value)
-    if name == "max_calls":
+    if name in ("max_calls", "check_bytes"):
         return _positive(name, value)
+    if name == "check" and isinstance(value, str):
+        _checks(value)
+        return value
     if not isinstance(value, str) or not value.strip():
         raise BadSetting(f"the setting {name} must be text, not {value!r}")
     if name == "target" and not _TARGET.fullmatch(value):
@@ -142,6 +186,25 @@ def _checked(name: str, value: Any) -> Any:
             f"the target {value!r} is not of the form backend:architecture, as cuda:90"
         )
     return value
+
+
+def _checks(text: str) -> Checks:
+    """Read the setting `check`; BadSetting names the part that says nothing."""
+    said, sample, kernels = set(), 0, []
+    for part in filter(None, map(str.strip, text.split(","))):
+        kind, _, of = part.partition(":")
+        if part in ("first", "finite", "digest"):
+            said.add(part)
+        elif kind == "sample" and _COUNT.fullmatch(of):
+            sample = int(of)
+        elif kind == "kernel" and of:
+            kernels.append(of)
+        else:
+            raise BadSetting(
+                "the setting check has parts first, sample:N (N above 0), kernel:GLOB, finite and "
+                f"digest, separated by commas; not {part!r}"
+            )
+    return Checks("first" in said, sample, tuple(kernels), "finite" in said, "digest" in said)
 
 
 def _one_of(name: str, value: Any, choices: tuple[str, ...]) -> str:

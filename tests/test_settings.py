@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from kvtrace.schema.errors import BadSetting
 from kvtrace.settings import (
     DEFAULT,
+    Checks,
     Settings,
     settings_from_arguments,
     settings_from_environment,
@@ -30,6 +31,8 @@ def test_the_environment_and_the_arguments_have_the_same_names():
         "sanitize": "raise",
         "rules": "default,-out-of-view",
         "strict": True,
+        "check": "first,sample:1000,kernel:soft*,finite,digest",
+        "check_bytes": 4096,
     }
     assert set(given_names) == {field.name for field in dataclasses.fields(Settings)}
     from_arguments = settings_from_arguments(**given_names)
@@ -63,6 +66,13 @@ def test_an_empty_environment_gives_the_defaults():
         ("kernels", " "),
         ("sanitize", "error"),
         ("strict", "very"),
+        ("check", "all"),
+        ("check", "first,sample"),
+        ("check", "sample:0"),
+        ("check", "sample:-1"),
+        ("check", "kernel:"),
+        ("check", "first:2"),
+        ("check_bytes", "0"),
     ],
 )
 def test_an_impossible_value_is_a_sentence_and_leaves_the_default(name, value):
@@ -74,6 +84,17 @@ def test_an_impossible_value_is_a_sentence_and_leaves_the_default(name, value):
     assert problem.startswith(f"{variable}: ")
     with pytest.raises(BadSetting):
         settings_from_arguments(**{name: value})
+
+
+def test_checks_are_read_part_by_part():
+    assert not DEFAULT.checks.any
+    found = settings_from_arguments(check="first, sample:7,kernel:a*,kernel:b, digest").checks
+    assert found == Checks(first=True, sample=7, kernels=("a*", "b"), digest=True)
+    assert (found.any, found.memory) == (True, True)
+    watched = settings_from_arguments(check="finite").checks
+    assert (watched.any, watched.memory) == (True, False)
+    with pytest.raises(BadSetting, match="not 'sample:x'"):
+        settings_from_arguments(check="first,sample:x")
 
 
 def test_a_setting_that_does_not_exist_is_named():

@@ -43,6 +43,13 @@ def command(
         str,
         typer.Option(metavar="off|warn|raise", help="Judge each new call before its launch"),
     ] = "off",
+    check: Annotated[
+        str,
+        typer.Option(
+            metavar="first,sample:N,kernel:GLOB,finite,digest",
+            help="What of launches is kept to be checked",
+        ),
+    ] = "",
 ) -> None:
     """Record a script while it runs, exactly as python would run it.
 
@@ -60,7 +67,7 @@ def command(
 
     options: dict[str, Any] = {"mode": mode, "tensors": tensors, "kernels": kernels}
     options |= {"source": source, "target": target, "compile": compile_to, "sanitize": sanitize}
-    options["device"] = device
+    options |= {"device": device, "check": check}
     named = settings_from_arguments(**options).as_environment()
     # The other settings stay what the environment says.
     variables = {f"KVTRACE_{name.upper()}": named[f"KVTRACE_{name.upper()}"] for name in options}

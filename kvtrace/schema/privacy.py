@@ -90,6 +90,10 @@ _PRIVATE_LEAVES: Final[dict[str, dict[str, Leaf]]] = {
         "stack_id": _STACK,
     },
     "contents": {"artifact": _ARTIFACT},
+    "checked_launches": {},
+    "checked_memory": {"artifact": _ARTIFACT},
+    "digests": {"digest": _leaf("tensors")},
+    "non_finite": {"nan": _leaf("tensors"), "infinity": _leaf("tensors")},
     "launches": {},
     "gpu_kernels": {"name": _NAME},
     "marks": {"name": _leaf("marks", "mark"), "attributes": _leaf("marks")},
@@ -135,6 +139,10 @@ _OPEN_LEAVES: Final[dict[str, str]] = {
     "calls": "call_id kernel_id grid_x grid_y grid_z args.kind args.dtype args.device args.shape "
     "args.strides args.offset_bytes args.storage_bytes args.alias_group args.alignment",
     "contents": "seq call_id arg offset_bytes",
+    "checked_launches": "seq call_id why programs bytes",
+    "checked_memory": "seq call_id arg when spans.offset_bytes spans.size_bytes",
+    "digests": "seq call_id arg when lines",
+    "non_finite": "seq call_id arg when",
     "launches": "seq call_id enter exit thread device stream phase graph_id",
     "gpu_kernels": "record launch_seq call_id start end device stream correlation_id graph_id "
     "graph_node_id grid_x grid_y grid_z registers shared_bytes kind bytes",
@@ -160,7 +168,10 @@ LEAVES: Final[dict[str, dict[str, Leaf]]] = {
 
 #: Tables whose rows mean nothing without what they hold; they go where that is left out.
 ROWS: Final[dict[str, frozenset[Private]]] = {
-    "contents": frozenset(("tensors",)),
+    **dict.fromkeys(
+        ("contents", "checked_launches", "checked_memory", "digests", "non_finite"),
+        frozenset[Private](("tensors",)),
+    ),
     "graph_ops": _ATTRIBUTES.holds,
 }
 

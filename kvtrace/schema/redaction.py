@@ -336,6 +336,8 @@ class _Copy:
         before = settings.pop(REDACTED, "").split(",")
         if "names" in self._left_out and settings.get("kernels", "*") != "*":
             settings["kernels"] = REDACTED
+        if "names" in self._left_out and "kernel:" in settings.get("check", ""):
+            settings["check"] = REDACTED
         gone = [each for each in PRIVATE if each in self._left_out or each in before]
         return [*self._facts(list(settings.items())), (REDACTED, ",".join(gone))]
 

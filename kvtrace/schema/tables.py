@@ -86,11 +86,27 @@ PARAMETER: Final = _struct(name=TEXT, type=TEXT, constexpr=TEXT, divisibility=I3
 STAGE: Final = _struct(stage=TEXT, artifact=TEXT, duration_ns=I64)
 DEVICE: Final = _struct(index=I32, name=TEXT, capability=TEXT, memory_bytes=I64)
 SOURCE_FILE: Final = _struct(path=TEXT, artifact=TEXT)
+SPAN: Final = _struct(offset_bytes=I64, size_bytes=I64)
 ORIGIN: Final = _struct(
     op=TEXT, node=TEXT, module=TEXT, file=TEXT, line=I32, function=TEXT, code=TEXT
 )
 
 _C = Column
+
+_OF_LAUNCH: Final = (
+    _C("seq", I64, "the launch", key=True),
+    _C("call_id", I64, "the call that it launches", key=True),
+)
+#: Which memory is spoken of, and when: storages are named by the first argument that has them.
+_STORAGE: Final = (
+    _C(
+        "arg",
+        I32,
+        "index in the call's args of the first argument with that storage",
+        key=True,
+    ),
+    _C("when", NAME, "before or after the launch", key=True),
+)
 
 TABLES: Final[dict[str, Table]] = {
     table.name: table
@@ -238,6 +254,71 @@ TABLES: Final[dict[str, Table]] = {
             ),
             sort=("seq", "arg"),
             since="1.3",
+        ),
+        Table(
+            "checked_launches",
+            "a launch whose memory was kept, so that it can be computed again",
+            "captured",
+            (
+                *_OF_LAUNCH,
+                _C("why", NAME, "what chose it: first, sample, kernel or finite"),
+                _C(
+                    "programs",
+                    pa.list_(I64),
+                    "the programs whose memory was kept, by linear id, x fastest; null: the grid's",
+                ),
+                _C("bytes", I64, "how much was kept, before and after", "bytes"),
+            ),
+            sort=("seq",),
+            since="1.6",
+        ),
+        Table(
+            "checked_memory",
+            "what one storage held before or after a launch that is checked",
+            "captured",
+            (
+                *_OF_LAUNCH,
+                *_STORAGE,
+                _C(
+                    "spans",
+                    pa.list_(SPAN),
+                    "the pieces of the storage that were kept, in order; between them nothing is "
+                    "known",
+                ),
+                _C("artifact", NAME, "sha256 of the bytes of the spans, one after another"),
+            ),
+            sort=("seq", "arg", "when"),
+            since="1.6",
+        ),
+        Table(
+            "digests",
+            "a digest of what one storage held before or after a launch",
+            "captured",
+            (
+                *_OF_LAUNCH,
+                *_STORAGE,
+                _C("digest", I64, "64 bits"),
+                _C(
+                    "lines",
+                    I32,
+                    "one in so many lines of 128 bytes was hashed; 1: every byte",
+                ),
+            ),
+            sort=("seq", "arg", "when"),
+            since="1.6",
+        ),
+        Table(
+            "non_finite",
+            "whether one storage held a NaN or an infinity before or after a launch",
+            "captured",
+            (
+                *_OF_LAUNCH,
+                *_STORAGE,
+                _C("nan", BOOL, "whether there was a NaN"),
+                _C("infinity", BOOL, "whether there was an infinity"),
+            ),
+            sort=("seq", "arg", "when"),
+            since="1.6",
         ),
         Table(
             "gpu_kernels",

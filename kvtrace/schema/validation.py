@@ -65,15 +65,30 @@ def _field_of_entries(name: str) -> Callable[[pa.ChunkedArray], pa.Array]:
     return lambda column: pc.struct_field(pc.list_flatten(column.combine_chunks()), name)
 
 
+#: Tables that tell of single launches.
+_OF_LAUNCHES: Final = ("contents", "checked_launches", "checked_memory", "digests", "non_finite")
+
 _REFERENCES: Final = (
     _Reference("calls", "kernel_id", "kernels", "kernel_id", _itself),
     *(
         _Reference(table, "call_id", "calls", "call_id", _itself)
-        for table in ("launches", "contents", "gpu_kernels", "ops", "accesses", "loops", "findings")
+        for table in (
+            "launches",
+            "gpu_kernels",
+            "ops",
+            "accesses",
+            "loops",
+            "findings",
+            *_OF_LAUNCHES,
+        )
     ),
+    *(_Reference(table, "seq", "launches", "seq", _itself) for table in _OF_LAUNCHES),
+    _Reference("checked_memory", "seq", "checked_launches", "seq", _itself),
     _Reference("gpu_kernels", "launch_seq", "launches", "seq", _itself),
-    _Reference("contents", "seq", "launches", "seq", _itself),
-    _Reference("contents", "artifact", "artifacts", "sha256", _itself),
+    *(
+        _Reference(table, "artifact", "artifacts", "sha256", _itself)
+        for table in ("contents", "checked_memory")
+    ),
     *(
         _Reference(table.name, "stack_id", "stacks", "stack_id", _itself)
         for table in TABLES.values()

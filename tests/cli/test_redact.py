@@ -55,6 +55,7 @@ x = torch.zeros(100, dtype=torch.int32)
 index = torch.frombuffer(bytearray(b"canary_tensors!!" * 25), dtype=torch.int32) % 1 * 0
 x[:4] = torch.frombuffer(bytearray(b"canary_tensors!!"), dtype=torch.int32)
 keep = {"tensors": "all", "kernels": "*canary_names*", "sanitize": "warn"}
+keep["check"] = "kernel:*canary_names*"
 with kvtrace.capture("out", **keep), kvtrace.mark("canary_marks step"):
     kernel_canary_names[(1,)](x, index, SCALAR, 100, BLOCK=128)
 """.replace("SCALAR", SCALAR)
