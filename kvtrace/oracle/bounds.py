@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.atomics import NAMES
 from kvtrace.evaluate.compiler import Compiler, attribute
+from kvtrace.evaluate.dialects.tt_descriptor import REDUCTIONS
 from kvtrace.evaluate.instrument import Instrument
+from kvtrace.evaluate.order import memory_sites
 from kvtrace.evaluate.registry import place
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import (
@@ -70,13 +73,14 @@ class Bounds(Instrument):
         self._module = module
         self._quiet: Compiler | None = None
         self.memory: FollowedMemory | None = None
-        self.loose_at: dict[int, float] = {}
+        self._shared: set[int] | None = set()
 
     def begin(self, launch: Launch, values: list[Any]) -> None:
         """Put a memory with radii in the place of the launch's."""
         del values
         self.memory = FollowedMemory(launch.arguments, launch.memory.written)
         launch.memory = self.memory
+        self._shared = _shared(self._module, launch)
 
     def wrapped(self, op: Op, step: Step) -> Step:
         """Stand around an op by its kind."""
@@ -143,7 +147,6 @@ class Bounds(Instrument):
             rule = rule_of(op, self._module)
         except KeyError:
             return self._lost(op, step)
-        slots = [value.id for value in op.operands]
         types = [value_type(value.type) for value in op.operands]
         result, result_type = op.results[0].id, value_type(op.results[0].type)
         if result_type.pointer or any(type_.pointer for type_ in types):
@@ -162,7 +165,6 @@ class Bounds(Instrument):
                 radius = rule(arrays, radii, to_array(value, result_type))
             values[result] = _with(value, radius)
 
-        del slots
         return computed
 
     def _product(self, op: Op, step: Step) -> Step:
@@ -247,7 +249,7 @@ class Bounds(Instrument):
         return addressed
 
     def _lost(self, op: Op, step: Step) -> Step:
-        """Run an op that no rule is for: where it takes a number in doubt, so is all that it gives."""
+        """Run an op that no rule is for: in doubt about one operand, all that it gives is."""
         results = [(value.id, len(value_type(value.type).shape) + 1) for value in op.results]
 
         def ran(values: list[Any], scope: Any) -> None:
@@ -272,6 +274,15 @@ class Bounds(Instrument):
                 values[value.id] = each
         return given
 
+    def _see_that_nothing_is_shared(self, op: Op, pointer: Any) -> None:
+        """Refuse an access, in a launch whose programs' order matters, to what others write."""
+        assert self.memory is not None
+        storages = self.memory.storages_of(actual(pointer))
+        if self._shared is None or not storages.isdisjoint(self._shared):
+            raise Undecided(
+                f"at {place(op)} programs find in memory what others wrote, so their order decides"
+            )
+
     # -- memory ----------------------------------------------------------------------------------
 
     def _access(self, op: Op, step: Step) -> Step:
@@ -288,11 +299,8 @@ class Bounds(Instrument):
         def accessed(values: list[Any], scope: Any) -> None:
             memory = self.memory
             assert memory is not None
-            if scope.launch.in_order:
-                raise Undecided(
-                    "its programs find in memory what other programs wrote, so its result depends "
-                    "on their order"
-                )
+            if scope.launch.in_order and not atomic:
+                self._see_that_nothing_is_shared(op, values[pointer.id])
             for value in positions:
                 self._certain(op, value, values)
             held = [values[value.id] for value, _ in data]
@@ -329,6 +337,18 @@ class Bounds(Instrument):
         return accessed
 
 
+def _shared(module: Module, launch: Launch) -> set[int] | None:
+    """Return the storages that are read and written in a launch; None: a program waits for others."""
+    kinds: dict[int, set[str]] = {}
+    for site in memory_sites(module):
+        if site.waits:
+            return None
+        for place_, argument in enumerate(launch.arguments):
+            if isinstance(argument, TensorArgument) and site.reaches(place_):
+                kinds.setdefault(id(argument.storage), set()).add(site.kind)
+    return {storage for storage, found in kinds.items() if len(found) > 1}
+
+
 def _data_of(op: Op) -> list[Value]:
     row = KINDS[op.name]
     return [value for name in DATA if row.has(name) for value in op.group(name)]
@@ -338,9 +358,8 @@ def _update_of(op: Op) -> str:
     """Return what an atomic op does to memory, by name; empty: it compares and swaps."""
     if not KINDS[op.name].has("expected"):
         number = attribute(op, "atomic_rmw_op", attribute(op, "kind", ""))
-        if KINDS[op.name].has("descriptor"):
-            return "add" if number in (1, "add") else str(number)
-        return NAMES[number] if isinstance(number, int) else str(number)
+        names = REDUCTIONS if KINDS[op.name].has("descriptor") else NAMES
+        return names[number] if isinstance(number, int) else str(number)
     return ""
 
 

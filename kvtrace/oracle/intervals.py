@@ -99,4 +99,4 @@ def radius_around(value: Array, low: Array, high: Array) -> Array:
 
 
 def _same(left: Array, right: Array) -> Array:
-    return (left == right) | (np.isnan(left) & np.isnan(right))
+    return np.asarray((left == right) | (np.isnan(left) & np.isnan(right)))

@@ -1,4 +1,4 @@
-"""How far a device's elements may be off, op by op, where each element is made of those at its place.
+"""How far a device's elements may be off, where each is made of those at its place in operands.
 
 A rule takes the operands' numbers (arrays) and radii (None: 0) and gives the result's radius, or
 None where the device gives the same.
@@ -7,6 +7,7 @@ None where the device gives the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Final
 
 import numpy as np
@@ -158,13 +159,13 @@ def _chosen(given: Sequence[Array], radii: Sequence[Radius], value: Array) -> Ra
     ends = [
         np.zeros((1,) * rank) if each is None else each for each in (first_radius, second_radius)
     ]
-    radius = np.where(picks, *ends)
+    radius: Array = np.where(picks, ends[0], ends[1])
     if doubt is None:
         return radius
     if doubt.ndim < rank:
         doubt = doubt.reshape(doubt.shape + (1,) * (rank - doubt.ndim))
     left, right = (np.asarray(each, np.float64) for each in (first, second))
-    apart = np.where(left == right, 0.0, np.abs(left - right)) + np.maximum(*ends)
+    apart = np.where(left == right, 0.0, np.abs(left - right)) + np.maximum(ends[0], ends[1])
     apart = np.where(np.isnan(apart), np.inf, apart)
     return np.where(doubt > 0, np.maximum(radius, apart), radius)
 
@@ -238,7 +239,7 @@ def _added(_given: Sequence[Array], radii: Sequence[Radius], _value: Array) -> R
 
 def _widest(_given: Sequence[Array], radii: Sequence[Radius], _value: Array) -> Radius:
     known = [radius for radius in radii if radius is not None]
-    return None if not known else np.asarray(np.maximum.reduce(np.broadcast_arrays(*known)))
+    return None if not known else np.asarray(reduce(np.maximum, known))
 
 
 def _multiplied(given: Sequence[Array], radii: Sequence[Radius], _value: Array) -> Radius:

@@ -14,6 +14,7 @@ from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import ElementType, ValueType
 from kvtrace.evaluate.values import (
     Array,
+    Descriptor,
     Pointer,
     PointerChoice,
     Unknown,
@@ -94,6 +95,7 @@ class Radii(Memory):
         return kept[2], (tensor.offset_bytes - phase) // size
 
     def _data(self, storage: Storage) -> Array:
+        del storage
         raise Undecided("it goes to addresses that are no multiples of their elements' size")
 
 
@@ -208,6 +210,11 @@ class FollowedMemory(Memory):
                 continue
             bound = 2 * sums.count * sums.half_ulp * (sums.first + sums.magnitude)
             kept[2][:] += (np.where(sums.count > 1, bound, 0) * _UPWARDS).astype(np.float32)
+
+    def storages_of(self, pointer: Any) -> set[int]:
+        """Return the storages that pointers, or a descriptor, lead into."""
+        base = pointer.base if isinstance(pointer, Descriptor) else pointer
+        return {self._storage_of(each) for each in _targets(base) if each.argument is not None}
 
     def _storage_of(self, pointer: Any) -> int:
         return id(self._arguments[pointer.argument].storage)

@@ -102,19 +102,20 @@ class Product:
         return value, np.where(np.isfinite(exact), away, np.where(np.isnan(away), 0.0, away))
 
     def _of_adding(self, wide: list[Array], magnitude: Array, start: Array) -> Array:
+        """Return what comes of adding up, and of the order in which it is done."""
         depth = wide[0].shape[-1]
         grown = magnitude + np.abs(start.astype(np.float64))
         if self._types[2].element.bits == 16:  # sums are rounded to 16 bits as they go
             steps = -(-depth // self._adder.at_once)
-            return steps * 2.0**-11 * grown
-        if all((each == np.rint(each)).all() for each in (*wide, start)):
-            if grown.max(initial=0) < _LARGEST_EXACT and self._adder.unit <= 2.0**-23:
-                return np.zeros((1,) * magnitude.ndim)
+            return np.asarray(steps * 2.0**-11 * grown)
+        whole = all((each == np.rint(each)).all() for each in (*wide, start))
+        if whole and grown.max(initial=0) < _LARGEST_EXACT and self._adder.unit <= 2.0**-23:
+            return np.zeros((1,) * magnitude.ndim)
         if self._adder.at_once == 1:
-            return (depth + 1) * self._adder.unit * grown
+            return np.asarray((depth + 1) * self._adder.unit * grown)
         steps = -(-depth // self._adder.at_once)
         each = (self._adder.at_once + 2) * self._adder.unit
-        return each * (steps * grown + magnitude)
+        return np.asarray(each * (steps * grown + magnitude))
 
 
 def _of_factors(sizes: list[Array], loose: list[Array | None]) -> Array | float:
