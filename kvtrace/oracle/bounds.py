@@ -46,10 +46,11 @@ from kvtrace.ir.ops import (
     address_of,
     computing,
     mask_of,
+    operator_of,
     positions_of,
 )
 from kvtrace.oracle.errors import Undecided
-from kvtrace.oracle.meanings import rule_of
+from kvtrace.oracle.meanings import rule_of, undefined_by
 from kvtrace.oracle.memory import FollowedMemory
 from kvtrace.oracle.products import Product
 from kvtrace.oracle.reductions import Combined, half_ulp
@@ -96,6 +97,9 @@ class Bounds(Instrument):
             return self._combined(op, step)
         if name in _DOTS:
             return self._product(op, step)
+        if row.kind is Kind.PRODUCT or operator_of(op) == "cat":
+            # A scaled product is made in steps, and `cat` in an order, of the compiler's choice.
+            return self._lost(op, step, always=True)
         if name in MOVING or (name in _BITCASTS and _keeps_numbers(op)):
             return self._moved(op, step)
         if row.kind is Kind.ADDRESS:
@@ -151,18 +155,23 @@ class Bounds(Instrument):
         result, result_type = op.results[0].id, value_type(op.results[0].type)
         if result_type.pointer or any(type_.pointer for type_ in types):
             return self._lost(op, step)
+        undefined = undefined_by(op)
 
         def computed(values: list[Any], scope: Any) -> None:
             given = self._strip(op, step, values, scope)
             value = values[result]
             if isinstance(value, Unknown) or unknown_of(map(actual, given)) is not None:
                 return
-            if result_type.element.kind != "f" and not _any_uncertain(given):
+            exact = result_type.element.kind != "f" and not _any_uncertain(given)
+            if exact and undefined is None:
                 return
             arrays = [to_array(actual(each), t) for each, t in zip(given, types, strict=True)]
             radii = [each.radius if isinstance(each, Uncertain) else None for each in given]
             with np.errstate(all="ignore"):
-                radius = rule(arrays, radii, to_array(value, result_type))
+                radius = None if exact else rule(arrays, radii, to_array(value, result_type))
+                if undefined is not None:
+                    open_ = np.where(undefined(arrays), np.inf, 0.0)
+                    radius = open_ if radius is None else np.maximum(radius, open_)
             values[result] = _with(value, radius)
 
         return computed
@@ -248,13 +257,13 @@ class Bounds(Instrument):
 
         return addressed
 
-    def _lost(self, op: Op, step: Step) -> Step:
+    def _lost(self, op: Op, step: Step, *, always: bool = False) -> Step:
         """Run an op that no rule is for: in doubt about one operand, all that it gives is."""
         results = [(value.id, len(value_type(value.type).shape) + 1) for value in op.results]
 
         def ran(values: list[Any], scope: Any) -> None:
             given = self._strip(op, step, values, scope)
-            if not _any_uncertain(given):
+            if not (always or _any_uncertain(given)):
                 return
             for slot, rank in results:
                 if not isinstance(values[slot], Unknown):
@@ -338,7 +347,7 @@ class Bounds(Instrument):
 
 
 def _shared(module: Module, launch: Launch) -> set[int] | None:
-    """Return the storages that are read and written in a launch; None: a program waits for others."""
+    """Return the storages that a launch reads and writes; None: its programs wait for others."""
     kinds: dict[int, set[str]] = {}
     for site in memory_sites(module):
         if site.waits:

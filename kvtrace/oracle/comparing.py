@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.evaluate import TensorArgument, evaluate
+from kvtrace.evaluate import Observer, OutOfBounds, TensorArgument, evaluate
 from kvtrace.evaluate.errors import UNFIT, UnfitOp
+from kvtrace.evaluate.registry import place
 from kvtrace.evaluate.rounding import from_memory
 from kvtrace.evaluate.scope import MOST_STEPS
 from kvtrace.evaluate.types import ElementType, element_of
 from kvtrace.oracle.bounds import Bounds
+from kvtrace.oracle.errors import Undecided
 from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:
@@ -78,6 +80,15 @@ class LaunchCheck:
     reason: str = ""
 
 
+class _Inside(Observer):
+    """Ends an evaluation that reads what lies outside of its tensors, which nobody kept."""
+
+    def out_of_bounds(self, defect: OutOfBounds) -> None:
+        """Refuse to go on."""
+        if defect.rule == "out-of-bounds" and defect.kind != "store":
+            raise Undecided(f"{place(defect.op)} reads outside of its tensor")
+
+
 def check(launch: CheckedLaunch) -> LaunchCheck:
     """Compute a launch again, and compare."""
     call = launch.call()
@@ -89,6 +100,7 @@ def check(launch: CheckedLaunch) -> LaunchCheck:
             call.arguments,
             call.grid,
             kernel=call.kernel,
+            observers=(_Inside(),),
             programs=programs,
             instrument=bounds,
             most_steps=MOST_STEPS,

@@ -14,6 +14,7 @@ import numpy as np
 
 from kvtrace.evaluate.accuracy import Accuracy
 from kvtrace.evaluate.compiler import TYPED, array_function, attribute
+from kvtrace.evaluate.dialects.arith_casts import float_to_unsigned
 from kvtrace.evaluate.dialects.libdevice import accuracy_of, library_function
 from kvtrace.evaluate.registry import ELEMENTWISE, Elementwise
 from kvtrace.evaluate.rounding import rounding_to
@@ -22,7 +23,7 @@ from kvtrace.evaluate.values import Array
 from kvtrace.ir import Op, Value
 from kvtrace.ir.flow import flow_of
 from kvtrace.ir.model import Module
-from kvtrace.ir.ops import COMBINING, MOVING, operator_of
+from kvtrace.ir.ops import COMBINING, DIVIDING, MOVING, operator_of
 from kvtrace.oracle.intervals import image, radius_around, widened
 
 Radius = Array | None
@@ -61,6 +62,34 @@ def _meaning(op: Op) -> Elementwise | None:
     symbol = str(attribute(op, "symbol"))
     function = library_function(symbol)
     return None if function is None else Elementwise(function, 1, (), accuracy_of(symbol))
+
+
+def undefined_by(op: Op) -> Callable[[Sequence[Array]], Array] | None:
+    """Return what says for which operands the IR leaves an op's result open; None: for none."""
+    if len(op.results) != 1 or value_type(op.results[0].type).element.kind != "i":
+        return None
+    result = value_type(op.results[0].type).element
+    operator = operator_of(op)
+    if op.name in DIVIDING:
+        return lambda given: np.asarray(given[1]) == 0
+    if operator in ("<<", ">>"):
+        return lambda given: (np.asarray(given[1]) < 0) | (np.asarray(given[1]) >= result.bits)
+    if op.name in TYPED and value_type(op.operands[0].type).element.kind == "f":
+        low, high = (
+            (0.0, 2.0**result.bits)
+            if _gives_unsigned(op)
+            else (-(2.0 ** (result.bits - 1)), 2.0 ** (result.bits - 1))
+        )
+        return lambda given: ~_lies_in(np.trunc(given[0].astype(np.float64)), low, high)
+    return None
+
+
+def _gives_unsigned(op: Op) -> bool:
+    return ELEMENTWISE[op.name].function is float_to_unsigned
+
+
+def _lies_in(array: Array, low: float, high: float) -> Array:
+    return np.asarray((array >= low) & (array < high))
 
 
 # -- floats ---------------------------------------------------------------------------------------

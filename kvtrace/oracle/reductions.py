@@ -87,10 +87,9 @@ class Combined:
             )
             return np.asarray(np.where(whole, 0.0, roundings) + self._along(np.add, radius))
         with np.errstate(all="ignore"):
-            relative = radius / sizes
-        product = self._along(np.multiply, sizes)
-        grown = self._along(np.multiply, 1 + np.where(np.isnan(relative), np.inf, relative))
-        away = product * (grown * (1 + unit) ** (2 * extent) - 1)
+            relative = np.log1p(np.where(radius > 0, radius / sizes, 0.0))
+            grown = self._along(np.add, relative) + 2 * extent * math.log1p(unit)
+            away = self._along(np.multiply, sizes) * np.expm1(grown)
         return np.where(np.isnan(away), np.inf, away)
 
     def _along(self, function: Any, array: Array) -> Array:
