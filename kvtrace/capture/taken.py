@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 #: Rounds of the background thread after which what was copied for no launch is dropped.
 _PATIENCE: Final = 20
 
-#: Bytes after which a round of the background thread leaves the rest to the next: forks wait for it.
+#: Bytes after which a round of writing leaves the rest to the next: a fork waits for it.
 _ROUND_BYTES: Final = 128 << 20
 
 #: Seconds that the end of a recording waits for copies that are under way.

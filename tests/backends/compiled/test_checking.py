@@ -133,6 +133,23 @@ class TestMemory:
         assert found.memory == {(0, 0, "before"): before, (0, 0, "after"): after}
         assert found.launches[0]["programs"] is None
 
+    def test_storages_that_overlap_without_torchs_knowing_are_left_out(self, tmp_path):
+        memory = np.zeros(2 * COUNT, np.float32)
+        x, out = torch.from_numpy(memory[:COUNT]), torch.from_numpy(memory[COUNT // 2 :])
+        with kvtrace.capture(tmp_path, check="first"):
+            kernels.strided[(4,)](x, out, COUNT, 1, 1, BLOCK=256)
+        found = kept(tmp_path)
+        assert found.launches == {}
+        ((text, _),) = found.messages["check-left-out"]
+        assert "the storage of out overlaps another" in text
+
+    def test_what_a_kernel_does_not_reach_is_not_kept(self, tmp_path):
+        x, out = torch.zeros(COUNT), torch.zeros(COUNT)
+        with kvtrace.capture(tmp_path, check="first"):
+            kernels.add[(4,)](x, torch.zeros(0), out, 0, BLOCK=256)
+            kernels.double[(0,)](x, COUNT, BLOCK=256)
+        assert {arg for _, arg, _ in kept(tmp_path).memory} == {0, 2}
+
     def test_contents_that_decide_addresses_are_recorded_beside_it(self, tmp_path):
         x, out, index = torch.randn(COUNT), torch.zeros(COUNT), torch.randperm(COUNT)
         with kvtrace.capture(tmp_path, check="first"):
