@@ -21,6 +21,7 @@ from kvtrace.capture.contents import view_of
 from kvtrace.capture.records import ArgumentRecord, Parameter
 from kvtrace.capture.taken import device_kind
 from kvtrace.evaluate import Access, Observer, TensorArgument, evaluate
+from kvtrace.evaluate.errors import TooLarge
 from kvtrace.ir import Module, Op
 from kvtrace.schema.errors import KvtraceError
 
@@ -31,14 +32,17 @@ LAUNCH_BYTES: Final = 64 << 20
 PROGRAMS: Final = 8
 
 #: Pieces of a storage at most; those with fewer bytes between them than `GAP` are one.
-SPANS: Final = 4096
+SPANS: Final = 1 << 14
 GAP: Final = 256
 
 #: Steps that the evaluation of these programs may take: a second, mostly.
-_STEPS: Final = 1 << 15
+_STEPS: Final = 1 << 17
 
 #: Kinds of launches of a kernel of which it is remembered what their programs touch.
 _PARTS: Final = 64
+
+#: Bits that an offset has at most, where each program's are in a range of their own.
+_RANGE: Final = 50
 
 #: Where pieces begin and end, in order, apart from each other.
 _Pieces = NDArray[np.int64]
@@ -178,11 +182,19 @@ def _worked_out(
     """Work out what programs touch, of as many as are not too much."""
     call = _call(launch, records)
     x, y, z = launch.grid
-    count = x * y * z
-    number = min(PROGRAMS, count)
+    programs = _spread(x * y * z, PROGRAMS)
+    groups = {record.name: record.alias_group for record in records}
+    seen = _Seen(call.arguments, [groups.get(a.name) for a in call.arguments], sizes, programs)
+    try:
+        evaluate(
+            call.module, call.arguments, call.grid,
+            observers=(seen,), programs=programs, most_steps=_STEPS,
+        )  # fmt: skip
+    except TooLarge as error:
+        raise NotKept("it is large, and evaluating its accesses takes too long") from error
+    number = len(programs)
     while number:
-        chosen = np.unique(np.linspace(0, count - 1, number).round().astype(np.int64))
-        part = _touched(call, chosen, sizes, records)
+        part = seen.part(_spread(len(programs), number))
         pieces = max(map(len, part.all.values()), default=0)
         touched = (*part.all.values(), *part.written.values())
         size = sum(int((each[:, 1] - each[:, 0]).sum()) for each in touched)
@@ -192,6 +204,12 @@ def _worked_out(
     raise NotKept(
         f"one program alone touches more than {LAUNCH_BYTES >> 20} MiB, or {SPANS:,} pieces"
     )
+
+
+def _spread(count: int, number: int) -> NDArray[np.int64]:
+    """Return so many numbers below a count, the first and the last among them, or all there are."""
+    chosen = np.linspace(0, count - 1, min(number, count))
+    return np.unique(chosen.round().astype(np.int64))
 
 
 def _call(launch: Launch, records: Sequence[ArgumentRecord]) -> Call:
@@ -207,31 +225,23 @@ def _call(launch: Launch, records: Sequence[ArgumentRecord]) -> Call:
     return call_of(call, kernel, launch.module, lambda _: None)
 
 
-def _touched(
-    call: Call,
-    programs: NDArray[np.int64],
-    sizes: Mapping[int, int],
-    records: Sequence[ArgumentRecord],
-) -> Part:
-    """Evaluate some programs' accesses; `sizes` are those of storages by their first argument."""
-    groups = {record.name: record.alias_group for record in records}
-    seen = _Seen(call.arguments, [groups.get(each.name) for each in call.arguments])
-    evaluate(
-        call.module, call.arguments, call.grid,
-        observers=(seen,), programs=programs, most_steps=_STEPS,
-    )  # fmt: skip
-    everything, written = (dict(seen.pieces(sizes, kind)) for kind in (None, "store"))
-    return Part(tuple(programs.tolist()), everything, written)
-
-
 class _Seen(Observer):
-    """Notes which bytes of which storages are touched."""
+    """Notes which bytes of which storages some programs touch."""
 
-    def __init__(self, arguments: Sequence[Any], groups: Sequence[int | None]) -> None:
-        """`groups` name the storage of each argument."""
+    def __init__(
+        self,
+        arguments: Sequence[Any],
+        groups: Sequence[int | None],
+        sizes: Mapping[int, int],
+        programs: NDArray[np.int64],
+    ) -> None:
+        """`groups` name the storage of each argument, and `sizes` have its bytes."""
         self._arguments = arguments
         self._groups = groups
-        self._noted: list[tuple[int, str, _Pieces]] = []
+        self._sizes = sizes
+        self._programs = programs
+        #: Storage, whether it was written, and pieces, those of each program in a range of its own.
+        self._noted: list[tuple[int, bool, _Pieces]] = []
 
     def access(self, access: Access) -> None:
         """Note what an access touches, or may touch where its mask is not known."""
@@ -247,10 +257,17 @@ class _Seen(Observer):
         if elements is None or group is None or not isinstance(argument, TensorArgument):
             why = access.reason or "it goes through a pointer that is no argument"
             raise NotKept(f"it is large, and where a {access.kind} goes is not known: {why}")
-        starts = np.unique(elements[0]) + argument.offset_bytes
-        if starts.size:
-            ends = starts + access.element_bytes
-            self._noted.append((group, access.kind, _merged(np.stack([starts, ends], 1), GAP)))
+        starts, programs = elements[0] + argument.offset_bytes, elements[1]
+        if not starts.size or group not in self._sizes:
+            return
+        breaks = (np.diff(starts) != access.element_bytes) | (np.diff(programs) != 0)
+        opens, closes = np.append(True, breaks), np.append(breaks, True)
+        pieces = np.stack([starts[opens], starts[closes] + access.element_bytes], 1)
+        pieces = np.clip(pieces, 0, self._sizes[group])  # out of bounds there is no memory
+        pieces += (np.searchsorted(self._programs, programs[opens]) << _RANGE)[:, None]
+        pieces = pieces[pieces[:, 0] < pieces[:, 1]]
+        if pieces.size:
+            self._noted.append((group, access.kind == "store", _merged(pieces, GAP)))
 
     def loop(self, op: Op, trips: NDArray[np.int64]) -> None:
         """Refuse what runs no one knows how often."""
@@ -258,16 +275,23 @@ class _Seen(Observer):
         if (trips < 0).any():
             raise NotKept("it is large, and how often a loop runs depends on data")
 
-    def pieces(self, sizes: Mapping[int, int], kind: str | None) -> Iterator[tuple[int, _Pieces]]:
-        """Give the pieces of each storage that accesses of a kind (None: of all) touch."""
-        for group, size in sizes.items():
-            noted = [p for g, k, p in self._noted if g == group and kind in (None, k)]
+    def part(self, chosen: NDArray[np.int64]) -> Part:
+        """Return what some of the programs touch, by their places among those."""
+        everything, written = (dict(self._pieces(chosen, only)) for only in (False, True))
+        return Part(tuple(self._programs[chosen].tolist()), everything, written)
+
+    def _pieces(
+        self, chosen: NDArray[np.int64], only_written: bool
+    ) -> Iterator[tuple[int, _Pieces]]:
+        for group in self._sizes:
+            noted = [p for g, wrote, p in self._noted if g == group and wrote >= only_written]
             if not noted:
                 continue
-            inside = np.clip(np.concatenate(noted), 0, size)  # out of bounds there is no memory
-            inside = inside[inside[:, 0] < inside[:, 1]]
-            if inside.size:
-                yield group, _merged(inside, GAP)
+            pieces = np.concatenate(noted)
+            ranges = pieces[:, 0] >> _RANGE
+            pieces = (pieces - (ranges << _RANGE)[:, None])[np.isin(ranges, chosen)]
+            if pieces.size:
+                yield group, _merged(pieces, GAP)
 
 
 def _merged(pieces: _Pieces, gap: int) -> _Pieces:
