@@ -1,5 +1,6 @@
 """What is kept of launches to be checked: which ones, which memory, before and after."""
 
+import errno
 import os
 from dataclasses import dataclass
 
@@ -13,9 +14,11 @@ from kvtrace.backends.compiled import memory_needed
 from kvtrace.calls.recorded import calls_of
 from kvtrace.cli import main
 from kvtrace.evaluate import TensorArgument, evaluate
+from kvtrace.schema.errors import TraceWriteError
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
+from kvtrace.schema.writer import RunWriter
 from tests.backends.compiled import check_kernels as kernels
 from tests.kernels import attention, basic
 
@@ -220,6 +223,13 @@ class TestChoice:
             launched_double(x)
             kernels.strided[(4,)](x, out, COUNT, 1, 1, BLOCK=256)
         assert set(kept(tmp_path).launches) == {0}
+
+    def test_kernels_that_are_compiled_to_ttir_alone(self, tmp_path):
+        x = torch.ones(COUNT)
+        with kvtrace.capture(tmp_path, check="sample:2", compile="ttir"):
+            for _ in range(3):
+                launched_double(x)
+        assert set(kept(tmp_path).launches) == {0, 2}
 
     def test_off_there_is_no_hook(self, tmp_path):
         before = CompiledKernel.run
@@ -457,3 +467,21 @@ def test_a_failure_of_ours_is_counted_and_the_launch_is_made(tmp_path, monkeypat
     found = kept(tmp_path)
     assert found.launches == {}
     assert "AssertionError: ours" in found.messages["capture-failure"][0][0]
+
+
+def test_a_full_disk_ends_the_recording_and_nothing_else(tmp_path, monkeypatch, capfd):
+    append = RunWriter.append_rows
+
+    def full(self, table, rows):
+        if table == "checked_memory":
+            raise TraceWriteError("the disk is full") from OSError(errno.ENOSPC, "full")
+        append(self, table, rows)
+
+    monkeypatch.setattr(RunWriter, "append_rows", full)
+    x = torch.ones(COUNT)
+    with kvtrace.capture(tmp_path, check="kernel:double"):
+        launched_double(x)
+        kvtrace.start(tmp_path).flush()
+        launched_double(x)
+    assert torch.equal(x, torch.full((COUNT,), 4.0))
+    assert "recording has ended: the disk is full" in capfd.readouterr().err
