@@ -48,7 +48,7 @@ class Variant:
         self.pick = pick
         self.every = False
         self.count = 0
-        self.read: tuple[Module, frozenset[int]] | None = None
+        self.read: tuple[Module, frozenset[int]] | KvtraceError | None = None
         self.parts: Parts = {}
 
 
@@ -140,7 +140,9 @@ class Checking:
             return None
         try:
             if variant.read is None:
-                variant.read = _read(module(), variant.parameters)
+                variant.read = _read(module, variant.parameters)
+            if isinstance(variant.read, KvtraceError):
+                raise variant.read.with_traceback(None)
             launch = Launch(variant.parameters, values, extents, *variant.read)
             needed = memory_needed(launch, variant.parts)
         except KvtraceError as error:
@@ -168,12 +170,18 @@ class Checking:
         return result
 
 
-def _read(module: "Module", parameters: Sequence[Parameter]) -> "tuple[Module, frozenset[int]]":
-    """Return a kernel's IR, and the places of the parameters through which it may write."""
+def _read(
+    module: "Callable[[], Module]", parameters: Sequence[Parameter]
+) -> "tuple[Module, frozenset[int]] | KvtraceError":
+    """Return a kernel's IR, and the places of parameters through which it may write; or why not."""
     from kvtrace.backends.compiled.memory_needed import NotKept
     from kvtrace.evaluate.reach import follows_addresses
     from kvtrace.verdicts.index_arguments import index_arguments
 
-    if follows_addresses(module):
-        raise NotKept("it follows addresses that lie in memory")
-    return module, places_of(index_arguments(module).written, parameters)
+    try:
+        read = module()
+    except KvtraceError as error:
+        return error
+    if follows_addresses(read):
+        return NotKept("it follows addresses that lie in memory")
+    return read, places_of(index_arguments(read).written, parameters)

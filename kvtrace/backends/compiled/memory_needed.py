@@ -207,7 +207,9 @@ def _worked_out(
 
 
 def _spread(count: int, number: int) -> NDArray[np.int64]:
-    """Return so many numbers below a count, the first and the last among them, or all there are."""
+    """Return so many numbers below a count, from the first to the last; one: that in the middle."""
+    if number == 1:
+        return np.array([count // 2])
     chosen = np.linspace(0, count - 1, min(number, count))
     return np.unique(chosen.round().astype(np.int64))
 

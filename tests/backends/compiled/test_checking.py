@@ -12,6 +12,7 @@ from triton.compiler.compiler import CompiledKernel
 import kvtrace
 from kvtrace.backends.compiled import memory_needed
 from kvtrace.calls.recorded import calls_of
+from kvtrace.capture import contents
 from kvtrace.cli import main
 from kvtrace.evaluate import TensorArgument, evaluate
 from kvtrace.schema.errors import TraceWriteError
@@ -136,6 +137,14 @@ class TestMemory:
         assert found.memory == {(0, 0, "before"): before, (0, 0, "after"): after}
         assert found.launches[0]["programs"] is None
 
+    def test_what_atomic_operations_write_is_kept_whole(self, tmp_path):
+        x, out = torch.ones(COUNT), torch.zeros(1)
+        with kvtrace.capture(tmp_path, check="first"):
+            kernels.total[(4,)](x, out, COUNT, BLOCK=256)
+        memory = kept(tmp_path).memory
+        assert memory[0, 1, "before"] == [(0, torch.zeros(1).numpy().tobytes())]
+        assert memory[0, 1, "after"] == [(0, torch.tensor([1000.0]).numpy().tobytes())]
+
     def test_storages_that_overlap_without_torchs_knowing_are_left_out(self, tmp_path):
         memory = np.zeros(2 * COUNT, np.float32)
         x, out = torch.from_numpy(memory[:COUNT]), torch.from_numpy(memory[COUNT // 2 :])
@@ -159,8 +168,22 @@ class TestMemory:
             for _ in range(3):
                 kernels.gather[(4,)](x, index, out, COUNT, BLOCK=256)
         assert set(kept(tmp_path).launches) == {0}
-        contents = plain_rows(open_trace(tmp_path).table("contents"))
-        assert [(row["seq"], row["arg"]) for row in contents] == [(0, 1), (1, 1), (2, 1)]
+        rows = plain_rows(open_trace(tmp_path).table("contents"))
+        assert [(row["seq"], row["arg"]) for row in rows] == [(0, 1), (1, 1), (2, 1)]
+
+    def test_contents_that_are_looked_at_after_the_launch_share_its_number(
+        self, tmp_path, monkeypatch
+    ):
+        monkeypatch.setattr(contents, "FRACTION", 0.0)
+        monkeypatch.setattr(contents, "ALLOWANCE_NS", 0)
+        x, out, index = torch.randn(COUNT), torch.zeros(COUNT), torch.randperm(COUNT)
+        with kvtrace.capture(tmp_path, check="kernel:gather"):
+            kernels.gather[(4,)](x, index, out, COUNT, BLOCK=256)
+            kvtrace.start(tmp_path).flush()  # the kernel's IR is read: it writes no integers
+            kernels.gather[(3,)](x, index, out, COUNT, BLOCK=256)
+        assert set(kept(tmp_path).launches) == {0, 1}
+        rows = plain_rows(open_trace(tmp_path).table("contents"))
+        assert [(row["seq"], row["arg"]) for row in rows] == [(0, 1), (1, 1)]
 
 
 class TestChoice:
@@ -360,7 +383,7 @@ class TestPrograms:
             with kvtrace.capture(folder, check="first"):
                 kernels.strided[(-(-count // 128),)](x, out, count, 5, 3, BLOCK=128)
             found = kept(folder)
-            assert found.launches[0]["programs"] == [0]
+            assert found.launches[0]["programs"] == [78]
             assert len(found.memory[0, 0, "before"]) == pieces
             data = x.numpy().tobytes()
             assert all(part == data[at : at + len(part)]
