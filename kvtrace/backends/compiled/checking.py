@@ -7,6 +7,7 @@ configurations are no launches here: they do not count, and are not checked.
 import weakref
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kvtrace.backends.compiled.contents import in_trials, places_of
@@ -15,7 +16,7 @@ from kvtrace.capture.records import Parameter
 from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:
-    from kvtrace.backends.compiled.memory_needed import Parts
+    from kvtrace.backends.compiled.memory_needed import Kernel, Parts
     from kvtrace.capture.checks import Begun, Checks
     from kvtrace.capture.session import Session
     from kvtrace.ir import Module
@@ -48,7 +49,7 @@ class Variant:
         self.pick = pick
         self.every = False
         self.count = 0
-        self.read: tuple[Module, frozenset[int]] | KvtraceError | None = None
+        self.read: Kernel | KvtraceError | None = None
         self.parts: Parts = {}
 
 
@@ -143,7 +144,8 @@ class Checking:
                 variant.read = _read(module, variant.parameters)
             if isinstance(variant.read, KvtraceError):
                 raise variant.read.with_traceback(None)
-            launch = Launch(variant.parameters, values, extents, *variant.read)
+            fetched = partial(self._checks.fetched, kind, stream)
+            launch = Launch(variant.parameters, values, extents, variant.read, fetched)
             needed = memory_needed(launch, variant.parts)
         except KvtraceError as error:
             text = f"launches of {variant.name} are not kept to be checked: {error}"
@@ -172,9 +174,9 @@ class Checking:
 
 def _read(
     module: "Callable[[], Module]", parameters: Sequence[Parameter]
-) -> "tuple[Module, frozenset[int]] | KvtraceError":
-    """Return a kernel's IR, and the places of parameters through which it may write; or why not."""
-    from kvtrace.backends.compiled.memory_needed import NotKept
+) -> "Kernel | KvtraceError":
+    """Return what a kernel's IR says of it; or why it is not known."""
+    from kvtrace.backends.compiled.memory_needed import Kernel, NotKept
     from kvtrace.evaluate.reach import follows_addresses
     from kvtrace.verdicts.index_arguments import index_arguments
 
@@ -184,4 +186,6 @@ def _read(
         return error
     if follows_addresses(read):
         return NotKept("it follows addresses that lie in memory")
-    return read, places_of(index_arguments(read).written, parameters)
+    found = index_arguments(read)
+    written, deciding = (places_of(each, parameters) for each in (found.written, found.read))
+    return Kernel(read, written, deciding)

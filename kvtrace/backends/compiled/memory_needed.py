@@ -2,22 +2,24 @@
 
 As long as that is not much, it is all of it: the storages that the kernel has pointers to, or what
 tensors view of them. Of a large launch it is that of some programs, spread over the grid: their
-accesses are evaluated with no data known. Where addresses depend on data, nothing is kept.
+accesses are evaluated, with no data known but that of small integer tensors that decide addresses.
+Where they depend on more, nothing is kept.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from hashlib import sha256
 from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.backends.compiled.contents import is_memory
+from kvtrace.backends.compiled.contents import holds_integers, is_memory
 from kvtrace.calls.recorded import Call, call_of
 from kvtrace.capture.arguments import argument_records, is_descriptor, is_tensor
 from kvtrace.capture.checks import Memory, Needed
-from kvtrace.capture.contents import view_of
+from kvtrace.capture.contents import SMALL_BYTES, view_of
 from kvtrace.capture.records import ArgumentRecord, Parameter
 from kvtrace.capture.taken import device_kind
 from kvtrace.evaluate import Access, Observer, TensorArgument, evaluate
@@ -62,6 +64,7 @@ class _Stored:
     address: int
     size: int
     written: bool = False
+    decides: bool = False
     views: list[tuple[int, int]] = field(default_factory=list)
 
     def memory(self, pieces: _Pieces) -> Memory:
@@ -79,13 +82,30 @@ class _Stored:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A launch that is to come: the flattened signature and its values, the grid, the IR."""
+    """A launch that is to come.
+
+    Attributes:
+        parameters: the flattened signature.
+        values: its values.
+        grid: the grid.
+        kernel: the kernel's IR, and what is known of it.
+        fetched: gives what memory (address, bytes) holds when the launch begins; None: it cannot.
+    """
 
     parameters: Sequence[Parameter]
     values: Sequence[Any]
     grid: tuple[int, int, int]
+    kernel: "Kernel"
+    fetched: Callable[[Sequence[tuple[int, int]]], Sequence[bytes] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel's IR, the places of parameters it may write through, and whose contents decide."""
+
     module: Module
     written: frozenset[int]
+    deciding: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +164,8 @@ def _storages(launch: Launch) -> list[_Stored]:
         if not address or not size:
             continue
         stored = found.setdefault(address, _Stored(place, address, size))
-        stored.written |= place in launch.written
+        stored.written |= place in launch.kernel.written
+        stored.decides |= place in launch.kernel.deciding and holds_integers(parameter)
         view = view_of(base, address, size)
         if view is not None:
             stored.views.append((view.offset, view.offset + view.size))
@@ -161,13 +182,15 @@ def _storages(launch: Launch) -> list[_Stored]:
 def _part(launch: Launch, storages: Sequence[_Stored], parts: Parts) -> Part:
     """Return what some programs of a launch touch; worked out once for each kind of launch."""
     records = argument_records(launch.parameters, launch.values)
-    key = (launch.grid, repr(records))
+    known = _indices(launch, storages)
+    digests = tuple((arg, sha256(content).digest()) for arg, content in known.items())
+    key = (launch.grid, repr(records), digests)
     found = parts.get(key)
     if found is None:
         if len(parts) >= _PARTS:
             parts.clear()
         try:
-            found = _worked_out(launch, {s.arg: s.size for s in storages}, records)
+            found = _worked_out(launch, {s.arg: s.size for s in storages}, records, known)
         except KvtraceError as error:
             found = error
         parts[key] = found
@@ -176,11 +199,21 @@ def _part(launch: Launch, storages: Sequence[_Stored], parts: Parts) -> Part:
     return found
 
 
+def _indices(launch: Launch, storages: Sequence[_Stored]) -> dict[int, bytes]:
+    """Return what small storages hold that decide addresses and are not written, by argument."""
+    small = [s for s in storages if s.decides and not s.written and s.size <= SMALL_BYTES]
+    held = launch.fetched([(s.address, s.size) for s in small]) if small else None
+    return {s.arg: content for s, content in zip(small, held or (), strict=False)}
+
+
 def _worked_out(
-    launch: Launch, sizes: Mapping[int, int], records: Sequence[ArgumentRecord]
+    launch: Launch,
+    sizes: Mapping[int, int],
+    records: Sequence[ArgumentRecord],
+    known: Mapping[int, bytes],
 ) -> Part:
     """Work out what programs touch, of as many as are not too much."""
-    call = _call(launch, records)
+    call = _call(launch, records, known)
     x, y, z = launch.grid
     programs = _spread(x * y * z, PROGRAMS)
     groups = {record.name: record.alias_group for record in records}
@@ -214,17 +247,18 @@ def _spread(count: int, number: int) -> NDArray[np.int64]:
     return np.unique(chosen.round().astype(np.int64))
 
 
-def _call(launch: Launch, records: Sequence[ArgumentRecord]) -> Call:
-    """Make the launch's call, with no data known."""
+def _call(launch: Launch, records: Sequence[ArgumentRecord], known: Mapping[int, bytes]) -> Call:
+    """Make the launch's call, with the data of some storages known, by their first argument."""
     rows = []
-    for record in records:
+    for place, record in enumerate(records):
         row = asdict(record)
         del row["value"]
-        rows.append(row | {"value_artifact": None})
+        rows.append(row | {"value_artifact": str(place) if place in known else None})
+    contents = {str(place): content for place, content in known.items()}
     x, y, z = launch.grid
     call = {"call_id": 0, "args": rows, "grid_x": x, "grid_y": y, "grid_z": z}
     kernel = {"name": None, "signature": [asdict(each) for each in launch.parameters]}
-    return call_of(call, kernel, launch.module, lambda _: None)
+    return call_of(call, kernel, launch.kernel.module, contents.get)
 
 
 class _Seen(Observer):

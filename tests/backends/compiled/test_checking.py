@@ -15,6 +15,8 @@ from kvtrace.calls.recorded import calls_of
 from kvtrace.capture import contents
 from kvtrace.cli import main
 from kvtrace.evaluate import TensorArgument, evaluate
+from kvtrace.oracle.comparing import check
+from kvtrace.oracle.kept import checked_launches
 from kvtrace.schema.errors import TraceWriteError
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
@@ -59,6 +61,11 @@ def kept(out):
         own = [parts for key, parts in memory.items() if key[0] == seq]
         assert row["bytes"] == sum(len(part) for parts in own for _, part in parts)
     return Kept(launches, memory, messages)
+
+
+def checked(out):
+    trace = open_trace(out)
+    return list(checked_launches(trace, trace.runs[0]))
 
 
 def storage_bytes(tensor):
@@ -412,6 +419,37 @@ class TestPrograms:
         assert asked == [(300, 1, 1), (200, 1, 1)]
         assert set(kept(tmp_path).launches) == {0, 1, 2, 3}
 
+    def test_small_indices_say_which_bytes_are_read(self, tmp_path):
+        count = 100_000
+        x, out = torch.randn(count), torch.zeros(count)
+        wanted = {}
+        with kvtrace.capture(tmp_path, check="kernel:gather"):
+            for seq in range(3):
+                index = torch.randint(count // 100, (count,)) * (seq + 1)
+                kernels.gather[(391,)](x, index, out, count, BLOCK=256)
+                wanted[seq] = index
+        found = kept(tmp_path)
+        for seq, index in wanted.items():
+            programs = found.launches[seq]["programs"]
+            assert len(programs) > 1
+            lanes = torch.cat([torch.arange(count)[p * 256 : (p + 1) * 256] for p in programs])
+            places = {at + byte for at, part in found.memory[seq, 0, "before"]
+                      for byte in range(0, len(part), 4)}  # fmt: skip
+            assert places == {4 * int(each) for each in index[lanes]}
+            parts = b"".join(part for _, part in found.memory[seq, 1, "before"])
+            assert parts == index[lanes].numpy().tobytes()
+            (oracle,) = [each for each in checked(tmp_path) if each.seq == seq]
+            assert check(oracle).answer == "agrees"
+
+    def test_loops_that_small_integers_bound_are_known(self, tmp_path):
+        count = 100_000
+        x, out = torch.randn(count), torch.zeros(count)
+        with kvtrace.capture(tmp_path, check="first"):
+            kernels.until[(300,)](x, torch.tensor([3]), out, BLOCK=256)
+        (launch,) = checked(tmp_path)
+        assert launch.programs is not None
+        assert check(launch).answer == "agrees"
+
     def test_what_takes_too_long_is_left_out(self, tmp_path, monkeypatch):
         monkeypatch.setattr(memory_needed, "_STEPS", 3)
         with kvtrace.capture(tmp_path, check="first"):
@@ -433,9 +471,9 @@ class TestPrograms:
         count = 100_000
         x, out = torch.randn(count), torch.zeros(count)
         given = {
-            "gather": (x, torch.randperm(count), out, count),
+            "gather": (x, torch.randperm(count).repeat(2), out, count),
             "total": (x, out, count),
-            "until": (x, torch.tensor([3]), out),
+            "until": (x, torch.full((200_000,), 3), out),
             "pointed": (torch.tensor([x.data_ptr()]), out),
         }[name]
         with kvtrace.capture(tmp_path, check=f"kernel:{name}"):

@@ -207,3 +207,18 @@ def test_many_equal_pieces_are_copied_by_few_calls(tmp_path, driver, monkeypatch
             assert trace.artifact(row["artifact"]) == wanted
     assert driver.rows == 3 * 3 * 2
     assert bool(driver.waits) is crowded
+
+
+def test_indices_of_a_large_launch_are_read_when_its_stream_gets_there(
+    tmp_path, driver, monkeypatch
+):
+    monkeypatch.setattr(memory_needed, "LAUNCH_BYTES", 30_000)
+    count = 50_000
+    x, out, index = torch.randn(count), torch.zeros(count), torch.randperm(count)
+    with kvtrace.capture(tmp_path, check="sample:2"):
+        for _ in range(3):
+            kernels.gather[(196,)](x, index, out, count, BLOCK=256)
+    launches = plain_rows(open_trace(tmp_path).table("checked_launches"))
+    assert [row["seq"] for row in launches] == [0, 2]
+    assert all(row["programs"] for row in launches)
+    assert driver.waits == 2
