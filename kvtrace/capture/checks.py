@@ -5,6 +5,7 @@ as long as there is room), and written when it has arrived. A launch is kept who
 and what is kept in a run stays below the setting `check_bytes`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 #: Pinned memory for copies that are under way, taken by the first check on a device.
 ARENA_BYTES: Final = 256 << 20
 
-#: Bytes that wait for the background thread at most; launches that come then are not checked.
-WAITING_BYTES: Final = 1 << 30
+#: Bytes that wait for the background thread at most; launches that come then stay due.
+WAITING_BYTES: Final = 512 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +102,23 @@ class Checks(TakenForLaunches[_Checked]):
             if not devices.has_context():
                 return False
         if self._waiting_bytes > WAITING_BYTES:
-            text = "launches are not checked while more than 1 GiB waits to be written"
+            text = "launches are not checked while more than 512 MiB wait to be written"
             return self._refuse("check-busy", text)
         return True
+
+    def fetched(
+        self, kind: str, stream: int, places: Sequence[tuple[int, int]]
+    ) -> tuple[bytes, ...] | None:
+        """Return what memory (address, bytes) holds when its stream gets here: waits for that.
+
+        Raises:
+            CopyFailed: the device's driver refuses.
+
+        """
+        if kind == "cuda":
+            return self._devices_copies().copied(places, stream)
+        copied = self._copied(kind, places, stream, patient=True) if kind == "cpu" else None
+        return copied if isinstance(copied, tuple) else None
 
     def begin(self, why: str, needed: Needed, kind: str, stream: int) -> Begun | None:
         """Copy what there is before a launch; None where it is not to be checked.
