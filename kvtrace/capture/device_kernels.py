@@ -181,7 +181,8 @@ class DeviceKernels:
             return None
         pieces = [*written[:CHECKED], *read[: SPANS - CHECKED]]
         number, checked = next(self._numbers) & 0xFFFFFFFF, min(len(written), CHECKED)
-        reserve, places = 0, ()
+        reserve = 0
+        places: tuple[int, ...] = ()
         if self.reserves and len(read) <= SPANS - CHECKED:
             places, end = _places(pieces)
             if end <= RESERVE_BYTES:

@@ -1,4 +1,4 @@
-"""What `device_code`'s kernels compute, in NumPy: for launches that ran on the CPU, and for tests."""
+"""What `device_code`'s kernels compute, in NumPy: for launches on the CPU, and for tests."""
 
 from typing import Final
 

@@ -92,9 +92,7 @@ class Device:
         self._at += size + 4096
         return piece
 
-    def cuLaunchKernel(  # noqa: N802 - the driver's name
-        self, function, x, y, z, threads, _y, _z, shared, stream, pointers, extra
-    ):
+    def cuLaunchKernel(self, function, x, y, z, threads, _y, _z, shared, stream, pointers, extra):
         parameter = bytes(device_kernels._parameter.from_address(pointers[0]))
         launch = Launch(PTX, function, self.memory, (x, y), threads, parameter)
         launch.run(self._random.shuffle)
