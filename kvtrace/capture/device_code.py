@@ -358,6 +358,9 @@ COPIED:
     mov.b32         %m, {KEPT[0]};
     shl.b32         %m, %m, %kind;
     or.b32          %flags, %flags, %m;
+    setp.eq.u32     %p, %thread, 0;
+    setp.ne.and.u32 %p, %sticky, 0, %p;     // later replays of the node are to say it, too
+    @%p red.global.or.b32 [%state+4], %m;
 
 ANSWER:
     setp.ne.u32     %p, %thread, 0;

@@ -38,6 +38,10 @@ DIGEST_SLOTS: Final = 1 << 14
 #: Pinned memory for what a launch read, once for NaNs and once for infinities.
 RESERVE_BYTES: Final = 64 << 20
 
+#: Memory of a stream for what its next launch will change, and how many streams have some.
+ASIDE_BYTES: Final = 4 << 20
+_ASIDES: Final = 8
+
 #: Bytes of a tensor that is looked at, at most: 31 bits number its vectors.
 LARGEST: Final = 32 << 30
 
@@ -49,6 +53,7 @@ _RELAXED: Final = 2
 _PORTABLE: Final = 1
 _NON_BLOCKING: Final = 1
 _MULTIPROCESSORS: Final = 16
+_NOT_READY: Final = 600
 _NO_PLACE: Final = (1 << 64) - 1
 _ALL: Final = (1 << 64) - 1
 
@@ -156,6 +161,7 @@ class DeviceKernels:
             self._flags = self._ring(FINITE_SLOTS, 8)
             self._sums: _Ring | None = None
             self._control = 0
+            self._asides: dict[int, int] = {}
             self.reserves: tuple[Reserve, ...] = ()
         finally:
             driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
@@ -229,12 +235,8 @@ class DeviceKernels:
         rows: int, stream: int,
     ) -> None:  # fmt: skip
         given = places or itertools.repeat(_NO_PLACE)
-        table = b"".join(
-            (
-                head.ljust(HEAD, b"\0"),
-                *(_packed(*each) for each in zip(pieces, given, strict=False)),
-            )
-        )
+        rows_of = [_packed(*each) for each in zip(pieces, given, strict=False)]
+        table = b"".join((head.ljust(HEAD, b"\0"), *rows_of))
         parameter = _parameter()
         ctypes.memmove(parameter, table, len(table))
         each = THREADS * UNROLLED
@@ -256,6 +258,47 @@ class DeviceKernels:
             return ring.free.popleft()
         except IndexError:
             return None
+
+    def aside(self, pieces: Sequence[Piece], stream: int) -> list[Piece] | None:
+        """Copy memory that the next launch will change, for the look after it.
+
+        Each stream has one place for it, which the copies for its next launch overwrite. None
+        where that is too small, or there are too many streams.
+
+        Raises:
+            CopyFailed: the driver refuses.
+
+        """
+        places, end = _places(pieces)
+        if end > ASIDE_BYTES:
+            return None
+        base = self._asides.get(stream)
+        if base is None:
+            if len(self._asides) >= _ASIDES:
+                return None
+            base = self._relaxed(lambda: self._on_device(ASIDE_BYTES))
+            self._asides[stream] = base
+        found = []
+        for piece, place in zip(pieces, places, strict=True):
+            target = base + place + piece.address % VECTOR
+            self._call(
+                "cuMemcpyDtoDAsync_v2", ctypes.c_uint64(target), ctypes.c_uint64(piece.address),
+                ctypes.c_size_t(piece.size), ctypes.c_void_p(stream),
+            )  # fmt: skip
+            found.append(Piece(target, piece.size, piece.dtype))
+        return found
+
+    def is_lost(self, answer: Answer) -> bool:
+        """Whether an answer that is not there never will be, for its stream has failed."""
+        return bool(
+            self._relaxed(
+                lambda: (
+                    self._driver.cuStreamQuery(ctypes.c_void_p(answer.stream))
+                    not in (0, _NOT_READY)
+                    and not answer.done
+                )
+            )
+        )
 
     # -- what is kept -----------------------------------------------------------------------
 

@@ -141,9 +141,11 @@ class _Thread:
         kind = name.split(".")[-1]
         bits = int(re.sub(r"\D", "", kind) or 1)
         if op == "setp":
-            a, b = (self.value(each) for each in operands[1:])
+            a, b = (self.value(each) for each in operands[1:3])
             a, b = (_signed(n, bits) if kind[0] == "s" else n & ((1 << bits) - 1) for n in (a, b))
-            self.registers[operands[0]] = _COMPARED[name.split(".")[1]](a, b)
+            compared = _COMPARED[name.split(".")[1]](a, b)
+            also = bool(self.value(operands[3])) if ".and." in name else True
+            self.registers[operands[0]] = compared and also
         elif op == "selp":
             a, b, p = map(self.value, operands[1:])
             self.registers[operands[0]] = a if p else b

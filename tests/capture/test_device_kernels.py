@@ -300,6 +300,18 @@ def test_what_has_no_room_is_found_and_not_kept():
     assert device.answer(answer)[1] == NAN
 
 
+def test_a_node_of_a_graph_says_at_each_replay_that_it_was_kept():
+    device = Device()
+    device.reserve()
+    bad, fine = device.put(numbers(np.nan), 0, "fp32"), device.put(numbers(), 0, "fp32")
+    device.kernels._flags.free = deque([2])
+    answer = device.kernels.finite([bad], [fine], 0, captured=True)
+    assert device.answer(answer)[1] == NAN | KEPT[0]
+    device.kernels.free(0, wanted=True)
+    device.kernels._flags.free = deque([2])  # once more, with the turn that it began with
+    assert device.answer(device.kernels.finite([fine], [fine], 0, True))[1] == NAN | KEPT[0]
+
+
 def test_there_is_an_end_to_looking_at_inputs():
     device = Device()
     device.reserve()
