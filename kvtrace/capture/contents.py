@@ -8,16 +8,14 @@ row of `contents` for each launch and argument. So what a launch had is known ex
 With the setting `index`, the time that all this takes stays below a fixed part of the program's.
 """
 
-import ctypes
 import hashlib
-import itertools
 import time
-from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from kvtrace.capture.device_copies import Copy, CopyFailed, DeviceCopies, device_copies
+from kvtrace.capture.device_copies import ARENA_BYTES, CopyFailed
+from kvtrace.capture.taken import Copied, Taken, TakenForLaunches, device_kind
 
 if TYPE_CHECKING:
     from kvtrace.capture.journal import Journal
@@ -43,12 +41,6 @@ BYTE_NS: Final = 0.02
 _WAITING_BYTES: Final = 256 << 20
 _WAITING: Final = 10_000
 
-#: Rounds of the background thread after which contents without a launch are dropped.
-_PATIENCE: Final = 20
-
-#: Seconds that the end of a recording waits for copies that are under way.
-_LAST_SECONDS: Final = 5.0
-
 #: From an argument's place in the signature to its value.
 Listed = Sequence[tuple[int, Any]]
 
@@ -71,51 +63,33 @@ class Wanted(Protocol):
 
 
 @dataclass(slots=True)
-class _Taken:
+class _Taken(Taken):
     """What was taken for one launch; `arguments` say which part is whose."""
 
-    number: int
-    arguments: tuple[tuple[int, int, int], ...]  # place in the signature, part, offset
-    parts: tuple[bytes, ...] | None
-    copy: Copy | None
-    size: int
-    wanted: "Wanted | None"
-    rounds: int = 0
+    arguments: tuple[tuple[int, int, int], ...] = ()  # place in the signature, part, offset
+    wanted: "Wanted | None" = None
 
 
-class Contents:
+class Contents(TakenForLaunches[_Taken]):
     """The contents that one session keeps. `take` may be called from any thread."""
 
     def __init__(self, session: "Session") -> None:
         """Prepare; nothing runs before something is taken."""
-        self._session = session
         self._all = session.settings.tensors != "index"
         self._limit = LIMIT_BYTES if self._all else SMALL_BYTES
-        self._devices: DeviceCopies | None = None
         self._broken = False
-        self.renew()
+        super().__init__(session, ARENA_BYTES)
 
     def renew(self) -> None:
         """Begin anew: another run begins, perhaps in a forked process."""
-        self._numbers = itertools.count(1)
-        self._run: str | None = None
+        super().renew()
         self._begin = time.perf_counter_ns()
         self._spent = 0
-        self._waiting: deque[_Taken] = deque()
-        self._waiting_bytes = 0
-        self._launches: dict[int, tuple[int, int]] = {}
         self._sets: dict[int, set[tuple[Any, ...]]] = {}
         self._bytes: dict[int, int] = {}
         self._kept: set[str] = set()
 
     # -- in the program's threads -----------------------------------------------------------
-
-    def follow(self) -> None:
-        """Have the run's journal tell of launches; backends call it for each new call."""
-        run = self._session.run_id
-        if run is not None and run != self._run:
-            self._run = run
-            self._session.follow(self)
 
     def allows(self) -> bool:
         """Whether the time that was taken leaves room for more."""
@@ -128,13 +102,16 @@ class Contents:
         """Count time that was taken from the program."""
         self._spent += nanoseconds
 
-    def take(self, listed: Listed, stream: int = 0, wanted: Wanted | None = None) -> int:
+    def take(
+        self, listed: Listed, stream: int = 0, wanted: Wanted | None = None, number: int = 0
+    ) -> int:
         """Copy what tensors hold when their stream gets here; return the number of the copy.
 
-        0 where nothing was copied. Failures of ours are counted and never raised.
+        `number` is one that the launch has already, 0: none. 0 where nothing was copied. Failures
+        of ours are counted and never raised.
         """
         try:
-            return self._take(listed, stream, wanted)
+            return self._take(listed, stream, wanted, number)
         except CopyFailed as error:
             self._broken = True
             text = f"contents of tensors on the device are no longer recorded: {error}"
@@ -143,7 +120,7 @@ class Contents:
             self._session.problem(error)
         return 0
 
-    def _take(self, listed: Listed, stream: int, wanted: Wanted | None) -> int:
+    def _take(self, listed: Listed, stream: int, wanted: Wanted | None, number: int) -> int:
         if len(self._waiting) >= _WAITING or self._waiting_bytes > _WAITING_BYTES:
             return 0
         spans: dict[Span, int] = {}
@@ -153,18 +130,16 @@ class Contents:
             if span is None:
                 continue
             arguments.append((place, spans.setdefault(span, len(spans)), span.offset))
-            kind = _device_kind(value) if kind is None else kind
+            kind = device_kind(value) if kind is None else kind
         if not spans or kind is None:
             return 0
-        copied = self._copied(kind, tuple(spans), stream)
+        copied = self._copy_of(kind, tuple(spans), stream)
         if copied is None:
             return 0
-        copy, parts = (copied, None) if isinstance(copied, Copy) else (None, copied)
         size = sum(span.size for span in spans)
-        taken = _Taken(next(self._numbers), tuple(arguments), parts, copy, size, wanted)
-        self._waiting_bytes += size
-        self._waiting.append(taken)
-        return taken.number
+        number = number or self._session.next_copy()
+        self._await(_Taken(number, size, [copied], arguments=tuple(arguments), wanted=wanted))
+        return number
 
     def span(self, value: Any) -> Span | None:
         """Say what to copy for a tensor: its storage, or its view where the storage is large.
@@ -188,86 +163,32 @@ class Contents:
             self._session.message("info", "contents-too-large", text)
         return None
 
-    def _copied(
-        self, kind: str, spans: Sequence[Span], stream: int
-    ) -> Copy | tuple[bytes, ...] | None:
-        if kind == "cpu":
-            return tuple(ctypes.string_at(span.address, span.size) for span in spans)
-        if kind != "cuda" or self._broken:
+    def _copy_of(self, kind: str, spans: Sequence[Span], stream: int) -> Copied | None:
+        if kind not in ("cpu", "cuda") or (kind == "cuda" and self._broken):
             return None
-        if self._devices is None:
-            self._devices = device_copies()
         pairs = [(span.address, span.size) for span in spans]
-        size = sum(span.size for span in spans)
-        self._spent += int(COPY_NS * len(spans) + BYTE_NS * size)
-        copy = self._devices.copy(pairs, stream)
-        if copy is None and self._all:
-            return self._devices.copied(pairs, stream)
-        return copy
+        if kind == "cuda":
+            self._spent += int(COPY_NS * len(spans) + BYTE_NS * sum(span.size for span in spans))
+        return self._copied(kind, pairs, stream, self._all)
 
     # -- in the journal's thread ------------------------------------------------------------
-
-    def row(self, table: str, row: Mapping[str, Any]) -> None:
-        """Other rows are of no interest."""
-
-    def launches(self, columns: Mapping[str, Any]) -> None:
-        """Note which launches had something taken for them."""
-        numbers = columns["contents"]
-        for at in numbers.nonzero()[0].tolist():
-            launch = (int(columns["seq"][at]), int(columns["call_id"][at]))
-            self._launches[int(numbers[at])] = launch
 
     def round(self, journal: "Journal") -> None:
         """Write what has arrived."""
         begin = time.thread_time_ns()
-        rows: list[dict[str, Any]] = []
-        for _ in range(len(self._waiting)):
-            taken = self._waiting[0]
-            if not self._has_arrived(taken):
-                break  # room is given back in the order in which it was taken
-            self._waiting.popleft()
-            launch = self._launches.pop(taken.number, None)
-            if launch is not None:
-                rows += self._rows(journal, taken, *launch)
-            elif taken.rounds < _PATIENCE:
-                taken.rounds += 1
-                self._waiting.append(taken)
-                continue
-            self._waiting_bytes -= taken.size
-        for row in rows:
-            journal.add("contents", row)
+        super().round(journal)
         self._spent += time.thread_time_ns() - begin
 
-    def finish(self, journal: "Journal") -> None:
-        """Wait for copies that are under way, for a while, and write them."""
-        until = time.monotonic() + _LAST_SECONDS
-        while self._waiting:
-            self.round(journal)
-            under_way = [taken for taken in self._waiting if taken.parts is None]
-            if not under_way or time.monotonic() > until:
-                return
-            time.sleep(0.001)
-
-    def _has_arrived(self, taken: _Taken) -> bool:
-        copy = taken.copy
-        if copy is None:
-            return True
-        assert self._devices is not None
-        if copy.done:
-            taken.parts = copy.read()
-        elif self._devices.is_lost(copy):
-            taken.arguments, taken.parts = (), ()
-        else:
-            return False
-        taken.copy = None
-        self._devices.release(copy)
-        return True
+    def _write(self, journal: "Journal", taken: _Taken, seq: int, call_id: int) -> None:
+        for row in self._rows(journal, taken, seq, call_id):
+            journal.add("contents", row)
 
     def _rows(
         self, journal: "Journal", taken: _Taken, seq: int, call_id: int
     ) -> Iterable[dict[str, Any]]:
         """Return the rows of a launch; none where its call has enough distinct contents."""
-        parts = taken.parts or ()
+        (parts,) = taken.copies
+        assert isinstance(parts, tuple)
         arguments = taken.arguments
         if taken.wanted is not None:
             places = taken.wanted.places
@@ -296,12 +217,6 @@ class Contents:
                 "seq": seq, "call_id": call_id, "arg": place, "artifact": digest,
                 "offset_bytes": offset,
             }  # fmt: skip
-
-
-def _device_kind(value: Any) -> str | None:
-    device = getattr(getattr(value, "base", value), "device", None)
-    kind = getattr(device, "type", device)
-    return None if kind is None else str(kind).partition(":")[0]
 
 
 def _view_of(tensor: Any, start: int, size: int) -> Span | None:

@@ -106,7 +106,7 @@ class DeviceCopies:
         return copy
 
     def copied(self, spans: Sequence[tuple[int, int]], stream: int) -> tuple[bytes, ...] | None:
-        """Copy spans into ordinary memory: waits for the stream, and for no other.
+        """Copy spans into ordinary memory: waits for the stream, and for no other. None as `copy`.
 
         Raises:
             CopyFailed: the driver refuses.
@@ -188,17 +188,18 @@ class DeviceCopies:
             raise CopyFailed(f"{name} failed with error {failed}")
 
 
-_made: DeviceCopies | None = None
+_made: dict[int, DeviceCopies] = {}
 
 
-def device_copies() -> DeviceCopies:
-    """Return the process's copies, made when first asked for, in a thread that has a context.
+def device_copies(size: int = ARENA_BYTES) -> DeviceCopies:
+    """Return the process's copies with so much pinned memory, for all who ask for that size.
+
+    Made when first asked for, in a thread that has a context.
 
     Raises:
         CopyFailed: there can be none.
 
     """
-    global _made
-    if _made is None:
-        _made = DeviceCopies()
-    return _made
+    if size not in _made:
+        _made[size] = DeviceCopies(size)
+    return _made[size]

@@ -72,6 +72,7 @@ class Session:
         self._kernel_ids = itertools.count()
         self._call_ids = itertools.count()
         self._mark_ids = itertools.count()
+        self._copies = itertools.count(1)
         self._messages: dict[tuple[str, str, str], int] = {}
         self._had_problem = False
         self._began = time.time_ns()
@@ -216,6 +217,10 @@ class Session:
 
             self._contents = Contents(self)
         return self._contents
+
+    def next_copy(self) -> int:
+        """Return a number for what is copied for a launch, above 0; see `Recorder.tag`."""
+        return next(self._copies)
 
     def add_launch(
         self, call_id: int, enter: int, leave: int, device: int | None = None, stream: int = 0

@@ -214,9 +214,9 @@ class Watching:
         begin = time.perf_counter_ns()
         recorder = self._session.recorder
         number = recorder.tag(0)
-        if not number and watch.places and watch.is_safe_after(values):
+        if not self._contents.has(number) and watch.places and watch.is_safe_after(values):
             listed = [(place, values[place]) for place in watch.places]
-            number = self._contents.take(listed, current_stream(), watch)
+            number = self._contents.take(listed, current_stream(), watch, number) or number
         recorder.tag(number)
         self._contents.spend(time.perf_counter_ns() - begin)
 

@@ -1,0 +1,168 @@
+"""What was copied for launches, until the copies have arrived and the launches are known.
+
+Whoever copies something for a launch has a number for it, which the hot path writes into the
+launch's row (`Recorder.tag`). Several may copy for one launch, under the one number. The journal's
+thread tells of launches, waits for the copies, and has both written together.
+"""
+
+import ctypes
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+from kvtrace.capture.device_copies import Copy, DeviceCopies, device_copies
+
+if TYPE_CHECKING:
+    from kvtrace.capture.journal import Journal
+    from kvtrace.capture.session import Session
+
+#: Rounds of the background thread after which what was copied for no launch is dropped.
+_PATIENCE: Final = 20
+
+#: Seconds that the end of a recording waits for copies that are under way.
+_LAST_SECONDS: Final = 5.0
+
+#: A copy: under way, or the parts that were copied.
+Copied = Copy | tuple[bytes, ...]
+
+
+@dataclass(slots=True)
+class Taken:
+    """What was copied for one launch; `size` is in bytes."""
+
+    number: int
+    size: int
+    copies: list[Copied]
+    lost: bool = False
+    rounds: int = 0
+
+
+T = TypeVar("T", bound=Taken)
+
+
+class TakenForLaunches(Generic[T]):
+    """Copies of one kind, of one session. Subclasses say what is written of them."""
+
+    def __init__(self, session: "Session", arena_bytes: int) -> None:
+        """Prepare; pinned memory, `arena_bytes` of it, is taken by the first copy of a device's."""
+        self._session = session
+        self._arena_bytes = arena_bytes
+        self._devices: DeviceCopies | None = None
+        self.renew()
+
+    def renew(self) -> None:
+        """Begin anew: another run begins, perhaps in a forked process."""
+        self._run: str | None = None
+        self._waiting: deque[T] = deque()
+        self._waiting_bytes = 0
+        self._launches: dict[int, tuple[int, int] | None] = {}
+
+    # -- in the program's threads -----------------------------------------------------------
+
+    def follow(self) -> None:
+        """Have the run's journal tell of launches; backends call it for each new call."""
+        run = self._session.run_id
+        if run is not None and run != self._run:
+            self._run = run
+            self._session.follow(self)
+
+    def has(self, number: int) -> bool:
+        """Whether something was copied under that number."""
+        return number in self._launches
+
+    def _devices_copies(self) -> DeviceCopies:
+        if self._devices is None:
+            self._devices = device_copies(self._arena_bytes)
+        return self._devices
+
+    def _copied(
+        self, kind: str, spans: Sequence[tuple[int, int]], stream: int, patient: bool
+    ) -> Copied | None:
+        """Copy spans (address, bytes) of the host's memory, or a device's when its stream is there.
+
+        Where there is no room, `patient` waits for the stream. None: nothing can be copied now.
+        """
+        if kind == "cpu":
+            return tuple(ctypes.string_at(address, size) for address, size in spans)
+        devices = self._devices_copies()
+        copy = devices.copy(spans, stream)
+        return devices.copied(spans, stream) if copy is None and patient else copy
+
+    def _await(self, taken: T) -> None:
+        """Have it written when its copies have arrived and its launch is known."""
+        self._launches[taken.number] = None
+        self._waiting_bytes += taken.size
+        self._waiting.append(taken)
+
+    # -- in the journal's thread ------------------------------------------------------------
+
+    def row(self, table: str, row: Mapping[str, Any]) -> None:
+        """Other rows are of no interest."""
+
+    def launches(self, columns: Mapping[str, Any]) -> None:
+        """Note which launches had something copied for them."""
+        numbers = columns["contents"]
+        for at in numbers.nonzero()[0].tolist():
+            if int(numbers[at]) in self._launches:
+                launch = (int(columns["seq"][at]), int(columns["call_id"][at]))
+                self._launches[int(numbers[at])] = launch
+
+    def round(self, journal: "Journal") -> None:
+        """Write what has arrived."""
+        for _ in range(len(self._waiting)):
+            taken = self._waiting[0]
+            if not self._has_arrived(taken):
+                return  # room is given back in the order in which it was taken
+            self._waiting.popleft()
+            launch = self._launches.get(taken.number)
+            if launch is None and taken.rounds < _PATIENCE:
+                taken.rounds += 1
+                self._waiting.append(taken)
+                continue
+            self._launches.pop(taken.number, None)
+            self._waiting_bytes -= taken.size
+            if launch is not None and not taken.lost:
+                self._write(journal, taken, *launch)
+
+    def finish(self, journal: "Journal") -> None:
+        """Wait for copies that are under way, for a while, and write them."""
+        until = time.monotonic() + _LAST_SECONDS
+        while self._waiting:
+            self.round(journal)
+            if not any(map(_under_way, self._waiting)) or time.monotonic() > until:
+                return
+            time.sleep(0.001)
+
+    def _write(self, journal: "Journal", taken: T, seq: int, call_id: int) -> None:
+        """Write what was copied for a launch."""
+        raise NotImplementedError
+
+    def _has_arrived(self, taken: T) -> bool:
+        for place, copy in enumerate(taken.copies):
+            if isinstance(copy, tuple):
+                continue
+            assert self._devices is not None
+            if copy.done:
+                taken.copies[place] = copy.read()
+            elif self._devices.is_lost(copy):
+                taken.copies[place], taken.lost = (), True
+            else:
+                return False
+            self._devices.release(copy)
+        return True
+
+
+def _under_way(taken: Taken) -> bool:
+    return any(isinstance(copy, Copy) for copy in taken.copies)
+
+
+def device_kind(value: Any) -> str | None:
+    """Name the kind of device that a tensor is on, as torch does; None if it does not say."""
+    device = getattr(getattr(value, "base", value), "device", None)
+    kind = getattr(device, "type", device)
+    return None if kind is None else str(kind).partition(":")[0]
+
+
+__all__ = ["Copied", "Taken", "TakenForLaunches", "device_kind"]
