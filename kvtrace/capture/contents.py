@@ -155,7 +155,7 @@ class Contents(TakenForLaunches[_Taken]):
             return None
         if size <= self._limit:
             return Span(start, size, 0)
-        view = _view_of(base, start, size)
+        view = view_of(base, start, size)
         if view is not None and view.size <= self._limit:
             return view
         if self._all:
@@ -219,7 +219,7 @@ class Contents(TakenForLaunches[_Taken]):
             }  # fmt: skip
 
 
-def _view_of(tensor: Any, start: int, size: int) -> Span | None:
+def view_of(tensor: Any, start: int, size: int) -> Span | None:
     """The part of a storage that a tensor's view reaches; None if it reaches nothing."""
     shape, strides, item = tensor.shape, tensor.stride(), tensor.element_size()
     if 0 in shape:
@@ -230,4 +230,4 @@ def _view_of(tensor: Any, start: int, size: int) -> Span | None:
     return view if view.offset >= 0 and view.offset + view.size <= size else None
 
 
-__all__ = ["Contents", "Listed", "Span"]
+__all__ = ["Contents", "Listed", "Span", "view_of"]

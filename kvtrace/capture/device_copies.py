@@ -7,7 +7,8 @@ memory and asks the driver nothing, which would disturb a capture of a graph in 
 
 import ctypes
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -114,16 +115,15 @@ class DeviceCopies:
         """
         if not self._may_copy(stream):
             return None
-        found = []
-        for source, size in spans:
-            target = ctypes.create_string_buffer(size)
-            self._call(
-                "cuMemcpyAsync", ctypes.c_uint64(ctypes.addressof(target)),
-                ctypes.c_uint64(source), ctypes.c_size_t(size), ctypes.c_void_p(stream),
-            )  # fmt: skip
+        targets = [ctypes.create_string_buffer(size) for _, size in spans]
+        with self._relaxed():
+            for (source, size), target in zip(spans, targets, strict=True):
+                self._call(
+                    "cuMemcpyAsync", ctypes.c_uint64(ctypes.addressof(target)),
+                    ctypes.c_uint64(source), ctypes.c_size_t(size), ctypes.c_void_p(stream),
+                )  # fmt: skip
             self._call("cuStreamSynchronize", ctypes.c_void_p(stream))
-            found.append(target.raw)
-        return tuple(found)
+        return tuple(target.raw for target in targets)
 
     def release(self, copy: Copy) -> None:
         """Free the room of a copy that has been read, or is not wanted any more."""
@@ -139,20 +139,24 @@ class DeviceCopies:
 
     def is_lost(self, copy: Copy) -> bool:
         """Whether a copy that is not done never will be, for its stream has failed."""
-        mode = ctypes.c_int(_RELAXED)
-        self._driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
-        found = self._driver.cuStreamQuery(ctypes.c_void_p(copy.stream))
-        self._driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
+        with self._relaxed():
+            found = self._driver.cuStreamQuery(ctypes.c_void_p(copy.stream))
         return found not in (0, _NOT_READY) and not copy.done
 
-    def _may_copy(self, stream: int) -> bool:
+    def has_context(self) -> bool:
+        """Whether the thread has a context of a device yet."""
         context = ctypes.c_void_p()
-        if self._driver.cuCtxGetCurrent(ctypes.byref(context)) or not context.value:
-            return False
+        return not self._driver.cuCtxGetCurrent(ctypes.byref(context)) and bool(context.value)
+
+    def is_capturing(self, stream: int) -> bool:
+        """Whether what is launched on a stream goes into a graph."""
         status = ctypes.c_int()
         # An error too says that a capture is under way.
         failed = self._driver.cuStreamIsCapturing(ctypes.c_void_p(stream), ctypes.byref(status))
-        return not failed and not status.value
+        return bool(failed or status.value)
+
+    def _may_copy(self, stream: int) -> bool:
+        return self.has_context() and not self.is_capturing(stream)
 
     def _place(self, sizes: Sequence[int], stream: int) -> Copy | None:
         """Find room for parts and for the number behind them, all in one piece."""
@@ -173,14 +177,20 @@ class DeviceCopies:
 
     def _pinned(self, size: int) -> int:
         found = ctypes.c_void_p()
-        mode = ctypes.c_int(_RELAXED)  # for the time of the call, should another thread capture
-        self._driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
-        try:
+        with self._relaxed():
             self._call("cuMemHostAlloc", ctypes.byref(found), ctypes.c_size_t(size), _PORTABLE)
-        finally:
-            self._driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
         assert found.value is not None
         return found.value
+
+    @contextmanager
+    def _relaxed(self) -> Iterator[None]:
+        """Have calls disturb no capture of a graph that another thread has under way."""
+        mode = ctypes.c_int(_RELAXED)
+        self._driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
+        try:
+            yield
+        finally:
+            self._driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
 
     def _call(self, name: str, *arguments: object) -> None:
         failed = getattr(self._driver, name)(*arguments)

@@ -25,6 +25,7 @@ from kvtrace.schema.errors import KvtraceError
 from kvtrace.settings import Settings
 
 if TYPE_CHECKING:
+    from kvtrace.capture.checks import Checks
     from kvtrace.capture.contents import Contents
 
 #: Distinct messages that are kept of a run.
@@ -61,6 +62,7 @@ class Session:
         self._recorder: Recorder | None = None
         self._journal: Journal | None = None
         self._contents: Contents | None = None
+        self._checks: Checks | None = None
         self._parent: str | None = None
         self._ended = False
         self._closed = False
@@ -217,6 +219,15 @@ class Session:
 
             self._contents = Contents(self)
         return self._contents
+
+    @property
+    def checks(self) -> "Checks | None":
+        """What keeps the memory of launches to be checked; None where the settings ask for none."""
+        if self._checks is None and self.settings.checks.any:
+            from kvtrace.capture.checks import Checks
+
+            self._checks = Checks(self)
+        return self._checks
 
     def next_copy(self) -> int:
         """Return a number for what is copied for a launch, above 0; see `Recorder.tag`."""
@@ -385,8 +396,9 @@ class Session:
             self._parent = self._journal.run_id
             self._journal = None
         self._clear()
-        if self._contents is not None:
-            self._contents.renew()
+        for taken in (self._contents, self._checks):
+            if taken is not None:
+                taken.renew()
         if self._recorder is not None:
             self._recorder.forget()
 

@@ -30,6 +30,9 @@ _FARTHEST: Final = 1 << 20
 _REFUSED: Final = 10
 _IN_TRIALS: Final = 15
 
+#: How Triton's types of descriptors begin.
+_DESCRIPTOR: Final = "tensordesc"
+
 #: Launches that are remembered as seen, at most (setting `all`).
 _SEEN: Final = 100_000
 
@@ -169,17 +172,9 @@ class Watching:
                 found = index_arguments(read)
         except KvtraceError:  # said where the kernel is recorded
             found = IndexArguments(None, None)
-        real = [n for n, each in enumerate(parameters) if each.type != "constexpr"]
-        everything = frozenset(n for n in real if parameters[n].type.startswith("*"))
-
-        def places(positions: frozenset[int] | None) -> frozenset[int]:
-            if positions is None or any(position >= len(real) for position in positions):
-                return everything
-            return frozenset(real[position] for position in positions)
-
-        watch.written = places(found.written)
+        watch.written = places_of(found.written, parameters)
         if self._setting == "index":
-            watch.places &= places(found.read)
+            watch.places &= places_of(found.read, parameters)
         watch.settled = True
 
     # -- launches ---------------------------------------------------------------------------
@@ -189,15 +184,15 @@ class Watching:
     ) -> int:
         """Look at a launch that comes now; give the number of what was copied, or 0."""
         begin = time.perf_counter_ns()
-        in_trials = self._in_trials()
-        if watch.is_new or (not in_trials and (watch.is_early or self._contents.allows())):
+        trial = in_trials(self._session)
+        if watch.is_new or (not trial and (watch.is_early or self._contents.allows())):
             listed = watch.listed(values)
             if self._setting == "all" and not self._is_new(watch, grid, values):
                 listed = [(place, value) for place, value in listed if _holds_integers(value)]
             watch.took()
             number = self._contents.take(listed, stream, watch)
         else:
-            watch.refused(in_trials)
+            watch.refused(trial)
             number = 0
         self._contents.spend(time.perf_counter_ns() - begin)
         return number
@@ -220,13 +215,6 @@ class Watching:
         recorder.tag(number)
         self._contents.spend(time.perf_counter_ns() - begin)
 
-    def _in_trials(self) -> bool:
-        """Whether the thread's launches are trials of autotuning, whose times are compared."""
-        recorder = self._session.recorder
-        phase = recorder.swap_phase(AUTOTUNE)
-        recorder.swap_phase(phase)
-        return phase == AUTOTUNE
-
     def _is_new(self, watch: Watch, grid: tuple[Any, ...], values: tuple[Any, ...]) -> bool:
         """Whether no launch of this kind has been met."""
         key = (id(watch), *self._keys.key(0, grid, values, {}))
@@ -236,6 +224,31 @@ class Watching:
             self._seen.clear()
         self._seen.add(key)
         return True
+
+
+def places_of(positions: frozenset[int] | None, parameters: Sequence[Parameter]) -> frozenset[int]:
+    """Return the places in the flattened signature of the IR function's arguments at positions.
+
+    All pointers where it is not known which (None), or where descriptors, which are several
+    arguments each, move the positions.
+    """
+    real = [n for n, each in enumerate(parameters) if each.type != "constexpr"]
+    moved = any(each.type.startswith(_DESCRIPTOR) for each in parameters)
+    if positions is None or moved or any(position >= len(real) for position in positions):
+        return frozenset(n for n in real if is_memory(parameters[n]))
+    return frozenset(real[position] for position in positions)
+
+
+def is_memory(parameter: Parameter) -> bool:
+    """Whether a parameter is a pointer, or a descriptor with one."""
+    return parameter.type.startswith(("*", _DESCRIPTOR))
+
+
+def in_trials(session: "Session") -> bool:
+    """Whether the thread's launches are trials of autotuning, whose times are compared."""
+    phase = session.recorder.swap_phase(AUTOTUNE)
+    session.recorder.swap_phase(phase)
+    return phase == AUTOTUNE
 
 
 def current_stream() -> int:

@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.backends.compiled import handed_over
+from kvtrace.backends.compiled.checking import Checking, Variant
 from kvtrace.backends.compiled.contents import Watch, Watching
 from kvtrace.backends.compiled.kernels import Compilation, CompilationListener
 from kvtrace.backends.compiled.loads import LOADS
@@ -30,6 +31,7 @@ from kvtrace.capture.records import ArgumentRecord, KernelRecord, Parameter
 
 if TYPE_CHECKING:
     from kvtrace.backends.compiled.judging import Judging
+    from kvtrace.capture.checks import Begun
     from kvtrace.capture.session import Session
     from kvtrace.ir import Module
 
@@ -45,6 +47,9 @@ class InductorAdapter:
         self.watching: Watching | None = None
         if session.contents is not None:
             self.watching = Watching(session, session.contents)
+        self.checking: Checking | None = None
+        if session.checks is not None:
+            self.checking = Checking(session, session.checks)
         self._recorded = RecordedCalls(session)
         self.judging = _judging(session, self)
         self._launched: weakref.WeakKeyDictionary[Any, Launched] = weakref.WeakKeyDictionary()
@@ -90,6 +95,35 @@ class InductorAdapter:
         except Exception as error:  # noqa: BLE001 - counted; never the program's problem
             self._session.problem(error)
             return 0
+
+    def begin_check(
+        self, autotuner: Any, args: tuple[Any, ...], kwargs: dict[str, Any], stream: Any
+    ) -> "Begun | None":
+        """Copy what is there before a launch that is to be checked; None if it is not."""
+        checking = self.checking
+        if checking is None or not self._session.recorder.active:
+            return None
+        if getattr(autotuner, "triton_interpret", False):
+            return None
+        try:
+            self.prepare(autotuner)
+            if len(autotuner.launchers) != 1:
+                return None
+            (launcher,) = autotuner.launchers
+            variant = checking.variant(launcher, lambda: _variant(autotuner, launcher))
+            if variant is None or not checking.is_due(variant):
+                return None
+            launched, passed = launched_with(autotuner, launcher), _passed(kwargs)
+        except Exception as error:  # noqa: BLE001 - counted; the launch is not checked
+            self._session.problem(error)
+            return None
+        return checking.before(
+            variant,
+            lambda: launched.grid(args, passed),
+            launched.values(args, passed),
+            int(stream or 0),
+            lambda: module_of(launched),
+        )
 
     def _watch(self, autotuner: Any, launcher: Any) -> Watch | None:
         """Return the watch of a launcher, if it needs one.
@@ -155,6 +189,8 @@ class InductorAdapter:
         launch = self.coming(kernel, kernel_id, NO_GRID, args, kwargs)
         if self.watching is not None:
             self.watching.after(kernel, launch.values)
+        if self.checking is not None:
+            self.checking.follow()
         return launch.call_id
 
     def coming(
@@ -197,6 +233,11 @@ class ComingLaunch:
     def module(self) -> "Module":
         """Read the kernel's IR; made once for a kernel."""
         return module_of(self.launched)
+
+
+def _variant(autotuner: Any, launcher: Any) -> Variant:
+    launched = launched_with(autotuner, launcher)
+    return Variant(launched.name, launched.parameters(), tuple)
 
 
 def module_of(launched: Launched) -> "Module":
@@ -267,7 +308,24 @@ def _hot_run(
     careful = _careful(run, session, adapter)
     if session.settings.tensors == "all" or adapter.judging is not None:
         return careful
+    if adapter.checking is not None:
+        run = _checked(run, adapter, adapter.checking)
     return session.recorder.wrap_choosing(run, adapter, careful)
+
+
+def _checked(
+    original: Callable[..., Any], adapter: InductorAdapter, checking: Checking
+) -> Callable[..., Any]:
+    """Launch, and keep what is to be checked."""
+
+    def run(self: Any, /, *args: Any, stream: Any, **kwargs: Any) -> Any:
+        begun = adapter.begin_check(self, args, kwargs, stream)
+        if begun is None:
+            return original(self, *args, stream=stream, **kwargs)
+        return checking.launched(begun, lambda: original(self, *args, stream=stream, **kwargs))
+
+    run.__wrapped__ = original  # type: ignore[attr-defined]
+    return run
 
 
 def _careful(
@@ -290,10 +348,15 @@ def _careful(
         if adapter.judging is not None:
             adapter.judge_chosen(autotuner, args, kwargs)
         number = adapter.look_at(autotuner, args, kwargs, stream)
+        begun = adapter.begin_check(autotuner, args, kwargs, stream)
+        made = partial(original, autotuner, *args, stream=stream, **kwargs)
         enter = clock()
-        result = original(autotuner, *args, stream=stream, **kwargs)
+        if begun is None or adapter.checking is None:
+            result = made()
+            session.recorder.tag(number)
+        else:
+            result = adapter.checking.launched(begun, made, number)
         leave = clock()
-        session.recorder.tag(number)
         try:
             launchers = autotuner.launchers
             if len(launchers) == 1:

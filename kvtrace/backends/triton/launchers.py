@@ -8,8 +8,10 @@ recorder's `launching`: one of the kernel's function, or, by `compiled[grid](…
 
 import weakref
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from kvtrace.backends.compiled.checking import Checking, Variant
 from kvtrace.backends.compiled.contents import Watch, Watching
 from kvtrace.backends.compiled.kernels import function_of, kernel_name, parameters_of
 from kvtrace.backends.triton.modules import module_of
@@ -54,6 +56,48 @@ def judged(before: property, judging: "Judging", session: "Session") -> property
         return judging.around(kernel, launcher, _BEFORE_VALUES)
 
     return property(run)
+
+
+def checked(before: property, checking: "Checking", session: "Session") -> property:
+    """Return the property for `CompiledKernel.run` whose launchers keep what is to be checked."""
+    plain: Any = before.fget
+
+    def run(kernel: Any) -> Any:
+        launcher = plain(kernel)
+        if not _is_launched(session, kernel):
+            return launcher
+        try:
+            variant = checking.variant(kernel, lambda: _variant(kernel))
+            if variant is None or not checking.is_due(variant):
+                return launcher
+        except Exception as error:  # noqa: BLE001 - counted; its launch is not checked
+            session.problem(error)
+            return launcher
+        count = len(kernel.src.signature)
+
+        def launch(*given: Any) -> Any:
+            begun = None
+            if len(given) == _BEFORE_VALUES + count:
+                values, stream = given[_BEFORE_VALUES:], given[_STREAM]
+                grid = partial(_grid, given)
+                begun = checking.before(variant, grid, values, stream, lambda: module_of(kernel))
+            if begun is None:
+                return launcher(*given)
+            return checking.launched(begun, lambda: launcher(*given))
+
+        return launch
+
+    return property(run)
+
+
+def _variant(kernel: Any) -> Variant:
+    signature = tuple(kernel.src.signature.items())
+    return Variant(kernel_name(kernel), parameters_of(kernel), _flattening(signature))
+
+
+def _grid(given: Sequence[Any]) -> tuple[int, int, int]:
+    x, y, z = map(int, given[:3])
+    return x, y, z
 
 
 class _Watched:

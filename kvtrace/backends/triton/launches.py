@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from kvtrace.backends.compiled.checking import Checking
 from kvtrace.backends.compiled.contents import Watching
 from kvtrace.backends.compiled.handed_over import hand_over, works_for
 from kvtrace.backends.compiled.kernels import (
@@ -28,7 +29,7 @@ from kvtrace.backends.compiled.loads import LOADS
 from kvtrace.backends.compiled.recorded_calls import RecordedCalls
 from kvtrace.backends.compiled.versions import definition, whole_kernel
 from kvtrace.backends.replacements import Replacements
-from kvtrace.backends.triton.launchers import WatchedLaunchers, judged, owner_of
+from kvtrace.backends.triton.launchers import WatchedLaunchers, checked, judged, owner_of
 from kvtrace.backends.triton.load_hooks import LoadHooks
 from kvtrace.backends.triton.modules import module_of
 from kvtrace.capture.hot import DEVICE_KINDS, NO_DEVICE
@@ -47,6 +48,7 @@ class LaunchAdapter:
         self._session = session
         self._listener = listener
         self.watching: Watching | None = None
+        self.checking: Checking | None = None
         self._recorded = RecordedCalls(session)
         self._told: tuple[str | None, set[int]] = (None, set())
         self._parameters: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
@@ -82,6 +84,8 @@ class LaunchAdapter:
         launch = self.coming(kernel, kernel_id, grid, args, kwargs)
         if self.watching is not None and launch.call_id >= 0:
             self.watching.after(launch.compiled, launch.values)
+        if self.checking is not None:
+            self.checking.follow()
         self._tell_watch(launch.call_id)
         self._session.spent(time.perf_counter_ns() - begin)
         return launch.call_id
@@ -244,6 +248,11 @@ class LaunchHooks:
             watching = self._adapter.watching = Watching(self._session, contents)
             self._launchers = WatchedLaunchers(self._session, watching)
             run = self._launchers.as_property(CompiledKernel.run)
+            self._replaced.put(CompiledKernel, "run", run)
+        checks = self._session.checks
+        if checks is not None:
+            checking = self._adapter.checking = Checking(self._session, checks)
+            run = checked(CompiledKernel.run, checking, self._session)
             self._replaced.put(CompiledKernel, "run", run)
         if self._session.settings.sanitize != "off":
             from kvtrace.backends.compiled.judging import Judging

@@ -1,0 +1,179 @@
+"""Which launches of compiled kernels are kept to be checked: the setting `check`.
+
+A launch is chosen by how many its kernel variant has had. Launches in which an autotuner tries its
+configurations are no launches here: they do not count, and are not checked.
+"""
+
+import weakref
+from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+from kvtrace.backends.compiled.contents import in_trials, places_of
+from kvtrace.capture.device_copies import CopyFailed
+from kvtrace.capture.records import Parameter
+from kvtrace.schema.errors import KvtraceError
+
+if TYPE_CHECKING:
+    from kvtrace.backends.compiled.memory_needed import Parts
+    from kvtrace.capture.checks import Begun, Checks
+    from kvtrace.capture.session import Session
+    from kvtrace.ir import Module
+
+Grid = tuple[int, int, int]
+
+
+class Variant:
+    """A compiled kernel whose launches may be checked: what is known of it.
+
+    Attributes:
+        name: the kernel's name.
+        parameters: the flattened signature.
+        pick: gives the flattened values of a launch.
+        every: whether all its launches are checked.
+        count: launches so far.
+    """
+
+    __slots__ = ("count", "every", "name", "parameters", "parts", "pick", "read")
+
+    def __init__(
+        self,
+        name: str,
+        parameters: Sequence[Parameter],
+        pick: Callable[[Any], Sequence[Any]],
+    ) -> None:
+        """Know of no launch yet."""
+        self.name = name
+        self.parameters = parameters
+        self.pick = pick
+        self.every = False
+        self.count = 0
+        self.read: tuple[Module, frozenset[int]] | None = None
+        self.parts: Parts = {}
+
+
+class Checking:
+    """Chooses the launches of one backend in one session that are checked."""
+
+    def __init__(self, session: "Session", checks: "Checks") -> None:
+        """Choose nothing yet."""
+        self._session = session
+        self._checks = checks
+        self._setting = session.settings.checks
+        self._variants: weakref.WeakKeyDictionary[Any, Variant | None] = weakref.WeakKeyDictionary()
+        self._generation = checks.generation
+
+    def follow(self) -> None:
+        """Have the run's journal tell of launches; for each new call."""
+        self._checks.follow()
+
+    def variant(self, kernel: Any, make: Callable[[], Variant]) -> Variant | None:
+        """Return what is known of a kernel, made when first asked for; None: it is not recorded."""
+        if self._generation != self._checks.generation:  # in a forked process
+            self._generation = self._checks.generation
+            self._variants.clear()
+        if kernel not in self._variants:
+            made: Variant | None = make()
+            assert made is not None
+            made.every = any(fnmatchcase(made.name, glob) for glob in self._setting.kernels)
+            if not self._session.settings.records_kernel(made.name):
+                made = None
+            self._variants[kernel] = made
+        return self._variants[kernel]
+
+    def is_due(self, variant: Variant) -> bool:
+        """Whether the kernel's next launch is to be checked; if not, it is counted."""
+        if in_trials(self._session):
+            return False
+        if self._why(variant):
+            return True
+        variant.count += 1
+        return False
+
+    def _why(self, variant: Variant) -> str:
+        if variant.every:
+            return "kernel"
+        if self._setting.first and variant.count == 0:
+            return "first"
+        sample = self._setting.sample
+        return "sample" if sample and variant.count % sample == 0 else ""
+
+    # -- around a launch that is due ----------------------------------------------------------
+
+    def before(
+        self,
+        variant: Variant,
+        grid: Callable[[], Grid],
+        values: Any,
+        stream: int,
+        module: "Callable[[], Module]",
+    ) -> "Begun | None":
+        """Copy the memory of a launch that comes now; None where it is not checked.
+
+        `module` reads the kernel's IR.
+        """
+        try:
+            return self._before(variant, grid, variant.pick(values), stream, module)
+        except CopyFailed as error:
+            self._checks.failed(error)
+        except Exception as error:  # noqa: BLE001 - counted; never the program's problem
+            self._session.problem(error)
+        return None
+
+    def _before(
+        self,
+        variant: Variant,
+        grid: Callable[[], Grid],
+        values: Sequence[Any],
+        stream: int,
+        module: "Callable[[], Module]",
+    ) -> "Begun | None":
+        from kvtrace.backends.compiled.memory_needed import Launch, kind_of, memory_needed
+
+        kind = kind_of(values)
+        if not self._checks.may_begin(kind, stream):
+            return None  # it stays due
+        why = self._why(variant)
+        variant.count += 1
+        extents = grid()
+        if 0 in extents:
+            return None
+        try:
+            if variant.read is None:
+                variant.read = _read(module(), variant.parameters)
+            launch = Launch(variant.parameters, values, extents, *variant.read)
+            needed = memory_needed(launch, variant.parts)
+        except KvtraceError as error:
+            text = f"launches of {variant.name} are not kept to be checked: {error}"
+            self._session.message("info", "check-left-out", text)
+            return None
+        return self._checks.begin(why, needed, kind, stream)
+
+    def launched(self, begun: "Begun", launch: Callable[[], Any], number: int = 0) -> Any:
+        """Make the launch, and copy what is there after it; `number` is one that it has, or 0."""
+        try:
+            result = launch()
+        except BaseException:
+            self._checks.drop(begun)
+            raise
+        recorder = self._session.recorder
+        number = number or recorder.tag(0)
+        try:
+            number = self._checks.end(begun, number)
+        except CopyFailed as error:
+            self._checks.failed(error)
+        except Exception as error:  # noqa: BLE001 - counted; never the program's problem
+            self._session.problem(error)
+        recorder.tag(number)
+        return result
+
+
+def _read(module: "Module", parameters: Sequence[Parameter]) -> "tuple[Module, frozenset[int]]":
+    """Return a kernel's IR, and the places of the parameters through which it may write."""
+    from kvtrace.backends.compiled.memory_needed import NotKept
+    from kvtrace.evaluate.reach import follows_addresses
+    from kvtrace.verdicts.index_arguments import index_arguments
+
+    if follows_addresses(module):
+        raise NotKept("it follows addresses that lie in memory")
+    return module, places_of(index_arguments(module).written, parameters)
