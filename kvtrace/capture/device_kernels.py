@@ -19,7 +19,6 @@ from kvtrace.capture.device_code import (
     FORMATS,
     HEAD,
     HEAD_FORMAT,
-    KEPT,
     PTX,
     ROW,
     ROW_FORMAT,
@@ -55,6 +54,7 @@ _NON_BLOCKING: Final = 1
 _MULTIPROCESSORS: Final = 16
 _NOT_READY: Final = 600
 _NO_PLACE: Final = (1 << 64) - 1
+_NEVER: Final = 0xFFFFFFFF
 _ALL: Final = (1 << 64) - 1
 
 _head = Struct(HEAD_FORMAT)
@@ -125,7 +125,6 @@ class Reserve:
 
     address: int
     turn: int = 0
-    wanted: bool = True
 
 
 @dataclass(slots=True)
@@ -169,13 +168,19 @@ class DeviceKernels:
     # -- launches ---------------------------------------------------------------------------
 
     def finite(
-        self, written: Sequence[Piece], read: Sequence[Piece], stream: int, captured: bool = False
+        self,
+        written: Sequence[Piece],
+        read: Sequence[Piece],
+        stream: int,
+        captured: bool = False,
+        keep: tuple[bool, bool] = (True, True),
     ) -> Answer | None:
         """Look for NaNs and infinities in up to 8 tensors; keep them and what was read.
 
-        Kept are the first launch that has a NaN in `written` and none in `read`, and the first one
-        that has infinities there and neither in `read`: if `reserves` say so and it has room.
-        None where there is no slot for the answer.
+        `keep` says whether the launch is kept if its reserve is free: should it have a NaN in
+        `written` and none in `read`; or infinities there and neither of both in `read`.
+
+        Returns None where there is no slot for the answer.
 
         Raises:
             CopyFailed: the driver refuses.
@@ -189,12 +194,15 @@ class DeviceKernels:
         number, checked = next(self._numbers) & 0xFFFFFFFF, min(len(written), CHECKED)
         reserve = 0
         places: tuple[int, ...] = ()
-        if self.reserves and len(read) <= SPANS - CHECKED:
+        if any(keep) and self.reserves and len(read) <= SPANS - CHECKED:
             places, end = _places(pieces)
             if end <= RESERVE_BYTES:
                 reserve = self.reserves[0].address
         place, state = ring.answers + 8 * slot, ring.states + 8 * slot
-        turns = [each.turn if each.wanted else 0xFFFFFFFF for each in self.reserves] or [0, 0]
+        turns = [
+            each.turn if wanted else _NEVER
+            for each, wanted in zip(self.reserves, keep, strict=False)
+        ] or [0, 0]
         head = _head.pack(
             place, state, self._control, reserve, RESERVE_BYTES,
             number, len(pieces), checked, captured, *turns,
@@ -290,15 +298,9 @@ class DeviceKernels:
 
     def is_lost(self, answer: Answer) -> bool:
         """Whether an answer that is not there never will be, for its stream has failed."""
-        return bool(
-            self._relaxed(
-                lambda: (
-                    self._driver.cuStreamQuery(ctypes.c_void_p(answer.stream))
-                    not in (0, _NOT_READY)
-                    and not answer.done
-                )
-            )
-        )
+        query = self._driver.cuStreamQuery
+        found = self._relaxed(lambda: query(ctypes.c_void_p(answer.stream)))
+        return found not in (0, _NOT_READY) and not answer.done
 
     # -- what is kept -----------------------------------------------------------------------
 
@@ -316,21 +318,9 @@ class DeviceKernels:
         base = self._pinned(2 * RESERVE_BYTES)
         self.reserves = (Reserve(base), Reserve(base + RESERVE_BYTES))
 
-    def kept(self, answer: Answer) -> tuple[int, tuple[int, ...]] | None:
-        """Return what was kept, 0 (a NaN) or 1 (infinities), and the addresses of its spans.
-
-        They begin at the aligned address before the piece's. None where nothing was.
-        """
-        found = [kind for kind, bit in enumerate(KEPT) if answer.flags & bit]
-        if not found:
-            return None
-        base = self.reserves[found[0]].address
-        return found[0], tuple(base + place for place in answer.places)
-
-    def free(self, kind: int, wanted: bool) -> None:
-        """Have a reserve take the next launch, if another one is wanted: what it held was read."""
+    def free(self, kind: int) -> None:
+        """Have a reserve take another launch: what it held was read."""
         self.reserves[kind].turn += 1
-        self.reserves[kind].wanted = wanted
 
     # -- the driver -------------------------------------------------------------------------
 

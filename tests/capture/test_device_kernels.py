@@ -247,10 +247,10 @@ def numbers(*special, count=300):
     return array
 
 
-def kept(device, written, read):
+def kept(device, written, read, keep=(True, True)):
     pieces = [device.put(array, 4, "fp32") for array in written]
     inputs = [device.put(array, 8, "fp32") for array in read]
-    answer = device.kernels.finite(pieces, inputs, 0)
+    answer = device.kernels.finite(pieces, inputs, 0, keep=keep)
     found = device.answer(answer)[1]
     return next((kind for kind, bit in enumerate(KEPT) if found & bit), None), answer
 
@@ -268,10 +268,9 @@ def test_the_first_launch_that_makes_a_nan_of_none_is_kept_and_no_other():
         held = device.memory.bytes(RESERVES + place + before, array.nbytes)
         assert held == array.tobytes()
     assert kept(device, [bad], [numbers(2.0)])[0] is None  # it is not free
-    device.kernels.free(0, wanted=True)
-    assert kept(device, [bad], [numbers(3.0)])[0] == 0
-    device.kernels.free(0, wanted=False)
-    assert kept(device, [bad], [numbers(4.0)])[0] is None
+    device.kernels.free(0)
+    assert kept(device, [bad], [numbers(3.0)], keep=(False, True))[0] is None
+    assert kept(device, [bad], [numbers(4.0)], keep=(True, False))[0] == 0
 
 
 def test_infinities_have_a_reserve_of_their_own_and_need_inputs_without():
@@ -307,7 +306,7 @@ def test_a_node_of_a_graph_says_at_each_replay_that_it_was_kept():
     device.kernels._flags.free = deque([2])
     answer = device.kernels.finite([bad], [fine], 0, captured=True)
     assert device.answer(answer)[1] == NAN | KEPT[0]
-    device.kernels.free(0, wanted=True)
+    device.kernels.free(0)
     device.kernels._flags.free = deque([2])  # once more, with the turn that it began with
     assert device.answer(device.kernels.finite([fine], [fine], 0, True))[1] == NAN | KEPT[0]
 
