@@ -56,7 +56,7 @@ class Memory:
 
     def __init__(self, arguments: Sequence[Any], written: frozenset[Storage]) -> None:
         self._arguments = arguments
-        self._written = written
+        self.written = written
         self._flat: dict[tuple[int, str], tuple[Array, int]] = {}
         self._windows: dict[tuple[int, int], tuple[tuple[Array, ...], Window]] = {}
         self._copies: dict[Storage, Array] = {}
@@ -247,7 +247,7 @@ class Memory:
     def _data(self, storage: Storage) -> Array:
         """Return a storage's bytes; if they may be written but must not, a copy for this launch."""
         assert storage.data is not None
-        if storage.data.flags.writeable or storage not in self._written:
+        if storage.data.flags.writeable or storage not in self.written:
             return storage.data
         return self._copies.setdefault(storage, storage.data.copy())
 
@@ -319,7 +319,7 @@ class Memory:
             if window is None:
                 return self._read_unaligned(request, other)
             if request.mask is None:
-                copy = request.tensor.storage in self._written
+                copy = request.tensor.storage in self.written
                 return from_memory(read_window(flat, window, request.rank, copy=copy), element)
             return _read_lanes(flat, window, request, request.mask, other)
         offset = self._offset(request, start)

@@ -4,7 +4,8 @@ Three kinds of entries:
 
 * `@elementwise("arith.addf", flops=1)`: a pure function of arrays that broadcast, giving an array
   of the result's element type (wider floats are rounded by the caller). Attributes that it needs
-  come first: `attributes=("predicate",)`.
+  come first: `attributes=("predicate",)`. How far a device's result may be off, and how the
+  function follows its operands, is its `accuracy`: exactly rounded and monotone unless it says so.
 * `@factored("arith.addi")`: for integers, besides: a function of values and their type that keeps
   sums of terms apart (see sums.py).
 * `@semantics("tt.load")`: everything else: a function of the op and the compiler that gives the
@@ -20,6 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from kvtrace.evaluate.accuracy import EXACT, Accuracy
 from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.evaluate.scope import Scope
 from kvtrace.ir import Op, source_stack
@@ -35,11 +37,15 @@ Lowering = Callable[["Op", "Compiler"], Step]
 
 @dataclass(frozen=True)
 class Elementwise:
-    """A pure array function, the attributes it takes first, and its operations per element."""
+    """A pure array function, the attributes it takes first, and its operations per element.
+
+    `accuracy` says how near a device comes to it.
+    """
 
     function: Callable[..., Any]
     flops: int
     attributes: tuple[str, ...]
+    accuracy: Accuracy = EXACT
 
 
 ELEMENTWISE: dict[str, Elementwise] = {}
@@ -51,13 +57,13 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def elementwise(
-    *names: str, flops: int = 0, attributes: tuple[str, ...] = ()
+    *names: str, flops: int = 0, attributes: tuple[str, ...] = (), accuracy: Accuracy = EXACT
 ) -> Callable[[_Function], _Function]:
     """Register a pure array function as the meaning of ops."""
 
     def register(function: _Function) -> _Function:
         for name in names:
-            ELEMENTWISE[name] = Elementwise(function, flops, attributes)
+            ELEMENTWISE[name] = Elementwise(function, flops, attributes, accuracy)
         return function
 
     return register

@@ -11,7 +11,8 @@ broadcasts and loop-invariant scalars cost nothing.
 * Booleans: Python bools, NumPy arrays, or `Mask`: factors whose broadcast conjunction is the value.
 * pointers: `Pointer`, an argument and a Sum.
 * anything whose data was not captured: `Unknown`, with the names of the arguments it depends on.
-* under an instrument that follows it: `Wrapped`, what is not what it would be without a width.
+* under an instrument that follows more than the number: `Followed`, the number and what is beside
+  it: `Wrapped` (what it would be without a width) or `Uncertain` (how far a device's may be off).
 """
 
 from __future__ import annotations
@@ -101,19 +102,71 @@ class PointerChoice:
     second: Pointer | PointerChoice
 
 
+class Followed:
+    """A value with something beside it, which an instrument made and carries on.
+
+    Ops are given `actual`, what the kernel computes; what is beside it goes with it through
+    branches, loops and calls.
+    """
+
+    __slots__ = ()
+    actual: Any
+
+    def mapped(self, change: Callable[[Array], Array]) -> Followed:
+        """Apply a change of shape to both."""
+        raise NotImplementedError
+
+    def merged(self, parts: Sequence[tuple[Array, Any]], programs: int, type_: ValueType) -> Any:
+        """Put together what is beside values of different programs; see `merge_programs`."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
-class Wrapped:
+class Wrapped(Followed):
     """An integer, Boolean or pointer that would be another number if nothing had wrapped around.
 
-    Only an instrument makes these (see kvtrace.verdicts.ideal): ops are given `actual`, what the
-    kernel computes, and `ideal` is carried beside it through branches, loops and calls: an array of
-    int64, of Python's integers or of Booleans (of a pointer: byte offsets). `origins` are the
-    indices of the ops that wrapped around.
+    Only kvtrace.verdicts.ideal makes these: `ideal` is an array of int64, of Python's integers or
+    of Booleans (of a pointer: byte offsets). `origins` are the indices of the ops that wrapped
+    around.
     """
 
     actual: Any
     ideal: Array
     origins: frozenset[int]
+
+    def mapped(self, change: Callable[[Array], Array]) -> Wrapped:
+        """Apply a change of shape to both."""
+        return Wrapped(map_arrays(self.actual, change), change(self.ideal), self.origins)
+
+    def merged(self, parts: Sequence[tuple[Array, Any]], programs: int, type_: ValueType) -> Any:
+        """Put together the ideal numbers of different programs."""
+        origins = [value.origins for _, value in parts if isinstance(value, Wrapped)]
+        ideals = [(index, ideal_numbers(value, type_)) for index, value in parts]
+        widest = np.result_type(*(array.dtype for _, array in ideals))
+        ideal = _scatter([(index, array.astype(widest)) for index, array in ideals], programs)
+        return Wrapped(_merge_actual(parts, programs, type_), ideal, frozenset().union(*origins))
+
+
+@dataclass(frozen=True)
+class Uncertain(Followed):
+    """A number that a device may compute otherwise, or what was made of one.
+
+    Only kvtrace.oracle makes these: the device's number is at most `radius` away (float64, never
+    negative; infinity: it may be anything). Of Booleans and pointers any radius above 0 says that
+    another one may be there.
+    """
+
+    actual: Any
+    radius: Array
+
+    def mapped(self, change: Callable[[Array], Array]) -> Uncertain:
+        """Apply a change of shape to both."""
+        return Uncertain(map_arrays(self.actual, change), change(self.radius))
+
+    def merged(self, parts: Sequence[tuple[Array, Any]], programs: int, type_: ValueType) -> Any:
+        """Put together the radii of different programs."""
+        radii = [(index, radius_of(value, type_)) for index, value in parts]
+        return Uncertain(_merge_actual(parts, programs, type_), _scatter(radii, programs))
 
 
 @dataclass(frozen=True)
@@ -234,8 +287,8 @@ def map_arrays(value: Any, change: Callable[[Array], Array]) -> Any:
             map_arrays(value.first, change),
             map_arrays(value.second, change),
         )
-    if isinstance(value, Wrapped):
-        return Wrapped(map_arrays(value.actual, change), change(value.ideal), value.origins)
+    if isinstance(value, Followed):
+        return value.mapped(change)
     if isinstance(value, Descriptor):
         return Descriptor(
             map_arrays(value.base, change),
@@ -263,8 +316,9 @@ def merge_programs(parts: Sequence[tuple[Array, Any]], programs: int, type_: Val
     unknown = unknown_of(value for _, value in parts)
     if unknown is not None:
         return unknown
-    if any(isinstance(value, Wrapped) for _, value in parts):
-        return _merge_wrapped(parts, programs, type_)
+    followed = next((value for _, value in parts if isinstance(value, Followed)), None)
+    if followed is not None:
+        return followed.merged(parts, programs, type_)
     if isinstance(first, Pointer | PointerChoice):
         return _merge_pointers(parts, programs, type_)
     if isinstance(first, Descriptor):
@@ -287,7 +341,14 @@ def _is_uniform(value: Any) -> bool:
 
 def actual(value: Any) -> Any:
     """Return what the kernel computes."""
-    return value.actual if isinstance(value, Wrapped) else value
+    return value.actual if isinstance(value, Followed) else value
+
+
+def radius_of(value: Any, type_: ValueType) -> Array:
+    """Return how far a device's number may be from a value."""
+    if isinstance(value, Uncertain):
+        return value.radius
+    return np.zeros((1,) * (len(type_.shape) + 1))
 
 
 def ideal_numbers(value: Any, type_: ValueType) -> Array:
@@ -304,13 +365,8 @@ def ideal_numbers(value: Any, type_: ValueType) -> Array:
     return array if array.dtype == np.bool_ else array.astype(np.int64, copy=False)
 
 
-def _merge_wrapped(parts: Sequence[tuple[Array, Any]], programs: int, type_: ValueType) -> Any:
-    merged = merge_programs([(index, actual(value)) for index, value in parts], programs, type_)
-    origins = [value.origins for _, value in parts if isinstance(value, Wrapped)]
-    ideals = [(index, ideal_numbers(value, type_)) for index, value in parts]
-    widest = np.result_type(*(array.dtype for _, array in ideals))
-    ideal = _scatter([(index, array.astype(widest)) for index, array in ideals], programs)
-    return Wrapped(merged, ideal, frozenset().union(*origins))
+def _merge_actual(parts: Sequence[tuple[Array, Any]], programs: int, type_: ValueType) -> Any:
+    return merge_programs([(index, actual(value)) for index, value in parts], programs, type_)
 
 
 def _scatter(parts: Sequence[tuple[Array, Array]], programs: int) -> Array:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate import sums
+from kvtrace.evaluate.accuracy import JUMPS, Accuracy
 from kvtrace.evaluate.compiler import Compiler
 from kvtrace.evaluate.registry import Step, elementwise, factored, semantics
 from kvtrace.evaluate.scope import Scope
@@ -228,8 +229,8 @@ def floordivsi(left: Array, right: Array) -> Array:
 elementwise("arith.addf", flops=1)(np.add)
 elementwise("arith.subf", flops=1)(np.subtract)
 elementwise("arith.mulf", flops=1)(np.multiply)
-elementwise("arith.divf", flops=1)(np.divide)
-elementwise("arith.remf", flops=1)(np.fmod)
+elementwise("arith.divf", flops=1, accuracy=Accuracy(2, pole=1))(np.divide)
+elementwise("arith.remf", flops=1, accuracy=JUMPS)(np.fmod)
 elementwise("arith.negf")(np.negative)
 elementwise("arith.maxnumf", flops=1)(np.fmax)
 elementwise("arith.minnumf", flops=1)(np.fmin)

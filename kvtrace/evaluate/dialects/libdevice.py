@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from kvtrace.evaluate import directed
+from kvtrace.evaluate.accuracy import EXACT, JUMPS, STEADY, Accuracy
 from kvtrace.evaluate.compiler import Compiler, attribute
 from kvtrace.evaluate.dialects import math, special
 from kvtrace.evaluate.dialects.arith import unsigned
@@ -335,16 +336,68 @@ for _direction in _DIRECTIONS:
 FUNCTIONS["frsqrt_rn"] = _wide(lambda array: 1 / np.sqrt(array))
 
 
+_WAVE: Final = Accuracy(2, follows="steady")
+
+ACCURACY: Final[dict[str, Accuracy]] = {
+    **dict.fromkeys(("exp", "fast_exp"), Accuracy(2, argument=1)),
+    **dict.fromkeys(("exp2", "expm1", "cbrt", "erf", "tanh", "log", "log1p", "log2"), Accuracy(2)),
+    **dict.fromkeys(("atan", "acos", "sqrt", "rsqrt", "rcbrt", "exp10"), Accuracy(2)),
+    **dict.fromkeys(("sinh", "asinh", "atanh", "log10", "erfinv"), Accuracy(3)),
+    **dict.fromkeys(("asin", "acosh", "erfcinv"), Accuracy(4)),
+    **dict.fromkeys(("erfc", "normcdf", "erfcx", "normcdfinv"), Accuracy(6)),
+    **dict.fromkeys(("sin", "cos"), _WAVE),
+    **dict.fromkeys(("fast_dividef", "fast_fdivide"), Accuracy(2, pole=1)),
+    **dict.fromkeys(("div_rn", "fdiv_rn"), Accuracy(pole=1)),
+    **dict.fromkeys(("abs", "fabs"), STEADY),
+    **dict.fromkeys(("cosh", "sinpi", "cospi", "rhypot", "rnorm3d"), Accuracy(2, follows="jumps")),
+    **dict.fromkeys(
+        ("atan2", "hypot", "norm3d", "norm4d", "rnorm4d"), Accuracy(3, follows="jumps")
+    ),
+    "tan": Accuracy(4, follows="jumps"),
+    **dict.fromkeys(("pow", "powi"), Accuracy(8, follows="jumps")),
+    "tgamma": Accuracy(11, follows="jumps"),
+    **dict.fromkeys(
+        (
+            "ceil", "floor", "rint", "nearbyint", "round", "trunc", "fmax", "fmin", "max", "min",
+            "fma", "saturate", "sqrt_rn", "fsqrt_rn", "fmul_rn", "fadd_rn", "fsub_rn",
+        ),
+        EXACT,
+    ),
+    **dict.fromkeys(("copysign", "fdim", "fmod", "ldexp", "logb", "nextafter"), JUMPS),
+    **dict.fromkeys(("remainder", "scalbn"), JUMPS),
+}  # fmt: skip
+"""How near the functions whose documentation says so come; of most others nothing is said."""
+
+_DIRECTED: Final = tuple(f"_{direction}" for direction in _DIRECTIONS)
+
+NOT_SAID: Final = Accuracy(float("inf"), follows="jumps")
+
+
+def accuracy_of(symbol: str) -> Accuracy:
+    """Say how near a device's function of that symbol comes to its meaning."""
+    name = _plain(symbol)
+    found = ACCURACY.get(name) or ACCURACY.get(name[:-1] if name[-1:] in ("f", "d") else name)
+    if found is None and name.endswith(_DIRECTED):
+        return JUMPS  # rounded as its name says, which a radius is not taken through
+    return NOT_SAID if found is None else found
+
+
 def library_function(symbol: str) -> _Function | None:
     """Find the meaning of `__nv_tanhf`, `__ocml_tanh_f32` and the like; None if there is none."""
+    name = _plain(symbol)
+    if name in FUNCTIONS:
+        return FUNCTIONS[name]
+    return FUNCTIONS.get(name[:-1]) if name[-1:] in ("f", "d") else None
+
+
+def _plain(symbol: str) -> str:
+    """Return a function's name without the library's prefix and the type's suffix."""
     name = symbol
     for prefix in ("__nv_", "__ocml_", "llvm."):
         name = name.removeprefix(prefix)
     for suffix in ("_f16", "_f32", "_f64", ".f32", ".f64"):
         name = name.removesuffix(suffix)
-    if name in FUNCTIONS:
-        return FUNCTIONS[name]
-    return FUNCTIONS.get(name[:-1]) if name[-1:] in ("f", "d") else None
+    return name
 
 
 @semantics("tt.extern_elementwise")
@@ -354,4 +407,4 @@ def extern_elementwise(op: Op, compiler: Compiler) -> Step:
     function = library_function(symbol)
     if function is None:
         raise unsupported(op, compiler.kernel, f"with symbol {symbol!r}")
-    return compiler.elementwise(op, Elementwise(function, 1, ()))
+    return compiler.elementwise(op, Elementwise(function, 1, (), accuracy_of(symbol)))

@@ -4,51 +4,56 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from typing import Final
 
 import numpy as np
 
 from kvtrace.evaluate import directed
+from kvtrace.evaluate.accuracy import JUMPS, STEADY, Accuracy
 from kvtrace.evaluate.dialects import special
 from kvtrace.evaluate.registry import elementwise
 from kvtrace.evaluate.values import Array
 
-elementwise("math.exp", flops=1)(np.exp)
-elementwise("math.exp2", flops=1)(np.exp2)
-elementwise("math.expm1", flops=1)(np.expm1)
-elementwise("math.log", flops=1)(np.log)
-elementwise("math.log2", flops=1)(np.log2)
-elementwise("math.log10", flops=1)(np.log10)
-elementwise("math.log1p", flops=1)(np.log1p)
-elementwise("math.sqrt", flops=1)(np.sqrt)
-elementwise("math.sin", flops=1)(np.sin)
-elementwise("math.cos", flops=1)(np.cos)
-elementwise("math.tan", flops=1)(np.tan)
-elementwise("math.tanh", flops=1)(np.tanh)
-elementwise("math.sinh", flops=1)(np.sinh)
-elementwise("math.cosh", flops=1)(np.cosh)
-elementwise("math.asin", flops=1)(np.arcsin)
-elementwise("math.acos", flops=1)(np.arccos)
-elementwise("math.atan", flops=1)(np.arctan)
-elementwise("math.asinh", flops=1)(np.arcsinh)
-elementwise("math.acosh", flops=1)(np.arccosh)
-elementwise("math.atanh", flops=1)(np.arctanh)
-elementwise("math.cbrt", flops=1)(np.cbrt)
-elementwise("math.fpowi", flops=1)(np.power)
-elementwise("math.atan2", flops=1)(np.arctan2)
-elementwise("math.powf", flops=1)(np.power)
+_WAVE: Final = Accuracy(2, follows="steady")
+_POWER: Final = Accuracy(8, follows="jumps")
+
+elementwise("math.exp", flops=1, accuracy=Accuracy(2, argument=1))(np.exp)
+elementwise("math.exp2", flops=1, accuracy=Accuracy(2))(np.exp2)
+elementwise("math.expm1", flops=1, accuracy=Accuracy(2))(np.expm1)
+elementwise("math.log", flops=1, accuracy=Accuracy(2))(np.log)
+elementwise("math.log2", flops=1, accuracy=Accuracy(2))(np.log2)
+elementwise("math.log10", flops=1, accuracy=Accuracy(3))(np.log10)
+elementwise("math.log1p", flops=1, accuracy=Accuracy(2))(np.log1p)
+elementwise("math.sqrt", flops=1, accuracy=Accuracy(2))(np.sqrt)
+elementwise("math.sin", flops=1, accuracy=_WAVE)(np.sin)
+elementwise("math.cos", flops=1, accuracy=_WAVE)(np.cos)
+elementwise("math.tan", flops=1, accuracy=Accuracy(4, follows="jumps"))(np.tan)
+elementwise("math.tanh", flops=1, accuracy=Accuracy(2))(np.tanh)
+elementwise("math.sinh", flops=1, accuracy=Accuracy(3))(np.sinh)
+elementwise("math.cosh", flops=1, accuracy=Accuracy(2, follows="jumps"))(np.cosh)
+elementwise("math.asin", flops=1, accuracy=Accuracy(4))(np.arcsin)
+elementwise("math.acos", flops=1, accuracy=Accuracy(2))(np.arccos)
+elementwise("math.atan", flops=1, accuracy=Accuracy(2))(np.arctan)
+elementwise("math.asinh", flops=1, accuracy=Accuracy(3))(np.arcsinh)
+elementwise("math.acosh", flops=1, accuracy=Accuracy(4))(np.arccosh)
+elementwise("math.atanh", flops=1, accuracy=Accuracy(3))(np.arctanh)
+elementwise("math.cbrt", flops=1, accuracy=Accuracy(2))(np.cbrt)
+elementwise("math.fpowi", flops=1, accuracy=_POWER)(np.power)
+elementwise("math.atan2", flops=1, accuracy=Accuracy(3, follows="jumps"))(np.arctan2)
+elementwise("math.powf", flops=1, accuracy=_POWER)(np.power)
 elementwise("math.floor", flops=1)(np.floor)
 elementwise("math.ceil", flops=1)(np.ceil)
 elementwise("math.trunc", flops=1)(np.trunc)
 elementwise("math.roundeven", "math.rint", flops=1)(np.rint)
-elementwise("math.absf")(np.abs)
+elementwise("math.absf", accuracy=STEADY)(np.abs)
 elementwise("math.absi")(np.abs)
-elementwise("math.copysign")(np.copysign)
-elementwise("math.isnan")(np.isnan)
-elementwise("math.isinf")(np.isinf)
-elementwise("math.isfinite")(np.isfinite)
+elementwise("math.copysign", accuracy=JUMPS)(np.copysign)
+elementwise("math.isnan", accuracy=JUMPS)(np.isnan)
+elementwise("math.isinf", accuracy=JUMPS)(np.isinf)
+elementwise("math.isfinite", accuracy=JUMPS)(np.isfinite)
 
 
-@elementwise("math.rsqrt", flops=1)
+@elementwise("math.rsqrt", flops=1, accuracy=Accuracy(2))
 def rsqrt(array: Array) -> Array:
     """1 / sqrt(x)."""
     result: Array = np.reciprocal(np.sqrt(array))
@@ -79,7 +84,7 @@ def _erf_table() -> Array:
     return np.array([math.erf(position * _ERF_STEP) for position in range(-count, count + 1)])
 
 
-@elementwise("math.erfc", flops=1)
+@elementwise("math.erfc", flops=1, accuracy=Accuracy(6))
 def erfc(array: Array) -> Array:
     """1 - erf(x), with its own relative precision where erf is near 1."""
     return special.erfc(array).astype(array.dtype)
@@ -111,7 +116,7 @@ def _bits(array: Array) -> Array:
     return np.unpackbits(raw, axis=-1, bitorder="little").astype(np.bool_)
 
 
-@elementwise("math.erf", flops=1)
+@elementwise("math.erf", flops=1, accuracy=Accuracy(2))
 def erf(array: Array) -> Array:
     """Error function: a table and its Taylor series to third order, good to 1e-12.
 

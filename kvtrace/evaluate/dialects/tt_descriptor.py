@@ -34,7 +34,7 @@ from kvtrace.ir import Op, Value
 _PAD_NAN = 2
 """Triton's PaddingOption: 1 zero, 2 NaN."""
 
-_REDUCTIONS = ("", "add", "min", "max", "inc", "dec", "and", "or", "xor")
+REDUCTIONS = ("", "add", "min", "max", "inc", "dec", "and", "or", "xor")
 """Triton's DescriptorReduceKind by number."""
 
 
@@ -189,7 +189,7 @@ def descriptor_reduce(op: Op, compiler: Compiler) -> Step:
     """Combine a block into memory atomically."""
     block = value_type(op.operand("descriptor").type)
     kind = attribute(op, "kind")
-    name = _REDUCTIONS[kind] if isinstance(kind, int) else str(kind)
+    name = REDUCTIONS[kind] if isinstance(kind, int) else str(kind)
     if name in ("min", "max") and "xui" in str(op.operand("descriptor").type):
         name = f"u{name}"
     if name in ("", "inc", "dec"):

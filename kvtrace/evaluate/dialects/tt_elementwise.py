@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from kvtrace.evaluate.accuracy import Accuracy
 from kvtrace.evaluate.compiler import typed_result
 from kvtrace.evaluate.dialects.arith_casts import truncated_float
 from kvtrace.evaluate.registry import elementwise
@@ -13,7 +14,7 @@ from kvtrace.evaluate.rounding import toward_zero
 from kvtrace.evaluate.types import ElementType
 from kvtrace.evaluate.values import Array
 
-elementwise("tt.precise_divf", flops=1)(np.divide)
+elementwise("tt.precise_divf", flops=1, accuracy=Accuracy(pole=1))(np.divide)
 elementwise("tt.precise_sqrt", flops=1)(np.sqrt)
 typed_result("tt.fp_to_fp")
 

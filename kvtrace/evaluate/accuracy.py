@@ -1,0 +1,39 @@
+"""How near a device's result is to the exact one: said where an op's array function is.
+
+Sources: CUDA C++ Programming Guide, "Mathematical Functions" (largest errors of single precision
+functions in units in the last place) and PTX ISA, "Floating Point Instructions" (approximate forms,
+`div.full`, `ex2.approx`, `sqrt.approx`), each as Triton's NVIDIA backend uses them. Where a
+function has two forms, the number is that of the less accurate one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """What is known of a function of floats on a device.
+
+    Attributes:
+        ulps: the largest error in units in the last place: of float32 for float32 and all
+            narrower types, which are computed in it, of float64 for float64.
+        argument: so many more for each unit of the argument's magnitude.
+        follows: how the exact function follows its operands. `monotone`: it rises or falls with
+            each of them alone, so its extremes over a box are at corners. `steady`: it changes no
+            faster than its operands do, together. `jumps`: nothing is said.
+        pole: the operand at whose zero the function is not defined, None: there is none.
+    """
+
+    ulps: float = 0.0
+    argument: float = 0.0
+    follows: Literal["monotone", "steady", "jumps"] = "monotone"
+    pole: int | None = None
+
+
+EXACT: Final = Accuracy()
+"""Rounded as IEEE 754 has it, or no rounding at all."""
+
+STEADY: Final = Accuracy(follows="steady")
+JUMPS: Final = Accuracy(follows="jumps")

@@ -1,0 +1,401 @@
+"""Evaluation with a radius beside each number: how far a device that keeps to the IR may be off.
+
+An instrument of array evaluation. A number gets a radius where a device has a choice: how it rounds
+an approximate function, in which order it sums, whether it joins a product with a sum. Radii go
+through ops by each op's rule, through memory, loops, branches and calls. Where a number that is not
+certain decides a branch, a loop or an address, nothing can be said of the launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from kvtrace.evaluate import TensorArgument
+from kvtrace.evaluate.atomics import NAMES
+from kvtrace.evaluate.compiler import Compiler, attribute
+from kvtrace.evaluate.dialects.tt_descriptor import REDUCTIONS
+from kvtrace.evaluate.instrument import Instrument
+from kvtrace.evaluate.order import memory_sites
+from kvtrace.evaluate.registry import place
+from kvtrace.evaluate.types import value_type
+from kvtrace.evaluate.values import (
+    Array,
+    Uncertain,
+    Unknown,
+    actual,
+    radius_of,
+    to_array,
+    unknown_of,
+)
+from kvtrace.ir import Op
+from kvtrace.ir.flow import counter_of, deciding, flow_of
+from kvtrace.ir.ops import (
+    BRANCHES,
+    CALLS,
+    COMBINING,
+    DATA,
+    ELEMENTWISE,
+    KINDS,
+    LOOPS,
+    MEMORY,
+    MOVING,
+    Kind,
+    address_of,
+    computing,
+    mask_of,
+    operator_of,
+    positions_of,
+)
+from kvtrace.oracle.errors import Undecided
+from kvtrace.oracle.meanings import rule_of, undefined_by
+from kvtrace.oracle.memory import FollowedMemory
+from kvtrace.oracle.products import Product
+from kvtrace.oracle.reductions import Combined, half_ulp
+
+if TYPE_CHECKING:
+    from kvtrace.evaluate.registry import Step
+    from kvtrace.evaluate.scope import Launch
+    from kvtrace.ir import Module, Value
+
+_BITCASTS: Final = computing("bitcast")
+_DOTS: Final = computing("dot")
+_ADDING: Final = frozenset({"add", "fadd"})
+_COMMUTING: Final = frozenset({"add", "and", "or", "xor", "max", "min", "umax", "umin"})
+
+
+class Bounds(Instrument):
+    """Follows radii; `memory` has those of what was stored, once an evaluation has ended."""
+
+    def __init__(self, module: Module) -> None:
+        super().__init__()
+        self._module = module
+        self._quiet: Compiler | None = None
+        self.memory: FollowedMemory | None = None
+        self._shared: set[int] | None = set()
+
+    def begin(self, launch: Launch, values: list[Any]) -> None:
+        """Put a memory with radii in the place of the launch's."""
+        del values
+        self.memory = FollowedMemory(launch.arguments, launch.memory.written)
+        launch.memory = self.memory
+        self._shared = _shared(self._module, launch)
+
+    def wrapped(self, op: Op, step: Step) -> Step:
+        """Stand around an op by its kind."""
+        name = op.name
+        row = KINDS.get(name)
+        if name in MEMORY:
+            return self._access(op, step)
+        if name in BRANCHES or counter_of(op) is not None:
+            return self._control(op, step)
+        if name in LOOPS or name in CALLS or row is None or row.kind is Kind.GIVEN:
+            return step
+        if name in COMBINING:
+            return self._combined(op, step)
+        if name in _DOTS:
+            return self._product(op, step)
+        if row.kind is Kind.PRODUCT or operator_of(op) == "cat":
+            # A scaled product is made in steps, and `cat` in an order, of the compiler's choice.
+            return self._lost(op, step, always=True)
+        if name in MOVING or (name in _BITCASTS and _keeps_numbers(op)):
+            return self._moved(op, step)
+        if row.kind is Kind.ADDRESS:
+            return self._addressed(op, step)
+        if name in ELEMENTWISE and len(op.results) == 1:
+            return self._elementwise(op, step)
+        return self._lost(op, step)
+
+    def ending(self, op: Op) -> Step | None:
+        """See that what decides a jump, or whether a loop goes on, is certain."""
+        found = deciding(op)
+        if not found:
+            return None
+        (condition,) = found
+
+        def ended(values: list[Any], _scope: Any) -> None:
+            values[condition.id] = self._certain(op, condition, values)
+
+        return ended
+
+    # -- control ---------------------------------------------------------------------------------
+
+    def _control(self, op: Op, step: Step) -> Step:
+        deciding_ones = deciding(op)
+
+        def controlled(values: list[Any], scope: Any) -> None:
+            kept = {value.id: values[value.id] for value in deciding_ones}
+            for value in deciding_ones:
+                values[value.id] = self._certain(op, value, values)
+            step(values, scope)
+            for slot, value in kept.items():
+                values[slot] = value
+
+        return controlled
+
+    def _certain(self, op: Op, value: Value, values: list[Any]) -> Any:
+        held = values[value.id]
+        if isinstance(held, Uncertain) and np.any(held.radius > 0):
+            raise Undecided(
+                f"what decides at {place(op)} depends on a rounding, or an order, that is the "
+                "device's choice"
+            )
+        return actual(held)
+
+    # -- numbers ---------------------------------------------------------------------------------
+
+    def _elementwise(self, op: Op, step: Step) -> Step:
+        try:
+            rule = rule_of(op, self._module)
+        except KeyError:
+            return self._lost(op, step)
+        types = [value_type(value.type) for value in op.operands]
+        result, result_type = op.results[0].id, value_type(op.results[0].type)
+        if result_type.pointer or any(type_.pointer for type_ in types):
+            return self._lost(op, step)
+        undefined = undefined_by(op)
+
+        def computed(values: list[Any], scope: Any) -> None:
+            given = self._strip(op, step, values, scope)
+            value = values[result]
+            if isinstance(value, Unknown) or unknown_of(map(actual, given)) is not None:
+                return
+            exact = result_type.element.kind != "f" and not _any_uncertain(given)
+            if exact and undefined is None:
+                return
+            arrays = [to_array(actual(each), t) for each, t in zip(given, types, strict=True)]
+            radii = [each.radius if isinstance(each, Uncertain) else None for each in given]
+            with np.errstate(all="ignore"):
+                radius = None if exact else rule(arrays, radii, to_array(value, result_type))
+                if undefined is not None:
+                    open_ = np.where(undefined(arrays), np.inf, 0.0)
+                    radius = open_ if radius is None else np.maximum(radius, open_)
+            values[result] = _with(value, radius)
+
+        return computed
+
+    def _product(self, op: Op, step: Step) -> Step:
+        product = Product(op)
+        result = op.results[0].id
+        types = [value_type(value.type) for value in op.operands]
+
+        def computed(values: list[Any], scope: Any) -> None:
+            given = [values[value.id] for value in op.operands]
+            stripped = [actual(each) for each in given]
+            if product.is_exact or unknown_of(stripped) is not None:
+                lost(values, scope)
+                return
+            radii = [each.radius if isinstance(each, Uncertain) else None for each in given]
+            with np.errstate(all="ignore"):
+                value, radius = product.of(
+                    [to_array(each, t) for each, t in zip(stripped, types, strict=True)], radii
+                )
+            values[result] = _with(value, radius)
+
+        lost = self._lost(op, step)
+        return computed
+
+    def _combined(self, op: Op, step: Step) -> Step:
+        combined = Combined(op, self._compiler)
+        results = [value.id for value in op.results]
+
+        def computed(values: list[Any], scope: Any) -> None:
+            given = [values[value.id] for value in op.group("source")]
+            self._strip(op, step, values, scope)
+            outcome = [values[slot] for slot in results]
+            if unknown_of((*map(actual, given), *outcome)) is not None:
+                return
+            with np.errstate(all="ignore"):
+                radii = combined.radii(values, given, outcome, scope)
+            for slot, value, radius in zip(results, outcome, radii, strict=True):
+                values[slot] = _with(value, radius)
+
+        return computed
+
+    def _compiler(self) -> Compiler:
+        """Return what compiles the regions of reductions under this instrument."""
+        if self._quiet is None:
+            self._quiet = self.compiled(self._module, observed=False)
+        return self._quiet
+
+    def _moved(self, op: Op, step: Step) -> Step:
+        """Move radii as the numbers: the step does not look at them."""
+        results = [value.id for value in op.results]
+        types = [value_type(value.type) for value in op.operands]
+
+        def moved(values: list[Any], scope: Any) -> None:
+            given = self._strip(op, step, values, scope)
+            outcome = [values[slot] for slot in results]
+            if not _any_uncertain(given) or unknown_of(map(actual, given)) is not None:
+                return
+            for value, each, type_ in zip(op.operands, given, types, strict=True):
+                values[value.id] = radius_of(each, type_)
+            step(values, scope)
+            for value, each in zip(op.operands, given, strict=True):
+                values[value.id] = each
+            for slot, value in zip(results, outcome, strict=True):
+                values[slot] = _with(value, values[slot])
+
+        return moved
+
+    def _addressed(self, op: Op, step: Step) -> Step:
+        """Carry doubt about a pointer on; a descriptor has to be certain."""
+        result = op.results[0].id
+        rank = len(value_type(op.results[0].type).shape) + 1
+
+        def addressed(values: list[Any], scope: Any) -> None:
+            given = self._strip(op, step, values, scope)
+            doubts = [each.radius > 0 for each in given if isinstance(each, Uncertain)]
+            if not doubts:
+                return
+            if value_type(op.results[0].type).descriptor or any(d.ndim > rank for d in doubts):
+                raise Undecided(f"a descriptor at {place(op)} depends on the device's roundings")
+            doubt = np.logical_or.reduce(np.broadcast_arrays(*doubts))
+            values[result] = _with(values[result], np.where(doubt, np.inf, 0.0))
+
+        return addressed
+
+    def _lost(self, op: Op, step: Step, *, always: bool = False) -> Step:
+        """Run an op that no rule is for: in doubt about one operand, all that it gives is."""
+        results = [(value.id, len(value_type(value.type).shape) + 1) for value in op.results]
+
+        def ran(values: list[Any], scope: Any) -> None:
+            given = self._strip(op, step, values, scope)
+            if not (always or _any_uncertain(given)):
+                return
+            for slot, rank in results:
+                if not isinstance(values[slot], Unknown):
+                    values[slot] = _with(values[slot], np.full((1,) * rank, np.inf))
+
+        return ran
+
+    def _strip(self, op: Op, step: Step, values: list[Any], scope: Any) -> list[Any]:
+        """Run a step on the numbers alone; give what the operands were."""
+        given = [values[value.id] for value in op.operands]
+        for value, each in zip(op.operands, given, strict=True):
+            if isinstance(each, Uncertain):
+                values[value.id] = each.actual
+        step(values, scope)
+        for value, each in zip(op.operands, given, strict=True):
+            if isinstance(each, Uncertain):
+                values[value.id] = each
+        return given
+
+    def _see_that_nothing_is_shared(self, op: Op, pointer: Any) -> None:
+        """Refuse an access, in a launch whose programs' order matters, to what others write."""
+        assert self.memory is not None
+        storages = self.memory.storages_of(actual(pointer))
+        if self._shared is None or not storages.isdisjoint(self._shared):
+            raise Undecided(
+                f"at {place(op)} programs find in memory what others wrote, so their order decides"
+            )
+
+    # -- memory ----------------------------------------------------------------------------------
+
+    def _access(self, op: Op, step: Step) -> Step:
+        pointer, positions, mask = address_of(op), positions_of(op), mask_of(op)
+        data = [(value, value_type(value.type)) for value in _data_of(op)]
+        loads = KINDS[op.name].effect == "load"
+        atomic = KINDS[op.name].effect == "atomic"
+        results = [value.id for value in op.results]
+        shapes = [(1, *value_type(value.type).shape) for value in op.results]
+        sums = _half_ulp_of_sum(op) if atomic else None
+        ordered = atomic and bool(results) and bool(flow_of(self._module).uses(op.results[0]))
+        commutes = not atomic or _update_of(op) in _COMMUTING or sums is not None
+
+        def accessed(values: list[Any], scope: Any) -> None:
+            memory = self.memory
+            assert memory is not None
+            if scope.launch.in_order and not atomic:
+                self._see_that_nothing_is_shared(op, values[pointer.id])
+            for value in positions:
+                self._certain(op, value, values)
+            held = [values[value.id] for value, _ in data]
+            memory.stored = (
+                [radius_of(each, type_) for each, (_, type_) in zip(held, data, strict=True)]
+                if _any_uncertain(held)
+                else []
+            )
+            doubt = None if mask is None else values[mask.id]
+            memory.masked = doubt.radius if isinstance(doubt, Uncertain) else None
+            memory.half_ulp, memory.loaded = sums, None
+            astray = isinstance(values[pointer.id], Uncertain)
+            if astray and not loads:
+                raise Undecided(f"where {place(op)} writes depends on the device's roundings")
+            if memory.masked is not None and atomic:
+                raise Undecided(f"a mask at {place(op)} depends on the device's roundings")
+            away = values[pointer.id].radius if astray else None
+            self._strip(op, step, values, scope)
+            if loads:
+                radius = memory.loaded
+                if memory.masked is not None:
+                    away = memory.masked if away is None else np.maximum(away, memory.masked)
+                if away is not None:
+                    lost = np.where(away > 0, np.inf, 0.0)
+                    radius = lost if radius is None else np.maximum(radius, lost)
+                if radius is not None and not isinstance(values[results[0]], Unknown):
+                    values[results[0]] = _with(values[results[0]], _fitted(radius, shapes[0]))
+            elif atomic and not commutes:
+                raise Undecided(f"what {place(op)} leaves in memory depends on an order")
+            elif ordered and not isinstance(values[results[0]], Unknown):
+                whole = np.full((1,) * len(shapes[0]), np.inf)
+                values[results[0]] = _with(values[results[0]], whole)
+
+        return accessed
+
+
+def _shared(module: Module, launch: Launch) -> set[int] | None:
+    """Return the storages that a launch reads and writes; None: its programs wait for others."""
+    kinds: dict[int, set[str]] = {}
+    for site in memory_sites(module):
+        if site.waits:
+            return None
+        for place_, argument in enumerate(launch.arguments):
+            if isinstance(argument, TensorArgument) and site.reaches(place_):
+                kinds.setdefault(id(argument.storage), set()).add(site.kind)
+    return {storage for storage, found in kinds.items() if len(found) > 1}
+
+
+def _data_of(op: Op) -> list[Value]:
+    row = KINDS[op.name]
+    return [value for name in DATA if row.has(name) for value in op.group(name)]
+
+
+def _update_of(op: Op) -> str:
+    """Return what an atomic op does to memory, by name; empty: it compares and swaps."""
+    if not KINDS[op.name].has("expected"):
+        number = attribute(op, "atomic_rmw_op", attribute(op, "kind", ""))
+        names = REDUCTIONS if KINDS[op.name].has("descriptor") else NAMES
+        return names[number] if isinstance(number, int) else str(number)
+    return ""
+
+
+def _half_ulp_of_sum(op: Op) -> float | None:
+    """Return by how much each addition of floats may be off, relatively; None: it adds none."""
+    element = value_type(op.operand("value").type).element
+    return half_ulp(element) if element.kind == "f" and _update_of(op) in _ADDING else None
+
+
+def _keeps_numbers(op: Op) -> bool:
+    source, target = value_type(op.operands[0].type), value_type(op.results[0].type)
+    return source.pointer or source.element == target.element
+
+
+def _any_uncertain(values: Sequence[Any]) -> bool:
+    return any(isinstance(value, Uncertain) for value in values)
+
+
+def _with(value: Any, radius: Array | None) -> Any:
+    """Put a radius beside a value, unless there is none."""
+    if radius is None or not np.any(radius):
+        return value
+    return Uncertain(actual(value), radius)
+
+
+def _fitted(radius: Array, shape: tuple[int, ...]) -> Array:
+    """Give a radius of a descriptor's block the axes of the tensor that it becomes."""
+    if radius.ndim == len(shape):
+        return radius
+    return np.broadcast_to(radius.max(), (1,) * len(shape))

@@ -1,0 +1,242 @@
+"""A launch's memory after it, element by element, against what its IR says, within radii."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.evaluate import Observer, OutOfBounds, TensorArgument, evaluate
+from kvtrace.evaluate.errors import UNFIT, UnfitOp
+from kvtrace.evaluate.registry import place
+from kvtrace.evaluate.rounding import from_memory
+from kvtrace.evaluate.scope import MOST_STEPS
+from kvtrace.evaluate.types import ElementType, element_of
+from kvtrace.oracle.bounds import Bounds
+from kvtrace.oracle.errors import Undecided
+from kvtrace.schema.errors import KvtraceError
+
+if TYPE_CHECKING:
+    from kvtrace.calls.recorded import Call
+    from kvtrace.oracle.kept import CheckedLaunch, StorageAfter
+    from kvtrace.oracle.memory import FollowedMemory
+
+Answer = Literal["agrees", "differs", "undecided"]
+
+_NOTHING_DECIDED: Final = "the bounds of all its elements are wider than what they hold"
+
+
+@dataclass(frozen=True, slots=True)
+class Worst:
+    """The element that is farthest beyond its bound.
+
+    `index` counts elements from the start of the storage, `offset` bytes. `bound` is how far the
+    device's may be from what is expected.
+    """
+
+    index: int
+    offset: int
+    got: float
+    expected: float
+    bound: float
+
+
+@dataclass(frozen=True, slots=True)
+class TensorCheck:
+    """One storage after a launch.
+
+    Attributes:
+        argument: the name of the tensor in it.
+        place: its place among the call's arguments.
+        dtype: what its elements were compared as.
+        elements: how many were compared.
+        undecided: of how many the bound is wider than what they hold.
+        differing: byte offsets in the storage of those beyond their bounds.
+        worst: the one that is farthest beyond; None: there is none.
+        nearest: the largest part of its bound that an element is away which is not beyond.
+        bound: the median bound relative to the root mean square of the elements; 0: exact.
+    """
+
+    argument: str
+    place: int
+    dtype: str
+    elements: int
+    undecided: int
+    differing: NDArray[np.int64]
+    worst: Worst | None
+    nearest: float
+    bound: float
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchCheck:
+    """What came of one launch: a reason only where it is undecided."""
+
+    answer: Answer
+    tensors: tuple[TensorCheck, ...]
+    reason: str = ""
+
+
+class _Inside(Observer):
+    """Ends an evaluation that reads what lies outside of its tensors, which nobody kept."""
+
+    def out_of_bounds(self, defect: OutOfBounds) -> None:
+        """Refuse to go on."""
+        if defect.rule == "out-of-bounds" and defect.kind != "store":
+            raise Undecided(f"{place(defect.op)} reads outside of its tensor")
+
+
+def check(launch: CheckedLaunch) -> LaunchCheck:
+    """Compute a launch again, and compare."""
+    call = launch.call()
+    bounds = Bounds(call.module)
+    programs = None if launch.programs is None else np.array(launch.programs, np.int64)
+    try:
+        evaluate(
+            call.module,
+            call.arguments,
+            call.grid,
+            kernel=call.kernel,
+            observers=(_Inside(),),
+            programs=programs,
+            instrument=bounds,
+            most_steps=MOST_STEPS,
+        )
+    except KvtraceError as error:
+        return LaunchCheck("undecided", (), str(error))
+    except UNFIT as error:  # recorded IR may be anything; told of the launch
+        return LaunchCheck("undecided", (), str(UnfitOp(call.kernel, error)))
+    memory = bounds.memory
+    if memory is None or not launch.after:
+        return LaunchCheck("undecided", (), "nothing that it writes to was kept")
+    memory.finish()
+    checks, reasons = [], []
+    for after in launch.after:
+        found = _tensor(call, memory, after)
+        if isinstance(found, str):
+            reasons.append(found)
+        else:
+            checks.append(found)
+    return _joined(tuple(checks), reasons)
+
+
+def _joined(checks: tuple[TensorCheck, ...], reasons: list[str]) -> LaunchCheck:
+    if any(len(each.differing) for each in checks):
+        return LaunchCheck("differs", checks)
+    if any(each.undecided < each.elements for each in checks):
+        return LaunchCheck("agrees", checks, "; ".join(reasons))
+    return LaunchCheck("undecided", checks, "; ".join(reasons) or _NOTHING_DECIDED)
+
+
+def _tensor(call: Call, memory: FollowedMemory, after: StorageAfter) -> TensorCheck | str:
+    place = after.arguments[0]
+    tensor = call.arguments[place]
+    assert isinstance(tensor, TensorArgument)
+    unknown = [call.arguments[each] for each in after.arguments]
+    if tensor.storage.data is None or not all(
+        memory.is_known(each) for each in unknown if isinstance(each, TensorArgument)
+    ):
+        return f"what it stores to {tensor.name} depends on tensors that were not kept"
+    element = _element(tensor, memory.elements.get(id(tensor.storage), set()))
+    kept = memory.radii.kept.get(id(tensor.storage))
+    phase = tensor.offset_bytes % element.bytes if kept is None else kept[1]
+    if kept is not None and kept[0] != element.bytes:
+        return f"{tensor.name} is written as elements of another size than its own"
+    expected, got, offsets, radii = [], [], [], []
+    for first, last, content in _whole_elements(after, element, phase):
+        expected.append(tensor.storage.data[phase + first * element.bytes :][: len(content)])
+        got.append(content)
+        offsets.append(phase + np.arange(first, last) * element.bytes)
+        radii.append(np.zeros(last - first) if kept is None else kept[2][first:last])
+    if not got:
+        return f"nothing of {tensor.name} was kept"
+    return _compared(
+        tensor.name,
+        place,
+        element,
+        np.concatenate(expected),
+        np.concatenate(got),
+        np.concatenate(offsets),
+        np.concatenate(radii).astype(np.float64),
+    )
+
+
+def _element(tensor: TensorArgument, stored: set[str]) -> ElementType:
+    """Return the type that elements were stored as, the tensor's own where that is not one."""
+    return element_of(next(iter(stored))) if len(stored) == 1 else tensor.element
+
+
+def _whole_elements(
+    after: StorageAfter, element: ElementType, phase: int
+) -> Iterator[tuple[int, int, NDArray[np.uint8]]]:
+    """Yield the elements that lie in pieces: the first, one past the last, and their bytes."""
+    size = element.bytes
+    for piece in after.pieces:
+        first = -((phase - piece.offset) // size)
+        last = (piece.offset + len(piece.content) - phase) // size
+        begin = phase + first * size - piece.offset
+        if first < last:
+            yield first, last, piece.content[begin : begin + (last - first) * size]
+
+
+def _compared(
+    name: str,
+    place: int,
+    element: ElementType,
+    expected: NDArray[np.uint8],
+    got: NDArray[np.uint8],
+    offsets: NDArray[np.int64],
+    radii: NDArray[np.float64],
+) -> TensorCheck:
+    wide = [
+        from_memory(np.ascontiguousarray(each).view(element.memory), element).astype(np.float64)
+        for each in (expected, got)
+    ]
+    size = element.bytes
+    same = (expected.reshape(-1, size) == got.reshape(-1, size)).all(axis=1)
+    with np.errstate(all="ignore"):
+        both_nan = np.isnan(wide[0]) & np.isnan(wide[1])
+        away = np.where(same | both_nan, 0.0, np.abs(wide[1] - wide[0]))
+        away = np.where(np.isnan(away), np.inf, away)
+        finite = wide[0][np.isfinite(wide[0])]
+        scale = float(np.sqrt(np.mean(finite * finite))) if finite.size else 0.0
+        loose = (radii > np.abs(wide[0]) + scale) | np.isinf(radii) | np.isnan(radii)
+        beyond = (away > radii) & ~loose
+        within = ~beyond & ~loose & (radii > 0)
+        nearest = float((away[within] / radii[within]).max(initial=0.0))
+        typical = float(np.median(radii[~loose])) / scale if scale and not loose.all() else 0.0
+    return TensorCheck(
+        argument=name,
+        place=place,
+        dtype=element.name,
+        elements=len(away),
+        undecided=int(loose.sum()),
+        differing=offsets[beyond],
+        worst=_worst(wide, away, radii, offsets, beyond, size),
+        nearest=nearest,
+        bound=typical,
+    )
+
+
+def _worst(
+    wide: list[NDArray[np.float64]],
+    away: NDArray[np.float64],
+    radii: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    beyond: NDArray[np.bool_],
+    size: int,
+) -> Worst | None:
+    if not beyond.any():
+        return None
+    excess = np.where(beyond, away - radii, -1.0)
+    at = int(np.argmax(excess))
+    return Worst(
+        index=int(offsets[at]) // size,
+        offset=int(offsets[at]),
+        got=float(wide[1][at]),
+        expected=float(wide[0][at]),
+        bound=float(radii[at]),
+    )

@@ -1,0 +1,102 @@
+"""Where a device's result lies: a function's image of operands that are known up to a radius.
+
+Everything is worked out in float64. A device rounds whatever it computes inside the image, and
+rounding never changes an order, so its result lies between the rounded ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+
+import numpy as np
+
+from kvtrace.evaluate.accuracy import Accuracy
+from kvtrace.evaluate.types import ElementType
+from kvtrace.evaluate.values import Array
+
+Function = Callable[..., Array]
+
+_ULP = {64: 2.0**-52}
+_ULP_OF_FLOAT32 = 2.0**-23
+_SMALLEST_OF_FLOAT32 = 2.0**-126
+"""Approximations may give zero for what is smaller."""
+
+
+def image(
+    function: Function, arrays: Sequence[Array], radii: Sequence[Array | None], accuracy: Accuracy
+) -> tuple[Array, Array]:
+    """Return the least and the largest value of an exact function of operands within radii.
+
+    NaN where nothing is known of it. `arrays` are in float64, a radius of None is 0.
+    """
+    loose = [place for place, radius in enumerate(radii) if radius is not None]
+    if not loose:
+        exact = function(*arrays)
+        return exact, exact
+    if accuracy.follows == "monotone":
+        low, high = _corners(function, arrays, radii, loose)
+    else:
+        exact = function(*arrays)
+        away = sum(np.asarray(radius) for radius in radii if radius is not None)
+        if accuracy.follows == "jumps":
+            away = np.where(away > 0, np.nan, 0.0)
+        low, high = exact - away, exact + away
+    pole = None if accuracy.pole is None else radii[accuracy.pole]
+    if pole is not None and accuracy.pole is not None:
+        over_zero = (np.abs(arrays[accuracy.pole]) <= pole) & (pole > 0)
+        low, high = (np.where(over_zero, np.nan, end) for end in (low, high))
+    return low, high
+
+
+def _corners(
+    function: Function,
+    arrays: Sequence[Array],
+    radii: Sequence[Array | None],
+    loose: Sequence[int],
+) -> tuple[Array, Array]:
+    ends: tuple[Array, Array] | None = None
+    for signs in product((-1.0, 1.0), repeat=len(loose)):
+        given = list(arrays)
+        for place, sign in zip(loose, signs, strict=True):
+            given[place] = arrays[place] + sign * np.asarray(radii[place])
+        corner = function(*given)
+        ends = (
+            (corner, corner)
+            if ends is None
+            else (np.minimum(ends[0], corner), np.maximum(ends[1], corner))
+        )
+    assert ends is not None
+    return ends
+
+
+def widened(
+    low: Array, high: Array, accuracy: Accuracy, argument: Array, element: ElementType
+) -> tuple[Array, Array]:
+    """Add how far a device's function may be from the exact one."""
+    unit = _ULP.get(element.bits, _ULP_OF_FLOAT32)
+    if not accuracy.ulps:
+        if element.bits != 64:
+            return low, high
+        return low - np.abs(low) * unit, high + np.abs(high) * unit  # for float64 itself rounds
+    ulps = accuracy.ulps + accuracy.argument * np.abs(argument) + (element.bits == 64)
+    least = _SMALLEST_OF_FLOAT32 if element.bits != 64 else 0.0
+    away = ulps * unit * np.maximum(np.abs(low), np.abs(high)) + least
+    # An infinite end is that of the exact function: nothing is added to it.
+    return (
+        np.where(np.isinf(low), low, low - away),
+        np.where(np.isinf(high), high, high + away),
+    )
+
+
+def radius_around(value: Array, low: Array, high: Array) -> Array:
+    """Return how far the ends are from a value; infinity where one is nowhere, or infinite."""
+    centre = value.astype(np.float64)
+    away = np.maximum(high - centre, centre - low)
+    same = _same(centre, low) & _same(centre, high)
+    away = np.where(same, 0.0, away)
+    return np.where(np.isnan(away), np.inf, away)
+
+
+def _same(left: Array, right: Array) -> Array:
+    return np.asarray((left == right) | (np.isnan(left) & np.isnan(right)))

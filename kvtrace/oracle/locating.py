@@ -1,0 +1,195 @@
+"""Which programs and lanes of a kernel wrote the elements that are wrong, and what they share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.evaluate import Access, Observer, evaluate
+from kvtrace.evaluate.errors import UNFIT
+from kvtrace.evaluate.observe import AccessParts
+from kvtrace.evaluate.scope import MOST_STEPS
+from kvtrace.schema.errors import KvtraceError
+from kvtrace.verdicts.replaying import program_at
+
+if TYPE_CHECKING:
+    from kvtrace.calls.recorded import Call
+    from kvtrace.ir import Op
+
+_NAMED: Final = 4
+"""Indices that are listed one by one; of more, how many there are is said."""
+
+
+@dataclass
+class Places:
+    """Where wrong elements were written: by which op, programs (linear ids) and lanes."""
+
+    op: Op
+    block: tuple[int, ...]
+    programs: list[NDArray[np.int64]] = field(default_factory=list)
+    lanes: list[NDArray[np.int64]] = field(default_factory=list)
+    offsets: list[NDArray[np.int64]] = field(default_factory=list)
+
+    def at(self, offset: int) -> tuple[int, tuple[int, ...]] | None:
+        """Return the program and the lane that wrote a byte offset last."""
+        for programs, lanes, offsets in zip(
+            reversed(self.programs), reversed(self.lanes), reversed(self.offsets), strict=True
+        ):
+            found = np.flatnonzero(offsets == offset)
+            if found.size:
+                lane = np.unravel_index(int(lanes[found[-1]]), self.block or (1,))
+                return int(programs[found[-1]]), tuple(map(int, lane))
+        return None
+
+
+class _Writers(Observer):
+    """Collects who writes some bytes of some tensors that share a storage."""
+
+    def __init__(self, arguments: Sequence[int], offsets: NDArray[np.int64]) -> None:
+        self._arguments = frozenset(arguments)
+        self._offsets = np.unique(offsets)
+        self.places: dict[int, Places] = {}
+
+    def access(self, access: Access) -> None:
+        """Look at a batch of stores."""
+        if access.kind == "load" or access.argument not in self._arguments:
+            return
+        parts = access.parts
+        if parts is None:
+            return
+        shape = (len(parts.programs), *parts.block)
+        offsets = np.broadcast_to(_offsets(parts), shape)
+        wrong = np.isin(offsets, self._offsets)
+        for factor in parts.factors:
+            wrong = wrong & factor
+        where = np.nonzero(wrong)
+        if not where[0].size:
+            return
+        found = self.places.setdefault(access.op.index, Places(access.op, parts.block))
+        found.programs.append(parts.programs[where[0]])
+        lanes = np.ravel_multi_index(where[1:], parts.block) if parts.block else 0 * where[0]
+        found.lanes.append(np.asarray(lanes, np.int64))
+        found.offsets.append(offsets[where])
+
+
+def _offsets(parts: AccessParts) -> NDArray[np.int64]:
+    total = np.asarray(parts.constant + parts.origin_bytes, np.int64)
+    for term in parts.terms:
+        total = total + term
+    return total
+
+
+def writers(
+    call: Call,
+    arguments: Sequence[int],
+    offsets: NDArray[np.int64],
+    programs: NDArray[np.int64] | None,
+) -> Places | None:
+    """Return where elements of a storage are written that lie at byte offsets.
+
+    By the op that writes most of them; None: none does, or it is not known.
+    """
+    watching = _Writers(arguments, offsets)
+    try:
+        evaluate(
+            call.module,
+            call.arguments,
+            call.grid,
+            observers=(watching,),
+            kernel=call.kernel,
+            programs=programs,
+            planned=False,
+            most_steps=MOST_STEPS,
+        )
+    except (KvtraceError, *UNFIT):  # what was seen until then is seen
+        pass
+    found = watching.places.values()
+    return max(found, key=lambda each: sum(map(len, each.offsets)), default=None)
+
+
+def pattern(call: Call, places: Places, all_programs: int) -> str:
+    """Say in words what the places have in common."""
+    programs = np.unique(np.concatenate(places.programs))
+    lanes = np.unique(np.concatenate(places.lanes))
+    said = [_of_programs(call, programs, all_programs)]
+    said += filter(None, [_of_warps(call, places, lanes), _of_lanes(places.block, lanes)])
+    return ", ".join(said)
+
+
+def _of_programs(call: Call, programs: NDArray[np.int64], count: int) -> str:
+    if len(programs) == count:
+        return "all programs" if count > 1 else "the one program"
+    index = np.array([program_at(int(each), call.grid) for each in programs])
+    for axis, extent in enumerate(call.grid):
+        along = np.unique(index[:, axis])
+        if extent > 1 and len(along) == 1 and along[0] == extent - 1:
+            return f"{_count(len(programs), 'program')}, the last along axis {axis}"
+    named = ", ".join(str(tuple(map(int, each))) for each in index[:_NAMED])
+    more = "" if len(programs) <= _NAMED else " …"
+    return f"{_count(len(programs), 'program')} of {count:,}: {named}{more}"
+
+
+def _of_warps(call: Call, places: Places, lanes: NDArray[np.int64]) -> str:
+    """Say so where all lanes are those of one warp, as the compiled code tells it."""
+    layout = call.layouts.get(places.op.index)
+    if layout is None or not places.block:
+        return ""
+    if int(np.prod(layout.warps)) < 2:
+        return ""
+    held = _warp_of_lanes(layout.per_thread, layout.threads, layout.warps, places.block)
+    if held is None:
+        return ""
+    found = np.unique(held.reshape(-1)[lanes])
+    return f"warp {int(found[0])} alone" if len(found) == 1 else ""
+
+
+def _warp_of_lanes(
+    per_thread: Sequence[int], threads: Sequence[int], warps: Sequence[int], block: Sequence[int]
+) -> NDArray[np.int64] | None:
+    if len(per_thread) != len(block):
+        return None
+    warp: NDArray[np.int64] = np.zeros(tuple(block), np.int64)
+    for axis, extent in enumerate(block):
+        shape = [1] * len(block)
+        shape[axis] = extent
+        here = np.arange(extent) // (per_thread[axis] * threads[axis]) % warps[axis]
+        warp = warp * warps[axis] + here.reshape(shape)
+    return warp
+
+
+def _of_lanes(block: tuple[int, ...], lanes: NDArray[np.int64]) -> str:
+    total = int(np.prod(block)) if block else 1
+    if total == 1:
+        return ""
+    if len(lanes) == total:
+        return "all lanes"
+    index = np.unravel_index(lanes, block)
+    for axis, extent in enumerate(block):
+        along = np.unique(index[axis])
+        whole = len(lanes) == len(along) * total // extent
+        if whole and len(along) < extent:
+            word = ("row" if axis == 0 else "column") if len(block) == 2 else "lane"
+            return (
+                f"whole {word}s {_ranges(along)}" if len(block) > 1 else f"lanes {_ranges(along)}"
+            )
+    return f"{_count(len(lanes), 'lane')} of {total:,}"
+
+
+def _ranges(numbers: NDArray[np.int64]) -> str:
+    """Name numbers: as a range, in steps, or the first ones."""
+    if len(numbers) == 1:
+        return str(int(numbers[0]))
+    steps = np.unique(np.diff(numbers))
+    if len(steps) == 1:
+        by = "" if steps[0] == 1 else f" in steps of {int(steps[0])}"
+        return f"{int(numbers[0])} to {int(numbers[-1])}{by}"
+    more = "" if len(numbers) <= _NAMED else " …"
+    return ", ".join(str(int(each)) for each in numbers[:_NAMED]) + more
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number:,} {word}{'' if number == 1 else 's'}"

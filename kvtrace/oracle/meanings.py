@@ -1,0 +1,302 @@
+"""How far a device's elements may be off, where each is made of those at its place in operands.
+
+A rule takes the operands' numbers (arrays) and radii (None: 0) and gives the result's radius, or
+None where the device gives the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Final
+
+import numpy as np
+
+from kvtrace.evaluate.accuracy import Accuracy
+from kvtrace.evaluate.compiler import TYPED, array_function, attribute
+from kvtrace.evaluate.dialects.arith_casts import float_to_unsigned
+from kvtrace.evaluate.dialects.libdevice import accuracy_of, library_function
+from kvtrace.evaluate.registry import ELEMENTWISE, Elementwise
+from kvtrace.evaluate.rounding import rounding_to
+from kvtrace.evaluate.types import ElementType, value_type
+from kvtrace.evaluate.values import Array
+from kvtrace.ir import Op, Value
+from kvtrace.ir.flow import flow_of
+from kvtrace.ir.model import Module
+from kvtrace.ir.ops import COMBINING, DIVIDING, MOVING, operator_of
+from kvtrace.oracle.intervals import image, radius_around, widened
+
+Radius = Array | None
+Rule = Callable[[Sequence[Array], Sequence[Radius], Array], Radius]
+
+_SUMS: Final = frozenset({"+", "-"})
+_PASSING_ON: Final = frozenset({"negate"})
+
+
+def rule_of(op: Op, module: Module) -> Rule:
+    """Return the rule of an elementwise op with one result."""
+    result = value_type(op.results[0].type).element
+    operator = operator_of(op)
+    if operator == "where":
+        return _chosen
+    if operator == "compare":
+        return _compared
+    if operator in ("&", "|", "^") and result.kind == "b":
+        return _LOGICAL[operator]
+    floats = [value_type(value.type).element.kind == "f" for value in op.operands]
+    meaning = _meaning(op)
+    if meaning is not None and any(floats) and result.kind != "b":
+        return _floats(op, meaning, result, contracted=contracts(op, module))
+    if operator == "cast" and result.kind == "f" and meaning is not None:
+        return _floats(op, meaning, result, contracted=False)
+    if operator == "inline_asm":
+        return _approximate if "approx" in str(attribute(op, "asm_string")) else _anything
+    if result.kind == "i":
+        return _INTEGERS.get(operator, _cut(result) if operator == "cast" else _anything)
+    return _doubtful if result.kind == "b" else _anything
+
+
+def _meaning(op: Op) -> Elementwise | None:
+    if operator_of(op) != "extern":
+        return ELEMENTWISE.get(op.name)
+    symbol = str(attribute(op, "symbol"))
+    function = library_function(symbol)
+    return None if function is None else Elementwise(function, 1, (), accuracy_of(symbol))
+
+
+def undefined_by(op: Op) -> Callable[[Sequence[Array]], Array] | None:
+    """Return what says for which operands the IR leaves an op's result open; None: for none."""
+    if len(op.results) != 1 or value_type(op.results[0].type).element.kind != "i":
+        return None
+    result = value_type(op.results[0].type).element
+    operator = operator_of(op)
+    if op.name in DIVIDING:
+        return lambda given: np.asarray(given[1]) == 0
+    if operator in ("<<", ">>"):
+        return lambda given: (np.asarray(given[1]) < 0) | (np.asarray(given[1]) >= result.bits)
+    if op.name in TYPED and value_type(op.operands[0].type).element.kind == "f":
+        low, high = (
+            (0.0, 2.0**result.bits)
+            if _gives_unsigned(op)
+            else (-(2.0 ** (result.bits - 1)), 2.0 ** (result.bits - 1))
+        )
+        return lambda given: ~_lies_in(np.trunc(given[0].astype(np.float64)), low, high)
+    return None
+
+
+def _gives_unsigned(op: Op) -> bool:
+    return ELEMENTWISE[op.name].function is float_to_unsigned
+
+
+def _lies_in(array: Array, low: float, high: float) -> Array:
+    return np.asarray((array >= low) & (array < high))
+
+
+# -- floats ---------------------------------------------------------------------------------------
+
+
+def _floats(op: Op, meaning: Elementwise, result: ElementType, *, contracted: bool) -> Rule:
+    """Return the rule of a function of floats: its image, widened by its accuracy, and rounded."""
+    exact = _exact(op, meaning)
+    rounded = _rounded(op, meaning, result)
+    accuracy: Accuracy = meaning.accuracy
+    sure = accuracy.ulps == 0
+
+    def radius(given: Sequence[Array], radii: Sequence[Radius], value: Array) -> Radius:
+        certain = all(each is None for each in radii)
+        if sure and certain and not contracted:
+            return None
+        arrays = [array.astype(np.float64) for array in given]
+        low, high = image(exact, arrays, radii, accuracy)
+        unrounded = None
+        if contracted:
+            unrounded = np.abs(exact(*arrays) - value) + _unit(result) * np.abs(value)
+            unrounded = np.where(np.isfinite(unrounded), unrounded, 0.0)
+        if sure and certain:
+            return unrounded
+        low, high = widened(low, high, accuracy, arrays[0], result)
+        away = radius_around(value, rounded(low), rounded(high))
+        return away if unrounded is None else away + unrounded
+
+    return radius
+
+
+def _unit(element: ElementType) -> float:
+    """Return what float64 itself adds to a product of its own type."""
+    return 2.0**-53 if element.bits == 64 else 0.0
+
+
+def _exact(op: Op, meaning: Elementwise) -> Callable[..., Array]:
+    """Return the function in float64, before any rounding."""
+    if op.name in TYPED:
+        return lambda array: array  # a conversion keeps the number
+    if operator_of(op) == "fma":
+        return lambda left, right, added: np.asarray(left * right + added)
+    extra = [attribute(op, name) for name in meaning.attributes]
+    return lambda *arrays: np.asarray(meaning.function(*extra, *arrays))
+
+
+def _rounded(op: Op, meaning: Elementwise, result: ElementType) -> Callable[[Array], Array]:
+    """Return what makes a number of the result's type of one in float64, held in float64."""
+    if op.name in TYPED:
+        extra = [attribute(op, name) for name in meaning.attributes]
+        convert = array_function(op, meaning, value_type(op.results[0].type), extra)
+        return lambda array: np.where(
+            np.isnan(array), np.nan, convert(np.asarray(array)).astype(np.float64)
+        )
+    narrow = rounding_to(result)
+
+    def to_type(array: Array) -> Array:
+        held = array.astype(result.value)
+        return (held if narrow is None else narrow(held)).astype(np.float64)
+
+    return to_type
+
+
+def contracts(op: Op, module: Module) -> bool:
+    """Whether a device may join a product with a sum that it goes into, and not round it."""
+    if operator_of(op) != "*":
+        return False
+    flow = flow_of(module)
+    waiting: list[Value] = list(op.results)
+    seen: set[int] = set()
+    while waiting:
+        value = waiting.pop()
+        if value.id in seen:
+            continue
+        seen.add(value.id)
+        for user in flow.uses(value):
+            if operator_of(user) in _SUMS or user.name in COMBINING:
+                return True
+            if user.name in MOVING or operator_of(user) in _PASSING_ON:
+                waiting += user.results
+    return False
+
+
+# -- what is chosen, and what decides -------------------------------------------------------------
+
+
+def _chosen(given: Sequence[Array], radii: Sequence[Radius], value: Array) -> Radius:
+    if all(each is None for each in radii):
+        return None
+    condition, first, second = given
+    doubt, first_radius, second_radius = radii
+    picks = np.asarray(condition, np.bool_)
+    rank = np.ndim(value)
+    if picks.ndim < rank:
+        picks = picks.reshape(picks.shape + (1,) * (rank - picks.ndim))
+    ends = [
+        np.zeros((1,) * rank) if each is None else each for each in (first_radius, second_radius)
+    ]
+    radius: Array = np.where(picks, ends[0], ends[1])
+    if doubt is None:
+        return radius
+    if doubt.ndim < rank:
+        doubt = doubt.reshape(doubt.shape + (1,) * (rank - doubt.ndim))
+    left, right = (np.asarray(each, np.float64) for each in (first, second))
+    apart = np.where(left == right, 0.0, np.abs(left - right)) + np.maximum(ends[0], ends[1])
+    apart = np.where(np.isnan(apart), np.inf, apart)
+    return np.where(doubt > 0, np.maximum(radius, apart), radius)
+
+
+def _compared(given: Sequence[Array], radii: Sequence[Radius], _value: Array) -> Radius:
+    if all(each is None for each in radii):
+        return None
+    left, right = (np.asarray(each, np.float64) for each in given)
+    reach = sum(np.asarray(each) for each in radii if each is not None)
+    with np.errstate(invalid="ignore"):
+        close = ~(np.abs(left - right) > reach) & (reach > 0)
+    same = (left == right) & np.isinf(left)
+    nan = np.isnan(left) | np.isnan(right)
+    return np.where(close & ~same & (~nan | np.isinf(reach)), np.inf, 0.0)
+
+
+def _logical_and(given: Sequence[Array], radii: Sequence[Radius], _value: Array) -> Radius:
+    return _unless(given, radii, settled_by=False)
+
+
+def _logical_or(given: Sequence[Array], radii: Sequence[Radius], _value: Array) -> Radius:
+    return _unless(given, radii, settled_by=True)
+
+
+def _unless(given: Sequence[Array], radii: Sequence[Radius], *, settled_by: bool) -> Radius:
+    """Doubt is left where neither operand settles the result for certain."""
+    doubts = [None if each is None else each > 0 for each in radii]
+    if all(each is None for each in doubts):
+        return None
+    found: Array = np.zeros((1,) * max(np.ndim(each) for each in given), np.bool_)
+    for mine, other in ((0, 1), (1, 0)):
+        doubt, beside = doubts[mine], doubts[other]
+        if doubt is None:
+            continue
+        settled = np.asarray(given[other]) == settled_by
+        if beside is not None:
+            settled = settled & ~beside
+        found = found | (doubt & ~settled)
+    return np.where(found, np.inf, 0.0)
+
+
+def _doubtful(_given: Sequence[Array], radii: Sequence[Radius], _value: Array) -> Radius:
+    """A Boolean of one float, as whether it is a NaN: in doubt where it may be anything."""
+    return _any(radii, np.isinf)
+
+
+def _anything(_given: Sequence[Array], radii: Sequence[Radius], _value: Array) -> Radius:
+    return _any(radii, lambda radius: radius > 0)
+
+
+def _approximate(_given: Sequence[Array], _radii: Sequence[Radius], value: Array) -> Radius:
+    return np.full((1,) * np.ndim(value), np.inf)
+
+
+def _any(radii: Sequence[Radius], says: Callable[[Array], Array]) -> Radius:
+    found: Radius = None
+    for radius in radii:
+        if radius is not None:
+            here = np.where(says(radius), np.inf, 0.0)
+            found = here if found is None else np.maximum(found, here)
+    return found
+
+
+# -- integers -------------------------------------------------------------------------------------
+
+
+def _added(_given: Sequence[Array], radii: Sequence[Radius], _value: Array) -> Radius:
+    known = [radius for radius in radii if radius is not None]
+    return None if not known else np.asarray(sum(known))
+
+
+def _widest(_given: Sequence[Array], radii: Sequence[Radius], _value: Array) -> Radius:
+    known = [radius for radius in radii if radius is not None]
+    return None if not known else np.asarray(reduce(np.maximum, known))
+
+
+def _multiplied(given: Sequence[Array], radii: Sequence[Radius], _value: Array) -> Radius:
+    if all(radius is None for radius in radii):
+        return None
+    left, right = (np.abs(np.asarray(each, np.float64)) for each in given)
+    near, beside = (np.zeros(1) if each is None else each for each in radii)
+    grown = left * beside + right * near + near * beside
+    return np.where(np.isnan(grown), np.inf, grown)
+
+
+def _cut(element: ElementType) -> Rule:
+    limit = 2.0 ** (element.bits - 1)
+
+    def kept(given: Sequence[Array], radii: Sequence[Radius], value: Array) -> Radius:
+        del given
+        (radius,) = radii
+        if radius is None:
+            return None
+        beyond = np.abs(value.astype(np.float64)) + radius >= limit
+        return np.where(beyond & (radius > 0), np.inf, radius)
+
+    return kept
+
+
+_LOGICAL: Final[dict[str, Rule]] = {"&": _logical_and, "|": _logical_or, "^": _anything}
+_INTEGERS: Final[dict[str, Rule]] = {
+    "+": _added, "-": _added, "*": _multiplied, "min": _widest, "max": _widest,
+}  # fmt: skip
+
+__all__ = ["Radius", "Rule", "contracts", "rule_of"]

@@ -1,0 +1,240 @@
+"""A launch's memory with a radius beside each element that the kernel has written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from kvtrace.evaluate import Storage, TensorArgument
+from kvtrace.evaluate.memory import Memory
+from kvtrace.evaluate.scope import Scope
+from kvtrace.evaluate.types import ElementType, ValueType
+from kvtrace.evaluate.values import (
+    Array,
+    Descriptor,
+    Pointer,
+    PointerChoice,
+    Unknown,
+    actual,
+    pointers_in,
+    to_array,
+)
+from kvtrace.ir import Op
+from kvtrace.oracle.errors import Undecided
+
+_FLOAT32: Final = np.dtype(np.float32)
+
+#: More than rounding a radius to float32 takes from it.
+_UPWARDS: Final = 1 + 2.0**-20
+
+#: One rounding of a sum, relative, by the bits of its type.
+HALF_ULP: Final = {16: 2.0**-11, 32: 2.0**-24, 64: 2.0**-53}
+HALF_ULP_OF_BF16: Final = 2.0**-8
+
+
+@dataclass(frozen=True)
+class _RadiusElement(ElementType):
+    """A radius in float32, which is addressed as an element of so many bytes."""
+
+    size: int = 4
+
+    @property
+    def bytes(self) -> int:
+        """Size of the element whose radius it is."""
+        return self.size
+
+
+def _radius_type(type_: ValueType) -> ValueType:
+    size = type_.element.bytes
+    element = _RadiusElement(f"radius of {size} bytes", "f", 32, _FLOAT32, _FLOAT32, size)
+    return ValueType("radius", type_.shape, element)
+
+
+@dataclass
+class Sums:
+    """What atomic additions brought to each element of a storage: how many, and how large."""
+
+    count: Array
+    magnitude: Array
+    first: Array
+    half_ulp: float
+
+
+class Radii(Memory):
+    """The radii of a launch's storages, kept and addressed as their elements are.
+
+    `sums` has the storages that atomic additions of floats go to.
+    """
+
+    def __init__(self, arguments: Sequence[Any], written: frozenset[Storage]) -> None:
+        super().__init__(arguments, written)
+        self.kept: dict[int, tuple[int, int, Array]] = {}  # storage: size, phase, radii
+        self.sums: dict[int, Sums] = {}
+
+    def is_known(self, tensor: TensorArgument) -> bool:
+        """Whether the contents of a tensor's storage, and so their radii, are."""
+        return tensor.storage.data is not None
+
+    def _elements(self, tensor: TensorArgument, element: ElementType) -> tuple[Array, int]:
+        size = element.bytes
+        phase = tensor.offset_bytes % size
+        storage = tensor.storage
+        kept = self.kept.get(id(storage))
+        if kept is not None and kept[:2] != (size, phase):
+            if kept[2].any():
+                raise Undecided(
+                    f"the memory of {tensor.name} is read and written as elements of several sizes"
+                )
+            kept = None
+        if kept is None:
+            count = max(0, (storage.nbytes - phase) // size)
+            kept = self.kept[id(storage)] = (size, phase, np.zeros(count, _FLOAT32))
+        return kept[2], (tensor.offset_bytes - phase) // size
+
+    def _data(self, storage: Storage) -> Array:
+        del storage
+        raise Undecided("it goes to addresses that are no multiples of their elements' size")
+
+
+class FollowedMemory(Memory):
+    """The launch's own memory, which keeps radii of what is stored and has them for what is loaded.
+
+    The instrument says before an access what is beside its operands: `stored`, the radii of data;
+    `masked`, where its mask is not certain. `loaded` is then the radius of what it gave.
+    """
+
+    def __init__(self, arguments: Sequence[Any], written: frozenset[Storage]) -> None:
+        super().__init__(arguments, written)
+        self.radii = Radii(arguments, written)
+        self.elements: dict[int, set[str]] = {}  # storage: types of what was stored
+        self.stored: list[Array | None] = []
+        self.masked: Array | None = None
+        self.loaded: Array | None = None
+        self.half_ulp: float | None = None  # of an atomic addition of floats
+
+    def load(
+        self, op: Op, scope: Scope, pointer: Any, mask: Any, other: Any, type_: ValueType
+    ) -> Any:
+        """Load, and set `loaded`."""
+        value = super().load(op, scope, pointer, mask, other, type_)
+        self.loaded = None
+        touched = [self._is_touched(each) for each in _targets(pointer)]
+        filled = self.stored[0] if self.stored else None
+        if isinstance(value, Unknown) or not (any(touched) or filled is not None):
+            return value
+        fill = None if filled is None else filled.astype(np.float32)
+        radius = self.radii.load(op, scope, pointer, mask, fill, _radius_type(type_))
+        if "summed" in touched:
+            radius = np.full_like(radius, np.inf)
+        self.loaded = radius.astype(np.float64)
+        return value
+
+    def store(
+        self, op: Op, scope: Scope, pointer: Any, value: Any, mask: Any, type_: ValueType
+    ) -> None:
+        """Store, with radii."""
+        super().store(op, scope, pointer, value, mask, type_)
+        if isinstance(pointer, PointerChoice):
+            return  # each of them has been stored by itself
+        (radius,) = self.stored or (None,)
+        self._note(pointer, type_)
+        if radius is None and self.masked is None and not self._is_touched(pointer):
+            return
+        if radius is None:
+            radius = np.zeros((1,) * (len(type_.shape) + 1))
+        if self.masked is not None:  # another value may stay, or come
+            radius = np.where(self.masked > 0, np.inf, radius)
+            mask = None if mask is None else np.logical_or(actual_mask(mask), self.masked > 0)
+        rounded = (radius * _UPWARDS).astype(np.float32)
+        self.radii.store(op, scope, pointer, rounded, mask, _radius_type(type_))
+
+    def atomic(
+        self,
+        op: Op,
+        scope: Scope,
+        pointer: Any,
+        operands: Sequence[Any],
+        mask: Any,
+        type_: ValueType,
+        update: Callable[[Array, Array, list[Array]], Array | None],
+    ) -> Any:
+        """Update, with radii: sums of floats are bounded in the end, for any order."""
+        simple = not isinstance(pointer, PointerChoice)
+        half_ulp = self.half_ulp
+        if simple and half_ulp is not None and pointer.argument is not None:
+            self._begin_sums(pointer, type_, half_ulp)
+        result = super().atomic(op, scope, pointer, operands, mask, type_, update)
+        if not simple or isinstance(result, Unknown):
+            return result
+        self._note(pointer, type_)
+        radius = self.stored[-1] if self.stored else None
+        if half_ulp is None and radius is None:
+            return result
+        given = [np.zeros((1,) * (len(type_.shape) + 1)) if radius is None else radius]
+        if half_ulp is not None:
+            given.append(np.abs(np.asarray(operands[0], np.float64)))
+        sums = self.radii.sums.get(self._storage_of(pointer))
+
+        def add(flat: Array, index: Array, lanes: list[Array]) -> Array | None:
+            if half_ulp is None or sums is None:
+                np.maximum.at(flat, index, lanes[0])
+            else:
+                np.add.at(flat, index, lanes[0])
+                np.add.at(sums.count, index, 1)
+                np.add.at(sums.magnitude, index, lanes[1])
+            return None
+
+        rounded = [(each * _UPWARDS).astype(np.float32) for each in given]
+        self.radii.atomic(op, scope, pointer, rounded, mask, _radius_type(type_), add)
+        return result
+
+    def _begin_sums(self, pointer: Any, type_: ValueType, half_ulp: float) -> None:
+        storage = self._storage_of(pointer)
+        if storage in self.radii.sums:
+            return
+        tensor = self._arguments[pointer.argument]
+        flat, _ = self._elements(tensor, type_.element)
+        first = np.abs(flat.astype(np.float64))
+        self.radii.sums[storage] = Sums(
+            np.zeros(len(flat), np.int64), np.zeros(len(flat)), first, half_ulp
+        )
+
+    def finish(self) -> None:
+        """Turn what atomic additions brought into radii: of both orders, the device's and ours."""
+        for storage, sums in self.radii.sums.items():
+            kept = self.radii.kept.get(storage)
+            if kept is None:
+                continue
+            bound = 2 * sums.count * sums.half_ulp * (sums.first + sums.magnitude)
+            kept[2][:] += (np.where(sums.count > 1, bound, 0) * _UPWARDS).astype(np.float32)
+
+    def storages_of(self, pointer: Any) -> set[int]:
+        """Return the storages that pointers, or a descriptor, lead into."""
+        base = pointer.base if isinstance(pointer, Descriptor) else pointer
+        return {self._storage_of(each) for each in _targets(base) if each.argument is not None}
+
+    def _storage_of(self, pointer: Any) -> int:
+        return id(self._arguments[pointer.argument].storage)
+
+    def _is_touched(self, pointer: Any) -> str:
+        """Say whether a storage has radii, or sums of which nothing is known yet."""
+        if pointer.argument is None:
+            return ""
+        storage = self._storage_of(pointer)
+        return "summed" if storage in self.radii.sums else "kept" * (storage in self.radii.kept)
+
+    def _note(self, pointer: Any, type_: ValueType) -> None:
+        if pointer.argument is not None:
+            self.elements.setdefault(self._storage_of(pointer), set()).add(type_.element.name)
+
+
+def actual_mask(mask: Any) -> Array:
+    """Materialise a mask."""
+    return np.asarray(mask) if isinstance(mask, bool) else to_array(actual(mask), None)
+
+
+def _targets(pointer: Any) -> list[Any]:
+    return pointers_in(pointer) if isinstance(pointer, Pointer | PointerChoice) else []

@@ -1,0 +1,136 @@
+"""How far a device's matrix products may be off.
+
+A tensor core adds some products at a time to what it has so far: all are shifted to the largest
+exponent among them, and what falls off below is dropped. So each of them may be off by a unit of
+that largest one. How many bits are kept was measured by several groups: at least float32's for
+16-bit factors and tf32, 13 behind the point for 8-bit floats on Hopper (which is what Triton's
+max_num_imprecise_acc is about). Without tensor cores each product is added by one rounding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from kvtrace.evaluate.compiler import attribute
+from kvtrace.evaluate.dialects.tt_dot import dot_form
+from kvtrace.evaluate.rounding import rounding_to, truncated_to_tf32
+from kvtrace.evaluate.types import ValueType, value_type
+from kvtrace.evaluate.values import Array, full_array
+from kvtrace.ir import Op
+
+#: What splitting float32 into parts leaves out, relative to a product, by input precision.
+_SPLIT: Final = {
+    1: 2.0**-20, "tf32x3": 2.0**-20, 3: 2.0**-14, "bf16x3": 2.0**-14,
+    4: 2.0**-20, "bf16x6": 2.0**-20,
+}  # fmt: skip
+
+_TF32_STEP: Final = 2.0**-10
+_LARGEST_EXACT: Final = 2.0**24
+
+
+@dataclass(frozen=True)
+class _Adder:
+    """So many products are added at a time, each of which, and the sum, may be off by `unit`."""
+
+    at_once: int
+    unit: float
+
+
+def _adder(op: Op) -> _Adder:
+    element = value_type(op.operand("left").type).element
+    if element.bits == 64:
+        return _Adder(1, 2.0**-53)
+    if element.bits == 8:
+        return _Adder(32, 2.0**-13)
+    if element.bits == 16:
+        return _Adder(16, 2.0**-23)
+    precise = attribute(op, "inputPrecision", 2) in (2, "ieee")
+    return _Adder(1, 2.0**-24) if precise else _Adder(8, 2.0**-23)
+
+
+class Product:
+    """A `dot`: what it gives, and how far a device may be from that."""
+
+    def __init__(self, op: Op) -> None:
+        self._form = dot_form(op)
+        self._types: list[ValueType] = [
+            value_type(op.operand(name).type) for name in ("left", "right", "added")
+        ]
+        self._adder = _adder(op)
+        self._split = 0.0
+        if self._types[0].element.name == "f32":
+            self._split = _SPLIT.get(attribute(op, "inputPrecision", 2), 0.0)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it is of integers, which are not rounded."""
+        return self._form.integers
+
+    def of(self, given: list[Any], radii: list[Array | None]) -> tuple[Array, Array]:
+        """Return the result, rounded once, and its radius."""
+        left, right, start = (
+            full_array(value, type_) for value, type_ in zip(given, self._types, strict=True)
+        )
+        wide = [np.asarray(each, np.float64) for each in (left, right)]
+        loose: list[Array | None] = list(radii[:2])
+        if self._form.tf32:
+            cut = [truncated_to_tf32(each).astype(np.float64) for each in (left, right)]
+            for place, (whole, kept) in enumerate(zip(wide, cut, strict=True)):
+                # A device may drop the bits, or round them away.
+                step = np.where(whole != kept, np.abs(kept) * _TF32_STEP, 0.0)
+                known = loose[place]
+                loose[place] = step if known is None else step + known
+            wide = cut
+        exact = np.matmul(*wide) + start.astype(np.float64)
+        sizes = [np.abs(each) for each in wide]
+        magnitude = np.matmul(*sizes)
+        away = self._of_adding(wide, magnitude, start) + self._split * magnitude
+        away = away + _of_factors(sizes, loose)
+        if radii[2] is not None:
+            away = away + radii[2]
+        element = self._types[2].element
+        value = exact.astype(element.value)
+        narrow = rounding_to(element)
+        value = value if narrow is None else narrow(value)
+        with np.errstate(invalid="ignore"):
+            rounding = np.abs(value.astype(np.float64) - exact)
+        # What is no number, or an infinity, in exact arithmetic is so in any order.
+        away = away + np.where(np.isfinite(exact), rounding, 0.0)
+        return value, np.where(np.isfinite(exact), away, np.where(np.isnan(away), 0.0, away))
+
+    def _of_adding(self, wide: list[Array], magnitude: Array, start: Array) -> Array:
+        """Return what comes of adding up, and of the order in which it is done."""
+        depth = wide[0].shape[-1]
+        grown = magnitude + np.abs(start.astype(np.float64))
+        if self._types[2].element.bits == 16:  # sums are rounded to 16 bits as they go
+            steps = -(-depth // self._adder.at_once)
+            return np.asarray(steps * 2.0**-11 * grown)
+        whole = all((each == np.rint(each)).all() for each in (*wide, start))
+        if whole and grown.max(initial=0) < _LARGEST_EXACT and self._adder.unit <= 2.0**-23:
+            return np.zeros((1,) * magnitude.ndim)
+        if self._adder.at_once == 1:
+            return np.asarray((depth + 1) * self._adder.unit * grown)
+        steps = -(-depth // self._adder.at_once)
+        each = (self._adder.at_once + 2) * self._adder.unit
+        return np.asarray(each * (steps * grown + magnitude))
+
+
+def _of_factors(sizes: list[Array], loose: list[Array | None]) -> Array | float:
+    """Return what comes of factors that are themselves off."""
+    left, right = (
+        None
+        if radius is None
+        else np.broadcast_to(radius, np.broadcast_shapes(radius.shape, size.shape))
+        for radius, size in zip(loose, sizes, strict=True)
+    )
+    away: Array | float = 0.0
+    if left is not None:
+        away = np.matmul(left, sizes[1])
+    if right is not None:
+        away = away + np.matmul(sizes[0], right)
+    if left is not None and right is not None:
+        away = away + np.matmul(left, right)
+    return away
