@@ -153,12 +153,12 @@ def _sharing(call: Call, place: int) -> tuple[int, ...]:
 def _pieces(trace: Trace, row: dict[str, Any]) -> tuple[Piece, ...]:
     content = trace.artifact(row["artifact"]) if row["artifact"] else None
     spans = row["spans"] or []
-    if content is None or sum(span["size"] for span in spans) != len(content):
+    if content is None or sum(span["size_bytes"] for span in spans) != len(content):
         raise UnfitMemory("what was kept of its memory is not in the trace")
     held, found, begin = np.frombuffer(content, np.uint8), [], 0
     for span in spans:
-        found.append(Piece(int(span["offset_bytes"]), held[begin : begin + span["size"]]))
-        begin += span["size"]
+        found.append(Piece(int(span["offset_bytes"]), held[begin : begin + span["size_bytes"]]))
+        begin += span["size_bytes"]
     return tuple(found)
 
 

@@ -82,7 +82,7 @@ class Birth:
         program: the first program of those that count, or else of all; a linear id, x fastest.
         programs: in how many programs it does.
         iteration: the trip of the innermost loop.
-        lane: the element of the op's result, the first one.
+        lane: the element of the op's result: the first one that is a NaN, or else the first one.
         number: what it makes.
         operands: what it makes that of, by name: single numbers, or of what is summed up those that
             are not finite, or else the largest.
@@ -229,9 +229,10 @@ class _Births(Instrument):
         places = np.argwhere(born)
         self.places.update((int(trips[row]), tuple(map(int, lane))) for row, *lane in places)
         if self.first is None:
-            row, *lane = map(int, places[0])
-            place = (row, *lane)
-            number = float(np.broadcast_to(numbers, born.shape)[place])
+            made = np.broadcast_to(numbers, born.shape)
+            worst = np.argmax(np.isnan(made[born]))  # the first NaN, or else the first infinity
+            row, *lane = place = tuple(map(int, places[worst]))
+            number = float(made[place])
             of = tuple(
                 (name, _made_of(op, name, value, held, place))
                 for name, value, held in given
