@@ -47,6 +47,7 @@ _BEARING: Final = (ELEMENTWISE - computing("map") | COMBINING | computing("dot")
 
 _MOST_TRIED: Final = 8
 _MOST_SHOWN: Final = 4
+_MOST_PLACES: Final = 100_000
 _NUMBER_INSTEAD: Final = 1.0
 
 
@@ -82,7 +83,7 @@ class Birth:
         program: the first program of those that count, or else of all; a linear id, x fastest.
         programs: in how many programs it does.
         iteration: the trip of the innermost loop.
-        lane: the element of the op's result: the first one that is a NaN, or else the first one.
+        lane: the element of the op's result, the first one.
         number: what it makes.
         operands: what it makes that of, by name: single numbers, or of what is summed up those that
             are not finite, or else the largest.
@@ -128,28 +129,52 @@ def _birth(call: Call, watch: _Births, op: Op, lanes: int, stored: bool) -> Birt
     """Look at an op alone: by itself, and with another number in place of what it makes."""
     programs = watch.births[op]
     bad = [program for program in programs if watch.stored.get(program)]
-    first: tuple[int, _First, bool] | None = None
+    first: tuple[int, _Births, _First, bool] | None = None
     for program in bad[:_MOST_TRIED] or ([] if stored else list(programs)[:1]):
         alone = _Births(op)
         if _evaluated(call, alone, (program,), lanes) is not None or alone.first is None:
             continue
         reaches = alone.stored.get(program, 0) < watch.stored.get(program, 0)
         if first is None or reaches:
-            first = program, alone.first, reaches
+            first = program, alone, alone.first, reaches
         if reaches:
             break
     if first is None:
         return None
-    program, seen, reaches = first
+    program, alone, seen, reaches = first
     from_masked = False
     if not stored:
-        filled = _Births(op, filling=True)
-        _evaluated(call, filled, (program,), lanes)
-        from_masked = (seen.iteration, seen.lane) not in filled.places
+        most = watch.stored.get(program, 0) if reaches else 0
+        seen, from_masked = _telling(call, op, program, alone, most, lanes)
     return Birth(
         op, program, len(programs), seen.iteration, seen.lane, seen.number, seen.operands,
         reaches, from_masked,
     )  # fmt: skip
+
+
+def _telling(
+    call: Call, op: Op, program: int, alone: _Births, most: int, lanes: int
+) -> tuple[_First, bool]:
+    """Return a birth in a program that counts (without it fewer than `most` are stored), or any.
+
+    NaNs come before infinities, and what comes from lanes that masked loads leave out comes last;
+    whether it does is returned, too.
+    """
+    filled = _Births(op, filling=True)
+    _evaluated(call, filled, (program,), lanes)
+    kinds: dict[tuple[bool, bool], set[_Place]] = {}
+    for place, is_nan in alone.places.items():
+        kinds.setdefault((place not in filled.places, not is_nan), set()).add(place)
+    found = None
+    for (from_masked, _), places in sorted(kinds.items(), key=lambda kind: kind[0]):
+        some = _Births(op, only=places)
+        if _evaluated(call, some, (program,), lanes) is not None or some.first is None:
+            continue
+        if some.stored.get(program, 0) < most:
+            return some.first, from_masked
+        found = found or (some.first, from_masked)
+    assert alone.first is not None
+    return found or (alone.first, False)
 
 
 def _evaluated(
@@ -158,6 +183,10 @@ def _evaluated(
     """Run programs, or all; give the reason in words where the end was not reached."""
     with np.errstate(all="ignore"):
         return run(call, (), programs, contents="all", lanes=lanes, instrument=watch)
+
+
+_Place = tuple[int, tuple[int, ...]]
+"""Trip of the innermost loop, and lane."""
 
 
 @dataclass(frozen=True)
@@ -173,17 +202,21 @@ class _First:
 class _Births(Instrument):
     """Notes births by op and program, and how many values that are not finite programs store.
 
-    `replaced` is an op whose births are given another number, so that they do not go on; `places`
-    has their trips and lanes. With `filling`, lanes that masked loads leave out hold that number.
+    `replaced` is an op whose births are given another number, so that they do not go on: those at
+    `only`, if that is given. `places` has where they are, and whether they are NaNs. With
+    `filling`, lanes that masked loads leave out hold that number.
     """
 
-    def __init__(self, replaced: Op | None = None, *, filling: bool = False) -> None:
+    def __init__(
+        self, replaced: Op | None = None, *, filling: bool = False, only: set[_Place] | None = None
+    ) -> None:
         super().__init__()
         self._replaced = replaced
         self._filling = filling
+        self._only = only
         self.births: dict[Op, dict[int, None]] = {}
         self.first: _First | None = None
-        self.places: set[tuple[int, tuple[int, ...]]] = set()
+        self.places: dict[_Place, bool] = {}
         self.stored: dict[int, int] = {}
 
     def wrapped(self, op: Op, step: Step) -> Step:
@@ -210,6 +243,10 @@ class _Births(Instrument):
             born = _born(op, numbers, given)
             if born is None or not born.any():
                 return
+            if op is self._replaced and self._only is not None:
+                born = self._chosen(born, scope)
+                if not born.any():
+                    return
             self._note(op, born, numbers, given, scope)
             if op is self._replaced:
                 values[result.id] = np.where(born, numbers.dtype.type(_NUMBER_INSTEAD), numbers)
@@ -226,19 +263,29 @@ class _Births(Instrument):
         if op is not self._replaced:
             return
         trips = np.broadcast_to(np.asarray(scope.iteration), len(scope.linear))
-        places = np.argwhere(born)
-        self.places.update((int(trips[row]), tuple(map(int, lane))) for row, *lane in places)
+        places, made = np.argwhere(born), np.broadcast_to(numbers, born.shape)
+        for (row, *at), number in zip(places[:_MOST_PLACES].tolist(), made[born], strict=False):
+            if len(self.places) > _MOST_PLACES:
+                break
+            self.places.setdefault((int(trips[row]), tuple(at)), bool(np.isnan(number)))
         if self.first is None:
-            made = np.broadcast_to(numbers, born.shape)
-            worst = np.argmax(np.isnan(made[born]))  # the first NaN, or else the first infinity
-            row, *lane = place = tuple(map(int, places[worst]))
-            number = float(made[place])
+            row, *lane = place = tuple(places[0].tolist())
             of = tuple(
                 (name, _made_of(op, name, value, held, place))
                 for name, value, held in given
                 if _is_float(value)
             )
-            self.first = _First(int(trips[row]), tuple(lane), number, of)
+            self.first = _First(int(trips[row]), tuple(lane), float(made[place]), of)
+
+    def _chosen(self, born: Any, scope: Any) -> Any:
+        """Return which of those that are born, in the one program that runs, are at `only`."""
+        assert self._only is not None
+        trip = int(np.broadcast_to(np.asarray(scope.iteration), len(scope.linear))[0])
+        chosen = np.zeros_like(born)
+        for at, lane in self._only:
+            if at == trip:
+                chosen[(0, *lane)] = True
+        return chosen & born
 
     def _filled(self, op: Op, step: Step) -> Step:
         mask, result = mask_of(op), op.results[0]
