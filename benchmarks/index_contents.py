@@ -213,7 +213,7 @@ def measure(step: Callable[[], object], steps: int, waiting: bool) -> dict[str, 
 
 def next_number(contents) -> int:  # type: ignore[no-untyped-def]
     """The number of the next copy; it is used up."""
-    return next(contents._numbers)
+    return int(contents._session.next_copy())
 
 
 def main() -> int:

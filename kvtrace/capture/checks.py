@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 #: Pinned memory for copies that are under way, taken by the first check on a device.
 ARENA_BYTES: Final = 256 << 20
 
-#: Bytes that wait for the background thread at most; launches that come then are not checked.
-WAITING_BYTES: Final = 1 << 30
+#: Bytes that wait for the background thread at most; launches that come then stay due.
+WAITING_BYTES: Final = 512 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Checks(TakenForLaunches[_Checked]):
             if not devices.has_context():
                 return False
         if self._waiting_bytes > WAITING_BYTES:
-            text = "launches are not checked while more than 1 GiB waits to be written"
+            text = "launches are not checked while more than 512 MiB wait to be written"
             return self._refuse("check-busy", text)
         return True
 

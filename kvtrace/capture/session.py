@@ -224,7 +224,7 @@ class Session:
 
     @property
     def checks(self) -> "Checks | None":
-        """What keeps the memory of launches to be checked; None where the settings ask for none."""
+        """What keeps memory of launches to be checked; None where the settings ask for none."""
         if self._checks is None and self.settings.checks.memory:
             from kvtrace.capture.checks import Checks
 

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 #: Rounds of the background thread after which what was copied for no launch is dropped.
 _PATIENCE: Final = 20
 
+#: Bytes after which a round of writing leaves the rest to the next: a fork waits for it.
+_ROUND_BYTES: Final = 128 << 20
+
 #: Seconds that the end of a recording waits for copies that are under way.
 _LAST_SECONDS: Final = 5.0
 
@@ -110,10 +113,11 @@ class TakenForLaunches(Generic[T]):
                 self._launches[int(numbers[at])] = launch
 
     def round(self, journal: "Journal") -> None:
-        """Write what has arrived."""
+        """Write what has arrived, as much as a round takes."""
+        written = 0
         for _ in range(len(self._waiting)):
             taken = self._waiting[0]
-            if not self._has_arrived(taken):
+            if written > _ROUND_BYTES or not self._has_arrived(taken):
                 return  # room is given back in the order in which it was taken
             self._waiting.popleft()
             launch = self._launches.get(taken.number)
@@ -125,12 +129,16 @@ class TakenForLaunches(Generic[T]):
             self._waiting_bytes -= taken.size
             if launch is not None and not taken.lost:
                 self._write(journal, taken, *launch)
+                written += taken.size
 
     def finish(self, journal: "Journal") -> None:
-        """Wait for copies that are under way, for a while, and write them."""
+        """Write all that has arrived, and wait for copies that are under way, for a while."""
         until = time.monotonic() + _LAST_SECONDS
         while self._waiting:
+            before = len(self._waiting)
             self.round(journal)
+            if len(self._waiting) < before:
+                continue
             if not any(map(_under_way, self._waiting)) or time.monotonic() > until:
                 return
             time.sleep(0.001)

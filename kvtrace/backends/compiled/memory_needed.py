@@ -7,6 +7,7 @@ accesses are evaluated with no data known. Where addresses depend on data, nothi
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -145,6 +146,11 @@ def _storages(launch: Launch) -> list[_Stored]:
             stored.views.append((view.offset, view.offset + view.size))
         elif 0 not in base.shape:
             stored.views.append((0, size))
+    ordered = sorted(found.values(), key=lambda stored: stored.address)
+    for one, next_one in pairwise(ordered):
+        if one.address + one.size > next_one.address:
+            name = launch.parameters[next_one.arg].name
+            raise NotKept(f"the storage of {name} overlaps another that torch takes to be apart")
     return [stored for stored in found.values() if stored.views]
 
 

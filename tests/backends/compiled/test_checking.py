@@ -3,17 +3,21 @@
 import os
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 import torch
 from triton.compiler.compiler import CompiledKernel
 
 import kvtrace
 from kvtrace.backends.compiled import memory_needed
+from kvtrace.calls.recorded import calls_of
 from kvtrace.cli import main
+from kvtrace.evaluate import TensorArgument, evaluate
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
 from tests.backends.compiled import check_kernels as kernels
+from tests.kernels import attention, basic
 
 COUNT = 1000
 
@@ -128,6 +132,23 @@ class TestMemory:
         after = [(COUNT * 4, x.numpy().tobytes()), (5 * COUNT * 4, out.numpy().tobytes())]
         assert found.memory == {(0, 0, "before"): before, (0, 0, "after"): after}
         assert found.launches[0]["programs"] is None
+
+    def test_storages_that_overlap_without_torchs_knowing_are_left_out(self, tmp_path):
+        memory = np.zeros(2 * COUNT, np.float32)
+        x, out = torch.from_numpy(memory[:COUNT]), torch.from_numpy(memory[COUNT // 2 :])
+        with kvtrace.capture(tmp_path, check="first"):
+            kernels.strided[(4,)](x, out, COUNT, 1, 1, BLOCK=256)
+        found = kept(tmp_path)
+        assert found.launches == {}
+        ((text, _),) = found.messages["check-left-out"]
+        assert "the storage of out overlaps another" in text
+
+    def test_what_a_kernel_does_not_reach_is_not_kept(self, tmp_path):
+        x, out = torch.zeros(COUNT), torch.zeros(COUNT)
+        with kvtrace.capture(tmp_path, check="first"):
+            kernels.add[(4,)](x, torch.zeros(0), out, 0, BLOCK=256)
+            kernels.double[(0,)](x, COUNT, BLOCK=256)
+        assert {arg for _, arg, _ in kept(tmp_path).memory} == {0, 2}
 
     def test_contents_that_decide_addresses_are_recorded_beside_it(self, tmp_path):
         x, out, index = torch.randn(COUNT), torch.zeros(COUNT), torch.randperm(COUNT)
@@ -272,6 +293,52 @@ class TestPrograms:
         assert set(found.memory) == {
             (0, 0, "before"), (0, 1, "before"), (0, 2, "before"), (0, 2, "after")
         }  # fmt: skip
+
+    @pytest.mark.parametrize("name", ["matmul", "softmax", "attention", "descriptors"])
+    def test_it_suffices_to_compute_what_they_wrote(self, tmp_path, name):
+        """From NaNs wherever nothing was kept; what the evaluator gives is what the launch left."""
+        a, b = torch.randn(4, 128, 32), torch.randn(4, 128, 32)
+        out, more = torch.zeros(4, 128, 32), torch.zeros(512)
+        strides = (2 * 128 * 32, 128 * 32, 32)
+        function, grid, given, constexprs = {
+            "matmul": (basic.matmul, (36,),
+                       (a[:3].reshape(384, 32), b[:2].reshape(32, 256), torch.zeros(384, 256),
+                        384, 256, 32, 32, 1, 256, 1, 256, 1),
+                       {"BM": 64, "BN": 32, "BK": 16, "GROUP": 2, "ACTIVATION": "leaky_relu",
+                        "PRECISION": "ieee"}),
+            "softmax": (basic.softmax, (200,),
+                        (out.reshape(512, 32), a.reshape(512, 32), 32, 32, 512, 30),
+                        {"BLOCK": 32}),
+            "attention": (attention.attention, (8, 4),
+                          (a, b, a * 2, out, more, 0.5, 2, 128, *strides),
+                          {"BM": 16, "BN": 16, "D": 32, "CAUSAL": True}),
+            "descriptors": (attention.attention_with_descriptors, (8, 4),
+                            (a, b, a * 2, out, 0.5, 2, 128, 2), {"BM": 16, "BN": 16, "D": 32}),
+        }[name]  # fmt: skip
+        with kvtrace.capture(tmp_path, check="first"):
+            function[grid](*given, **constexprs)
+        found = kept(tmp_path)
+        programs = found.launches[0]["programs"]
+        assert programs
+        trace = open_trace(tmp_path)
+        (call,) = calls_of(trace, trace.runs[0])
+        (row,) = plain_rows(trace.table("calls"))
+        groups = {arg["name"]: arg["alias_group"] for arg in row["args"]}
+        data = {}
+        for argument in call.arguments:
+            if isinstance(argument, TensorArgument):
+                storage, group = argument.storage, groups[argument.name]
+                storage.data = data[group] = np.full(storage.nbytes, 255, np.uint8)
+                for at, part in found.memory.get((0, group, "before"), ()):
+                    data[group][at : at + len(part)] = np.frombuffer(part, np.uint8)
+        evaluate(call.module, call.arguments, call.grid, programs=np.array(programs))
+        after = {key[1]: parts for key, parts in found.memory.items() if key[2] == "after"}
+        assert after
+        for group, parts in after.items():
+            for at, part in parts:
+                computed = data[group][at : at + len(part)].view(np.float32)
+                left = np.frombuffer(part, np.float32)
+                np.testing.assert_allclose(computed, left, rtol=1e-5, atol=1e-6)
 
     def test_strides_make_pieces_and_small_gaps_between_them_are_kept(self, tmp_path, monkeypatch):
         count = 20_000

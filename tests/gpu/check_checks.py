@@ -1,0 +1,204 @@
+"""To be run by hand on a machine with an NVIDIA GPU: memory of launches that are to be checked.
+
+    python tests/gpu/check_checks.py
+
+Looks at what is kept before and after launches: of tensors that the kernel and the program write
+over, on other streams, of bfloat16 and of views, of programs of a large launch, of more launches
+than pinned memory holds, under torch.compile and while a graph is captured; that results and the
+allocator's figures are as without a recording; and that a launch that is kept waits for nothing as
+long as there is room. Ends with 1 if anything is not as it should be.
+"""
+
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+import kvtrace  # noqa: E402
+from kvtrace.backends.compiled import memory_needed  # noqa: E402
+from kvtrace.schema.runs import plain_rows  # noqa: E402
+from kvtrace.schema.trace import open_trace  # noqa: E402
+from kvtrace.schema.validation import validate  # noqa: E402
+
+COUNT = 10_000
+problems: list[str] = []
+
+
+@triton.jit
+def doubled(x, n, BLOCK: tl.constexpr):
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + lanes, tl.load(x + lanes, mask=lanes < n) * 2, mask=lanes < n)
+
+
+@triton.jit
+def added(x, y, out, n, BLOCK: tl.constexpr):
+    lanes = (tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)).to(tl.int64)
+    total = tl.load(x + lanes, mask=lanes < n) + tl.load(y + lanes, mask=lanes < n)
+    tl.store(out + lanes, total, mask=lanes < n)
+
+
+def check(right: bool, what: str) -> None:
+    print(f"{'ok   ' if right else 'WRONG'} {what}", flush=True)
+    if not right:
+        problems.append(what)
+
+
+def blocks(n: int) -> tuple[int, ...]:
+    return (triton.cdiv(n, 1024),)
+
+
+def content(tensor: torch.Tensor) -> bytes:
+    return tensor.cpu().contiguous().view(torch.uint8).numpy().tobytes()
+
+
+def kept(folder: Path) -> tuple[list[dict[str, Any]], dict[tuple[int, int, str], Any], set[str]]:
+    """Launches that were kept, their memory (spans and bytes) by launch, argument and time."""
+    trace = open_trace(folder)
+    for problem in validate(folder):
+        check(False, f"{folder.name}: {problem.where}: {problem.text}")
+    memory = {
+        (row["seq"], row["arg"], row["when"]): (row["spans"], trace.artifact(row["artifact"]))
+        for row in plain_rows(trace.table("checked_memory"))
+    }
+    messages = plain_rows(trace.table("messages"))
+    for row in messages:
+        if row["code"] in ("capture-failure", "check-failed", "check-left-out"):
+            check(False, f"{folder.name}: {row['text']}")
+    codes = {row["code"] for row in messages}
+    return plain_rows(trace.table("checked_launches")), memory, codes
+
+
+def in_place(folder: Path) -> None:
+    for dtype in (torch.float32, torch.bfloat16, torch.float16):
+        x = torch.randn(COUNT, device="cuda").to(dtype)
+        y = x.clone()
+        wanted, slow = [], 0.0
+        with kvtrace.capture(folder / str(dtype), check="kernel:doubled"):
+            for step in range(20):
+                y.copy_(x)
+                torch.cuda._sleep(2_000_000)  # the copies have to wait
+                begin = time.perf_counter()
+                doubled[blocks(COUNT)](x, COUNT, BLOCK=1024)
+                slow = max(slow, time.perf_counter() - begin) if step > 1 else 0.0
+                z = x.clone()
+                x.fill_(step + 1)
+                wanted.append((y.clone(), z))
+        _, memory, _ = kept(folder / str(dtype))
+        found = [(memory[s, 0, "before"][1], memory[s, 0, "after"][1]) for s in range(20)]
+        right = [(content(a), content(b)) for a, b in wanted]
+        check(found == right, f"{dtype} written over by the kernel and after it")
+        check(slow < 0.02, f"the slowest launch took {slow * 1e3:.2f} ms")
+
+
+def streams(folder: Path) -> None:
+    side = [torch.cuda.Stream() for _ in range(3)]
+    tensors = [torch.randn(COUNT, device="cuda") for _ in range(9)]
+    wanted = sorted((content(t), content(t * 2)) for t in tensors)
+    torch.cuda.synchronize()
+
+    def work(number: int) -> None:
+        with torch.cuda.stream(side[number]):
+            for each in range(number, 9, 3):
+                torch.cuda._sleep(1_000_000)
+                doubled[blocks(COUNT)](tensors[each], COUNT, BLOCK=1024)
+                tensors[each].zero_()
+
+    with kvtrace.capture(folder, check="kernel:doubled"):
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    launches, memory, _ = kept(folder)
+    seqs = [row["seq"] for row in launches]
+    found = sorted((memory[s, 0, "before"][1], memory[s, 0, "after"][1]) for s in seqs)
+    check(found == wanted, "three threads on streams of their own")
+
+
+def programs(folder: Path) -> None:
+    n = 64 << 20  # 256 MiB each
+    x, y = torch.randn(n, device="cuda"), torch.randn(n, device="cuda")
+    out = torch.zeros(n, device="cuda")
+    before = torch.cuda.memory_allocated()
+    with kvtrace.capture(folder, check="first"):
+        added[blocks(n)](x, y, out, n, BLOCK=1024)
+    torch.cuda.synchronize()
+    check(torch.cuda.memory_allocated() == before, "memory of the allocator")
+    ((launch,), memory, _) = kept(folder)
+    check(len(launch["programs"] or ()) == memory_needed.PROGRAMS, "programs of a large launch")
+    for arg, when, tensor in ((0, "before", x), (1, "before", y), (2, "after", out)):
+        spans, held = memory[0, arg, when]
+        parts = [tensor[s["offset_bytes"] // 4 :][: s["size_bytes"] // 4] for s in spans]
+        check(held == b"".join(map(content, parts)), f"argument {arg} {when}: {len(spans)} spans")
+
+
+def crowded(folder: Path) -> None:
+    """More at once than pinned memory holds: some launches wait for the stream."""
+    n = 7 << 20  # 28 MiB, twice a launch
+    tensors = [torch.full((n,), float(k), device="cuda") for k in range(15)]
+    with kvtrace.capture(folder, check="kernel:doubled"):
+        torch.cuda._sleep(50_000_000)
+        for tensor in tensors:
+            doubled[blocks(n)](tensor, n, BLOCK=1024)
+    launches, memory, _ = kept(folder)
+    right = all(
+        memory[s, 0, "before"][1] == content(torch.full((n,), float(s)))
+        and memory[s, 0, "after"][1] == content(torch.full((n,), 2.0 * s))
+        for s in (row["seq"] for row in launches)
+    )
+    check(len(launches) == 15 and right, f"{len(launches)} launches of 56 MiB each")
+
+
+def compiled(folder: Path) -> None:
+    def fused(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.gelu(x * 2 + y).softmax(-1).sum(-1)
+
+    x, y = torch.randn(256, 512, device="cuda"), torch.randn(256, 512, device="cuda")
+    made = torch.compile(fused)
+    with kvtrace.capture(folder, check="sample:4"):
+        for _ in range(10):
+            result = made(x, y)
+    check(torch.allclose(result, fused(x, y), atol=1e-5), "results of torch.compile")
+    launches, memory, _ = kept(folder)
+    kernels = len({row["call_id"] for row in launches})
+    check(len(launches) == 3 * kernels > 0, f"{len(launches)} launches of {kernels} kernels")
+    last = max(row["seq"] for row in launches)
+    outputs = [held for (s, _, when), (_, held) in memory.items() if s == last and when == "after"]
+    check(content(result) in outputs, "the last output is what the program got")
+
+
+def graphs(folder: Path) -> None:
+    x = torch.ones(COUNT, device="cuda")
+    doubled[blocks(COUNT)](x, COUNT, BLOCK=1024)
+    graph = torch.cuda.CUDAGraph()
+    with kvtrace.capture(folder, check="kernel:doubled"):
+        with torch.cuda.graph(graph):
+            doubled[blocks(COUNT)](x, COUNT, BLOCK=1024)
+        graph.replay()
+        torch.cuda.synchronize()
+        doubled[blocks(COUNT)](x, COUNT, BLOCK=1024)
+    launches, _, codes = kept(folder)
+    check(torch.equal(x, torch.full_like(x, 8.0)), "results with a graph")
+    check([row["seq"] for row in launches] == [1], "the launch outside of the graph alone is kept")
+    check("check-in-graph" in codes, "launches in a graph are said not to be checked")
+
+
+def main() -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        for part in (in_place, streams, programs, crowded, compiled, graphs):
+            part(Path(folder) / part.__name__)
+    print(f"{torch.cuda.get_device_name()}: {len(problems)} problems")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
