@@ -79,7 +79,9 @@ def widened(
         if element.bits != 64:
             return low, high
         return low - np.abs(low) * unit, high + np.abs(high) * unit  # for float64 itself rounds
-    ulps = accuracy.ulps + accuracy.argument * np.abs(argument) + (element.bits == 64)
+    # Of an infinite argument every form gives the limit.
+    size = np.where(np.isfinite(argument), np.abs(argument), 0.0)
+    ulps = accuracy.ulps + accuracy.argument * size + (element.bits == 64)
     least = _SMALLEST_OF_FLOAT32 if element.bits != 64 else 0.0
     away = ulps * unit * np.maximum(np.abs(low), np.abs(high)) + least
     # An infinite end is that of the exact function: nothing is added to it.

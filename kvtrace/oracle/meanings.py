@@ -103,6 +103,7 @@ def _floats(op: Op, meaning: Elementwise, result: ElementType, *, contracted: bo
     sure = accuracy.ulps == 0
 
     def radius(given: Sequence[Array], radii: Sequence[Radius], value: Array) -> Radius:
+        radii = [_at_most_one(radius, array) for radius, array in zip(radii, given, strict=True)]
         certain = all(each is None for each in radii)
         if sure and certain and not contracted:
             return None
@@ -119,6 +120,11 @@ def _floats(op: Op, meaning: Elementwise, result: ElementType, *, contracted: bo
         return away if unrounded is None else away + unrounded
 
     return radius
+
+
+def _at_most_one(radius: Radius, array: Array) -> Radius:
+    """Of a Boolean that is not certain, the other value is one away."""
+    return radius if radius is None or array.dtype != np.bool_ else np.minimum(radius, 1.0)
 
 
 def _unit(element: ElementType) -> float:
@@ -138,7 +144,7 @@ def _exact(op: Op, meaning: Elementwise) -> Callable[..., Array]:
 
 def _rounded(op: Op, meaning: Elementwise, result: ElementType) -> Callable[[Array], Array]:
     """Return what makes a number of the result's type of one in float64, held in float64."""
-    if op.name in TYPED:
+    if op.name in TYPED and value_type(op.operands[0].type).element.kind == "f":
         extra = [attribute(op, name) for name in meaning.attributes]
         convert = array_function(op, meaning, value_type(op.results[0].type), extra)
         return lambda array: np.where(
@@ -284,8 +290,7 @@ def _cut(element: ElementType) -> Rule:
     limit = 2.0 ** (element.bits - 1)
 
     def kept(given: Sequence[Array], radii: Sequence[Radius], value: Array) -> Radius:
-        del given
-        (radius,) = radii
+        radius = _at_most_one(radii[0], given[0])
         if radius is None:
             return None
         beyond = np.abs(value.astype(np.float64)) + radius >= limit
