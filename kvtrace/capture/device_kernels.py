@@ -345,9 +345,9 @@ class DeviceKernels:
         return found[0], found[1]
 
     def _ring(self, slots: int, size: int) -> _Ring:
-        return _Ring(
-            self._pinned(slots * size), self._on_device(slots * size), size, deque(range(slots))
-        )
+        answers = self._pinned(slots * size)
+        ctypes.memset(answers, 0, slots * size)
+        return _Ring(answers, self._on_device(slots * size), size, deque(range(slots)))
 
     def _multiprocessors(self) -> int:
         device, found = ctypes.c_int(), ctypes.c_int()
@@ -359,7 +359,6 @@ class DeviceKernels:
         found = ctypes.c_void_p()
         self._call("cuMemHostAlloc", ctypes.byref(found), ctypes.c_size_t(size), _PORTABLE)
         assert found.value is not None
-        ctypes.memset(found.value, 0, size)
         return found.value
 
     def _on_device(self, size: int) -> int:

@@ -110,7 +110,7 @@ class Outputs(TakenForLaunches[Looked]):
         if not storages or kind not in ("cpu", "cuda") or self._broken:
             return None
         if len(self._waiting) >= _WAITING:
-            self._say("check-busy", f"launches are not looked at while {_WAITING} wait for answers")
+            self._say("check-busy", _BUSY)
             return None
         looked = Looked(0, 0, [], storages=tuple(storages), kernel=kernel, stream=stream)
         if kind == "cuda":
@@ -175,7 +175,9 @@ class Outputs(TakenForLaunches[Looked]):
         for begin in range(0, len(held), SPANS):
             part = tuple(held[begin : begin + SPANS])
             answer = looked.device.digest([each.piece for each in part], looked.stream)
-            if answer is not None:
+            if answer is None:
+                self._say("check-busy", _BUSY)
+            else:
                 looked.sums.append((part, answer))
 
     def _put_apart(self, changed: Sequence[Storage], looked: Looked) -> None:
@@ -216,7 +218,9 @@ class Outputs(TakenForLaunches[Looked]):
                 [each.piece for each in part], [each.piece for each in also], looked.stream,
                 looked.captured, keep,
             )  # fmt: skip
-            if answer is not None:
+            if answer is None:
+                self._say("check-busy", _BUSY)
+            else:
                 looked.flags.append(((*part, *also), answer))
 
     def _flag_here(self, looked: Looked, floats: Sequence[Storage]) -> None:
@@ -353,6 +357,7 @@ class Outputs(TakenForLaunches[Looked]):
                 journal.add("non_finite", launch | storage.row("before") | _booleans(bits))
 
 
+_BUSY: Final = "launches are not looked at while too many others wait for answers"
 _IN_PLACE: Final = (
     f"tensors of more than {IN_PLACE_BYTES >> 20} MiB that a kernel both reads and writes are not "
     "kept as they were before it, should it make a NaN"

@@ -4,6 +4,7 @@ Enough of PTX's chapter 9 for kvtrace's own kernels: machines without a GPU can 
 Blocks run one after the other, in an order that a test can choose.
 """
 
+import ctypes
 import re
 import struct
 from collections.abc import Callable, Iterator, Sequence
@@ -41,6 +42,17 @@ class Memory:
     def bytes(self, address: int, size: int) -> bytes:
         held, offset = self._at(address, size)
         return bytes(held[offset : offset + size])
+
+
+class ProcessMemory(Memory):
+    """The process's own memory at its addresses, of which nothing is checked."""
+
+    def read(self, address: int, size: int) -> int:
+        return int.from_bytes(ctypes.string_at(address, size), "little")
+
+    def write(self, address: int, size: int, value: int) -> None:
+        content = (value & ((1 << 8 * size) - 1)).to_bytes(size, "little")
+        ctypes.memmove(address, content, size)
 
 
 @lru_cache
