@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from struct import Struct
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kvtrace.capture.device_code import (
     CHECKED,
@@ -62,8 +62,7 @@ _row = Struct(ROW_FORMAT)
 _parameter = ctypes.c_char * (HEAD + SPANS * ROW)
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """Memory that is looked at: `dtype` names its floats, None where it is something else.
 
     `lines`: one in so many lines of 128 bytes is digested.

@@ -8,8 +8,8 @@ none, or an infinity from finite numbers, are kept whole, so that they can be co
 import ctypes
 import time
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kvtrace.capture.device_code import CHECKED, FORMATS, INFINITE, KEPT, NAN, SPANS, VECTOR
 from kvtrace.capture.device_kernels import (
@@ -43,8 +43,7 @@ _WAITING: Final = 50_000
 _LAST_SECONDS: Final = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(NamedTuple):
     """What a storage held before or after the launch, and where that can be read later."""
 
     storage: Storage
@@ -87,6 +86,7 @@ class Outputs(TakenForLaunches[Looked]):
         """Begin anew: another run begins, perhaps in a forked process."""
         super().renew()
         self._nodes: list[Looked] = []
+        self._digests: list[tuple[Any, ...]] = []
         self._kernels_kept: set[tuple[int, Hashable]] = set()
         self._bytes = self._session.settings.check_bytes
 
@@ -143,7 +143,7 @@ class Outputs(TakenForLaunches[Looked]):
                 for each in storages:
                     if not each.written:
                         lines = LINES if each.piece.size > WHOLE_BYTES else 1
-                        held.append(Held(each, "before", replace(each.piece, lines=lines)))
+                        held.append(Held(each, "before", each.piece._replace(lines=lines)))
                 self._sum(held, looked)
         finally:
             looked.apart = {}
@@ -264,6 +264,12 @@ class Outputs(TakenForLaunches[Looked]):
             launch = self._launches.get(node.number)
             if launch is not None:
                 self._write(journal, node, *launch)
+        if self._digests:
+            seq, call, arg, when, digest, lines = zip(*self._digests, strict=True)
+            self._digests = []
+            signed = [number - (number >> 63 << 64) for number in digest]
+            columns = {"seq": seq, "call_id": call, "arg": arg, "when": when}
+            journal.append("digests", columns | {"digest": signed, "lines": lines})
 
     def finish(self, journal: "Journal") -> None:
         """Wait for answers that are still to come, for a while, and write them."""
@@ -306,10 +312,10 @@ class Outputs(TakenForLaunches[Looked]):
             taken.kept = None
         for held, answer in taken.sums:
             sums = answer.sums if isinstance(answer, Digested) else answer
-            for each, number in zip(held, sums, strict=True):
-                row = launch | each.storage.row(each.when)
-                signed = number - (1 << 64) if number >> 63 else number
-                journal.add("digests", row | {"digest": signed, "lines": each.piece.lines})
+            self._digests += [
+                (seq, call_id, each.storage.arg, each.when, number, each.piece.lines)
+                for each, number in zip(held, sums, strict=True)
+            ]
         for answer in taken.answers:
             assert taken.device is not None
             taken.device.release(answer)

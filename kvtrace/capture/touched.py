@@ -2,16 +2,14 @@
 
 import ctypes
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from kvtrace.capture.contents import view_of
 from kvtrace.capture.device_code import FORMATS
 from kvtrace.capture.device_kernels import LARGEST, Piece
 
 
-@dataclass(frozen=True, slots=True)
-class Storage:
+class Storage(NamedTuple):
     """What a launch touches of one storage: from the first to the last byte of its arguments.
 
     `arg` is the place of the first of them, `base` the storage's address.
@@ -46,13 +44,17 @@ def storages_of(
         if not hasattr(base, "untyped_storage") or not (place in read or place in written):
             continue
         storage = base.untyped_storage()
-        start, size = storage.data_ptr(), storage.nbytes()
-        view = view_of(base, start, size) if start and size else None
-        if view is None or view.size > LARGEST:
+        start = storage.data_ptr()
+        if base.is_contiguous():
+            address, size = base.data_ptr(), base.numel() * base.element_size()
+        else:
+            view = view_of(base, start, storage.nbytes())
+            address, size = (0, 0) if view is None else (view.address, view.size)
+        if not start or not size or size > LARGEST:
             continue
         form = FORMATS.get(dtype)
-        is_float = form is not None and view.address % form.bytes == 0 == view.size % form.bytes
-        piece = Piece(view.address, view.size, dtype if is_float else None)
+        is_float = form is not None and address % form.bytes == 0 == size % form.bytes
+        piece = Piece(address, size, dtype if is_float else None)
         touched = Storage(place, start, piece, place in read, place in written)
         before = found.get(start)
         found[start] = touched if before is None else _both(before, touched)
