@@ -233,7 +233,7 @@ _IS_LAST: Final = """
     setp.eq.u32     %p, %n, %m;"""
 
 _FINITE: Final = f"""
-.visible .entry finite{_OPENING}
+.visible .entry kvtrace_finite{_OPENING}
     ld.param.b64    %control, [%check+16];  // by NaN, infinity: a reserve's turn and attempts
     ld.param.b64    %reserve, [%check+24];  // in pinned memory; 0: nothing is to be kept
     ld.param.b64    %area, [%check+32];     // bytes of a reserve
@@ -373,7 +373,7 @@ ANSWER:
 """
 
 _DIGEST: Final = f"""
-.visible .entry digest{_OPENING}{_SPAN}
+.visible .entry kvtrace_digest{_OPENING}{_SPAN}
     setp.eq.u32     %p, %thread, 0;
     mov.b64         %sum, 0;
     @%p st.shared.b64 [box], %sum;

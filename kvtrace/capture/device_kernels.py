@@ -337,7 +337,7 @@ class DeviceKernels:
         module = ctypes.c_void_p()
         self._call("cuModuleLoadData", ctypes.byref(module), ctypes.c_char_p(PTX.encode()))
         found = []
-        for name in (b"finite", b"digest"):
+        for name in (b"kvtrace_finite", b"kvtrace_digest"):
             function = ctypes.c_void_p()
             self._call("cuModuleGetFunction", ctypes.byref(function), module, name)
             found.append(function)

@@ -62,7 +62,7 @@ class Device:
         kernels._numbers = itertools.count(1)
         kernels._lock = Lock()
         kernels._blocks = blocks
-        kernels._finite, kernels._digest = "finite", "digest"
+        kernels._finite, kernels._digest = "kvtrace_finite", "kvtrace_digest"
         kernels._flags = self._ring(8, 8)
         kernels._sums = self._ring(8, device_kernels._SUMS)
         kernels._control, kernels.reserves = 0, ()
