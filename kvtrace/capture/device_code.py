@@ -294,8 +294,8 @@ WAIT:
     add.u32         %n, %turn, 1;
     atom.global.cas.b32 %m, [%control], %turn, %n;
     setp.eq.u32     %p, %m, %turn;
-    mov.b32         %n, {ATTEMPTS};
-    @%p atom.global.inc.u32 %n, [%control+4], %n;
+    mov.b32         %n, 1;
+    @%p atom.global.add.u32 %n, [%control+4], %n;
     setp.lt.u32     %q, %n, {ATTEMPTS};
     and.pred        %q, %p, %q;
     selp.u32        %n, 1, 0, %q;

@@ -15,7 +15,6 @@ from kvtrace.capture.device_code import CHECKED, FORMATS, INFINITE, KEPT, NAN, S
 from kvtrace.capture.device_kernels import (
     Answer,
     DeviceKernels,
-    Digested,
     Piece,
     device_kernels,
     is_capturing,
@@ -64,7 +63,9 @@ class Looked(Taken):
     flags: list[tuple[tuple[Held, ...], Any]] = field(default_factory=list)
     sums: list[tuple[tuple[Held, ...], Any]] = field(default_factory=list)
     kept: tuple[int, Mapping[int, bytes]] | None = None
-    said: dict[int, int] = field(default_factory=dict)  # flags that were written, by answer
+    #: Of a node of a graph: its flags so far, by answer, and those that are new.
+    known: dict[int, int] = field(default_factory=dict)
+    fresh: list[tuple[tuple[Held, ...], int]] = field(default_factory=list)
 
     @property
     def answers(self) -> Iterator[Answer]:
@@ -153,6 +154,11 @@ class Outputs(TakenForLaunches[Looked]):
             else:
                 self._await(looked)
         return looked.number
+
+    def drop(self, looked: Looked) -> None:
+        """Forget a launch that was not made."""
+        looked.number, looked.lost, looked.apart = self._session.next_copy(), True, {}
+        self._await(looked)
 
     def failed(self, error: Exception) -> None:
         """Look at nothing more."""
@@ -262,7 +268,7 @@ class Outputs(TakenForLaunches[Looked]):
         super().round(journal)
         for node in self._nodes:
             launch = self._launches.get(node.number)
-            if launch is not None:
+            if launch is not None and self._replayed(node):
                 self._write(journal, node, *launch)
         if self._digests:
             seq, call, arg, when, digest, lines = zip(*self._digests, strict=True)
@@ -283,42 +289,51 @@ class Outputs(TakenForLaunches[Looked]):
         self.round(journal)
 
     def _has_arrived(self, taken: Looked) -> bool:
-        if all(answer.done for answer in taken.answers):
-            return True
         device = taken.device
-        assert device is not None
+        if device is None or not any(taken.answers):
+            return True
+        if all(answer.done for answer in taken.answers):
+            for held, answer in taken.flags:
+                self._take_reserve(taken, held, answer, answer.flags)
+            answers = list(taken.answers)
+            taken.flags = [(held, answer.flags) for held, answer in taken.flags]
+            taken.sums = [(held, answer.sums) for held, answer in taken.sums]
+            for answer in answers:
+                device.release(answer)
+            return True
         if any(device.is_lost(answer) for answer in taken.answers):
             taken.flags, taken.sums = [], []
             return True
         return False
 
+    def _replayed(self, node: Looked) -> bool:
+        """Look at what a node of a graph has found in the replays so far; whether that is new."""
+        node.fresh = []
+        for number, (held, answer) in enumerate(node.flags):
+            word, known = answer.flags if answer.done else 0, node.known.get(number, 0)
+            if word == known:
+                continue
+            node.known[number] = word
+            node.fresh.append((held, word & ~known))
+            self._take_reserve(node, held, answer, word & ~known)
+        return bool(node.fresh)
+
     def _write(self, journal: "Journal", taken: Looked, seq: int, call_id: int) -> None:
         launch = {"seq": seq, "call_id": call_id}
-        for number, (held, answer) in enumerate(taken.flags):
-            if isinstance(answer, Answer) and not answer.done:
-                continue  # a graph that was not replayed yet
-            found = answer.flags if isinstance(answer, Answer) else answer
-            fresh = found & ~taken.said.get(number, 0)
-            taken.said[number] = found
+        for held, word in taken.fresh if taken.captured else taken.flags:
             for place, each in enumerate(held):
-                bits = fresh >> 2 * place & 3
+                bits = word >> 2 * place & 3
                 if each.when == "after" and bits:
-                    row = launch | each.storage.row("after")
-                    journal.add("non_finite", row | _booleans(found >> 2 * place & 3))
-            if isinstance(answer, Answer):
-                self._take_reserve(taken, held, answer, fresh)
+                    row = launch | each.storage.row("after") | _booleans(bits)
+                    journal.add("non_finite", row)
         if taken.kept is not None:
             self._keep(journal, taken, launch)
             taken.kept = None
-        for held, answer in taken.sums:
-            sums = answer.sums if isinstance(answer, Digested) else answer
+        for held, sums in taken.sums:
             self._digests += [
                 (seq, call_id, each.storage.arg, each.when, number, each.piece.lines)
                 for each, number in zip(held, sums, strict=True)
             ]
-        for answer in taken.answers:
-            assert taken.device is not None
-            taken.device.release(answer)
 
     def _take_reserve(
         self, taken: Looked, held: Sequence[Held], answer: Answer, fresh: int

@@ -315,7 +315,8 @@ def test_there_is_an_end_to_looking_at_inputs():
     device = Device()
     device.reserve()
     device.memory.write(0x40004, 4, ATTEMPTS)  # so often there was a NaN in the inputs
-    assert kept(device, [numbers(np.nan)], [numbers()])[0] is None
+    for _ in range(2):
+        assert kept(device, [numbers(np.nan)], [numbers()])[0] is None
 
 
 def test_the_parameter_has_room_for_what_is_packed():

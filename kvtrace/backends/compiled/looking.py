@@ -121,7 +121,11 @@ class Looking:
 
     def launched(self, looked: "Looked", launch: Callable[[], Any], number: int = 0) -> Any:
         """Make the launch, and look at what it made; `number` is one that it has, or 0."""
-        result = launch()
+        try:
+            result = launch()
+        except BaseException:
+            self._outputs.drop(looked)
+            raise
         recorder = self._session.recorder
         number = number or recorder.tag(0)
         try:

@@ -1,6 +1,7 @@
 """Outputs on a device: our kernels' text is run, by a driver of ours in place of CUDA's."""
 
 import ctypes
+import time
 
 import numpy as np
 import pytest
@@ -249,6 +250,26 @@ def test_more_launches_than_slots_are_left_out_and_the_program_goes_on(tmp_path,
     found = {row["seq"] for row in rows(tmp_path, "digests")}
     assert found == set(range(8))
     assert "check-busy" in codes(tmp_path)
+
+
+def test_launches_that_are_never_made_give_their_slots_back(tmp_path, driver, monkeypatch):
+    from kvtrace.backends.triton.evaluating_launcher import EvaluatingLauncher
+
+    def broken(*_):
+        raise ValueError("the program's own")
+
+    x = numbers(2.0)
+    with kvtrace.capture(tmp_path, check="digest"):
+        launched(kernels.inverted, x)
+        with monkeypatch.context() as patch:
+            patch.setattr(EvaluatingLauncher, "_execute", broken)
+            for _ in range(6):
+                with pytest.raises(ValueError, match="own"):
+                    launched(kernels.inverted, x)
+        time.sleep(1.2)  # until the journal has had a round
+        assert len(device_kernels._made[id(driver)]._sums.free) == 8
+        launched(kernels.inverted, x)
+    assert len(rows(tmp_path, "digests")) == 4
 
 
 def test_a_driver_that_refuses_ends_it_with_a_message(tmp_path, driver):
