@@ -5,6 +5,7 @@ as long as there is room), and written when it has arrived. A launch is kept who
 and what is kept in a run stays below the setting `check_bytes`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -104,6 +105,20 @@ class Checks(TakenForLaunches[_Checked]):
             text = "launches are not checked while more than 512 MiB wait to be written"
             return self._refuse("check-busy", text)
         return True
+
+    def fetched(
+        self, kind: str, stream: int, places: Sequence[tuple[int, int]]
+    ) -> tuple[bytes, ...] | None:
+        """Return what memory (address, bytes) holds when its stream gets here: waits for that.
+
+        Raises:
+            CopyFailed: the device's driver refuses.
+
+        """
+        if kind == "cuda":
+            return self._devices_copies().copied(places, stream)
+        copied = self._copied(kind, places, stream, patient=True) if kind == "cpu" else None
+        return copied if isinstance(copied, tuple) else None
 
     def begin(self, why: str, needed: Needed, kind: str, stream: int) -> Begun | None:
         """Copy what there is before a launch; None where it is not to be checked.

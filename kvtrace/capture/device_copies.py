@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Final
 
 from kvtrace.forks import Lock
@@ -22,6 +23,37 @@ _ALIGNMENT: Final = 64
 _PORTABLE: Final = 1
 _RELAXED: Final = 2
 _NOT_READY: Final = 600
+
+
+#: Spans that are copied by one call at least, and the distance of two at most.
+_FEWEST_ROWS: Final = 4
+_MOST_PITCH: Final = (1 << 31) - 1
+
+_HOST: Final = 1
+_UNIFIED: Final = 4
+
+
+class _Rows(ctypes.Structure):
+    """`CUDA_MEMCPY2D` of cuda.h."""
+
+    _fields_ = (
+        ("srcXInBytes", ctypes.c_size_t),
+        ("srcY", ctypes.c_size_t),
+        ("srcMemoryType", ctypes.c_int),
+        ("srcHost", ctypes.c_void_p),
+        ("srcDevice", ctypes.c_uint64),
+        ("srcArray", ctypes.c_void_p),
+        ("srcPitch", ctypes.c_size_t),
+        ("dstXInBytes", ctypes.c_size_t),
+        ("dstY", ctypes.c_size_t),
+        ("dstMemoryType", ctypes.c_int),
+        ("dstHost", ctypes.c_void_p),
+        ("dstDevice", ctypes.c_uint64),
+        ("dstArray", ctypes.c_void_p),
+        ("dstPitch", ctypes.c_size_t),
+        ("WidthInBytes", ctypes.c_size_t),
+        ("Height", ctypes.c_size_t),
+    )
 
 
 class CopyFailed(KvtraceError):
@@ -92,14 +124,9 @@ class DeviceCopies:
             copy = self._place([size for _, size in spans], stream)
             if copy is None:
                 return None
-            handle = ctypes.c_void_p(stream)
-            for (source, size), (target, _) in zip(spans, copy.parts, strict=True):
-                self._call(
-                    "cuMemcpyAsync", ctypes.c_uint64(target), ctypes.c_uint64(source),
-                    ctypes.c_size_t(size), handle,
-                )  # fmt: skip
+            self._enqueue(spans, [target for target, _ in copy.parts], stream)
             failed = self._write(
-                handle, ctypes.c_uint64(copy.flag), ctypes.c_uint32(copy.number), 0
+                ctypes.c_void_p(stream), ctypes.c_uint64(copy.flag), ctypes.c_uint32(copy.number), 0
             )
             if failed:
                 raise CopyFailed(f"cuStreamWriteValue32 failed with error {failed}")
@@ -115,15 +142,34 @@ class DeviceCopies:
         """
         if not self._may_copy(stream):
             return None
-        targets = [ctypes.create_string_buffer(size) for _, size in spans]
+        sizes = [size for _, size in spans]
+        memory = ctypes.create_string_buffer(sum(sizes))
+        begin = ctypes.addressof(memory)
+        targets = [begin + offset for offset in accumulate(sizes[:-1], initial=0)]
         with self._relaxed():
-            for (source, size), target in zip(spans, targets, strict=True):
-                self._call(
-                    "cuMemcpyAsync", ctypes.c_uint64(ctypes.addressof(target)),
-                    ctypes.c_uint64(source), ctypes.c_size_t(size), ctypes.c_void_p(stream),
-                )  # fmt: skip
+            self._enqueue(spans, targets, stream)
             self._call("cuStreamSynchronize", ctypes.c_void_p(stream))
-        return tuple(target.raw for target in targets)
+        return tuple(map(ctypes.string_at, targets, sizes))
+
+    def _enqueue(
+        self, spans: Sequence[tuple[int, int]], targets: Sequence[int], stream: int
+    ) -> None:
+        """Have spans copied to their targets, equal ones at equal distances by one call."""
+        handle = ctypes.c_void_p(stream)
+        for first, count in _rows(spans, targets):
+            (source, size), target = spans[first], targets[first]
+            if count == 1:
+                self._call(
+                    "cuMemcpyAsync", ctypes.c_uint64(target), ctypes.c_uint64(source),
+                    ctypes.c_size_t(size), handle,
+                )  # fmt: skip
+                continue
+            rows = _Rows(
+                srcMemoryType=_UNIFIED, srcDevice=source, srcPitch=spans[first + 1][0] - source,
+                dstMemoryType=_HOST, dstHost=target, dstPitch=targets[first + 1] - target,
+                WidthInBytes=size, Height=count,
+            )  # fmt: skip
+            self._call("cuMemcpy2DAsync_v2", ctypes.byref(rows), handle)
 
     def release(self, copy: Copy) -> None:
         """Free the room of a copy that has been read, or is not wanted any more."""
@@ -196,6 +242,28 @@ class DeviceCopies:
         failed = getattr(self._driver, name)(*arguments)
         if failed:
             raise CopyFailed(f"{name} failed with error {failed}")
+
+
+def _rows(spans: Sequence[tuple[int, int]], targets: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Give runs of equal spans at equal distances, of sources and of targets: first, and count."""
+    first = 0
+    while first < len(spans):
+        source, size = spans[first]
+        count = 1
+        if first + 1 < len(spans):
+            pitch, step = spans[first + 1][0] - source, targets[first + 1] - targets[first]
+            while (
+                size <= pitch <= _MOST_PITCH
+                and first + count < len(spans)
+                and spans[first + count] == (source + count * pitch, size)
+                and targets[first + count] == targets[first] + count * step
+            ):
+                count += 1
+        if count < _FEWEST_ROWS:
+            yield from ((first + each, 1) for each in range(count))
+        else:
+            yield first, count
+        first += count
 
 
 _made: dict[int, DeviceCopies] = {}

@@ -23,8 +23,8 @@ from kvtrace.ir import Op
 
 #: What splitting float32 into parts leaves out, relative to a product, by input precision.
 _SPLIT: Final = {
-    1: 2.0**-20, "tf32x3": 2.0**-20, 3: 2.0**-14, "bf16x3": 2.0**-14,
-    4: 2.0**-20, "bf16x6": 2.0**-20,
+    1: 3 * 2.0**-20, "tf32x3": 3 * 2.0**-20, 3: 3 * 2.0**-14, "bf16x3": 3 * 2.0**-14,
+    4: 3 * 2.0**-20, "bf16x6": 3 * 2.0**-20,
 }  # fmt: skip
 
 _TF32_STEP: Final = 2.0**-10
@@ -79,9 +79,11 @@ class Product:
         if self._form.tf32:
             cut = [truncated_to_tf32(each).astype(np.float64) for each in (left, right)]
             for place, (whole, kept) in enumerate(zip(wide, cut, strict=True)):
-                # A device may drop the bits, or round them away.
-                step = np.where(whole != kept, np.abs(kept) * _TF32_STEP, 0.0)
+                # A device may drop the bits, or round them away; of a number that is itself off,
+                # what is left may be a step away even if it has no such bits.
                 known = loose[place]
+                inexact = whole != kept if known is None else (whole != kept) | (known > 0)
+                step = np.where(inexact, np.abs(kept) * _TF32_STEP, 0.0)
                 loose[place] = step if known is None else step + known
             wide = cut
         exact = np.matmul(*wide) + start.astype(np.float64)

@@ -46,6 +46,16 @@ def added(x, y, out, n, BLOCK: tl.constexpr):
     tl.store(out + lanes, total, mask=lanes < n)
 
 
+@triton.jit
+def column_sums(x, out, rows, width, BLOCK: tl.constexpr):
+    """Sum columns, 64 floats at a time of rows that lie far apart."""
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    total = tl.zeros([BLOCK], tl.float32)
+    for row in range(rows):
+        total += tl.load(x + row * width + lanes)
+    tl.store(out + lanes, total)
+
+
 def check(right: bool, what: str) -> None:
     print(f"{'ok   ' if right else 'WRONG'} {what}", flush=True)
     if not right:
@@ -141,6 +151,26 @@ def programs(folder: Path) -> None:
         check(held == b"".join(map(content, parts)), f"argument {arg} {when}: {len(spans)} spans")
 
 
+def pieces(folder: Path) -> None:
+    """Thousands of equal pieces, which are copied by few calls."""
+    rows, width = 5000, 8192  # 156 MiB
+    x, out = torch.randn(rows, width, device="cuda"), torch.zeros(width, device="cuda")
+    with kvtrace.capture(folder, check="kernel:column_sums"):
+        begin = time.perf_counter()
+        column_sums[(width // 64,)](x, out, rows, width, BLOCK=64)
+        first = time.perf_counter() - begin
+        begin = time.perf_counter()
+        column_sums[(width // 64,)](x, out, rows, width, BLOCK=64)
+        second = time.perf_counter() - begin
+    launches, memory, _ = kept(folder)
+    programs = launches[0]["programs"] or []
+    spans, held = memory[0, 0, "before"]
+    tiles = x.view(rows, width // 64, 64)[:, programs]
+    right = held == content(tiles)
+    check(right and len(programs) > 1, f"{len(spans)} pieces of {len(programs)} programs")
+    check(True, f"the launches took {first * 1e3:.0f} and {second * 1e3:.0f} ms")
+
+
 def crowded(folder: Path) -> None:
     """More at once than pinned memory holds: some launches wait for the stream."""
     n = 7 << 20  # 28 MiB, twice a launch
@@ -194,7 +224,7 @@ def graphs(folder: Path) -> None:
 
 def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
-        for part in (in_place, streams, programs, crowded, compiled, graphs):
+        for part in (in_place, streams, programs, pieces, crowded, compiled, graphs):
             part(Path(folder) / part.__name__)
     print(f"{torch.cuda.get_device_name()}: {len(problems)} problems")
     return 1 if problems else 0

@@ -1,7 +1,7 @@
 """To be run by hand on a machine with an NVIDIA GPU: library kernels, each launch checked.
 
     python tests/gpu/check_libraries.py fla [--warps 4 2 8] [--dtypes float32 bfloat16 float16]
-                                            [--only WORDS] [--workers N] [--seconds S]
+                                            [--stages 2 3 4] [--only WORDS] [--workers N]
     python tests/gpu/check_libraries.py liger
 
 Runs FLA's or Liger's operators forward and backward on the GPU, each in a process of its own, under
@@ -26,15 +26,17 @@ MARK = "@row "
 ONE_CASE_S = 240
 
 
-def restrict_autotuners(warps: int) -> None:
-    """Leave every autotuner one configuration: one of so many warps, or its first."""
+def restrict_autotuners(warps: int, stages: int) -> None:
+    """Leave every autotuner one configuration: of so many warps and stages, or the nearest."""
     from triton.runtime.autotuner import Autotuner
 
     made = Autotuner.__init__
 
     def one(self: Any, *given: Any, **named: Any) -> None:
         made(self, *given, **named)
-        self.configs = sorted(self.configs, key=lambda each: each.num_warps != warps)[:1]
+        self.configs = sorted(
+            self.configs, key=lambda each: (each.num_warps != warps, each.num_stages != stages)
+        )[:1]
 
     Autotuner.__init__ = one
 
@@ -45,7 +47,7 @@ def larger(name: str) -> None:
     import torch.nn.functional as F
 
     torch.manual_seed(1)
-    shape = (1, 256, 2, 100 if name.endswith("100") else 64)
+    shape = (1, 256, 2, int(name.rpartition("-")[2]))
     q, v = (torch.randn(shape) for _ in range(2))
     k = F.normalize(torch.randn(shape).float(), dim=-1).to(q.dtype)
     share = torch.rand(shape[:3]).sigmoid()
@@ -77,7 +79,7 @@ def larger(name: str) -> None:
 LARGER = tuple(
     f"{name}-{width}"
     for name in ("delta", "gated_delta", "simple_gla", "gla")
-    for width in (64, 100)
+    for width in (64, 100, 128)
 )
 
 
@@ -116,13 +118,13 @@ def run_case(package: str, name: str) -> None:
     torch.cuda.synchronize()
 
 
-def one_case(package: str, name: str, warps: int, dtype: str) -> None:
+def one_case(package: str, name: str, warps: int, stages: int, dtype: str) -> None:
     """Run and check one case; print a line of JSON for each launch."""
     import torch
 
     import kvtrace
 
-    restrict_autotuners(warps)
+    restrict_autotuners(warps, stages)
     torch.set_default_device("cuda")
     torch.set_default_dtype(getattr(torch, dtype))
     error = ""
@@ -186,10 +188,11 @@ def checked_rows(out: Path) -> Any:
             yield row
 
 
-def in_a_process(work: tuple[str, str, int, str]) -> list[dict[str, Any]]:
-    package, name, warps, dtype = work
-    command = [sys.executable, __file__, package, "--case", name, str(warps), dtype]
-    head = {"case": name, "asked": warps, "as": dtype}
+def in_a_process(work: tuple[str, str, int, int, str]) -> list[dict[str, Any]]:
+    package, name, warps, stages, dtype = work
+    settings = [str(warps), str(stages), dtype]
+    command = [sys.executable, __file__, package, "--case", name, *settings]
+    head = {"case": name, "asked": warps, "stages": stages, "as": dtype}
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=ONE_CASE_S, check=False
@@ -211,11 +214,13 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--workers", type=int, default=14)
     parser.add_argument("--seconds", type=int, default=500)
-    parser.add_argument("--case", nargs=3)
+    parser.add_argument("--case", nargs=4)
+    parser.add_argument("--stages", nargs="*", type=int, default=[2])
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     if given.case:
-        one_case(given.package, given.case[0], int(given.case[1]), given.case[2])
+        name, warps, stages, dtype = given.case
+        one_case(given.package, name, int(warps), int(stages), dtype)
         return
     names = [
         each
@@ -223,9 +228,10 @@ def main() -> None:
         if not given.only or any(word in each for word in given.only)
     ]
     works = [
-        (given.package, name, warps, dtype)
+        (given.package, name, warps, stages, dtype)
         for dtype in given.dtypes
         for warps in given.warps
+        for stages in given.stages
         for name in names
     ]
     rows: list[dict[str, Any]] = []
@@ -243,7 +249,7 @@ def main() -> None:
     for row in rows:
         if row.get("answer") == "differs":
             print("DIFFERS", row["case"], row["as"], row["kernel"], f"num_warps={row['warps']}",
-                  f"grid={row['grid']}", *row["wrong"])  # fmt: skip
+                  f"num_stages={row['stages']} grid={row['grid']}", *row["wrong"])  # fmt: skip
     ends = Counter(row["end"][:110] for row in rows if row.get("end"))
     reasons = Counter(row["reason"][:110] for row in rows if row.get("answer") == "undecided")
     print("cases that ended in an error:", *ends.most_common(12), sep="\n  ")

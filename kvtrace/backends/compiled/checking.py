@@ -7,6 +7,7 @@ configurations are no launches here: they do not count, and are not checked.
 import weakref
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kvtrace.backends.compiled.contents import in_trials, places_of
@@ -15,7 +16,7 @@ from kvtrace.capture.records import Parameter
 from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:
-    from kvtrace.backends.compiled.memory_needed import Parts
+    from kvtrace.backends.compiled.memory_needed import Kernel, Parts
     from kvtrace.capture.checks import Begun, Checks
     from kvtrace.capture.session import Session
     from kvtrace.ir import Module
@@ -48,7 +49,7 @@ class Variant:
         self.pick = pick
         self.every = False
         self.count = 0
-        self.read: tuple[Module, frozenset[int]] | None = None
+        self.read: Kernel | KvtraceError | None = None
         self.parts: Parts = {}
 
 
@@ -140,8 +141,11 @@ class Checking:
             return None
         try:
             if variant.read is None:
-                variant.read = _read(module(), variant.parameters)
-            launch = Launch(variant.parameters, values, extents, *variant.read)
+                variant.read = _read(module, variant.parameters)
+            if isinstance(variant.read, KvtraceError):
+                raise variant.read.with_traceback(None)
+            fetched = partial(self._checks.fetched, kind, stream)
+            launch = Launch(variant.parameters, values, extents, variant.read, fetched)
             needed = memory_needed(launch, variant.parts)
         except KvtraceError as error:
             text = f"launches of {variant.name} are not kept to be checked: {error}"
@@ -168,12 +172,20 @@ class Checking:
         return result
 
 
-def _read(module: "Module", parameters: Sequence[Parameter]) -> "tuple[Module, frozenset[int]]":
-    """Return a kernel's IR, and the places of the parameters through which it may write."""
-    from kvtrace.backends.compiled.memory_needed import NotKept
+def _read(
+    module: "Callable[[], Module]", parameters: Sequence[Parameter]
+) -> "Kernel | KvtraceError":
+    """Return what a kernel's IR says of it; or why it is not known."""
+    from kvtrace.backends.compiled.memory_needed import Kernel, NotKept
     from kvtrace.evaluate.reach import follows_addresses
     from kvtrace.verdicts.index_arguments import index_arguments
 
-    if follows_addresses(module):
-        raise NotKept("it follows addresses that lie in memory")
-    return module, places_of(index_arguments(module).written, parameters)
+    try:
+        read = module()
+    except KvtraceError as error:
+        return error
+    if follows_addresses(read):
+        return NotKept("it follows addresses that lie in memory")
+    found = index_arguments(read)
+    written, deciding = (places_of(each, parameters) for each in (found.written, found.read))
+    return Kernel(read, written, deciding)

@@ -244,6 +244,11 @@ def is_memory(parameter: Parameter) -> bool:
     return parameter.type.startswith(("*", _DESCRIPTOR))
 
 
+def holds_integers(parameter: Parameter) -> bool:
+    """Whether a parameter is a pointer to integers."""
+    return _is_pointer(parameter.type, everything=False)
+
+
 def in_trials(session: "Session") -> bool:
     """Whether the thread's launches are trials of autotuning, whose times are compared."""
     phase = session.recorder.swap_phase(AUTOTUNE)

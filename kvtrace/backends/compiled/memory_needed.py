@@ -2,25 +2,28 @@
 
 As long as that is not much, it is all of it: the storages that the kernel has pointers to, or what
 tensors view of them. Of a large launch it is that of some programs, spread over the grid: their
-accesses are evaluated with no data known. Where addresses depend on data, nothing is kept.
+accesses are evaluated, with no data known but that of small integer tensors that decide addresses.
+Where they depend on more, nothing is kept.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from hashlib import sha256
 from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.backends.compiled.contents import is_memory
+from kvtrace.backends.compiled.contents import holds_integers, is_memory
 from kvtrace.calls.recorded import Call, call_of
 from kvtrace.capture.arguments import argument_records, is_descriptor, is_tensor
 from kvtrace.capture.checks import Memory, Needed
-from kvtrace.capture.contents import view_of
+from kvtrace.capture.contents import SMALL_BYTES, view_of
 from kvtrace.capture.records import ArgumentRecord, Parameter
 from kvtrace.capture.taken import device_kind
 from kvtrace.evaluate import Access, Observer, TensorArgument, evaluate
+from kvtrace.evaluate.errors import TooLarge
 from kvtrace.ir import Module, Op
 from kvtrace.schema.errors import KvtraceError
 
@@ -31,14 +34,17 @@ LAUNCH_BYTES: Final = 64 << 20
 PROGRAMS: Final = 8
 
 #: Pieces of a storage at most; those with fewer bytes between them than `GAP` are one.
-SPANS: Final = 4096
+SPANS: Final = 1 << 14
 GAP: Final = 256
 
 #: Steps that the evaluation of these programs may take: a second, mostly.
-_STEPS: Final = 1 << 15
+_STEPS: Final = 1 << 17
 
 #: Kinds of launches of a kernel of which it is remembered what their programs touch.
 _PARTS: Final = 64
+
+#: Bits that an offset has at most, where each program's are in a range of their own.
+_RANGE: Final = 50
 
 #: Where pieces begin and end, in order, apart from each other.
 _Pieces = NDArray[np.int64]
@@ -58,6 +64,7 @@ class _Stored:
     address: int
     size: int
     written: bool = False
+    decides: bool = False
     views: list[tuple[int, int]] = field(default_factory=list)
 
     def memory(self, pieces: _Pieces) -> Memory:
@@ -75,13 +82,30 @@ class _Stored:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A launch that is to come: the flattened signature and its values, the grid, the IR."""
+    """A launch that is to come.
+
+    Attributes:
+        parameters: the flattened signature.
+        values: its values.
+        grid: the grid.
+        kernel: the kernel's IR, and what is known of it.
+        fetched: gives what memory (address, bytes) holds when the launch begins; None: it cannot.
+    """
 
     parameters: Sequence[Parameter]
     values: Sequence[Any]
     grid: tuple[int, int, int]
+    kernel: "Kernel"
+    fetched: Callable[[Sequence[tuple[int, int]]], Sequence[bytes] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel's IR, the places of parameters it may write through, and whose contents decide."""
+
     module: Module
     written: frozenset[int]
+    deciding: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +164,8 @@ def _storages(launch: Launch) -> list[_Stored]:
         if not address or not size:
             continue
         stored = found.setdefault(address, _Stored(place, address, size))
-        stored.written |= place in launch.written
+        stored.written |= place in launch.kernel.written
+        stored.decides |= place in launch.kernel.deciding and holds_integers(parameter)
         view = view_of(base, address, size)
         if view is not None:
             stored.views.append((view.offset, view.offset + view.size))
@@ -157,13 +182,15 @@ def _storages(launch: Launch) -> list[_Stored]:
 def _part(launch: Launch, storages: Sequence[_Stored], parts: Parts) -> Part:
     """Return what some programs of a launch touch; worked out once for each kind of launch."""
     records = argument_records(launch.parameters, launch.values)
-    key = (launch.grid, repr(records))
+    known = _indices(launch, storages)
+    digests = tuple((arg, sha256(content).digest()) for arg, content in known.items())
+    key = (launch.grid, repr(records), digests)
     found = parts.get(key)
     if found is None:
         if len(parts) >= _PARTS:
             parts.clear()
         try:
-            found = _worked_out(launch, {s.arg: s.size for s in storages}, records)
+            found = _worked_out(launch, {s.arg: s.size for s in storages}, records, known)
         except KvtraceError as error:
             found = error
         parts[key] = found
@@ -172,17 +199,35 @@ def _part(launch: Launch, storages: Sequence[_Stored], parts: Parts) -> Part:
     return found
 
 
+def _indices(launch: Launch, storages: Sequence[_Stored]) -> dict[int, bytes]:
+    """Return what small storages hold that decide addresses and are not written, by argument."""
+    small = [s for s in storages if s.decides and not s.written and s.size <= SMALL_BYTES]
+    held = launch.fetched([(s.address, s.size) for s in small]) if small else None
+    return {s.arg: content for s, content in zip(small, held or (), strict=False)}
+
+
 def _worked_out(
-    launch: Launch, sizes: Mapping[int, int], records: Sequence[ArgumentRecord]
+    launch: Launch,
+    sizes: Mapping[int, int],
+    records: Sequence[ArgumentRecord],
+    known: Mapping[int, bytes],
 ) -> Part:
     """Work out what programs touch, of as many as are not too much."""
-    call = _call(launch, records)
+    call = _call(launch, records, known)
     x, y, z = launch.grid
-    count = x * y * z
-    number = min(PROGRAMS, count)
+    programs = _spread(x * y * z, PROGRAMS)
+    groups = {record.name: record.alias_group for record in records}
+    seen = _Seen(call.arguments, [groups.get(a.name) for a in call.arguments], sizes, programs)
+    try:
+        evaluate(
+            call.module, call.arguments, call.grid,
+            observers=(seen,), programs=programs, most_steps=_STEPS,
+        )  # fmt: skip
+    except TooLarge as error:
+        raise NotKept("it is large, and evaluating its accesses takes too long") from error
+    number = len(programs)
     while number:
-        chosen = np.unique(np.linspace(0, count - 1, number).round().astype(np.int64))
-        part = _touched(call, chosen, sizes, records)
+        part = seen.part(_spread(len(programs), number))
         pieces = max(map(len, part.all.values()), default=0)
         touched = (*part.all.values(), *part.written.values())
         size = sum(int((each[:, 1] - each[:, 0]).sum()) for each in touched)
@@ -194,44 +239,45 @@ def _worked_out(
     )
 
 
-def _call(launch: Launch, records: Sequence[ArgumentRecord]) -> Call:
-    """Make the launch's call, with no data known."""
+def _spread(count: int, number: int) -> NDArray[np.int64]:
+    """Return so many numbers below a count, from the first to the last; one: that in the middle."""
+    if number == 1:
+        return np.array([count // 2])
+    chosen = np.linspace(0, count - 1, min(number, count))
+    return np.unique(chosen.round().astype(np.int64))
+
+
+def _call(launch: Launch, records: Sequence[ArgumentRecord], known: Mapping[int, bytes]) -> Call:
+    """Make the launch's call, with the data of some storages known, by their first argument."""
     rows = []
-    for record in records:
+    for place, record in enumerate(records):
         row = asdict(record)
         del row["value"]
-        rows.append(row | {"value_artifact": None})
+        rows.append(row | {"value_artifact": str(place) if place in known else None})
+    contents = {str(place): content for place, content in known.items()}
     x, y, z = launch.grid
     call = {"call_id": 0, "args": rows, "grid_x": x, "grid_y": y, "grid_z": z}
     kernel = {"name": None, "signature": [asdict(each) for each in launch.parameters]}
-    return call_of(call, kernel, launch.module, lambda _: None)
-
-
-def _touched(
-    call: Call,
-    programs: NDArray[np.int64],
-    sizes: Mapping[int, int],
-    records: Sequence[ArgumentRecord],
-) -> Part:
-    """Evaluate some programs' accesses; `sizes` are those of storages by their first argument."""
-    groups = {record.name: record.alias_group for record in records}
-    seen = _Seen(call.arguments, [groups.get(each.name) for each in call.arguments])
-    evaluate(
-        call.module, call.arguments, call.grid,
-        observers=(seen,), programs=programs, most_steps=_STEPS,
-    )  # fmt: skip
-    everything, written = (dict(seen.pieces(sizes, kind)) for kind in (None, "store"))
-    return Part(tuple(programs.tolist()), everything, written)
+    return call_of(call, kernel, launch.kernel.module, contents.get)
 
 
 class _Seen(Observer):
-    """Notes which bytes of which storages are touched."""
+    """Notes which bytes of which storages some programs touch."""
 
-    def __init__(self, arguments: Sequence[Any], groups: Sequence[int | None]) -> None:
-        """`groups` name the storage of each argument."""
+    def __init__(
+        self,
+        arguments: Sequence[Any],
+        groups: Sequence[int | None],
+        sizes: Mapping[int, int],
+        programs: NDArray[np.int64],
+    ) -> None:
+        """`groups` name the storage of each argument, and `sizes` have its bytes."""
         self._arguments = arguments
         self._groups = groups
-        self._noted: list[tuple[int, str, _Pieces]] = []
+        self._sizes = sizes
+        self._programs = programs
+        #: Storage, whether it was written, and pieces, those of each program in a range of its own.
+        self._noted: list[tuple[int, bool, _Pieces]] = []
 
     def access(self, access: Access) -> None:
         """Note what an access touches, or may touch where its mask is not known."""
@@ -247,10 +293,17 @@ class _Seen(Observer):
         if elements is None or group is None or not isinstance(argument, TensorArgument):
             why = access.reason or "it goes through a pointer that is no argument"
             raise NotKept(f"it is large, and where a {access.kind} goes is not known: {why}")
-        starts = np.unique(elements[0]) + argument.offset_bytes
-        if starts.size:
-            ends = starts + access.element_bytes
-            self._noted.append((group, access.kind, _merged(np.stack([starts, ends], 1), GAP)))
+        starts, programs = elements[0] + argument.offset_bytes, elements[1]
+        if not starts.size or group not in self._sizes:
+            return
+        breaks = (np.diff(starts) != access.element_bytes) | (np.diff(programs) != 0)
+        opens, closes = np.append(True, breaks), np.append(breaks, True)
+        pieces = np.stack([starts[opens], starts[closes] + access.element_bytes], 1)
+        pieces = np.clip(pieces, 0, self._sizes[group])  # out of bounds there is no memory
+        pieces += (np.searchsorted(self._programs, programs[opens]) << _RANGE)[:, None]
+        pieces = pieces[pieces[:, 0] < pieces[:, 1]]
+        if pieces.size:
+            self._noted.append((group, access.kind == "store", _merged(pieces, GAP)))
 
     def loop(self, op: Op, trips: NDArray[np.int64]) -> None:
         """Refuse what runs no one knows how often."""
@@ -258,16 +311,23 @@ class _Seen(Observer):
         if (trips < 0).any():
             raise NotKept("it is large, and how often a loop runs depends on data")
 
-    def pieces(self, sizes: Mapping[int, int], kind: str | None) -> Iterator[tuple[int, _Pieces]]:
-        """Give the pieces of each storage that accesses of a kind (None: of all) touch."""
-        for group, size in sizes.items():
-            noted = [p for g, k, p in self._noted if g == group and kind in (None, k)]
+    def part(self, chosen: NDArray[np.int64]) -> Part:
+        """Return what some of the programs touch, by their places among those."""
+        everything, written = (dict(self._pieces(chosen, only)) for only in (False, True))
+        return Part(tuple(self._programs[chosen].tolist()), everything, written)
+
+    def _pieces(
+        self, chosen: NDArray[np.int64], only_written: bool
+    ) -> Iterator[tuple[int, _Pieces]]:
+        for group in self._sizes:
+            noted = [p for g, wrote, p in self._noted if g == group and wrote >= only_written]
             if not noted:
                 continue
-            inside = np.clip(np.concatenate(noted), 0, size)  # out of bounds there is no memory
-            inside = inside[inside[:, 0] < inside[:, 1]]
-            if inside.size:
-                yield group, _merged(inside, GAP)
+            pieces = np.concatenate(noted)
+            ranges = pieces[:, 0] >> _RANGE
+            pieces = (pieces - (ranges << _RANGE)[:, None])[np.isin(ranges, chosen)]
+            if pieces.size:
+                yield group, _merged(pieces, GAP)
 
 
 def _merged(pieces: _Pieces, gap: int) -> _Pieces:

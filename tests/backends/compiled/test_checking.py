@@ -1,7 +1,7 @@
 """What is kept of launches to be checked: which ones, which memory, before and after."""
 
+import errno
 import os
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -10,14 +10,15 @@ from triton.compiler.compiler import CompiledKernel
 
 import kvtrace
 from kvtrace.backends.compiled import memory_needed
-from kvtrace.calls.recorded import calls_of
+from kvtrace.capture import contents
 from kvtrace.cli import main
-from kvtrace.evaluate import TensorArgument, evaluate
+from kvtrace.schema.errors import TraceWriteError
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
+from kvtrace.schema.writer import RunWriter
 from tests.backends.compiled import check_kernels as kernels
-from tests.kernels import attention, basic
+from tests.backends.compiled.kept_memory import Kept, kept
 
 COUNT = 1000
 
@@ -25,36 +26,6 @@ COUNT = 1000
 @pytest.fixture(params=["1", "0"], ids=["native", "python"], autouse=True)
 def hot_path(request, monkeypatch):
     monkeypatch.setenv("KVTRACE_NATIVE", request.param)
-
-
-@dataclass
-class Kept:
-    """What a trace has of checks."""
-
-    launches: dict  # seq → row of checked_launches
-    memory: dict  # (seq, argument, when) → spans, and the bytes of each
-    messages: dict  # code → texts and counts
-
-
-def kept(out):
-    trace = open_trace(out)
-    assert validate(out) == []
-    launches = {row["seq"]: row for row in plain_rows(trace.table("checked_launches"))}
-    memory = {}
-    for row in plain_rows(trace.table("checked_memory")):
-        content, parts, at = trace.artifact(row["artifact"]), [], 0
-        for span in row["spans"]:
-            parts.append((span["offset_bytes"], content[at : at + span["size_bytes"]]))
-            at += span["size_bytes"]
-        assert at == len(content)
-        memory[row["seq"], row["arg"], row["when"]] = parts
-    messages = {}
-    for row in plain_rows(trace.table("messages")):
-        messages.setdefault(row["code"], []).append((row["text"], row["count"]))
-    for seq, row in launches.items():
-        own = [parts for key, parts in memory.items() if key[0] == seq]
-        assert row["bytes"] == sum(len(part) for parts in own for _, part in parts)
-    return Kept(launches, memory, messages)
 
 
 def storage_bytes(tensor):
@@ -133,6 +104,14 @@ class TestMemory:
         assert found.memory == {(0, 0, "before"): before, (0, 0, "after"): after}
         assert found.launches[0]["programs"] is None
 
+    def test_what_atomic_operations_write_is_kept_whole(self, tmp_path):
+        x, out = torch.ones(COUNT), torch.zeros(1)
+        with kvtrace.capture(tmp_path, check="first"):
+            kernels.total[(4,)](x, out, COUNT, BLOCK=256)
+        memory = kept(tmp_path).memory
+        assert memory[0, 1, "before"] == [(0, torch.zeros(1).numpy().tobytes())]
+        assert memory[0, 1, "after"] == [(0, torch.tensor([1000.0]).numpy().tobytes())]
+
     def test_storages_that_overlap_without_torchs_knowing_are_left_out(self, tmp_path):
         memory = np.zeros(2 * COUNT, np.float32)
         x, out = torch.from_numpy(memory[:COUNT]), torch.from_numpy(memory[COUNT // 2 :])
@@ -156,8 +135,22 @@ class TestMemory:
             for _ in range(3):
                 kernels.gather[(4,)](x, index, out, COUNT, BLOCK=256)
         assert set(kept(tmp_path).launches) == {0}
-        contents = plain_rows(open_trace(tmp_path).table("contents"))
-        assert [(row["seq"], row["arg"]) for row in contents] == [(0, 1), (1, 1), (2, 1)]
+        rows = plain_rows(open_trace(tmp_path).table("contents"))
+        assert [(row["seq"], row["arg"]) for row in rows] == [(0, 1), (1, 1), (2, 1)]
+
+    def test_contents_that_are_looked_at_after_the_launch_share_its_number(
+        self, tmp_path, monkeypatch
+    ):
+        monkeypatch.setattr(contents, "FRACTION", 0.0)
+        monkeypatch.setattr(contents, "ALLOWANCE_NS", 0)
+        x, out, index = torch.randn(COUNT), torch.zeros(COUNT), torch.randperm(COUNT)
+        with kvtrace.capture(tmp_path, check="kernel:gather"):
+            kernels.gather[(4,)](x, index, out, COUNT, BLOCK=256)
+            kvtrace.start(tmp_path).flush()  # the kernel's IR is read: it writes no integers
+            kernels.gather[(3,)](x, index, out, COUNT, BLOCK=256)
+        assert set(kept(tmp_path).launches) == {0, 1}
+        rows = plain_rows(open_trace(tmp_path).table("contents"))
+        assert [(row["seq"], row["arg"]) for row in rows] == [(0, 1), (1, 1)]
 
 
 class TestChoice:
@@ -221,6 +214,13 @@ class TestChoice:
             kernels.strided[(4,)](x, out, COUNT, 1, 1, BLOCK=256)
         assert set(kept(tmp_path).launches) == {0}
 
+    def test_kernels_that_are_compiled_to_ttir_alone(self, tmp_path):
+        x = torch.ones(COUNT)
+        with kvtrace.capture(tmp_path, check="sample:2", compile="ttir"):
+            for _ in range(3):
+                launched_double(x)
+        assert set(kept(tmp_path).launches) == {0, 2}
+
     def test_off_there_is_no_hook(self, tmp_path):
         before = CompiledKernel.run
         with kvtrace.capture(tmp_path, tensors="none") as session:
@@ -262,149 +262,6 @@ class TestBudget:
         found = kept(tmp_path)
         assert set(found.launches) == {0}
         assert found.memory[0, 0, "before"] == [(0, torch.ones(COUNT).numpy().tobytes())]
-
-
-class TestPrograms:
-    """Of large launches the memory of some programs."""
-
-    @pytest.fixture(autouse=True)
-    def small(self, monkeypatch):
-        monkeypatch.setattr(memory_needed, "LAUNCH_BYTES", 40_000)
-        monkeypatch.setattr(memory_needed, "GAP", 0)
-
-    def test_it_is_exactly_what_they_read_and_write(self, tmp_path):
-        count = 100_000
-        x, y, out = torch.randn(count), torch.randn(count), torch.zeros(count)
-        programs = -(-count // 256)
-        with kvtrace.capture(tmp_path, check="first"):
-            kernels.add[(programs,)](x, y, out, count, BLOCK=256)
-        found = kept(tmp_path)
-        chosen = found.launches[0]["programs"]
-        assert len(chosen) == memory_needed.PROGRAMS
-        assert (chosen[0], chosen[-1]) == (0, programs - 1)
-        for arg, when, tensor in (
-            (0, "before", x),
-            (1, "before", y),
-            (2, "before", torch.zeros(count)),
-            (2, "after", out),
-        ):
-            spans = [(p * 1024, tensor[p * 256 : (p + 1) * 256].numpy().tobytes()) for p in chosen]
-            assert found.memory[0, arg, when] == spans
-        assert set(found.memory) == {
-            (0, 0, "before"), (0, 1, "before"), (0, 2, "before"), (0, 2, "after")
-        }  # fmt: skip
-
-    @pytest.mark.parametrize("name", ["matmul", "softmax", "attention", "descriptors"])
-    def test_it_suffices_to_compute_what_they_wrote(self, tmp_path, name):
-        """From NaNs wherever nothing was kept; what the evaluator gives is what the launch left."""
-        a, b = torch.randn(4, 128, 32), torch.randn(4, 128, 32)
-        out, more = torch.zeros(4, 128, 32), torch.zeros(512)
-        strides = (2 * 128 * 32, 128 * 32, 32)
-        function, grid, given, constexprs = {
-            "matmul": (basic.matmul, (36,),
-                       (a[:3].reshape(384, 32), b[:2].reshape(32, 256), torch.zeros(384, 256),
-                        384, 256, 32, 32, 1, 256, 1, 256, 1),
-                       {"BM": 64, "BN": 32, "BK": 16, "GROUP": 2, "ACTIVATION": "leaky_relu",
-                        "PRECISION": "ieee"}),
-            "softmax": (basic.softmax, (200,),
-                        (out.reshape(512, 32), a.reshape(512, 32), 32, 32, 512, 30),
-                        {"BLOCK": 32}),
-            "attention": (attention.attention, (8, 4),
-                          (a, b, a * 2, out, more, 0.5, 2, 128, *strides),
-                          {"BM": 16, "BN": 16, "D": 32, "CAUSAL": True}),
-            "descriptors": (attention.attention_with_descriptors, (8, 4),
-                            (a, b, a * 2, out, 0.5, 2, 128, 2), {"BM": 16, "BN": 16, "D": 32}),
-        }[name]  # fmt: skip
-        with kvtrace.capture(tmp_path, check="first"):
-            function[grid](*given, **constexprs)
-        found = kept(tmp_path)
-        programs = found.launches[0]["programs"]
-        assert programs
-        trace = open_trace(tmp_path)
-        (call,) = calls_of(trace, trace.runs[0])
-        (row,) = plain_rows(trace.table("calls"))
-        groups = {arg["name"]: arg["alias_group"] for arg in row["args"]}
-        data = {}
-        for argument in call.arguments:
-            if isinstance(argument, TensorArgument):
-                storage, group = argument.storage, groups[argument.name]
-                storage.data = data[group] = np.full(storage.nbytes, 255, np.uint8)
-                for at, part in found.memory.get((0, group, "before"), ()):
-                    data[group][at : at + len(part)] = np.frombuffer(part, np.uint8)
-        evaluate(call.module, call.arguments, call.grid, programs=np.array(programs))
-        after = {key[1]: parts for key, parts in found.memory.items() if key[2] == "after"}
-        assert after
-        for group, parts in after.items():
-            for at, part in parts:
-                computed = data[group][at : at + len(part)].view(np.float32)
-                left = np.frombuffer(part, np.float32)
-                np.testing.assert_allclose(computed, left, rtol=1e-5, atol=1e-6)
-
-    def test_strides_make_pieces_and_small_gaps_between_them_are_kept(self, tmp_path, monkeypatch):
-        count = 20_000
-        x, out = torch.randn(5 * count), torch.zeros(3 * count)
-        for gap, pieces in ((15, 128), (16, 1)):
-            monkeypatch.setattr(memory_needed, "GAP", gap)
-            monkeypatch.setattr(memory_needed, "PROGRAMS", 1)
-            folder = tmp_path / str(gap)
-            with kvtrace.capture(folder, check="first"):
-                kernels.strided[(-(-count // 128),)](x, out, count, 5, 3, BLOCK=128)
-            found = kept(folder)
-            assert found.launches[0]["programs"] == [0]
-            assert len(found.memory[0, 0, "before"]) == pieces
-            data = x.numpy().tobytes()
-            assert all(part == data[at : at + len(part)]
-                       for at, part in found.memory[0, 0, "before"])  # fmt: skip
-
-    def test_too_many_pieces_are_fewer_programs(self, tmp_path, monkeypatch):
-        count = 20_000
-        monkeypatch.setattr(memory_needed, "SPANS", 300)
-        x, out = torch.randn(5 * count), torch.zeros(3 * count)
-        with kvtrace.capture(tmp_path, check="first"):
-            kernels.strided[(-(-count // 128),)](x, out, count, 5, 3, BLOCK=128)
-        assert kept(tmp_path).launches[0]["programs"] == [0, -(-count // 128) - 1]
-
-    def test_it_is_worked_out_once_for_each_kind_of_launch(self, tmp_path, monkeypatch):
-        asked, evaluate = [], memory_needed.evaluate
-
-        def counted(*args, **kwargs):
-            asked.append(args[2])
-            evaluate(*args, **kwargs)
-
-        monkeypatch.setattr(memory_needed, "evaluate", counted)
-        x = torch.randn(100_000)
-        with kvtrace.capture(tmp_path, check="kernel:double"):
-            for programs in (300, 300, 200, 300):
-                kernels.double[(programs,)](x.clone(), 100_000, BLOCK=256)
-        assert asked == [(300, 1, 1), (200, 1, 1)]
-        assert set(kept(tmp_path).launches) == {0, 1, 2, 3}
-
-    @pytest.mark.parametrize(
-        ("name", "why"),
-        [
-            ("gather", "where a load goes is not known"),
-            ("total", "what an atomic operation leaves is known of all programs alone"),
-            ("until", "how often a loop runs depends on data"),
-            ("pointed", "it follows addresses that lie in memory"),
-        ],
-    )
-    def test_what_cannot_be_told_is_left_out_and_said(self, tmp_path, name, why):
-        count = 100_000
-        x, out = torch.randn(count), torch.zeros(count)
-        given = {
-            "gather": (x, torch.randperm(count), out, count),
-            "total": (x, out, count),
-            "until": (x, torch.tensor([3]), out),
-            "pointed": (torch.tensor([x.data_ptr()]), out),
-        }[name]
-        with kvtrace.capture(tmp_path, check=f"kernel:{name}"):
-            for _ in range(3):
-                getattr(kernels, name)[(300,)](*given, BLOCK=256)
-        found = kept(tmp_path)
-        assert (found.launches, found.memory) == ({}, {})
-        (text, once), (_, again) = found.messages["check-left-out"]
-        assert why in text
-        assert once + again == 3
 
 
 def test_launches_of_a_forked_process_are_of_its_own_run(tmp_path):
@@ -449,3 +306,21 @@ def test_a_failure_of_ours_is_counted_and_the_launch_is_made(tmp_path, monkeypat
     found = kept(tmp_path)
     assert found.launches == {}
     assert "AssertionError: ours" in found.messages["capture-failure"][0][0]
+
+
+def test_a_full_disk_ends_the_recording_and_nothing_else(tmp_path, monkeypatch, capfd):
+    append = RunWriter.append_rows
+
+    def full(self, table, rows):
+        if table == "checked_memory":
+            raise TraceWriteError("the disk is full") from OSError(errno.ENOSPC, "full")
+        append(self, table, rows)
+
+    monkeypatch.setattr(RunWriter, "append_rows", full)
+    x = torch.ones(COUNT)
+    with kvtrace.capture(tmp_path, check="kernel:double"):
+        launched_double(x)
+        kvtrace.start(tmp_path).flush()
+        launched_double(x)
+    assert torch.equal(x, torch.full((COUNT,), 4.0))
+    assert "recording has ended: the disk is full" in capfd.readouterr().err

@@ -16,7 +16,7 @@ from kvtrace.schema.trace import open_trace
 from tests.backends.compiled import check_kernels as kernels
 
 COUNT = 1000
-SIZE = 64_000
+SIZE = 256_000
 
 
 class Driver:
@@ -26,7 +26,7 @@ class Driver:
         self.capturing = self.failing = False
         self.slow = False
         self.numbers = []
-        self.waits = 0
+        self.waits = self.rows = 0
 
     def cuCtxGetCurrent(self, context):
         context._obj.value = 1
@@ -40,6 +40,15 @@ class Driver:
         if self.failing:
             return 700
         ctypes.memmove(target.value, source.value, size.value)
+        return 0
+
+    def cuMemcpy2DAsync_v2(self, rows, _stream):
+        self.rows += 1
+        words = (ctypes.c_uint64 * 16).from_address(ctypes.addressof(rows._obj))
+        assert ctypes.sizeof(rows._obj) == 128
+        assert (words[2], words[9]) == (4, 1)  # unified memory to the host's
+        for row in range(words[15]):
+            ctypes.memmove(words[10] + row * words[13], words[4] + row * words[6], words[14])
         return 0
 
     def write(self, _stream, place, number, _flags):
@@ -75,7 +84,7 @@ def driver(monkeypatch):
     copies._size, copies._base = SIZE, ctypes.addressof(memory)
     monkeypatch.setattr(taken, "device_copies", lambda _size: copies)
     monkeypatch.setattr(memory_needed, "kind_of", lambda _values: "cuda")
-    made.memory = memory
+    made.memory, made.copies = memory, copies
     return made
 
 
@@ -114,7 +123,7 @@ def test_copies_arrive_later_and_belong_to_their_launches(tmp_path, driver):
 
 def test_where_there_is_no_room_the_launch_waits_for_its_stream(tmp_path, driver):
     x = torch.ones(COUNT)
-    driver.slow = True
+    driver.slow, driver.copies._size = True, 50_000
     with kvtrace.capture(tmp_path, check="kernel:double"):
         for _ in range(20):
             launched(x)
@@ -169,3 +178,47 @@ def test_a_driver_that_refuses_after_the_launch_leaves_nothing_half(tmp_path, dr
     assert kept(tmp_path)[0] == {}
     assert open_trace(tmp_path).table("checked_launches").num_rows == 0
     assert x[0] == 2.0
+
+
+@pytest.mark.parametrize("crowded", [False, True])
+def test_many_equal_pieces_are_copied_by_few_calls(tmp_path, driver, monkeypatch, crowded):
+    count, programs = 20_000, -(-20_000 // 128)
+    for name, value in (("LAUNCH_BYTES", 40_000), ("GAP", 0), ("PROGRAMS", 2)):
+        monkeypatch.setattr(memory_needed, name, value)
+    x, out = torch.randn(5 * count), torch.zeros(3 * count)
+    driver.slow = crowded
+    driver.copies._size = 20_000 if crowded else SIZE
+    with kvtrace.capture(tmp_path, check="kernel:strided"):
+        for _ in range(3):
+            kernels.strided[(programs,)](x, out, count, 5, 3, BLOCK=128)
+        driver.arrive()
+        driver.slow = False
+    rows = plain_rows(open_trace(tmp_path).table("checked_memory"))
+    assert len(rows) == 3 * 3
+    trace = open_trace(tmp_path)
+    for row in rows:
+        lanes = [*range(128), *range((programs - 1) * 128, count)]
+        step, data = (5, x) if row["arg"] == 0 else (3, out)
+        assert [span["offset_bytes"] for span in row["spans"]] == [
+            lane * step * 4 for lane in lanes
+        ]
+        if (row["seq"], row["arg"], row["when"]) != (0, 1, "before"):
+            wanted = data.numpy()[[lane * step for lane in lanes]].tobytes()
+            assert trace.artifact(row["artifact"]) == wanted
+    assert driver.rows == 3 * 3 * 2
+    assert bool(driver.waits) is crowded
+
+
+def test_indices_of_a_large_launch_are_read_when_its_stream_gets_there(
+    tmp_path, driver, monkeypatch
+):
+    monkeypatch.setattr(memory_needed, "LAUNCH_BYTES", 30_000)
+    count = 50_000
+    x, out, index = torch.randn(count), torch.zeros(count), torch.randperm(count)
+    with kvtrace.capture(tmp_path, check="sample:2"):
+        for _ in range(3):
+            kernels.gather[(196,)](x, index, out, count, BLOCK=256)
+    launches = plain_rows(open_trace(tmp_path).table("checked_launches"))
+    assert [row["seq"] for row in launches] == [0, 2]
+    assert all(row["programs"] for row in launches)
+    assert driver.waits == 2
