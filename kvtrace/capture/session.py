@@ -27,6 +27,7 @@ from kvtrace.settings import Settings
 if TYPE_CHECKING:
     from kvtrace.capture.checks import Checks
     from kvtrace.capture.contents import Contents
+    from kvtrace.capture.outputs import Outputs
 
 #: Distinct messages that are kept of a run.
 _MESSAGES: Final = 1000
@@ -63,6 +64,7 @@ class Session:
         self._journal: Journal | None = None
         self._contents: Contents | None = None
         self._checks: Checks | None = None
+        self._outputs: Outputs | None = None
         self._parent: str | None = None
         self._ended = False
         self._closed = False
@@ -228,6 +230,16 @@ class Session:
 
             self._checks = Checks(self)
         return self._checks
+
+    @property
+    def outputs(self) -> "Outputs | None":
+        """What looks at every launch's outputs; None where the settings do not ask for it."""
+        checks = self.settings.checks
+        if self._outputs is None and (checks.finite or checks.digest):
+            from kvtrace.capture.outputs import Outputs
+
+            self._outputs = Outputs(self)
+        return self._outputs
 
     def next_copy(self) -> int:
         """Return a number for what is copied for a launch, above 0; see `Recorder.tag`."""
@@ -396,7 +408,7 @@ class Session:
             self._parent = self._journal.run_id
             self._journal = None
         self._clear()
-        for taken in (self._contents, self._checks):
+        for taken in (self._contents, self._checks, self._outputs):
             if taken is not None:
                 taken.renew()
         if self._recorder is not None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.values import Array
+from kvtrace.ir.unordered import RMW_OPS
 
 Update = Callable[[Array, Array], Array]
 """From old memory contents and operands to new contents."""
@@ -30,7 +31,7 @@ _UFUNCS: dict[str, Any] = {
 
 _ON_BITS = frozenset({"and", "or", "xor"})
 
-NAMES = ("", "and", "or", "xor", "add", "fadd", "max", "min", "umax", "umin", "exch")
+NAMES = RMW_OPS
 """Triton's RMWOp by number."""
 
 

@@ -30,10 +30,12 @@ class IndexArguments:
     Attributes:
         read: whose contents matter.
         written: those that are stored to.
+        loaded: those that are loaded from, for whatever reason.
     """
 
     read: frozenset[int] | None
     written: frozenset[int] | None
+    loaded: frozenset[int] | None = None
 
 
 def index_arguments(module: Module) -> IndexArguments:
@@ -48,7 +50,8 @@ def index_arguments(module: Module) -> IndexArguments:
             wanted |= feeding(op, module)
     loads = [op for op in ops if op.index in wanted and op.name in READING]
     stores = [op for op in ops if op.name in WRITING]
-    return IndexArguments(roots.of(loads), roots.of(stores))
+    every = [op for op in ops if op.name in READING]
+    return IndexArguments(roots.of(loads), roots.of(stores), roots.of(every))
 
 
 def _is_followed(op: Op) -> bool:

@@ -8,7 +8,7 @@ turned into a zero, does no harm.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,6 +21,7 @@ from kvtrace.ir.ops import (
     COMBINING,
     ELEMENTWISE,
     KINDS,
+    READING,
     WRITING,
     Kind,
     computing,
@@ -33,6 +34,7 @@ from kvtrace.verdicts.replaying import holds_floats, program_at, run
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
+    from kvtrace.calls.recorded import Call
     from kvtrace.evaluate.registry import Step
     from kvtrace.ir import Op, Value
     from kvtrace.verdicts.binding import BoundCall
@@ -44,6 +46,8 @@ _GIVING_BACK: Final = computing("where", "bitcast", "negate", "abs")
 _BEARING: Final = (ELEMENTWISE - computing("map") | COMBINING | computing("dot")) - _GIVING_BACK
 
 _MOST_TRIED: Final = 8
+_MOST_SHOWN: Final = 4
+_MOST_PLACES: Final = 100_000
 _NUMBER_INSTEAD: Final = 1.0
 
 
@@ -63,61 +67,164 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
         )
         yield _unknown(ops[0], reason)
         return
-    watch = _Births()
-    failure = _evaluated(bound, watch, None)
-    if failure is not None:
-        yield _unknown(ops[0], failure)
+    found = births(bound.call, bound.budget.lanes, stored=True)
+    if isinstance(found, str):
+        yield _unknown(ops[0], found)
         return
-    yield from _that_count(bound, watch)
+    yield from (_violation(bound.call, birth) for birth in found if birth.reaches_memory)
 
 
-def _that_count(bound: BoundCall, watch: _Births) -> Iterator[Verdict]:
-    """Return the births without which less that is not finite is stored; the first of a program."""
-    for op, programs in watch.births.items():
-        bad = [program for program in programs if watch.stored.get(program)]
-        for program in bad[:_MOST_TRIED]:
-            alone = _Births(op)
-            if _evaluated(bound, alone, program) is not None or alone.first is None:
-                continue
-            if alone.stored.get(program, 0) < watch.stored[program]:
-                yield _violation(bound, op, alone.first, program, len(programs))
-                break
+@dataclass(frozen=True, slots=True)
+class Birth:
+    """Where an op makes a value that is not finite, in one program.
+
+    Attributes:
+        op: which op.
+        program: the first program of those that count, or else of all; a linear id, x fastest.
+        programs: in how many programs it does.
+        iteration: the trip of the innermost loop.
+        lane: the element of the op's result, the first one.
+        number: what it makes.
+        operands: what it makes that of, by name: single numbers, or of what is summed up those that
+            are not finite, or else the largest.
+        reaches_memory: whether a program stores fewer values that are not finite without it.
+        from_masked: whether there is none if lanes that masked loads leave out hold another number.
+    """
+
+    op: Op
+    program: int
+    programs: int
+    iteration: int
+    lane: tuple[int, ...]
+    number: float
+    operands: tuple[tuple[str, tuple[float, ...]], ...]
+    reaches_memory: bool
+    from_masked: bool
 
 
-def _evaluated(bound: BoundCall, watch: _Births, program: int | None) -> str | None:
-    """Run a program, or all; give the reason in words where the end was not reached."""
-    programs = None if program is None else (program,)
-    lanes = bound.budget.lanes
+def births(
+    call: Call, lanes: int, programs: Sequence[int] | None = None, *, stored: bool = False
+) -> tuple[Birth, ...] | str:
+    """Return where a call makes values that are not finite, one of an op, in the order of its run.
+
+    Args:
+        call: with the contents of its tensors.
+        lanes: of memory accesses that an evaluation may take.
+        programs: those that are evaluated; None: all.
+        stored: leave out those that reach no memory, and where they are from.
+
+    Returns:
+        The reason in words where the end of the evaluation was not reached.
+
+    """
+    watch = _Births()
+    failure = _evaluated(call, watch, programs, lanes)
+    if failure is not None:
+        return failure
+    found = (_birth(call, watch, op, lanes, stored) for op in watch.births)
+    return tuple(birth for birth in found if birth is not None)
+
+
+def _birth(call: Call, watch: _Births, op: Op, lanes: int, stored: bool) -> Birth | None:
+    """Look at an op alone: by itself, and with another number in place of what it makes."""
+    programs = watch.births[op]
+    bad = [program for program in programs if watch.stored.get(program)]
+    first: tuple[int, _Births, _First, bool] | None = None
+    for program in bad[:_MOST_TRIED] or ([] if stored else list(programs)[:1]):
+        alone = _Births(op)
+        if _evaluated(call, alone, (program,), lanes) is not None or alone.first is None:
+            continue
+        reaches = alone.stored.get(program, 0) < watch.stored.get(program, 0)
+        if first is None or reaches:
+            first = program, alone, alone.first, reaches
+        if reaches:
+            break
+    if first is None:
+        return None
+    program, alone, seen, reaches = first
+    from_masked = False
+    if not stored:
+        most = watch.stored.get(program, 0) if reaches else 0
+        seen, from_masked = _telling(call, op, program, alone, most, lanes)
+    return Birth(
+        op, program, len(programs), seen.iteration, seen.lane, seen.number, seen.operands,
+        reaches, from_masked,
+    )  # fmt: skip
+
+
+def _telling(
+    call: Call, op: Op, program: int, alone: _Births, most: int, lanes: int
+) -> tuple[_First, bool]:
+    """Return a birth in a program that counts (without it fewer than `most` are stored), or any.
+
+    NaNs come before infinities, and what comes from lanes that masked loads leave out comes last;
+    whether it does is returned, too.
+    """
+    filled = _Births(op, filling=True)
+    _evaluated(call, filled, (program,), lanes)
+    kinds: dict[tuple[bool, bool], set[_Place]] = {}
+    for place, is_nan in alone.places.items():
+        kinds.setdefault((place not in filled.places, not is_nan), set()).add(place)
+    found = None
+    for (from_masked, _), places in sorted(kinds.items(), key=lambda kind: kind[0]):
+        some = _Births(op, only=places)
+        if _evaluated(call, some, (program,), lanes) is not None or some.first is None:
+            continue
+        if some.stored.get(program, 0) < most:
+            return some.first, from_masked
+        found = found or (some.first, from_masked)
+    assert alone.first is not None
+    return found or (alone.first, False)
+
+
+def _evaluated(
+    call: Call, watch: _Births, programs: Sequence[int] | None, lanes: int
+) -> str | None:
+    """Run programs, or all; give the reason in words where the end was not reached."""
     with np.errstate(all="ignore"):
-        return run(bound.call, (), programs, contents="all", lanes=lanes, instrument=watch)
+        return run(call, (), programs, contents="all", lanes=lanes, instrument=watch)
+
+
+_Place = tuple[int, tuple[int, ...]]
+"""Trip of the innermost loop, and lane."""
 
 
 @dataclass(frozen=True)
-class _Birth:
-    """Where a value that is not finite came first: trip of the innermost loop, lane, and which."""
+class _First:
+    """Where a value that is not finite came first, and of what."""
 
     iteration: int
     lane: tuple[int, ...]
     number: float
+    operands: tuple[tuple[str, tuple[float, ...]], ...]
 
 
 class _Births(Instrument):
     """Notes births by op and program, and how many values that are not finite programs store.
 
-    `replaced` is an op whose births are given another number, so that they do not go on.
+    `replaced` is an op whose births are given another number, so that they do not go on: those at
+    `only`, if that is given. `places` has where they are, and whether they are NaNs. With
+    `filling`, lanes that masked loads leave out hold that number.
     """
 
-    def __init__(self, replaced: Op | None = None) -> None:
+    def __init__(
+        self, replaced: Op | None = None, *, filling: bool = False, only: set[_Place] | None = None
+    ) -> None:
         super().__init__()
         self._replaced = replaced
+        self._filling = filling
+        self._only = only
         self.births: dict[Op, dict[int, None]] = {}
-        self.first: _Birth | None = None
+        self.first: _First | None = None
+        self.places: dict[_Place, bool] = {}
         self.stored: dict[int, int] = {}
 
     def wrapped(self, op: Op, step: Step) -> Step:
         """Stand around ops of floats, and around those that write."""
         if op.name in WRITING and _is_float(op.operand("value")):
             return self._writing(op, step)
+        if self._filling and op.name in READING and _is_float(op.results[0]):
+            return self._filled(op, step)
         return self._bearing(op, step) if _may_bear(op) else step
 
     def _bearing(self, op: Op, step: Step) -> Step:
@@ -136,22 +243,66 @@ class _Births(Instrument):
             born = _born(op, numbers, given)
             if born is None or not born.any():
                 return
-            self._note(op, born, numbers, scope)
+            if op is self._replaced and self._only is not None:
+                born = self._chosen(born, scope)
+                if not born.any():
+                    return
+            self._note(op, born, numbers, given, scope)
             if op is self._replaced:
                 values[result.id] = np.where(born, numbers.dtype.type(_NUMBER_INSTEAD), numbers)
 
         return looked
 
-    def _note(self, op: Op, born: Any, numbers: Any, scope: Any) -> None:
+    def _note(
+        self, op: Op, born: Any, numbers: Any, given: Sequence[tuple[str, Value, Any]], scope: Any
+    ) -> None:
         rows = born.reshape(born.shape[0], -1).any(axis=1)
         rows = np.broadcast_to(rows, len(scope.linear))
         found = self.births.setdefault(op, {})
         found.update(dict.fromkeys(int(number) for number in scope.linear[rows]))
-        if op is self._replaced and self.first is None:
-            row, *lane = map(int, np.argwhere(born)[0])
-            number = float(np.broadcast_to(numbers, born.shape)[(row, *lane)])
-            trips = np.broadcast_to(np.asarray(scope.iteration), len(scope.linear))
-            self.first = _Birth(int(trips[row]), tuple(lane), number)
+        if op is not self._replaced:
+            return
+        trips = np.broadcast_to(np.asarray(scope.iteration), len(scope.linear))
+        places, made = np.argwhere(born), np.broadcast_to(numbers, born.shape)
+        for (row, *at), number in zip(places[:_MOST_PLACES].tolist(), made[born], strict=False):
+            if len(self.places) > _MOST_PLACES:
+                break
+            self.places.setdefault((int(trips[row]), tuple(at)), bool(np.isnan(number)))
+        if self.first is None:
+            row, *lane = place = tuple(places[0].tolist())
+            of = tuple(
+                (name, _made_of(op, name, value, held, place))
+                for name, value, held in given
+                if _is_float(value)
+            )
+            self.first = _First(int(trips[row]), tuple(lane), float(made[place]), of)
+
+    def _chosen(self, born: Any, scope: Any) -> Any:
+        """Return which of those that are born, in the one program that runs, are at `only`."""
+        assert self._only is not None
+        trip = int(np.broadcast_to(np.asarray(scope.iteration), len(scope.linear))[0])
+        chosen = np.zeros_like(born)
+        for at, lane in self._only:
+            if at == trip:
+                chosen[(0, *lane)] = True
+        return chosen & born
+
+    def _filled(self, op: Op, step: Step) -> Step:
+        mask, result = mask_of(op), op.results[0]
+        if mask is None:
+            return step
+
+        def filled(values: list[Any], scope: Any) -> None:
+            active = values[mask.id]
+            step(values, scope)
+            made = values[result.id]
+            if isinstance(made, Unknown) or isinstance(active, Unknown):
+                return
+            numbers = np.asarray(to_array(made, value_type(result.type)))
+            on = to_array(active, value_type(mask.type))
+            values[result.id] = np.where(on, numbers, numbers.dtype.type(_NUMBER_INSTEAD))
+
+        return filled
 
     def _writing(self, op: Op, step: Step) -> Step:
         value, mask = op.operand("value"), mask_of(op)
@@ -220,6 +371,32 @@ def _spread(op: Op, name: str, found: Any, rank: int) -> Any:
     return found
 
 
+def _made_of(
+    op: Op, name: str, value: Value, held: Any, place: tuple[int, ...]
+) -> tuple[float, ...]:
+    """Return what an element of the result was made of, of one operand."""
+    numbers = np.asarray(to_array(held, value_type(value.type)))
+    kind = KINDS[op.name].kind
+    at: list[Any] = list(place)
+    if op.name in COMBINING:
+        axis = number_of(op, "axis") + 1
+        at[axis:axis] = [slice(None)] if kind is not Kind.SCAN else []
+        if kind is Kind.SCAN:
+            at[axis] = slice(0, place[axis] + 1)
+    elif kind is Kind.PRODUCT and name in ("left", "right"):
+        at[-1 if name == "left" else -2] = slice(None)
+    shape = numbers.shape
+    at = [
+        0 if size == 1 and isinstance(where, int) else where
+        for where, size in zip(at, shape, strict=False)
+    ]
+    found = np.atleast_1d(numbers[tuple(at)]).reshape(-1).astype(np.float64)
+    if len(found) > _MOST_SHOWN:
+        size = np.where(np.isfinite(found), np.abs(found), np.inf)
+        found = found[np.sort(np.argsort(-size, kind="stable")[:_MOST_SHOWN])]
+    return tuple(map(float, found))
+
+
 # -- what is said -------------------------------------------------------------------------------
 
 
@@ -228,8 +405,9 @@ def _unknown(op: Op, reason: str) -> Verdict:
     return Verdict(RULE, "unknown", op, message, reason=reason)
 
 
-def _violation(bound: BoundCall, op: Op, birth: _Birth, program: int, programs: int) -> Verdict:
-    others = f"; in {programs} programs" if programs > 1 else ""
+def _violation(call: Call, birth: Birth) -> Verdict:
+    op = birth.op
+    others = f"; in {birth.programs} programs" if birth.programs > 1 else ""
     finite = "of which none is a NaN" if np.isnan(birth.number) else "that are finite"
     what = "a NaN" if np.isnan(birth.number) else f"{birth.number:+}"
     return Verdict(
@@ -238,7 +416,7 @@ def _violation(bound: BoundCall, op: Op, birth: _Birth, program: int, programs: 
         op,
         f"{op.name} gives {what} for operands {finite}, and it reaches memory{others}",
         "evaluated",
-        program=program_at(program, bound.call.grid),
+        program=program_at(birth.program, call.grid),
         iteration=birth.iteration,
         lane=birth.lane,
     )

@@ -24,12 +24,12 @@ KERNEL = """
 )
 def test_divisors_matter(op):
     found = index_arguments(parse(KERNEL.format(op=op)))
-    assert found == IndexArguments(frozenset({0}), frozenset({1}))
+    assert found == IndexArguments(frozenset({0}), frozenset({1}), frozenset({0}))
 
 
 def test_what_is_only_stored_does_not():
     found = index_arguments(parse(KERNEL.format(op="arith.addi")))
-    assert found == IndexArguments(frozenset(), frozenset({1}))
+    assert found == IndexArguments(frozenset(), frozenset({1}), frozenset({0}))
 
 
 def test_nothing_is_known_of_ops_that_are_not():

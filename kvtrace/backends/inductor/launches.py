@@ -16,10 +16,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.backends.compiled import handed_over
-from kvtrace.backends.compiled.checking import Checking, Variant
+from kvtrace.backends.compiled.checking import Variant
 from kvtrace.backends.compiled.contents import Watch, Watching
 from kvtrace.backends.compiled.kernels import Compilation, CompilationListener
 from kvtrace.backends.compiled.loads import LOADS
+from kvtrace.backends.compiled.looking import AroundLaunches, around_launches
 from kvtrace.backends.compiled.recorded_calls import RecordedCalls
 from kvtrace.backends.inductor import LIBRARY
 from kvtrace.backends.inductor.kernels import STATIC_LAUNCHERS, Launched, launched_with
@@ -31,7 +32,6 @@ from kvtrace.capture.records import ArgumentRecord, KernelRecord, Parameter
 
 if TYPE_CHECKING:
     from kvtrace.backends.compiled.judging import Judging
-    from kvtrace.capture.checks import Begun
     from kvtrace.capture.session import Session
     from kvtrace.ir import Module
 
@@ -47,9 +47,7 @@ class InductorAdapter:
         self.watching: Watching | None = None
         if session.contents is not None:
             self.watching = Watching(session, session.contents)
-        self.checking: Checking | None = None
-        if session.checks is not None:
-            self.checking = Checking(session, session.checks)
+        self.around = around_launches(session)
         self._recorded = RecordedCalls(session)
         self.judging = _judging(session, self)
         self._launched: weakref.WeakKeyDictionary[Any, Launched] = weakref.WeakKeyDictionary()
@@ -97,11 +95,15 @@ class InductorAdapter:
             return 0
 
     def begin_check(
-        self, autotuner: Any, args: tuple[Any, ...], kwargs: dict[str, Any], stream: Any
-    ) -> "Begun | None":
+        self,
+        checking: AroundLaunches,
+        autotuner: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        stream: Any,
+    ) -> Any:
         """Copy what is there before a launch that is to be checked; None if it is not."""
-        checking = self.checking
-        if checking is None or not self._session.recorder.active:
+        if not self._session.recorder.active:
             return None
         if getattr(autotuner, "triton_interpret", False):
             return None
@@ -189,8 +191,8 @@ class InductorAdapter:
         launch = self.coming(kernel, kernel_id, NO_GRID, args, kwargs)
         if self.watching is not None:
             self.watching.after(kernel, launch.values)
-        if self.checking is not None:
-            self.checking.follow()
+        for each in self.around:
+            each.follow()
         return launch.call_id
 
     def coming(
@@ -308,18 +310,18 @@ def _hot_run(
     careful = _careful(run, session, adapter)
     if session.settings.tensors == "all" or adapter.judging is not None:
         return careful
-    if adapter.checking is not None:
-        run = _checked(run, adapter, adapter.checking)
+    for each in adapter.around:
+        run = _checked(run, adapter, each)
     return session.recorder.wrap_choosing(run, adapter, careful)
 
 
 def _checked(
-    original: Callable[..., Any], adapter: InductorAdapter, checking: Checking
+    original: Callable[..., Any], adapter: InductorAdapter, checking: AroundLaunches
 ) -> Callable[..., Any]:
     """Launch, and keep what is to be checked."""
 
     def run(self: Any, /, *args: Any, stream: Any, **kwargs: Any) -> Any:
-        begun = adapter.begin_check(self, args, kwargs, stream)
+        begun = adapter.begin_check(checking, self, args, kwargs, stream)
         if begun is None:
             return original(self, *args, stream=stream, **kwargs)
         return checking.launched(begun, lambda: original(self, *args, stream=stream, **kwargs))
@@ -348,15 +350,17 @@ def _careful(
         if adapter.judging is not None:
             adapter.judge_chosen(autotuner, args, kwargs)
         number = adapter.look_at(autotuner, args, kwargs, stream)
-        begun = adapter.begin_check(autotuner, args, kwargs, stream)
         made = partial(original, autotuner, *args, stream=stream, **kwargs)
+        checked = False
+        for each in adapter.around:
+            begun = adapter.begin_check(each, autotuner, args, kwargs, stream)
+            if begun is not None:
+                made, checked = partial(each.launched, begun, made, number), True
         enter = clock()
-        if begun is None or adapter.checking is None:
-            result = made()
-            session.recorder.tag(number)
-        else:
-            result = adapter.checking.launched(begun, made, number)
+        result = made()
         leave = clock()
+        if not checked:
+            session.recorder.tag(number)
         try:
             launchers = autotuner.launchers
             if len(launchers) == 1:

@@ -11,13 +11,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from kvtrace.backends.compiled.checking import Checking, Variant
+from kvtrace.backends.compiled.checking import Variant
 from kvtrace.backends.compiled.contents import Watch, Watching
 from kvtrace.backends.compiled.kernels import function_of, kernel_name, parameters_of
 from kvtrace.backends.triton.modules import module_of
 
 if TYPE_CHECKING:
     from kvtrace.backends.compiled.judging import Judging
+    from kvtrace.backends.compiled.looking import AroundLaunches
     from kvtrace.capture.session import Session
 
 #: Arguments of a launcher before the values of the kernel's parameters, and the stream's place.
@@ -58,7 +59,7 @@ def judged(before: property, judging: "Judging", session: "Session") -> property
     return property(run)
 
 
-def checked(before: property, checking: "Checking", session: "Session") -> property:
+def checked(before: property, checking: "AroundLaunches", session: "Session") -> property:
     """Return the property for `CompiledKernel.run` whose launchers keep what is to be checked."""
     plain: Any = before.fget
 

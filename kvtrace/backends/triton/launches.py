@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kvtrace.backends.compiled.checking import Checking
 from kvtrace.backends.compiled.contents import Watching
 from kvtrace.backends.compiled.handed_over import hand_over, works_for
 from kvtrace.backends.compiled.kernels import (
@@ -26,6 +25,7 @@ from kvtrace.backends.compiled.kernels import (
     values_of,
 )
 from kvtrace.backends.compiled.loads import LOADS
+from kvtrace.backends.compiled.looking import AroundLaunches, around_launches
 from kvtrace.backends.compiled.recorded_calls import RecordedCalls
 from kvtrace.backends.compiled.versions import definition, whole_kernel
 from kvtrace.backends.replacements import Replacements
@@ -48,7 +48,7 @@ class LaunchAdapter:
         self._session = session
         self._listener = listener
         self.watching: Watching | None = None
-        self.checking: Checking | None = None
+        self.around: tuple[AroundLaunches, ...] = ()
         self._recorded = RecordedCalls(session)
         self._told: tuple[str | None, set[int]] = (None, set())
         self._parameters: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
@@ -84,8 +84,8 @@ class LaunchAdapter:
         launch = self.coming(kernel, kernel_id, grid, args, kwargs)
         if self.watching is not None and launch.call_id >= 0:
             self.watching.after(launch.compiled, launch.values)
-        if self.checking is not None:
-            self.checking.follow()
+        for each in self.around:
+            each.follow()
         self._tell_watch(launch.call_id)
         self._session.spent(time.perf_counter_ns() - begin)
         return launch.call_id
@@ -249,10 +249,9 @@ class LaunchHooks:
             self._launchers = WatchedLaunchers(self._session, watching)
             run = self._launchers.as_property(CompiledKernel.run)
             self._replaced.put(CompiledKernel, "run", run)
-        checks = self._session.checks
-        if checks is not None:
-            checking = self._adapter.checking = Checking(self._session, checks)
-            run = checked(CompiledKernel.run, checking, self._session)
+        self._adapter.around = around_launches(self._session)
+        for each in self._adapter.around:
+            run = checked(CompiledKernel.run, each, self._session)
             self._replaced.put(CompiledKernel, "run", run)
         if self._session.settings.sanitize != "off":
             from kvtrace.backends.compiled.judging import Judging

@@ -1,9 +1,10 @@
 """Two snapshots → a `Difference`: match kernels, then variants, then say what changed.
 
 Counted as a difference: sources, code, compile options, resources, calls, launches, work (bytes,
-FLOPs) and findings. Not counted, because two runs of the same program differ in them: times (unless
-a threshold is given), ids, addresses, recorded tensor values, how often an autotuner tried a
-variant, and which of the same variants it then chose. Versions and machines are context.
+FLOPs), findings, and launches' results where digests of them were recorded. Not counted, because
+two runs of the same program differ in them: times (unless a threshold is given), ids, addresses,
+recorded tensor values, how often an autotuner tried a variant, and which of the same variants it
+then chose. Versions and machines are context.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,6 +26,7 @@ from kvtrace.converters.diff.model import (
     VariantDifference,
 )
 from kvtrace.converters.diff.renames import find_renamed
+from kvtrace.converters.diff.results import result_differences
 from kvtrace.converters.diff.snapshot import Snapshot, sum_totals, take_snapshot
 from kvtrace.converters.diff.surroundings import compiler_options, context, side_notes, side_of
 from kvtrace.converters.diff.times import (
@@ -112,6 +114,7 @@ def compare(
             gate.compare_times(time.name, time.compared)
     order = order_note(a, b, matched)
     notes += [order] if order else []
+    results = result_differences(a, b, matched)
     difference = Difference(
         before=side_of(a, judged[0]),
         after=side_of(b, judged[1]),
@@ -125,6 +128,7 @@ def compare(
         bounds=bounds,
         bounds_unjudged=unjudged,
         launches=launch_changes(a, b, matched),
+        results=results,
     )
     return replace(difference, headline=headline(difference))
 

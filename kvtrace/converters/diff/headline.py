@@ -17,6 +17,7 @@ from kvtrace.converters.diff.model import (
     HeadlineRow,
     KernelDifference,
     KernelTime,
+    Results,
     StageDifference,
     VariantDifference,
 )
@@ -35,8 +36,8 @@ STAGE_NAMES: Final = {
 _DIRECTIONS: Final = ("worse", "changed", "better")
 #: What is graver comes first, whatever its share.
 _GRAVITY: Final = (
-    "findings", "bounds", "time", "spills", "occupancy", "bytes", "sectors", "FLOPs", "registers",
-    "shared_bytes",
+    "findings", "results", "bounds", "time", "spills", "occupancy", "bytes", "sectors", "FLOPs",
+    "registers", "shared_bytes",
 )  # fmt: skip
 #: Kinds of figures that are no change by themselves: how long one compilation took.
 _UNSURE: Final = frozenset({"compiling"})
@@ -48,6 +49,7 @@ def headline(difference: Difference) -> tuple[HeadlineRow, ...]:
     """Return every line, worst first."""
     rows = [
         *_findings(difference.findings),
+        *_results(difference.results),
         *_bounds(bound for bound in difference.bounds if not isinstance(bound.after, str)),
         *(row for time in difference.times for row in _times(time)),
         *(row for kernel in difference.kernels for row in _kernel(kernel)),
@@ -82,6 +84,17 @@ def _findings(found: Iterable[FindingDifference]) -> Iterator[HeadlineRow]:
             kernel, "findings", what, None if new else "found", "found" if new else None, None,
             "worse" if new else "better", "exact",
         )  # fmt: skip
+
+
+def _results(results: Results | None) -> Iterator[HeadlineRow]:
+    """Return a line for the first launch with another result."""
+    if results is None or results.first is None:
+        return
+    first = results.first
+    inputs = {True: "equal inputs", False: "other inputs", None: "inputs not known"}[first.inputs]
+    more = f" (and {results.differing - 1:,} more)" if results.differing > 1 else ""
+    what = f"result of launch {first.order}: {', '.join(first.outputs)}, {inputs}{more}"
+    yield HeadlineRow(first.kernel, "results", what, None, None, None, "changed", "exact")
 
 
 def _bounds(bounds: Iterable[BoundChange]) -> Iterator[HeadlineRow]:

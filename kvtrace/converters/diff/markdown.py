@@ -18,6 +18,7 @@ from kvtrace.converters.diff.words import (
     finding_lines,
     kernel_heading,
     other_figures,
+    results_lines,
     share_text,
     side_line,
     substitutions,
@@ -48,6 +49,8 @@ def difference_markdown(difference: Difference) -> list[str]:
         f"**{summary(d)}**",
         *_headline_markdown(d.headline),
     ]
+    if told := results_lines(d):
+        lines += ["", "#### Results", "", *(f"- {_escaped(line)}" for line in told)]
     for unjudged in filter(None, (unjudged_sides(d), bounds_text(d))):
         lines += ["", _escaped(unjudged)]
     written = sum(map(len, lines))

@@ -234,12 +234,60 @@ class LaunchChange:
 
 
 @dataclass(frozen=True, slots=True)
+class DifferentResult:
+    """The first launch of which two sides have other results.
+
+    Attributes:
+        kernel: its name.
+        file: where it is defined.
+        line: the line there.
+        order: which launch of the kernel it is; from 1.
+        launches: its numbers in `launches.seq`, before and after.
+        outputs: the arguments whose memory differs after it.
+        inputs: whether what it read was equal on both sides; None: not known of all.
+        sampled: one line in so many of an input was looked at; 1: all of them.
+        inputs_differing: the arguments whose memory differed before it.
+        causes: what in the kernel depends on the order of programs, where its inputs were equal.
+        why: all of it in words.
+    """
+
+    kernel: str
+    file: str | None
+    line: int | None
+    order: int
+    launches: tuple[int, int]
+    outputs: tuple[str, ...]
+    inputs: bool | None
+    sampled: int
+    inputs_differing: tuple[str, ...]
+    causes: tuple[str, ...]
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What launches made, compared by digests (KVTRACE_CHECK=digest).
+
+    Attributes:
+        compared: launches of both sides that were paired, by kernel and order, and are alike.
+        unpaired: launches with digests that the other side has no partner for, or an unlike one.
+        differing: launches whose outputs differ.
+        first: the first one of these, as BEFORE launched them.
+    """
+
+    compared: int
+    unpaired: tuple[int, int]
+    differing: int
+    first: DifferentResult | None
+
+
+@dataclass(frozen=True, slots=True)
 class HeadlineRow:
     """One line of the headline.
 
     `level` is where it was seen: kernel, source, options, a stage, resources, work, launches, time,
-    findings or bounds. `share` is by how much of BEFORE it changed (0.1 is 10 % more), where it is
-    a number, and `interval` that share's, where it was measured.
+    findings, results or bounds. `share` is by how much of BEFORE it changed (0.1 is 10 % more),
+    where it is a number, and `interval` that share's, where it was measured.
     """
 
     kernel: str
@@ -294,7 +342,7 @@ class Difference:
     `still` are those that both have. `context` (versions, machine, settings) and `notes` inform and
     are no difference; `times` are the measured times of every kernel that both sides launched.
     `bounds` are conditions for all sizes; they were judged if `bounds_unjudged` is empty, which
-    else says why not.
+    else says why not. `results` are there where both sides have digests.
     """
 
     before: Side
@@ -310,9 +358,11 @@ class Difference:
     bounds_unjudged: str = "not judged (--generic)"
     launches: tuple[LaunchChange, ...] = ()
     headline: tuple[HeadlineRow, ...] = ()
+    results: Results | None = None
 
     @property
     def empty(self) -> bool:
         """Whether the sides are the same but for times, ids, addresses and context."""
         narrower = any(bound.direction == "worse" for bound in self.bounds)
-        return not self.kernels and not self.findings and not narrower
+        other = self.results is not None and self.results.differing > 0
+        return not (self.kernels or self.findings or narrower or other)

@@ -26,6 +26,7 @@ from kvtrace.converters.diff.words import (
     finding_lines,
     kernel_heading,
     other_figures,
+    results_lines,
     side_line,
     substitutions,
     summary,
@@ -87,11 +88,13 @@ def headline_text(difference: Difference, *, width: int = 80, full: bool = False
     lines = [f"before  {side_line(d.before)}", f"after   {side_line(d.after)}", "", summary(d)]
     if table := headline_table(d.headline, width, full=full):
         lines += ["", *table]
+    if told := results_lines(d):
+        lines += ["", "results", *(line for one in told for line in wrapped(one, width, 2))]
     for unjudged in filter(None, (unjudged_sides(d), bounds_text(d))):
         lines += ["", *wrapped(unjudged, width)]
-    if told := [str(change) for change in d.context if _is_telling(change)]:
-        more = f"; {len(told) - 4} more (-v)" if len(told) > 4 else ""
-        lines += ["", *wrapped(f"context: {'; '.join(told[:4])}{more}", width)]
+    if facts := [str(change) for change in d.context if _is_telling(change)]:
+        more = f"; {len(facts) - 4} more (-v)" if len(facts) > 4 else ""
+        lines += ["", *wrapped(f"context: {'; '.join(facts[:4])}{more}", width)]
     if d.notes:
         lines += ["", "notes", *(line for note in d.notes for line in wrapped(note, width, 2))]
     return lines

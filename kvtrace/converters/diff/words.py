@@ -45,7 +45,25 @@ def summary(d: Difference) -> str:
     ]
     if d.still and findings:
         findings.append(f"{len(d.still)} still there")
-    return "; ".join(kernels + ([f"findings: {', '.join(findings)}"] if findings else [])) + judged
+    said = [f"findings: {', '.join(findings)}"] if findings else []
+    if d.results is not None and d.results.differing:
+        said.append(f"results: {plural(d.results.differing, 'launch')} with another one")
+    return "; ".join(kernels + said) + judged
+
+
+def results_lines(d: Difference) -> list[str]:
+    """Return what digests say of launches' results, in sentences; none without digests."""
+    results = d.results
+    if results is None:
+        return []
+    unpaired = sum(results.unpaired)
+    left = f" ({unpaired:,} without a partner that is alike)" if unpaired else ""
+    compared = f"results of {plural(results.compared, 'launch')} were compared by digest{left}"
+    if results.first is None:
+        return [f"{compared}: all are equal" if results.compared else compared]
+    after = results.differing - 1
+    more = f", and {plural(after, 'launch')} after it" if after else ""
+    return [f"{compared}: {results.differing:,} differ", f"{results.first.why}{more}"]
 
 
 def unjudged_sides(d: Difference) -> str:

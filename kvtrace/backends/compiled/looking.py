@@ -1,0 +1,151 @@
+"""Looks at the outputs of every launch of compiled kernels: the settings `finite` and `digest`.
+
+Launches in which an autotuner tries its configurations are not looked at. It is asked as `Checking`
+is, by the same hooks.
+"""
+
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from kvtrace.backends.compiled.checking import Checking, Grid, Variant
+from kvtrace.backends.compiled.contents import in_trials, is_memory, places_of
+from kvtrace.capture.device_copies import CopyFailed
+from kvtrace.capture.records import Parameter
+from kvtrace.capture.touched import storages_of
+from kvtrace.schema.errors import KvtraceError
+
+if TYPE_CHECKING:
+    from kvtrace.capture.outputs import Looked, Outputs
+    from kvtrace.capture.session import Session
+    from kvtrace.ir import Module
+
+
+class AroundLaunches(Protocol):
+    """What stands around a backend's launches: `Checking` and `Looking`.
+
+    A launch of a kernel that has a `variant`, and `is_due`, begins with `before`; what that gives,
+    if it is something, goes to `launched`, which makes the launch.
+    """
+
+    def follow(self) -> None: ...  # noqa: D102 - as in both
+    def variant(self, kernel: Any, make: Callable[[], Variant]) -> Any: ...  # noqa: D102
+    def is_due(self, variant: Any) -> bool: ...  # noqa: D102
+    def before(  # noqa: D102
+        self,
+        variant: Any,
+        grid: Callable[[], Grid],
+        values: Any,
+        stream: int,
+        module: "Callable[[], Module]",
+    ) -> Any: ...
+    def launched(self, begun: Any, launch: Callable[[], Any], number: int = 0) -> Any: ...  # noqa: D102
+
+
+def around_launches(session: "Session") -> tuple[AroundLaunches, ...]:
+    """Return what stands around one backend's launches in a session: what its settings ask for."""
+    found: list[AroundLaunches] = []
+    if session.checks is not None:
+        found.append(Checking(session, session.checks))
+    if session.outputs is not None:
+        found.append(Looking(session, session.outputs))
+    return tuple(found)
+
+
+@dataclass(slots=True)
+class Seen:
+    """A compiled kernel: its pointers' places and types, and which are read and written."""
+
+    variant: Variant
+    pointers: tuple[tuple[int, str], ...]
+    roles: tuple[frozenset[int], frozenset[int]] | None = None
+
+
+class Looking:
+    """Has the launches of one backend in one session looked at."""
+
+    def __init__(self, session: "Session", outputs: "Outputs") -> None:
+        """Know of no kernel yet."""
+        self._session = session
+        self._outputs = outputs
+        self._seen: weakref.WeakKeyDictionary[Any, Seen | None] = weakref.WeakKeyDictionary()
+
+    def follow(self) -> None:
+        """Have the run's journal tell of launches; for each new call."""
+        self._outputs.follow()
+
+    def variant(self, kernel: Any, make: Callable[[], Variant]) -> Seen | None:
+        """Return what is known of a kernel, made when first asked for; None: it is not recorded."""
+        if kernel not in self._seen:
+            made = make()
+            pointers = tuple(
+                (place, each.type.lstrip("*"))
+                for place, each in enumerate(made.parameters)
+                if is_memory(each)
+            )
+            recorded = self._session.settings.records_kernel(made.name) and pointers
+            self._seen[kernel] = Seen(made, pointers) if recorded else None
+        return self._seen[kernel]
+
+    def is_due(self, seen: Seen) -> bool:
+        """Whether the next launch is to be looked at."""
+        del seen
+        return not in_trials(self._session)
+
+    def before(
+        self,
+        seen: Seen,
+        grid: Callable[[], Grid],
+        values: Any,
+        stream: int,
+        module: "Callable[[], Module]",
+    ) -> "Looked | None":
+        """Look at what a launch that comes now will change; None where it is not looked at.
+
+        `module` reads the kernel's IR.
+        """
+        del grid
+        try:
+            if seen.roles is None:
+                seen.roles = _roles(module, seen.variant.parameters)
+            flat = seen.variant.pick(values)
+            listed = [(place, flat[place], kind) for place, kind in seen.pointers]
+            storages, device = storages_of(listed, *seen.roles)
+            return self._outputs.before(storages, id(seen), device, int(stream or 0))
+        except CopyFailed as error:
+            self._outputs.failed(error)
+        except Exception as error:  # noqa: BLE001 - counted; never the program's problem
+            self._session.problem(error)
+        return None
+
+    def launched(self, looked: "Looked", launch: Callable[[], Any], number: int = 0) -> Any:
+        """Make the launch, and look at what it made; `number` is one that it has, or 0."""
+        try:
+            result = launch()
+        except BaseException:
+            self._outputs.drop(looked)
+            raise
+        recorder = self._session.recorder
+        number = number or recorder.tag(0)
+        try:
+            number = self._outputs.after(looked, number)
+        except CopyFailed as error:
+            self._outputs.failed(error)
+        except Exception as error:  # noqa: BLE001 - counted; never the program's problem
+            self._session.problem(error)
+        recorder.tag(number)
+        return result
+
+
+def _roles(
+    module: "Callable[[], Module]", parameters: Sequence[Parameter]
+) -> tuple[frozenset[int], frozenset[int]]:
+    """Return the places of the parameters that a kernel may read, and may write."""
+    from kvtrace.verdicts.index_arguments import IndexArguments, index_arguments
+
+    try:
+        found = index_arguments(module())
+    except KvtraceError:  # said where the kernel is recorded
+        found = IndexArguments(None, None, None)
+    return places_of(found.loaded, parameters), places_of(found.written, parameters)

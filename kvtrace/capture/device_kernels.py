@@ -1,0 +1,432 @@
+"""Launches our own GPU kernels on the program's streams, and knows where their answers will be.
+
+The CUDA driver is called itself: neither torch's dispatcher nor its allocator nor Triton sees it.
+A launch waits for nothing and takes no memory; under the capture of a graph it becomes a node of
+it, which answers at each replay. Whoever waits for an answer looks at host memory.
+"""
+
+import ctypes
+import itertools
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from struct import Struct
+from typing import Any, Final, NamedTuple
+
+from kvtrace.capture.device_code import (
+    CHECKED,
+    FORMATS,
+    HEAD,
+    HEAD_FORMAT,
+    PTX,
+    ROW,
+    ROW_FORMAT,
+    SPANS,
+    THREADS,
+    UNROLLED,
+    VECTOR,
+)
+from kvtrace.capture.device_copies import CopyFailed
+from kvtrace.forks import Lock
+
+#: Launches whose answers are not read yet, at most; half of them may be nodes of graphs.
+FINITE_SLOTS: Final = 1 << 16
+DIGEST_SLOTS: Final = 1 << 14
+
+#: Pinned memory for what a launch read, once for NaNs and once for infinities.
+RESERVE_BYTES: Final = 64 << 20
+
+#: Memory of a stream for what its next launch will change, and how many streams have some.
+ASIDE_BYTES: Final = 4 << 20
+_ASIDES: Final = 8
+
+#: Bytes of a tensor that is looked at, at most: 31 bits number its vectors.
+LARGEST: Final = 32 << 30
+
+#: Blocks of a tensor at most, for each multiprocessor.
+_BLOCKS: Final = 4
+
+_SUMS: Final = 8 * (1 + SPANS)  # an answer of `digest`, and its state: a number and the sums
+_RELAXED: Final = 2
+_PORTABLE: Final = 1
+_NON_BLOCKING: Final = 1
+_MULTIPROCESSORS: Final = 16
+_NOT_READY: Final = 600
+_NO_PLACE: Final = (1 << 64) - 1
+_NEVER: Final = 0xFFFFFFFF
+_ALL: Final = (1 << 64) - 1
+
+_head = Struct(HEAD_FORMAT)
+_row = Struct(ROW_FORMAT)
+_parameter = ctypes.c_char * (HEAD + SPANS * ROW)
+
+
+class Piece(NamedTuple):
+    """Memory that is looked at: `dtype` names its floats, None where it is something else.
+
+    `lines`: one in so many lines of 128 bytes is digested.
+    """
+
+    address: int
+    size: int
+    dtype: str | None = None
+    lines: int = 1
+
+    @property
+    def vectors(self) -> int:
+        """How many aligned vectors it lies in."""
+        return (self.address + self.size - 1) // VECTOR - self.address // VECTOR + 1
+
+
+@dataclass(slots=True)
+class Answer:
+    """What one launch of ours will say; `kept` are the places of spans in the reserve."""
+
+    place: int
+    number: int
+    stream: int
+    captured: bool
+    count: int
+    places: tuple[int, ...] = ()
+
+    @property
+    def done(self) -> bool:
+        """Whether it is there."""
+        return self._words()[1] == self.number
+
+    @property
+    def flags(self) -> int:
+        """Two bits for each tensor, and those of what was kept; of `finite`."""
+        return self._words()[0]
+
+    def _words(self) -> tuple[int, int]:
+        word = ctypes.c_uint64.from_address(self.place).value
+        return word & 0xFFFFFFFF, word >> 32
+
+
+@dataclass(slots=True)
+class Digested(Answer):
+    """What a launch of `digest` will say."""
+
+    def _words(self) -> tuple[int, int]:
+        return 0, ctypes.c_uint32.from_address(self.place).value
+
+    @property
+    def sums(self) -> tuple[int, ...]:
+        """The digest of each tensor; only once it is done."""
+        return tuple((ctypes.c_uint64 * self.count).from_address(self.place + 8))
+
+
+@dataclass(slots=True)
+class Reserve:
+    """Where one launch's memory is kept, and which turn of the reserve it is."""
+
+    address: int
+    turn: int = 0
+
+
+@dataclass(slots=True)
+class _Ring:
+    """Slots for answers in pinned memory, each with a state on the device."""
+
+    answers: int
+    states: int
+    size: int
+    free: deque[int]
+    nodes: int = 0
+    functions: Any = field(default=None, repr=False)
+
+
+class DeviceKernels:
+    """Our kernels in one CUDA context. Its methods may be called from any thread."""
+
+    def __init__(self, driver: Any) -> None:
+        """Load the kernels and take their memory, in a thread that has the context.
+
+        Raises:
+            CopyFailed: the driver refuses.
+
+        """
+        self._driver = driver
+        self._numbers = itertools.count(1)
+        self._lock = Lock()
+        mode = ctypes.c_int(_RELAXED)  # for the time of the call, should another thread capture
+        driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
+        try:
+            self._blocks = _BLOCKS * self._multiprocessors()
+            self._finite, self._digest = self._functions()
+            self._flags = self._ring(FINITE_SLOTS, 8)
+            self._sums: _Ring | None = None
+            self._control = 0
+            self._asides: dict[int, int] = {}
+            self.reserves: tuple[Reserve, ...] = ()
+        finally:
+            driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
+
+    # -- launches ---------------------------------------------------------------------------
+
+    def finite(
+        self,
+        written: Sequence[Piece],
+        read: Sequence[Piece],
+        stream: int,
+        captured: bool = False,
+        keep: tuple[bool, bool] = (True, True),
+    ) -> Answer | None:
+        """Look for NaNs and infinities in up to 8 tensors; keep them and what was read.
+
+        `keep` says whether the launch is kept if its reserve is free: should it have a NaN in
+        `written` and none in `read`; or infinities there and neither of both in `read`.
+
+        Returns None where there is no slot for the answer.
+
+        Raises:
+            CopyFailed: the driver refuses.
+
+        """
+        ring = self._flags
+        slot = self._slot(ring, captured)
+        if slot is None:
+            return None
+        pieces = [*written[:CHECKED], *read[: SPANS - CHECKED]]
+        number, checked = next(self._numbers) & 0xFFFFFFFF, min(len(written), CHECKED)
+        reserve = 0
+        places: tuple[int, ...] = ()
+        if any(keep) and self.reserves and len(read) <= SPANS - CHECKED:
+            places, end = _places(pieces)
+            if end <= RESERVE_BYTES:
+                reserve = self.reserves[0].address
+        place, state = ring.answers + 8 * slot, ring.states + 8 * slot
+        turns = [
+            each.turn if wanted else _NEVER
+            for each, wanted in zip(self.reserves, keep, strict=False)
+        ] or [0, 0]
+        head = _head.pack(
+            place, state, self._control, reserve, RESERVE_BYTES,
+            number, len(pieces), checked, captured, *turns,
+        )  # fmt: skip
+        self._launch(self._finite, head, pieces, places, checked, stream)
+        return Answer(place, number, stream, captured, checked, places if reserve else ())
+
+    def digest(self, pieces: Sequence[Piece], stream: int) -> Digested | None:
+        """Digest up to 16 tensors. None where there is no slot for the answer.
+
+        Raises:
+            CopyFailed: the driver refuses.
+
+        """
+        if self._sums is None:
+            self._sums = self._relaxed(lambda: self._ring(DIGEST_SLOTS, _SUMS))
+        ring = self._sums
+        slot = self._slot(ring, False)
+        if slot is None:
+            return None
+        number = next(self._numbers) & 0xFFFFFFFF
+        place, state = ring.answers + _SUMS * slot, ring.states + _SUMS * slot
+        count = min(len(pieces), SPANS)
+        head = _head.pack(place, state, 0, 0, 0, number, count, count, 0, 0, 0)
+        self._launch(self._digest, head, pieces[:SPANS], (), count, stream)
+        return Digested(place, number, stream, False, count)
+
+    def release(self, answer: Answer) -> None:
+        """Give the slot of an answer back, once it is there; nodes of graphs keep theirs."""
+        if answer.captured:
+            return
+        ring = self._sums if isinstance(answer, Digested) else self._flags
+        assert ring is not None
+        ring.free.append((answer.place - ring.answers) // ring.size)
+
+    def _launch(
+        self, function: Any, head: bytes, pieces: Sequence[Piece], places: Sequence[int],
+        rows: int, stream: int,
+    ) -> None:  # fmt: skip
+        given = places or itertools.repeat(_NO_PLACE)
+        rows_of = [_packed(*each) for each in zip(pieces, given, strict=False)]
+        table = b"".join((head.ljust(HEAD, b"\0"), *rows_of))
+        parameter = _parameter()
+        ctypes.memmove(parameter, table, len(table))
+        each = THREADS * UNROLLED
+        vectors = max(piece.vectors // piece.lines for piece in pieces[:rows])
+        blocks = max(1, min(self._blocks, -(-vectors // each)))
+        pointers = (ctypes.c_void_p * 1)(ctypes.addressof(parameter))
+        failed = self._driver.cuLaunchKernel(
+            function, blocks, rows, 1, THREADS, 1, 1, 0, ctypes.c_void_p(stream), pointers, None
+        )
+        if failed:
+            raise CopyFailed(f"cuLaunchKernel failed with error {failed}")
+
+    def _slot(self, ring: _Ring, captured: bool) -> int | None:
+        if captured:
+            if ring.nodes >= FINITE_SLOTS // 2:
+                return None
+            ring.nodes += 1
+        try:
+            return ring.free.popleft()
+        except IndexError:
+            return None
+
+    def aside(self, pieces: Sequence[Piece], stream: int) -> list[Piece] | None:
+        """Copy memory that the next launch will change, for the look after it.
+
+        Each stream has one place for it, which the copies for its next launch overwrite. None
+        where that is too small, or there are too many streams.
+
+        Raises:
+            CopyFailed: the driver refuses.
+
+        """
+        places, end = _places(pieces)
+        if end > ASIDE_BYTES:
+            return None
+        base = self._asides.get(stream)
+        if base is None:
+            if len(self._asides) >= _ASIDES:
+                return None
+            base = self._relaxed(lambda: self._on_device(ASIDE_BYTES))
+            self._asides[stream] = base
+        found = []
+        for piece, place in zip(pieces, places, strict=True):
+            target = base + place + piece.address % VECTOR
+            self._call(
+                "cuMemcpyDtoDAsync_v2", ctypes.c_uint64(target), ctypes.c_uint64(piece.address),
+                ctypes.c_size_t(piece.size), ctypes.c_void_p(stream),
+            )  # fmt: skip
+            found.append(Piece(target, piece.size, piece.dtype))
+        return found
+
+    def is_lost(self, answer: Answer) -> bool:
+        """Whether an answer that is not there never will be, for its stream has failed."""
+        query = self._driver.cuStreamQuery
+        found = self._relaxed(lambda: query(ctypes.c_void_p(answer.stream)))
+        return found not in (0, _NOT_READY) and not answer.done
+
+    # -- what is kept -----------------------------------------------------------------------
+
+    def reserve(self) -> None:
+        """Take the memory in which launches' memory can be kept.
+
+        Raises:
+            CopyFailed: the driver refuses.
+
+        """
+        self._relaxed(self._take_reserves)
+
+    def _take_reserves(self) -> None:
+        self._control = self._on_device(16)
+        base = self._pinned(2 * RESERVE_BYTES)
+        self.reserves = (Reserve(base), Reserve(base + RESERVE_BYTES))
+
+    def free(self, kind: int) -> None:
+        """Have a reserve take another launch: what it held was read."""
+        self.reserves[kind].turn += 1
+
+    # -- the driver -------------------------------------------------------------------------
+
+    def _relaxed(self, work: Any) -> Any:
+        """Do what takes memory, though another thread may be capturing a graph."""
+        mode = ctypes.c_int(_RELAXED)
+        with self._lock:
+            self._driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
+            try:
+                return work()
+            finally:
+                self._driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
+
+    def _functions(self) -> tuple[Any, Any]:
+        module = ctypes.c_void_p()
+        self._call("cuModuleLoadData", ctypes.byref(module), ctypes.c_char_p(PTX.encode()))
+        found = []
+        for name in (b"kvtrace_finite", b"kvtrace_digest"):
+            function = ctypes.c_void_p()
+            self._call("cuModuleGetFunction", ctypes.byref(function), module, name)
+            found.append(function)
+        return found[0], found[1]
+
+    def _ring(self, slots: int, size: int) -> _Ring:
+        answers = self._pinned(slots * size)
+        ctypes.memset(answers, 0, slots * size)
+        return _Ring(answers, self._on_device(slots * size), size, deque(range(slots)))
+
+    def _multiprocessors(self) -> int:
+        device, found = ctypes.c_int(), ctypes.c_int()
+        self._call("cuCtxGetDevice", ctypes.byref(device))
+        self._call("cuDeviceGetAttribute", ctypes.byref(found), _MULTIPROCESSORS, device)
+        return found.value
+
+    def _pinned(self, size: int) -> int:
+        found = ctypes.c_void_p()
+        self._call("cuMemHostAlloc", ctypes.byref(found), ctypes.c_size_t(size), _PORTABLE)
+        assert found.value is not None
+        return found.value
+
+    def _on_device(self, size: int) -> int:
+        """Take memory that is zero, and wait for that on a stream of our own alone."""
+        found, stream = ctypes.c_uint64(), ctypes.c_void_p()
+        self._call("cuMemAlloc_v2", ctypes.byref(found), ctypes.c_size_t(size))
+        self._call("cuStreamCreate", ctypes.byref(stream), _NON_BLOCKING)
+        self._call("cuMemsetD8Async", found, ctypes.c_ubyte(0), ctypes.c_size_t(size), stream)
+        self._call("cuStreamSynchronize", stream)
+        self._call("cuStreamDestroy_v2", stream)
+        return found.value
+
+    def _call(self, name: str, *arguments: object) -> None:
+        failed = getattr(self._driver, name)(*arguments)
+        if failed:
+            raise CopyFailed(f"{name} failed with error {failed}")
+
+
+@lru_cache(maxsize=4096)
+def _packed(piece: Piece, place: int) -> bytes:
+    """Return a span's row of the table."""
+    form = FORMATS.get(piece.dtype or "")
+    head, end = piece.address % VECTOR, (piece.address + piece.size) % VECTOR
+    bits = (_ALL, 0, 0) if form is None else (form.mask, form.nan, form.limit)
+    return _row.pack(
+        piece.address - head, piece.vectors, piece.lines, 8 * head, 8 * (-end % VECTOR),
+        *bits, place,
+    )  # fmt: skip
+
+
+def _places(pieces: Sequence[Piece]) -> tuple[tuple[int, ...], int]:
+    """Return where each piece is put in a reserve, and the end of the last."""
+    found, end = [], 0
+    for piece in pieces:
+        found.append(end)
+        end += piece.vectors * VECTOR
+    return tuple(found), end
+
+
+_made: dict[int, DeviceKernels] = {}
+_driver: Any = None
+
+
+def device_kernels() -> DeviceKernels | None:
+    """Return the kernels of the thread's CUDA context, loaded when first asked for.
+
+    None where the thread has no context yet.
+
+    Raises:
+        CopyFailed: there is no driver, or it refuses.
+
+    """
+    global _driver
+    if _driver is None:
+        try:
+            _driver = ctypes.CDLL("libcuda.so.1")
+        except OSError as error:
+            raise CopyFailed(f"the CUDA driver cannot be called: {error}") from error
+    context = ctypes.c_void_p()
+    if _driver.cuCtxGetCurrent(ctypes.byref(context)) or not context.value:
+        return None
+    found = _made.get(context.value)
+    if found is None:
+        found = _made[context.value] = DeviceKernels(_driver)
+    return found
+
+
+def is_capturing(stream: int) -> bool | None:
+    """Whether a stream is captured into a graph; None where the driver does not say."""
+    status = ctypes.c_int()
+    failed = _driver.cuStreamIsCapturing(ctypes.c_void_p(stream), ctypes.byref(status))
+    return None if failed else bool(status.value)

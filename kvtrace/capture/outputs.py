@@ -1,0 +1,409 @@
+"""Looks at what launches made: NaNs and infinities, and digests, at every launch.
+
+On a GPU our own kernels look (`device_code`), on the launch's stream and in its graph; on the CPU
+NumPy does. The journal's thread reads what they found. The first launches that made a NaN from
+none, or an infinity from finite numbers, are kept whole, so that they can be computed again.
+"""
+
+import ctypes
+import time
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from kvtrace.capture.device_code import CHECKED, FORMATS, INFINITE, KEPT, NAN, SPANS, VECTOR
+from kvtrace.capture.device_kernels import (
+    Answer,
+    DeviceKernels,
+    Piece,
+    device_kernels,
+    is_capturing,
+)
+from kvtrace.capture.taken import Taken, TakenForLaunches
+from kvtrace.capture.touched import Storage, memory_of
+
+if TYPE_CHECKING:
+    from kvtrace.capture.journal import Journal
+    from kvtrace.capture.session import Session
+
+#: Tensors that a launch reads and writes are copied before it, to be kept, if they are so small.
+IN_PLACE_BYTES: Final = 1 << 20
+
+#: What is only read is digested in full if it is so small, else one line in so many of it.
+WHOLE_BYTES: Final = 1 << 20
+LINES: Final = 16
+
+#: Launches that are kept at most for NaNs, and for infinities; one of a kernel.
+MOST_KEPT: Final = 4
+
+#: Launches whose answers are waited for at most.
+_WAITING: Final = 50_000
+
+_LAST_SECONDS: Final = 5.0
+
+
+class Held(NamedTuple):
+    """What a storage held before or after the launch, and where that can be read later."""
+
+    storage: Storage
+    when: str
+    piece: Piece
+
+
+@dataclass(slots=True)
+class Looked(Taken):
+    """A launch that is looked at. `flags` and `sums` are answers, or what was found on the CPU."""
+
+    storages: tuple[Storage, ...] = ()
+    kernel: Hashable = None
+    stream: int = 0
+    device: DeviceKernels | None = None
+    captured: bool = False
+    apart: dict[int, Any] = field(default_factory=dict)  # by arg: what was there before
+    flags: list[tuple[tuple[Held, ...], Any]] = field(default_factory=list)
+    sums: list[tuple[tuple[Held, ...], Any]] = field(default_factory=list)
+    kept: tuple[int, Mapping[int, bytes]] | None = None
+    #: Of a node of a graph: its flags so far, by answer, and those that are new.
+    known: dict[int, int] = field(default_factory=dict)
+    fresh: list[tuple[tuple[Held, ...], int]] = field(default_factory=list)
+
+    @property
+    def answers(self) -> Iterator[Answer]:
+        """What is waited for."""
+        return (each for _, each in (*self.flags, *self.sums) if isinstance(each, Answer))
+
+
+class Outputs(TakenForLaunches[Looked]):
+    """What one session looks at. Methods may be called from any thread, and may raise."""
+
+    def __init__(self, session: "Session") -> None:
+        """Prepare; nothing is loaded before the first launch."""
+        checks = session.settings.checks
+        self._finite, self._digest = checks.finite, checks.digest
+        self._broken = False
+        super().__init__(session, 0)
+
+    def renew(self) -> None:
+        """Begin anew: another run begins, perhaps in a forked process."""
+        super().renew()
+        self._nodes: list[Looked] = []
+        self._digests: list[tuple[Any, ...]] = []
+        self._kernels_kept: set[tuple[int, Hashable]] = set()
+        self._bytes = self._session.settings.check_bytes
+
+    # -- in the program's threads -----------------------------------------------------------
+
+    def before(
+        self, storages: Sequence[Storage], kernel: Hashable, kind: str, stream: int
+    ) -> Looked | None:
+        """Look at what a launch will change; None where it is not looked at.
+
+        Args:
+            storages: what it touches.
+            kernel: whose launch it is.
+            kind: the device's, as torch names it.
+            stream: the handle of its stream.
+
+        Raises:
+            CopyFailed: the device's driver refuses.
+
+        """
+        if not storages or kind not in ("cpu", "cuda") or self._broken:
+            return None
+        if len(self._waiting) >= _WAITING:
+            self._say("check-busy", _BUSY)
+            return None
+        looked = Looked(0, 0, [], storages=tuple(storages), kernel=kernel, stream=stream)
+        if kind == "cuda":
+            looked.device = device_kernels()
+            captured = None if looked.device is None else is_capturing(stream)
+            if captured is None:
+                return None
+            looked.captured = captured
+        changed = [each for each in storages if each.read and each.written]
+        if self._digest and not self._is_without(looked):
+            self._sum([Held(each, "before", each.piece) for each in changed], looked)
+        if self._finite:
+            self._put_apart(changed, looked)
+        return looked
+
+    def after(self, looked: Looked, number: int) -> int:
+        """Look at what the launch has made; return the number that is to be in its row.
+
+        Raises:
+            CopyFailed: the device's driver refuses.
+
+        """
+        storages = looked.storages
+        looked.number = number or self._session.next_copy()
+        try:
+            if self._finite:
+                self._flag(looked)
+            if self._digest and not looked.captured:
+                held = [Held(each, "after", each.piece) for each in storages if each.written]
+                for each in storages:
+                    if not each.written:
+                        lines = LINES if each.piece.size > WHOLE_BYTES else 1
+                        held.append(Held(each, "before", each.piece._replace(lines=lines)))
+                self._sum(held, looked)
+        finally:
+            looked.apart = {}
+            if looked.captured:
+                self._launches[looked.number] = None
+                self._nodes.append(looked)
+            else:
+                self._await(looked)
+        return looked.number
+
+    def drop(self, looked: Looked) -> None:
+        """Forget a launch that was not made."""
+        looked.number, looked.lost, looked.apart = self._session.next_copy(), True, {}
+        self._await(looked)
+
+    def failed(self, error: Exception) -> None:
+        """Look at nothing more."""
+        self._broken = True
+        self._say("check-failed", f"outputs are no longer looked at: {error}")
+
+    def _is_without(self, looked: Looked) -> bool:
+        """Whether a launch has no digest since it goes into a graph, which is said."""
+        return looked.captured and self._say("check-in-graph", _IN_GRAPH)
+
+    def _sum(self, held: Sequence[Held], looked: Looked) -> None:
+        if looked.device is None:
+            from kvtrace.capture.host_kernels import digest
+
+            for each in held:
+                piece = each.piece
+                found = digest(memory_of(piece), piece.lines, piece.address)
+                looked.sums.append(((each,), (found,)))
+            return
+        for begin in range(0, len(held), SPANS):
+            part = tuple(held[begin : begin + SPANS])
+            answer = looked.device.digest([each.piece for each in part], looked.stream)
+            if answer is None:
+                self._say("check-busy", _BUSY)
+            else:
+                looked.sums.append((part, answer))
+
+    def _put_apart(self, changed: Sequence[Storage], looked: Looked) -> None:
+        """Copy what the launch reads and changes, if it is small."""
+        small = [each for each in changed if each.piece.size <= IN_PLACE_BYTES]
+        if len(small) < len(changed):
+            self._say("check-in-place", _IN_PLACE)
+        if looked.device is None:
+            for each in small:
+                looked.apart[each.arg] = memory_of(each.piece).tobytes()
+        elif small:
+            copies = looked.device.aside([each.piece for each in small], looked.stream)
+            for each, copy in zip(small, copies or (), strict=False):
+                looked.apart[each.arg] = copy
+
+    def _flag(self, looked: Looked) -> None:
+        written = [each for each in looked.storages if each.written]
+        floats = [each for each in written if each.piece.dtype in FORMATS]
+        if not floats:
+            return
+        if looked.device is None:
+            self._flag_here(looked, floats)
+            return
+        device = looked.device
+        if not device.reserves:
+            device.reserve()
+        read = [
+            Held(each, "before", looked.apart.get(each.arg, each.piece))
+            for each in looked.storages
+            if each.read and (not each.written or each.arg in looked.apart)
+        ]
+        for begin in range(0, len(floats), CHECKED):
+            part = [Held(each, "after", each.piece) for each in floats[begin : begin + CHECKED]]
+            also = read if len(floats) <= CHECKED and len(read) <= SPANS - CHECKED else []
+            whole = len(also) == len(read)
+            keep = (whole and self._wants(0, looked), whole and self._wants(1, looked))
+            answer = device.finite(
+                [each.piece for each in part], [each.piece for each in also], looked.stream,
+                looked.captured, keep,
+            )  # fmt: skip
+            if answer is None:
+                self._say("check-busy", _BUSY)
+            else:
+                looked.flags.append(((*part, *also), answer))
+
+    def _flag_here(self, looked: Looked, floats: Sequence[Storage]) -> None:
+        """Do on the CPU what the kernel `finite` does."""
+        from kvtrace.capture.host_kernels import flags
+
+        found = [flags(memory_of(each.piece), str(each.piece.dtype)) for each in floats]
+        held = tuple(Held(each, "after", each.piece) for each in floats)
+        word = sum(bits << 2 * place for place, bits in enumerate(found))
+        looked.flags.append((held, word))
+        if not word:
+            return
+        kind = 0 if any(bits & NAN for bits in found) else 1
+        if not self._wants(kind, looked):
+            return
+        read: dict[int, bytes] = dict(looked.apart)
+        for each in looked.storages:
+            if each.read and not each.written:
+                read[each.arg] = memory_of(each.piece).tobytes()
+        stopping = NAN if kind == 0 else NAN | INFINITE
+        if not any(_flags_of(each, read.get(each.arg)) & stopping for each in looked.storages):
+            self._kernels_kept.add((kind, looked.kernel))
+            looked.kept = (kind, read)
+
+    def _wants(self, kind: int, looked: Looked) -> bool:
+        """Whether such a launch of the kernel would be kept: there is room, and none is yet."""
+        kept = self._kernels_kept
+        full = sum(each == kind for each, _ in kept) >= MOST_KEPT
+        return not full and (kind, looked.kernel) not in kept
+
+    def _say(self, code: str, text: str) -> bool:
+        self._session.message("info", code, text)
+        return True
+
+    # -- in the journal's thread ------------------------------------------------------------
+
+    def round(self, journal: "Journal") -> None:
+        """Write what has been found."""
+        super().round(journal)
+        for node in self._nodes:
+            launch = self._launches.get(node.number)
+            if launch is not None and self._replayed(node):
+                self._write(journal, node, *launch)
+        if self._digests:
+            seq, call, arg, when, digest, lines = zip(*self._digests, strict=True)
+            self._digests = []
+            signed = [number - (number >> 63 << 64) for number in digest]
+            columns = {"seq": seq, "call_id": call, "arg": arg, "when": when}
+            journal.append("digests", columns | {"digest": signed, "lines": lines})
+
+    def finish(self, journal: "Journal") -> None:
+        """Wait for answers that are still to come, for a while, and write them."""
+        until = time.monotonic() + _LAST_SECONDS
+        while self._waiting:
+            self.round(journal)
+            left = any(not answer.done for each in self._waiting for answer in each.answers)
+            if not left or time.monotonic() > until:
+                return
+            time.sleep(0.001)
+        self.round(journal)
+
+    def _has_arrived(self, taken: Looked) -> bool:
+        device = taken.device
+        if device is None or not any(taken.answers):
+            return True
+        if all(answer.done for answer in taken.answers):
+            for held, answer in taken.flags:
+                self._take_reserve(taken, held, answer, answer.flags)
+            answers = list(taken.answers)
+            taken.flags = [(held, answer.flags) for held, answer in taken.flags]
+            taken.sums = [(held, answer.sums) for held, answer in taken.sums]
+            for answer in answers:
+                device.release(answer)
+            return True
+        if any(device.is_lost(answer) for answer in taken.answers):
+            taken.flags, taken.sums = [], []
+            return True
+        return False
+
+    def _replayed(self, node: Looked) -> bool:
+        """Look at what a node of a graph has found in the replays so far; whether that is new."""
+        node.fresh = []
+        for number, (held, answer) in enumerate(node.flags):
+            word, known = answer.flags if answer.done else 0, node.known.get(number, 0)
+            if word == known:
+                continue
+            node.known[number] = word
+            node.fresh.append((held, word & ~known))
+            self._take_reserve(node, held, answer, word & ~known)
+        return bool(node.fresh)
+
+    def _write(self, journal: "Journal", taken: Looked, seq: int, call_id: int) -> None:
+        launch = {"seq": seq, "call_id": call_id}
+        for held, word in taken.fresh if taken.captured else taken.flags:
+            for place, each in enumerate(held):
+                bits = word >> 2 * place & 3
+                if each.when == "after" and bits:
+                    row = launch | each.storage.row("after") | _booleans(bits)
+                    journal.add("non_finite", row)
+        if taken.kept is not None:
+            self._keep(journal, taken, launch)
+            taken.kept = None
+        for held, sums in taken.sums:
+            self._digests += [
+                (seq, call_id, each.storage.arg, each.when, number, each.piece.lines)
+                for each, number in zip(held, sums, strict=True)
+            ]
+
+    def _take_reserve(
+        self, taken: Looked, held: Sequence[Held], answer: Answer, fresh: int
+    ) -> None:
+        """Read what the device kept of a launch, and let it keep another one."""
+        device = taken.device
+        assert device is not None
+        for kind, bit in enumerate(KEPT):
+            if not fresh & bit:
+                continue
+            base, found = device.reserves[kind].address, {}
+            for each, place in zip(held, answer.places, strict=True):
+                if each.when == "before":
+                    begin = base + place + each.piece.address % VECTOR
+                    found[each.storage.arg] = ctypes.string_at(begin, each.piece.size)
+            if self._wants(kind, taken):
+                self._kernels_kept.add((kind, taken.kernel))
+                taken.kept = (kind, found)
+            device.free(kind)
+
+    def _keep(self, journal: "Journal", taken: Looked, launch: dict[str, Any]) -> None:
+        assert taken.kept is not None
+        _, read = taken.kept
+        size = sum(map(len, read.values()))
+        if size > self._bytes:
+            self._say("check-over-budget", _OVER_BUDGET)
+            return
+        self._bytes -= size
+        row = launch | {"why": "finite", "programs": None, "bytes": size}
+        journal.add("checked_launches", row)
+        for storage in taken.storages:
+            content = read.get(storage.arg)
+            if content is None:
+                continue
+            offset = storage.piece.address - storage.base
+            spans = [{"offset_bytes": offset, "size_bytes": len(content)}]
+            row = launch | storage.row("before") | {"spans": spans}
+            row["artifact"] = journal.add_artifact("tensor", content)
+            journal.add("checked_memory", row)
+            bits = _flags_of(storage, content)
+            if bits:
+                journal.add("non_finite", launch | storage.row("before") | _booleans(bits))
+
+
+_BUSY: Final = "launches are not looked at while too many others wait for answers"
+_IN_PLACE: Final = (
+    f"tensors of more than {IN_PLACE_BYTES >> 20} MiB that a kernel both reads and writes are not "
+    "kept as they were before it, should it make a NaN"
+)
+_IN_GRAPH: Final = (
+    "launches that go into a graph have no digests: one answer would be for all replays"
+)
+_OVER_BUDGET: Final = (
+    "a launch that made a NaN or an infinity is not kept: it read more than is left of "
+    "KVTRACE_CHECK_BYTES"
+)
+
+
+def _flags_of(storage: Storage, content: bytes | None) -> int:
+    if content is None or storage.piece.dtype not in FORMATS:
+        return 0
+    import numpy as np
+
+    from kvtrace.capture.host_kernels import flags
+
+    return flags(np.frombuffer(content, np.uint8), str(storage.piece.dtype))
+
+
+def _booleans(bits: int) -> dict[str, bool]:
+    return {"nan": bool(bits & NAN), "infinity": bool(bits & INFINITE)}
+
+
+__all__ = ["Looked", "Outputs"]

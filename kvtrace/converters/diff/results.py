@@ -1,0 +1,195 @@
+"""Which launch first has another result: digests of both sides, launch by launch.
+
+Launches are paired by kernel and order, those of autotuners left out; their storages are compared
+where the arguments are alike. If what a launch read was equal, its kernel itself is not
+deterministic, and its IR may say why. If not, something upstream differs that has no digest.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from kvtrace.converters.diff.model import DifferentResult, Results
+from kvtrace.converters.diff.snapshot import Snapshot
+from kvtrace.converters.diff.variant import KernelKey
+from kvtrace.ir.errors import IRSyntaxError
+from kvtrace.ir.relocation import module_defined_in
+from kvtrace.ir.unordered import unordered
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run
+
+_ALIKE: Final = ("dtype", "shape", "strides", "offset_bytes", "storage_bytes")
+_AFTER: Final = "after"
+
+#: Digests of a launch: argument and when → digest and lines.
+_Digests = dict[tuple[int, str], tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Launch:
+    seq: int
+    kernel: Mapping[str, Any]
+    args: Sequence[Mapping[str, Any]]
+    digests: _Digests
+
+
+def result_differences(
+    before: Snapshot, after: Snapshot, matched: Sequence[tuple[KernelKey, KernelKey]]
+) -> Results | None:
+    """Compare the launches of two sides, run by run; None where a side has no digests."""
+    found = [
+        _of_runs(before, after, runs, matched)
+        for runs in zip(before.runs, after.runs, strict=False)
+    ]
+    results = [each for each in found if each is not None]
+    if not results:
+        return None
+    return Results(
+        compared=sum(each.compared for each in results),
+        unpaired=(
+            sum(each.unpaired[0] for each in results),
+            sum(each.unpaired[1] for each in results),
+        ),
+        differing=sum(each.differing for each in results),
+        first=next((each.first for each in results if each.first is not None), None),
+    )
+
+
+def _of_runs(
+    before: Snapshot,
+    after: Snapshot,
+    runs: tuple["Run", "Run"],
+    matched: Sequence[tuple[KernelKey, KernelKey]],
+) -> Results | None:
+    sides = _launches(before, runs[0]), _launches(after, runs[1])
+    if not all(sides):
+        return None
+    pairs, left = [], [sum(map(len, side.values())) for side in sides]
+    for keys in matched:
+        ours, theirs = (side.get(key, []) for side, key in zip(sides, keys, strict=True))
+        for order, (a, b) in enumerate(zip(ours, theirs, strict=False), 1):
+            if _are_alike(a, b):
+                pairs.append((a, b, order))
+    differing = [pair for pair in pairs if _differing(*pair[:2], after=True)]
+    first = min(differing, key=lambda pair: pair[0].seq, default=None)
+    return Results(
+        compared=len(pairs),
+        unpaired=(left[0] - len(pairs), left[1] - len(pairs)),
+        differing=len(differing),
+        first=None if first is None else _told(*first, after),
+    )
+
+
+def _launches(side: Snapshot, run: "Run") -> dict[KernelKey, list[_Launch]]:
+    """Return the launches of a run that have digests, by kernel, in their order."""
+    rows = side.trace.table("digests", (run,))
+    if not rows.num_rows:
+        return {}
+    names = ("seq", "call_id", "arg", "when", "digest", "lines")
+    by_launch: dict[tuple[int, int], _Digests] = {}
+    for seq, call, arg, when, digest, lines in zip(
+        *(rows[name].to_pylist() for name in names), strict=True
+    ):
+        if digest is not None:
+            by_launch.setdefault((seq, call), {})[arg, when] = digest, lines or 1
+    columns = ["kernel_id", "name", "module", "file", "line", "stages"]
+    kernels = {
+        row["kernel_id"]: row for row in side.trace.table("kernels", (run,), columns).to_pylist()
+    }
+    calls = {
+        row["call_id"]: row
+        for row in side.trace.table("calls", (run,), ["call_id", "kernel_id", "args"]).to_pylist()
+    }
+    found: dict[KernelKey, list[_Launch]] = {}
+    for (seq, call_id), digests in sorted(by_launch.items()):
+        call = calls.get(call_id)
+        kernel = None if call is None else kernels.get(call["kernel_id"])
+        if call is None or kernel is None:
+            continue
+        key = (kernel["module"] or "", kernel["name"] or "")
+        found.setdefault(key, []).append(_Launch(seq, kernel, call["args"] or (), digests))
+    return found
+
+
+def _are_alike(a: _Launch, b: _Launch) -> bool:
+    """Whether digests of both can be compared: they are of the same arguments, in the same form."""
+    shared = {key: lines for key, (_, lines) in a.digests.items()}
+    return shared == {key: lines for key, (_, lines) in b.digests.items()} and all(
+        arg < min(len(a.args), len(b.args))
+        and all(a.args[arg][name] == b.args[arg][name] for name in _ALIKE)
+        for arg, _ in shared
+    )
+
+
+def _differing(a: _Launch, b: _Launch, *, after: bool) -> list[int]:
+    """Return the arguments whose memory differs after the launch, or before it."""
+    return [
+        arg
+        for (arg, when), digest in a.digests.items()
+        if (when == _AFTER) == after and digest != b.digests[arg, when]
+    ]
+
+
+def _told(a: _Launch, b: _Launch, order: int, side: Snapshot) -> DifferentResult:
+    outputs, inputs = (
+        tuple(str(b.args[arg]["name"]) for arg in _differing(a, b, after=after))
+        for after in (True, False)
+    )
+    before = [lines for (_, when), (_, lines) in a.digests.items() if when != _AFTER]
+    sampled = max(before, default=1)
+    equal = not inputs if before else None
+    causes = tuple(_causes(b, side)) if equal is not False else ()
+    return DifferentResult(
+        kernel=str(b.kernel["name"]),
+        file=b.kernel["file"],
+        line=b.kernel["line"],
+        order=order,
+        launches=(a.seq, b.seq),
+        outputs=outputs,
+        inputs=equal,
+        sampled=sampled,
+        inputs_differing=inputs,
+        causes=causes,
+        why=_why(b, order, outputs, inputs, equal, sampled, causes),
+    )
+
+
+def _why(
+    launch: _Launch,
+    order: int,
+    outputs: Sequence[str],
+    inputs: Sequence[str],
+    equal: bool | None,
+    sampled: int,
+    causes: Sequence[str],
+) -> str:
+    name = f"launch {order} of {launch.kernel['name']} is the first: {', '.join(outputs)}"
+    if equal is False:
+        return (
+            f"{name} differs after it, and {', '.join(inputs)} differed before it, which no launch "
+            "that was compared has made: the cause is upstream, in a library's kernel, a copy or "
+            "the host"
+        )
+    some = f" (one line in {sampled} of large ones)" if sampled > 1 else ""
+    told = f"{name} differs, and what it read was equal{some}, so the kernel is not deterministic"
+    if equal is None:
+        told = f"{name} differs, and of what it read nothing is known"
+    if causes:
+        return f"{told}: {'; '.join(causes)}"
+    return (
+        f"{told}: nothing in its IR depends on the order of programs but races, which kvtrace "
+        "sanitize looks for, or memory that nothing was written to, or another compiled code"
+    )
+
+
+def _causes(launch: _Launch, side: Snapshot) -> Iterator[str]:
+    stages = {each["stage"]: each["artifact"] for each in launch.kernel["stages"] or ()}
+    text = side.text(stages.get("ttir_generic"))
+    if text is None:
+        return
+    try:
+        module = module_defined_in(text, launch.kernel["file"])
+    except IRSyntaxError:  # a stage of another version, which replaying says
+        return
+    yield from (each.text for each in unordered(module))

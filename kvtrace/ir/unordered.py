@@ -1,0 +1,79 @@
+"""What a kernel computes that depends on the order in which its programs come."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kvtrace.ir.flow import flow_of
+from kvtrace.ir.locations import Frame
+from kvtrace.ir.model import Module, Op, source_stack
+from kvtrace.ir.ops import KINDS
+from kvtrace.ir.types import FloatType, TensorType
+
+#: Triton's RMWOp by number.
+RMW_OPS: Final = ("", "and", "or", "xor", "add", "fadd", "max", "min", "umax", "umin", "exch")
+
+#: What `tt.descriptor_reduce` does, by number: the additions.
+_REDUCE_ADD: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Unordered:
+    """An op whose effect depends on which program comes first, and why."""
+
+    op: str
+    why: str
+    place: Frame | None
+
+    @property
+    def text(self) -> str:
+        """It in words, with its line."""
+        where = f" at {self.place.file}:{self.place.line}" if self.place is not None else ""
+        return f"{self.op}{where} {self.why}"
+
+
+def unordered(module: Module) -> tuple[Unordered, ...]:
+    """Return the ops of a kernel whose effects depend on the order of programs, in their order."""
+    return tuple(_unordered(module))
+
+
+def _unordered(module: Module) -> Iterator[Unordered]:
+    for op in module.ops:
+        row = KINDS.get(op.name)
+        if row is None or row.effect != "atomic":
+            continue
+        why = _why(op, module)
+        if why:
+            frames = source_stack(op)
+            yield Unordered(op.name, why, frames[0] if frames else None)
+
+
+def _why(op: Op, module: Module) -> str:
+    row = KINDS[op.name]
+    if row.has("expected"):
+        return "compares and swaps: programs go on in the order in which they come to it"
+    if _adds(op) and _is_float(op):
+        return (
+            "adds floats of several programs to one place, and each sum is rounded: the result "
+            "depends on the order in which they come"
+        )
+    if _number(op, "atomic_rmw_op") == RMW_OPS.index("exch"):
+        return "leaves what the last program wrote"
+    if op.results and flow_of(module).uses(op.results[0]):
+        return "gives what the programs before have left, and that is used"
+    return ""
+
+
+def _adds(op: Op) -> bool:
+    if KINDS[op.name].has("descriptor"):
+        return bool(_number(op, "kind") == _REDUCE_ADD)
+    return bool(_number(op, "atomic_rmw_op") == RMW_OPS.index("fadd"))
+
+
+def _number(op: Op, name: str) -> Any:
+    return getattr(op.attributes.get(name), "value", None)
+
+
+def _is_float(op: Op) -> bool:
+    kind = op.operand("value").type
+    return isinstance(kind.element if isinstance(kind, TensorType) else kind, FloatType)

@@ -1,0 +1,166 @@
+"""Launches' results compared by digest: real kernels on the CPU, run twice, with a difference."""
+
+import json
+from importlib.util import find_spec
+
+import pytest
+
+pytestmark = pytest.mark.skipif(find_spec("triton") is None, reason="nothing here can launch")
+
+torch = pytest.importorskip("torch")
+import triton  # noqa: E402
+
+import kvtrace  # noqa: E402
+from kvtrace.cli import main  # noqa: E402
+from kvtrace.converters.diff import compare, difference_object, headline_text  # noqa: E402
+from kvtrace.schema.trace import resolve  # noqa: E402
+from tests.backends.compiled import output_kernels as kernels  # noqa: E402
+
+COUNT = 1000
+
+
+def launched(kernel, *tensors, count=COUNT):
+    kernel[(triton.cdiv(count, 256),)](*tensors, count, BLOCK=256)
+
+
+def recorded(out, *, planted=None, check="digest", count=COUNT):
+    """Three steps; `planted` changes tensors between launches: name of the place → what it does."""
+    change = planted or {}
+    x, y, z = (torch.arange(1.0, count + 1) / number for number in (3, 5, 7))
+    total = torch.zeros(1)
+    with kvtrace.capture(out, check=check):
+        for step in range(3):
+            for name, tensor in ((f"x{step}", x), (f"y{step}", y)):
+                if name in change:
+                    change[name](tensor)
+            launched(kernels.doubled, x, y, count=count)
+            if f"between{step}" in change:
+                change[f"between{step}"](y)
+            launched(kernels.doubled, y, z, count=count)
+            launched(kernels.summed, z, total, count=count)
+            launched(kernels.inverted, z, count=count)
+    return out
+
+
+def difference(before, after):
+    return compare(resolve(before), resolve(after))
+
+
+def flip(place):
+    def change(tensor):
+        tensor[place] += 1
+
+    return change
+
+
+def test_two_runs_of_a_deterministic_program_have_no_difference(tmp_path):
+    found = difference(recorded(tmp_path / "a"), recorded(tmp_path / "b"))
+    assert (found.results.compared, found.results.unpaired) == (12, (0, 0))
+    assert (found.results.differing, found.results.first) == (0, None)
+    assert found.empty
+    assert "results of 12 launches were compared by digest: all are equal" in " ".join(
+        line.strip() for line in headline_text(found, width=200)
+    )
+
+
+def test_what_differs_upstream_is_said_to_be_that(tmp_path):
+    planted = {"between1": flip(17)}
+    found = difference(recorded(tmp_path / "a"), recorded(tmp_path / "b", planted=planted))
+    first = found.results.first
+    assert (first.kernel, first.order, first.launches) == ("doubled", 4, (5, 5))
+    assert (first.inputs, first.inputs_differing, first.outputs) == (False, ("x",), ("out",))
+    assert first.causes == ()
+    assert "upstream" in first.why
+    assert found.results.differing == 2 + 1  # the sum of that step, and that of the next
+    assert not found.empty
+    (row,) = (row for row in found.headline if row.level == "results")
+    assert row.kernel == "doubled"
+
+
+def test_a_kernel_with_equal_inputs_and_float_atomics_is_named_with_its_line(tmp_path, monkeypatch):
+    before = recorded(tmp_path / "a")
+    plant_in(monkeypatch, "summed", launch=2)
+    found = difference(before, recorded(tmp_path / "b"))
+    first = found.results.first
+    assert (first.kernel, first.order, first.launches) == ("summed", 2, (6, 6))
+    assert (first.inputs, first.inputs_differing, first.outputs) == (True, (), ("out",))
+    (cause,) = first.causes
+    assert "adds floats of several programs to one place" in cause
+    assert f"{kernels.__file__}:" in cause
+    assert "the kernel is not deterministic" in first.why
+
+
+def test_a_kernel_without_any_order_is_said_to_have_none(tmp_path, monkeypatch):
+    before = recorded(tmp_path / "a")
+    plant_in(monkeypatch, "inverted", launch=3)
+    found = difference(before, recorded(tmp_path / "b"))
+    first = found.results.first
+    assert (first.kernel, first.order, first.inputs, first.causes) == ("inverted", 3, True, ())
+    assert "nothing in its IR depends on the order of programs" in first.why
+
+
+def plant_in(monkeypatch, name, launch):
+    """Have one launch of a kernel store another number than its IR says, as a device could."""
+    from kvtrace.backends.triton import evaluating_launcher
+
+    evaluate, seen = evaluating_launcher.evaluate, []
+
+    def wrong(module, arguments, grid, **given):
+        evaluate(module, arguments, grid, **given)
+        if given.get("kernel") == name:
+            seen.append(name)
+            if len(seen) == launch:
+                written = [a for a in arguments if a.name == ("out" if name == "summed" else "x")]
+                written[0].storage.data[1] ^= 1
+
+    monkeypatch.setattr(evaluating_launcher, "evaluate", wrong)
+
+
+def test_integer_atomics_are_no_cause(tmp_path, monkeypatch):
+    def count(out):
+        x, total = torch.arange(COUNT), torch.zeros(1, dtype=torch.int64)
+        with kvtrace.capture(out, check="digest"):
+            launched(kernels.counted, x, total)
+        return out
+
+    before = count(tmp_path / "a")
+    monkeypatch.setattr(
+        "kvtrace.backends.triton.evaluating_launcher.evaluate", lambda *_, **__: None
+    )
+    first = difference(before, count(tmp_path / "b")).results.first
+    assert (first.kernel, first.inputs, first.causes) == ("counted", True, ())
+
+
+def test_launches_of_other_shapes_are_not_compared(tmp_path):
+    found = difference(recorded(tmp_path / "a"), recorded(tmp_path / "b", count=900))
+    assert found.results.compared == 0
+    assert found.results.unpaired == (12, 12)
+
+
+def test_without_digests_nothing_is_said(tmp_path):
+    found = difference(recorded(tmp_path / "a", check=""), recorded(tmp_path / "b"))
+    assert found.results is None
+    assert not any("digest" in line for line in headline_text(found))
+
+
+def test_json_text_and_markdown_have_it(tmp_path, capsys):
+    planted = {"x2": flip(0)}
+    a, b = recorded(tmp_path / "a"), recorded(tmp_path / "b", planted=planted)
+    assert main(["diff", str(a), str(b), "--no-replay", "--exit-code"]) == 1
+    text = " ".join(capsys.readouterr().out.split())
+    assert "results of 12 launches were compared by digest: 3 differ" in text
+    assert main(["diff", str(a), str(b), "--no-replay", "--json", "-"]) == 0
+    form = json.loads(capsys.readouterr().out)["results"]
+    assert form["first"]["kernel"] == "doubled"
+    assert form["first"]["inputs"] is False
+    assert form == json.loads(json.dumps(difference_object(difference(a, b))))["results"]
+    assert main(["diff", str(a), str(b), "--no-replay", "--markdown", "-"]) == 0
+    assert "#### Results" in capsys.readouterr().out
+
+
+def test_two_ranks_can_be_compared_by_their_runs(tmp_path):
+    recorded(tmp_path)
+    recorded(tmp_path, planted={"between0": flip(3)})
+    runs = [run.run_id for run in resolve(tmp_path).trace.runs]
+    found = difference(f"{tmp_path}/{runs[0]}", f"{tmp_path}/{runs[1]}")
+    assert found.results.first.launches == (1, 1)

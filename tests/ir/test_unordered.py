@@ -1,0 +1,62 @@
+"""What of a kernel depends on the order of its programs."""
+
+import pytest
+
+from kvtrace.ir import parse
+from kvtrace.ir.unordered import unordered
+
+KERNEL = """
+"builtin.module"() ({{
+  "tt.func"() <{{function_type = (!tt.ptr<{type}>, !tt.ptr<{type}>) -> (), sym_name = "k"}}> ({{
+  ^bb0(%x: !tt.ptr<{type}>, %out: !tt.ptr<{type}>):
+    %value = "tt.load"(%x) : (!tt.ptr<{type}>) -> {type}
+    {op}
+    "tt.return"() : () -> ()
+  }}) : () -> ()
+}}) : () -> ()
+"""
+UPDATE = (
+    '%old = "tt.atomic_rmw"(%out, %value) <{{atomic_rmw_op = {number} : i32, sem = 4 : i32, '
+    "scope = 1 : i32}}> : (!tt.ptr<{type}>, {type}) -> {type}"
+)
+STORE = '\n"tt.store"(%x, %old) : (!tt.ptr<{type}>, {type}) -> ()'
+SWAP = (
+    '%old = "tt.atomic_cas"(%out, %value, %value) <{{sem = 4 : i32, scope = 1 : i32}}> : '
+    "(!tt.ptr<{type}>, {type}, {type}) -> {type}"
+)
+
+
+def found(op, type_, number=0):
+    text = op.format(type=type_, number=number)
+    return [each.why for each in unordered(parse(KERNEL.format(type=type_, op=text)))]
+
+
+@pytest.mark.parametrize(
+    ("type_", "number", "says"),
+    [
+        ("f32", 5, "adds floats"),
+        ("f16", 5, "adds floats"),
+        ("f32", 6, None),  # the largest is the same in any order
+        ("i32", 4, None),
+        ("i32", 1, None),
+        ("i32", 10, "leaves what the last program wrote"),
+    ],
+)
+def test_what_updates_depend_on_the_order(type_, number, says):
+    why = found(UPDATE, type_, number)
+    assert len(why) == (says is not None)
+    assert all(says in each for each in why)
+
+
+def test_what_an_update_gives_depends_on_it_where_it_is_used():
+    (why,) = found(UPDATE + STORE, "i32", 4)
+    assert "that is used" in why
+
+
+def test_who_swaps_first_is_the_order():
+    (why,) = found(SWAP, "i32")
+    assert "compares and swaps" in why
+
+
+def test_loads_and_stores_do_not():
+    assert found('"tt.store"(%out, %value) : (!tt.ptr<{type}>, {type}) -> ()', "f32") == []
