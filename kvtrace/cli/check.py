@@ -1,11 +1,25 @@
 """`kvtrace check`: what the device computed, against what the kernels' IR means."""
 
 import json
-from typing import Annotated
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kvtrace.cli.options import JsonOption, RunOption, TracePath, complain_of, print_lines, select
+from kvtrace.cli.options import (
+    JsonOption,
+    RunOption,
+    TracePath,
+    complain_of,
+    print_lines,
+    say,
+    select,
+)
+
+if TYPE_CHECKING:
+    from kvtrace.opened.checking import Checked
+    from kvtrace.schema.trace import Selection
 
 
 def command(
@@ -14,6 +28,23 @@ def command(
     as_json: JsonOption = False,
     as_sarif: Annotated[
         bool, typer.Option("--sarif", help="Print SARIF 2.1.0, as code review tools read it")
+    ] = False,
+    cases: Annotated[
+        Path | None,
+        typer.Option(
+            "--cases",
+            metavar="DIR",
+            help="Write each launch that differs there: its IR and memory, and a script that "
+            "asserts the difference on a GPU",
+            show_default=False,
+        ),
+    ] = None,
+    again: Annotated[
+        bool,
+        typer.Option(
+            "--rerun",
+            help="Launch those again, on this machine's GPU, with other num_warps and num_stages",
+        ),
     ] = False,
 ) -> int:
     """Compute checked launches again from their IR, without a GPU, and compare element by element.
@@ -28,6 +59,7 @@ def command(
     Example:
         KVTRACE=out/ KVTRACE_CHECK=first python train.py
         kvtrace check out/
+        kvtrace check out/ --rerun
 
     """
     from kvtrace.cli.progress import calls_progress
@@ -50,5 +82,19 @@ def command(
         print(json.dumps(sarif(findings, __version__, root=root), indent=2))
     else:
         print_lines(check_text(checked))
+    if cases is not None or again:
+        _cases(selection, checked, cases, again)
     complain_of(selection.trace)
     return int(checked.failed)
+
+
+def _cases(selection: "Selection", checked: "Checked", folder: Path | None, again: bool) -> None:
+    """Write the launches that differ as scripts, and run them."""
+    from kvtrace.opened.checking import rerun_text, write_cases
+
+    with tempfile.TemporaryDirectory(prefix="kvtrace-") as temporary:
+        for case in write_cases(selection, checked, folder or Path(temporary)):
+            if folder is not None:
+                say(f"launch {case.seq} of {case.name}: {case.script or case.problem}")
+            if again:
+                print_lines(rerun_text(case))

@@ -3,10 +3,15 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
+from kvtrace.calls.recorded import UnreadyCall
 from kvtrace.opened.progress import Shown, unshown
+from kvtrace.oracle.cases import rerun, write_case
 from kvtrace.oracle.checking import RULES, RunChecks, check_run
+from kvtrace.oracle.errors import Undecided
+from kvtrace.oracle.kept import checked_launches
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.trace import Selection, Trace
 from kvtrace.text import plural
@@ -41,6 +46,17 @@ class Checked:
     def failed(self) -> bool:
         """Whether anything is wrong."""
         return bool(self.answers["differs"] or self.answers["not finite"])
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A launch that differs, as a script; None: it cannot be one, which `problem` says."""
+
+    name: str
+    seq: int
+    script: Path | None
+    kernel: Mapping[str, Any]
+    problem: str = ""
 
 
 def check_runs(selection: Selection, shown: Shown = unshown) -> Checked:
@@ -78,6 +94,52 @@ def _kernels(trace: Trace, selection: Selection) -> dict[tuple[str, int], dict[s
         for row in calls.to_pylist():
             found[run.run_id, row["call_id"]] = kernels.get(row["kernel_id"], {}) | row
     return found
+
+
+def write_cases(selection: Selection, checked: Checked, folder: Path) -> Iterator[Case]:
+    """Write each launch that differs into a folder of its own, with a script that asserts it."""
+    for run, found in zip(selection.runs, checked.runs, strict=True):
+        wrong = {row["seq"] for row in found.rows if row["answer"] == "differs"}
+        for launch in checked_launches(selection.trace, run) if wrong else ():
+            if isinstance(launch, UnreadyCall) or launch.seq not in wrong:
+                continue
+            kernel = checked.kernels.get((run.run_id, launch.call_id), {})
+            name = "".join(c if c.isalnum() or c in "_-" else "_" for c in launch.kernel)
+            place = folder / f"launch-{launch.seq}-{name}"
+            try:
+                script = write_case(selection.trace, run, launch, place)
+            except Undecided as error:
+                yield Case(launch.kernel, launch.seq, None, kernel, str(error))
+            else:
+                yield Case(launch.kernel, launch.seq, script, kernel)
+
+
+def rerun_text(case: Case) -> Iterator[str]:
+    """Run a case with other numbers of warps and stages; say which of them agree.
+
+    Raises:
+        NothingToCheck: there is no GPU here.
+
+    """
+    import torch  # for its GPU; the case itself runs in processes of its own
+
+    if not torch.cuda.is_available():
+        raise NothingToCheck(
+            "--rerun launches kernels, and there is no GPU here; take the folder of --cases to a "
+            "machine with one, and run check.py there"
+        )
+    if case.script is None:
+        yield f"  launch {case.seq} of {case.name} cannot be run again: {case.problem}"
+        return
+    yield f"launch {case.seq} of {case.name}, compiled again from its TTIR:"
+    warps, stages = case.kernel.get("num_warps") or 4, case.kernel.get("num_stages") or 2
+    for came in rerun(case.script, warps, stages):
+        said = (
+            came.problem
+            if came.differing is None
+            else (f"differs in {plural(came.differing, 'element')}" if came.differing else "agrees")
+        )
+        yield f"  num_warps={came.num_warps}, num_stages={came.num_stages}: {said}"
 
 
 def check_objects(checked: Checked) -> dict[str, Any]:

@@ -103,8 +103,33 @@ class _Inside(Observer):
             raise Undecided(f"{place(defect.op)} reads outside of its tensor")
 
 
-def check(launch: CheckedLaunch) -> LaunchCheck:
-    """Compute a launch again, and compare."""
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A run of elements: where it begins in its storage, what is meant there, what is there."""
+
+    offset: int
+    expected: NDArray[np.uint8]
+    got: NDArray[np.uint8]
+    radii: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What one storage may hold after a launch: `place` is its tensor's among the arguments."""
+
+    place: int
+    tensor: TensorArgument
+    element: ElementType
+    pieces: tuple[Piece, ...]
+
+
+def expected(launch: CheckedLaunch) -> tuple[tuple[Expected, ...], tuple[str, ...]]:
+    """Compute a launch again: what its storages may hold, and why of some it is not known.
+
+    Raises:
+        KvtraceError: the launch cannot be computed, or its result is not decided by its IR.
+
+    """
     call = launch.call()
     bounds = Bounds(call.module)
     programs = None if launch.programs is None else np.array(launch.programs, np.int64)
@@ -119,25 +144,27 @@ def check(launch: CheckedLaunch) -> LaunchCheck:
             instrument=bounds,
             most_steps=MOST_STEPS,
         )
-    except KvtraceError as error:
-        return LaunchCheck("undecided", (), str(error))
     except UNFIT as error:  # recorded IR may be anything; told of the launch
-        return LaunchCheck("undecided", (), str(UnfitOp(call.kernel, error)))
+        raise UnfitOp(call.kernel, error) from error
     memory = bounds.memory
     if memory is None or not launch.after:
-        return LaunchCheck("undecided", (), "nothing that it writes to was kept")
+        raise Undecided("nothing that it writes to was kept")
     memory.finish()
-    checks, reasons = [], []
-    for after in launch.after:
-        found = _tensor(call, memory, after)
-        if isinstance(found, str):
-            reasons.append(found)
-        else:
-            checks.append(found)
-    return _joined(tuple(checks), reasons)
+    found = [_expected(call, memory, after) for after in launch.after]
+    known = tuple(each for each in found if isinstance(each, Expected))
+    return known, tuple(each for each in found if isinstance(each, str))
 
 
-def _joined(checks: tuple[TensorCheck, ...], reasons: list[str]) -> LaunchCheck:
+def check(launch: CheckedLaunch) -> LaunchCheck:
+    """Compute a launch again, and compare."""
+    try:
+        known, reasons = expected(launch)
+    except KvtraceError as error:
+        return LaunchCheck("undecided", (), str(error))
+    return _joined(tuple(map(_compared, known)), reasons)
+
+
+def _joined(checks: tuple[TensorCheck, ...], reasons: tuple[str, ...]) -> LaunchCheck:
     if any(len(each.differing) for each in checks):
         return LaunchCheck("differs", checks)
     if any(each.undecided < each.elements for each in checks):
@@ -145,37 +172,34 @@ def _joined(checks: tuple[TensorCheck, ...], reasons: list[str]) -> LaunchCheck:
     return LaunchCheck("undecided", checks, "; ".join(reasons) or _NOTHING_DECIDED)
 
 
-def _tensor(call: Call, memory: FollowedMemory, after: StorageAfter) -> TensorCheck | str:
+def _expected(call: Call, memory: FollowedMemory, after: StorageAfter) -> Expected | str:
     place = after.arguments[0]
     tensor = call.arguments[place]
     assert isinstance(tensor, TensorArgument)
-    unknown = [call.arguments[each] for each in after.arguments]
+    sharing = [call.arguments[each] for each in after.arguments]
     if tensor.storage.data is None or not all(
-        memory.is_known(each) for each in unknown if isinstance(each, TensorArgument)
+        memory.is_known(each) for each in sharing if isinstance(each, TensorArgument)
     ):
         return f"what it stores to {tensor.name} depends on tensors that were not kept"
     element = _element(tensor, memory.elements.get(id(tensor.storage), set()))
+    size = element.bytes
     kept = memory.radii.kept.get(id(tensor.storage))
-    phase = tensor.offset_bytes % element.bytes if kept is None else kept[1]
-    if kept is not None and kept[0] != element.bytes:
+    phase = tensor.offset_bytes % size if kept is None else kept[1]
+    if kept is not None and kept[0] != size:
         return f"{tensor.name} is written as elements of another size than its own"
-    expected, got, offsets, radii = [], [], [], []
-    for first, last, content in _whole_elements(after, element, phase):
-        expected.append(tensor.storage.data[phase + first * element.bytes :][: len(content)])
-        got.append(content)
-        offsets.append(phase + np.arange(first, last) * element.bytes)
-        radii.append(np.zeros(last - first) if kept is None else kept[2][first:last])
-    if not got:
-        return f"nothing of {tensor.name} was kept"
-    return _compared(
-        tensor.name,
-        place,
-        element,
-        np.concatenate(expected),
-        np.concatenate(got),
-        np.concatenate(offsets),
-        np.concatenate(radii).astype(np.float64),
-        tensor.shape[-1] if tensor.shape else 1,
+    pieces = [
+        Piece(
+            phase + first * size,
+            tensor.storage.data[phase + first * size : phase + last * size],
+            content,
+            np.zeros(last - first, np.float32) if kept is None else kept[2][first:last],
+        )
+        for first, last, content in _whole_elements(after, element, phase)
+    ]
+    return (
+        Expected(place, tensor, element, tuple(pieces))
+        if pieces
+        else (f"nothing of {tensor.name} was kept")
     )
 
 
@@ -197,16 +221,16 @@ def _whole_elements(
             yield first, last, piece.content[begin : begin + (last - first) * size]
 
 
-def _compared(
-    name: str,
-    place: int,
-    element: ElementType,
-    expected: NDArray[np.uint8],
-    got: NDArray[np.uint8],
-    offsets: NDArray[np.int64],
-    radii: NDArray[np.float64],
-    columns: int,
-) -> TensorCheck:
+def _compared(meant: Expected) -> TensorCheck:
+    element, tensor, pieces = meant.element, meant.tensor, meant.pieces
+    expected, got = (
+        np.concatenate([getattr(piece, name) for piece in pieces]) for name in ("expected", "got")
+    )
+    radii = np.concatenate([piece.radii for piece in pieces]).astype(np.float64)
+    offsets = np.concatenate(
+        [piece.offset + np.arange(len(piece.radii)) * element.bytes for piece in pieces]
+    )
+    columns = tensor.shape[-1] if tensor.shape else 1
     wide = [
         from_memory(np.ascontiguousarray(each).view(element.memory), element).astype(np.float64)
         for each in (expected, got)
@@ -225,8 +249,8 @@ def _compared(
         nearest = float((away[within] / radii[within]).max(initial=0.0))
         typical = float(np.median(radii[~loose])) / scale if scale and not loose.all() else 0.0
     return TensorCheck(
-        argument=name,
-        place=place,
+        argument=tensor.name,
+        place=meant.place,
         dtype=element.name,
         elements=len(away),
         undecided=int(loose.sum()),
