@@ -127,8 +127,8 @@ def recorded(folder: Path, override: Path | None) -> list[dict[str, object]]:
         "TRITON_OVERRIDE_DIR": str(override or folder / "none"),
     }  # fmt: skip
     done = subprocess.run(
-        [sys.executable, __file__, "--run", str(out)], env=environment, capture_output=True, text=True,
-        timeout=120, check=False,
+        [sys.executable, __file__, "--run", str(out)], env=environment, capture_output=True,
+        text=True, timeout=120, check=False,
     )  # fmt: skip
     if done.returncode:
         print("  the program ended with", done.returncode, done.stderr.strip()[-200:])
