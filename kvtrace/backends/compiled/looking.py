@@ -80,7 +80,7 @@ class Looking:
         if kernel not in self._seen:
             made = make()
             pointers = tuple(
-                (place, each.type.lstrip("*"))
+                (place, _element(each.type))
                 for place, each in enumerate(made.parameters)
                 if is_memory(each)
             )
@@ -136,6 +136,11 @@ class Looking:
             self._session.problem(error)
         recorder.tag(number)
         return result
+
+
+def _element(kind: str) -> str:
+    """Name what a pointer (`*fp32`, `*kfp32`) or a descriptor (`tensordesc<fp32[64]>`) leads to."""
+    return kind.partition("<")[2].partition("[")[0] or kind.lstrip("*").removeprefix("k")
 
 
 def _roles(

@@ -5,10 +5,12 @@ import pytest
 import torch
 import triton
 import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 import kvtrace
 from kvtrace.capture import outputs
 from kvtrace.capture.host_kernels import digest
+from kvtrace.oracle.first_bad import bad_launches
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
@@ -185,6 +187,25 @@ class TestDigest:
             before = of(both)
             launched(kernels.doubled, both[:COUNT], both[COUNT:])
         assert digests(tmp_path) == {(0, 0, "before"): before, (0, 0, "after"): of(both)}
+
+
+def test_what_goes_through_descriptors(tmp_path):
+    rows_of, roots = torch.ones(64, 32), torch.zeros(64, 32)
+    rows_of[40, 3] = -1.0
+    with kvtrace.capture(tmp_path, check="finite,digest"):
+        kernels.root_of_rows[(2,)](
+            TensorDescriptor.from_tensor(rows_of, [32, 32]),
+            TensorDescriptor.from_tensor(roots, [32, 32]),
+            BLOCK=32,
+        )
+    assert roots[40, 3].isnan()
+    places = {row["arg"] for row in rows(tmp_path, "digests")}
+    assert len(places) == 2
+    assert flags(tmp_path) == {(0, max(places), "after"): (True, False)}
+    assert [row["seq"] for row in rows(tmp_path, "checked_launches")] == [0]
+    (run,) = open_trace(tmp_path).runs
+    (found,) = bad_launches(open_trace(tmp_path), run)
+    assert (found.first.program, found.first.lane) == ((1, 0, 0), (8, 3))
 
 
 @triton.autotune([triton.Config({"BLOCK": 128}), triton.Config({"BLOCK": 256})], key=["n"])
