@@ -38,6 +38,7 @@ _COMPILED = _RECORDING | _VERDICTS | {"kvtrace.backends.compiled"}
 _OPENED = (
     _VERDICTS
     | {"kvtrace.clients", "kvtrace.converters", "kvtrace.text", "kvtrace.settings", "kvtrace.nki"}
+    | {"kvtrace.oracle"}
     | {"kvtrace.backends.triton"}  # the stages of kernels that were recorded without them
 )
 ALLOWED = {
@@ -52,6 +53,7 @@ ALLOWED = {
     "kvtrace.metrics": _CALLS,
     "kvtrace.symbolic": _LANGUAGE,
     "kvtrace.verdicts": _VERDICTS | {"kvtrace.text"},
+    "kvtrace.oracle": _VERDICTS,
     "kvtrace.clients": _VERDICTS,
     "kvtrace.nki": {"kvtrace.schema", "kvtrace.evaluate"},  # its threads alone
     "kvtrace.nki.recording": _RECORDING | {"kvtrace.nki", "kvtrace.verdicts"},  # names of rules

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 Answer = Literal["agrees", "differs", "undecided"]
 
+_MAP_ROWS: Final = 32
+_MAP_COLUMNS: Final = 64
+
 _NOTHING_DECIDED: Final = "the bounds of all its elements are wider than what they hold"
 
 
@@ -58,6 +61,8 @@ class TensorCheck:
         worst: the one that is farthest beyond; None: there is none.
         nearest: the largest part of its bound that an element is away which is not beyond.
         bound: the median bound relative to the root mean square of the elements; 0: exact.
+        map: the largest error of each part of the memory that was compared, relative to that root
+            mean square, in rows of the tensor's last axis.
     """
 
     argument: str
@@ -69,6 +74,7 @@ class TensorCheck:
     worst: Worst | None
     nearest: float
     bound: float
+    map: NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +87,49 @@ class LaunchCheck:
 
 
 class _Inside(Observer):
-    """Ends an evaluation that reads what lies outside of its tensors, which nobody kept."""
+    """Ends an evaluation that reads what lies outside of its tensors, which nobody kept.
+
+    Of the arguments `views` no more was kept than their tensors.
+    """
+
+    def __init__(self, views: frozenset[int]) -> None:
+        self._views = views
 
     def out_of_bounds(self, defect: OutOfBounds) -> None:
         """Refuse to go on."""
-        if defect.rule == "out-of-bounds" and defect.kind != "store":
+        if defect.rule == "out-of-view" and defect.argument not in self._views:
+            return
+        if defect.kind != "store":
             raise Undecided(f"{place(defect.op)} reads outside of its tensor")
 
 
-def check(launch: CheckedLaunch) -> LaunchCheck:
-    """Compute a launch again, and compare."""
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A run of elements: where it begins in its storage, what is meant there, what is there."""
+
+    offset: int
+    expected: NDArray[np.uint8]
+    got: NDArray[np.uint8]
+    radii: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What one storage may hold after a launch: `place` is its tensor's among the arguments."""
+
+    place: int
+    tensor: TensorArgument
+    element: ElementType
+    pieces: tuple[Piece, ...]
+
+
+def expected(launch: CheckedLaunch) -> tuple[tuple[Expected, ...], tuple[str, ...]]:
+    """Compute a launch again: what its storages may hold, and why of some it is not known.
+
+    Raises:
+        KvtraceError: the launch cannot be computed, or its result is not decided by its IR.
+
+    """
     call = launch.call()
     bounds = Bounds(call.module)
     programs = None if launch.programs is None else np.array(launch.programs, np.int64)
@@ -100,30 +139,32 @@ def check(launch: CheckedLaunch) -> LaunchCheck:
             call.arguments,
             call.grid,
             kernel=call.kernel,
-            observers=(_Inside(),),
+            observers=(_Inside(launch.views),),
             programs=programs,
             instrument=bounds,
             most_steps=MOST_STEPS,
         )
-    except KvtraceError as error:
-        return LaunchCheck("undecided", (), str(error))
     except UNFIT as error:  # recorded IR may be anything; told of the launch
-        return LaunchCheck("undecided", (), str(UnfitOp(call.kernel, error)))
+        raise UnfitOp(call.kernel, error) from error
     memory = bounds.memory
     if memory is None or not launch.after:
-        return LaunchCheck("undecided", (), "nothing that it writes to was kept")
+        raise Undecided("nothing that it writes to was kept")
     memory.finish()
-    checks, reasons = [], []
-    for after in launch.after:
-        found = _tensor(call, memory, after)
-        if isinstance(found, str):
-            reasons.append(found)
-        else:
-            checks.append(found)
-    return _joined(tuple(checks), reasons)
+    found = [_expected(call, memory, after) for after in launch.after]
+    known = tuple(each for each in found if isinstance(each, Expected))
+    return known, tuple(each for each in found if isinstance(each, str))
 
 
-def _joined(checks: tuple[TensorCheck, ...], reasons: list[str]) -> LaunchCheck:
+def check(launch: CheckedLaunch) -> LaunchCheck:
+    """Compute a launch again, and compare."""
+    try:
+        known, reasons = expected(launch)
+    except KvtraceError as error:
+        return LaunchCheck("undecided", (), str(error))
+    return _joined(tuple(map(_compared, known)), reasons)
+
+
+def _joined(checks: tuple[TensorCheck, ...], reasons: tuple[str, ...]) -> LaunchCheck:
     if any(len(each.differing) for each in checks):
         return LaunchCheck("differs", checks)
     if any(each.undecided < each.elements for each in checks):
@@ -131,36 +172,34 @@ def _joined(checks: tuple[TensorCheck, ...], reasons: list[str]) -> LaunchCheck:
     return LaunchCheck("undecided", checks, "; ".join(reasons) or _NOTHING_DECIDED)
 
 
-def _tensor(call: Call, memory: FollowedMemory, after: StorageAfter) -> TensorCheck | str:
+def _expected(call: Call, memory: FollowedMemory, after: StorageAfter) -> Expected | str:
     place = after.arguments[0]
     tensor = call.arguments[place]
     assert isinstance(tensor, TensorArgument)
-    unknown = [call.arguments[each] for each in after.arguments]
+    sharing = [call.arguments[each] for each in after.arguments]
     if tensor.storage.data is None or not all(
-        memory.is_known(each) for each in unknown if isinstance(each, TensorArgument)
+        memory.is_known(each) for each in sharing if isinstance(each, TensorArgument)
     ):
         return f"what it stores to {tensor.name} depends on tensors that were not kept"
     element = _element(tensor, memory.elements.get(id(tensor.storage), set()))
+    size = element.bytes
     kept = memory.radii.kept.get(id(tensor.storage))
-    phase = tensor.offset_bytes % element.bytes if kept is None else kept[1]
-    if kept is not None and kept[0] != element.bytes:
+    phase = tensor.offset_bytes % size if kept is None else kept[1]
+    if kept is not None and kept[0] != size:
         return f"{tensor.name} is written as elements of another size than its own"
-    expected, got, offsets, radii = [], [], [], []
-    for first, last, content in _whole_elements(after, element, phase):
-        expected.append(tensor.storage.data[phase + first * element.bytes :][: len(content)])
-        got.append(content)
-        offsets.append(phase + np.arange(first, last) * element.bytes)
-        radii.append(np.zeros(last - first) if kept is None else kept[2][first:last])
-    if not got:
-        return f"nothing of {tensor.name} was kept"
-    return _compared(
-        tensor.name,
-        place,
-        element,
-        np.concatenate(expected),
-        np.concatenate(got),
-        np.concatenate(offsets),
-        np.concatenate(radii).astype(np.float64),
+    pieces = [
+        Piece(
+            phase + first * size,
+            tensor.storage.data[phase + first * size : phase + last * size],
+            content,
+            np.zeros(last - first, np.float32) if kept is None else kept[2][first:last],
+        )
+        for first, last, content in _whole_elements(after, element, phase)
+    ]
+    return (
+        Expected(place, tensor, element, tuple(pieces))
+        if pieces
+        else (f"nothing of {tensor.name} was kept")
     )
 
 
@@ -182,15 +221,16 @@ def _whole_elements(
             yield first, last, piece.content[begin : begin + (last - first) * size]
 
 
-def _compared(
-    name: str,
-    place: int,
-    element: ElementType,
-    expected: NDArray[np.uint8],
-    got: NDArray[np.uint8],
-    offsets: NDArray[np.int64],
-    radii: NDArray[np.float64],
-) -> TensorCheck:
+def _compared(meant: Expected) -> TensorCheck:
+    element, tensor, pieces = meant.element, meant.tensor, meant.pieces
+    expected, got = (
+        np.concatenate([getattr(piece, name) for piece in pieces]) for name in ("expected", "got")
+    )
+    radii = np.concatenate([piece.radii for piece in pieces]).astype(np.float64)
+    offsets = np.concatenate(
+        [piece.offset + np.arange(len(piece.radii)) * element.bytes for piece in pieces]
+    )
+    columns = tensor.shape[-1] if tensor.shape else 1
     wide = [
         from_memory(np.ascontiguousarray(each).view(element.memory), element).astype(np.float64)
         for each in (expected, got)
@@ -209,8 +249,8 @@ def _compared(
         nearest = float((away[within] / radii[within]).max(initial=0.0))
         typical = float(np.median(radii[~loose])) / scale if scale and not loose.all() else 0.0
     return TensorCheck(
-        argument=name,
-        place=place,
+        argument=tensor.name,
+        place=meant.place,
         dtype=element.name,
         elements=len(away),
         undecided=int(loose.sum()),
@@ -218,7 +258,21 @@ def _compared(
         worst=_worst(wide, away, radii, offsets, beyond, size),
         nearest=nearest,
         bound=typical,
+        map=_map(np.where(loose, 0.0, away), scale, columns) if beyond.any() else np.zeros((0, 0)),
     )
+
+
+def _map(away: NDArray[np.float64], scale: float, columns: int) -> NDArray[np.float64]:
+    """Return the largest error of each cell of a grid over rows of so many columns."""
+    columns = max(1, min(columns, len(away)))
+    rows = -(-len(away) // columns)
+    whole = np.zeros(rows * columns)
+    whole[: len(away)] = away / scale if scale else away
+    by_row = whole.reshape(rows, columns)
+    row_starts = np.unique(np.arange(_MAP_ROWS) * rows // _MAP_ROWS)
+    column_starts = np.unique(np.arange(_MAP_COLUMNS) * columns // _MAP_COLUMNS)
+    joined = np.maximum.reduceat(np.maximum.reduceat(by_row, row_starts, 0), column_starts, 1)
+    return np.asarray(joined)
 
 
 def _worst(

@@ -46,7 +46,8 @@ def image(
     if pole is not None and accuracy.pole is not None:
         over_zero = (np.abs(arrays[accuracy.pole]) <= pole) & (pole > 0)
         low, high = (np.where(over_zero, np.nan, end) for end in (low, high))
-    return low, high
+    # float64 rounds, too, and may lose what decides to which side a device rounds.
+    return np.nextafter(low, -np.inf), np.nextafter(high, np.inf)
 
 
 def _corners(
@@ -91,11 +92,16 @@ def widened(
     )
 
 
-def radius_around(value: Array, low: Array, high: Array) -> Array:
-    """Return how far the ends are from a value; infinity where one is nowhere, or infinite."""
+def radius_around(value: Array, low: Array, high: Array, loose: Array | None) -> Array:
+    """Return how far the ends are from a value; infinity where one is nowhere, or infinite.
+
+    `loose`: where an operand is not certain (None: nowhere), so that a NaN says nothing.
+    """
     centre = value.astype(np.float64)
     away = np.maximum(high - centre, centre - low)
     same = _same(centre, low) & _same(centre, high)
+    if loose is not None:
+        same &= ~(np.isnan(centre) & loose)
     away = np.where(same, 0.0, away)
     return np.where(np.isnan(away), np.inf, away)
 

@@ -39,9 +39,11 @@ class Piece:
 class StorageAfter:
     """What a storage held after a launch, as far as it was kept.
 
-    `arguments` are the places, among the evaluator's, of the tensors in it.
+    `arg` is the place in the call's args, `arguments` are those, among the evaluator's, of the
+    tensors in it.
     """
 
+    arg: int
     arguments: tuple[int, ...]
     pieces: tuple[Piece, ...]
 
@@ -59,6 +61,8 @@ class CheckedLaunch:
         call: makes its call, with all tensors as they were before it; each time anew, since
             evaluation writes.
         after: what the storages that it writes to held after it.
+        views: the places, among the evaluator's arguments, of tensors in storages of which no more
+            than views was kept.
     """
 
     seq: int
@@ -68,6 +72,7 @@ class CheckedLaunch:
     programs: tuple[int, ...] | None
     call: Callable[[], Call]
     after: tuple[StorageAfter, ...]
+    views: frozenset[int] = frozenset()
 
 
 def checked_launches(trace: Trace, run: Run) -> Iterator[CheckedLaunch | UnreadyCall]:
@@ -115,7 +120,7 @@ def _launch(
         return _with_memory(call, {places[arg]: found for arg, found in before.items()})
 
     after = tuple(
-        StorageAfter(_sharing(call, places[arg]), found)
+        StorageAfter(arg, _sharing(call, places[arg]), found)
         for (arg, when), found in sorted(pieces.items())
         if when == _AFTER
     )
@@ -128,7 +133,20 @@ def _launch(
         programs=None if programs is None else tuple(programs),
         call=again,
         after=after,
+        views=frozenset() if programs is not None else _views(call, places, before),
     )
+
+
+def _views(
+    call: Call, places: dict[int, int], before: dict[int, tuple[Piece, ...]]
+) -> frozenset[int]:
+    found: set[int] = set()
+    for arg, pieces in before.items():
+        tensor = call.arguments[places[arg]]
+        assert isinstance(tensor, TensorArgument)
+        if sum(len(piece.content) for piece in pieces) < tensor.storage.nbytes:
+            found.update(_sharing(call, places[arg]))
+    return frozenset(found)
 
 
 def _place(call: Call, names: list[str], arg: int) -> int:

@@ -116,7 +116,9 @@ def _floats(op: Op, meaning: Elementwise, result: ElementType, *, contracted: bo
         if sure and certain:
             return unrounded
         low, high = widened(low, high, accuracy, arrays[0], result)
-        away = radius_around(value, rounded(low), rounded(high))
+        doubts = [each > 0 for each in radii if each is not None]
+        loose = np.asarray(reduce(np.logical_or, doubts)) if doubts else None
+        away = radius_around(value, rounded(low), rounded(high), loose)
         return away if unrounded is None else away + unrounded
 
     return radius

@@ -29,6 +29,7 @@ _SPLIT: Final = {
 
 _TF32_STEP: Final = 2.0**-10
 _LARGEST_EXACT: Final = 2.0**24
+_LARGEST: Final = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True)
@@ -89,24 +90,28 @@ class Product:
         exact = np.matmul(*wide) + start.astype(np.float64)
         sizes = [np.abs(each) for each in wide]
         magnitude = np.matmul(*sizes)
-        away = self._of_adding(wide, magnitude, start) + self._split * magnitude
-        away = away + _of_factors(sizes, loose)
+        given_away = np.asarray(_of_factors(sizes, loose))
         if radii[2] is not None:
-            away = away + radii[2]
+            given_away = given_away + radii[2]
+        away = self._of_adding(wide, magnitude, start) + self._split * magnitude + given_away
         element = self._types[2].element
         value = exact.astype(element.value)
         narrow = rounding_to(element)
         value = value if narrow is None else narrow(value)
+        finite = np.isfinite(exact)
         with np.errstate(invalid="ignore"):
-            rounding = np.abs(value.astype(np.float64) - exact)
-        # What is no number, or an infinity, in exact arithmetic is so in any order.
-        away = away + np.where(np.isfinite(exact), rounding, 0.0)
-        return value, np.where(np.isfinite(exact), away, np.where(np.isnan(away), 0.0, away))
+            rounding = np.where(finite, np.abs(value.astype(np.float64) - exact), 0.0)
+        # Of certain numbers, what is none in exact arithmetic is none in any order.
+        astray = np.where(given_away > 0, np.inf, 0.0)
+        away = np.where(finite, away + rounding, np.where(np.isnan(given_away), np.inf, astray))
+        return value, np.where(np.isnan(away), np.inf, away)
 
     def _of_adding(self, wide: list[Array], magnitude: Array, start: Array) -> Array:
         """Return what comes of adding up, and of the order in which it is done."""
         depth = wide[0].shape[-1]
         grown = magnitude + np.abs(start.astype(np.float64))
+        if self._types[2].element.bits <= 32:  # on the way sums may leave what float32 holds
+            grown = np.where(grown > _LARGEST, np.inf, grown)
         if self._types[2].element.bits == 16:  # sums are rounded to 16 bits as they go
             steps = -(-depth // self._adder.at_once)
             return np.asarray(steps * 2.0**-11 * grown)

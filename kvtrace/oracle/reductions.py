@@ -28,6 +28,11 @@ def half_ulp(element: ElementType) -> float:
     return HALF_ULP_OF_BF16 if element.name == "bf16" else HALF_ULP[max(element.bits, 16)]
 
 
+def _largest(element: ElementType) -> float:
+    held = np.float16 if element.name == "f16" else element.value
+    return float(np.finfo(held).max)
+
+
 class Combined:
     """A reduction or a scan: radii of its results, for those of its sources."""
 
@@ -85,7 +90,12 @@ class Combined:
             whole = self._along(np.logical_and, array == np.rint(array)) & (
                 magnitude < _LARGEST_EXACT.get(element.bits, 0.0)
             )
-            return np.asarray(np.where(whole, 0.0, roundings) + self._along(np.add, radius))
+            given_away = self._along(np.add, radius)
+            # On the way a sum may leave what its type holds; one with an infinity keeps it.
+            beyond = np.isfinite(magnitude) & (magnitude > _largest(element))
+            roundings = np.where(beyond, np.inf, np.where(whole, 0.0, roundings))
+            kept = np.where(given_away > 0, np.inf, 0.0)
+            return np.where(np.isfinite(magnitude), roundings + given_away, kept)
         with np.errstate(all="ignore"):
             relative = np.log1p(np.where(radius > 0, radius / sizes, 0.0))
             grown = self._along(np.add, relative) + 2 * extent * math.log1p(unit)

@@ -117,6 +117,14 @@ _PRIVATE_LEAVES: Final[dict[str, dict[str, Leaf]]] = {
         "nearest": _FREE_TEXT,
         "assumption": _FREE_TEXT,
     },
+    "checks": {
+        "reason": _FREE_TEXT,
+        "name": _PARAMETER,
+        "got": _leaf("tensors"),
+        "expected": _leaf("tensors"),
+        "worst_bound": _leaf("tensors"),
+        "map": _leaf("tensors"),
+    },
     "graph_ops": {
         "attributes": _ATTRIBUTES,
         "stack_id": _STACK,
@@ -156,6 +164,8 @@ _OPEN_LEAVES: Final[dict[str, str]] = {
     "findings": "call_id op_index rule verdict severity access program_x program_y program_z "
     "iteration lane address_offset past_end_bytes lanes method solver_ns other_program_x "
     "other_program_y other_program_z other_op_index",
+    "checks": "seq call_id arg answer dtype elements undecided differing nearest bound "
+    "worst_offset op_index program_x program_y program_z lane pattern map_columns",
     "graph_ops": "graph_id op_index opcode operands dtype shape",
     "buffers": "call_id order event space bytes partitions",
     "messages": "time level code count",

@@ -21,6 +21,7 @@ I32: Final = pa.int32()
 I64: Final = pa.int64()
 BOOL: Final = pa.bool_()
 TEXT: Final = pa.string()
+F64: Final = pa.float64()
 #: A string that repeats: dictionary-encoded, so that a column of it costs next to nothing.
 NAME: Final = pa.dictionary(pa.int32(), pa.string())
 #: Open-ended key/value facts; new keys are no change of format.
@@ -494,6 +495,48 @@ TABLES: Final[dict[str, Table]] = {
                 _C("assumption", TEXT, "condition under which an unknown is safe", since="1.1"),
             ),
             sort=("call_id", "op_index"),
+        ),
+        Table(
+            "checks",
+            "what came of one storage after a checked launch, against what the kernel's IR means",
+            "derived",
+            (
+                *_OF_LAUNCH,
+                _C(
+                    "arg",
+                    I32,
+                    "index in the call's args of the tensor; -1: the launch could not be computed",
+                    key=True,
+                ),
+                _C("answer", NAME, "agrees, differs or undecided"),
+                _C("reason", TEXT, "why it is undecided"),
+                _C("name", NAME, "the tensor's name in the kernel"),
+                _C("dtype", NAME, "type that its elements were compared as"),
+                _C("elements", I64, "how many were compared"),
+                _C("undecided", I64, "of how many the bound is wider than what they hold"),
+                _C("differing", I64, "how many are beyond their bounds"),
+                _C("nearest", F64, "largest part of its bound that an element used; 1: all of it"),
+                _C("bound", F64, "median bound, relative to the elements' root mean square"),
+                _C("worst_offset", I64, "where the farthest one is in the storage", "bytes"),
+                _C("got", F64, "what the device has there"),
+                _C("expected", F64, "what the IR means"),
+                _C("worst_bound", F64, "how far the device's may be from that"),
+                _C("op_index", I32, "the op that writes most of them"),
+                _C("program_x", I64, "the program that writes the farthest one, axis 0"),
+                _C("program_y", I64, "axis 1"),
+                _C("program_z", I64, "axis 2"),
+                _C("lane", pa.list_(I64), "its index in the block"),
+                _C("pattern", TEXT, "what the places of wrong elements have in common, in words"),
+                _C("map_columns", I32, "columns of the map"),
+                _C(
+                    "map",
+                    pa.list_(F64),
+                    "largest error of each part of the tensor, row by row, relative to the "
+                    "elements' root mean square",
+                ),
+            ),
+            sort=("seq", "arg"),
+            since="1.6",
         ),
         Table(
             "graph_ops",

@@ -66,7 +66,9 @@ def _field_of_entries(name: str) -> Callable[[pa.ChunkedArray], pa.Array]:
 
 
 #: Tables that tell of single launches.
-_OF_LAUNCHES: Final = ("contents", "checked_launches", "checked_memory", "digests", "non_finite")
+_OF_LAUNCHES: Final = (
+    "contents", "checked_launches", "checked_memory", "digests", "non_finite", "checks",
+)  # fmt: skip
 
 _REFERENCES: Final = (
     _Reference("calls", "kernel_id", "kernels", "kernel_id", _itself),

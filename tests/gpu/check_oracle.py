@@ -45,6 +45,7 @@ def checked(case: Any) -> dict[str, Any]:
 
     after = tuple(
         StorageAfter(
+            place,
             (place,),
             (Piece(0, np.ascontiguousarray(got[each.name]).reshape(-1).view(np.uint8)),),
         )

@@ -32,6 +32,8 @@ def values(kind: pa.DataType) -> st.SearchStrategy[Any]:
         return st.integers(-(2**62), 2**62)
     if pa.types.is_integer(kind):
         return st.integers(-(2 ** (kind.bit_width - 1)), 2 ** (kind.bit_width - 1) - 1)
+    if pa.types.is_floating(kind):
+        return st.floats(allow_nan=False)
     if pa.types.is_map(kind):
         return st.dictionaries(TEXTS, nullable(kind.item_type), max_size=3)
     if pa.types.is_list(kind):
@@ -126,6 +128,8 @@ def _fixed(name: str, kind: pa.DataType, index: int) -> Any:
         return MOMENT + index
     if pa.types.is_integer(kind):
         return index
+    if pa.types.is_floating(kind):
+        return index + 0.5
     if pa.types.is_map(kind):
         return {"key": "value", "nothing": None}
     if pa.types.is_list(kind):
