@@ -162,9 +162,10 @@ def _scan(name: str, each: str) -> str:
     and.b64         %a0, %a0, %x;
 {name}_WHOLE:{_numbered(each, 0)}
 
-    // All others, four at a time while there are so many.
+    // All others, four at a time while there are so many; vector 0 has been looked at.
 {name}_INNER:
-    add.u32         %i, %start, 1;
+    setp.eq.u32     %p, %start, 0;
+    selp.u32        %i, %stride, %start, %p;
 {name}_FOUR:
     mov.b32         %got, %i;{"".join(_numbered(chosen, n) for n in four)}
     setp.ge.u32     %p, %v{UNROLLED - 1}, %last;

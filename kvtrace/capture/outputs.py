@@ -62,7 +62,7 @@ class Looked(Taken):
     apart: dict[int, Any] = field(default_factory=dict)  # by arg: what was there before
     flags: list[tuple[tuple[Held, ...], Any]] = field(default_factory=list)
     sums: list[tuple[tuple[Held, ...], Any]] = field(default_factory=list)
-    kept: tuple[int, Mapping[int, bytes]] | None = None
+    kept: Mapping[tuple[int, str], bytes] | None = None  # by arg and when
     #: Of a node of a graph: its flags so far, by answer, and those that are new.
     known: dict[int, int] = field(default_factory=dict)
     fresh: list[tuple[tuple[Held, ...], int]] = field(default_factory=list)
@@ -249,7 +249,8 @@ class Outputs(TakenForLaunches[Looked]):
         stopping = NAN if kind == 0 else NAN | INFINITE
         if not any(_flags_of(each, read.get(each.arg)) & stopping for each in looked.storages):
             self._kernels_kept.add((kind, looked.kernel))
-            looked.kept = (kind, read)
+            after = {(each.arg, "after"): memory_of(each.piece).tobytes() for each in floats}
+            looked.kept = {(arg, "before"): content for arg, content in read.items()} | after
 
     def _wants(self, kind: int, looked: Looked) -> bool:
         """Whether such a launch of the kernel would be kept: there is room, and none is yet."""
@@ -327,7 +328,7 @@ class Outputs(TakenForLaunches[Looked]):
                     row = launch | each.storage.row("after") | _booleans(bits)
                     journal.add("non_finite", row)
         if taken.kept is not None:
-            self._keep(journal, taken, launch)
+            self._keep(journal, taken, taken.kept, launch)
             taken.kept = None
         for held, sums in taken.sums:
             self._digests += [
@@ -346,36 +347,39 @@ class Outputs(TakenForLaunches[Looked]):
                 continue
             base, found = device.reserves[kind].address, {}
             for each, place in zip(held, answer.places, strict=True):
-                if each.when == "before":
-                    begin = base + place + each.piece.address % VECTOR
-                    found[each.storage.arg] = ctypes.string_at(begin, each.piece.size)
+                begin = base + place + each.piece.address % VECTOR
+                content = ctypes.string_at(begin, each.piece.size)
+                found[each.storage.arg, each.when] = content
             if self._wants(kind, taken):
                 self._kernels_kept.add((kind, taken.kernel))
-                taken.kept = (kind, found)
+                taken.kept = found
             device.free(kind)
 
-    def _keep(self, journal: "Journal", taken: Looked, launch: dict[str, Any]) -> None:
-        assert taken.kept is not None
-        _, read = taken.kept
-        size = sum(map(len, read.values()))
+    def _keep(
+        self,
+        journal: "Journal",
+        taken: Looked,
+        kept: Mapping[tuple[int, str], bytes],
+        launch: dict[str, Any],
+    ) -> None:
+        size = sum(map(len, kept.values()))
         if size > self._bytes:
             self._say("check-over-budget", _OVER_BUDGET)
             return
         self._bytes -= size
         row = launch | {"why": "finite", "programs": None, "bytes": size}
         journal.add("checked_launches", row)
-        for storage in taken.storages:
-            content = read.get(storage.arg)
-            if content is None:
-                continue
+        storages = {storage.arg: storage for storage in taken.storages}
+        for (arg, when), content in sorted(kept.items()):
+            storage = storages[arg]
             offset = storage.piece.address - storage.base
             spans = [{"offset_bytes": offset, "size_bytes": len(content)}]
-            row = launch | storage.row("before") | {"spans": spans}
+            row = launch | storage.row(when) | {"spans": spans}
             row["artifact"] = journal.add_artifact("tensor", content)
             journal.add("checked_memory", row)
-            bits = _flags_of(storage, content)
+            bits = _flags_of(storage, content) if when == "before" else 0
             if bits:
-                journal.add("non_finite", launch | storage.row("before") | _booleans(bits))
+                journal.add("non_finite", launch | storage.row(when) | _booleans(bits))
 
 
 _BUSY: Final = "launches are not looked at while too many others wait for answers"

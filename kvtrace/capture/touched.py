@@ -58,7 +58,8 @@ def storages_of(
         touched = Storage(place, start, piece, place in read, place in written)
         before = found.get(start)
         found[start] = touched if before is None else _both(before, touched)
-        kind = kind or base.device.type
+        if kind in ("", "cpu"):  # memory of the host can be a kernel's of a device, too
+            kind = base.device.type
     return list(found.values()), kind
 
 

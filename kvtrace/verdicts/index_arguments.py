@@ -31,33 +31,44 @@ class IndexArguments:
         read: whose contents matter.
         written: those that are stored to.
         loaded: those that are loaded from, for whatever reason.
+        memory: all that are pointers or descriptors, in order.
     """
 
     read: frozenset[int] | None
     written: frozenset[int] | None
     loaded: frozenset[int] | None = None
+    memory: tuple[int, ...] = ()
 
 
 def index_arguments(module: Module) -> IndexArguments:
-    """Tell which pointers' contents a kernel's accesses depend on, and which pointers it writes."""
+    """Tell which pointers' contents a kernel's accesses depend on, and which pointers it writes.
+
+    Which contents decide is not followed through descriptors.
+    """
     ops = tuple(module.ops)
-    if not all(map(_is_followed, ops)):
+    if any(op.name not in KINDS for op in ops):
         return IndexArguments(None, None)
     roots = _Roots(module)
+    memory = tuple(n for n, each in enumerate(module.main.arguments) if _leads_to_memory(each))
+    stores = [op for op in ops if op.name in WRITING]
+    every = [op for op in ops if op.name in READING]
+    if any(KINDS[op.name].has("descriptor") for op in ops):
+        return IndexArguments(None, roots.of(stores), roots.of(every), memory)
     wanted: set[int] = set()
     for op in ops:
         if op.name in MEMORY or op.name in _LOOKED_AT:
             wanted |= feeding(op, module)
     loads = [op for op in ops if op.index in wanted and op.name in READING]
-    stores = [op for op in ops if op.name in WRITING]
-    every = [op for op in ops if op.name in READING]
-    return IndexArguments(roots.of(loads), roots.of(stores), roots.of(every))
+    return IndexArguments(roots.of(loads), roots.of(stores), roots.of(every), memory)
 
 
-def _is_followed(op: Op) -> bool:
-    """Whether an op is known, and goes to memory by pointers if at all: descriptors are not."""
-    row = KINDS.get(op.name)
-    return row is not None and not row.has("descriptor")
+def _place_of(op: Op) -> Value:
+    """Return what a memory op goes by: a pointer, or a descriptor."""
+    return op.operand("descriptor" if KINDS[op.name].has("descriptor") else "pointer")
+
+
+def _leads_to_memory(value: Value) -> bool:
+    return "!tt.ptr" in str(value.type) or "!tt.tensordesc" in str(value.type)
 
 
 class _Roots:
@@ -72,7 +83,7 @@ class _Roots:
         """Return the arguments that the ops' pointers may come from; None: not known."""
         found: set[int] = set()
         seen: set[int] = set()
-        queue: list[Value] = [op.operand("pointer") for op in ops]
+        queue: list[Value] = [_place_of(op) for op in ops]
         while queue:
             value = queue.pop()
             if value.id in seen:
@@ -113,6 +124,6 @@ def _yielded(op: Op) -> list[Value]:
 
 
 def _pointers(values: Iterable[Value]) -> list[Value] | None:
-    """Keep those that are pointers; a pointer made of none was not made from an argument."""
-    found = [value for value in values if "!tt.ptr" in str(value.type)]
+    """Keep pointers and descriptors; a pointer made of none was not made from an argument."""
+    found = [value for value in values if _leads_to_memory(value)]
     return found or None

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kvtrace.backends.compiled.checking import Checking, Grid, Variant
-from kvtrace.backends.compiled.contents import in_trials, is_memory, places_of
+from kvtrace.backends.compiled.contents import in_trials, is_memory
 from kvtrace.capture.device_copies import CopyFailed
 from kvtrace.capture.records import Parameter
 from kvtrace.capture.touched import storages_of
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kvtrace.capture.outputs import Looked, Outputs
     from kvtrace.capture.session import Session
     from kvtrace.ir import Module
+    from kvtrace.verdicts.index_arguments import IndexArguments
 
 
 class AroundLaunches(Protocol):
@@ -80,7 +81,7 @@ class Looking:
         if kernel not in self._seen:
             made = make()
             pointers = tuple(
-                (place, each.type.lstrip("*"))
+                (place, _element(each.type))
                 for place, each in enumerate(made.parameters)
                 if is_memory(each)
             )
@@ -138,6 +139,11 @@ class Looking:
         return result
 
 
+def _element(kind: str) -> str:
+    """Name what a pointer (`*fp32`, `*kfp32`) or a descriptor (`tensordesc<fp32[64]>`) leads to."""
+    return kind.partition("<")[2].partition("[")[0] or kind.lstrip("*").removeprefix("k")
+
+
 def _roles(
     module: "Callable[[], Module]", parameters: Sequence[Parameter]
 ) -> tuple[frozenset[int], frozenset[int]]:
@@ -147,5 +153,19 @@ def _roles(
     try:
         found = index_arguments(module())
     except KvtraceError:  # said where the kernel is recorded
-        found = IndexArguments(None, None, None)
-    return places_of(found.loaded, parameters), places_of(found.written, parameters)
+        found = IndexArguments(None, None)
+    return _places(found.loaded, found, parameters), _places(found.written, found, parameters)
+
+
+def _places(
+    positions: frozenset[int] | None, found: "IndexArguments", parameters: Sequence[Parameter]
+) -> frozenset[int]:
+    """Return the places in the signature of what leads to memory; all where it is not known which.
+
+    Descriptors are several arguments of the IR each, but what leads to memory keeps its order.
+    """
+    memory = [place for place, each in enumerate(parameters) if is_memory(each)]
+    if positions is None or len(memory) != len(found.memory):
+        return frozenset(memory)
+    places = dict(zip(found.memory, memory, strict=True))
+    return frozenset(places[position] for position in positions)

@@ -116,7 +116,7 @@ def _are_alike(a: _Launch, b: _Launch) -> bool:
     """Whether digests of both can be compared: they are of the same arguments, in the same form."""
     shared = {key: lines for key, (_, lines) in a.digests.items()}
     return shared == {key: lines for key, (_, lines) in b.digests.items()} and all(
-        arg < min(len(a.args), len(b.args))
+        0 <= arg < min(len(a.args), len(b.args))
         and all(a.args[arg][name] == b.args[arg][name] for name in _ALIKE)
         for arg, _ in shared
     )

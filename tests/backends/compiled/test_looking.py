@@ -5,10 +5,12 @@ import pytest
 import torch
 import triton
 import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 import kvtrace
 from kvtrace.capture import outputs
 from kvtrace.capture.host_kernels import digest
+from kvtrace.oracle.first_bad import bad_launches
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
@@ -77,10 +79,11 @@ class TestFinite:
         assert set(flags(tmp_path)) == {(1, 1, "after"), (2, 1, "after"), (3, 1, "after")}
         (kept,) = rows(tmp_path, "checked_launches")
         assert (kept["seq"], kept["why"], kept["programs"]) == (1, "finite", None)
-        (held,) = memory(tmp_path).items()
-        assert held[0] == (1, 0, "before")
-        assert held[1].tolist() == [4.0, -1.0] + [1.0] * (COUNT - 2)
-        assert kept["bytes"] == 4 * COUNT
+        held = memory(tmp_path)
+        assert set(held) == {(1, 0, "before"), (1, 1, "after")}
+        assert held[1, 0, "before"].tolist() == [4.0, -1.0] + [1.0] * (COUNT - 2)
+        assert np.isnan(held[1, 1, "after"]).nonzero()[0].tolist() == [1]
+        assert kept["bytes"] == 8 * COUNT
 
     def test_infinities_that_are_made_are_kept_apart_from_nans(self, tmp_path):
         out = torch.zeros(COUNT)
@@ -114,7 +117,7 @@ class TestFinite:
             launched(kernels.inverted, x)
         assert flags(tmp_path) == {(0, 0, "after"): (True, False)}
         assert [row["seq"] for row in rows(tmp_path, "checked_launches")] == [0]
-        assert memory(tmp_path) == {}
+        assert set(memory(tmp_path)) == {(0, 0, "after")}
         codes = {row["code"] for row in rows(tmp_path, "messages")}
         assert "check-in-place" in codes
 
@@ -127,7 +130,7 @@ class TestFinite:
         assert len(flags(tmp_path)) == 2
 
     def test_the_budget_holds(self, tmp_path):
-        with kvtrace.capture(tmp_path, check="finite", check_bytes=3999):
+        with kvtrace.capture(tmp_path, check="finite", check_bytes=7999):
             launched(kernels.logarithms, numbers(-1.0), torch.zeros(COUNT))
         assert rows(tmp_path, "checked_launches") == []
         assert len(flags(tmp_path)) == 1
@@ -184,6 +187,26 @@ class TestDigest:
             before = of(both)
             launched(kernels.doubled, both[:COUNT], both[COUNT:])
         assert digests(tmp_path) == {(0, 0, "before"): before, (0, 0, "after"): of(both)}
+
+
+def test_what_goes_through_descriptors(tmp_path):
+    rows_of, roots = torch.ones(64, 32), torch.zeros(64, 32)
+    rows_of[40, 3] = -1.0
+    with kvtrace.capture(tmp_path, check="finite,digest"):
+        kernels.root_of_rows[(2,)](
+            TensorDescriptor.from_tensor(rows_of, [32, 32]),
+            TensorDescriptor.from_tensor(roots, [32, 32]),
+            BLOCK=32,
+        )
+    assert roots[40, 3].isnan()
+    told = [(row["arg"], row["when"]) for row in rows(tmp_path, "digests")]
+    places = {arg for arg, _ in told}
+    assert told == [(min(places), "before"), (max(places), "after")]
+    assert flags(tmp_path) == {(0, max(places), "after"): (True, False)}
+    assert [row["seq"] for row in rows(tmp_path, "checked_launches")] == [0]
+    (run,) = open_trace(tmp_path).runs
+    (found,) = bad_launches(open_trace(tmp_path), run)
+    assert (found.first.program, found.first.lane) == ((1, 0, 0), (8, 3))
 
 
 @triton.autotune([triton.Config({"BLOCK": 128}), triton.Config({"BLOCK": 256})], key=["n"])

@@ -140,6 +140,7 @@ def kept(out):
     return {
         (row["seq"], row["arg"]): np.frombuffer(trace.artifact(row["artifact"]), np.float32)
         for row in plain_rows(trace.table("checked_memory"))
+        if row["when"] == "before"
     }
 
 

@@ -326,3 +326,30 @@ def test_programs_of_a_large_launch_are_kept(
         if (row["arg"], row["when"]) != (2, "before"):
             content = trace.artifact(row["artifact"])
             assert content == b"".join(part.numpy().tobytes() for part in parts)
+
+
+@pytest.mark.parametrize("native", ["1", "0"], ids=["native", "twin"])
+@pytest.mark.parametrize("tensors", ["index", "all"])
+def test_outputs_of_launches_are_looked_at(
+    autotuner: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, native: str, tensors: str
+) -> None:
+    monkeypatch.setenv("KVTRACE_NATIVE", native)
+    x, y, out = torch.randn(1000), torch.randn(1000), torch.zeros(1000)
+    with kvtrace.capture(tmp_path / "out", check="finite,digest,sample:2", tensors=tensors):
+        for seq in range(4):
+            if seq == 2:
+                x[5], y[5] = float("inf"), -float("inf")
+            autotuner.run(x, y, out, 1000, stream=0)
+            autotuner.run(x, x, out, 1000, stream=0, benchmark_run=True)
+
+    trace = open_trace(tmp_path / "out")
+    digests = trace.table("digests").to_pylist()
+    assert [(row["seq"], row["arg"], row["when"]) for row in digests] == [
+        (seq, *of) for seq in (0, 2, 4, 6) for of in ((0, "before"), (1, "before"), (2, "after"))
+    ]
+    found = trace.table("non_finite").to_pylist()
+    after = {(row["seq"], row["nan"]) for row in found if row["when"] == "after"}
+    assert after == {(4, True), (6, True)}
+    kept = trace.table("checked_launches", columns=["seq", "why"]).to_pylist()
+    whys = sorted((row["seq"], row["why"]) for row in kept)
+    assert whys == [(0, "sample"), (4, "finite"), (4, "sample")]
