@@ -288,7 +288,7 @@ TABLES: Final[dict[str, Table]] = {
                 ),
                 _C("artifact", NAME, "sha256 of the bytes of the spans, one after another"),
             ),
-            sort=("seq", "arg", "when"),
+            sort=("seq", "arg"),
             since="1.6",
         ),
         Table(
@@ -305,7 +305,7 @@ TABLES: Final[dict[str, Table]] = {
                     "one in so many lines of 128 bytes was hashed; 1: every byte",
                 ),
             ),
-            sort=("seq", "arg", "when"),
+            sort=("seq", "arg"),
             since="1.6",
         ),
         Table(
@@ -318,7 +318,7 @@ TABLES: Final[dict[str, Table]] = {
                 _C("nan", BOOL, "whether there was a NaN"),
                 _C("infinity", BOOL, "whether there was an infinity"),
             ),
-            sort=("seq", "arg", "when"),
+            sort=("seq", "arg"),
             since="1.6",
         ),
         Table(

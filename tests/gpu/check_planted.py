@@ -25,11 +25,11 @@ import kvtrace
 
 #: Edits of PTX: a kernel, what is done to it, a pattern, and what takes its first match's place.
 EDITS: tuple[tuple[str, str, str, str], ...] = (
-    ("softmax", "the maximum is a minimum", r"max\.f32", "min.f32"),
+    ("largest", "the maximum is a minimum", r"max\.f32", "min.f32"),
     ("softmax", "operands of a subtraction swapped",
      r"sub\.f32(\s+)(%\w+), (%\w+), (%\w+);", r"sub.f32\1\2, \4, \3;"),
     ("softmax", "another constant of the exponential", r"0f3FB8AA3B", "0f3FB8A03B"),
-    ("softmax", "a shuffle over another distance",
+    ("rows", "a shuffle over another distance",
      r"(shfl\.sync\.bfly\.b32.*?), 16, 31, -1;", r"\1, 8, 31, -1;"),
     ("product", "the last factor of a multiplication and addition swapped with the sum",
      r"(fma\.rn\.f32\s+%\w+), (%\w+), (%\w+), (%\w+);", r"\1, \2, \4, \3;"),
@@ -53,6 +53,13 @@ def softmax(x, out, n, BLOCK: tl.constexpr):
     given = tl.load(x + row * n + lanes, mask=lanes < n, other=-float("inf"))
     grown = tl.exp(given - tl.max(given, 0))
     tl.store(out + row * n + lanes, grown / tl.sum(grown, 0), mask=lanes < n)
+
+
+@triton.jit
+def largest(x, out, n, BLOCK: tl.constexpr):
+    row, lanes = tl.program_id(0), tl.arange(0, BLOCK)
+    given = tl.load(x + row * n + lanes, mask=lanes < n, other=-float("inf"))
+    tl.store(out + row, tl.max(given, 0))
 
 
 @triton.jit
@@ -102,8 +109,9 @@ def launch_all() -> None:
     x = random(512, 1000)
     softmax[(512,)](x, torch.zeros_like(x), 1000, BLOCK=1024)
     rows[(512,)](x, torch.zeros_like(x), 1000, BLOCK=1024, num_warps=8)
-    flat = random(70_001)
-    other = random(70_001)
+    largest[(512,)](x, torch.zeros(512, device=device), 1000, BLOCK=1024)
+    flat = random(70_001 + 1024)  # longer than what the kernels are told
+    other = random(70_001 + 1024)
     room = torch.zeros(70_001 + 1024, device=device)
     added[(69,)](flat, other, room, 70_001, BLOCK=1024)
     narrow = torch.zeros(70_001, device=device, dtype=torch.bfloat16)

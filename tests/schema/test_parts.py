@@ -39,3 +39,11 @@ def _value(kind: pa.DataType, chance: random.Random, *, may_be_null: bool) -> ob
     if pa.types.is_binary(kind):
         return b""
     return None
+
+
+@pytest.mark.parametrize("name", sorted(TABLES))
+def test_many_rows_of_each_table_can_be_sorted(name):
+    table = TABLES[name]
+    rows = pa.Table.from_pylist([{}] * 5000, table.schema)
+
+    assert sorted_rows(rows, table).num_rows == 5000
