@@ -164,22 +164,23 @@ def _why(
     sampled: int,
     causes: Sequence[str],
 ) -> str:
-    name = f"launch {order} of {launch.kernel['name']} is the first: {', '.join(outputs)}"
+    name = f"launch {order} of {launch.kernel['name']} is the first with another result"
+    name = f"{name} ({', '.join(outputs)})"
     if equal is False:
         return (
-            f"{name} differs after it, and {', '.join(inputs)} differed before it, which no launch "
-            "that was compared has made: the cause is upstream, in a library's kernel, a copy or "
-            "the host"
+            f"{name}; what it read in {', '.join(inputs)} differed already, and no launch that was "
+            "compared has made that: the cause is upstream, in a library's kernel, a copy or the "
+            "host"
         )
     some = f" (one line in {sampled} of large ones)" if sampled > 1 else ""
-    told = f"{name} differs, and what it read was equal{some}, so the kernel is not deterministic"
+    told = f"{name}, though what it read was equal{some}: the kernel is not deterministic"
     if equal is None:
-        told = f"{name} differs, and of what it read nothing is known"
+        told = f"{name}; of what it read nothing is known"
     if causes:
-        return f"{told}: {'; '.join(causes)}"
+        return f"{told}. {'; '.join(causes)}"
     return (
-        f"{told}: nothing in its IR depends on the order of programs but races, which kvtrace "
-        "sanitize looks for, or memory that nothing was written to, or another compiled code"
+        f"{told}. Nothing in its IR depends on the order of programs but races, which kvtrace "
+        "sanitize looks for; else it is memory that nothing was written to, or other compiled code"
     )
 
 

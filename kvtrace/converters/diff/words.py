@@ -62,8 +62,8 @@ def results_lines(d: Difference) -> list[str]:
     if results.first is None:
         return [f"{compared}: all are equal" if results.compared else compared]
     after = results.differing - 1
-    more = f", and {plural(after, 'launch')} after it" if after else ""
-    return [f"{compared}: {results.differing:,} differ", f"{results.first.why}{more}"]
+    lines = [f"{compared}: {results.differing:,} differ", results.first.why]
+    return [*lines, f"{plural(after, 'launch')} with other results after it"] if after else lines
 
 
 def unjudged_sides(d: Difference) -> str:
