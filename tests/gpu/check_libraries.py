@@ -93,16 +93,22 @@ def case_names(package: str) -> list[str]:
     return list(test_evaluate_liger.OPERATORS)
 
 
-def run_case(package: str, name: str) -> None:
+def run_case(package: str, name: str) -> str | None:
+    """Run a case; say how it differs from the library's own reference, where that is known."""
     import torch
+
+    told = None
 
     if name in LARGER:
         larger(name)
     elif package == "fla":
+        from tests.public.case import difference
         from tests.public.work import cases_of
 
         torch.manual_seed(20)
-        cases_of("fla")[name].run()
+        outcome = cases_of("fla")[name].run()
+        if outcome.wanted is not None:
+            told = difference(outcome.got, outcome) or "equal to the reference"
     else:
         from tests.evaluate import test_evaluate_liger
 
@@ -116,6 +122,7 @@ def run_case(package: str, name: str) -> None:
         if first.requires_grad:
             first.backward(torch.randn_like(first))
     torch.cuda.synchronize()
+    return told
 
 
 def one_case(package: str, name: str, warps: int, stages: int, dtype: str) -> None:
@@ -127,18 +134,18 @@ def one_case(package: str, name: str, warps: int, stages: int, dtype: str) -> No
     restrict_autotuners(warps, stages)
     torch.set_default_device("cuda")
     torch.set_default_dtype(getattr(torch, dtype))
-    error = ""
+    error, reference = "", None
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out"
         with kvtrace.capture(out, check="first", tensors="none"):
             try:
-                run_case(package, name)
+                reference = run_case(package, name)
             except Exception as failure:
                 error = f"{type(failure).__name__}: {str(failure)[:160]}"
         torch.set_default_device("cpu")
         for row in checked_rows(out):
             print(MARK + json.dumps(row), flush=True)
-    print(MARK + json.dumps({"end": error}), flush=True)
+    print(MARK + json.dumps({"end": error, "reference": reference}), flush=True)
 
 
 def checked_rows(out: Path) -> Any:
@@ -202,8 +209,8 @@ def in_a_process(work: tuple[str, str, int, int, str]) -> list[dict[str, Any]]:
         text, error = str(expired.stdout or ""), "took too long"
     found = [json.loads(line[len(MARK) :]) for line in text.splitlines() if line.startswith(MARK)]
     rows = [head | row for row in found if "end" not in row]
-    ends = [row["end"] for row in found if "end" in row] or [error or "it ended early"]
-    return [*rows, head | {"end": ends[0]}]
+    ends = [row for row in found if "end" in row] or [{"end": error or "it ended early"}]
+    return [*rows, head | ends[0]]
 
 
 def main() -> None:
@@ -250,6 +257,8 @@ def main() -> None:
         if row.get("answer") == "differs":
             print("DIFFERS", row["case"], row["as"], row["kernel"], f"num_warps={row['warps']}",
                   f"num_stages={row['stages']} grid={row['grid']}", *row["wrong"])  # fmt: skip
+        elif row.get("reference") and row["reference"] != "equal to the reference":
+            print("REFERENCE", row["case"], row["as"], row["asked"], row["reference"][:200])
     ends = Counter(row["end"][:110] for row in rows if row.get("end"))
     reasons = Counter(row["reason"][:110] for row in rows if row.get("answer") == "undecided")
     print("cases that ended in an error:", *ends.most_common(12), sep="\n  ")

@@ -21,6 +21,8 @@ import torch
 import triton
 import triton.language as tl
 
+import kvtrace
+
 #: Edits of PTX: a kernel, what is done to it, a pattern, and what takes its first match's place.
 EDITS: tuple[tuple[str, str, str, str], ...] = (
     ("softmax", "the maximum is a minimum", r"max\.f32", "min.f32"),
@@ -118,15 +120,15 @@ def recorded(folder: Path, override: Path | None) -> list[dict[str, object]]:
 
     out = folder / "out"
     environment = os.environ | {
-        "KVTRACE": str(out), "KVTRACE_CHECK": "first", "TRITON_ALWAYS_COMPILE": "1",
+        "TRITON_ALWAYS_COMPILE": "1",
         "TRITON_CACHE_DIR": str(folder / "cache"),
         "TRITON_KERNEL_DUMP": str(int(override is None)), "TRITON_DUMP_DIR": str(folder / "dump"),
         "TRITON_KERNEL_OVERRIDE": str(int(override is not None)),
         "TRITON_OVERRIDE_DIR": str(override or folder / "none"),
     }  # fmt: skip
     done = subprocess.run(
-        [sys.executable, __file__, "--run"], env=environment, capture_output=True, text=True,
-        timeout=120, check=False,
+        [sys.executable, __file__, "--run", str(out)], env=environment, capture_output=True,
+        text=True, timeout=120, check=False,
     )  # fmt: skip
     if done.returncode:
         print("  the program ended with", done.returncode, done.stderr.strip()[-200:])
@@ -167,6 +169,7 @@ def main(keep: Callable[[object], None] = print) -> int:
 
 if __name__ == "__main__":
     if "--run" in sys.argv:
-        launch_all()
+        with kvtrace.capture(sys.argv[2], check="first", tensors="none"):
+            launch_all()
     else:
         sys.exit(main())
