@@ -187,7 +187,9 @@ class Outputs(TakenForLaunches[Looked]):
                 looked.sums.append((part, answer))
 
     def _put_apart(self, changed: Sequence[Storage], looked: Looked) -> None:
-        """Copy what the launch reads and changes, if it is small."""
+        """Copy what the launch reads and changes, if it is small, and the launch could be kept."""
+        if len(looked.storages) > SPANS or not (self._wants(0, looked) or self._wants(1, looked)):
+            return
         small = [each for each in changed if each.piece.size <= IN_PLACE_BYTES]
         if len(small) < len(changed):
             self._say("check-in-place", _IN_PLACE)

@@ -9,6 +9,7 @@ pytestmark = pytest.mark.skipif(find_spec("triton") is None, reason="nothing her
 
 torch = pytest.importorskip("torch")
 import triton  # noqa: E402
+import triton.language as tl  # noqa: E402
 
 import kvtrace  # noqa: E402
 from kvtrace.cli import main  # noqa: E402
@@ -96,7 +97,7 @@ def test_a_kernel_without_any_order_is_said_to_have_none(tmp_path, monkeypatch):
     found = difference(before, recorded(tmp_path / "b"))
     first = found.results.first
     assert (first.kernel, first.order, first.inputs, first.causes) == ("inverted", 3, True, ())
-    assert "nothing in its IR depends on the order of programs" in first.why
+    assert "Nothing in its IR depends on the order of programs" in first.why
 
 
 def plant_in(monkeypatch, name, launch):
@@ -135,6 +136,35 @@ def test_launches_of_other_shapes_are_not_compared(tmp_path):
     found = difference(recorded(tmp_path / "a"), recorded(tmp_path / "b", count=900))
     assert found.results.compared == 0
     assert found.results.unpaired == (12, 12)
+    (text,) = found.results.unlike  # the others are the same for each element
+    assert text.startswith("summed had arguments of other shapes")
+
+
+@triton.jit
+def split(x, out, n, SPLIT: tl.constexpr, BLOCK: tl.constexpr):
+    """Row sums in as many parts as the caller wants, added up afterwards."""
+    lanes = tl.arange(0, BLOCK)
+    total = 0.0
+    for part in range(SPLIT):
+        at = part * BLOCK + lanes
+        total += tl.sum(tl.load(x + tl.program_id(0) * n + at, mask=at < n, other=0.0), axis=0)
+    tl.store(out + tl.program_id(0), total)
+
+
+def test_a_split_that_depends_on_the_batch_is_named(tmp_path):
+    def run(out, batch):
+        x = torch.randn(batch, 256)
+        parts = 4 if batch == 1 else 1
+        with kvtrace.capture(out, check="digest"):
+            split[(batch,)](x, torch.zeros(batch), 256, SPLIT=parts, BLOCK=256 // parts)
+        return out
+
+    found = difference(run(tmp_path / "a", 1), run(tmp_path / "b", 3))
+    assert found.results.compared == 0
+    (text,) = found.results.unlike
+    assert "split had arguments of other shapes" in text
+    assert "SPLIT 4 → 1; BLOCK 64 → 256" in text
+    assert text in " ".join(line.strip() for line in headline_text(found, width=1000))
 
 
 def test_without_digests_nothing_is_said(tmp_path):

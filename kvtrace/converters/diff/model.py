@@ -273,12 +273,15 @@ class Results:
         unpaired: launches with digests that the other side has no partner for, or an unlike one.
         differing: launches whose outputs differ.
         first: the first one of these, as BEFORE launched them.
+        unlike: kernels that had arguments of other shapes in all launches, as another batch size
+            gives them, and may sum in another order for that; each in words.
     """
 
     compared: int
     unpaired: tuple[int, int]
     differing: int
     first: DifferentResult | None
+    unlike: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

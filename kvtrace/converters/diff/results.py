@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 from kvtrace.converters.diff.model import DifferentResult, Results
 from kvtrace.converters.diff.snapshot import Snapshot
 from kvtrace.converters.diff.variant import KernelKey
+from kvtrace.ir import Module
 from kvtrace.ir.errors import IRSyntaxError
+from kvtrace.ir.ops import COMBINING, computing
 from kvtrace.ir.relocation import module_defined_in
 from kvtrace.ir.unordered import unordered
 
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
 
 _ALIKE: Final = ("dtype", "shape", "strides", "offset_bytes", "storage_bytes")
 _AFTER: Final = "after"
+
+#: Ops whose sums go in an order.
+_SUMMING: Final = COMBINING | computing("dot")
 
 #: Digests of a launch: argument and when → digest and lines.
 _Digests = dict[tuple[int, str], tuple[int, int]]
@@ -53,6 +58,7 @@ def result_differences(
         ),
         differing=sum(each.differing for each in results),
         first=next((each.first for each in results if each.first is not None), None),
+        unlike=tuple(dict.fromkeys(text for each in results for text in each.unlike)),
     )
 
 
@@ -65,12 +71,19 @@ def _of_runs(
     sides = _launches(before, runs[0]), _launches(after, runs[1])
     if not all(sides):
         return None
-    pairs, left = [], [sum(map(len, side.values())) for side in sides]
+    pairs = []
+    unlike: list[str] = []
+    left = [sum(map(len, side.values())) for side in sides]
     for keys in matched:
         ours, theirs = (side.get(key, []) for side, key in zip(sides, keys, strict=True))
-        for order, (a, b) in enumerate(zip(ours, theirs, strict=False), 1):
-            if _are_alike(a, b):
-                pairs.append((a, b, order))
+        found = [
+            (a, b, order)
+            for order, (a, b) in enumerate(zip(ours, theirs, strict=False), 1)
+            if _are_alike(a, b)
+        ]
+        pairs += found
+        if ours and theirs and not found:
+            unlike += _of_other_sizes(ours[0], theirs[0], after)
     differing = [pair for pair in pairs if _differing(*pair[:2], after=True)]
     first = min(differing, key=lambda pair: pair[0].seq, default=None)
     return Results(
@@ -78,6 +91,7 @@ def _of_runs(
         unpaired=(left[0] - len(pairs), left[1] - len(pairs)),
         differing=len(differing),
         first=None if first is None else _told(*first, after),
+        unlike=tuple(unlike),
     )
 
 
@@ -93,7 +107,7 @@ def _launches(side: Snapshot, run: "Run") -> dict[KernelKey, list[_Launch]]:
     ):
         if digest is not None:
             by_launch.setdefault((seq, call), {})[arg, when] = digest, lines or 1
-    columns = ["kernel_id", "name", "module", "file", "line", "stages"]
+    columns = ["kernel_id", "name", "module", "file", "line", "stages", "signature"]
     kernels = {
         row["kernel_id"]: row for row in side.trace.table("kernels", (run,), columns).to_pylist()
     }
@@ -139,7 +153,8 @@ def _told(a: _Launch, b: _Launch, order: int, side: Snapshot) -> DifferentResult
     before = [lines for (_, when), (_, lines) in a.digests.items() if when != _AFTER]
     sampled = max(before, default=1)
     equal = not inputs if before else None
-    causes = tuple(_causes(b, side)) if equal is not False else ()
+    module = _module(b, side) if equal is not False else None
+    causes = () if module is None else tuple(each.text for each in unordered(module))
     return DifferentResult(
         kernel=str(b.kernel["name"]),
         file=b.kernel["file"],
@@ -164,32 +179,60 @@ def _why(
     sampled: int,
     causes: Sequence[str],
 ) -> str:
-    name = f"launch {order} of {launch.kernel['name']} is the first: {', '.join(outputs)}"
+    name = f"launch {order} of {launch.kernel['name']} is the first with another result"
+    name = f"{name} ({', '.join(outputs)})"
     if equal is False:
         return (
-            f"{name} differs after it, and {', '.join(inputs)} differed before it, which no launch "
-            "that was compared has made: the cause is upstream, in a library's kernel, a copy or "
-            "the host"
+            f"{name}; what it read in {', '.join(inputs)} differed already, and no launch that was "
+            "compared has made that: the cause is upstream, in a library's kernel, a copy or the "
+            "host"
         )
     some = f" (one line in {sampled} of large ones)" if sampled > 1 else ""
-    told = f"{name} differs, and what it read was equal{some}, so the kernel is not deterministic"
+    told = f"{name}, though what it read was equal{some}: the kernel is not deterministic"
     if equal is None:
-        told = f"{name} differs, and of what it read nothing is known"
+        told = f"{name}; of what it read nothing is known"
     if causes:
-        return f"{told}: {'; '.join(causes)}"
+        return f"{told}. {'; '.join(causes)}"
     return (
-        f"{told}: nothing in its IR depends on the order of programs but races, which kvtrace "
-        "sanitize looks for, or memory that nothing was written to, or another compiled code"
+        f"{told}. Nothing in its IR depends on the order of programs but races, which kvtrace "
+        "sanitize looks for; else it is memory that nothing was written to, or other compiled code"
     )
 
 
-def _causes(launch: _Launch, side: Snapshot) -> Iterator[str]:
+def _of_other_sizes(a: _Launch, b: _Launch, side: Snapshot) -> Iterator[str]:
+    """Say why a kernel may sum in another order for arguments of other shapes, if it may."""
+    module = _module(b, side)
+    if module is None:
+        return
+    first, second = _constants(a), _constants(b)
+    reasons = [each.text for each in unordered(module)]
+    if any(op.name in _SUMMING for op in module.ops):
+        reasons += [
+            f"{name} {value} → {second[name]}"
+            for name, value in first.items()
+            if name in second and second[name] != value
+        ]
+    if reasons:
+        yield (
+            f"{b.kernel['name']} had arguments of other shapes, and for them it may sum in another "
+            f"order: {'; '.join(reasons)}"
+        )
+
+
+def _constants(launch: _Launch) -> dict[str, str]:
+    return {
+        each["name"]: each["constexpr"]
+        for each in launch.kernel["signature"] or ()
+        if each["constexpr"] is not None
+    }
+
+
+def _module(launch: _Launch, side: Snapshot) -> Module | None:
     stages = {each["stage"]: each["artifact"] for each in launch.kernel["stages"] or ()}
     text = side.text(stages.get("ttir_generic"))
     if text is None:
-        return
+        return None
     try:
-        module = module_defined_in(text, launch.kernel["file"])
+        return module_defined_in(text, launch.kernel["file"])
     except IRSyntaxError:  # a stage of another version, which replaying says
-        return
-    yield from (each.text for each in unordered(module))
+        return None

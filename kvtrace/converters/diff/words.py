@@ -60,10 +60,13 @@ def results_lines(d: Difference) -> list[str]:
     left = f" ({unpaired:,} without a partner that is alike)" if unpaired else ""
     compared = f"results of {plural(results.compared, 'launch')} were compared by digest{left}"
     if results.first is None:
-        return [f"{compared}: all are equal" if results.compared else compared]
+        said = f"{compared}: all are equal" if results.compared else compared
+        return [said, *results.unlike]
     after = results.differing - 1
-    more = f", and {plural(after, 'launch')} after it" if after else ""
-    return [f"{compared}: {results.differing:,} differ", f"{results.first.why}{more}"]
+    lines = [f"{compared}: {results.differing:,} differ", results.first.why]
+    if after:
+        lines.append(f"{plural(after, 'launch')} with other results after it")
+    return [*lines, *results.unlike]
 
 
 def unjudged_sides(d: Difference) -> str:

@@ -174,6 +174,19 @@ def test_what_is_changed_in_place_was_put_aside_on_the_device(tmp_path, driver):
     assert x[1].isnan()
 
 
+def test_nothing_is_put_aside_for_a_kernel_that_is_kept(tmp_path, driver, monkeypatch):
+    copied = []
+    monkeypatch.setattr(
+        device_kernels.DeviceKernels, "aside", lambda _, pieces, stream: copied.append(pieces)
+    )
+    monkeypatch.setattr("kvtrace.capture.outputs.MOST_KEPT", 0)
+    with kvtrace.capture(tmp_path, check="finite"):
+        launched(kernels.inverted, numbers(4.0, 0.0))
+    assert copied == []
+    assert flags(tmp_path) == {(0, 0, "after"): (True, False)}
+    assert rows(tmp_path, "checked_launches") == []
+
+
 def test_views_that_begin_anywhere(tmp_path, driver):
     whole = torch.full((COUNT,), -1.0)
     whole[3:7] = 2.0
