@@ -1,5 +1,6 @@
 """The run of a kernel that goes on in the thread: target, grid, program, loops, allocations."""
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any, Final
@@ -8,7 +9,7 @@ import numpy as np
 
 from kvtrace.nki import tensors
 from kvtrace.nki.errors import NkiError
-from kvtrace.nki.findings import PARTITION_LIMIT, Finding
+from kvtrace.nki.findings import PARTITION_LIMIT, REFUSED, Finding
 from kvtrace.nki.iterations import Iteration
 from kvtrace.nki.memory import Life, Memory, Space, partitions_of, size_of
 from kvtrace.nki.recorder import Recorder
@@ -16,6 +17,9 @@ from kvtrace.nki.targets import PARTITIONS, Target
 from kvtrace.nki.tensors import Tensor
 
 _thread: Final = threading.local()
+
+#: The variable that makes errors of what a compiler refuses.
+STRICT: Final = "KVTRACE_NKI_STRICT"
 
 
 class Loop:
@@ -64,6 +68,10 @@ class Run:
         self.iterations = [Iteration(0, 0, False)]
         #: Findings of the op that ran last which are none if its result goes to that tensor.
         self.held: list[tuple[Finding, Tensor]] = []
+        #: Whether what a compiler refuses is an error, and no finding.
+        self.strict = os.environ.get(STRICT) == "1"
+        #: Operands by their traits that an instruction has refused nothing of.
+        self.accepted: set[tuple[Any, ...]] = set()
         self._executions = 0
         self._shared: list[Memory] = []
         self._next_shared = 0
@@ -103,6 +111,16 @@ class Run:
         return self.program // size_of(self.grid[:axis]) % self.grid[axis]
 
     # -- findings ---------------------------------------------------------------------------
+
+    def find(self, finding: Finding) -> None:
+        """Keep a finding.
+
+        Raises:
+            NkiError: it is of what a compiler refuses, and the run is strict.
+        """
+        if self.strict and finding.rule in REFUSED:
+            raise NkiError(f"{finding.rule}: {finding.message}")
+        self.recorder.find(finding)
 
     def let_go(self, written: Tensor | None = None) -> bool:
         """Keep the findings that were held, but for one that `written` makes a reduction of.
@@ -181,7 +199,7 @@ class Run:
             text = (
                 f"a tile of {shape} in {space} spans {shape[partition]} partitions of {PARTITIONS}"
             )
-            self.recorder.find(Finding(PARTITION_LIMIT, site, text, program=self.program))
+            self.find(Finding(PARTITION_LIMIT, site, text, program=self.program))
         if shared:
             memory.shared = True
             self._shared.append(memory)

@@ -14,9 +14,10 @@ from kvtrace.nki.tensors import Tensor
 
 def core_barrier(data: Any, cores: Any, engine: Any = None, name: Any = None) -> None:
     """Wait until both cores have come to a barrier; what they did to `data` is done then."""
-    del cores, engine, name
+    del name
     if not isinstance(data, Tensor) or data.on_chip:
         raise NkiError("core_barrier takes a tensor in device memory")
+    barrier.older(data, cores, engine)
     if current().meet("core_barrier"):
         data.memory.writers = data.memory.readers = None
 
@@ -32,7 +33,7 @@ def sendrecv(
     name: Any = None,
 ) -> None:
     """Send a tile to a core, and write to `dst` what another one sends here."""
-    del dma_engine, use_gpsimd_dma, name
+    del name
     run = current()
     if not isinstance(src, Tensor) or not isinstance(dst, Tensor):
         raise NkiError("sendrecv sends a tile, and receives one")
@@ -47,7 +48,16 @@ def sendrecv(
             f"program {run.program} receives of core {recv_from_rank} by pipe {pipe_id}, which has "
             "sent nothing"
         )
-    receive.into(dst, sent.pop(0))
+    receive.into(
+        dst, sent.pop(0), src, send_to_rank, recv_from_rank, dma_engine, use_gpsimd_dma
+    )
+
+
+@operation("nisa.core_barrier", engine="none", kind="other")
+def barrier(issue: Issue, data: Tensor, cores: Any, engine: Any) -> None:
+    """Keep that a barrier was come to."""
+    del data, cores
+    issue.runs_on(engine)
 
 
 @operation("nisa.sendrecv (send)", engine="dma", kind="other")
@@ -59,8 +69,17 @@ def send(issue: Issue, src: Any, box: list[Values]) -> None:
 
 
 @operation("nisa.sendrecv", engine="dma", kind="other")
-def receive(issue: Issue, sent: Values) -> Result:
-    """Write what the other core has sent."""
+def receive(
+    issue: Issue,
+    sent: Values,
+    src: Any,
+    send_to_rank: Any,
+    recv_from_rank: Any,
+    dma_engine: Any,
+    use_gpsimd_dma: bool,
+) -> Result:
+    """Write what the other core has sent; the rest is how it was asked for, for its refusals."""
+    del src, send_to_rank, recv_from_rank, dma_engine, use_gpsimd_dma
     assert issue.destination is not None
     _in_sbuf(issue, issue.destination)
     return issue.result(sent.values, sent.dtype, sent)
