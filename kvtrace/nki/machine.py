@@ -76,8 +76,12 @@ class Run:
         self._shared: list[Memory] = []
         self._next_shared = 0
         self.random = np.random.default_rng(0)
+        #: States of engines' random numbers, by program and engine.
+        self.random_states: dict[tuple[int, str], Any] = {}
         #: What activations have added up, one number a partition.
         self.reduce_registers = np.zeros(PARTITIONS, np.float32)
+        #: What instructions of the vector engine have reduced, one number a partition.
+        self.vector_registers = np.zeros(PARTITIONS, np.float32)
         #: Waits for the other program of a pair, at what it is given the name of; says whether
         #: the running one came last.
         self.meet: Callable[[str], bool] = lambda _: True
@@ -91,18 +95,22 @@ class Run:
         self.program = program
         self.loops.clear()
         self.reduce_registers[:] = 0
+        self.vector_registers[:] = 0
         self._next_shared = 0
 
     def leave(self) -> tuple[Any, ...]:
         """Give what is the running program's own, for another one to run; `enter` takes it."""
-        state = (self.program, self.loops, self.held, self.reduce_registers, self._next_shared)
+        registers = self.reduce_registers, self.vector_registers
+        state = (self.program, self.loops, self.held, registers, self._next_shared)
         self.loops, self.held = [], []
         self.reduce_registers = np.zeros(PARTITIONS, np.float32)
+        self.vector_registers = np.zeros(PARTITIONS, np.float32)
         return state
 
     def enter(self, state: tuple[Any, ...]) -> None:
         """Go on with a program that was left."""
-        self.program, self.loops, self.held, self.reduce_registers, self._next_shared = state
+        self.program, self.loops, self.held, registers, self._next_shared = state
+        self.reduce_registers, self.vector_registers = registers
 
     def coordinate(self, axis: int) -> int:
         """Return the running program's place along an axis of the grid."""

@@ -48,9 +48,7 @@ def sendrecv(
             f"program {run.program} receives of core {recv_from_rank} by pipe {pipe_id}, which has "
             "sent nothing"
         )
-    receive.into(
-        dst, sent.pop(0), src, send_to_rank, recv_from_rank, dma_engine, use_gpsimd_dma
-    )
+    receive.into(dst, sent.pop(0), src, send_to_rank, recv_from_rank, dma_engine, use_gpsimd_dma)
 
 
 @operation("nisa.core_barrier", engine="none", kind="other")

@@ -27,9 +27,36 @@ from kvtrace.nki.tensors import Tensor
 
 #: What the scalar engine's `activation` has (table of activation functions of `nki.isa`).
 ACTIVATIONS: Final = frozenset(
-    """copy square sigmoid relu prelu gelu gelu_dx gelu_apprx_tanh gelu_apprx_sigmoid
-    gelu_apprx_sigmoid_dx silu silu_dx tanh tanh_dx softplus mish erf erf_dx exp log sin cos arctan
-    sqrt rsqrt reciprocal sign abs""".split()
+    [
+        "copy",
+        "square",
+        "sigmoid",
+        "relu",
+        "prelu",
+        "gelu",
+        "gelu_dx",
+        "gelu_apprx_tanh",
+        "gelu_apprx_sigmoid",
+        "gelu_apprx_sigmoid_dx",
+        "silu",
+        "silu_dx",
+        "tanh",
+        "tanh_dx",
+        "softplus",
+        "mish",
+        "erf",
+        "erf_dx",
+        "exp",
+        "log",
+        "sin",
+        "cos",
+        "arctan",
+        "sqrt",
+        "rsqrt",
+        "reciprocal",
+        "sign",
+        "abs",
+    ]
 )
 
 #: Pairs of ops of `tensor_scalar` on the scalar engine of trn2.

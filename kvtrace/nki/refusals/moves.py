@@ -73,9 +73,7 @@ refuses(
     Refusal(
         "axes are (1, 0), (2, 1, 0) or (3, 1, 2, 0)",
         "axes",
-        lambda call: (
-            call.axes is None or tuple(call.axes) in ((1, 0), (2, 1, 0), (3, 1, 2, 0))
-        ),
+        lambda call: call.axes is None or tuple(call.axes) in ((1, 0), (2, 1, 0), (3, 1, 2, 0)),
     ),
     Refusal(
         "dge_mode hwdge takes 16 rows of a multiple of 128 elements of 2 bytes",
@@ -108,9 +106,7 @@ def _reduces(call: Call) -> Token:
 
 refuses(
     "nisa.dma_compute",
-    Refusal(
-        "reduce_op is add", "reduce_op scales", lambda call: _reduces(call).name == "add"
-    ),
+    Refusal("reduce_op is add", "reduce_op scales", lambda call: _reduces(call).name == "add"),
     Refusal(
         "scales are 1.0",
         "scales reduce_op",
@@ -192,11 +188,6 @@ def _is_short_enough(call: Call) -> bool:
 refuses(
     "nisa.sendrecv",
     _CORES,
-    Refusal(
-        "cores are 0 and 1",
-        "send_to_rank recv_from_rank",
-        lambda call: {int(call.send_to_rank), int(call.recv_from_rank)} <= {0, 1},
-    ),
     Refusal(
         "GpSimd sends up to 1,024, 512 or 256 bytes a partition of elements of 4, 2 or 1 byte",
         "src dma_engine",

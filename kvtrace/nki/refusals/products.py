@@ -1,4 +1,4 @@
-"""Refusals of the tensor engine (reference of `nki.isa.nc_matmul`, `nc_matmul_mx`, `nc_transpose`)."""
+"""Refusals of the tensor engine: products and transposes."""
 
 from typing import Final
 
@@ -20,8 +20,6 @@ from kvtrace.nki.tensors import Tensor
 
 #: Rows and columns that the array of the tensor engine is sliced into; 32 from NeuronCore-v3 on.
 _SLICES: Final = (32, 64, 128)
-
-_QUADRANT: Final = 32
 
 
 def _sliced(call: Call) -> bool:
@@ -131,14 +129,6 @@ refuses(
         lambda call: not _sliced(call) or (call.tile_size[1], call.tile_position[1]) == (128, 0),
     ),
     Refusal(
-        "partitions are a multiple of 32",
-        "stationary moving",
-        lambda call: all(
-            each.shape[0] % _QUADRANT == 0 for each in (call.stationary, call.moving)
-        ),
-        MATMUL_LIMIT,
-    ),
-    Refusal(
         "the stationary tile's free size is even",
         "stationary",
         lambda call: free_size(call.stationary) % 2 == 0,
@@ -148,7 +138,8 @@ refuses(
         "scales are uint8",
         "stationary_scale moving_scale",
         lambda call: (
-            is_type(call.stationary_scale, dtypes.uint8) and is_type(call.moving_scale, dtypes.uint8)
+            is_type(call.stationary_scale, dtypes.uint8)
+            and is_type(call.moving_scale, dtypes.uint8)
         ),
         ENGINE_DTYPE,
     ),

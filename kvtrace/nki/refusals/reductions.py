@@ -20,8 +20,21 @@ from kvtrace.nki.refusals.registry import (
 
 #: Operations to reduce with (table of operators of `nki.isa`).
 REDUCING: Final = frozenset(
-    """add subtract multiply maximum minimum logical_and logical_or logical_xor bitwise_and
-    bitwise_or bitwise_xor abs_max abs_min""".split()
+    [
+        "add",
+        "subtract",
+        "multiply",
+        "maximum",
+        "minimum",
+        "logical_and",
+        "logical_or",
+        "logical_xor",
+        "bitwise_and",
+        "bitwise_or",
+        "bitwise_xor",
+        "abs_max",
+        "abs_min",
+    ]
 )
 
 
@@ -34,9 +47,7 @@ def _axes_are_the_last(call: Call) -> bool:
 
 refuses(
     "nisa.tensor_reduce",
-    Refusal(
-        "op is one to reduce with", "op", lambda call: token(call.op).name in REDUCING
-    ),
+    Refusal("op is one to reduce with", "op", lambda call: token(call.op).name in REDUCING),
     Refusal(
         "operations on bits take and give integers",
         "op data dst",
@@ -73,11 +84,6 @@ refuses(
         "data0 data1",
         lambda call: not_both_in_psum(call.data0, call.data1),
         MEMORY_SPACE,
-    ),
-    Refusal(
-        "op0 and op1 are arithmetic",
-        "op0 op1",
-        lambda call: not is_bits(call.op0) and not is_bits(call.op1),
     ),
 )
 

@@ -10,7 +10,6 @@ from kvtrace.nki.refusals.registry import (
     engine_in,
     free_size,
     generation,
-    is_integer,
     is_of_one_type,
     is_type,
     lies_in,
@@ -162,7 +161,6 @@ _RNG_ENGINE: Final = Refusal("the engine is vector or gpsimd", "engine", _rng_en
 refuses(
     "nisa.rng",
     _RNG_ENGINE,
-    Refusal("dst is of integers", "dst", lambda call: is_integer(call.dst), ENGINE_DTYPE),
     Refusal(
         "GpSimd makes random numbers from NeuronCore-v3 on",
         "engine target",
