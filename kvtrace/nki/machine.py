@@ -82,11 +82,13 @@ class Run:
         self.reduce_registers = np.zeros(PARTITIONS, np.float32)
         #: What instructions of the vector engine have reduced, one number a partition.
         self.vector_registers = np.zeros(PARTITIONS, np.float32)
-        #: Waits for the other program of a pair, at what it is given the name of; says whether
-        #: the running one came last.
-        self.meet: Callable[[str], bool] = lambda _: True
+        #: Waits for the other program of a pair, or for all others, at what it is given the name
+        #: of; says whether the running one came last.
+        self.meet: Callable[..., bool] = lambda *_: True
         #: What programs have sent and no one received yet, by sender, receiver and pipe.
         self.mail: dict[tuple[int, int, int], list[Any]] = {}
+        #: What programs have given to reductions over all of them, one after the other.
+        self.given: dict[int, list[Any]] = {}
 
     # -- programs ---------------------------------------------------------------------------
 

@@ -353,7 +353,11 @@ class Operation:
             accepted.add(key)
 
     def _older(self) -> Callable[..., Any]:
+        unnamed = "name" not in self._names
+
         def run(*args: Any, **kwargs: Any) -> Any:
+            if unnamed:
+                kwargs.pop("name", None)
             return self._execute(None, args, kwargs)
 
         return run

@@ -8,10 +8,19 @@ from collections.abc import Callable
 from typing import Any
 
 from kvtrace.nki.launching import Kernel
-from kvtrace.nki.newer import dtype, isa, language, typing
+from kvtrace.nki.newer import collectives, dtype, isa, language, tensor, typing
 from kvtrace.nki.newer.tensors import NkiTensor
 
-__all__ = ["dtype", "isa", "jit", "language", "simulate", "typing"]
+__all__ = [
+    "collectives",
+    "dtype",
+    "isa",
+    "jit",
+    "language",
+    "simulate",
+    "tensor",
+    "typing",
+]
 
 
 def jit(func: Callable[..., Any] | None = None, mode: str = "auto", **settings: Any) -> Any:
