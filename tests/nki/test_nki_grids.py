@@ -31,6 +31,8 @@ def test_a_tensor_is_copied_tile_by_tile(run_newer: Run) -> None:
                     nisa.dma_copy(dst=targets[slab][i, j].data, src=held)
         assert sources[2, 1, 2].element_shape == (72, 6)
         assert isinstance(sources[0], nl.NkiTileGrid)
+        assert not isinstance(sources, nl.NkiBlockGrid)
+        assert issubclass(nl.NkiBlockGrid, nl.NkiGrid)
         return out
 
     outcome = run_newer(kernel, X)
