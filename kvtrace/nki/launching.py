@@ -17,6 +17,7 @@ from kvtrace.nki import arguments, capacity
 from kvtrace.nki.cores import Cores
 from kvtrace.nki.errors import NkiError
 from kvtrace.nki.findings import UNWRITTEN_RESULT, Finding
+from kvtrace.nki.graphs import as_results, leaves_of, placed_again, traced_tensors
 from kvtrace.nki.machine import Run, going_on, set_current
 from kvtrace.nki.memory import NEVER_WRITTEN
 from kvtrace.nki.recorder import Recorder
@@ -101,6 +102,9 @@ class Kernel:
             return self.function(*args, **kwargs)
         grid = self.grid
         bound = bound_arguments(self.function, args, kwargs)
+        traced = traced_tensors(bound)
+        if traced:
+            return call_in_graph(self, bound, traced)
         told = [(listener, listener.before(self, grid, bound)) for listener in listeners]
         outcome: Outcome | None = None
         try:
@@ -113,6 +117,36 @@ class Kernel:
         if not told:
             _warn(outcome)
         return outcome.result
+
+
+def call_in_graph(kernel: Kernel, bound: dict[str, Any], traced: list[Any]) -> Any:
+    """Make a call of a kernel one op of the graph that is traced; give its results' tensors.
+
+    Their shapes and types are those of a launch on zeros, of which nothing is kept.
+
+    Raises:
+        NkiError: the kernel writes to an argument, which a graph cannot follow.
+    """
+    zeros = [np.zeros(tensor.shape, tensor.dtype) for tensor in traced]
+    outcome = execute(kernel, kernel.grid, placed_again(bound, traced, zeros))
+    written = {site.argument for site in outcome.recorder.sites if site.kind == "store"}
+    if written & leaves_of(bound, traced):
+        names = ", ".join(sorted(written & leaves_of(bound, traced)))
+        raise NkiError(
+            f"kernel {kernel.__name__} writes to its argument {names}, which a graph cannot "
+            "follow; return a tensor of its own"
+        )
+    given = as_results(outcome.result)
+    flops = sum(site.flops for site in outcome.recorder.sites)
+
+    def calls(*arrays: Any) -> list[Any]:
+        arguments = placed_again(bound, traced, list(arrays))
+        args, kwargs = _passed(kernel.function, arguments)
+        return as_results(kernel(*args, **kwargs))
+
+    shapes = [(np.shape(each), np.asarray(each).dtype) for each in given]
+    made = traced[0]._call_kernel(kernel.__name__, calls, traced, shapes, flops)
+    return placed_again(outcome.result, given, list(made))
 
 
 def whole_grid(grid: Any) -> tuple[int, ...]:
