@@ -31,7 +31,10 @@ class NkiWarning(UserWarning):
 
 @dataclass
 class Outcome:
-    """What a launch gave: the kernel's results, and the record of what it did."""
+    """What a launch gave: the kernel's results, and the record of what it did.
+
+    Where the kernel raised, `error` says what, and the record is of what it did until then.
+    """
 
     kernel: "Kernel"
     grid: tuple[int, ...]
@@ -39,6 +42,7 @@ class Outcome:
     result: Any
     recorder: Recorder
     arguments: dict[str, Any] = field(default_factory=dict)
+    error: str = ""
 
 
 class Listener(Protocol):
@@ -48,9 +52,10 @@ class Listener(Protocol):
         """Hear of a launch; what it gives is handed to `after`."""
 
     def after(self, token: Any, outcome: Outcome | None) -> Exception | None:
-        """Hear that the launch is over; `outcome` is None where the kernel raised.
+        """Hear that the launch is over; `outcome` has an error where the kernel raised.
 
-        An exception that it gives is raised in place of giving the result.
+        It is None where the kernel was not begun. An exception that it gives is raised in place of
+        giving the result.
         """
 
 
@@ -106,11 +111,12 @@ class Kernel:
         if traced:
             return call_in_graph(self, bound, traced)
         told = [(listener, listener.before(self, grid, bound)) for listener in listeners]
-        outcome: Outcome | None = None
+        outcomes: list[Outcome] = []
         try:
-            outcome = execute(self, grid, bound)
+            outcome = execute(self, grid, bound, outcomes.append)
         finally:
-            refusals = [listener.after(token, outcome) for listener, token in told]
+            ended = outcomes[0] if outcomes else None
+            refusals = [listener.after(token, ended) for listener, token in told]
         for refusal in refusals:
             if refusal is not None:
                 raise refusal
@@ -176,8 +182,15 @@ def bound_arguments(
     return dict(bound.arguments)
 
 
-def execute(kernel: Kernel, grid: tuple[int, ...], bound: dict[str, Any]) -> Outcome:
+def execute(
+    kernel: Kernel,
+    grid: tuple[int, ...],
+    bound: dict[str, Any],
+    tell: Callable[[Outcome], None] = lambda _: None,
+) -> Outcome:
     """Run a kernel on a grid, one program after the other but where two wait for each other.
+
+    `tell` is given the outcome, also of a kernel that raises.
 
     Raises:
         NkiError: the kernel does what NKI does not have; the sentence ends with the line.
@@ -194,13 +207,21 @@ def execute(kernel: Kernel, grid: tuple[int, ...], bound: dict[str, Any]) -> Out
         with np.errstate(all="ignore"), ONE_THREAD:
             result = Cores(run, lambda: _call(kernel.function, args, kwargs)).execute()
     except NkiError as error:
-        raise _placed(error, recorder, kernel) from None
+        placed = _placed(error, recorder, kernel)
+        tell(Outcome(kernel, run.grid, target, None, recorder, bound, str(placed)))
+        raise placed from None
+    except Exception as error:
+        text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        tell(Outcome(kernel, run.grid, target, None, recorder, bound, text))
+        raise
     finally:
         set_current(None)
     taken.give_back()
     capacity.find_overflows(run)
     _find_unwritten(recorder, result)
-    return Outcome(kernel, run.grid, target, taken.result(result), recorder, bound)
+    outcome = Outcome(kernel, run.grid, target, taken.result(result), recorder, bound)
+    tell(outcome)
+    return outcome
 
 
 def _find_unwritten(recorder: Recorder, result: Any) -> None:
