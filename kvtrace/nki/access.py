@@ -54,6 +54,8 @@ def number(operand: Any) -> Values:
     Raises:
         NkiError: it is none.
     """
+    if type(operand) is float:
+        return Values(np.asarray(operand, np.float32), None, _FLOAT)
     if isinstance(operand, bool | np.bool_):
         return Values(np.asarray(bool(operand)), None, dtypes.bool_)
     if isinstance(operand, int | np.integer):

@@ -340,8 +340,9 @@ class Operation:
 
     def _refuse(self, issue: Issue, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Look at the operands, but for such as an earlier call of the run has had."""
-        traits = (self, _trait(issue.destination), *map(_trait, args), *kwargs)
-        key = (*traits, *map(_trait, kwargs.values()))
+        key = (self, _trait(issue.destination), *[_trait(each) for each in args])
+        if kwargs:
+            key += (*kwargs, *[_trait(each) for each in kwargs.values()])
         accepted = issue.run.accepted
         try:
             if key in accepted and not self._by_place:

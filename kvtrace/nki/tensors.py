@@ -131,7 +131,7 @@ class Tensor:
             self.dtype,
             memory.raw,
             self.offset * width,
-            tuple(step * width for step in self.strides),
+            tuple([step * width for step in self.strides]),
         )
 
     def of_elements(
@@ -152,7 +152,7 @@ class Tensor:
             kept.dtype,
             kept,
             self.offset * width,
-            tuple(step * width for step in self.strides),
+            tuple([step * width for step in self.strides]),
         )
 
     def same_elements(self, other: "Tensor") -> bool:
