@@ -123,7 +123,8 @@ def _wider(one: np.dtype[Any], other: np.dtype[Any]) -> np.dtype[Any]:
     if len(floats) == 1:
         return floats[0]
     if not floats:
-        return np.promote_types(one, other)
+        wide = np.promote_types(one, other)
+        return wide if wide in SHORT else float32  # there are no integers of 64 bits
     if one.itemsize == other.itemsize:
         return float32 if one.itemsize == 2 else bfloat16
     return one if one.itemsize > other.itemsize else other

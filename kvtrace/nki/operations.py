@@ -311,6 +311,8 @@ class Operation:
         self.kind = kind
         self.function = function
         self.refusals = REFUSALS.get(name, [])
+        #: Whether its engine reaches no device memory. The tensor engine says so itself.
+        self._stays_on_chip = engine in ("vector", "scalar", "gpsimd")
         self._by_place = any(refusal.by_place for refusal in self.refusals)
         _, *parameters = inspect.signature(function).parameters.values()
         self._names = tuple(each.name for each in parameters)
@@ -334,6 +336,11 @@ class Operation:
     ) -> Any:
         issue = Issue(self, current(), destination)
         result = self.function(issue, *args, **kwargs)
+        if destination is not None and destination.memory.space == "hbm" and self._stays_on_chip:
+            issue.find(
+                MEMORY_SPACE,
+                f"{self.name} writes to a tensor in device memory; store it with nisa.dma_copy",
+            )
         if self.refusals:
             self._refuse(issue, args, kwargs)
         return issue.finish(result)

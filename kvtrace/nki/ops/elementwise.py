@@ -44,15 +44,9 @@ def _language_dtype(token: Token, operands: list[Values], dtype: Any) -> Any:
         return dtype
     if token.truth:
         return dtypes.bool_
-    tiles = [operand.dtype for operand in operands if not operand.is_number]
-    numbers = [operand.dtype for operand in operands if operand.is_number]
-    given = dtypes.promoted(*(tiles or numbers))
+    given = dtypes.promoted(*(operand.dtype for operand in operands))
     if given not in dtypes.FLOATS and token.name == "divide":
         return dtypes.float32  # as NumPy's: what rounds a quotient is the program's to say
-    if not tiles:
-        return given
-    if given not in dtypes.FLOATS and dtypes.float32 in numbers:
-        return dtypes.float32
     return given
 
 
