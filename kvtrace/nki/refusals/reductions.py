@@ -39,6 +39,8 @@ REDUCING: Final = frozenset(
 
 
 def _axes_are_the_last(call: Call) -> bool:
+    if call.dst is None:  # the older interface counts them from the last one, or does not say
+        return True
     rank = len(call.data.shape)
     listed = call.axis if isinstance(call.axis, tuple | list) else (call.axis,)
     axes = sorted(int(axis) % rank for axis in listed)
