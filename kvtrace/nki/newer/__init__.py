@@ -1,7 +1,7 @@
 """The newer interface, `nki`: the decorator here, `language` and `isa` beside.
 
-Instructions write to a `dst` tensor. Tensors have no operators and take no masks, and no integer
-indexes their partition dimension.
+Instructions write to a `dst` tensor. Tensors have no operators and take no masks, and an integer
+that indexes their partition dimension leaves it with the size 1.
 """
 
 from collections.abc import Callable

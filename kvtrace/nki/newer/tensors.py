@@ -1,6 +1,6 @@
 """The newer interface's tensors: views by slices and by access patterns, and nothing else."""
 
-from typing import Any, ClassVar, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -16,7 +16,6 @@ class NkiTensor(Tensor):
     """A tensor of `nki`."""
 
     __slots__ = ()
-    integer_partitions: ClassVar[bool] = False
 
     def __getitem__(self, key: Any) -> "NkiTensor":
         parts = key if isinstance(key, tuple) else (key,)
