@@ -103,7 +103,8 @@ def read_advice(
         if share < IMPORTANT:
             continue
         key = (kernel.module, kernel.name)
-        found += _of_accesses(kernel, accesses.get(key, ()))
+        caches = device is None or device.limits.has_caches
+        found += _of_accesses(kernel, accesses.get(key, ()), caches)
         found += _of_variants(kernel, variants.get(key, ()), device)
     found += _recompiles(read_recompiles(trace, runs))
     if any(kernel.tuning_launches for kernel in kernels):
@@ -141,7 +142,7 @@ _Place = tuple[str, str | None, int | None]
 
 
 def _of_accesses(
-    kernel: "KernelProfile", accesses: Sequence[Mapping[str, Any]]
+    kernel: "KernelProfile", accesses: Sequence[Mapping[str, Any]], caches: bool
 ) -> Iterator[Advice]:
     moved = sum(int(row["sectors"] or 0) * 32 for row in accesses)
     asked = sum(int(row["bytes"] or 0) for row in accesses)
@@ -162,7 +163,7 @@ def _of_accesses(
                 ),
                 _part(kernel, wasted / moved),
             )  # fmt: skip
-        yield from _redundant(kernel, row, place, asked)
+        yield from _redundant(kernel, row, place, asked, caches)
     yield from _masked_off(kernel, accesses, asked)
 
 
@@ -189,7 +190,7 @@ def _masked_off(
 
 
 def _redundant(
-    kernel: "KernelProfile", row: Mapping[str, Any], place: _Place, asked: int
+    kernel: "KernelProfile", row: Mapping[str, Any], place: _Place, asked: int, caches: bool
 ) -> Iterator[Advice]:
     """Say which load asks for each byte again and again, where that takes longer than all else."""
     once, times = int(row["unique_once"] or 0), int(row["unique_asked"] or 0)
@@ -198,14 +199,17 @@ def _redundant(
         return
     if times < _REUSE * once or times < 0.5 * asked:
         return
-    if roof.uncached_ns < _UNCACHED * roof.best_ns or kernel.derived.flops_by_type is None:
+    if caches and roof.uncached_ns < _UNCACHED * roof.best_ns:
         return
-    if kernel.derived.flops_by_type.dot:  # tiles of products are loaded again by design
+    if roof.bound == "compute" or kernel.derived.flops_by_type is None:
         return
+    if caches and kernel.derived.flops_by_type.dot:  # tiles of products are loaded again by design
+        return
+    what = "caches must serve that; load it once and keep it" if caches else "load it once, keep it"
     yield Advice(
         "redundant-load", *place,
-        f"each byte is loaded {times / once:.0f} times: caches must serve that; load it once and "
-        "keep it, or let one program do more of what needs it",
+        f"each byte is loaded {times / once:.0f} times: {what}, or let one program do more of what "
+        "needs it",
         (
             Figure("loads of a byte", f"{times / once:.1f}", "derived"),
             Figure("time of all bytes over time at best",

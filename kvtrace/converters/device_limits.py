@@ -30,6 +30,11 @@ class DeviceLimits:
     source: str
 
     @property
+    def has_caches(self) -> bool:
+        """Whether caches may serve a byte again; NeuronCores have none."""
+        return not any(word.startswith("trn") for word in self.words)
+
+    @property
     def multiprocessors(self) -> int | None:
         """How many multiprocessors it has; None if not known."""
         return _MULTIPROCESSORS.get(self.name)

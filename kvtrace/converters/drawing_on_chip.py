@@ -1,7 +1,9 @@
 """NKI calls on a timeline: a track for each engine, and counters of SBUF and PSUM.
 
 There is no clock in what NumPy executed, only an order. The ops of a call are spread evenly over
-the time of its first launch, which the tracks' name says.
+the time of its first launch, which the tracks' name says. Beside them the same ops stand as a
+schedule that published rates allow (`engine_schedule.py`), which is derived. Flows lead from an op
+that writes a buffer to those that read what it wrote.
 """
 
 from collections.abc import Mapping
@@ -9,11 +11,13 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.converters.captions import Caption, Facts
 from kvtrace.converters.columns import combined_codes, dictionary_values, integers
+from kvtrace.converters.engine_schedule import buffer_flows, least_schedule
 from kvtrace.converters.on_chip import CALLS, EXECUTIONS, OnChipCall, on_chip_calls
 from kvtrace.converters.timeline import Counter, Integers, Slices, Track
 
@@ -40,6 +44,7 @@ def on_chip_parts(
     spans = _first_launches(trace, run)
     executions = trace.table(EXECUTIONS, [run])
     captions = _captions(trace, run)
+    types = _types(trace, run)
     for call in on_chip_calls(trace, [run]):
         span = spans.get(call.call_id)
         if span is None or not call.executed:
@@ -49,8 +54,18 @@ def on_chip_parts(
         parent = process.child(title, lane=call.call_id, rank=1)
         rows = executions.filter(pc.equal(executions["call_id"], call.call_id))
         missing += call.executed - rows.num_rows
-        slices += _engines(rows, parent, begin, step, captions.get(call.call_id, {}))
+        named = captions.get(call.call_id, {})
+        flow = buffer_flows(rows, f"{run.run_id}/{call.call_id}")
+        orders = begin + integers(rows["order"]) * step
+        steps: Integers = np.full(orders.size, step, np.int64)
+        slices += _engines(rows, parent, orders, steps, named, flow)
         counters += _counters(call, parent, begin, step)
+        schedule = least_schedule(rows, call.target, types.get(call.call_id, {}))
+        if schedule is not None:
+            title = f"{call.kernel}, call {call.call_id}: derived from published rates, no times"
+            parent = process.child(title, lane=call.call_id, rank=2)
+            flow = buffer_flows(rows, f"{run.run_id}/{call.call_id}/derived")
+            slices += _engines(rows, parent, begin + schedule[0], schedule[1], named, flow)
     return slices, counters, missing
 
 
@@ -86,15 +101,27 @@ def _caption(row: Mapping[str, Any], stacks: Mapping[int, Any]) -> Caption:
     return Caption(row["op"] or "op", tuple(facts))
 
 
+def _types(trace: "Trace", run: "Run") -> dict[int, dict[int, str]]:
+    """Return the element type of each op of each call."""
+    found: dict[int, dict[int, str]] = {}
+    for row in trace.table("ops", [run], ["call_id", "op_index", "dtype"]).to_pylist():
+        if row["dtype"]:
+            found.setdefault(row["call_id"], {})[row["op_index"]] = row["dtype"]
+    return found
+
+
 def _engines(
-    rows: pa.Table, parent: Track, begin: int, step: int, known: Mapping[int, Caption]
+    rows: pa.Table,
+    parent: Track,
+    begins: Integers,
+    durations: Integers,
+    known: Mapping[int, Caption],
+    flow: npt.NDArray[np.uint64] | None,
 ) -> list[Slices]:
-    begins = begin + integers(rows["order"]) * step
     codes, first = combined_codes([rows["op_index"]])
     listed = dictionary_values(rows["op_index"], first)
     captions = [known.get(number, Caption(f"op {number}")) for number in listed]
-    durations: Integers = np.full(begins.size, step, np.int64)
-    whole = Slices(parent, "nki", begins, durations, codes, captions)
+    whole = Slices(parent, "nki", begins, durations, codes, captions, flow=flow)
     where, first = combined_codes([rows["engine"]])
     engines = dictionary_values(rows["engine"], first)
     return [

@@ -67,7 +67,11 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class EngineWork:
-    """What an engine executed, over the whole call."""
+    """What an engine executed, over the whole call.
+
+    `busy_ns` is the least time that its published rates allow, `share` that of the busiest
+    engine's; None where they are not known (`chip_profile.py`).
+    """
 
     engine: str
     executions: int
@@ -75,6 +79,8 @@ class EngineWork:
     flops: int
     device_bytes: int
     chip_bytes: int
+    busy_ns: float | None = None
+    share: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

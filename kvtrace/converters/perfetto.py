@@ -238,7 +238,8 @@ def _slice_packets(sources: _Sources, points: Points, before: int) -> Buffer:
         begin.append(_launches(slices.launch[rows], sources.launch_key))
     begin.append(Lookup(sources.table, sources.entry[slices.caption[rows]]))
     if slices.flow is not None:
-        begin.append(_flows(slices.flow[rows]))
+        flows = slices.flow[rows].reshape(rows.size, -1)
+        begin += [_flows(flows[:, column]) for column in range(flows.shape[1])]
     end: list[Piece] = [Constant(integer_field(_TYPE, _END))]
     packets = [
         Some(begun, _packet_pieces(deltas[begun], sequence, begin), ends.size),

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from kvtrace.converters.advice import Advice, read_advice
+from kvtrace.converters.chip_profile import ChipProfile, read_chip_profiles
 from kvtrace.converters.counted_times import device_times
 from kvtrace.converters.device_busy import stepping
 from kvtrace.converters.device_limits import ChosenDevice, chosen_device
@@ -158,6 +159,7 @@ class Profile:
     sectors: Mapping[str, int] = field(default_factory=dict)
     lines: tuple[LineProfile, ...] = ()
     graphs: tuple[GraphProfile, ...] = ()
+    chips: tuple[ChipProfile, ...] = ()
 
 
 def read_profile(
@@ -217,6 +219,7 @@ def read_profile(
         sectors=sectors,
         lines=tuple(_line(row, source) for row in by_line if source is not None),
         graphs=read_graph_profiles(trace, runs),
+        chips=read_chip_profiles(trace, runs),
     )
 
 

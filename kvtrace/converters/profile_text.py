@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from kvtrace.converters.advice import advice_lines
+from kvtrace.converters.chip_profile import chips_text
 from kvtrace.converters.device_text import device_text
 from kvtrace.converters.graph_profile import graphs_text
 from kvtrace.converters.profile import (
@@ -51,6 +52,9 @@ def profile_text(profile: Profile, *, full: bool = False, width: int = 80) -> li
     if profile.graphs:
         graphs = profile.graphs if full else profile.graphs[:_SHOWN]
         lines += ["", *graphs_text(graphs, width)]
+    if profile.chips:
+        chips = profile.chips if full else profile.chips[:_SHOWN]
+        lines += ["", *chips_text(chips, width)]
     left = len(launched) - len(shown)
     if left:
         lines += ["", f"… {plural(left, 'more kernel')} (--full shows them)"]
@@ -146,6 +150,10 @@ _BOUND: Final = (
     "bound: by memory even if each byte is moved once, by compute even if nothing is cached, "
     "or it depends on caches; at best: least time for a launch, not a measurement"
 )
+_BOUND_WITHOUT_CACHES: Final = (
+    "bound: by memory or by compute, at the bytes asked for: the device keeps nothing by itself; "
+    "at best: least time for a launch, not a measurement"
+)
 
 
 def _sectors_told(models: Mapping[str, int]) -> str:
@@ -180,7 +188,8 @@ def _roofline_text(profile: Profile, kernels: Sequence[KernelProfile], width: in
     bandwidth = amount(limits.bandwidth, "B/s")
     told = f"limits of {limits.name} ({bandwidth}; {limits.source}){_DEVICES[device.how]}"
     lines += wrapped(told, width)
-    for sentence in (_UNIQUE, _sectors_told(profile.sectors), _BOUND):
+    bound = _BOUND if limits.has_caches else _BOUND_WITHOUT_CACHES
+    for sentence in (_UNIQUE, _sectors_told(profile.sectors), bound):
         lines += wrapped(sentence, width)
     if profile.left_out:
         lines.append(f"replay left out {plural(len(profile.left_out), 'figure')} for the cost")

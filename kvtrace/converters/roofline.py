@@ -3,7 +3,7 @@
 Time at best is the longest of three: distinct bytes over memory bandwidth (with cold caches, each
 is moved at least once), dots over the matrix units' peak, all other FLOPs over the vector units'.
 The units can overlap, so they do not add up. The bytes that programs ask for, over the bandwidth,
-are what it would take if caches served nothing again.
+are what it would take if caches served nothing again; that is what a device without caches takes.
 """
 
 from collections.abc import Iterable, Mapping
@@ -55,6 +55,8 @@ def position(work: Work, limits: DeviceLimits, launches: int = 1) -> Position | 
         return None
     memory = work.unique_bytes / limits.bandwidth
     uncached = None if work.bytes is None else work.bytes / limits.bandwidth
+    if not limits.has_caches:
+        memory = uncached = memory if uncached is None else uncached
     scale = 1e9 * launches
     return _placed(
         memory * scale, None if uncached is None else uncached * scale, compute * scale,

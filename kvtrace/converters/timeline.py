@@ -91,7 +91,7 @@ class Slices:
 
     All but `begin` and `flow` may be of any integer type that holds their values.
     `caption` are indices into `captions`; `launch` is the launch's `seq`, -1 for none; `flow` is a
-    number that slices of one flow share, 0 for none.
+    number that slices of one flow share, 0 for none; with several columns, several of each slice.
     """
 
     track: Track

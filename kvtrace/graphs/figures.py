@@ -164,6 +164,9 @@ def _moved(op: GraphOp, sizes: Sequence[int]) -> tuple[int, int]:
 
 
 def _flops(op: GraphOp, ops: Sequence[GraphOp]) -> int:
+    if op.opcode == "custom_call":
+        counted: int = op.attribute("flops", 0)
+        return counted
     if op.dtype == "tuple" or op.opcode in _MOVES or not op.operands:
         return 0
     first = ops[op.operands[0]]

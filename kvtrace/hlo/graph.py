@@ -8,7 +8,7 @@ followed by one `get_tuple_element` for each. Bodies of loops and branches are g
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
@@ -40,12 +40,14 @@ class Op:
         input_name: name of the parameter that it is.
         output_name: name of the result that it is.
         aliases: parameter that this result is written into.
+        calls: what a `custom_call` runs: a function of arrays.
 
     """
 
     __slots__ = (
         "aliases",
         "attributes",
+        "calls",
         "dtype",
         "graphs",
         "input_name",
@@ -76,6 +78,7 @@ class Op:
         self.input_name: str | None = None
         self.output_name: str | None = None
         self.aliases: str | None = None
+        self.calls: Callable[..., Sequence[Any]] | None = None
 
     def __repr__(self) -> str:
         kind = "tuple" if self.dtype is None else f"{self.dtype.name}{list(self.shape)}"

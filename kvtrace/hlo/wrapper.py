@@ -190,6 +190,12 @@ class Tensor(NDArrayOperatorsMixin):
     def _no_value(self, found: str, advice: str) -> NoReturn:
         raise DataDependent.here(f"{found} ({self.dtype.name}{list(self.shape)}); {advice}")
 
+    def _call_kernel(self, *call: Any) -> "tuple[Tensor, ...]":
+        """Append a call of a kernel that has been given this tensor: see `calls.py`."""
+        from kvtrace.hlo.calls import call_kernel
+
+        return call_kernel(*call)
+
     # -- NumPy's functions ------------------------------------------------------------------
 
     def __array_function__(

@@ -54,13 +54,21 @@ def number(operand: Any) -> Values:
     Raises:
         NkiError: it is none.
     """
+    if type(operand) is float:
+        return Values(np.asarray(operand, np.float32), None, _FLOAT)
     if isinstance(operand, bool | np.bool_):
         return Values(np.asarray(bool(operand)), None, dtypes.bool_)
     if isinstance(operand, int | np.integer):
-        return Values(np.asarray(int(operand), np.int64), None, dtypes.int32)
+        return Values(np.asarray(int(operand), np.int64), None, _own_type(operand, dtypes.int32))
     if isinstance(operand, float | np.floating) or _is_scalar_array(operand):
-        return Values(np.asarray(float(operand), np.float32), None, _FLOAT)
+        return Values(np.asarray(float(operand), np.float32), None, _own_type(operand, _FLOAT))
     raise NkiError(f"an op takes tiles and numbers, not {type(operand).__name__}")
+
+
+def _own_type(operand: Any, weak: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the type of a number: NumPy's own, if NKI has it; Python's are of the widest."""
+    own = getattr(operand, "dtype", weak)
+    return own if own in dtypes.SHORT else weak
 
 
 def _is_scalar_array(operand: Any) -> bool:

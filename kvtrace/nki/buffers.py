@@ -28,6 +28,12 @@ class Buffer(str):
         del args, kwargs
         return self
 
+    def view(self, dtype: Any, shape: Any = None, size: Any = None, name: str = "") -> Any:
+        """Allocate a tensor in the memory."""
+        from kvtrace.nki.ops.creation import ndarray
+
+        return ndarray(size if shape is None else shape, dtype, buffer=self, name=name)
+
     def alloc(self, *args: Any, **kwargs: Any) -> "Buffer":
         """Place tensors by a function of theirs."""
         return self(*args, **kwargs)
@@ -46,6 +52,10 @@ psum: Final = Buffer("psum", "psum")
 hbm: Final = Buffer("hbm", "hbm")
 private_hbm: Final = Buffer("private_hbm", "hbm")
 shared_hbm: Final = Buffer("shared_hbm", "hbm", shared=True)
+
+# `nl.MemoryRegion.sbuf` and its kin: the class has its members, as an enumeration has.
+for _buffer in (sbuf, psum, private_hbm, shared_hbm):
+    setattr(Buffer, str(_buffer), _buffer)
 
 _BY_NAME: Final[dict[str, Buffer]] = {
     str(each): each for each in (sbuf, psum, hbm, private_hbm, shared_hbm)

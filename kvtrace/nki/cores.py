@@ -1,7 +1,7 @@
-"""The two cores of a pair, side by side where they wait for each other.
+"""Programs side by side where they wait for each other: the two cores of a pair, or a whole grid.
 
-Programs run one after the other. Where the first waits for the second, at a barrier or for what it
-sends, the second runs in a thread of its own until it waits as well; one of both runs at a time.
+Programs run one after the other. Where the first waits for the others, at a barrier or for what
+they send, each of these runs in a thread of its own until it waits as well; one runs at a time.
 """
 
 import threading
@@ -19,20 +19,23 @@ PAIR: Final = 2
 
 
 class _AbandonedError(BaseException):
-    """Ends the second program where the first has failed."""
+    """Ends the other programs where the first has failed."""
 
 
-class _Second:
-    """The second program, in a thread of its own."""
+class _Other:
+    """A program but the first, in a thread of its own."""
 
-    def __init__(self, run: Run, call: Callable[[], Any]) -> None:
+    def __init__(self, run: Run, call: Callable[[], Any], program: int) -> None:
         self.ended = False
+        self.program = program
         self._run = run
         self._call = call
         self._error: BaseException | None = None
         self._turns: SimpleQueue[bool] = SimpleQueue()
         self._stops: SimpleQueue[None] = SimpleQueue()
-        self._thread = threading.Thread(target=self._work, name="kvtrace-core-1", daemon=True)
+        self._thread = threading.Thread(
+            target=self._work, name=f"kvtrace-core-{program}", daemon=True
+        )
         self._thread.start()
 
     def advance(self) -> None:
@@ -65,7 +68,7 @@ class _Second:
         set_current(self._run)
         try:
             with np.errstate(all="ignore"):
-                self._run.begin_program(1)
+                self._run.begin_program(self.program)
                 self._call()
                 self._run.let_go()
         except _AbandonedError:
@@ -79,13 +82,13 @@ class _Second:
 
 
 class Cores:
-    """Runs the programs of a launch, and has two of them meet."""
+    """Runs the programs of a launch, and has them meet."""
 
     def __init__(self, run: Run, call: Callable[[], Any]) -> None:
         """`call` calls the kernel for the program that the run is at."""
         self._run = run
         self._call = call
-        self._second: _Second | None = None
+        self._others: list[_Other] = []
         run.meet = self.meet
 
     def execute(self) -> Any:
@@ -95,42 +98,48 @@ class Cores:
             run.begin_program(0)
             result = self._call()
             run.let_go()
-            if self._second is not None:
-                self._finish(self._second)
+            for other in self._others:
+                self._finish(other)
         finally:
-            if self._second is not None:
-                self._second.abandon()
-        for program in range(1 if self._second is None else PAIR, run.programs):
+            for other in self._others:
+                other.abandon()
+        for program in range(1 + len(self._others), run.programs):
             run.begin_program(program)
             self._call()
             run.let_go()
         return result
 
-    def meet(self, what: str) -> bool:
-        """Wait until the other program has come as far. Gives whether this one came last.
+    def meet(self, what: str, pair: bool = True) -> bool:
+        """Wait until the other programs have come as far. Gives whether this one came last.
 
         Raises:
-            NkiError: the other one has ended, or the grid is not of two programs.
+            NkiError: one has ended, or the grid is not of two programs where `pair` asks for that.
         """
         run = self._run
         if run.programs == 1:
             return True
-        if run.programs != PAIR:
+        if pair and run.programs != PAIR:
             raise NkiError(f"{what} is for grids of {PAIR} programs, not of {run.programs}")
-        if run.program == 1:
-            if self._second is None:
-                raise NkiError(f"program 1 waits at {what} for program 0, which has ended")
-            self._second.wait()
+        if run.program:
+            if not self._others:
+                raise NkiError(
+                    f"program {run.program} waits at {what} for program 0, which has ended"
+                )
+            self._others[run.program - 1].wait()
             return False
-        if self._second is None:
-            self._second = _Second(run, self._call)
-        if not self._second.ended:
-            self._second.advance()
-        if self._second.ended:
-            raise NkiError(f"program 0 waits at {what} for program 1, which has ended")
+        if not self._others:
+            numbers = range(1, run.programs)
+            self._others = [_Other(run, self._call, program) for program in numbers]
+        for other in self._others:
+            if not other.ended:
+                other.advance()
+            if other.ended:
+                raise NkiError(
+                    f"program 0 waits at {what} for program {other.program}, which has ended"
+                )
         return True
 
-    def _finish(self, second: _Second) -> None:
-        second.advance()
-        if not second.ended:
-            raise NkiError("program 1 waits for program 0, which has ended")
+    def _finish(self, other: _Other) -> None:
+        other.advance()
+        if not other.ended:
+            raise NkiError(f"program {other.program} waits for program 0, which has ended")

@@ -24,6 +24,7 @@ bfloat16: Final = np.dtype(ml_dtypes.bfloat16)
 float8_e4m3: Final = np.dtype(ml_dtypes.float8_e4m3)
 float8_e4m3fn: Final = np.dtype(ml_dtypes.float8_e4m3fn)
 float8_e5m2: Final = np.dtype(ml_dtypes.float8_e5m2)
+float8_e8m0fnu: Final = np.dtype(ml_dtypes.float8_e8m0fnu)
 #: Stored in 32 bits like float32. Products of the tensor engine are not rounded to it here.
 tfloat32: Final = np.dtype(np.float32)
 
@@ -47,6 +48,7 @@ NAMES: Final = {
     "float8_e4m3": float8_e4m3,
     "float8_e4m3fn": float8_e4m3fn,
     "float8_e5m2": float8_e5m2,
+    "float8_e8m0fnu": float8_e8m0fnu,
     "float8_e4m3fn_x4": float8_e4m3fn_x4,
     "float8_e5m2_x4": float8_e5m2_x4,
     "float4_e2m1fn_x4": float4_e2m1fn_x4,
@@ -66,11 +68,14 @@ SHORT: Final = {
     float8_e4m3: "fp8e4",
     float8_e4m3fn: "fp8e4nv",
     float8_e5m2: "fp8e5",
+    float8_e8m0fnu: "fp8e8m0",
     float8_e4m3fn_x4: "fp8e4nv_x4",
     float8_e5m2_x4: "fp8e5_x4",
     float4_e2m1fn_x4: "fp4e2m1_x4",
 }
-FLOATS: Final = frozenset({float16, float32, bfloat16, float8_e4m3, float8_e4m3fn, float8_e5m2})
+FLOATS: Final = frozenset(
+    {float16, float32, bfloat16, float8_e4m3, float8_e4m3fn, float8_e5m2, float8_e8m0fnu}
+)
 FLOAT8: Final = frozenset({float8_e4m3, float8_e4m3fn, float8_e5m2})
 BITS: Final = frozenset({int8, int16, int32, uint8, uint16, uint32, bool_})
 
@@ -118,7 +123,8 @@ def _wider(one: np.dtype[Any], other: np.dtype[Any]) -> np.dtype[Any]:
     if len(floats) == 1:
         return floats[0]
     if not floats:
-        return np.promote_types(one, other)
+        wide = np.promote_types(one, other)
+        return wide if wide in SHORT else float32  # there are no integers of 64 bits
     if one.itemsize == other.itemsize:
         return float32 if one.itemsize == 2 else bfloat16
     return one if one.itemsize > other.itemsize else other

@@ -21,6 +21,21 @@ MEMORY_SPACE: Final = "memory-space"
 LOOP_DEPENDENCE: Final = "loop-dependence"
 UNWRITTEN_RESULT: Final = "unwritten-result"
 TARGET_SUPPORT: Final = "target-support"
+INSTRUCTION_ARGUMENT: Final = "instruction-argument"
+
+#: Rules that a compiler refuses a kernel for: errors with `KVTRACE_NKI_STRICT=1`.
+REFUSED: Final = frozenset(
+    {
+        PARTITION_LIMIT,
+        MATMUL_LIMIT,
+        TILE_LIMIT,
+        PSUM_BANK,
+        ENGINE_DTYPE,
+        MEMORY_SPACE,
+        TARGET_SUPPORT,
+        INSTRUCTION_ARGUMENT,
+    }
+)
 
 
 class Rule(NamedTuple):
@@ -101,6 +116,11 @@ RULES: Final = {
         "error",
         "an instruction is used that the target does not have",
         "choose a newer target by NEURON_PLATFORM_TARGET_OVERRIDE, or another instruction",
+    ),
+    INSTRUCTION_ARGUMENT: Rule(
+        "error",
+        "an instruction is given an argument that it does not take",
+        "see the instruction in the reference of nki.isa; the message says what it takes",
     ),
     UNWRITTEN_RESULT: Rule(
         "warning",

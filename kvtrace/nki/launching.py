@@ -17,6 +17,7 @@ from kvtrace.nki import arguments, capacity
 from kvtrace.nki.cores import Cores
 from kvtrace.nki.errors import NkiError
 from kvtrace.nki.findings import UNWRITTEN_RESULT, Finding
+from kvtrace.nki.graphs import as_results, leaves_of, placed_again, traced_tensors
 from kvtrace.nki.machine import Run, going_on, set_current
 from kvtrace.nki.memory import NEVER_WRITTEN
 from kvtrace.nki.recorder import Recorder
@@ -30,7 +31,10 @@ class NkiWarning(UserWarning):
 
 @dataclass
 class Outcome:
-    """What a launch gave: the kernel's results, and the record of what it did."""
+    """What a launch gave: the kernel's results, and the record of what it did.
+
+    Where the kernel raised, `error` says what, and the record is of what it did until then.
+    """
 
     kernel: "Kernel"
     grid: tuple[int, ...]
@@ -38,6 +42,7 @@ class Outcome:
     result: Any
     recorder: Recorder
     arguments: dict[str, Any] = field(default_factory=dict)
+    error: str = ""
 
 
 class Listener(Protocol):
@@ -47,9 +52,10 @@ class Listener(Protocol):
         """Hear of a launch; what it gives is handed to `after`."""
 
     def after(self, token: Any, outcome: Outcome | None) -> Exception | None:
-        """Hear that the launch is over; `outcome` is None where the kernel raised.
+        """Hear that the launch is over; `outcome` has an error where the kernel raised.
 
-        An exception that it gives is raised in place of giving the result.
+        It is None where the kernel was not begun. An exception that it gives is raised in place of
+        giving the result.
         """
 
 
@@ -101,18 +107,52 @@ class Kernel:
             return self.function(*args, **kwargs)
         grid = self.grid
         bound = bound_arguments(self.function, args, kwargs)
+        traced = traced_tensors(bound)
+        if traced:
+            return call_in_graph(self, bound, traced)
         told = [(listener, listener.before(self, grid, bound)) for listener in listeners]
-        outcome: Outcome | None = None
+        outcomes: list[Outcome] = []
         try:
-            outcome = execute(self, grid, bound)
+            outcome = execute(self, grid, bound, outcomes.append)
         finally:
-            refusals = [listener.after(token, outcome) for listener, token in told]
+            ended = outcomes[0] if outcomes else None
+            refusals = [listener.after(token, ended) for listener, token in told]
         for refusal in refusals:
             if refusal is not None:
                 raise refusal
         if not told:
             _warn(outcome)
         return outcome.result
+
+
+def call_in_graph(kernel: Kernel, bound: dict[str, Any], traced: list[Any]) -> Any:
+    """Make a call of a kernel one op of the graph that is traced; give its results' tensors.
+
+    Their shapes and types are those of a launch on zeros, of which nothing is kept.
+
+    Raises:
+        NkiError: the kernel writes to an argument, which a graph cannot follow.
+    """
+    zeros = [np.zeros(tensor.shape, tensor.dtype) for tensor in traced]
+    outcome = execute(kernel, kernel.grid, placed_again(bound, traced, zeros))
+    written = {site.argument for site in outcome.recorder.sites if site.kind == "store"}
+    if written & leaves_of(bound, traced):
+        names = ", ".join(sorted(written & leaves_of(bound, traced)))
+        raise NkiError(
+            f"kernel {kernel.__name__} writes to its argument {names}, which a graph cannot "
+            "follow; return a tensor of its own"
+        )
+    given = as_results(outcome.result)
+    flops = sum(site.flops for site in outcome.recorder.sites)
+
+    def calls(*arrays: Any) -> list[Any]:
+        arguments = placed_again(bound, traced, list(arrays))
+        args, kwargs = _passed(kernel.function, arguments)
+        return as_results(kernel(*args, **kwargs))
+
+    shapes = [(np.shape(each), np.asarray(each).dtype) for each in given]
+    made = traced[0]._call_kernel(kernel.__name__, calls, traced, shapes, flops)
+    return placed_again(outcome.result, given, list(made))
 
 
 def whole_grid(grid: Any) -> tuple[int, ...]:
@@ -142,8 +182,15 @@ def bound_arguments(
     return dict(bound.arguments)
 
 
-def execute(kernel: Kernel, grid: tuple[int, ...], bound: dict[str, Any]) -> Outcome:
+def execute(
+    kernel: Kernel,
+    grid: tuple[int, ...],
+    bound: dict[str, Any],
+    tell: Callable[[Outcome], None] = lambda _: None,
+) -> Outcome:
     """Run a kernel on a grid, one program after the other but where two wait for each other.
+
+    `tell` is given the outcome, also of a kernel that raises.
 
     Raises:
         NkiError: the kernel does what NKI does not have; the sentence ends with the line.
@@ -160,13 +207,21 @@ def execute(kernel: Kernel, grid: tuple[int, ...], bound: dict[str, Any]) -> Out
         with np.errstate(all="ignore"), ONE_THREAD:
             result = Cores(run, lambda: _call(kernel.function, args, kwargs)).execute()
     except NkiError as error:
-        raise _placed(error, recorder, kernel) from None
+        placed = _placed(error, recorder, kernel)
+        tell(Outcome(kernel, run.grid, target, None, recorder, bound, str(placed)))
+        raise placed from None
+    except Exception as error:
+        text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        tell(Outcome(kernel, run.grid, target, None, recorder, bound, text))
+        raise
     finally:
         set_current(None)
     taken.give_back()
     capacity.find_overflows(run)
     _find_unwritten(recorder, result)
-    return Outcome(kernel, run.grid, target, taken.result(result), recorder, bound)
+    outcome = Outcome(kernel, run.grid, target, taken.result(result), recorder, bound)
+    tell(outcome)
+    return outcome
 
 
 def _find_unwritten(recorder: Recorder, result: Any) -> None:

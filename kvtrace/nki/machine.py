@@ -1,5 +1,6 @@
 """The run of a kernel that goes on in the thread: target, grid, program, loops, allocations."""
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any, Final
@@ -8,7 +9,7 @@ import numpy as np
 
 from kvtrace.nki import tensors
 from kvtrace.nki.errors import NkiError
-from kvtrace.nki.findings import PARTITION_LIMIT, Finding
+from kvtrace.nki.findings import PARTITION_LIMIT, REFUSED, Finding
 from kvtrace.nki.iterations import Iteration
 from kvtrace.nki.memory import Life, Memory, Space, partitions_of, size_of
 from kvtrace.nki.recorder import Recorder
@@ -16,6 +17,9 @@ from kvtrace.nki.targets import PARTITIONS, Target
 from kvtrace.nki.tensors import Tensor
 
 _thread: Final = threading.local()
+
+#: The variable that makes errors of what a compiler refuses.
+STRICT: Final = "KVTRACE_NKI_STRICT"
 
 
 class Loop:
@@ -64,17 +68,27 @@ class Run:
         self.iterations = [Iteration(0, 0, False)]
         #: Findings of the op that ran last which are none if its result goes to that tensor.
         self.held: list[tuple[Finding, Tensor]] = []
+        #: Whether what a compiler refuses is an error, and no finding.
+        self.strict = os.environ.get(STRICT) == "1"
+        #: Operands by their traits that an instruction has refused nothing of.
+        self.accepted: set[tuple[Any, ...]] = set()
         self._executions = 0
         self._shared: list[Memory] = []
         self._next_shared = 0
         self.random = np.random.default_rng(0)
+        #: States of engines' random numbers, by program and engine.
+        self.random_states: dict[tuple[int, str], Any] = {}
         #: What activations have added up, one number a partition.
         self.reduce_registers = np.zeros(PARTITIONS, np.float32)
-        #: Waits for the other program of a pair, at what it is given the name of; says whether
-        #: the running one came last.
-        self.meet: Callable[[str], bool] = lambda _: True
+        #: What instructions of the vector engine have reduced, one number a partition.
+        self.vector_registers = np.zeros(PARTITIONS, np.float32)
+        #: Waits for the other program of a pair, or for all others, at what it is given the name
+        #: of; says whether the running one came last.
+        self.meet: Callable[..., bool] = lambda *_: True
         #: What programs have sent and no one received yet, by sender, receiver and pipe.
         self.mail: dict[tuple[int, int, int], list[Any]] = {}
+        #: What programs have given to reductions over all of them, one after the other.
+        self.given: dict[int, list[Any]] = {}
 
     # -- programs ---------------------------------------------------------------------------
 
@@ -83,18 +97,22 @@ class Run:
         self.program = program
         self.loops.clear()
         self.reduce_registers[:] = 0
+        self.vector_registers[:] = 0
         self._next_shared = 0
 
     def leave(self) -> tuple[Any, ...]:
         """Give what is the running program's own, for another one to run; `enter` takes it."""
-        state = (self.program, self.loops, self.held, self.reduce_registers, self._next_shared)
+        registers = self.reduce_registers, self.vector_registers
+        state = (self.program, self.loops, self.held, registers, self._next_shared)
         self.loops, self.held = [], []
         self.reduce_registers = np.zeros(PARTITIONS, np.float32)
+        self.vector_registers = np.zeros(PARTITIONS, np.float32)
         return state
 
     def enter(self, state: tuple[Any, ...]) -> None:
         """Go on with a program that was left."""
-        self.program, self.loops, self.held, self.reduce_registers, self._next_shared = state
+        self.program, self.loops, self.held, registers, self._next_shared = state
+        self.reduce_registers, self.vector_registers = registers
 
     def coordinate(self, axis: int) -> int:
         """Return the running program's place along an axis of the grid."""
@@ -103,6 +121,16 @@ class Run:
         return self.program // size_of(self.grid[:axis]) % self.grid[axis]
 
     # -- findings ---------------------------------------------------------------------------
+
+    def find(self, finding: Finding) -> None:
+        """Keep a finding.
+
+        Raises:
+            NkiError: it is of what a compiler refuses, and the run is strict.
+        """
+        if self.strict and finding.rule in REFUSED:
+            raise NkiError(f"{finding.rule}: {finding.message}")
+        self.recorder.find(finding)
 
     def let_go(self, written: Tensor | None = None) -> bool:
         """Keep the findings that were held, but for one that `written` makes a reduction of.
@@ -181,7 +209,7 @@ class Run:
             text = (
                 f"a tile of {shape} in {space} spans {shape[partition]} partitions of {PARTITIONS}"
             )
-            self.recorder.find(Finding(PARTITION_LIMIT, site, text, program=self.program))
+            self.find(Finding(PARTITION_LIMIT, site, text, program=self.program))
         if shared:
             memory.shared = True
             self._shared.append(memory)

@@ -7,8 +7,8 @@ _BY_ACCESS_PATTERNS: Final = "use tensor_copy with a view by .ap(…, scalar_off
 
 #: Names that are left out for a reason; of others it is said that they are not there.
 REFUSED: Final = {
-    "neuronxcc.nki.language.all_reduce": "programs of a grid run one after the other here, and "
-    "it takes tiles of all of them",
+    "nki.language.NkiTensor.indirect": "use vector_select, or .ap(…, vector_offset=…)",
+    "nki.collectives.all_gather_v": "how its metadata are laid out is not published",
     "nki.isa.tensor_copy_dynamic_src": _BY_ACCESS_PATTERNS,
     "nki.isa.tensor_copy_dynamic_dst": _BY_ACCESS_PATTERNS,
 }

@@ -28,6 +28,7 @@ from kvtrace.nki.indices import lanes_of
 from kvtrace.nki.machine import Run, current
 from kvtrace.nki.memory import GARBAGE, Space
 from kvtrace.nki.recorder import Execution
+from kvtrace.nki.refusals import REFUSALS, Call
 from kvtrace.nki.tensors import Tensor
 from kvtrace.nki.tokens import Token
 
@@ -139,7 +140,7 @@ class Issue:
 
     def find(self, rule: str, message: str, **facts: Any) -> None:
         """Say that a rule is broken here; the run goes on."""
-        self.run.recorder.find(self.finding(rule, message, **facts))
+        self.run.find(self.finding(rule, message, **facts))
 
     def finding(self, rule: str, message: str, **facts: Any) -> Finding:
         """Make a finding of this op in this iteration and program."""
@@ -252,6 +253,20 @@ class Issue:
             )
         )
 
+    def refuse(self, operands: dict[str, Any]) -> bool:
+        """Say what the instruction refuses of its operands, which have their names.
+
+        Gives whether it refuses nothing.
+        """
+        operation = self.operation
+        operands.setdefault("dst", self.destination)
+        operands["target"] = self.run.target
+        call = Call(operands)
+        broken = [refusal for refusal in operation.refusals if not refusal.holds(call)]
+        for refusal in broken:
+            self.find(refusal.rule, refusal.message(operation.name, call))
+        return not broken
+
     # -- limits -----------------------------------------------------------------------------
 
     def limit(self, size: int, most: int, rule: str, what: str) -> None:
@@ -275,6 +290,14 @@ class Quiet(Issue):
         self.order = max(run.recorder.count - 1, 0)
 
 
+def _trait(operand: Any) -> Any:
+    """Return what refusals may ask of an operand, as something that can be compared."""
+    if not isinstance(operand, Tensor):
+        return operand
+    memory = operand.memory
+    return operand.shape, operand.dtype, memory.space, memory.placed_later, memory.shared
+
+
 Function = Callable[..., Result | None]
 
 
@@ -287,7 +310,15 @@ class Operation:
         #: load, store, dot, reduce, scan, elementwise or other, as the column `ops.kind` has it.
         self.kind = kind
         self.function = function
+        self.refusals = REFUSALS.get(name, [])
+        #: Whether its engine reaches no device memory. The tensor engine says so itself.
+        self._stays_on_chip = engine in ("vector", "scalar", "gpsimd")
+        self._by_place = any(refusal.by_place for refusal in self.refusals)
         _, *parameters = inspect.signature(function).parameters.values()
+        self._names = tuple(each.name for each in parameters)
+        self._defaults = {
+            each.name: each.default for each in parameters if each.default is not Parameter.empty
+        }
         self.older = self._named(self._older(), Signature(parameters))
         signature = _writing(parameters)
         self.newer = self._named(self._newer(signature), signature)
@@ -298,20 +329,48 @@ class Operation:
 
     def into(self, destination: Tensor | None, *args: Any, **kwargs: Any) -> Any:
         """Execute the op, and write its result to `destination`; without one, to a new tile."""
+        return self._execute(destination, args, kwargs)
+
+    def _execute(
+        self, destination: Tensor | None, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         issue = Issue(self, current(), destination)
-        return issue.finish(self.function(issue, *args, **kwargs))
+        result = self.function(issue, *args, **kwargs)
+        if destination is not None and destination.memory.space == "hbm" and self._stays_on_chip:
+            issue.find(
+                MEMORY_SPACE,
+                f"{self.name} writes to a tensor in device memory; store it with nisa.dma_copy",
+            )
+        if self.refusals:
+            self._refuse(issue, args, kwargs)
+        return issue.finish(result)
+
+    def _refuse(self, issue: Issue, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Look at the operands, but for such as an earlier call of the run has had."""
+        key = (self, _trait(issue.destination), *[_trait(each) for each in args])
+        if kwargs:
+            key += (*kwargs, *[_trait(each) for each in kwargs.values()])
+        accepted = issue.run.accepted
+        try:
+            if key in accepted and not self._by_place:
+                return
+        except TypeError:  # a list among the operands
+            key = ()
+        named = dict(zip(self._names, args, strict=False))
+        if issue.refuse({**self._defaults, **named, **kwargs}) and key:
+            accepted.add(key)
 
     def _older(self) -> Callable[..., Any]:
-        function = self.function
+        unnamed = "name" not in self._names
 
         def run(*args: Any, **kwargs: Any) -> Any:
-            issue = Issue(self, current(), None)
-            return issue.finish(function(issue, *args, **kwargs))
+            if unnamed:
+                kwargs.pop("name", None)
+            return self._execute(None, args, kwargs)
 
         return run
 
     def _newer(self, signature: Signature) -> Callable[..., Any]:
-        function = self.function
         operands = [name for name in signature.parameters if name not in ("dst", "name")]
 
         def run(dst: Any, *args: Any, **kwargs: Any) -> None:
@@ -328,8 +387,7 @@ class Operation:
             if named.keys() & kwargs.keys():
                 twice = ", ".join(named.keys() & kwargs.keys())
                 raise NkiError(f"{self.name} is given {twice} twice")
-            issue = Issue(self, current(), dst)
-            issue.finish(function(issue, **named, **kwargs))
+            self._execute(dst, (), named | kwargs)
 
         return run
 

@@ -27,7 +27,9 @@ _OWN: Final = str(Path(__file__).parent) + os.sep
 #: Instructions that assign to a variable.
 _STORES: Final = ("STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF")
 
-_own_code: dict[CodeType, bool] = {}
+#: Code by its identity (a code's own hash is that of all its constants), kept so that it stays, and
+#: whether it is ours.
+_own_code: dict[int, tuple[CodeType, bool]] = {}
 
 
 class Execution(NamedTuple):
@@ -135,9 +137,14 @@ class Recorder:
     def site(self, op: str, engine: str, kind: str, loop: int) -> int:
         """Return the number of an op's site: that of the nearest frames of the user's."""
         key: list[object] = [op, engine, kind]
-        for frame in self._frames():
-            key.append(frame.f_code)
-            key.append(frame.f_lasti)
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None:
+            code = frame.f_code
+            if code is self._bottom:
+                break
+            if not (_own_code.get(id(code)) or _looked_up(code))[1]:
+                key += (id(code), frame.f_lasti)
+            frame = frame.f_back
         known = self._site_of.get(identity := tuple(key))
         if known is None:
             known = self._site_of[identity] = len(self.sites)
@@ -148,7 +155,7 @@ class Recorder:
 
     def loop(self, kind: str, parent: int) -> int:
         """Return the number of a loop's site."""
-        key = (kind, *((frame.f_code, frame.f_lasti) for frame in self._frames()))
+        key = (kind, *((id(frame.f_code), frame.f_lasti) for frame in self._frames()))
         known = self._loop_of.get(key)
         if known is None:
             known = self._loop_of[key] = len(self.loops)
@@ -227,15 +234,17 @@ class Recorder:
             code = frame.f_code
             if code is self._bottom:
                 return
-            own = _own_code.get(code)
-            if own is None:
-                own = _own_code[code] = code.co_filename.startswith(_OWN)
-            if not own:
+            if not (_own_code.get(id(code)) or _looked_up(code))[1]:
                 yield frame
             frame = frame.f_back
 
     def _places(self) -> tuple[Place, ...]:
         return tuple(_place(frame.f_code, frame.f_lasti) for frame in self._frames())
+
+
+def _looked_up(code: CodeType) -> tuple[CodeType, bool]:
+    found = _own_code[id(code)] = code, code.co_filename.startswith(_OWN)
+    return found
 
 
 def assigned_name(code: CodeType, instruction: int) -> str:

@@ -52,9 +52,9 @@ def register_alloc(x: Any = None) -> VirtualRegister:
     return VirtualRegister(0 if x is None else number_of(x))
 
 
-def register_move(dst: VirtualRegister, imm: Any) -> None:
-    """Put a number into a register."""
-    dst.value = number_of(imm)
+def register_move(dst: VirtualRegister, src: Any = None, imm: Any = None) -> None:
+    """Put a number, or that of another register, into a register; older releases call it `imm`."""
+    dst.value = number_of(imm if src is None else src)
 
 
 def register_load(dst: VirtualRegister, src: Tensor) -> None:

@@ -60,6 +60,28 @@ def scatter(
     return int(inside.size)
 
 
+def add_at(
+    issue: "Issue",
+    tensor: Tensor,
+    values: NDArray[Any],
+    lanes: NDArray[np.bool_] | None,
+) -> None:
+    """Add to the elements of a selection, lane after lane: one that is meant twice gets both.
+
+    Other programs may do the same at the same time: that is no race.
+    """
+    memory = tensor.memory
+    places, active = _places(issue, tensor, lanes, "store")
+    inside = issue.places = places[active]
+    total = dtypes.computed(memory.raw.view(tensor.dtype))
+    np.add.at(total, inside, np.broadcast_to(values, tensor.shape)[active])
+    touched = np.unique(inside)
+    memory.raw.view(tensor.dtype)[touched] = dtypes.rounded(total[touched], tensor.dtype)
+    nbytes = 2 * int(inside.size) * tensor.dtype.itemsize
+    issue.masked_off += tensor.size - int(inside.size)
+    issue.device_bytes += nbytes
+
+
 def _of_memory(tensor: Tensor, places: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return elements of the memory that elements of the view begin in: its width may differ."""
     width, held = tensor.dtype.itemsize, tensor.memory.dtype.itemsize

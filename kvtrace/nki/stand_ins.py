@@ -24,6 +24,8 @@ MODULES: Final = {
     "neuronxcc.nki.compiler": "kvtrace.nki.older.compiler",
     "nki": "kvtrace.nki.newer",
     "nki.language": "kvtrace.nki.newer.language",
+    "nki.collectives": "kvtrace.nki.newer.collectives",
+    "nki.tensor": "kvtrace.nki.newer.tensor",
     "nki.dtype": "kvtrace.nki.newer.dtype",
     "nki.isa": "kvtrace.nki.newer.isa",
     "nki.isa.constants": "kvtrace.nki.newer.constants",

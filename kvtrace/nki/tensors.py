@@ -5,7 +5,7 @@ index is no affine expression, or leaves the tensor, the view keeps the indices 
 an op, which knows the mask, reads or writes it.
 """
 
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,9 +56,6 @@ class Tensor:
         "sizes",
         "strides",
     )
-
-    #: Whether integers may index the partition dimension.
-    integer_partitions: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -131,7 +128,7 @@ class Tensor:
             self.dtype,
             memory.raw,
             self.offset * width,
-            tuple(step * width for step in self.strides),
+            tuple([step * width for step in self.strides]),
         )
 
     def of_elements(
@@ -152,7 +149,7 @@ class Tensor:
             kept.dtype,
             kept,
             self.offset * width,
-            tuple(step * width for step in self.strides),
+            tuple([step * width for step in self.strides]),
         )
 
     def same_elements(self, other: "Tensor") -> bool:
@@ -234,11 +231,6 @@ class Tensor:
     def _integer(self, part: Any, axis: int) -> int:
         if not isinstance(part, int | np.integer):
             raise NkiError(f"a tensor cannot be indexed with {type(part).__name__} {part!r}")
-        if axis == self.partition and not self.integer_partitions:
-            raise NkiError(
-                f"the partition dimension (of {self.shape[axis]}) cannot be indexed with the "
-                f"integer {part}; use a slice, as {part}:{part + 1}"
-            )
         number = int(part)
         if not 0 <= number < self.shape[axis]:
             raise NkiError(

@@ -19,7 +19,14 @@ Array = NDArray[Any]
 TOKENS: Final[dict[str, "Token"]] = {}
 
 #: Token → what an element counts as that takes no part in a reduction.
-NEUTRAL: Final = {"add": 0.0, "multiply": 1.0, "maximum": -np.inf, "minimum": np.inf}
+NEUTRAL: Final = {
+    "add": 0.0,
+    "multiply": 1.0,
+    "maximum": -np.inf,
+    "minimum": np.inf,
+    "abs_max": 0.0,
+    "abs_min": np.inf,
+}
 
 
 class Token:
@@ -141,6 +148,11 @@ def _rsqrt(x: Array) -> Any:
 @token("relu", 1, "activation")
 def _relu(x: Array) -> Any:
     return np.maximum(x, np.float32(0))
+
+
+@token("prelu", 1, "activation")
+def _prelu(x: Array, slope: Any = 0) -> Any:
+    return np.where(x > 0, x, slope * x)
 
 
 @token("sigmoid", 1, "activation")

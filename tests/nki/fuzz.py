@@ -92,6 +92,7 @@ def _step(rng: random.Random, tiles: list[Any]) -> Step | None:
         values = _two(facts[0], *swapped)
         if kind == "tensor_scalar":
             column = rng.random() < 0.5 and other.shape[0] == one.shape[0]
+            column = column and _name(tiles[second]) == "float32"
             facts = (*facts, second if column else rng.randint(-3, 3))
             values = _two(facts[3], values, other[:, 0:1] if column else facts[4])
             facts = (*facts, column)

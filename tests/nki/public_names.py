@@ -66,7 +66,8 @@ PUBLIC: Final[dict[str, dict[str, str]]] = {
     },
     "nki.language": {
         "creation": f"{_CREATION} shared_constant",
-        "tensors": """NkiTensor NKIObject MemoryRegion load load_transpose2d store copy matmul
+        "tensors": """NkiTensor NKIObject MemoryRegion NkiGrid NkiTileGrid
+            NkiBlockGrid tiles blocks load load_transpose2d store copy matmul
             transpose""",
         "mathematics": f"{_MATH} abs_max abs_min",
         "activations": f"{_ACTIVATIONS} gelu_apprx_sigmoid_dx",
@@ -97,7 +98,10 @@ PUBLIC: Final[dict[str, dict[str, str]]] = {
     "nki.collectives": {
         "collectives": """all_reduce all_gather all_gather_v reduce_scatter all_to_all all_to_all_v
             collective_permute collective_permute_implicit collective_permute_implicit_reduce
-            collective_permute_implicit_current_processing_rank_id rank_id""",
+            collective_permute_implicit_current_processing_rank_id rank_id ReplicaGroup""",
+    },
+    "nki.tensor": {
+        "constants": "zeros ones full identity arange",
     },
     "nki.typing": {
         "annotations": "tensor",

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-import kvtrace.nki.older.language as nl
+import kvtrace.nki.newer.isa as nisa
 from kvtrace.nki.missing import REFUSED
 from tests.nki import documentation
 from tests.nki.public_names import PUBLIC
@@ -19,7 +19,7 @@ def test_the_table_is_that_of_the_code() -> None:
 def test_each_state_is_told_apart() -> None:
     assert documentation.state("neuronxcc.nki.language", "load") == "works"
     assert documentation.state("neuronxcc.nki.compiler", "sbuf.mod_alloc") == "works"
-    assert documentation.state("neuronxcc.nki.language", "all_reduce") == "refused"
+    assert documentation.state("nki.isa", "tensor_copy_dynamic_src") == "refused"
     assert documentation.state("nki.language", "invented") == "not there"
     assert documentation.state("nki.language.NkiTensor", "invented") == "not there"
     assert documentation.state("nki.invented", "load") == "not there"
@@ -28,8 +28,8 @@ def test_each_state_is_told_apart() -> None:
 def test_what_is_refused_is_a_public_name_and_says_why() -> None:
     public = {f"{module}.{name}" for module, _, name in documentation.names()}
     assert set(REFUSED) <= public
-    with pytest.raises(AttributeError, match="is refused: programs of a grid run one after"):
-        _ = nl.all_reduce
+    with pytest.raises(AttributeError, match=r"is refused: use tensor_copy with a view"):
+        _ = nisa.tensor_copy_dynamic_src
 
 
 def test_no_name_is_listed_twice() -> None:

@@ -265,3 +265,38 @@ def test_a_masked_norm_reads_no_more_of_its_weights(run_older: Run) -> None:
     expected = x * w / np.sqrt((x * x).mean(axis=1, keepdims=True) + 1e-6)
     assert np.allclose(outcome.result, expected, rtol=1e-4)
     assert rules(outcome) == []
+
+
+def test_a_transpose_by_the_tensor_engine_keeps_its_type(run_newer: Run) -> None:
+    def kernel(x: Any, identity: Any, keeps: bool) -> Any:
+        dtype = x.dtype if keeps else nl2.float16
+        turned = nl2.ndarray((32, 64), dtype, buffer=nl2.psum)
+        nisa2.nc_matmul(turned, nl2.load(x), nl2.load(identity), is_transpose=True)
+        out = nl2.ndarray((32, 64), nl2.float32, buffer=nl2.shared_hbm)
+        held = nl2.ndarray((32, 64), nl2.float32, buffer=nl2.sbuf)
+        nisa2.tensor_copy(held, turned)
+        nisa2.dma_copy(out, held)
+        return out
+
+    x = np.arange(64 * 32).reshape(64, 32).astype(nl2.bfloat16)
+    identity = np.eye(64).astype(nl2.bfloat16)
+
+    outcome = run_newer(kernel, x, identity, True)
+    assert np.array_equal(outcome.result, x.T.astype(np.float32))
+    assert outcome.recorder.findings == []
+    broken = run_newer(kernel, x, identity, False)
+    assert [finding.rule for finding in broken.recorder.findings] == ["engine-dtype"]
+    assert run_newer(kernel, x, identity, True, target="trn1").recorder.findings != []
+
+
+def test_an_engine_writes_to_no_device_memory(run_newer: Run) -> None:
+    def kernel(x: Any) -> Any:
+        out = nl2.ndarray(x.shape, x.dtype, buffer=nl2.shared_hbm)
+        nisa2.tensor_scalar(out, nl2.load(x), nl2.add, 1.0)
+        return out
+
+    outcome = run_newer(kernel, np.zeros((32, 8), np.float32))
+
+    assert [finding.message for finding in outcome.recorder.findings] == [
+        "nisa.tensor_scalar writes to a tensor in device memory; store it with nisa.dma_copy"
+    ]

@@ -174,7 +174,7 @@ def test_the_first_product_overwrites_and_the_next_ones_add(
     ("wrong", "sentence"),
     [
         (lambda t: t + t, "have no operators"),
-        (lambda t: t[0, 0:4], "cannot be indexed with the integer 0"),
+        (lambda t: t[128, 0:4], "index 128 is outside dimension 0"),
         (lambda t: t[nl.arange(4)[:, None], nl.arange(4)[None, :]], "use slices"),
         (lambda t: t.__setitem__(slice(None), 1.0), "cannot be assigned to"),
         (lambda t: nisa2.tensor_copy(dst=t, src=t, mask=True), "has no mask"),
@@ -187,6 +187,28 @@ def test_the_newer_interface_refuses(run_newer: Run, wrong: Any, sentence: str) 
 
     with pytest.raises(NkiError, match=sentence):
         run_newer(kernel, ONES)
+
+
+def test_an_integer_leaves_the_partition_dimension_with_the_size_one(run_newer: Run) -> None:
+    shapes = []
+
+    def kernel(x: Any) -> Any:
+        tile = nl2.ndarray((64, 8, 16), dtype=x.dtype, buffer=nl2.sbuf)
+        nisa2.dma_copy(dst=tile, src=x)
+        shapes.extend(
+            view.shape for view in (tile[3], tile[3, 2, 5], tile[:, 2, 5], tile[3, ..., 5], x[3])
+        )
+        out = nl2.ndarray((2, 16), dtype=x.dtype, buffer=nl2.shared_hbm)
+        nisa2.dma_copy(dst=out[0:1], src=tile[3, 2])
+        nisa2.dma_copy(dst=out[1], src=tile[4, 2])
+        return out
+
+    x = np.arange(64 * 8 * 16, dtype=np.float32).reshape(64, 8, 16)
+    outcome = run_newer(kernel, x)
+
+    assert shapes == [(1, 8, 16), (1, 1), (64, 1), (1, 8), (8, 16)]
+    assert np.array_equal(outcome.result, x[3:5, 2])
+    assert rules(outcome) == []
 
 
 def test_numpys_functions_name_operations(run_older: Run) -> None:

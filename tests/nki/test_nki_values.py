@@ -250,3 +250,35 @@ def test_two_rows_are_contracted_at_once(run_older: Run, mode: str) -> None:
 
     assert np.array_equal(outcome.result, np.einsum("pcm,pcn->mn", a, b))
     assert rules(outcome) == []
+
+
+# -- types of results -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("dtype", "other", "expected"),
+    [
+        (nl.float16, 1.2, nl.float32),
+        (nl.float16, np.float16(1.2), nl.float16),
+        (nl.bfloat16, 2, nl.bfloat16),
+        (nl.int8, 2, nl.int32),
+        (nl.int8, np.int8(2), nl.int8),
+        (nl.int32, 1.5, nl.float32),
+        (nl.int32, np.uint32(2), nl.float32),
+        (nl.float32, np.float64(2), nl.float32),
+    ],
+)
+def test_numbers_have_the_widest_type_where_they_name_none(
+    run_older: Run, dtype: Any, other: Any, expected: Any
+) -> None:
+    def kernel(x: Any) -> Any:
+        sum_, product = nl.add(nl.load(x), other), nl.load(x) * other
+        assert (sum_.dtype, product.dtype) == (expected, expected)
+        out = nl.ndarray(x.shape, dtype=expected, buffer=nl.shared_hbm)
+        nl.store(out, value=sum_)
+        return out
+
+    x = np.arange(8, dtype=np.float32)[:, None].astype(dtype)
+
+    wanted = (x.astype(np.float32) + np.float32(other)).astype(expected)
+    assert np.array_equal(run_older(kernel, x).result, wanted)

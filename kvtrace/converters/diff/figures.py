@@ -1,8 +1,10 @@
 """Numbers of variants and kernels on both sides, with which way is worse and how sure they are."""
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
+from kvtrace.converters.chip_profile import ENGINES
 from kvtrace.converters.diff.model import Certainty, Figure, Totals
 from kvtrace.converters.occupancy import occupancy
 from kvtrace.text import count, duration, percent, size
@@ -33,6 +35,20 @@ _OF_KERNELS: Final[tuple[tuple[_Kind, Callable[[Totals], float | None]], ...]] =
     (_Kind("sectors", "count", "derived", "more"), lambda totals: totals.sectors),
     (_Kind("FLOPs", "count", "derived", "more"), lambda totals: totals.flops),
     (_Kind("lanes on", "share", "derived", None), lambda totals: totals.lanes_share),
+    (_Kind("executed ops", "count", "derived", "more"), lambda totals: totals.executed_ops),
+    (_Kind("SBUF peak", "bytes", "derived", None), lambda totals: totals.sbuf_peak_bytes),
+    (_Kind("PSUM peak, banks", "count", "derived", None), lambda totals: totals.psum_peak_banks),
+    *(
+        (
+            _Kind(f"{name} engine, least", "ns", "derived", "more"),
+            partial(Totals.engine, name=name),
+        )
+        for name in ENGINES
+    ),
+    *(
+        (_Kind(f"{name} engine busy", "share", "derived", None), partial(Totals.share, name=name))
+        for name in ENGINES
+    ),
     (_Kind("launches", "count", "exact", None), lambda totals: totals.launches),
     (_Kind("compiling", "ns", "measured", None), lambda totals: totals.compile_ns or None),
 )

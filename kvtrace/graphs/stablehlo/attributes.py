@@ -44,11 +44,16 @@ def _pairs(text: str) -> str:
     return f"dense<{text}> : tensor<{len(rows)}x{len(rows[0])}xi64>"
 
 
+def _string(text: str) -> str:
+    return json.dumps(text)
+
+
 #: Attribute → how its text becomes MLIR's.
 KINDS: Final[dict[str, Callable[[str], str]]] = {
     "all_gather_dim": _integer,
     "batch_group_count": _integer,
     "broadcast_dimensions": _array,
+    "call_target_name": _string,
     "comparison_direction": _direction,
     "compare_type": _comparison,
     "concat_dimension": _integer,

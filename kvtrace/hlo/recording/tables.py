@@ -22,6 +22,7 @@ _KINDS: Final = {
     "reduce_scatter": "other",
     "all_to_all": "other",
     "collective_permute": "other",
+    "custom_call": "other",
     "while": "other",
     "if": "other",
 }

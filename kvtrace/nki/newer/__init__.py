@@ -1,17 +1,26 @@
 """The newer interface, `nki`: the decorator here, `language` and `isa` beside.
 
-Instructions write to a `dst` tensor. Tensors have no operators and take no masks, and no integer
-indexes their partition dimension.
+Instructions write to a `dst` tensor. Tensors have no operators and take no masks, and an integer
+that indexes their partition dimension leaves it with the size 1.
 """
 
 from collections.abc import Callable
 from typing import Any
 
 from kvtrace.nki.launching import Kernel
-from kvtrace.nki.newer import dtype, isa, language, typing
+from kvtrace.nki.newer import collectives, dtype, isa, language, tensor, typing
 from kvtrace.nki.newer.tensors import NkiTensor
 
-__all__ = ["dtype", "isa", "jit", "language", "simulate", "typing"]
+__all__ = [
+    "collectives",
+    "dtype",
+    "isa",
+    "jit",
+    "language",
+    "simulate",
+    "tensor",
+    "typing",
+]
 
 
 def jit(func: Callable[..., Any] | None = None, mode: str = "auto", **settings: Any) -> Any:

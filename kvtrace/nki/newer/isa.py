@@ -16,12 +16,14 @@ from kvtrace.nki.errors import NkiError as NkiValidationError
 from kvtrace.nki.missing import says_missing
 from kvtrace.nki.newer import constants
 from kvtrace.nki.ops import (
+    activations,
     elementwise,
     gathers,
     moves,
     patterns,
     products,
     quantised,
+    random_numbers,
     reductions,
     scans,
     searches,
@@ -62,12 +64,13 @@ scalar_engine = engine.scalar
 gpsimd_engine = engine.gpsimd
 unknown_engine = engine.unknown
 
-activation = elementwise.activation.newer
-activation_reduce = elementwise.activation_reduce.newer
+activation = activations.activation.newer
+activate2 = activations.activate2.newer
+activation_reduce = activations.activation_reduce.newer
 affine_select = patterns.affine_select.newer
 dma_compute = moves.dma_compute.newer
 dma_copy = moves.dma_copy.older
-exponential = elementwise.exponential.newer
+exponential = activations.exponential.newer
 iota = patterns.iota.newer
 local_gather = gathers.local_gather.newer
 memset = moves.memset_into.newer
@@ -77,7 +80,10 @@ nc_n_gather = gathers.nc_n_gather.newer
 nc_transpose = products.nc_transpose.newer
 nonzero_with_count = gathers.nonzero_with_count.newer
 quantize_mx = quantised.quantize_mx.newer
+rand2 = random_numbers.rand2.newer
+rand_get_state = random_numbers.rand_get_state.newer
 reciprocal = elementwise.reciprocal.newer
+rng = random_numbers.rng.newer
 scalar_tensor_tensor = elementwise.scalar_tensor_tensor.newer
 tensor_copy = moves.tensor_copy.newer
 tensor_partition_reduce = reductions.tensor_partition_reduce.newer
@@ -93,9 +99,35 @@ nc_find_index8 = searches.nc_find_index8.newer
 nc_match_replace8 = searches.nc_match_replace8.newer
 range_select = scans.range_select.newer
 select_reduce = searches.select_reduce.newer
+sequence_bounds = searches.sequence_bounds.newer
 tensor_scalar_cumulative = scans.tensor_scalar_cumulative.newer
 tensor_scalar_reduce = scans.tensor_scalar_reduce.newer
 tensor_tensor_scan = scans.tensor_tensor_scan.newer
+
+
+def topk(
+    val_dst: Any,
+    idx_dst: Any,
+    src: Any,
+    n: int,
+    sorted: bool = False,  # noqa: A002 - the public name
+    name: Any = None,
+) -> None:
+    """Find the largest elements of each 16 partitions, and their places."""
+    del name
+    searches.find_top.older(val_dst, idx_dst, src, n, sorted)
+
+
+def rand_set_state(src_seeds: Any, engine: Any = None, name: Any = None) -> None:
+    """Set the states of an engine's random numbers, a row of words a partition."""
+    del name
+    random_numbers.rand_set_state.older(src_seeds, engine)
+
+
+def set_rng_seed(src_seeds: Any, name: Any = None) -> None:
+    """Begin the vector engine's random numbers anew from a seed."""
+    del name
+    random_numbers.set_rng_seed.older(src_seeds)
 
 
 def tensor_copy_predicated(

@@ -7,19 +7,30 @@ from typing import Any
 
 from kvtrace.nki import dtypes
 from kvtrace.nki import language as _shared
-from kvtrace.nki.buffers import buffer_of
+from kvtrace.nki.buffers import Buffer, buffer_of
 from kvtrace.nki.language import *  # noqa: F403 - its names are this module's
 from kvtrace.nki.missing import says_missing
+from kvtrace.nki.newer.grids import NkiBlockGrid, NkiGrid, NkiTileGrid, blocks, tiles
 from kvtrace.nki.newer.tensors import NkiTensor
 from kvtrace.nki.ops import elementwise, moves
 from kvtrace.nki.ops.creation import shared_identity_matrix as _identity_in_device_memory
 from kvtrace.nki.registers import VirtualRegister, dynamic_range, number_of
-from kvtrace.nki.tokens import BYPASS
+from kvtrace.nki.tokens import BYPASS, Token
 
-__all__ = ["NkiTensor", "dynamic_range"]
+__all__ = [
+    "NkiBlockGrid",
+    "NkiGrid",
+    "NkiTensor",
+    "NkiTileGrid",
+    "blocks",
+    "dynamic_range",
+    "tiles",
+]
 __all__ += _shared.__all__
 
 bypass = BYPASS
+MemoryRegion = Buffer
+Op = Token
 where = elementwise.where.older
 
 

@@ -1,9 +1,10 @@
 """The newer interface's tensors: views by slices and by access patterns, and nothing else."""
 
-from typing import Any, ClassVar, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
+from kvtrace.nki import dtypes
 from kvtrace.nki.errors import NkiError
 from kvtrace.nki.indices import Index, ds
 from kvtrace.nki.keys import index_of_data
@@ -15,7 +16,6 @@ class NkiTensor(Tensor):
     """A tensor of `nki`."""
 
     __slots__ = ()
-    integer_partitions: ClassVar[bool] = False
 
     def __getitem__(self, key: Any) -> "NkiTensor":
         parts = key if isinstance(key, tuple) else (key,)
@@ -84,6 +84,30 @@ class NkiTensor(Tensor):
         return NkiTensor(
             self.memory, self.offset, shape, self.strides, -1, self.dtype, selection, self.shape
         )
+
+    def reinterpret_cast(self, dtype: Any) -> "NkiTensor":
+        """Return the bytes as elements of another type of the same width.
+
+        Raises:
+            NkiError: the type is of another width.
+        """
+        wanted = dtypes.as_dtype(dtype)
+        if wanted.itemsize != self.itemsize:
+            raise NkiError(
+                f"reinterpret_cast takes a type of {self.itemsize} bytes, as {self.dtype} is, "
+                f"not {wanted}; use view"
+            )
+        return self.view(wanted)
+
+    @property
+    def name(self) -> str:
+        """What the program calls the buffer that it is a view of; empty where it says nothing."""
+        return self.memory.argument or self.memory.life.name
+
+    @property
+    def data(self) -> "NkiTensor":
+        """Return the tensor itself, as a grid of tiles gives the tensor that it selects."""
+        return self
 
     def broadcast(self, dim: int, size: int) -> "NkiTensor":
         """Repeat a dimension of one element."""

@@ -13,6 +13,7 @@ from kvtrace.nki.constants import (
 )
 from kvtrace.nki.missing import says_missing
 from kvtrace.nki.ops import (
+    activations,
     elementwise,
     gathers,
     moves,
@@ -40,8 +41,8 @@ gpsimd_engine = engine.gpsimd
 dma_engine = engine.dma
 unknown_engine = engine.unknown
 
-activation = elementwise.activation.older
-activation_reduce = elementwise.activation_reduce.older
+activation = activations.activation.older
+activation_reduce = activations.activation_reduce.older
 affine_select = moves.affine_select.older
 dma_copy = moves.dma_copy.older
 iota = moves.iota.older
@@ -64,6 +65,7 @@ max8 = searches.max8.older
 nc_find_index8 = searches.nc_find_index8.older
 nc_match_replace8 = searches.nc_match_replace8.older
 nc_stream_shuffle = searches.nc_stream_shuffle.older
+sequence_bounds = searches.sequence_bounds.older
 range_select = scans.range_select.older
 tensor_copy_dynamic_dst = moves.tensor_copy.older
 tensor_copy_dynamic_src = moves.tensor_copy.older

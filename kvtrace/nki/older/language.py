@@ -13,7 +13,7 @@ from kvtrace.nki.language import *  # noqa: F403 - its names are this module's
 from kvtrace.nki.loops import nc, spmd_dim
 from kvtrace.nki.missing import says_missing
 from kvtrace.nki.older.tiles import Tile
-from kvtrace.nki.ops import elementwise, moves, reductions
+from kvtrace.nki.ops import elementwise, exchanges, moves, reductions
 from kvtrace.nki.ops.creation import shared_identity_matrix
 from kvtrace.nki.tensors import Tensor
 
@@ -22,6 +22,8 @@ __all__ += _shared.__all__
 
 tensor = Tile
 where = elementwise.where.older
+all_reduce = exchanges.all_reduce
+atomic_rmw = moves.atomic_rmw.older
 loop_reduce = reductions.loop_reduce.older
 
 

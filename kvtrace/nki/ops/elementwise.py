@@ -1,6 +1,5 @@
 """Element by element: tokens as ops of the language, and the instructions that take them."""
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -9,14 +8,11 @@ from numpy.typing import NDArray
 from kvtrace.nki import dtypes
 from kvtrace.nki.access import Values
 from kvtrace.nki.errors import NkiError
-from kvtrace.nki.findings import ENGINE_DTYPE
 from kvtrace.nki.indices import lanes_of
-from kvtrace.nki.memory import DEFINED
 from kvtrace.nki.operations import Engine, Issue, Operation, Result, operation
 from kvtrace.nki.selections import lanes_within
-from kvtrace.nki.targets import PARTITIONS
 from kvtrace.nki.tensors import Tensor
-from kvtrace.nki.tokens import BYPASS, NEUTRAL, TOKENS, Token, token_of
+from kvtrace.nki.tokens import BYPASS, TOKENS, Token, token_of
 
 Array = NDArray[Any]
 
@@ -48,15 +44,9 @@ def _language_dtype(token: Token, operands: list[Values], dtype: Any) -> Any:
         return dtype
     if token.truth:
         return dtypes.bool_
-    tiles = [operand.dtype for operand in operands if not operand.is_number]
-    numbers = [operand.dtype for operand in operands if operand.is_number]
-    given = dtypes.promoted(*(tiles or numbers))
+    given = dtypes.promoted(*(operand.dtype for operand in operands))
     if given not in dtypes.FLOATS and token.name == "divide":
         return dtypes.float32  # as NumPy's: what rounds a quotient is the program's to say
-    if not tiles:
-        return given
-    if given not in dtypes.FLOATS and dtypes.float32 in numbers:
-        return dtypes.float32
     return given
 
 
@@ -167,6 +157,32 @@ def column(issue: Issue, operand: Any, shape: tuple[int, ...], mask: Any = None)
     return reshaped(read, (read.values.shape[0],) + (1,) * (rank - 1))
 
 
+def staged(
+    issue: Issue,
+    op: Any,
+    values: Array,
+    operand: Any,
+    swapped: bool,
+    operands: list[Values],
+    mask: Any = None,
+) -> Array:
+    """Apply an operation of an instruction with a number or a column, which joins its operands.
+
+    One of a single operand has no other, and `bypass` does nothing.
+    """
+    if op is BYPASS:
+        return values
+    token = token_of(op)
+    if token.arity == 1:
+        issue.flops += values.size
+        return applied(token, values)
+    other = column(issue, operand, values.shape, mask)
+    operands.append(other)
+    pair = (other.values, values) if swapped else (values, other.values)
+    issue.flops += values.size
+    return applied(token, *pair)
+
+
 @operation("nisa.tensor_scalar", engine="vector", kind="elementwise")
 def tensor_scalar(
     issue: Issue,
@@ -184,21 +200,15 @@ def tensor_scalar(
 ) -> Result:
     """Apply one or two operations with a number, or with one number per partition."""
     issue.runs_on(engine)
-    if op1 is None:
-        issue.combines = _either_way(op0) if reverse0 else token_of(op0, 2)
+    if op1 is None and token_of(op0).arity == 2:
+        issue.combines = _either_way(op0) if reverse0 else token_of(op0)
     tile = issue.read(data, mask)
     issue.combines = None
-    shape = tile.values.shape
     operands = [tile]
     values: Array = tile.values
     for op, operand, swapped in ((op0, operand0, reverse0), (op1, operand1, reverse1)):
-        if op is None or op is BYPASS:
-            continue
-        other = column(issue, operand, shape, mask)
-        operands.append(other)
-        pair = (other.values, values) if swapped else (values, other.values)
-        values = applied(token_of(op, 2), *pair)
-        issue.flops += values.size
+        if op is not None:
+            values = staged(issue, op, values, operand, swapped, operands, mask)
     return issue.result(values, dtype, *operands, mask=mask)
 
 
@@ -218,138 +228,14 @@ def scalar_tensor_tensor(
 ) -> Result:
     """Apply an operation with a number or a column, then one with a tile of the same shape."""
     tile = issue.read(data, mask)
-    shape = tile.values.shape
-    first = column(issue, operand0, shape, mask)
-    issue.combines = token_of(op1, 2) if reverse1 else _either_way(op1)
-    second = reshaped(issue.read(operand1, mask), shape)
-    pair = (first, tile) if reverse0 else (tile, first)
-    values = applied(token_of(op0, 2), *pair)
-    values = applied(token_of(op1, 2), *((second, values) if reverse1 else (values, second)))
-    issue.flops = 2 * values.size
-    return issue.result(values, dtype, tile, first, second, mask=mask)
-
-
-@operation("nisa.activation", engine="scalar", kind="elementwise")
-def activation(
-    issue: Issue,
-    op: Any,
-    data: Any,
-    *,
-    bias: Any = None,
-    scale: Any = 1.0,
-    reduce_op: Any = None,
-    reduce_res: Any = None,
-    reduce_cmd: Any = None,
-    engine: Any = None,
-    mask: Any = None,
-    dtype: Any = None,
-) -> Result:
-    """Return `op(data × scale + bias)`; scale and bias are numbers or columns.
-
-    With `reduce_res` the results are also reduced over the free dimensions, into that column.
-    `reduce_cmd` says what the engine's registers, from which that is read, do before.
-    """
-    issue.runs_on(engine)
-    tile = issue.read(data, mask)
-    shape = tile.values.shape
     operands = [tile]
-    values = tile.computed()
-    if not (isinstance(scale, int | float) and scale == 1):
-        factor = column(issue, scale, shape, mask)
-        operands.append(factor)
-        values = values * factor.computed()
-        issue.flops += values.size
-    if bias is not None:
-        addend = column(issue, bias, shape, mask)
-        operands.append(addend)
-        if not addend.is_number and addend.dtype not in dtypes.FLOATS:
-            issue.find(ENGINE_DTYPE, f"the bias of an activation is {addend.dtype}, not a float")
-        values = values + addend.computed()
-        issue.flops += values.size
-    values = applied(token_of(op, 1), values)
+    values = staged(issue, op0, tile.values, operand0, reverse0, operands, mask)
+    issue.combines = token_of(op1, 2) if reverse1 else _either_way(op1)
+    second = reshaped(issue.read(operand1, mask), tile.values.shape)
+    pair = (second.values, values) if reverse1 else (values, second.values)
+    values = applied(token_of(op1, 2), *pair)
     issue.flops += values.size
-    command = getattr(reduce_cmd, "name", "")
-    start = 0.0
-    if command and shape[0] <= PARTITIONS:
-        start = _accumulated(issue, command, values)
-    if reduce_res is not None:
-        added = np.zeros_like(values) if command in ("idle", "reset") else values
-        reduce_into(issue, reduce_res, reduce_op or "add", added, operands, start, mask)
-    return issue.result(values, dtype, *operands, mask=mask)
-
-
-def _accumulated(issue: Issue, command: str, values: Array) -> Any:
-    """Do what a command says with the registers that activations add up in; give what was there.
-
-    That is a column: zero where the command resets the registers first.
-    """
-    registers = issue.run.reduce_registers
-    if command in ("reset", "reset_reduce"):
-        registers[:] = 0
-    mine = registers[: values.shape[0]]
-    before = mine.reshape(-1, 1).copy()
-    if command in ("reduce", "reset_reduce"):
-        mine += values.reshape(values.shape[0], -1).sum(axis=1, dtype=np.float32)
-    return before
-
-
-def reduce_into(
-    issue: Issue,
-    target: Tensor,
-    op: Any,
-    values: Array,
-    operands: Sequence[Values],
-    start: Any = 0.0,
-    mask: Any = None,
-) -> None:
-    """Reduce an op's result over its free dimensions into a column, with `start` added to it.
-
-    `start` is a number or a column. Lanes that a mask leaves out take no part.
-    """
-    token = token_of(op, 2)
-    ufunc = getattr(np, token.name, None)
-    if not isinstance(ufunc, np.ufunc):
-        raise NkiError(f"nl.{token.name} is no operation to reduce with")
-    states = issue.result(values, dtypes.float32, *operands).states
-    rows = None
-    if mask is not None:
-        lanes = np.broadcast_to(lanes_of(mask), values.shape)
-        values = np.where(lanes, values, np.float32(NEUTRAL.get(token.name, 0.0)))
-        states = None if states is None else np.where(lanes, states, np.uint8(DEFINED))
-        rows = lanes.reshape(lanes.shape[0], -1).any(axis=1).reshape(-1, 1)
-    column = ufunc.reduce(values.reshape(values.shape[0], -1), axis=1).reshape(-1, 1)
-    if states is not None:
-        states = states.reshape(values.shape[0], -1).min(axis=1).reshape(-1, 1)
-    total = column + np.asarray(start, np.float32)
-    issue.flops += values.size
-    issue.also(target, issue.result(total, target.dtype, states=states, mask=rows))
-
-
-@operation("nisa.activation_reduce", engine="scalar", kind="reduce")
-def activation_reduce(
-    issue: Issue,
-    op: Any,
-    data: Any,
-    *,
-    reduce_op: Any,
-    reduce_res: Any,
-    bias: Any = None,
-    scale: Any = 1.0,
-    mask: Any = None,
-    dtype: Any = None,
-) -> Result | None:
-    """Return `op(data × scale + bias)`, and reduce it over the free dimensions as well."""
-    return activation.function(
-        issue,
-        op,
-        data,
-        bias=bias,
-        scale=scale,
-        reduce_op=reduce_op,
-        reduce_res=reduce_res,
-        mask=mask,
-        dtype=dtype,
-    )
+    return issue.result(values, dtype, *operands, second, mask=mask)
 
 
 @operation("nisa.reciprocal", engine="vector", kind="elementwise")
@@ -362,24 +248,3 @@ def reciprocal(
     values = np.reciprocal(tile.computed())
     issue.flops = values.size
     return issue.result(values, dtype, tile, mask=mask)
-
-
-@operation("nisa.exponential", engine="vector", kind="elementwise")
-def exponential(
-    issue: Issue,
-    src: Any,
-    max_value: Any = 0.0,
-    reduce_res: Any = None,
-    reduce_cmd: Any = None,
-    reduce_init: float = 0.0,
-) -> Result:
-    """Return `exp(src - max_value)`; with `reduce_res`, its sum a partition as well."""
-    del reduce_cmd
-    tile = issue.read(src)
-    shape = tile.values.shape
-    greatest = column(issue, max_value, shape)
-    values = np.exp(tile.computed() - greatest.computed())
-    issue.flops = 2 * values.size
-    if reduce_res is not None:
-        reduce_into(issue, reduce_res, "add", values, (tile, greatest), reduce_init)
-    return issue.result(values, None, tile, greatest)

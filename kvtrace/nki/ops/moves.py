@@ -54,6 +54,17 @@ def store(issue: Issue, dst: Any, value: Any, *, mask: Any = None) -> Result:
     return issue.result(read.values, dst.dtype, read, mask=mask)
 
 
+@operation("nl.atomic_rmw", engine="dma", kind="store")
+def atomic_rmw(issue: Issue, dst: Any, value: Any, op: Any, *, mask: Any = None) -> None:
+    """Add to elements of device memory that indices in a tile say, one after the other."""
+    if token_of(op, 2).name != "add":
+        raise NkiError(f"nl.atomic_rmw adds, and does not {token_of(op, 2)!r}")
+    if not isinstance(dst, Tensor) or dst.on_chip or dst.selection is None:
+        raise NkiError("nl.atomic_rmw takes a tensor in device memory, indexed by a tile")
+    read = issue.read(value, mask)
+    selections.add_at(issue, dst, read.computed(), None if mask is None else lanes_of(mask))
+
+
 @operation("nisa.dma_copy", engine="dma", kind="other")
 def dma_copy(
     issue: Issue,

@@ -22,6 +22,9 @@ _MOVING_FREE_V4: Final = {4: 4096, 2: 8192}
 
 _VECTOR_TRANSPOSE: Final = 32
 
+#: The generation from which transposes by the tensor engine are bit-accurate.
+_BITS_OF_TRANSPOSES: Final = 3
+
 #: Modes in which the first free dimension, of two, is contracted as well; the older interface has
 #: the second for trn2.
 _DOUBLE_ROWS: Final = ("double_row", "double_row_gen3")
@@ -46,7 +49,7 @@ def nc_matmul(
 
     With a destination: `accumulate` adds to what is there; None adds where something was written.
     """
-    del is_stationary_onezero, is_moving_onezero, is_transpose, tile_position, tile_size
+    del is_stationary_onezero, is_moving_onezero, tile_position, tile_size
     left, right = (_within(issue.read(each, mask), mask) for each in (stationary, moving))
     if getattr(perf_mode, "name", perf_mode) in _DOUBLE_ROWS:
         left, right = _double_rows(left), _double_rows(right)
@@ -60,7 +63,8 @@ def nc_matmul(
     values = _product(issue, left, right, most)
     states = _contracted(left, right)
     if issue.destination is not None:
-        values = accumulated(issue, values, accumulate)
+        bits = is_transpose and issue.run.target.generation >= _BITS_OF_TRANSPOSES
+        values = accumulated(issue, values, accumulate, left.dtype if bits else None)
     return issue.result(values, dtypes.float32, space="psum", states=states)
 
 
@@ -147,15 +151,20 @@ def _contracted(left: Values, right: Values) -> NDArray[np.uint8] | None:
     return states
 
 
-def accumulated(issue: Issue, values: Array, accumulate: bool | None) -> Array:
-    """Add to what the destination holds, where it is to be."""
+def accumulated(
+    issue: Issue, values: Array, accumulate: bool | None, passed: np.dtype[Any] | None = None
+) -> Array:
+    """Add to what the destination holds, where it is to be.
+
+    `passed` is the type of a tile that is transposed bit by bit, which the destination may have.
+    """
     destination = issue.destination
     assert destination is not None
     if destination.memory.space != "psum":
         issue.find(MEMORY_SPACE, "the tensor engine writes to PSUM, dst lies elsewhere")
     newest = issue.run.target.generation >= 4
     allowed = (dtypes.float32, dtypes.bfloat16) if newest else (dtypes.float32,)
-    if destination.dtype not in allowed:
+    if destination.dtype not in (*allowed, passed):
         issue.find(
             ENGINE_DTYPE, f"the tensor engine accumulates in float32, dst is {destination.dtype}"
         )

@@ -102,6 +102,8 @@ def nc_matmul_mx(
     """Multiply quantised tiles: partitions and packed elements are contracted."""
     del tile_position, tile_size
     _needs_newest(issue)
+    if stationary.shape[0] % QUADRANT:
+        raise NkiError(f"nc_matmul_mx takes partitions by {QUADRANT}, not {stationary.shape[0]}")
     left = _dequantised(issue, stationary, stationary_scale)
     right = _dequantised(issue, moving, moving_scale)
     if left.shape[0] != right.shape[0]:

@@ -6,7 +6,8 @@ import numpy as np
 
 from kvtrace.nki.errors import NkiError
 from kvtrace.nki.operations import Issue, Result, operation
-from kvtrace.nki.ops.elementwise import applied, column, reduce_into, reshaped
+from kvtrace.nki.ops.accumulators import accumulate
+from kvtrace.nki.ops.elementwise import applied, column, reshaped, staged
 from kvtrace.nki.tokens import NEUTRAL, token_of
 
 #: What stands before the first element of a cumulative operation.
@@ -39,6 +40,8 @@ def tensor_tensor_scan(
     first = column(issue, initial, left.values.shape, mask)
     carry = np.broadcast_to(first.computed().reshape(-1), left.values.shape[:1])
     before, after = token_of(op0, 2), token_of(op1, 2)
+    if "bits" in (before.kind, after.kind):
+        raise NkiError(f"tensor_tensor_scan takes arithmetic, not {before!r} and {after!r}")
     factors, addends = left.computed(), right.computed()
     values = np.empty(factors.shape, np.float32)
     for place in range(factors.shape[1]):
@@ -62,20 +65,34 @@ def tensor_scalar_reduce(
     op0: Any,
     operand0: Any,
     reduce_op: Any,
-    reduce_res: Any,
+    reduce_res: Any = None,
     reverse0: bool = False,
+    reduce_cmd: Any = None,
+    reduce_init: Any = None,
     *,
     dtype: Any = None,
     mask: Any = None,
 ) -> Result:
-    """Apply an operation with a number or a column; its reduction goes to `reduce_res`."""
+    """Apply an operation with a number or a column; its reduction goes to `reduce_res`.
+
+    `reduce_cmd` says what the vector engine's registers do, which `reduce_res` gets.
+    """
     tile = issue.read(data, mask)
-    shape = tile.values.shape
-    other = column(issue, operand0, shape, mask)
-    values = applied(token_of(op0, 2), *((other, tile) if reverse0 else (tile, other)))
-    issue.flops = values.size
-    reduce_into(issue, reduce_res, reduce_op, values, (tile, other), mask=mask)
-    return issue.result(values, dtype, tile, other, mask=mask)
+    operands = [tile]
+    values = staged(issue, op0, tile.values, operand0, reverse0, operands, mask)
+    registers = issue.run.vector_registers
+    accumulate(
+        issue,
+        registers,
+        reduce_cmd,
+        reduce_op,
+        values,
+        operands,
+        target=reduce_res,
+        start=reduce_init,
+        mask=mask,
+    )
+    return issue.result(values, dtype, *operands, mask=mask)
 
 
 @operation("nisa.range_select", engine="vector", kind="reduce")
@@ -96,7 +113,6 @@ def range_select(
     mask: Any = None,
 ) -> Result:
     """Keep elements whose place, counted from `range_start`, is within two bounds a partition."""
-    del reduce_cmd
     tile = issue.read(on_true_tile, mask)
     shape = tile.values.shape
     bounds = [column(issue, bound, (shape[0], 1)) for bound in (bound0, bound1)]
@@ -110,8 +126,10 @@ def range_select(
     )
     values = np.where(inside, flat, np.float32(on_false_value)).reshape(shape)
     issue.flops = 2 * values.size
-    if reduce_res is not None:
-        reduce_into(issue, reduce_res, reduce_op, values, (tile,), mask=mask)
+    registers = issue.run.vector_registers
+    accumulate(
+        issue, registers, reduce_cmd, reduce_op, values, (tile,), target=reduce_res, mask=mask
+    )
     return issue.result(values, dtype, tile, mask=mask)
 
 

@@ -9,7 +9,8 @@ from kvtrace.nki import dtypes
 from kvtrace.nki.errors import NkiError
 from kvtrace.nki.findings import ENGINE_DTYPE, TILE_LIMIT
 from kvtrace.nki.operations import Issue, Result, operation
-from kvtrace.nki.ops.elementwise import column, reduce_into, reshaped
+from kvtrace.nki.ops.accumulators import accumulate
+from kvtrace.nki.ops.elementwise import column, reshaped
 from kvtrace.nki.tensors import Tensor
 
 #: Elements a partition that searches take, at least and at most (reference of `nki.isa`).
@@ -130,14 +131,16 @@ def select_reduce(
 
     With `reduce_res` the greatest of each partition goes there as well.
     """
-    del reduce_cmd
     chosen, tile = issue.read(predicate, mask), issue.read(on_true, mask)
     shape = tile.values.shape
     other = column(issue, on_false, shape, mask)
     lanes = (chosen.values == 0) if reverse_pred else (chosen.values != 0)
     values = np.where(lanes.reshape(shape), tile.computed(), other.computed())
-    if reduce_res is not None:
-        reduce_into(issue, reduce_res, reduce_op, values, (tile, other), mask=mask)
+    registers = issue.run.vector_registers
+    operands = (tile, other)
+    accumulate(
+        issue, registers, reduce_cmd, reduce_op, values, operands, target=reduce_res, mask=mask
+    )
     return issue.result(values, dtype, tile, other, mask=mask)
 
 
@@ -166,6 +169,7 @@ def dma_transpose(
     issue: Issue,
     src: Any,
     axes: Any = None,
+    priority: Any = None,
     dge_mode: Any = None,
     oob_mode: Any = None,
     *,
@@ -176,7 +180,7 @@ def dma_transpose(
 
     Of three dimensions and of four, those between stay where they are, as the reference has it.
     """
-    del dge_mode, oob_mode
+    del priority, dge_mode, oob_mode
     read = issue.read(src, mask, device=True)
     rank = read.values.ndim
     order = (rank - 1, *range(1, rank - 1), 0) if axes is None else tuple(axes)
@@ -197,3 +201,71 @@ def gather_flattened(
         raise NkiError(f"gather_flattened takes places below {flat.shape[1]}, not {wanted.max()}")
     values = np.take_along_axis(flat, wanted, axis=1).reshape(places.values.shape)
     return issue.result(values, dtype, tile, mask=mask, states=None)
+
+
+#: Partitions that a core of GpSimd reaches, and that a snake of `topk` runs through.
+SNAKE: Final = 16
+
+
+@operation("nisa.topk", engine="gpsimd", kind="reduce")
+def find_top(
+    issue: Issue,
+    val_dst: Tensor,
+    idx_dst: Tensor,
+    src: Any,
+    n: int,
+    sorted: bool = False,  # noqa: A002 - the public name
+) -> None:
+    """Write the largest elements of each 16 partitions, and their places among `n`.
+
+    Element `i` of such a group lies in partition `i % 16` at place `i // 16`, in the source and in
+    the results. These are as many as `val_dst` has elements a partition, and rise; with `sorted`
+    they fall. What is behind them in the last place that is written is padding.
+    """
+    read = issue.read(src)
+    partitions = read.values.shape[0]
+    count = val_dst.size // val_dst.shape[0]
+    if partitions % SNAKE or val_dst.shape[0] != partitions or idx_dst.shape != val_dst.shape:
+        raise NkiError(
+            f"topk takes a multiple of {SNAKE} partitions, and results of as many and of one shape"
+        )
+    if not 0 < count <= n or n > SNAKE * (read.values.size // partitions):
+        raise NkiError(f"topk finds {count} of {n} elements, src has {read.values.shape}")
+    snakes = _snakes(read.computed())[:, :n]
+    order = np.argsort(-snakes, axis=1, kind="stable")[:, :count]
+    order = order if sorted else order[:, ::-1]
+    issue.flops = snakes.size
+    written = -(-count // SNAKE)
+    results = ((val_dst, np.take_along_axis(snakes, order, axis=1)), (idx_dst, order))
+    for target, values in results:
+        padded = np.pad(values, ((0, 0), (0, written * SNAKE - count)), mode="edge")
+        tile = padded.reshape(-1, written, SNAKE).transpose(0, 2, 1).reshape(partitions, written)
+        issue.also(target[:, :written], issue.result(tile, target.dtype, states=None))
+
+
+def _snakes(values: NDArray[Any]) -> NDArray[Any]:
+    """Return a row for each 16 partitions, of their elements place after place."""
+    flat = values.reshape(values.shape[0] // SNAKE, SNAKE, -1)
+    return np.asarray(flat.transpose(0, 2, 1).reshape(flat.shape[0], -1))
+
+
+@operation("nisa.sequence_bounds", engine="gpsimd", kind="other")
+def sequence_bounds(
+    issue: Issue, segment_ids: Any, *, dtype: Any = None, mask: Any = None
+) -> Result:
+    """Return where the run of equal numbers that an element is in begins, and where it ends.
+
+    Elements of zero are padding: they begin at the number of elements, and end at -1.
+    """
+    read = issue.read(segment_ids, mask)
+    rows = read.values.reshape(read.values.shape[0], -1)
+    size = rows.shape[1]
+    places = np.arange(size)
+    changes = np.ones((rows.shape[0], size + 1), bool)
+    changes[:, 1:-1] = rows[:, 1:] != rows[:, :-1]
+    begins = np.maximum.accumulate(np.where(changes[:, :-1], places, 0), axis=1)
+    ends = np.where(changes[:, 1:], places + 1, size)[:, ::-1]
+    ends = np.minimum.accumulate(ends, axis=1)[:, ::-1]
+    padding = rows == 0
+    values = np.stack([np.where(padding, size, begins), np.where(padding, -1, ends)], axis=1)
+    return issue.result(values.astype(np.float32), dtype, read, states=None)

@@ -71,14 +71,14 @@ class Launches:
         return time.time_ns(), contents
 
     def after(self, token: Any, outcome: Outcome | None) -> Exception | None:
-        """Record a launch that has happened. One that raised did not.
+        """Record a launch, as far as it came where the kernel raised.
 
         Gives what is wrong with it where the setting `sanitize` asks for that to be raised.
         """
         if token is None or outcome is None:
             return None
         refusal = None
-        if self._refused:
+        if self._refused and not outcome.error:
             refusal = refusal_of(outcome, self._refused)
         leave = time.time_ns()
         try:
@@ -100,7 +100,8 @@ class Launches:
     def _call(self, outcome: Outcome, contents: dict[str, bytes]) -> int:
         values = _arguments(outcome.arguments)
         kernel = (outcome.kernel.function, outcome.kernel.kind, outcome.target.name)
-        key = (*kernel, outcome.grid, *(record for _, record in values))
+        # What a launch that raised did is no record of the call: another may go on to the end.
+        key = (*kernel, outcome.grid, outcome.error, *(record for _, record in values))
         known = self._calls.get(key)
         if known is not None:
             if outcome.recorder.findings and known in self._by_call:
@@ -111,6 +112,9 @@ class Launches:
         records = [replace(each, value=contents.get(each.name)) for _, each in values]
         call_id = self._session.add_call(kernel_id, (x, y, z), records)
         self._calls[key] = call_id
+        if outcome.error:
+            text = f"{outcome.error}; what kernel {outcome.kernel.__name__} did until then is kept"
+            self._session.message("warning", "nki-raised", text)
         self._observe(call_id, outcome)
         return call_id
 

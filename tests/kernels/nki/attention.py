@@ -31,7 +31,8 @@ def attention_fused(q: Any, k: Any, v: Any, causal: bool = False) -> Any:
         keys[j, hp, hf] = nl.load_transpose2d(k[nl.ds(j * TILE, TILE), 0:head])
         values[vp, j, vf] = nl.load(v[j * TILE + vp, vf])
     for i in nl.affine_range(tiles):
-        queries = nl.load_transpose2d(q[nl.ds(i * TILE, TILE), 0:head]) * head**-0.5
+        queries = nl.load_transpose2d(q[nl.ds(i * TILE, TILE), 0:head])
+        queries = nl.multiply(queries, head**-0.5, dtype=q.dtype)
         scores = nl.ndarray((nl.par_dim(TILE), length), dtype=nl.float32)
         for j in nl.affine_range(tiles):
             product = nl.zeros((nl.par_dim(TILE), TILE), nl.float32, buffer=nl.psum)

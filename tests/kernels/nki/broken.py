@@ -205,6 +205,22 @@ def quantise_on_trn2(a: Any) -> Any:
     return total
 
 
+@newer.jit
+def transpose_by_scalar_engine(a: Any) -> Any:
+    """Ask the scalar engine for a transpose, which it does not do."""
+    rows, columns = a.shape
+    held = nl2.ndarray((rows, columns), dtype=a.dtype, buffer=nl2.sbuf)
+    nisa2.dma_copy(dst=held, src=a)
+    turned = nl2.ndarray((columns, rows), dtype=a.dtype, buffer=nl2.psum)
+    scalar = nisa2.scalar_engine
+    nisa2.nc_transpose(dst=turned, data=held, engine=scalar)  # finds: instruction-argument
+    copied = nl2.ndarray((columns, rows), dtype=a.dtype, buffer=nl2.sbuf)
+    nisa2.tensor_copy(dst=copied, src=turned)
+    total = nl2.ndarray((columns, rows), dtype=a.dtype, buffer=nl2.shared_hbm)
+    nisa2.dma_copy(dst=total, src=copied)
+    return total
+
+
 def _array(*shape: int) -> Any:
     return np.ones(shape, np.float32)
 
@@ -227,5 +243,6 @@ BROKEN = (
     (hold_too_many_sums, (1,), (_array(128, 512),)),
     (hold_too_many_tiles, (1,), (_array(128, 8192),)),
     (quantise_on_trn2, (1,), (_array(128, 32),)),
+    (transpose_by_scalar_engine, (1,), (_array(128, 32),)),
     (store_same_block, (2,), (np.arange(128 * 32, dtype=np.float32).reshape(128, 32),)),
 )

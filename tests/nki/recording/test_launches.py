@@ -11,6 +11,7 @@ import pytest
 import kvtrace
 from kvtrace.cli import main
 from kvtrace.nki import older
+from kvtrace.nki.errors import NkiError
 from kvtrace.schema.trace import Trace, open_trace
 
 PROGRAM = """
@@ -296,3 +297,43 @@ def test_a_later_launch_with_other_data_is_looked_at_too(tmp_path: Path) -> None
     kept = [arg["value_artifact"] for arg in trace.table("calls").to_pylist()[0]["args"]]
     assert kept[0] is None
     assert np.frombuffer(trace.artifact(kept[1]), np.int32).tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("kind", [ValueError, NkiError])
+def test_a_kernel_that_raises_leaves_what_it_did_until_then(
+    tmp_path: Path, kind: type[Exception]
+) -> None:
+    import numpy as np
+
+    import kvtrace.nki.older.language as nl
+
+    @older.jit
+    def halves(x: Any, fails: bool) -> Any:
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        for half in nl.affine_range(2):
+            if fails and half == 1:
+                raise kind("no second half")
+            held = nl.load(x[64 * half : 64 * half + 64])
+            nl.store(out[64 * half : 64 * half + 64], value=held)
+        return out
+
+    x = np.ones((128, 8), np.float32)
+    with kvtrace.capture(tmp_path / "out"):
+        for fails in (True, False):
+            for _ in range(2):
+                if fails:
+                    with pytest.raises(kind, match="no second half"):
+                        halves(x, fails)
+                else:
+                    halves(x, fails)
+
+    trace = open_trace(tmp_path / "out")
+    assert trace.table("launches").num_rows == 4
+    executed = trace.table("client_nki_executions").to_pylist()
+    first, second = (call["call_id"] for call in trace.table("calls").to_pylist())
+    assert [sum(row["call_id"] == call for row in executed) for call in (first, second)] == [2, 4]
+    messages = trace.table("messages").select(["code", "text"]).to_pylist()
+    told = [row for row in messages if row["code"] == "nki-raised"]
+    assert len(told) == 1
+    assert "no second half" in told[0]["text"]
+    assert told[0]["text"].endswith("what kernel halves did until then is kept")

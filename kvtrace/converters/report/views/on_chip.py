@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
+from kvtrace.converters.chip_profile import read_chip_profiles
 from kvtrace.converters.device_limits import DeviceLimits, limits_for_target
 from kvtrace.converters.on_chip import BUFFERS, EXECUTIONS, OPS, OnChipCall, Usage, on_chip_calls
 from kvtrace.converters.report.pack import json_block
@@ -101,6 +102,16 @@ def _blocks(context: Context) -> Iterable[Block]:
 def _calls(context: Context) -> Iterator[tuple[int, OnChipCall]]:
     """Return the NKI calls of the report by their places in it, in its order."""
     calls = {(call.run, call.call_id): call for call in on_chip_calls(context.trace, context.runs)}
+    for chip in read_chip_profiles(context.trace, context.runs):
+        observed = calls[chip.run, chip.call_id]
+        busy = {each.engine: each for each in chip.engines}
+        engines = tuple(
+            replace(each, busy_ns=busy[each.engine].busy_ns, share=busy[each.engine].share)
+            if each.engine in busy
+            else each
+            for each in observed.engines
+        )
+        calls[chip.run, chip.call_id] = replace(observed, engines=engines)
     for place, call in enumerate(context.report.calls):
         known = calls.get((context.runs[call.run].run_id, call.call_id))
         if known is not None:

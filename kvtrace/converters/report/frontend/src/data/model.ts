@@ -777,7 +777,12 @@ export interface Flow {
   readonly executions: number;
 }
 
-/** What an engine executed, over the whole call. */
+/**
+ * What an engine executed, over the whole call.
+ *
+ * `busy_ns` is the least time that its published rates allow, `share` that of the busiest engine's;
+ * null where they are not known (`chip_profile.py`).
+ */
 export interface EngineWork {
   readonly engine: string;
   readonly executions: number;
@@ -785,6 +790,8 @@ export interface EngineWork {
   readonly flops: number;
   readonly device_bytes: number;
   readonly chip_bytes: number;
+  readonly busy_ns: number | null;
+  readonly share: number | null;
 }
 
 /**

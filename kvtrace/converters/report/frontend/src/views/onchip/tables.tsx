@@ -23,6 +23,8 @@ export function FlowTable({ flows }: { flows: readonly Flow[] }) {
   );
 }
 
+const RATES = "Its work at published rates; none is published for GpSimd";
+
 export function EngineTable({ engines }: { engines: readonly EngineWork[] }) {
   const field = fieldsOf((each: EngineWork) => each);
   return (
@@ -36,6 +38,8 @@ export function EngineTable({ engines }: { engines: readonly EngineWork[] }) {
         field("FLOP", "derived", "flops", "flops"),
         field("Device memory", "derived", "device_bytes", "bytes"),
         field("On chip", "derived", "chip_bytes", "bytes"),
+        field("At least", "derived", "busy_ns", "ns", RATES),
+        field("Busy", "derived", "share", "share", "At-least time, of the busiest engine's"),
       ]}
       rows={engines}
       sort="Ops"
