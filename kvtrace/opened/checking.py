@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -46,6 +46,25 @@ class Checked:
     def failed(self) -> bool:
         """Whether anything is wrong."""
         return bool(self.answers["differs"] or self.answers["not finite"])
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRow:
+    """What came of one storage of a checked launch; see the table `checks`."""
+
+    kernel: str | None
+    seq: int
+    call_id: int
+    name: str | None
+    answer: str
+    reason: str | None
+    elements: int | None
+    undecided: int | None
+    differing: int | None
+    got: float | None
+    expected: float | None
+    worst_bound: float | None
+    pattern: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +159,17 @@ def rerun_text(case: Case) -> Iterator[str]:
             else (f"differs in {plural(came.differing, 'element')}" if came.differing else "agrees")
         )
         yield f"  num_warps={came.num_warps}, num_stages={came.num_stages}: {said}"
+
+
+def check_rows(checked: Checked) -> tuple[CheckRow, ...]:
+    """Return the rows of the table `checks`, without its places and maps."""
+    names = [each.name for each in fields(CheckRow)]
+    return tuple(
+        CheckRow(**{name: row.get(name) for name in names} | {"kernel": kernel})
+        for each in checked.runs
+        for row in each.rows
+        for kernel in [_kernel(checked, each, row).get("name")]
+    )
 
 
 def check_objects(checked: Checked) -> dict[str, Any]:

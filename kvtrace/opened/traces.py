@@ -25,6 +25,14 @@ from kvtrace.converters.profile import KernelProfile, Profile, profile_object, r
 from kvtrace.converters.profile_text import profile_text
 from kvtrace.converters.query import connect, query_arrow
 from kvtrace.converters.registry import Conversion
+from kvtrace.opened.checking import (
+    Checked,
+    CheckRow,
+    check_objects,
+    check_rows,
+    check_runs,
+    check_text,
+)
 from kvtrace.opened.completing import complete
 from kvtrace.opened.judging import environment_rules, judge_runs
 from kvtrace.opened.replaying import replay_runs
@@ -160,6 +168,22 @@ class OpenedTrace:
         text = findings_text(found, base=str(Path.cwd()))
         notes = (*judged.failures, *self.notes)
         return Told("findings", found, _finding_objects, Finding, found.listed, text, notes)
+
+    def check(self) -> Told[Checked]:
+        """Compare what checked launches left with what their IR means; its rows are the checks.
+
+        Fills the tables checks and findings of the trace.
+
+        Raises:
+            NothingToCheck: no launch was kept by KVTRACE_CHECK.
+            TraceWriteError: the trace cannot be written on.
+
+        """
+        checked = check_runs(self.selection)
+        text = tuple(check_text(checked))
+        return Told(
+            "checks", checked, check_objects, CheckRow, check_rows(checked), text, self.notes
+        )
 
     def replay(self, *clients: str) -> tuple[Outcome, ...]:
         """Evaluate each distinct call for clients, which fill derived tables of the trace.
