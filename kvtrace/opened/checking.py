@@ -163,13 +163,13 @@ def rerun_text(case: Case) -> Iterator[str]:
 
 def check_rows(checked: Checked) -> tuple[CheckRow, ...]:
     """Return the rows of the table `checks`, without its places and maps."""
-    names = [each.name for each in fields(CheckRow)]
-    return tuple(
-        CheckRow(**{name: row.get(name) for name in names} | {"kernel": kernel})
-        for each in checked.runs
-        for row in each.rows
-        for kernel in [_kernel(checked, each, row).get("name")]
-    )
+    names = [each.name for each in fields(CheckRow) if each.name != "kernel"]
+    found: list[CheckRow] = []
+    for each in checked.runs:
+        for row in each.rows:
+            held: dict[str, Any] = {name: row.get(name) for name in names}
+            found.append(CheckRow(kernel=_kernel(checked, each, row).get("name"), **held))
+    return tuple(found)
 
 
 def check_objects(checked: Checked) -> dict[str, Any]:
