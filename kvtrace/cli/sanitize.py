@@ -133,15 +133,18 @@ def command(
 def _generic(
     selection: "Selection", as_json: bool, strict: bool, at: str | None, assume: Path | None
 ) -> int:
-    from kvtrace.cli.generic import contracts_of, kernel_conditions, sizes_of
+    from kvtrace.cli.progress import calls_progress
     from kvtrace.converters.findings.conditions import (
         condition_failures,
         condition_objects,
         conditions_text,
     )
+    from kvtrace.opened.conditions import contracts_of, kernel_conditions, sizes_of
     from kvtrace.text import terminal_width
 
-    kernels, failures = kernel_conditions(selection, sizes_of(at), contracts_of(assume))
+    kernels, failures = kernel_conditions(
+        selection, sizes_of(at), contracts_of(assume), calls_progress
+    )
     complain_of(selection.trace)
     for failure in failures:
         complain(failure)

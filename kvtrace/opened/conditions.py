@@ -1,4 +1,4 @@
-"""`kvtrace sanitize --generic`: conditions for all shapes, and the calls compared with them."""
+"""Conditions for all shapes, and the calls compared with them: `kvtrace sanitize --generic`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from kvtrace.converters.findings.conditions import AccessLine, KernelConditions, OutsideCall
 from kvtrace.converters.findings.envelope import AtSizes, EnvelopeRow, SizeVerdict
 from kvtrace.converters.findings.invocation import invocation
+from kvtrace.opened.progress import Shown, unshown
 from kvtrace.schema.errors import BadSetting
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ def kernel_conditions(
     selection: Selection,
     sizes: Mapping[str, int] | None = None,
     contracts: Sequence[Contract] = (),
+    shown: Shown = unshown,
 ) -> tuple[list[KernelConditions], list[str]]:
     """Return the conditions of all kernels that were called, and why some calls were left out.
 
@@ -108,7 +110,6 @@ def kernel_conditions(
 
     """
     from kvtrace.calls.recorded import UnreadyCall, calls_of
-    from kvtrace.cli.progress import calls_progress
     from kvtrace.verdicts.contracts import violation
 
     variants: dict[KernelConditions, _Variant] = {}
@@ -121,7 +122,7 @@ def kernel_conditions(
         failures += unread
         kernel_of = {row["call_id"]: row["kernel_id"] for row in rows}
         described: dict[int, _Variant] = {}
-        with calls_progress(f"sanitize {run.run_id}") as progress:
+        with shown(f"sanitize {run.run_id}") as progress:
             for number, call in enumerate(calls_of(selection.trace, run), start=1):
                 if isinstance(call, UnreadyCall):
                     failures.append(f"call {call.call_id} of {call.kernel}: {call.reason}")
