@@ -42,6 +42,7 @@ COMMANDS: Final[dict[str, Command]] = {
     "top": Command("kvtrace.cli.top", "Watch programs while they are recorded"),
     "replay": Command("kvtrace.cli.replay", "Evaluate each distinct call: ops, accesses, loops"),
     "sanitize": Command("kvtrace.cli.sanitize", "Judge every memory access of each distinct call"),
+    "judge": Command("kvtrace.cli.judge", "Run a file's kernel without a GPU: is it right?"),
     "profile": Command("kvtrace.cli.profile", "Show time, bytes and FLOPs of each kernel"),
     "convert": Command("kvtrace.cli.convert", "Write a file for another tool"),
     "report": Command("kvtrace.cli.report", "Write one self-contained HTML page"),
