@@ -15,23 +15,25 @@ EPSILON: Final = {
 }  # fmt: skip
 #: What dots of float32 do to their factors on tensor cores, unless they ask for `ieee`.
 TF32: Final = 2.0**-10
-_FACTOR: Final = 4.0
+_FACTOR: Final = 2.0
+_CUT: Final = 4.0
 #: Sums in float32 are taken in another order than the reference's.
-_ORDER: Final = 64.0
+_ORDER: Final = 32.0
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
     """One result of a case beside the reference's.
 
-    `error` is the largest difference, `allowed` what was allowed there; `share` their greatest
-    quotient (beyond 1: wrong). `wrong` counts elements, `first` is the place of the first one.
+    `error`, `allowed` and `share`, their quotient (beyond 1: wrong), are those of the element where
+    that is greatest; what is not finite is None. `wrong` counts elements, `first` is the place of
+    the first one.
     """
 
     result: int
-    error: float
-    allowed: float
-    share: float
+    error: float | None
+    allowed: float | None
+    share: float | None
     wrong: int
     elements: int
     first: tuple[int, ...] = ()
@@ -50,10 +52,10 @@ def compared(
 ) -> Compared:
     """Compare a result with the exact one.
 
-    Allowed is, of each element: 4 steps of the result's type at its value, and at the typical size
-    of all elements (which an element near zero is the sum of), 4 times what the reference itself
-    loses in the inputs' types, and what tensor cores take from float32 where a dot lets them.
-    Integers and booleans must be equal.
+    Allowed is a share of an element's value and of the typical size of all elements (an element
+    near zero may be a sum of such): a step of the result's type (32 steps of float32, whose sums
+    may be taken in another order), twice what the reference itself loses in the inputs' types, and
+    what tensor cores take from float32 where a dot lets them. Integers and booleans must be equal.
     """
     if dtype not in EPSILON:
         wrong = got != own
@@ -64,12 +66,10 @@ def compared(
         finite = np.isfinite(truth)
         typical = float(np.sqrt(np.mean(truth[finite] ** 2))) if finite.any() else 0.0
         both = finite & np.isfinite(mine)
-        lost = float(np.max(np.abs(mine - truth)[both], initial=0.0))
-        step = _FACTOR * EPSILON[dtype]
-        spread = _ORDER * EPSILON["float32"] if dtype == "float32" else step
-        allowed = step * np.abs(truth) + spread * typical + _FACTOR * lost
-        if tf32:
-            allowed = allowed + _FACTOR * TF32 * np.maximum(np.abs(truth), typical)
+        around = np.abs(truth) + typical
+        lost = float(np.max((np.abs(mine - truth) / around)[both & (around > 0)], initial=0.0))
+        step = EPSILON[dtype] * (_ORDER if dtype in ("float32", "float64") else 1)
+        allowed = (step + _FACTOR * lost + (_CUT * TF32 if tf32 else 0)) * around
         same = (value == truth) | (np.isnan(value) & np.isnan(truth)) | (value == mine)
         same |= np.isnan(value) & np.isnan(mine)
         difference = np.where(same, 0.0, np.abs(value - truth))
@@ -105,8 +105,9 @@ def _told(
     )
 
 
-def _plain(value: Any) -> float:
-    return float(value)
+def _plain(value: Any) -> float | None:
+    """Return a number as JSON has it: None where it is not finite."""
+    return float(value) if np.isfinite(value) else None
 
 
 def _tail(wrong: NDArray[np.bool_]) -> str:

@@ -192,6 +192,8 @@ def _confined(
         os.dup2(nothing, 0)
         os.dup2(said, 1)
         os.dup2(said, 2)
+        sys.stdout = os.fdopen(1, "w", encoding="utf-8", errors="replace", closefd=False)
+        sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="replace", closefd=False)
         writes, tcp, scoped = _landlock(libc, folder)
         walls = ("n" if apart or tcp else "") + ("w" if writes else "")
         os.write(writing, (walls + ("p" if apart or scoped else "")).encode())

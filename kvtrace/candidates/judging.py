@@ -34,6 +34,11 @@ _LIBRARIES: Final = (
     "triton.compiler", "triton.language",
     "kvtrace.symbolic.walk",
 )  # fmt: skip
+#: Rooms all modules of which are imported once, and not anew by each process.
+_ROOMS: Final = (
+    "kvtrace.backends.triton", "kvtrace.backends.compiled", "kvtrace.evaluate", "kvtrace.symbolic",
+    "kvtrace.verdicts", "kvtrace.metrics", "kvtrace.calls", "kvtrace.converters.findings",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +173,7 @@ class _Run:
 def _warm(target: str) -> float:
     """Import what all processes need, before they are forked of this one."""
     from importlib import import_module
+    from pkgutil import walk_packages
 
     begun = time.monotonic()
     try:
@@ -180,6 +186,10 @@ def _warm(target: str) -> float:
     del torch
     for name in _LIBRARIES:
         import_module(name)
+    for room in _ROOMS:
+        package = import_module(room)
+        for module in walk_packages(package.__path__, f"{room}."):
+            import_module(module.name)
     from triton.backends.compiler import GPUTarget
     from triton.runtime.cache import triton_key  # hashes Triton's files, once for all processes
 

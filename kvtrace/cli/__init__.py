@@ -43,6 +43,7 @@ COMMANDS: Final[dict[str, Command]] = {
     "replay": Command("kvtrace.cli.replay", "Evaluate each distinct call: ops, accesses, loops"),
     "sanitize": Command("kvtrace.cli.sanitize", "Judge every memory access of each distinct call"),
     "judge": Command("kvtrace.cli.judge", "Run a file's kernel without a GPU: is it right?"),
+    "mcp": Command("kvtrace.cli.mcp", "Serve agents by the Model Context Protocol"),
     "profile": Command("kvtrace.cli.profile", "Show time, bytes and FLOPs of each kernel"),
     "convert": Command("kvtrace.cli.convert", "Write a file for another tool"),
     "report": Command("kvtrace.cli.report", "Write one self-contained HTML page"),

@@ -59,10 +59,12 @@ def rewrite_as_version(part, version):
 
 #: They run programs; what they are given is tried in tests/regressions.
 RUNNING = {"run", "gate", "bisect"}
+#: They read no trace; they are tried in tests of their own.
+WITHOUT_TRACE = {"judge", "mcp"}
 
 
 def test_every_command_is_tried_here():
-    assert {*READING, *RUNNING, "baseline"} == set(COMMANDS)
+    assert {*READING, *RUNNING, *WITHOUT_TRACE, "baseline"} == set(COMMANDS)
 
 
 @pytest.mark.parametrize("command", READING)

@@ -48,7 +48,7 @@ before_launch: list[Callable[[], None]] = []
 
 
 class Executed(NamedTuple):
-    """A launch that is about to be executed: its kernel, the kernel's TTIR and file, and the rest."""
+    """A launch that is about to be executed; `ttir` and `file` are its kernel's."""
 
     kernel: str
     ttir: str

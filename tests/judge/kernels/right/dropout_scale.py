@@ -9,7 +9,9 @@ import triton.language as tl
 def kernel(x, keep, out, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     kept = tl.load(keep + i, mask=i < n, other=0)
-    tl.store(out + i, tl.where(kept != 0, tl.load(x + i, mask=i < n, other=0.0) * 2, 0.0), mask=i < n)
+    tl.store(
+        out + i, tl.where(kept != 0, tl.load(x + i, mask=i < n, other=0.0) * 2, 0.0), mask=i < n
+    )
 
 
 def dropout(x, keep):

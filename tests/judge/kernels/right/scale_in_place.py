@@ -1,6 +1,5 @@
 """A tensor that is meant to be written to."""
 
-import torch
 import triton
 import triton.language as tl
 

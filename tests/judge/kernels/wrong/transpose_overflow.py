@@ -4,7 +4,6 @@ import torch
 import triton
 import triton.language as tl
 
-
 #: The sizes that it is for.
 LARGEST = "rows=70_000, columns=70_000"
 

@@ -1,4 +1,4 @@
-"""wrong-result: right for square matrices alone."""
+"""never-written: right for square matrices alone."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""host-computed: PyTorch computes, and a kernel copies."""
+"""computed-on-host: PyTorch computes, and a kernel copies."""
 
 import torch
 import triton
