@@ -58,6 +58,8 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("sanitize", "TRACE", "--rule", "all", "--strict", "--junit", "OUT/junit.xml"),
     ),
     "judge": (("judge", "PROGRAM"), ("judge", "PROGRAM", "--entry", "gone", "--text")),
+    "doctor": (("doctor",), ("doctor", "--json")),
+    "env": (("env",), ("env", "--json")),
     "mcp": (("mcp", "--help"),),
     "profile": (
         ("profile", "TRACE"), ("profile", "TRACE", "--json"),
