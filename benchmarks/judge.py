@@ -2,8 +2,8 @@
 
 Method: each file of `tests/judge/kernels` is judged by a process of its own, as an agent would ask,
 with its imports; then all of them by one process that has imported torch and Triton already. A
-kernel that is judged otherwise than its folder says ends the script with 1. Printed: medians and the
-longest, in seconds of wall time.
+kernel that is judged otherwise than its folder says ends the script with 1. Printed: medians and
+the longest, in seconds of wall time.
 """
 
 import json
@@ -18,8 +18,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from kvtrace.candidates.judging import judge_file  # noqa: E402
-from tests.judge.labelled import labelled, request_of  # noqa: E402
+from kvtrace.candidates.judging import judge_file
+from tests.judge.labelled import labelled, request_of
 
 
 def main() -> int:

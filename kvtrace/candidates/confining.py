@@ -225,6 +225,8 @@ def _own_folders(folder: Path) -> None:
         "HOME": str(home), "XDG_CACHE_HOME": str(home / ".cache"), "TMPDIR": str(temporary),
         "TRITON_HOME": str(home), "TRITON_CACHE_DIR": str(home / ".triton"),
         "TORCHINDUCTOR_CACHE_DIR": str(home / "inductor"), "OMP_NUM_THREADS": "1",
+        # Kernels run in the evaluator, also where there is a GPU.
+        "CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": "", "ROCR_VISIBLE_DEVICES": "",
     }  # fmt: skip
     tempfile.tempdir = None
     os.chdir(folder / "work")

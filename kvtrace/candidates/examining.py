@@ -43,6 +43,11 @@ def _examine(
     cases, expected = read_cases(inputs), read_expected(inputs)
     log = entries_of(child / "log.jsonl")
     found.problems += _behaviour(child, log)
+    unusable = [str(e["unusable"]) for each in log.values() for e in each if "unusable" in e]
+    if unusable:
+        what = f"the file cannot be imported, or its model not be made: {unusable[0]}"
+        found.problems.append(Problem("raises", "error", what))
+        return
     entries = [log.get(number, []) for number in range(len(cases))]
     trace = open_trace(recorded) if any(map(list, map(launches_in, entries))) else None
     _check_kernels(trace, entries, child)

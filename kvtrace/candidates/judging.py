@@ -296,6 +296,6 @@ def judgement_text(judgement: Judgement) -> list[str]:
             f"{amount(each['flops'], 'FLOP')}{best} on {each['device']}"
         )
     missing = [name for name in ("network", "writes", "processes") if not told["confined"][name]]
-    if missing:
+    if missing and told["cases"]:
         lines.append(f"note: this system could not keep it from: {', '.join(missing)}")
     return lines

@@ -79,8 +79,12 @@ class Outputs:
         record["launches"] = len(launches)
         raised = next((str(e["raised"]) for e in entries if "raised" in e), None)
         returned = next((e["returned"] for e in entries if "returned" in e), None)
-        if raised is not None or returned is None:
-            self._raised(case, raised or "the process ended before it returned", record)
+        if raised is not None:
+            self._raised(case, raised, record)
+            return
+        if returned is None:
+            text = "the log does not tell what the candidate returned"
+            self._add("cannot-judge", "unjudged", text, case=case.label)
             return
         memory = run_launches(case, launches, self._inputs, self._child)
         self._look_at(memory)

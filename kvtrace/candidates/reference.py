@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -32,6 +33,8 @@ from kvtrace.candidates.inputs import (
 )
 from kvtrace.candidates.request import INPUTS, MODELS, CannotJudge, Place, Request
 
+#: What a model of the reference is made with.
+INITIAL: Final = "initial.json"
 _SEED: Final = 20_240_607
 _SEVERAL: Final = 2
 
@@ -76,7 +79,7 @@ def prepare(
 
     _begin(folder)
     torch.manual_seed(_SEED)
-    reference = None if request.reference is None else _Reference(request.reference)
+    reference = None if request.reference is None else _Reference(request.reference, folder)
     given = _given(request, reference, folder, asked, names)
     weights = () if reference is None else reference.weights(folder)
     maker = _Maker(folder, weights)
@@ -121,7 +124,7 @@ def _begin(folder: Path) -> None:
 class _Reference:
     """A function or a model that gives the right results."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, folder: Path) -> None:
         module = tensors.imported(place.file, "kvtrace_reference")
         self.module = module
         self.callable: Any = getattr(module, place.name)
@@ -129,6 +132,8 @@ class _Reference:
         if self.is_model:
             initial: Sequence[Any] = getattr(module, "get_init_inputs", list)()
             self.callable = self.callable(*initial)
+            with suppress(TypeError, ValueError):  # what is not JSON, the candidate has to say
+                (folder / INITIAL).write_text(json.dumps(list(initial)), encoding="utf-8")
 
     def inputs(self) -> Callable[..., Any] | None:
         found = next((n for n in INPUTS if callable(getattr(self.module, n, None))), None)
@@ -366,4 +371,4 @@ class _Maker:
         return replace(tensor, file=file)
 
 
-__all__ = ["MODELS", "Expected", "ask_for_inputs", "prepare", "read_expected"]
+__all__ = ["INITIAL", "MODELS", "Expected", "ask_for_inputs", "prepare", "read_expected"]

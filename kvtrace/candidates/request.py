@@ -6,6 +6,7 @@ The file's text alone decides what is called: code that runs could say anything.
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -93,6 +94,7 @@ def read_file(path: Path) -> FileText:
         CannotJudge: it cannot be read, or is no Python.
 
     """
+    path = Path(os.path.abspath(path))  # noqa: PTH100 - links stay as they are named
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
     except (OSError, UnicodeDecodeError) as error:

@@ -174,3 +174,28 @@ def test_an_entry_that_is_not_there_is_told():
         entry_of(read_file(RIGHT["add"]), "gone")
     with pytest.raises(CannotJudge, match="which function of"):
         place_of(str(FOLDER / "references.py"))
+
+
+def test_files_for_a_gpu_are_judged_as_they_are():
+    path = FOLDER / "files" / "autotuned.py"
+    request = Request(entry_of(read_file(path), None), Place(FOLDER / "references.py", "relu"))
+    judgement = judge_file(request)
+    assert judgement.verdict == "right", judgement.object["findings"]
+    assert rules_of(judgement, "error", "warning") == set()
+
+
+def test_a_model_is_made_with_what_its_reference_is_made_with(tmp_path):
+    source = (FOLDER / "files" / "model_without_initial.py").read_text()
+    reference = tmp_path / "reference.py"
+    reference.write_text(f"{source}\n\ndef get_init_inputs():\n    return [40]\n")
+    path = FOLDER / "files" / "model_without_initial.py"
+    judgement = judge_file(Request(Place(path, "ModelNew"), Place(reference, "Model")))
+    assert judgement.verdict == "right", judgement.object["findings"]
+
+
+def test_a_file_that_cannot_be_imported_is_wrong(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.py").write_text("import no_such_thing\n\ndef f(x):\n    k[(1,)](x)\n")
+    assert main(["judge", "bad.py", "--shapes", "f32[4]"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert "No module named 'no_such_thing'" in told["findings"][0]["message"]
