@@ -78,7 +78,12 @@ class Ended:
 def run_confined(
     work: Callable[[], None], folder: Path, *, seconds: float, memory_mb: int
 ) -> Ended:
-    """Run a function in a confined process, and wait for it.
+    """Run a function in a confined process, and wait for it; see `Confined`."""
+    return Confined(work, folder, seconds=seconds, memory_mb=memory_mb).ended()
+
+
+class Confined:
+    """A function that runs in a confined process of its own from now on.
 
     Args:
         work: What to run; what it leaves must be in `folder`.
@@ -87,26 +92,35 @@ def run_confined(
         memory_mb: Memory that it may take besides what it begins with.
 
     """
-    for name in ("home", "work", "temporary"):
-        (folder / name).mkdir(parents=True, exist_ok=True)
-    begun = time.monotonic()
-    reading, writing = os.pipe()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    child = os.fork()
-    if child == 0:
-        os.close(reading)
-        _supervise(work, folder, seconds, memory_mb, writing)
-    os.close(writing)
-    status, late = _wait(child, seconds + 2)
-    with os.fdopen(reading, "rb") as pipe:
-        said = pipe.read(64).decode("ascii", "replace")
-    walls = Walls("n" in said, "w" in said, "p" in said)
-    whole = not late and os.waitstatus_to_exitcode(status) == 0 and (folder / "whole").exists()
-    if "l" in said:
-        late = True
-    how = "late" if late else "whole" if whole else "broken"
-    return Ended(how, status, time.monotonic() - begun, walls, _end_of(folder / "said"))
+
+    def __init__(
+        self, work: Callable[[], None], folder: Path, *, seconds: float, memory_mb: int
+    ) -> None:
+        for name in ("home", "work", "temporary"):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+        self._begun = time.monotonic()
+        self._deadline = self._begun + seconds + 2
+        self._reading, writing = os.pipe()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self._child = os.fork()
+        if self._child == 0:
+            os.close(self._reading)
+            _supervise(work, folder, seconds, memory_mb, writing)
+        os.close(writing)
+
+    def ended(self) -> Ended:
+        """Wait until it has ended, and return how."""
+        status, late = _wait(self._child, self._deadline - time.monotonic())
+        with os.fdopen(self._reading, "rb") as pipe:
+            said = pipe.read(64).decode("ascii", "replace")
+        walls = Walls("n" in said, "w" in said, "p" in said)
+        late = late or "l" in said
+        whole = os.waitstatus_to_exitcode(status) == 0 and (self._folder / "whole").exists()
+        how = "late" if late else "whole" if whole else "broken"
+        seconds = time.monotonic() - self._begun
+        return Ended(how, status, seconds, walls, _end_of(self._folder / "said"))
 
 
 def _wait(child: int, seconds: float) -> tuple[int, bool]:

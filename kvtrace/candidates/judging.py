@@ -10,6 +10,7 @@ import ast
 import json
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -18,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from kvtrace.candidates.confining import Ended, run_confined
+from kvtrace.candidates.confining import Confined, Ended
 from kvtrace.candidates.request import INPUTS, CannotJudge, FileText, Request, read_file
 from kvtrace.text import amount, duration, plural, size
 
@@ -76,7 +77,7 @@ def judge_file(request: Request) -> Judgement:
     text = read_file(request.entry.file)
     if not sys.platform.startswith("linux"):
         raise CannotJudge("kvtrace judge runs files in confined processes, which takes Linux")
-    times = {"imports": _warm(request.target)}
+    times = {"imports": _import_libraries()}
     with tempfile.TemporaryDirectory(prefix="kvtrace-judge-") as scratch:
         run = _Run(request, text, Path(scratch), times)
         problems, examined = run.judged()
@@ -98,19 +99,22 @@ class _Run:
 
     def judged(self) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         """Run all of it; return what is wrong, and what the examiner left."""
-        from kvtrace.candidates.child import run_candidate
-        from kvtrace.candidates.examining import examine
         from kvtrace.candidates.reference import prepare
 
         asked = self._asked()
         names = _parameters(self._text, self.request.entry.name)
         inputs, child = self._scratch / "inputs", self._scratch / "child"
-        done = self._apart(
-            "reference", inputs,
-            partial(prepare, self.request, inputs, asked, names, self._text.blocks),
-        )  # fmt: skip
+        preparing = self._begun(
+            inputs, partial(prepare, self.request, inputs, asked, names, self._text.blocks)
+        )
+        self._times["imports"] += _warm(self.request.target)  # while the reference runs
+        done = preparing.ended()
+        self._times["reference"] = done.seconds
         if done.how != "whole":
             return [_unjudged("reference", f"the reference's process {_ending(done)}", done)], {}
+        from kvtrace.candidates.child import run_candidate
+        from kvtrace.candidates.examining import examine
+
         ran = self._apart("candidate", child, partial(run_candidate, self.request, inputs, child))
         self.walls = ran
         problems = []
@@ -128,6 +132,9 @@ class _Run:
             return problems, {}
         folder = self._scratch / "examiner"
         folder.mkdir()
+        if any(path.is_symlink() for path in (child / "trace", *(child / "trace").rglob("*"))):
+            what = "the candidate put links into its trace, which is therefore not read"
+            return [*problems, _unjudged("cannot-judge", what, ran)], {}
         with suppress(OSError):  # it launched nothing, or took its trace away: that is found out
             (child / "trace").rename(folder / "trace")
         largest = self._text.largest
@@ -162,19 +169,19 @@ class _Run:
         return folder
 
     def _apart(self, name: str, folder: Path, work: Any) -> Ended:
-        folder.mkdir(exist_ok=True)
-        ended = run_confined(
-            work, folder, seconds=self.request.seconds, memory_mb=self.request.memory_mb
-        )
+        ended = self._begun(folder, work).ended()
         self._times[name] = ended.seconds
         return ended
 
+    def _begun(self, folder: Path, work: Any) -> Confined:
+        folder.mkdir(exist_ok=True)
+        return Confined(
+            work, folder, seconds=self.request.seconds, memory_mb=self.request.memory_mb
+        )
 
-def _warm(target: str) -> float:
-    """Import what all processes need, before they are forked of this one."""
-    from importlib import import_module
-    from pkgutil import walk_packages
 
+def _import_libraries() -> float:
+    """Import torch and Triton, which all processes need; return the seconds that it took."""
     begun = time.monotonic()
     try:
         import torch
@@ -183,17 +190,29 @@ def _warm(target: str) -> float:
         raise CannotJudge(
             f"judging kernels takes torch and Triton ({error}); pip install 'kvtrace[triton]'"
         ) from error
-    del torch
+    del torch, triton
+    return time.monotonic() - begun
+
+
+def _warm(target: str) -> float:
+    """Import and work out what the candidate and the examiner need, before they are forked."""
+    from importlib import import_module
+    from pkgutil import walk_packages
+
+    import triton
+    from triton.backends.compiler import GPUTarget
+    from triton.runtime.cache import triton_key
+
+    begun = time.monotonic()
+    hashing = threading.Thread(target=triton_key)  # reads Triton's files, while we import
+    hashing.start()
     for name in _LIBRARIES:
         import_module(name)
     for room in _ROOMS:
         package = import_module(room)
         for module in walk_packages(package.__path__, f"{room}."):
             import_module(module.name)
-    from triton.backends.compiler import GPUTarget
-    from triton.runtime.cache import triton_key  # hashes Triton's files, once for all processes
-
-    triton_key()
+    hashing.join()  # no thread but this one may be there where processes are forked
     kind, _, architecture = target.partition(":")
     with suppress(Exception):  # an unknown target is told by the candidate's process
         number = int(architecture) if architecture.isdigit() else architecture
