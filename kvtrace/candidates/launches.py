@@ -205,10 +205,12 @@ def _copied(values: NDArray[Any], memory: Memory) -> bool:
     found = np.unique(values)
     for held in memory.held.values():
         for source in (*_FLOATS, "int64", "int32"):
-            with np.errstate(all="ignore"):
-                known = np.unique(_elements(held, source).astype(values.dtype))
-            if np.isin(found, np.append(known, np.zeros(1, values.dtype))).all():
-                return True
+            for between in (source, *_FLOATS[1:3]):  # there and back, as of .half().float()
+                with np.errstate(all="ignore"):
+                    cast = _elements(held, source).astype(numpy_dtype(between))
+                    known = np.unique(cast.astype(values.dtype))
+                if np.isin(found, np.append(known, np.zeros(1, values.dtype))).all():
+                    return True
     return False
 
 

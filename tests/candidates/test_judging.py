@@ -184,6 +184,30 @@ def test_files_for_a_gpu_are_judged_as_they_are():
     assert rules_of(judgement, "error", "warning") == set()
 
 
+def test_what_libraries_replace_when_they_are_imported_is_no_attack(tmp_path):
+    path = tmp_path / "imports.py"
+    path.write_text(
+        RIGHT["relu"].read_text().replace("import torch\n", "import torch._inductor\n", 1)
+    )
+    request = Request(entry_of(read_file(path), None), Place(FOLDER / "references.py", "relu"))
+    assert rules_of(judge_file(request)) == set()
+
+
+def test_inputs_may_be_moved_and_cast_before_a_launch(tmp_path):
+    path = tmp_path / "cast.py"
+    source = RIGHT["transpose"].read_text()
+    path.write_text(
+        source.replace(
+            "    rows, columns =",
+            "    x = x.half().float().t().contiguous().t()\n    rows, columns =",
+        )
+    )
+    reference = tmp_path / "reference.py"
+    reference.write_text('def transpose(x: "f32[M, N]"):\n    return x.half().float().t()\n')
+    request = Request(Place(path, "transpose"), Place(reference, "transpose"))
+    assert judge_file(request).verdict == "right"
+
+
 def test_a_model_is_made_with_what_its_reference_is_made_with(tmp_path):
     source = (FOLDER / "files" / "model_without_initial.py").read_text()
     reference = tmp_path / "reference.py"
