@@ -12,6 +12,7 @@ with `KVTRACE` set. The public functions are imported when they are first used.
 
 TYPE_CHECKING = False  # as type checkers read it; importing typing would cost 7 ms
 if TYPE_CHECKING:
+    from kvtrace.candidates.checking import check_kernel as check_kernel
     from kvtrace.capture.api import capture as capture
     from kvtrace.capture.api import mark as mark
     from kvtrace.capture.api import start as start
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "KernelDefect", "__version__", "capture", "diff", "mark", "open", "start", "stop", "trace",
+    "KernelDefect", "__version__", "capture", "check_kernel", "diff", "mark", "open", "start",
+    "stop", "trace",
 ]  # fmt: skip
 
 
@@ -39,6 +41,11 @@ def __getattr__(name: str) -> object:
         value: object = getattr(traces, name)
         globals()[name] = value
         return value
+    if name == "check_kernel":
+        from kvtrace.candidates.checking import check_kernel
+
+        globals()[name] = check_kernel
+        return check_kernel
     if name not in ("capture", "mark", "start", "stop", "trace"):
         raise AttributeError(f"module 'kvtrace' has no attribute {name!r}")
     if name == "trace":

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from fnmatch import fnmatchcase
 from typing import Any, Final, Literal, get_args
 
-from kvtrace.schema.errors import BadSetting
+from kvtrace.schema.errors import BadSetting, nearest
 
 Mode = Literal["launch", "timeline", "ops"]
 Tensors = Literal["none", "index", "int", "all"]
@@ -21,6 +21,12 @@ Device = Literal["none", "answers", "cpu"]
 _TRUE: Final = frozenset({"1", "true", "yes", "on"})
 _FALSE: Final = frozenset({"0", "false", "no", "off"})
 _TARGET: Final = re.compile(r"[a-z]\w*:\w+")
+#: Variables that are no settings of a recording (docs/settings.md), and beginnings of those that
+#: kvtrace's own tests read.
+_OTHERS: Final = frozenset(
+    {"KVTRACE_GROUP", "KVTRACE_NATIVE", "KVTRACE_DEBUG", "KVTRACE_NKI_STRICT"}
+)
+_OF_TESTS: Final = ("KVTRACE_TEST_", "KVTRACE_PUBLIC_", "KVTRACE_REQUIRE_")
 _COUNT: Final = re.compile("[1-9][0-9]{0,17}")
 
 
@@ -135,7 +141,8 @@ def settings_from_arguments(base: Settings = DEFAULT, **arguments: Any) -> Setti
     for name, value in arguments.items():
         if name not in known:
             raise BadSetting(
-                f"there is no setting {name!r}; the settings are {', '.join(sorted(known))}"
+                f"there is no setting {name!r}{nearest(name, known)}; the settings are "
+                f"{', '.join(sorted(known))}"
             )
         base = replace(base, **{name: _checked(name, value)})
     return base
@@ -144,7 +151,8 @@ def settings_from_arguments(base: Settings = DEFAULT, **arguments: Any) -> Setti
 def settings_from_environment(environment: Mapping[str, str]) -> tuple[Settings, tuple[str, ...]]:
     """Read `KVTRACE_MODE` and so on; a value that is not possible leaves the default.
 
-    Returns the settings, and one sentence for each value that was ignored.
+    Returns the settings, and one sentence for each value that was ignored, and for each variable
+    that begins with `KVTRACE_` and means nothing.
     """
     settings, problems = DEFAULT, []
     for field in fields(Settings):
@@ -156,7 +164,17 @@ def settings_from_environment(environment: Mapping[str, str]) -> tuple[Settings,
         except BadSetting as error:
             default = getattr(DEFAULT, field.name)
             problems.append(f"KVTRACE_{field.name.upper()}: {error}; going on with {default!r}")
-    return settings, tuple(problems)
+    return settings, (*problems, *_unknown(environment))
+
+
+def _unknown(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Say of each variable that means nothing, and is none of our tests', which may be meant."""
+    known = {f"KVTRACE_{field.name.upper()}" for field in fields(Settings)} | _OTHERS
+    return tuple(
+        f"there is no variable {name}{nearest(name, known)}; kvtrace env lists them"
+        for name in sorted(environment)
+        if name.startswith("KVTRACE_") and name not in known and not name.startswith(_OF_TESTS)
+    )
 
 
 def _checked(name: str, value: Any) -> Any:

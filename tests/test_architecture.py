@@ -76,6 +76,7 @@ ALLOWED = {
     "kvtrace.backends.triton": _COMPILED | {"kvtrace.clients"},
     "kvtrace.backends.inductor": _COMPILED,
     "kvtrace.opened": _OPENED,
+    "kvtrace.candidates": _OPENED | _COMPILED | {"kvtrace.opened"},
     "kvtrace.regressions": _COMPILED | {"kvtrace.converters", "kvtrace.text"},
     "kvtrace.pytest_plugin": {"kvtrace.regressions"},
 }

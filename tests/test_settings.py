@@ -130,3 +130,15 @@ def test_every_variable_is_on_the_page_of_settings():
 
     assert "KVTRACE_NATIVE" in read
     assert told == read
+
+
+def test_a_variable_that_means_nothing_is_told_with_the_nearest():
+    environment = {
+        "KVTRACE_SANITISE": "1", "KVTRACE_NATIVE": "0", "KVTRACE_TEST_X": "1", "KVTRACE": "out",
+    }  # fmt: skip
+    settings, problems = settings_from_environment(environment)
+    assert settings == DEFAULT
+    assert problems == (
+        "there is no variable KVTRACE_SANITISE (did you mean 'KVTRACE_SANITIZE'?); kvtrace env "
+        "lists them",
+    )

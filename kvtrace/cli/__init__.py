@@ -43,6 +43,10 @@ COMMANDS: Final[dict[str, Command]] = {
     "replay": Command("kvtrace.cli.replay", "Evaluate each distinct call: ops, accesses, loops"),
     "sanitize": Command("kvtrace.cli.sanitize", "Judge every memory access of each distinct call"),
     "check": Command("kvtrace.cli.check", "Compare what the GPU computed with what the IR means"),
+    "judge": Command("kvtrace.cli.judge", "Run a file's kernel without a GPU: is it right?"),
+    "doctor": Command("kvtrace.cli.doctor", "Say what works on this machine, and what to do"),
+    "env": Command("kvtrace.cli.env", "Print the settings in force"),
+    "mcp": Command("kvtrace.cli.mcp", "Serve agents by the Model Context Protocol"),
     "profile": Command("kvtrace.cli.profile", "Show time, bytes and FLOPs of each kernel"),
     "convert": Command("kvtrace.cli.convert", "Write a file for another tool"),
     "report": Command("kvtrace.cli.report", "Write one self-contained HTML page"),
@@ -92,7 +96,7 @@ def _dispatch(arguments: list[str]) -> int:
         return 0
     name, *rest = arguments
     if name not in COMMANDS:
-        return complain(f"there is no command {name!r}{_nearest(name)}; see kvtrace --help.")
+        return complain(_no_command(name))
     try:
         app = _command_app(name)
     except Exception as problem:  # noqa: BLE001 - whatever a module raises must become a sentence
@@ -122,11 +126,23 @@ def _version() -> str:
     return __version__
 
 
-def _nearest(name: str) -> str:
-    from difflib import get_close_matches
+def _no_command(name: str) -> str:
+    """Say that a name is no command, and which one may be meant."""
+    from pathlib import Path
 
-    close = get_close_matches(name, COMMANDS, n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
+    from kvtrace.schema.errors import nearest
+
+    path = Path(name)
+    if path.is_dir():
+        if (path / "runs").is_dir():
+            return (
+                f"{name} is a trace; kvtrace info {name} shows what it holds, kvtrace view {name} "
+                f"opens it, and kvtrace sanitize {name} looks for defects."
+            )
+        return f"{name} is a directory, and no command; kvtrace info {name} shows a trace in it."
+    if path.suffix == ".py" and path.is_file():
+        return f"{name} is a program; kvtrace run -o out/ {name} records it."
+    return f"there is no command {name!r}{nearest(name, COMMANDS)}; see kvtrace --help."
 
 
 def _command_app(name: str) -> "typer.Typer":

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from kvtrace.cli.options import OutputOption, RunOption, TracePath, say, select
+from kvtrace.cli.options import OutputOption, RunOption, TracePath, select, written_to
 from kvtrace.schema.errors import BadSetting
 
 
@@ -48,10 +48,12 @@ def command(
     load_converter(converter)  # a name that is not known is told before anything is read
     settings = parse_settings([*(setting or []), *(["check=1"] if check else [])])
     selection = select(trace, run)
-    target, conversion = convert(selection, converter, output, settings, complain)
-    say(f"wrote {target} ({conversion.size_bytes / 1e6:,.1f} MB)")
+    with written_to(output, load_converter(converter).default_output) as (target, tell):
+        _, conversion = convert(selection, converter, target, settings, complain)
+        size = conversion.size_bytes
+    tell(f"wrote {output or target} ({size / 1e6:,.1f} MB)")
     for note in (*conversion.notes, *selection.trace.notes):
-        say(f"  {note}")
+        tell(f"  {note}")
     for difference in conversion.differences:
         complain(f"the file is not as the tables: {difference}")
     return FOUND if conversion.differences else 0

@@ -1,6 +1,10 @@
 """Arguments and options that several commands share, so that they read the same everywhere."""
 
-from collections.abc import Iterable
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -32,8 +36,36 @@ MarkdownFile = Annotated[
 JunitFile = Annotated[str | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML")]
 OutputOption = Annotated[
     Path | None,
-    typer.Option("--output", "-o", metavar="FILE", help="Write here", show_default=False),
+    typer.Option(
+        "--output", "-o", metavar="FILE", help="Write here (-: print it)", show_default=False
+    ),
 ]
+
+
+@contextmanager
+def written_to(output: Path | None, default: str) -> Iterator[tuple[Path, Callable[[str], object]]]:
+    """Give where to write a file, and what to tell about it with.
+
+    `-` is standard output: the file is written beside first, and told of on standard error.
+
+    Raises:
+        BadSetting: it is `-`, and what was written is a folder.
+
+    """
+    if str(output) != "-":
+        yield output or Path(default), say
+        return
+    from kvtrace.schema.errors import BadSetting
+
+    with tempfile.TemporaryDirectory(prefix="kvtrace-") as folder:
+        path = Path(folder) / Path(default).name
+        yield path, complain
+        if path.is_dir():
+            raise BadSetting("this is several files, and standard output is one; name a folder.")
+        sys.stdout.flush()
+        with path.open("rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
 
 
 def select(trace: Path, run: str | None = None) -> "Selection":

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from kvtrace.cli.options import RunOption, TracePath, say, select
+from kvtrace.cli.options import RunOption, TracePath, select, written_to
 
 MaxOption = Annotated[
     float,
@@ -17,7 +17,7 @@ MaxOption = Annotated[
     ),
 ]
 PageOption = Annotated[
-    Path, typer.Option("--output", "-o", metavar="FILE", help="Write the page here")
+    Path, typer.Option("--output", "-o", metavar="FILE", help="Write the page here (-: print it)")
 ]
 ReplayOption = Annotated[
     bool | None,
@@ -55,10 +55,12 @@ def command(
     from kvtrace.opened.writing import write_report
 
     selection = select(trace, run)
-    written = write_report(
-        selection, output, say, replay=replay, source=not no_source, max_mb=max_mb,
-        shown=calls_progress,
-    )  # fmt: skip
-    say(f"wrote {output} ({written.size_bytes / 1e6:,.1f} MB)")
+    with written_to(output, "report.html") as (target, tell):
+        written = write_report(
+            selection, target, tell, replay=replay, source=not no_source, max_mb=max_mb,
+            shown=calls_progress,
+        )  # fmt: skip
+        size = written.size_bytes
+    tell(f"wrote {output} ({size / 1e6:,.1f} MB)")
     for note in (*written.notes, *selection.trace.notes):
-        say(f"  {note}")
+        tell(f"  {note}")

@@ -1,11 +1,10 @@
 """`kvtrace repro`: a script that launches one recorded call again."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from kvtrace.cli.options import OutputOption, RunOption, TracePath, say, select
+from kvtrace.cli.options import OutputOption, RunOption, TracePath, select, written_to
 
 
 def command(
@@ -51,8 +50,9 @@ def command(
     if source:
         settings["source"] = "1"
     selection = select(trace, run)
-    target = output or Path(chosen.default_output)
-    conversion = chosen.convert(selection, target, settings)
-    say(f"wrote {target} ({conversion.size_bytes / 1e3:,.1f} kB)")
+    with written_to(output, chosen.default_output) as (target, tell):
+        conversion = chosen.convert(selection, target, settings)
+        size = conversion.size_bytes
+    tell(f"wrote {output or target} ({size / 1e3:,.1f} kB)")
     for note in (*conversion.notes, *selection.trace.notes):
-        say(f"  {note}")
+        tell(f"  {note}")

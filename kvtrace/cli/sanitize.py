@@ -2,6 +2,7 @@
 
 import json
 import os
+import stat
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -59,6 +60,15 @@ def command(
     strict: Annotated[
         bool, typer.Option("--strict", help="Let warnings, and what is unknown, fail too")
     ] = False,
+    as_lines: Annotated[
+        bool | None,
+        typer.Option(
+            "--lines/--blocks",
+            help="Print a line a finding, path:line:column: severity[rule]: text  [default: into "
+            "a pipe]",
+            show_default=False,
+        ),
+    ] = None,
     generic: Annotated[
         bool,
         typer.Option(
@@ -125,7 +135,9 @@ def command(
     strict = strict or settings.strict
     if junit_file is not None:
         _write_junit(findings, junit_file, strict)
-    _print(findings, selection, as_json, as_sarif, everything)
+    if as_lines is None:
+        as_lines = _into_a_pipe()
+    _print(findings, selection, as_json, as_sarif, everything, as_lines)
     complain_of(selection.trace)
     return 1 if findings.failures(strict=strict) else 0
 
@@ -133,15 +145,18 @@ def command(
 def _generic(
     selection: "Selection", as_json: bool, strict: bool, at: str | None, assume: Path | None
 ) -> int:
-    from kvtrace.cli.generic import contracts_of, kernel_conditions, sizes_of
+    from kvtrace.cli.progress import calls_progress
     from kvtrace.converters.findings.conditions import (
         condition_failures,
         condition_objects,
         conditions_text,
     )
+    from kvtrace.opened.conditions import contracts_of, kernel_conditions, sizes_of
     from kvtrace.text import terminal_width
 
-    kernels, failures = kernel_conditions(selection, sizes_of(at), contracts_of(assume))
+    kernels, failures = kernel_conditions(
+        selection, sizes_of(at), contracts_of(assume), calls_progress
+    )
     complain_of(selection.trace)
     for failure in failures:
         complain(failure)
@@ -171,10 +186,12 @@ def _write_junit(findings: "Findings", file: Path, strict: bool) -> None:
 
 
 def _print(
-    findings: "Findings", selection: "Selection", as_json: bool, as_sarif: bool, everything: bool
-) -> None:
+    findings: "Findings", selection: "Selection", as_json: bool, as_sarif: bool, everything: bool,
+    as_lines: bool,
+) -> None:  # fmt: skip
     from kvtrace import __version__
     from kvtrace.converters.findings import finding_objects, findings_text, sarif, without_proven
+    from kvtrace.converters.findings.text import findings_lines
     from kvtrace.text import terminal_width
 
     shown = findings if everything else without_proven(findings)
@@ -183,12 +200,23 @@ def _print(
     elif as_sarif:
         root = selection.runs[0].git_root if selection.runs else None
         print(json.dumps(sarif(shown, __version__, root=root), indent=2))
+    elif as_lines:
+        for line in findings_lines(shown, base=str(Path.cwd())):
+            print(line)
     else:
         colour = _colour()
         lines = findings_text(
             shown, colour=colour, width=min(terminal_width(), 120), base=str(Path.cwd())
         )
         print_lines(lines, raw=colour)
+
+
+def _into_a_pipe() -> bool:
+    """Whether another program reads standard output."""
+    try:
+        return stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode)
+    except (OSError, ValueError):
+        return False  # it is no file
 
 
 def _colour() -> bool:

@@ -6,7 +6,7 @@ from importlib.metadata import entry_points
 from typing import Any, Final
 
 from kvtrace.clients.client import Client
-from kvtrace.schema.errors import BadSetting
+from kvtrace.schema.errors import BadSetting, nearest
 from kvtrace.schema.replacement import PASS_NAME
 
 GROUP: Final = "kvtrace.clients"
@@ -36,7 +36,10 @@ def load_client(name: str) -> Client:
         return as_client(getattr(import_module(module), attribute), name)
     plugins = list(entry_points(group=GROUP, name=name))
     if not plugins:
-        raise BadSetting(f"there is no client {name!r}; choose of {', '.join(client_names())}.")
+        raise BadSetting(
+            f"there is no client {name!r}{nearest(name, client_names())}; choose of "
+            f"{', '.join(client_names())}."
+        )
     try:
         found = plugins[0].load()
     except Exception as error:

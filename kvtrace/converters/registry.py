@@ -12,7 +12,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 
-from kvtrace.schema.errors import BadSetting
+from kvtrace.schema.errors import BadSetting, nearest
 from kvtrace.schema.trace import Selection
 
 ENTRY_POINT_GROUP: Final = "kvtrace.converters"
@@ -85,7 +85,8 @@ def load_converter(name: str) -> Converter:
     plugins: list[EntryPoint] = list(entry_points(group=ENTRY_POINT_GROUP, name=name))
     if not plugins:
         known = ", ".join(converter_names())
-        raise BadSetting(f"there is no converter {name!r}; choose one of {known}.")
+        like = nearest(name, converter_names())
+        raise BadSetting(f"there is no converter {name!r}{like}; choose one of {known}.")
     return _checked(name, plugins[0].load())
 
 
@@ -95,7 +96,8 @@ def reject_unknown_settings(name: str, settings: Mapping[str, str], known: tuple
         if setting in known:
             continue
         choices = f"it has {', '.join(known)}" if known else "it has none"
-        raise BadSetting(f"the converter {name} has no setting {setting!r}; {choices}.")
+        like = nearest(setting, known)
+        raise BadSetting(f"the converter {name} has no setting {setting!r}{like}; {choices}.")
 
 
 def _checked(name: str, candidate: object) -> Converter:

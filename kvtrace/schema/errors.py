@@ -1,6 +1,6 @@
 """Errors that a user can act on. The text is one sentence: what was found, where, what to do."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 
@@ -50,6 +50,14 @@ class BadSetting(KvtraceError):
     """A setting or an option has a value that is not possible."""
 
     slug = "bad-setting"
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return ` (did you mean 'race'?)` where a name is like one that is known, else nothing."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, list(known), n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 class OlderFormat(KvtraceError):

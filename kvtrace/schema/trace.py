@@ -357,6 +357,13 @@ def open_trace(path: str | os.PathLike[str]) -> Trace:
         )
     trace = Trace(folder)
     if not trace.run_ids:
+        inside = sorted(path.name for path in folder.iterdir() if (path / "runs").is_dir())
+        if inside:
+            more = f" and {len(inside) - 10} more" if len(inside) > 10 else ""
+            raise EmptyTrace(
+                f"{folder} is no trace, but holds some; name one: "
+                f"{', '.join(str(folder / name) for name in inside[:10])}{more}"
+            )
         raise EmptyTrace(
             f"{folder} holds no recorded run; record one with KVTRACE={folder} python program.py"
         )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from kvtrace.schema.errors import BadSetting
+from kvtrace.schema.errors import BadSetting, nearest
 
 
 def rule_ids(names: Iterable[str], observed: Iterable[str] = ()) -> tuple[str, ...]:
@@ -36,7 +36,10 @@ def rule_ids(names: Iterable[str], observed: Iterable[str] = ()) -> tuple[str, .
             group.add(rule)
         else:
             listed = ", ".join(known)
-            raise BadSetting(f"there is no rule {rule!r}; there are {listed}, default and all.")
+            like = nearest(rule, (*known, "default", "all"))
+            raise BadSetting(
+                f"there is no rule {rule!r}{like}; there are {listed}, default and all."
+            )
     if not any(not part.startswith("-") for part in parts):
         wanted.update(usual)
     chosen = tuple(rule for rule in known if rule in wanted - unwanted)

@@ -13,7 +13,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from kvtrace.schema.errors import BadSetting
+from kvtrace.schema.errors import BadSetting, nearest
 from kvtrace.verdicts.verdict import Severity, Verdict
 
 if TYPE_CHECKING:
@@ -192,5 +192,8 @@ def chosen_rules(ids: Iterable[str] | None) -> tuple[Rule, ...]:
     wanted = set(default_rules() if ids is None else ids)
     unknown = sorted(wanted - RULES.keys())
     if unknown:
-        raise BadSetting(f"there is no rule {unknown[0]!r}; there are {', '.join(RULES)}")
+        raise BadSetting(
+            f"there is no rule {unknown[0]!r}{nearest(unknown[0], RULES)}; there are "
+            f"{', '.join(RULES)}"
+        )
     return tuple(rule for rule in RULES.values() if rule.id in wanted)

@@ -57,6 +57,10 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("sanitize", "TRACE", "--sarif"), ("sanitize", "TRACE", "--generic"),
         ("sanitize", "TRACE", "--rule", "all", "--strict", "--junit", "OUT/junit.xml"),
     ),
+    "judge": (("judge", "PROGRAM"), ("judge", "PROGRAM", "--entry", "gone", "--text")),
+    "doctor": (("doctor",), ("doctor", "--json")),
+    "env": (("env",), ("env", "--json")),
+    "mcp": (("mcp", "--help"),),
     "profile": (
         ("profile", "TRACE"), ("profile", "TRACE", "--json"),
         ("profile", "TRACE", "--calls", "--lines", "--full", "--device", "H100"),

@@ -61,6 +61,11 @@ def test_help_imports_nothing_heavy():
     assert python("-c", program).stderr.strip() == "[]"
 
 
+def test_the_readme_names_every_command():
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    assert [name for name in COMMANDS if f"kvtrace {name}" not in readme] == []
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_commands_help_has_an_example_and_fits_80_columns(kvtrace, command, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")

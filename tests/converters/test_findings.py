@@ -211,3 +211,15 @@ def test_hostile_texts_are_escaped(tmp_path):
     add_findings(side, [{**VIOLATION, "message": "two\nlines\x07"}], [LOAD])
     text = findings_text(found_in(side))
     assert all(line.isprintable() for line in text)
+
+
+def test_a_line_a_finding_has_place_severity_rule_and_text():
+    from kvtrace.converters.findings.model import Finding, Findings
+    from kvtrace.converters.findings.text import findings_lines
+
+    long = "a store ends past the end of a tensor " * 5
+    place = {"kernel": "k", "file": "a/b.py", "line": 7, "column": 3, "message": long.strip()}
+    found = Finding("1", "out-of-bounds", "violation", "error", **place)
+    assert findings_lines(Findings((found,))) == [
+        f"a/b.py:7:3: error[out-of-bounds]: {long.strip()}"
+    ]

@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 
 from kvtrace.converters.findings import read_findings, sarif
+from kvtrace.converters.findings.model import StackFrame
+from kvtrace.converters.findings.sarif import _location
 from kvtrace.schema.content import stack_id
 from tests.converters.finding_rows import (
     INLINED,
@@ -95,6 +97,21 @@ def test_places_below_the_checkout_are_relative_to_it(side):
     (run,) = log_of(side)["runs"]
     place = run["results"][1]["locations"][0]["physicalLocation"]
     assert place["artifactLocation"] == {"uri": "file:///home/user/kernels.py"}
+
+
+@pytest.mark.parametrize(
+    ("source", "column", "marked"),
+    [
+        ("x = tl.load(a + (b * 2)) + 1", 5, "tl.load(a + (b * 2))"),
+        ("tl.store(p, tl.load(q), mask=m)", 13, "tl.load(q)"),
+        ("x = tl.load(  ", 5, "tl.load("),
+        ("f(x + y)", 7, "y"),
+    ],
+)
+def test_a_region_ends_with_the_call_that_begins_it(source, column, marked):
+    place = StackFrame("a.py", 3, column, None)
+    region = _location(place, None, source)["physicalLocation"]["region"]
+    assert source[region["startColumn"] - 1 : region["endColumn"] - 1] == marked
 
 
 def test_what_was_inlined_is_a_code_flow_and_a_race_has_a_second_place(side):

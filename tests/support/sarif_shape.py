@@ -85,7 +85,12 @@ OBJECTS: dict[str, dict[str, Any]] = {
     },
     "physicalLocation": {"artifactLocation": "artifactLocation", "region": "region"},
     "artifactLocation": {"uri": reference, "uriBaseId": str},
-    "region": {"startLine": positive, "startColumn": positive, "snippet": "artifactContent"},
+    "region": {
+        "startLine": positive,
+        "startColumn": positive,
+        "endColumn": positive,
+        "snippet": "artifactContent",
+    },
     "artifactContent": {"text": str},
     "logicalLocation": {"name": str, "kind": str},
     "codeFlow": {"threadFlows!": ["threadFlow", "some"]},

@@ -136,10 +136,13 @@ def _check_device() -> None:
     if torch.version.cuda is None:
         makers = {"hip": "ROCm", "xpu": "Intel's devices"}
         built = (text for name, text in makers.items() if getattr(torch.version, name, None))
-        kind = next(built, "other devices")
+        kind = next(built, None)
+        what = f"built for {kind}" if kind else "a build for the CPU alone"
         raise CuptiUnavailable(
-            f"this torch is built for {kind}, and when kernels ran can be recorded on NVIDIA "
-            "devices only so far; launches are recorded without the timeline"
+            f"this torch ({getattr(torch, '__version__', 'of unknown version')}) is {what}, and "
+            "when kernels ran can be recorded on NVIDIA devices only so far; launches are recorded "
+            "without the timeline. On a machine with an NVIDIA GPU install a build of torch for "
+            "CUDA; elsewhere leave KVTRACE_MODE=timeline out"
         )
     if not torch.cuda.is_available():
         raise CuptiUnavailable(

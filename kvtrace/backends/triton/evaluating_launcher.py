@@ -8,9 +8,10 @@ result for every launch, in all versions that we know (3.5 to 3.9):
 
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kvtrace.backends.triton.device_free import state
 from kvtrace.backends.triton.modules import module_from
@@ -44,6 +45,20 @@ trial = _Trial()
 
 #: Called before each launch that executes.
 before_launch: list[Callable[[], None]] = []
+
+
+class Executed(NamedTuple):
+    """A launch that is about to be executed; `ttir` and `file` are its kernel's."""
+
+    kernel: str
+    ttir: str
+    file: str | None
+    grid: tuple[int, int, int]
+    arguments: Sequence[Argument]
+
+
+#: Contexts around each launch that executes, for who wants to see what memory holds there.
+around_launch: list[Callable[[Executed], AbstractContextManager[None]]] = []
 
 
 class EvaluatingLauncher:
@@ -108,6 +123,19 @@ class EvaluatingLauncher:
         )
         if follows_addresses(module):
             arguments += self._reached(arguments)
+        if around_launch:
+            executed = Executed(self._kernel, self._ttir(), self._file, grid, arguments)
+            with ExitStack() as around:
+                for each in around_launch:
+                    around.enter_context(each(executed))
+                self._run(module, grid, values, arguments)
+            return
+        self._run(module, grid, values, arguments)
+
+    def _run(
+        self, module: Module, grid: tuple[int, int, int], values: tuple[Any, ...],
+        arguments: list[Argument],
+    ) -> None:  # fmt: skip
         sightings = Sightings(self._kernel, arguments)
         watch, members = self._watchers()
         try:

@@ -150,11 +150,31 @@ def _location(
         region: Object = {"startLine": frame.line}
         if frame.column is not None and frame.column >= 1:
             region["startColumn"] = frame.column
+            if source is not None and frame.column <= len(source):
+                region["endColumn"] = _end_column(source, frame.column)
         if source is not None:
             region["snippet"] = {"text": source}
         physical["region"] = region
     location: Object = {"physicalLocation": physical}
     return location | ({"message": {"text": message}} if message else {})
+
+
+def _end_column(source: str, column: int) -> int:
+    """Return the column after the call that begins at one, or after the line where it goes on.
+
+    A name is what is up to the first parenthesis; one that is not closed ends with the line.
+    """
+    depth = 0
+    for place, letter in enumerate(source[column - 1 :], column):
+        if letter in "([{":
+            depth += 1
+        elif letter in ")]}":
+            depth -= 1
+            if depth == 0:
+                return place + 1
+            if depth < 0:  # it stands in another one's parentheses
+                return max(place, column + 1)
+    return max(len(source.rstrip()), column) + 1
 
 
 def _artifact(path: str, root: str | None) -> Object:

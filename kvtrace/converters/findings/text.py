@@ -57,6 +57,12 @@ def findings_text(
     return lines + printer.summary(findings)
 
 
+def findings_lines(findings: Findings, *, base: str | None = None) -> list[str]:
+    """Return a line a finding, as compilers' are: `path:line:column: severity[rule]: text`."""
+    printer = Printer({}, base=base)
+    return [printer.line(group[0]) for group in grouped(findings.listed)]
+
+
 class Printer:
     """Prints findings in one way; `lines` are source lines by file and number."""
 
@@ -99,12 +105,21 @@ class Printer:
 
     # -- one defect ---------------------------------------------------------------------------
 
-    def _heading(self, found: Finding) -> list[str]:
+    def line(self, found: Finding) -> str:
+        """Return a finding as one line, however long it is."""
+        place, label, _ = self._named(found)
+        return printable(f"{place}: {label}: {_message(found)}")
+
+    def _named(self, found: Finding) -> tuple[str, str, str]:
+        """Return where a finding is, its label, and the kind that the label begins with."""
         kind = found.severity if found.verdict == "violation" else found.verdict
         if found.suppressed:
             kind = "suppressed"
-        label = f"{kind}[{found.rule}]"
         place = self._place(StackFrame(found.file, found.line, found.column, None))
+        return place, f"{kind}[{found.rule}]", kind
+
+    def _heading(self, found: Finding) -> list[str]:
+        place, label, kind = self._named(found)
         lines = wrapped(f"{place}: {label}: {_message(found)}", self._width)
         at = next((i for i, line in enumerate(lines) if label in line), 0)
         lines[at] = lines[at].replace(label, self._paint(label, kind), 1)

@@ -11,7 +11,7 @@ from kvtrace.backends.cupti.library import CuptiUnavailable, _check_device
     [
         ({"hip": "6.4"}, "built for ROCm"),
         ({"xpu": "20250101"}, "built for Intel's devices"),
-        ({}, "built for other devices"),
+        ({}, "a build for the CPU alone"),
     ],
 )
 def test_the_timeline_says_what_this_torch_is_built_for(

@@ -1,4 +1,4 @@
-"""`kvtrace sanitize --generic`: conditions for all shapes, and the calls compared with them."""
+"""Conditions for all shapes, and the calls compared with them: `kvtrace sanitize --generic`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from kvtrace.converters.findings.conditions import AccessLine, KernelConditions, OutsideCall
 from kvtrace.converters.findings.envelope import AtSizes, EnvelopeRow, SizeVerdict
 from kvtrace.converters.findings.invocation import invocation
+from kvtrace.opened.progress import Shown, unshown
 from kvtrace.schema.errors import BadSetting
 
 if TYPE_CHECKING:
@@ -39,7 +40,9 @@ class _Variant:
     broken: dict[str, None] = field(default_factory=dict)
     assumed: dict[str, Contract] = field(default_factory=dict)
 
-    def whole(self, sizes: Mapping[str, int], contracts: Sequence[Contract]) -> KernelConditions:
+    def whole(
+        self, sizes: Mapping[str, int], contracts: Sequence[Contract], envelope: bool
+    ) -> KernelConditions:
         """Return the plain data; `sizes`: what to judge the kernel at."""
         from kvtrace.verdicts.growth import Relations
 
@@ -48,7 +51,9 @@ class _Variant:
         return replace(
             self.described, calls=self.calls, inside=self.inside, short=self.short,
             others=tuple(self.others),
-            envelope=_envelope(relations, [*contracts, *self.assumed.values()]),
+            envelope=_envelope(relations, [*contracts, *self.assumed.values()])
+            if envelope
+            else (),
             at=_at(relations, sizes), broken=tuple(self.broken),
         )  # fmt: skip
 
@@ -97,18 +102,21 @@ def kernel_conditions(
     selection: Selection,
     sizes: Mapping[str, int] | None = None,
     contracts: Sequence[Contract] = (),
+    shown: Shown = unshown,
+    *,
+    envelope: bool = True,
 ) -> tuple[list[KernelConditions], list[str]]:
     """Return the conditions of all kernels that were called, and why some calls were left out.
 
     `sizes`: what to judge each kernel at that has numbers of these names. `contracts`: what index
     tensors hold, which each call is checked by; so it is by those in comments of its kernel.
+    `envelope`: whether the first bad value of each number is looked for, which may take seconds.
 
     Raises:
         BadSetting: a name of `sizes` is none of a number of any kernel.
 
     """
     from kvtrace.calls.recorded import UnreadyCall, calls_of
-    from kvtrace.cli.progress import calls_progress
     from kvtrace.verdicts.contracts import violation
 
     variants: dict[KernelConditions, _Variant] = {}
@@ -121,7 +129,7 @@ def kernel_conditions(
         failures += unread
         kernel_of = {row["call_id"]: row["kernel_id"] for row in rows}
         described: dict[int, _Variant] = {}
-        with calls_progress(f"sanitize {run.run_id}") as progress:
+        with shown(f"sanitize {run.run_id}") as progress:
             for number, call in enumerate(calls_of(selection.trace, run), start=1):
                 if isinstance(call, UnreadyCall):
                     failures.append(f"call {call.call_id} of {call.kernel}: {call.reason}")
@@ -137,7 +145,7 @@ def kernel_conditions(
                     described[key].broken |= dict.fromkeys(text for text in wrong if text)
                 if progress is not None:
                     progress(number, table.num_rows)
-    kernels = [variant.whole(sizes or {}, contracts) for variant in variants.values()]
+    kernels = [variant.whole(sizes or {}, contracts, envelope) for variant in variants.values()]
     known = {name for kernel in kernels if kernel.at for name in _names(kernel.at.asked)}
     missing = [name for name in sizes or () if name not in known]
     if missing and kernels:

@@ -1,0 +1,7 @@
+"""Kernels that somebody, or some program, has just written: run without a GPU, and judged.
+
+`checking.py` is `kvtrace.check_kernel`: one launch in this process. All else is `kvtrace judge`: a
+file that nobody trusts is run in a process with limits (`child.py`, `confining.py`), which leaves a
+trace and a log of its launches; another process (`examining.py`) evaluates these launches itself on
+inputs of our own, and compares what they write with the reference.
+"""

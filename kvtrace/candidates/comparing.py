@@ -1,0 +1,121 @@
+"""Results compared with those of a reference: how far off they are, and how far they may be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+#: Distance from 1 to the next number of each type: results in it cannot be nearer than half of it.
+EPSILON: Final = {
+    "float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7,
+}  # fmt: skip
+#: What dots of float32 do to their factors on tensor cores, unless they ask for `ieee`.
+TF32: Final = 2.0**-10
+_FACTOR: Final = 2.0
+_CUT: Final = 4.0
+#: Sums in float32 are taken in another order than the reference's.
+_ORDER: Final = 32.0
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One result of a case beside the reference's.
+
+    `error`, `allowed` and `share`, their quotient (beyond 1: wrong), are those of the element where
+    that is greatest; what is not finite is None. `wrong` counts elements, `first` is the place of
+    the first one.
+    """
+
+    result: int
+    error: float | None
+    allowed: float | None
+    share: float | None
+    wrong: int
+    elements: int
+    first: tuple[int, ...] = ()
+    got: float | None = None
+    expected: float | None = None
+    axis: str = ""
+
+
+def numpy_dtype(name: str) -> np.dtype[Any]:
+    """Return NumPy's type for torch's name of one."""
+    return np.dtype(ml_dtypes.bfloat16) if name == "bfloat16" else np.dtype(name)
+
+
+def compared(
+    at: int, got: NDArray[Any], exact: NDArray[Any], own: NDArray[Any], dtype: str, *, tf32: bool
+) -> Compared:
+    """Compare a result with the exact one.
+
+    Allowed is a share of an element's value and of the typical size of all elements (an element
+    near zero may be a sum of such): a step of the result's type (32 steps of float32, whose sums
+    may be taken in another order), twice what the reference itself loses in the inputs' types, and
+    what tensor cores take from float32 where a dot lets them. Integers and booleans must be equal.
+    """
+    if dtype not in EPSILON:
+        wrong = got != own
+        difference = np.abs(got.astype(np.float64) - own.astype(np.float64))
+        return _told(at, got, own, wrong, difference, np.zeros(got.shape))
+    value, truth, mine = (np.asarray(each, np.float64) for each in (got, exact, own))
+    with np.errstate(all="ignore"):
+        finite = np.isfinite(truth)
+        typical = float(np.sqrt(np.mean(truth[finite] ** 2))) if finite.any() else 0.0
+        both = finite & np.isfinite(mine)
+        around = np.abs(truth) + typical
+        lost = float(np.max((np.abs(mine - truth) / around)[both & (around > 0)], initial=0.0))
+        step = EPSILON[dtype] * (_ORDER if dtype in ("float32", "float64") else 1)
+        allowed = (step + _FACTOR * lost + (_CUT * TF32 if tf32 else 0)) * around
+        same = (value == truth) | (np.isnan(value) & np.isnan(truth)) | (value == mine)
+        same |= np.isnan(value) & np.isnan(mine)
+        difference = np.where(same, 0.0, np.abs(value - truth))
+        wrong = ~same & ~(difference <= allowed)
+    return _told(at, value, truth, wrong, difference, allowed)
+
+
+def _told(
+    at: int, got: NDArray[Any], expected: NDArray[Any], wrong: NDArray[np.bool_],
+    difference: NDArray[np.float64], allowed: NDArray[np.float64],
+) -> Compared:  # fmt: skip
+    if not got.size:
+        return Compared(at, 0.0, 0.0, 0.0, 0, 0)
+    with np.errstate(all="ignore"):
+        shares = np.where(difference == 0, 0.0, difference / allowed)
+    shares = np.where(np.isnan(shares), np.inf, shares)
+    worst = int(np.argmax(shares))
+    count = int(wrong.sum())
+    first: tuple[int, ...] = ()
+    if count:
+        first = tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
+    return Compared(
+        at,
+        _plain(difference.reshape(-1)[worst]),
+        _plain(allowed.reshape(-1)[worst]),
+        _plain(shares.reshape(-1)[worst]),
+        count,
+        int(got.size),
+        first,
+        _plain(got[first]) if count else None,
+        _plain(expected[first]) if count else None,
+        _tail(wrong) if count else "",
+    )
+
+
+def _plain(value: Any) -> float | None:
+    """Return a number as JSON has it: None where it is not finite."""
+    return float(value) if np.isfinite(value) else None
+
+
+def _tail(wrong: NDArray[np.bool_]) -> str:
+    """Say where wrong elements are, if they are all at the end of one axis."""
+    for axis, size in enumerate(wrong.shape):
+        others = tuple(a for a in range(wrong.ndim) if a != axis)
+        hit = np.asarray(wrong.any(axis=others))
+        start = int(np.argmax(hit))
+        if start > 0 and hit[start:].all():
+            return f"all in the last {size - start} of {size} along axis {axis}"
+    return ""

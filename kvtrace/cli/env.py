@@ -1,0 +1,40 @@
+"""`kvtrace env`: the settings in force, and where each comes from."""
+
+import json
+import os
+from typing import Annotated
+
+import typer
+
+
+def command(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text")] = False,
+) -> int:
+    """Print the settings that a recording started here would have.
+
+    A variable that is not known, or whose value is not possible, is said, with the nearest name
+    that is known; the exit code is then 1.
+
+    Example:
+        kvtrace env
+        KVTRACE_TENSORS=int kvtrace env --json
+
+    """
+    from kvtrace.cli import complain
+    from kvtrace.cli.options import say
+    from kvtrace.settings import DEFAULT, settings_from_environment
+
+    settings, problems = settings_from_environment(os.environ)
+    values, defaults = settings.as_environment(), DEFAULT.as_environment()
+    out = os.environ.get("KVTRACE")
+    if as_json:
+        told = {"KVTRACE": out, **values}
+        print(json.dumps({"variables": told, "problems": problems}, indent=2))
+    else:
+        say(f"KVTRACE={out}" if out else "KVTRACE is not set: programs started here are unrecorded")
+        for name, value in values.items():
+            changed = "" if value == defaults[name] else f"  (default {defaults[name]})"
+            say(f"{name}={value}{changed}")
+        for problem in problems:
+            complain(problem)
+    return 1 if problems else 0

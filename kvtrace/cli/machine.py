@@ -1,0 +1,147 @@
+"""What works on this machine, part by part: what `kvtrace doctor` prints."""
+
+import platform
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal
+
+State = Literal["ok", "missing", "broken"]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part: whether it works, what was found, and what to do where it does not."""
+
+    name: str
+    state: State
+    text: str
+    advice: str = ""
+
+
+def examined(environment: Mapping[str, str]) -> list[Part]:
+    """Look at every part; imports torch and Triton where they are installed."""
+    return [
+        _python(), _autostart(), _native(environment), *_triton(), _timeline(), _judging(),
+        _rendering(), _folder(environment), _settings(environment),
+    ]  # fmt: skip
+
+
+def _python() -> Part:
+    found = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
+    if platform.system() == "Linux":
+        return Part("system", "ok", found)
+    return Part("system", "missing", found, "traces are read here; record them on Linux")
+
+
+def _autostart() -> Part:
+    """Whether Python reads the line that waits for `KVTRACE`."""
+    places = [Path(path) / "kvtrace.pth" for path in sys.path if path.endswith("-packages")]
+    found = next((path for path in places if path.is_file()), None)
+    if found is not None:
+        return Part("autostart", "ok", f"{found} starts recording where KVTRACE is set")
+    return Part(
+        "autostart", "broken", "no kvtrace.pth lies beside the installed packages",
+        "install with pip; or record with kvtrace run, or kvtrace.capture in the program",
+    )  # fmt: skip
+
+
+def _native(environment: Mapping[str, str]) -> Part:
+    if environment.get("KVTRACE_NATIVE") == "0":
+        return Part(
+            "hot path", "missing", "KVTRACE_NATIVE=0 records without the C extension",
+            "unset it: a launch costs ten times as much",
+        )  # fmt: skip
+    try:
+        import_module("kvtrace.capture._hot")
+    except ImportError as error:
+        return Part(
+            "hot path", "missing", f"the C extension is not there ({error})",
+            "a launch costs ten times as much; install a compiler, then kvtrace again",
+        )  # fmt: skip
+    return Part("hot path", "ok", "the C extension records a launch in about half a microsecond")
+
+
+def _triton() -> Iterator[Part]:
+    if find_spec("triton") is None or find_spec("torch") is None:
+        yield Part(
+            "Triton", "missing", "torch or Triton is not installed",
+            "to record, pip install 'kvtrace[triton]'; reading traces takes neither",
+        )  # fmt: skip
+        return
+    from kvtrace.backends.compiled.versions import OLDEST, version_of
+
+    triton: Any = import_module("triton")
+    torch: Any = import_module("torch")
+    wanted = ".".join(map(str, OLDEST))
+    if version_of(triton) < OLDEST:
+        yield Part("Triton", "broken", f"Triton {triton.__version__}", f"install {wanted} or newer")
+    else:
+        yield Part("Triton", "ok", f"Triton {triton.__version__}, torch {torch.__version__}")
+    if torch.cuda.is_available():
+        yield Part("GPU", "ok", f"{torch.cuda.get_device_name(0)}: kernels run on it")
+    else:
+        yield Part(
+            "GPU", "missing", "torch sees none: kernels on CPU tensors run in kvtrace's evaluator",
+            'KVTRACE_DEVICE=cpu has tensors for "cuda" made on the CPU',
+        )  # fmt: skip
+
+
+def _timeline() -> Part:
+    from kvtrace.backends.cupti.library import Cupti, CuptiUnavailable
+
+    try:
+        return Part("timeline", "ok", f"{Cupti().path} times kernels (KVTRACE_MODE=timeline)")
+    except CuptiUnavailable as error:
+        return Part("timeline", "missing", str(error))
+
+
+def _judging() -> Part:
+    try:
+        return Part("analysis", "ok", f"Z3 {version('z3-solver')}, DuckDB {version('duckdb')}")
+    except PackageNotFoundError as error:
+        return Part("analysis", "broken", f"{error} is not installed", "pip install kvtrace again")
+
+
+def _rendering() -> Part:
+    browser = next(filter(None, map(shutil.which, ("xdg-open", "open", "chromium"))), None)
+    if browser is None:
+        return Part(
+            "browser", "missing", "no browser is found here",
+            "kvtrace report -o report.html writes a page to open elsewhere",
+        )  # fmt: skip
+    return Part("browser", "ok", f"kvtrace view opens pages with {browser}")
+
+
+def _folder(environment: Mapping[str, str]) -> Part:
+    """Whether the folder of the trace can be written to."""
+    folder = Path(environment.get("KVTRACE") or ".")
+    while not folder.exists():
+        folder = folder.parent
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            free = shutil.disk_usage(folder).free / (1 << 30)
+    except OSError as error:
+        return Part(
+            "folder", "broken", f"{folder} cannot be written to: {error.strerror}",
+            "point KVTRACE at another",
+        )  # fmt: skip
+    if free < 1:
+        return Part("folder", "broken", f"{folder} has {free:.1f} GiB left", "make room")
+    return Part("folder", "ok", f"{folder.resolve()} can be written to, {free:.0f} GiB are free")
+
+
+def _settings(environment: Mapping[str, str]) -> Part:
+    from kvtrace.settings import settings_from_environment
+
+    settings, problems = settings_from_environment(environment)
+    if problems:
+        return Part("settings", "broken", "; ".join(problems), "kvtrace env shows what is in force")
+    where = environment.get("KVTRACE")
+    return Part("settings", "ok", f"mode {settings.mode}" + (f", into {where}" if where else ""))

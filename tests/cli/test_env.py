@@ -1,0 +1,26 @@
+"""`kvtrace env` prints the settings in force, and says which variables mean nothing."""
+
+import json
+
+from kvtrace.settings import DEFAULT
+
+
+def test_it_prints_each_setting_and_its_default_where_it_is_another(kvtrace, monkeypatch):
+    monkeypatch.setenv("KVTRACE_TENSORS", "int")
+    monkeypatch.setenv("KVTRACE", "out")
+    code, out, err = kvtrace("env")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[0] == "KVTRACE=out"
+    assert "KVTRACE_TENSORS=int  (default index)" in out.splitlines()
+    assert "KVTRACE_MODE=launch" in out.splitlines()
+
+
+def test_variables_that_mean_nothing_are_told_with_the_nearest(kvtrace, monkeypatch):
+    monkeypatch.setenv("KVTRACE_SANITISE", "1")
+    monkeypatch.setenv("KVTRACE_MODE", "fast")
+    code, out, _ = kvtrace("env", "--json")
+    told = json.loads(out)
+    assert code == 1
+    assert told["variables"] == {"KVTRACE": None, **DEFAULT.as_environment()}
+    assert "did you mean 'KVTRACE_SANITIZE'?" in told["problems"][1]
+    assert "going on with 'launch'" in told["problems"][0]

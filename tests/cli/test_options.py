@@ -1,0 +1,78 @@
+"""What several commands have in common: names that are nearly right, and standard output."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+import torch
+
+import kvtrace as library
+from tests.candidates.checked_kernels import double_past_the_end
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("sanitise", "TRACE"), "no command 'sanitise' (did you mean 'sanitize'?)"),
+        (("sanitize", "TRACE", "--rule", "out-of-bound"), "(did you mean 'out-of-bounds'?)"),
+        (("convert", "perfeto", "TRACE"), "(did you mean 'perfetto'?)"),
+        (("convert", "csv", "TRACE", "--set", "tabel=calls"), "(did you mean 'table'?)"),
+        (("replay", "TRACE", "--client", "profile"), "(did you mean 'profiler'?)"),
+        (("TRACE",), "is a trace; kvtrace info "),
+    ],
+)
+def test_names_that_are_nearly_right_are_told(kvtrace, sound_trace, words, said):
+    code, out, err = kvtrace(*(str(sound_trace) if word == "TRACE" else word for word in words))
+    assert (code, out) == (2, "")
+    assert said in err
+
+
+def test_a_directory_of_traces_lists_them(kvtrace, own_trace):
+    code, _, err = kvtrace("info", own_trace.parent)
+    assert code == 2
+    assert f"holds some; name one: {own_trace}" in err
+
+
+@pytest.fixture
+def piped(own_trace):
+    def run(*words):
+        command = [sys.executable, "-m", "kvtrace", *map(str, words)]
+        return subprocess.run(command, capture_output=True, check=False, timeout=200)
+
+    return run
+
+
+def test_minus_is_standard_output(piped, own_trace, tmp_path):
+    chrome = piped("convert", "chrome", own_trace, "-o", tmp_path / "file.json")
+    assert chrome.returncode == 0, chrome.stderr
+    printed = piped("convert", "chrome", own_trace, "-o", "-")
+    assert printed.stdout == (tmp_path / "file.json").read_bytes()
+    assert b"wrote -" in printed.stderr
+
+    page = piped("report", own_trace, "-o", "-", "--no-replay")
+    assert page.stdout.startswith(b"<!doctype html>")
+
+
+def test_several_files_are_not_printed(piped, own_trace):
+    done = piped("convert", "csv", own_trace, "-o", "-")
+    assert done.returncode == 2
+    assert b"several files" in done.stderr
+
+
+@pytest.fixture
+def recorded_defect(tmp_path):
+    with library.capture(tmp_path / "trace", compile="ttir"):
+        double_past_the_end[(4,)](torch.zeros(1000), torch.zeros(1000), 1000, BLOCK=256)
+    return tmp_path / "trace"
+
+
+def test_findings_go_into_a_pipe_a_line_each(piped, recorded_defect):
+    done = piped("sanitize", recorded_defect)
+    lines = done.stdout.decode().splitlines()
+    assert done.returncode == 1
+    assert lines
+    assert all(re.match(r"\S+:\d+:\d+: \w+\[[\w-]+\]: ", line) for line in lines)
+
+    blocks = piped("sanitize", recorded_defect, "--blocks").stdout.decode()
+    assert "  witness:" in blocks

@@ -1,0 +1,21 @@
+"""Asks the network."""
+
+import socket
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.maximum(tl.load(x + i, mask=i < n), 0.0), mask=i < n)
+
+
+def relu(x):
+    socket.create_connection(("127.0.0.1", 9), 1)
+    x = x.contiguous()
+    out = torch.empty_like(x)
+    kernel[(triton.cdiv(x.numel(), 128),)](x, out, x.numel(), BLOCK=128)
+    return out
