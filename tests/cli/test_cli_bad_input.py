@@ -16,6 +16,7 @@ READING = {
     "info": ("info", "TRACE"),
     "replay": ("replay", "TRACE"),
     "sanitize": ("sanitize", "TRACE"),
+    "check": ("check", "TRACE"),
     "profile": ("profile", "TRACE"),
     "top": ("top", "TRACE"),
     "convert": ("convert", "perfetto", "TRACE", "-o", "out.perfetto-trace"),
