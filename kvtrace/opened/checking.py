@@ -86,6 +86,7 @@ def check_runs(selection: Selection, shown: Shown = unshown) -> Checked:
         KvtraceError: the trace cannot be read or written.
 
     """
+    kernels = _kernels(selection.trace, selection)
     found = []
     for run in selection.runs:
         with shown(f"check {run.run_id}") as progress:
@@ -95,7 +96,7 @@ def check_runs(selection: Selection, shown: Shown = unshown) -> Checked:
             f"{selection.trace.path} has no launch that was kept to be checked; record the program "
             "with KVTRACE_CHECK=first (or sample:N, kernel:GLOB, finite)"
         )
-    return Checked(tuple(found), _kernels(selection.trace, selection))
+    return Checked(tuple(found), kernels)
 
 
 def _kernels(trace: Trace, selection: Selection) -> dict[tuple[str, int], dict[str, Any]]:
