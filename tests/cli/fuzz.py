@@ -57,6 +57,7 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("sanitize", "TRACE", "--sarif"), ("sanitize", "TRACE", "--generic"),
         ("sanitize", "TRACE", "--rule", "all", "--strict", "--junit", "OUT/junit.xml"),
     ),
+    "check": (("check", "TRACE"), ("check", "TRACE", "--json"), ("check", "TRACE", "--sarif")),
     "profile": (
         ("profile", "TRACE"), ("profile", "TRACE", "--json"),
         ("profile", "TRACE", "--calls", "--lines", "--full", "--device", "H100"),
