@@ -1,6 +1,5 @@
 """`kvtrace check` on traces of real programs: every form of its answer, and its exit code."""
 
-import hashlib
 import inspect
 import json
 import os
@@ -8,18 +7,15 @@ import shutil
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from kvtrace.cli import main
-from kvtrace.schema.content import artifact_row
-from kvtrace.schema.parts import open_part, part_facts, write_part
 from kvtrace.schema.runs import plain_rows
-from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
 from tests.backends.compiled import check_kernels
 from tests.oracle import bad_kernels
+from tests.oracle.planting import rewrite_memory, with_other_memory
 from tests.support.sarif_shape import violations
 from tests.support.warm_python import warm_python
 
@@ -58,31 +54,6 @@ def planted(trace):
     with_other_memory(trace, "add", change)
     assert validate(trace) == []
     return trace
-
-
-def with_other_memory(out, kernel, change):
-    """Have a trace say that the first launch of a kernel left other bytes in memory."""
-    opened = open_trace(out)
-    (run,) = opened.runs
-    named = {row["kernel_id"]: row["name"] for row in plain_rows(opened.table("kernels"))}
-    calls = {
-        row["call_id"] for row in plain_rows(opened.table("calls"))
-        if named[row["kernel_id"]] == kernel
-    }  # fmt: skip
-    (path,) = (out / "checked_memory" / f"run={run.run_id}").glob("*.parquet")
-    with open_part(path) as file:
-        facts = part_facts(file, path, "checked_memory")
-    rows = plain_rows(opened.table("checked_memory"))
-    (row,) = [each for each in rows if each["call_id"] in calls and each["when"] == "after"]
-    made = artifact_row("memory", change(opened.artifact(row["artifact"])))
-    row["artifact"] = made["sha256"]
-    kept = [
-        {name: each.get(name) for name in TABLES["checked_memory"].schema.names} for each in rows
-    ]
-    table = pa.Table.from_pylist(kept, TABLES["checked_memory"].schema)
-    write_part(path, TABLES["checked_memory"], facts, table.to_batches())
-    artifacts = pa.Table.from_pylist([made], TABLES["artifacts"].schema)
-    opened.add_derived(run.run_id, "planted", {"artifacts": artifacts})
 
 
 def printed(capsys, *words):
@@ -168,18 +139,7 @@ def test_checking_again_takes_the_place_of_what_was_found(planted, capsys):
 
 
 def test_a_launch_whose_memory_is_gone_is_undecided(trace, capsys):
-    opened = open_trace(trace)
-    (run,) = opened.runs
-    (path,) = (trace / "checked_memory" / f"run={run.run_id}").glob("*.parquet")
-    with open_part(path) as file:
-        facts = part_facts(file, path, "checked_memory")
-    table = TABLES["checked_memory"]
-    rows = [dict(row) for row in plain_rows(opened.table("checked_memory"))]
-    for row in rows:
-        if row["seq"] == 0 and row["when"] == "after":
-            row["artifact"] = hashlib.sha256(b"elsewhere").hexdigest()
-    kept = [{name: each.get(name) for name in table.schema.names} for each in rows]
-    write_part(path, table, facts, pa.Table.from_pylist(kept, table.schema).to_batches())
+    rewrite_memory(trace, lambda row: row["seq"] == 0, lambda _sha256: "0" * 64)
     code, out, _ = printed(capsys, trace)
     assert code == 0
     assert "1 × call 0 of add: what was kept of its memory is not in the trace" in out

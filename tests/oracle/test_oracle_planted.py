@@ -18,13 +18,13 @@ ROWS, COLUMNS, BM, BN = 64, 96, 16, 32
 LANES = 256
 
 
-def tiles():
+def tiles(layouts=lambda _module: {}):
     """A matrix of 4 x 3 tiles, doubled."""
     x = random_of("tiles").uniform(1, 2, (ROWS, COLUMNS)).astype(F32)
     return Launched(
         kernels.scaled,
         {"x": x, "out": np.zeros_like(x), "rows": ROWS, "columns": COLUMNS},
-        ("out",), {"BM": BM, "BN": BN}, (ROWS // BM, COLUMNS // BN),
+        ("out",), {"BM": BM, "BN": BN}, (ROWS // BM, COLUMNS // BN), layouts,
     )  # fmt: skip
 
 
@@ -144,23 +144,36 @@ def test_everywhere():
     )
 
 
-def test_lanes_of_one_warp():
-    """Four warps, a thread has two lanes: of each 256, the third warp has 128 to 191."""
+def stored_as(layout):
+    """The layouts of a kernel whose one store has this one."""
 
     def layouts(module):
         (store,) = [op for op in module.ops if op.name == "tt.store"]
-        return {store.index: BlockedLayout((2,), (32,), (4,), (0,))}
+        return {store.index: layout}
 
-    launched = added(layouts)
+    return layouts
+
+
+def test_lanes_of_one_warp():
+    """Four warps, a thread has two lanes: of each 256, the third warp has 128 to 191."""
+    launched = added(stored_as(BlockedLayout((2,), (32,), (4,), (0,))))
 
     def drop(out):
         for start in range(0, 768, LANES):
             out[start + 128 : start + 192] = 0
 
     said = launched.said(changed(launched, drop))
-    assert (
-        said == "3 programs of 4: (0, 0, 0), (1, 0, 0), (2, 0, 0), warp 2 alone, lanes 128 to 191"
-    )
+    programs = "3 programs of 4: (0, 0, 0), (1, 0, 0), (2, 0, 0)"
+    assert said == f"{programs}, warp 2 alone, lanes 128 to 191"
+
+
+@pytest.mark.parametrize(("order", "warp"), [((1, 0), 1), ((0, 1), 2)])
+def test_warps_are_counted_along_the_fastest_axis_first(order, warp):
+    """Two warps down and two across, of tiles of 16 x 32."""
+    launched = tiles(stored_as(BlockedLayout((1, 4), (8, 4), (2, 2), order)))
+    tile = (slice(0, 8), slice(16, 32))  # of warps (0, 1)
+    said = launched.said(changed(launched, lambda out: out.__setitem__(tile, 0)))
+    assert said == f"1 program of 12: (0, 0, 0), warp {warp} alone, 128 lanes of 512"
 
 
 def test_what_the_kernel_does_not_write_has_to_stay():
