@@ -89,6 +89,16 @@ def test_filters_stand_in_the_address_and_a_kernel_leads_there(report_browser, p
         assert "differs" in opened.text("#checks")
 
 
+def test_a_finding_of_a_check_is_listed_and_judges_no_access(report_browser, path):
+    with opened_page(report_browser, path, "#/findings") as opened:
+        assert "Not judged" in opened.text("main .note")
+        (row,) = opened.page.locator("#finding-list tbody tr[data-place]").all()
+        assert "wrong-result" in row.inner_text()
+        row.click()
+        opened.page.wait_for_selector("#finding")
+        assert "64 of 6,144 elements of out" in opened.text("#finding")
+
+
 def test_without_checks_there_is_no_such_view(report_browser, tmp_path):
     with kvtrace.capture(tmp_path / "out"):
         check_kernels.double[(4,)](torch.ones(1000), 1000, BLOCK=256)

@@ -146,6 +146,35 @@ def test_a_launch_whose_memory_is_gone_is_undecided(trace, capsys):
     assert "4 agree with their IR, 1 could not be decided" in out
 
 
+def diffed(capsys, before, after, *words):
+    code = main(["diff", str(before), str(after), *words, "--json", "-"])
+    said = capsys.readouterr()
+    assert said.out, said.err
+    return code, json.loads(said.out)
+
+
+def test_a_new_wrong_result_breaks_the_rule_on_new_findings(sound, planted, tmp_path, capsys):
+    """Neither side was checked or sanitized: the comparison does both."""
+    before = Path(shutil.copytree(sound, tmp_path / "before"))
+    rule = ("--fail-on", "findings.new")
+    code, found = diffed(capsys, before, before, *rule)
+    assert (code, found["gate"]["failures"]) == (0, [])
+    code, found = diffed(capsys, before, planted, *rule)
+    (failure,) = found["gate"]["failures"]
+    assert (code, failure["rule"], failure["what"]) == (1, "findings.new", "add")
+    assert "wrong-result" in failure["text"]
+
+
+def test_a_side_that_is_checked_is_not_sanitized_by_that(planted, capsys):
+    assert main(["check", str(planted)]) == 1
+    capsys.readouterr()
+    assert main(["diff", str(planted), str(planted), "--no-replay"]) == 0
+    assert "findings: not judged" in capsys.readouterr().out
+    code, found = diffed(capsys, planted, planted)
+    assert code == 0
+    assert {"out-of-bounds", "wrong-result"} <= set(found["after"]["judged_by"])
+
+
 def test_without_a_launch_that_was_kept_it_says_how_to_record(tmp_path, capsys):
     out = recorded(tmp_path)
     code, said, complaint = printed(capsys, out)
