@@ -11,6 +11,12 @@ def fused(a, b, c, out, N: tl.constexpr):
 
 
 @triton.jit
+def excused(x, out, N: tl.constexpr):
+    lanes = tl.arange(0, N)
+    tl.store(out + lanes, tl.load(x + lanes) * 2)  # kvtrace: ignore[wrong-result] a known defect
+
+
+@triton.jit
 def row_sums(x, out, N: tl.constexpr):
     row = tl.program_id(0)
     tl.store(out + row, tl.sum(tl.load(x + row * N + tl.arange(0, N)), axis=0))
@@ -27,6 +33,16 @@ def grown(x, y, out, N: tl.constexpr):
     """Approximate functions one after the other."""
     lanes = tl.program_id(0) * N + tl.arange(0, N)
     tl.store(out + lanes, tl.exp(tl.load(x + lanes)) / tl.sqrt(tl.load(y + lanes)))
+
+
+@triton.jit
+def composed(x, y, out, N: tl.constexpr):
+    """Functions of functions, whose errors grow, and cancel in a difference."""
+    lanes = tl.program_id(0) * N + tl.arange(0, N)
+    a, b = tl.load(x + lanes), tl.load(y + lanes)
+    left = tl.log(tl.abs(a) + 1.0) * tl.sin(b)
+    right = tl.exp(-tl.abs(a)) / (b * b + 1.0)
+    tl.store(out + lanes, tl.where(a > b, left - right, tl.sqrt(tl.abs(left)) + right))
 
 
 @triton.jit

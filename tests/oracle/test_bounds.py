@@ -21,6 +21,7 @@ from tests.oracle.launched import Launched
 
 F32 = np.float32
 ULP = 2.0**-23
+UNITS = {"float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 SEEDS = range(8)
 
 
@@ -67,6 +68,20 @@ def test_a_product_is_rounded_before_it_is_added_or_not(a, b, c):
     agree(launched, [{"out": joined}, {"out": (a * b + c).astype(F32)}], 4 * ULP)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_16_bit_products_are_rounded_before_they_are_added_or_not(dtype, seed):
+    held = np.dtype(getattr(ml_dtypes, dtype, None) or dtype)
+    rng = random_of("fused", dtype, seed)
+    a, b, c = (floats(rng, 256, low=-9, high=9).astype(held) for _ in range(3))
+    launched = Launched(
+        kernels.fused, {"a": a, "b": b, "c": c, "out": np.zeros(256, held)}, ("out",), {"N": 256}
+    )
+    joined = a.astype(np.float64) * b.astype(np.float64) + c.astype(np.float64)
+    possible = [{"out": joined.astype(F32).astype(held)}, {"out": ((a * b) + c).astype(held)}]
+    agree(launched, possible, 2 * UNITS[dtype])
+
+
 # -- sums in other orders -------------------------------------------------------------------------
 
 
@@ -84,9 +99,6 @@ def one_by_one(x, rng):
     for each in x[rng.permutation(len(x))]:
         total = x.dtype.type(total + each)
     return total
-
-
-UNITS = {"float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 
 
 @pytest.mark.parametrize("dtype", UNITS)
@@ -259,6 +271,23 @@ def test_functions_are_off_by_their_documented_units(seed):
     root = moved(rng, np.sqrt(y.astype(np.float64)), 1)
     made = moved(rng, device_exp(rng, x).astype(np.float64) / root, 2)
     agree(launched, [{"out": made}], 3e-5)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_functions_of_functions(seed):
+    rng = random_of("composed", seed)
+    x, y = floats(rng, 4, 256, low=-5, high=5), floats(rng, 4, 256, low=-5, high=5)
+    launched = Launched(
+        kernels.composed, {"x": x, "y": y, "out": np.zeros_like(x)}, ("out",), {"N": 256}, (4,)
+    )
+    # Sums and products are rounded once; functions go wrong by their units.
+    logarithm = moved(rng, np.log((np.abs(x) + F32(1)).astype(np.float64)), 2)
+    left = (logarithm * moved(rng, np.sin(y.astype(np.float64)), 2)).astype(F32)
+    below = (y.astype(np.float64) ** 2 + 1).astype(F32)  # joined
+    right = moved(rng, device_exp(rng, -np.abs(x)).astype(np.float64) / below, 2)
+    root = moved(rng, np.sqrt(np.abs(left).astype(np.float64)), 2)
+    made = np.where(x > y, left - right, root + right).astype(F32)
+    agree(launched, [{"out": made}], 1e-5)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -8,13 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
+import kvtrace
 from kvtrace.cli import main
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
 from tests.backends.compiled import check_kernels
-from tests.oracle import bad_kernels
+from tests.oracle import bad_kernels, kernels
 from tests.oracle.planting import rewrite_memory, with_other_memory
 from tests.support.sarif_shape import violations
 from tests.support.warm_python import warm_python
@@ -173,6 +175,17 @@ def test_a_side_that_is_checked_is_not_sanitized_by_that(planted, capsys):
     code, found = diffed(capsys, planted, planted)
     assert code == 0
     assert {"out-of-bounds", "wrong-result"} <= set(found["after"]["judged_by"])
+
+
+def test_a_comment_may_name_a_rule_of_checks(tmp_path, capsys):
+    with kvtrace.capture(tmp_path, check="first"):
+        kernels.excused[(1,)](torch.ones(64), torch.zeros(64), N=64)
+    assert main(["sanitize", str(tmp_path)]) == 0
+    assert "wrong-result" not in capsys.readouterr().out
+    with_other_memory(tmp_path, "excused", lambda content: bytes(len(content)))
+    code, out, _ = printed(capsys, tmp_path, "--sarif")
+    (result,) = json.loads(out)["runs"][0]["results"]
+    assert (code, result["suppressions"][0]["justification"]) == (1, "a known defect")
 
 
 def test_without_a_launch_that_was_kept_it_says_how_to_record(tmp_path, capsys):
