@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from kvtrace.backends.triton.later_stages import complete_stages
-from kvtrace.opened.missing_passes import run_missing_passes
+from kvtrace.opened.missing_passes import run_missing_checks, run_missing_passes
 from kvtrace.opened.progress import Shown, unshown
 from kvtrace.schema.trace import Selection
 
@@ -11,7 +11,7 @@ from kvtrace.schema.trace import Selection
 def complete(
     selections: Sequence[Selection], *, replay: bool | None, shown: Shown = unshown
 ) -> Iterator[str]:
-    """Replay and judge what has not been, then make missing stages; give what there is to say.
+    """Replay, judge and check what has not been, then make missing stages; give what to say.
 
     Args:
         selections: The runs.
@@ -22,5 +22,6 @@ def complete(
     if replay is not False:
         for each in selections:
             yield from run_missing_passes(each, asked=bool(replay), shown=shown)
+            yield from run_missing_checks(each, asked=bool(replay), shown=shown)
     for each in selections:
         yield from complete_stages(each, asked=bool(replay))

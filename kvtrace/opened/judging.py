@@ -11,6 +11,7 @@ from kvtrace.clients.sanitizer import Sanitizer
 from kvtrace.converters.findings import Findings, observed_rules, read_findings
 from kvtrace.nki.findings import RULES as NKI_RULES
 from kvtrace.opened.progress import Shown, unshown
+from kvtrace.oracle.checking import RULES as CHECK_RULES
 from kvtrace.schema.trace import Selection
 from kvtrace.settings import settings_from_environment
 from kvtrace.verdicts.choice import rule_ids
@@ -52,7 +53,7 @@ def judge_runs(
         for error in outcome.errors:
             raise error
         failures += outcome.failures
-    known = (*RULES, *observed)
+    known = (*RULES, *observed, *CHECK_RULES)
     findings = read_findings(trace, runs, proven=proven, rules=rules, known_rules=known)
     return Judged(findings, tuple(failures))
 

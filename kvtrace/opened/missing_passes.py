@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from kvtrace.opened.progress import Shown, unshown
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.layout import EXCERPT, OBSERVED, pass_parts, run_folder
+from kvtrace.schema.layout import CHECK, EXCERPT, pass_parts, replayed_parts, run_folder
+from kvtrace.text import plural
 
 if TYPE_CHECKING:
     from kvtrace.clients import Client
@@ -60,11 +61,41 @@ def run_missing_passes(
             return
 
 
+def run_missing_checks(
+    selection: "Selection", *, asked: bool, shown: Shown = unshown
+) -> Iterator[str]:
+    """Check launches that were kept where that has not been done; give what there is to say.
+
+    `asked`: whether the user wants it however long it takes.
+    """
+    from kvtrace.oracle.checking import check_run
+
+    trace = selection.trace
+    for run in selection.runs:
+        folder = run_folder(trace.path, "checks", run.run_id)
+        if not run.sealed or EXCERPT in run.settings or pass_parts(folder, CHECK):
+            continue
+        count = trace.table("checked_launches", (run,), ["seq"]).num_rows
+        if not count:
+            continue
+        began = time.monotonic()
+        deadline = None if asked else began + MOST_SECONDS
+        try:
+            with shown(f"check {run.run_id}") as progress:
+                check_run(trace, run, _watched(progress, began, deadline, "checking", "launches"))
+        except KvtraceError as error:
+            yield f"{str(error).rstrip('.')}: kvtrace check {trace.path} does it"
+            return
+        yield (
+            f"{run.run_id}: {plural(count, 'launch')} that were kept are checked, in "
+            f"{time.monotonic() - began:.1f} s, since they had not been"
+        )
+
+
 def _missing(trace: "Trace", run: "Run") -> list[str]:
     found = []
     for client, table in _TABLES.items():
-        folder = run_folder(trace.path, table, run.run_id)
-        if not set(pass_parts(folder)) - set(pass_parts(folder, OBSERVED)):
+        if not replayed_parts(run_folder(trace.path, table, run.run_id)):
             found.append(client)
     return found
 
@@ -109,7 +140,11 @@ def _sanitizer() -> "Client":
 
 
 def _watched(
-    told: Callable[[int, int], None] | None, began: float, deadline: float | None
+    told: Callable[[int, int], None] | None,
+    began: float,
+    deadline: float | None,
+    doing: str = "looking at",
+    what: str = "distinct calls",
 ) -> Callable[[int, int], None]:
     """Return the progress to report to, which ends the pass once it is seen to take too long."""
 
@@ -124,7 +159,7 @@ def _watched(
         )
         if too_long and done < total:
             raise _TakesLong(
-                f"looking at {total:,} distinct calls would take about "
+                f"{doing} {total:,} {what} would take about "
                 f"{taken * total / done:,.0f} s, so none was"
             )
 

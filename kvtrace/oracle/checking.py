@@ -21,6 +21,7 @@ from kvtrace.oracle.comparing import check
 from kvtrace.oracle.first_bad import bad_launch
 from kvtrace.oracle.kept import checked_launches
 from kvtrace.oracle.locating import pattern, writers
+from kvtrace.schema.layout import CHECK
 from kvtrace.schema.tables import TABLES
 from kvtrace.verdicts.replaying import program_at
 
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from kvtrace.oracle.locating import Places
     from kvtrace.schema.trace import Run, Trace
 
-_NAME: Final = "check"
 FINITE: Final = "finite"
 WRONG: Final = "wrong-result"
 NON_FINITE: Final = "first-non-finite"
@@ -43,11 +43,13 @@ RULES: Final = {
         "severity": "error",
         "summary": "what the device stored is not what the kernel's IR means",
         "hint": "run it with other num_warps and num_stages, or another version of the compiler",
+        "page": "docs/check.md",
     },
     NON_FINITE: {
         "severity": "error",
         "summary": "a launch is the first to store a NaN or an infinity, from inputs without",
         "hint": "guard the operation that makes it, or mask the lanes that it comes from",
+        "page": "docs/check.md",
     },
 }
 """What findings of this pass are about, as their readers want it with the pass."""
@@ -97,7 +99,7 @@ def check_run(trace: Trace, run: Run, progress: Progress | None = None) -> RunCh
         "findings": pa.Table.from_pylist(found.findings, TABLES["findings"].schema),
         "stacks": pa.Table.from_pylist(found.stacks.rows(), TABLES["stacks"].schema),
     }
-    trace.add_derived(run.run_id, _NAME, tables, {"rules": RULES})
+    trace.add_derived(run.run_id, CHECK, tables, {"rules": RULES})
     return found
 
 

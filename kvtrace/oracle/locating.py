@@ -18,6 +18,7 @@ from kvtrace.verdicts.replaying import program_at
 
 if TYPE_CHECKING:
     from kvtrace.calls.recorded import Call
+    from kvtrace.calls.thread_layouts import BlockedLayout
     from kvtrace.ir import Op
 
 _NAMED: Final = 4
@@ -140,24 +141,24 @@ def _of_warps(call: Call, places: Places, lanes: NDArray[np.int64]) -> str:
         return ""
     if int(np.prod(layout.warps)) < 2:
         return ""
-    held = _warp_of_lanes(layout.per_thread, layout.threads, layout.warps, places.block)
+    held = _warp_of_lanes(layout, places.block)
     if held is None:
         return ""
     found = np.unique(held.reshape(-1)[lanes])
     return f"warp {int(found[0])} alone" if len(found) == 1 else ""
 
 
-def _warp_of_lanes(
-    per_thread: Sequence[int], threads: Sequence[int], warps: Sequence[int], block: Sequence[int]
-) -> NDArray[np.int64] | None:
-    if len(per_thread) != len(block):
+def _warp_of_lanes(layout: BlockedLayout, block: Sequence[int]) -> NDArray[np.int64] | None:
+    """Return each lane's warp; warps are counted along the layout's fastest axis first."""
+    if len(layout.per_thread) != len(block):
         return None
     warp: NDArray[np.int64] = np.zeros(tuple(block), np.int64)
-    for axis, extent in enumerate(block):
+    for axis in reversed(layout.order):
         shape = [1] * len(block)
-        shape[axis] = extent
-        here = np.arange(extent) // (per_thread[axis] * threads[axis]) % warps[axis]
-        warp = warp * warps[axis] + here.reshape(shape)
+        shape[axis] = block[axis]
+        held = layout.per_thread[axis] * layout.threads[axis]
+        here = np.arange(block[axis]) // held % layout.warps[axis]
+        warp = warp * layout.warps[axis] + here.reshape(shape)
     return warp
 
 

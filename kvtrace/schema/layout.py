@@ -17,6 +17,8 @@ from kvtrace.schema.errors import DamagedFile, TraceWriteError
 JOURNAL: Final = ".journal"
 #: The pass, and the method, of findings that the run itself saw; judging it leaves them alone.
 OBSERVED: Final = "observed"
+#: The pass of findings about what a device computed; it judges no accesses.
+CHECK: Final = "check"
 #: The setting of a run that says that it is an excerpt: passes cannot look at it any more.
 EXCERPT: Final = "excerpt"
 SEGMENT_SUFFIX: Final = ".arrows"
@@ -62,6 +64,12 @@ def pass_parts(folder: Path, pass_name: str | None = None) -> tuple[Path, ...]:
         if match and match["pass"] and pass_name in (None, match["pass"]):
             found.append(path)
     return tuple(sorted(found))
+
+
+def replayed_parts(folder: Path) -> frozenset[Path]:
+    """The derived parts in a run's folder by passes that went through all its calls."""
+    others = (*pass_parts(folder, OBSERVED), *pass_parts(folder, CHECK))
+    return frozenset(pass_parts(folder)).difference(others)
 
 
 def journal_folder(out: Path, run_id: str) -> Path:

@@ -17,6 +17,8 @@ What `kvtrace sanitize` judges each distinct call by. Each page has a bad and a 
 test judges. [Sanitizing](../sanitize.md) says how to ask, and what comes out. Kernels of NKI have
 rules of their own besides (`psum-bank`, `loop-dependence` …), by which they are judged while they
 run: [NKI kernels](../nki.md#what-is-checked). They are named, chosen and suppressed like these.
+What a device computed is compared by `kvtrace check`, whose findings are `wrong-result` and
+`first-non-finite`: [checks](../check.md#answers).
 
 | rule | severity | by default | what it finds |
 |---|---|---|---|

@@ -61,6 +61,7 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
     "doctor": (("doctor",), ("doctor", "--json")),
     "env": (("env",), ("env", "--json")),
     "mcp": (("mcp", "--help"),),
+    "check": (("check", "TRACE"), ("check", "TRACE", "--json"), ("check", "TRACE", "--sarif")),
     "profile": (
         ("profile", "TRACE"), ("profile", "TRACE", "--json"),
         ("profile", "TRACE", "--calls", "--lines", "--full", "--device", "H100"),

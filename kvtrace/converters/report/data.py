@@ -16,7 +16,7 @@ from kvtrace.converters.report.launches import Timeline
 from kvtrace.converters.report.model import MEASURED, Mark, Message, Report, Run, Totals
 from kvtrace.converters.report.slices import Executions, Slices, medians
 from kvtrace.schema.contents import first_contents, with_values
-from kvtrace.schema.layout import OBSERVED, pass_parts, run_folder
+from kvtrace.schema.layout import replayed_parts, run_folder
 from kvtrace.schema.runs import plain_rows
 
 if TYPE_CHECKING:
@@ -216,8 +216,7 @@ def _read_run(trace: "Trace", run: "TraceRun", index: int, gathered: _Gathered) 
 
 def _was_derived(trace: "Trace", table: str, run: "TraceRun") -> bool:
     """Whether a pass has filled the table, be it with no rows; what a run saw itself is none."""
-    folder = run_folder(trace.path, table, run.run_id)
-    return bool(set(pass_parts(folder)) - set(pass_parts(folder, OBSERVED)))
+    return bool(replayed_parts(run_folder(trace.path, table, run.run_id)))
 
 
 def _read_stacks(rows: Sequence[Mapping[str, Any]], gathered: _Gathered) -> dict[int, int]:

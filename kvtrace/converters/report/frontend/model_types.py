@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 
 from kvtrace.converters.report import budget, locations, model
 from kvtrace.converters.report.line_figures import LineFigures
-from kvtrace.converters.report.views import call, called, graph, kernel, on_chip, since
+from kvtrace.converters.report.views import call, called, checks, graph, kernel, on_chip, since
 
 OUTPUT: Final = Path(__file__).resolve().parent / "src" / "data" / "model.ts"
 _HEAD: Final = """\
@@ -27,6 +27,7 @@ _HEAD: Final = """\
 _ROOTS: Final = (
     model.Report, on_chip.CallAtAGlance, on_chip.CallBlock, call.CallOps, graph.GraphBlock,
     kernel.KernelBlock, called.CalledBlock, LineFigures, locations.LineLinks, since.Since,
+    checks.CheckRow, checks.ErrorMap,
 )  # fmt: skip
 #: Fields of the block "report" that are no fields of `Report`, or are others there.
 _ON_THE_PAGE: Final[dict[str, Any]] = {

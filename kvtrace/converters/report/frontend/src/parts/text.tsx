@@ -55,7 +55,7 @@ export function Note(props: { kind?: "warning"; children: ComponentChildren }) {
 export function NotJudged({ report, what = "this trace" }: { report: Report; what?: string }) {
   const seen =
     report.finding_counts && !report.judged
-      ? " Only what the run saw of its own launches was looked at (pass observed)."
+      ? " Only what the run saw of its own launches (pass observed), or kvtrace check found, is listed."
       : "";
   return (
     <Missing

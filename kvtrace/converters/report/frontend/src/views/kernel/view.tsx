@@ -2,14 +2,16 @@
 
 import { useEffect, useMemo } from "preact/hooks";
 import { NotHere } from "../../app/boundary";
+import { href } from "../../app/router";
 import type { View, ViewProps } from "../../app/view";
 import { formatCount, formatNanoseconds, formatShare, plural, shortText } from "../../data/format";
 import { page } from "../../data/page";
-import type { KernelBlock, Variant } from "../../data/types";
+import type { CheckRow, KernelBlock, Variant } from "../../data/types";
 import { useBlock } from "../../data/use_block";
 import { derived, Figures, measured } from "../../parts/figure";
 import { DroppedNotes, Facts, kernelName, Missing, Note, Section, Swatch } from "../../parts/text";
 import { workFigures } from "../../parts/work_figures";
+import { CHECKS, kernelOf } from "../../data/checks";
 import { Calls, useCallsOf } from "./calls";
 import { CodeView } from "./code_view";
 import { FindingTable } from "./finding_table";
@@ -152,6 +154,18 @@ function Compiled({
   );
 }
 
+/** What came of those of its launches that were checked, with where it stands. */
+function CheckedLaunches({ kernel }: { kernel: number }) {
+  const loaded = useBlock<readonly CheckRow[]>(page, CHECKS);
+  if (loaded.state !== "ready") return null;
+  const own = loaded.value.filter((row) => kernelOf(row) === kernel);
+  const answers = [...new Set(own.map(({ answer }) => answer))];
+  const said = answers.map(
+    (answer) => `${formatCount(own.filter((row) => row.answer === answer).length)} ${answer}`,
+  );
+  return own.length ? <a href={href("checks", { kernel })}>{said.join(", ")} (derived)</a> : "–";
+}
+
 const view: View = {
   name: "kernel",
   title: "Kernel",
@@ -192,6 +206,7 @@ function KernelHead({ index }: { index: number }) {
           ],
           ["Module", kernel.module ? shortText(kernel.module) : null],
           ["Comes from", kernel.origin],
+          ["Checked", page.has(CHECKS) && <CheckedLaunches kernel={index} />],
         ]}
       />
       <Figures

@@ -1,0 +1,92 @@
+"""Small kernels of which a device may make several results, or which nothing can be said of."""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def fused(a, b, c, out, N: tl.constexpr):
+    lanes = tl.program_id(0) * N + tl.arange(0, N)
+    tl.store(out + lanes, tl.load(a + lanes) * tl.load(b + lanes) + tl.load(c + lanes))
+
+
+@triton.jit
+def excused(x, out, N: tl.constexpr):
+    lanes = tl.arange(0, N)
+    tl.store(out + lanes, tl.load(x + lanes) * 2)  # kvtrace: ignore[wrong-result] a known defect
+
+
+@triton.jit
+def row_sums(x, out, N: tl.constexpr):
+    row = tl.program_id(0)
+    tl.store(out + row, tl.sum(tl.load(x + row * N + tl.arange(0, N)), axis=0))
+
+
+@triton.jit
+def running_sums(x, out, N: tl.constexpr):
+    lanes = tl.program_id(0) * N + tl.arange(0, N)
+    tl.store(out + lanes, tl.cumsum(tl.load(x + lanes), axis=0))
+
+
+@triton.jit
+def grown(x, y, out, N: tl.constexpr):
+    """Approximate functions one after the other."""
+    lanes = tl.program_id(0) * N + tl.arange(0, N)
+    tl.store(out + lanes, tl.exp(tl.load(x + lanes)) / tl.sqrt(tl.load(y + lanes)))
+
+
+@triton.jit
+def composed(x, y, out, N: tl.constexpr):
+    """Functions of functions, whose errors grow, and cancel in a difference."""
+    lanes = tl.program_id(0) * N + tl.arange(0, N)
+    a, b = tl.load(x + lanes), tl.load(y + lanes)
+    left = tl.log(tl.abs(a) + 1.0) * tl.sin(b)
+    right = tl.exp(-tl.abs(a)) / (b * b + 1.0)
+    tl.store(out + lanes, tl.where(a > b, left - right, tl.sqrt(tl.abs(left)) + right))
+
+
+@triton.jit
+def scaled(x, out, rows, columns, BM: tl.constexpr, BN: tl.constexpr):
+    """Tiles of a matrix, doubled: nothing is rounded."""
+    row = tl.program_id(0) * BM + tl.arange(0, BM)[:, None]
+    column = tl.program_id(1) * BN + tl.arange(0, BN)[None, :]
+    inside = (row < rows) & (column < columns)
+    place = row * columns + column
+    tl.store(out + place, tl.load(x + place, mask=inside) * 2, mask=inside)
+
+
+@triton.jit
+def branching(x, y, out, N: tl.constexpr):
+    """A sum decides which way is gone."""
+    lanes = tl.arange(0, N)
+    total = tl.sum(tl.load(x + lanes), axis=0)
+    found = tl.load(y + lanes)
+    if total > 0.0:
+        found = found * 2
+    tl.store(out + lanes, found)
+
+
+@triton.jit
+def addressed(x, y, out, N: tl.constexpr):
+    """A sum decides where is written."""
+    lanes = tl.arange(0, N)
+    start = tl.sum(tl.load(x + lanes), axis=0).to(tl.int32)
+    tl.store(out + start + lanes, tl.load(y + lanes))
+
+
+@triton.jit
+def beyond(x, out, N: tl.constexpr):
+    """Reads one element after its tensor."""
+    lanes = tl.arange(0, N)
+    tl.store(out + lanes, tl.load(x + lanes + 1))
+
+
+@triton.jit
+def undefined(a, b, x, quotient, remainder, shifted, whole, N: tl.constexpr):
+    """What the IR leaves open for some operands."""
+    lanes = tl.arange(0, N)
+    left, right = tl.load(a + lanes), tl.load(b + lanes)
+    tl.store(quotient + lanes, left // right)
+    tl.store(remainder + lanes, left % right)
+    tl.store(shifted + lanes, left << right)
+    tl.store(whole + lanes, tl.load(x + lanes).to(tl.int32))

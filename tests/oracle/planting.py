@@ -1,0 +1,57 @@
+"""Traces of devices that are wrong: what was kept of a launch's memory is exchanged."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from kvtrace.schema.content import artifact_row
+from kvtrace.schema.parts import open_part, part_facts, write_part
+from kvtrace.schema.runs import plain_rows
+from kvtrace.schema.tables import TABLES
+from kvtrace.schema.trace import open_trace
+
+
+def with_other_memory(out: Path, kernel: str, change: Callable[[bytes], bytes]) -> None:
+    """Have a trace say that the first launch of a kernel left other bytes in its one output."""
+    opened = open_trace(out)
+    (run,) = opened.runs
+    named = {row["kernel_id"]: row["name"] for row in plain_rows(opened.table("kernels"))}
+    calls = {
+        row["call_id"]
+        for row in plain_rows(opened.table("calls"))
+        if named[row["kernel_id"]] == kernel
+    }
+    made: list[dict[str, Any]] = []
+
+    def other(sha256: str) -> str:
+        content = opened.artifact(sha256)
+        assert content is not None
+        made.append(artifact_row("memory", change(content)))
+        return str(made[-1]["sha256"])
+
+    rewrite_memory(out, lambda row: row["call_id"] in calls, other)
+    (row,) = made
+    artifacts = pa.Table.from_pylist([row], TABLES["artifacts"].schema)
+    opened.add_derived(run.run_id, "planted", {"artifacts": artifacts})
+
+
+def rewrite_memory(
+    out: Path, chosen: Callable[[dict[str, Any]], bool], artifact: Callable[[str], str]
+) -> None:
+    """Name other artifacts as what chosen launches left in memory."""
+    opened, table = open_trace(out), TABLES["checked_memory"]
+    (run,) = opened.runs
+    (path,) = (out / table.name / f"run={run.run_id}").glob("*.parquet")
+    with open_part(path) as file:
+        facts = part_facts(file, path, table.name)
+    kept = []
+    for row in plain_rows(opened.table(table.name)):
+        changes = (
+            {"artifact": artifact(row["artifact"])}
+            if chosen(row) and row["when"] == "after"
+            else {}
+        )
+        kept.append({name: row.get(name) for name in table.schema.names} | changes)
+    write_part(path, table, facts, pa.Table.from_pylist(kept, table.schema).to_batches())
