@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.nki.findings import Finding
+from kvtrace.nki.iterations import Iteration
 from kvtrace.nki.memory import Life
 
 #: Executed ops that are kept one by one; beyond it they are only counted.
@@ -36,8 +37,8 @@ class Execution(NamedTuple):
     """One executed op: counts are numbers of elements, bytes and floating-point operations.
 
     `written` and `read` are places among the recorder's buffers, -1 and () where there are none;
-    `written_bytes` are those of the elements that were written there.
-    Its place in the list is its order.
+    `written_bytes` are those of the elements that were written there; `iteration` is the serial of
+    the innermost loop's, 0 outside of all loops. Its place in the list is its order.
     """
 
     site: int
@@ -50,11 +51,13 @@ class Execution(NamedTuple):
     written: int
     written_bytes: int
     read: tuple[int, ...]
+    iteration: int
 
 
 class AccessRow(NamedTuple):
     """One access to device memory by one executed op; offsets in bytes from the tensor's start.
 
+    `iteration` is the trip of the innermost loop, `serial` that iteration's number in the run.
     `steps` are bytes from one lane to the next along each dimension of `shape`; empty where the
     lanes follow no steps.
     """
@@ -68,6 +71,7 @@ class AccessRow(NamedTuple):
     active: int
     shape: tuple[int, ...]
     steps: tuple[int, ...]
+    serial: int
 
 
 class Place(NamedTuple):
@@ -80,12 +84,20 @@ class Place(NamedTuple):
 
 
 class LoopSite:
-    """A loop at a place of the program: how many trips its executions had."""
+    """A loop at a place of the program: how many trips its executions had.
 
-    __slots__ = ("frames", "kind", "parent", "trips")
+    `name` is the variable that counts, `before` the number of sites when it first began: the first
+    op that it may have inside.
+    """
 
-    def __init__(self, kind: str, frames: tuple[Place, ...], parent: int) -> None:
+    __slots__ = ("before", "frames", "kind", "name", "parent", "trips")
+
+    def __init__(
+        self, kind: str, name: str, frames: tuple[Place, ...], parent: int, before: int
+    ) -> None:
         self.kind = kind
+        self.name = name
+        self.before = before
         self.frames = frames
         self.parent = parent
         self.trips: list[int] = []
@@ -130,6 +142,8 @@ class Recorder:
         self.rows: list[Execution] = []
         self.buffers: list[Life] = []
         self.accesses: list[AccessRow] = []
+        #: Every iteration by its serial; 0 is outside of all loops.
+        self.iterations = [Iteration(0, 0, False)]
         self.findings: list[Finding] = []
         #: Executed ops so far, also those beyond the limit.
         self.count = 0
@@ -159,7 +173,9 @@ class Recorder:
         known = self._loop_of.get(key)
         if known is None:
             known = self._loop_of[key] = len(self.loops)
-            self.loops.append(LoopSite(kind, self._places(), parent))
+            counting = next(self._frames(), None)
+            name = "" if counting is None else assigned_name(counting.f_code, counting.f_lasti)
+            self.loops.append(LoopSite(kind, name, self._places(), parent, len(self.sites)))
         return known
 
     def execute(self, row: Execution) -> None:
