@@ -22,6 +22,7 @@ EXECUTIONS: Final = "client_nki_executions"
 OPS: Final = "client_nki_ops"
 LOOPS: Final = "client_nki_loops"
 ITERATIONS: Final = "client_nki_iterations"
+VALUES: Final = "client_nki_values"
 
 
 @dataclass(frozen=True, slots=True)

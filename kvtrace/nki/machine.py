@@ -211,6 +211,8 @@ class Run:
         memory.number = len(self.recorder.buffers)
         memory.born = tuple(loop.serial for loop in self.loops)
         self.recorder.buffers.append(life)
+        if self.recorder.keeps_tiles and space != "hbm" and self.program == 0:
+            self.recorder.keep(memory)
         if space != "hbm" and shape and shape[partition] > PARTITIONS:
             text = (
                 f"a tile of {shape} in {space} spans {shape[partition]} partitions of {PARTITIONS}"

@@ -19,10 +19,14 @@ from numpy.typing import NDArray
 
 from kvtrace.nki.findings import Finding
 from kvtrace.nki.iterations import Iteration
-from kvtrace.nki.memory import Life
+from kvtrace.nki.memory import Life, Memory
 
 #: Executed ops that are kept one by one; beyond it they are only counted.
 ROWS_LIMIT: Final = 1_000_000
+
+#: Tiles that are kept until the end where what they hold is wanted, and their bytes.
+TILES_LIMIT: Final = 64
+TILE_BYTES_LIMIT: Final = 256 << 20
 
 _OWN: Final = str(Path(__file__).parent) + os.sep
 #: Instructions that assign to a variable.
@@ -131,7 +135,7 @@ class Site:
 class Recorder:
     """The record of one run. `bottom` is the code that calls the kernel: no frame from it down."""
 
-    def __init__(self, bottom: CodeType) -> None:
+    def __init__(self, bottom: CodeType, *, keeps_tiles: bool = False) -> None:
         self._bottom = bottom
         self._site_of: dict[tuple[object, ...], int] = {}
         self._touched: dict[tuple[int, int], NDArray[np.uint8]] = {}
@@ -145,6 +149,9 @@ class Recorder:
         #: Every iteration by its serial; 0 is outside of all loops.
         self.iterations = [Iteration(0, 0, False)]
         self.findings: list[Finding] = []
+        self.keeps_tiles = keeps_tiles
+        #: The first tiles of the first program by their numbers, where what they hold is wanted.
+        self.tiles: dict[int, Memory] = {}
         #: Executed ops so far, also those beyond the limit.
         self.count = 0
 
@@ -213,9 +220,16 @@ class Recorder:
         if len(self.accesses) < ROWS_LIMIT:
             self.accesses.append(row)
 
+    def keep(self, tile: Memory) -> None:
+        """Keep a tile beyond its use, if tiles are kept and there is room."""
+        nbytes = sum(each.raw.size for each in self.tiles.values())
+        if len(self.tiles) < TILES_LIMIT and nbytes + tile.raw.size <= TILE_BYTES_LIMIT:
+            self.tiles[tile.number] = tile
+
     def settle(self, order: int, made: int, written: int) -> None:
         """Say that an executed op wrote another buffer than the new one that was made for it."""
         self.buffers[made].settled = True
+        self.tiles.pop(made, None)
         if order < len(self.rows):
             self.rows[order] = self.rows[order]._replace(written=written)
 

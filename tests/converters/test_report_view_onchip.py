@@ -9,7 +9,7 @@ import kvtrace
 from kvtrace.converters.on_chip import on_chip_calls
 from kvtrace.schema.trace import resolve
 from tests.converters.report_page import accessibility_problems, opened_page, written_page
-from tests.kernels.nki.additions import add_spmd
+from tests.kernels.nki.additions import add_masked, add_spmd
 from tests.kernels.nki.attention import attention_fused
 from tests.kernels.nki.broken import add_without_mask
 from tests.kernels.nki.products import product_blocked
@@ -249,7 +249,11 @@ def test_a_slider_shows_the_ops_tiles_and_memory_of_its_trip(page, recorded, cal
     assert page.page.locator("#onchip-tiles tbody tr").count() == len(live) < len(calls[2].tiles)
     for space in ("sbuf", "psum"):
         most = max(
-            sum(tile.amount for tile in live if tile.space == space and tile.first <= at <= tile.last)
+            sum(
+                tile.amount
+                for tile in live
+                if tile.space == space and tile.first <= at <= tile.last
+            )
             for at in orders
         )
         assert number(page, f"{space.upper()} then") == most
@@ -260,7 +264,9 @@ def test_a_slider_shows_the_ops_tiles_and_memory_of_its_trip(page, recorded, cal
     own(step).fill("0")
     own(step).press("Enter")
     page.page.wait_for_function("() => location.hash.match(/trips=[^&]*%2C/)")
-    assert number(page, "ops in these trips") == len(executed_in(recorded, 2, i=1, j=0, step=0)) == 2
+    assert (
+        number(page, "ops in these trips") == len(executed_in(recorded, 2, i=1, j=0, step=0)) == 2
+    )
     assert accessibility_problems(page) == []
     loading = loop_of(page, "i", around="k")
     own(loading).fill("1")
@@ -321,3 +327,44 @@ def test_the_access_map_has_a_slider_for_each_loop_around_the_op(page, recorded)
     of_trip = sum(row["active"] for row in accesses if row["iteration"] == 1)
     assert (int(whole), int(part)) == (sum(row["active"] for row in accesses), of_trip)
     assert accessibility_problems(page) == []
+
+
+def test_a_chosen_tile_says_how_its_values_are_recorded(page, calls):
+    page.go("#/onchip/1")
+    page.page.locator("#onchip-tiles tbody tr").first.click()
+    page.page.wait_for_selector("#no-values")
+    assert "KVTRACE_TENSORS=all" in page.text("#no-values")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_chosen_tile_shows_the_values_that_it_held(report_browser, tmp_path, scheme):
+    a = np.random.default_rng(5).normal(size=(200, 8)).astype(np.float32)
+    a[0, 0] = np.inf
+    with kvtrace.capture(tmp_path / "out", tensors="all"):
+        add_masked(a, 2 * a)
+        ones = np.ones((256, 1536), np.float32)
+        add_spmd[2, 3](ones, ones)
+    selection = resolve(str(tmp_path / "out"))
+    path = written_page(selection.trace.path, tmp_path / "report.html", "--no-replay")
+    calls = on_chip_calls(selection.trace, selection.runs)
+    left = [tile.number for tile in calls[0].tiles if tile.name == "left"]
+    with opened_page(report_browser, path, f"#/onchip/0?tile={left[0]}", scheme=scheme) as opened:
+        opened.page.wait_for_selector("#onchip-values")
+        first = opened.page.locator("#onchip-values tbody tr").first.inner_text().split("\t")
+        assert first[:2] == ["0", "inf"]
+        assert [float(each) for each in first[2:]] == pytest.approx(a[0, 1:], rel=1e-6)
+        assert accessibility_problems(opened) == []
+
+        opened.go(f"#/onchip/0?tile={left[1]}")
+        opened.page.wait_for_selector("#onchip-values")
+        opened.page.locator("#onchip-values th", has_text="Partition").click()
+        shown = opened.page.locator("#onchip-values tbody tr").all_inner_texts()
+        unwritten = ["\t".join([row.split("\t")[0], *["–"] * 8]) for row in shown]
+        assert shown[0].startswith("127\t")
+        assert shown[:5] == unwritten[:5]
+
+        # A tile of another program than the first
+        later = calls[1].tiles[-1].number
+        opened.go(f"#/onchip/1?tile={later}")
+        opened.page.wait_for_selector("#no-values")
+        assert "not among" in opened.text("#no-values")

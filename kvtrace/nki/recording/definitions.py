@@ -5,7 +5,7 @@ from typing import Final
 import pyarrow as pa
 
 from kvtrace.schema.client_tables import client_table
-from kvtrace.schema.tables import BOOL, I32, I64, NAME, TEXT, Column
+from kvtrace.schema.tables import BOOL, F64, I32, I64, NAME, TEXT, Column
 
 _C = Column
 
@@ -113,4 +113,20 @@ ITERATIONS: Final = client_table(
     ("call_id", "iteration"),
 )
 
-DEFINITIONS: Final = (EXECUTIONS, BUFFERS, OPS, CALLS, LOOPS, ITERATIONS)
+#: What tiles held at the end: of up to 64 of the first program, with KVTRACE_TENSORS=all.
+VALUES: Final = client_table(
+    "nki_values",
+    "what one tile of an NKI call's first program held at the end of its first launch",
+    (
+        _C("call_id", I64, "the call", key=True),
+        _C("buffer", I32, "the tile, as in client_nki_buffers", key=True),
+        _C("dtype", NAME, "type of its elements"),
+        _C("partitions", I64, "partitions of the tile"),
+        _C("elements", I64, "elements of one partition"),
+        _C("rows", I64, "partitions that are kept, the first ones; of each the first elements"),
+        _C("values", pa.list_(F64), "those elements, row by row; null where not written"),
+    ),
+    ("call_id", "buffer"),
+)
+
+DEFINITIONS: Final = (EXECUTIONS, BUFFERS, OPS, CALLS, LOOPS, ITERATIONS, VALUES)

@@ -23,7 +23,9 @@ from kvtrace.nki.recording.definitions import (
     ITERATIONS,
     LOOPS,
     OPS,
+    VALUES,
 )
+from kvtrace.nki.recording.samples import TileSample
 from kvtrace.nki.targets import Target
 from kvtrace.schema.columns import batch_of_columns, batch_of_rows
 from kvtrace.schema.content import stack_id, stack_row
@@ -38,6 +40,7 @@ class Observed:
     grid: tuple[int, ...]
     target: Target
     recorder: Recorder
+    samples: Sequence[TileSample]
 
 
 class _Stacks:
@@ -68,6 +71,7 @@ def derived_tables(observed: Observed) -> dict[str, pa.Table]:
         OPS.name: _of_rows(OPS, _engine_rows(observed)),
         CALLS.name: _of_rows(CALLS, [_call_row(observed)]),
         LOOPS.name: _of_rows(LOOPS, _nesting_rows(observed)),
+        VALUES.name: _of_rows(VALUES, _value_rows(observed)),
         ITERATIONS.name: pa.Table.from_batches([_iterations(observed)], schema=ITERATIONS.schema),
     }
     return tables | {"stacks": _of_rows(TABLES["stacks"], list(stacks.rows.values()))}
@@ -212,6 +216,15 @@ def _iterations(observed: Observed) -> pa.RecordBatch:
             "trip": [each.trip for each in iterations],
         },
     )
+
+
+def _value_rows(observed: Observed) -> list[dict[str, Any]]:
+    lives = observed.recorder.buffers
+    return [
+        {"call_id": observed.call_id, **sample._asdict()}
+        for sample in observed.samples
+        if lives[sample.buffer].first >= 0
+    ]
 
 
 def _access_rows(observed: Observed) -> list[dict[str, Any]]:

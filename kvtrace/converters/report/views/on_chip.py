@@ -5,6 +5,7 @@ ops with their engines, and which tiles they read and write. Derived all of it: 
 Times at best are what the published limits of the target allow, each op by itself.
 """
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,6 +19,7 @@ from kvtrace.converters.on_chip import (
     ITERATIONS,
     LOOPS,
     OPS,
+    VALUES,
     OnChipCall,
     Usage,
     on_chip_calls,
@@ -118,6 +120,20 @@ class Sequence:
 
 
 @dataclass(frozen=True, slots=True)
+class TileValues:
+    """What a tile held at the end: the first elements of its first partitions, by partition.
+
+    A value is None where it was never written, and a word where it is no finite number.
+    """
+
+    tile: int
+    dtype: str
+    partitions: int
+    elements: int
+    rows: tuple[tuple[float | str | None, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class CallBlock:
     """What the view of one call shows; the stacks of tiles are places in the report."""
 
@@ -141,6 +157,10 @@ def _blocks(context: Context) -> Iterable[Block]:
     yield Block("onchip/index", lambda: json_block(rows))
     for place, call in found.items():
         yield Block(f"onchip/{place}", partial(_packed, context, place, call))
+    for place in found:
+        values = tuple(_values(context, place))
+        if values:
+            yield Block(f"onchip/{place}/values", partial(json_block, values))
 
 
 def _calls(context: Context) -> Iterator[tuple[int, OnChipCall]]:
@@ -210,6 +230,24 @@ def _sequence(context: Context, place: int) -> Sequence:
         trip=(-1, *(row["trip"] for row in rows.values())),
         around=(0, *(kept[row["around"]] for row in rows.values())),
     )
+
+
+def _values(context: Context, place: int) -> Iterator[TileValues]:
+    for row in nki_rows(context, VALUES, place):
+        kept, rows = row["values"], row["rows"]
+        along = len(kept) // rows if rows else 0
+        shown = [_shown(value) for value in kept]
+        yield TileValues(
+            tile=row["buffer"],
+            dtype=row["dtype"],
+            partitions=row["partitions"],
+            elements=row["elements"],
+            rows=tuple(tuple(shown[at * along : (at + 1) * along]) for at in range(rows)),
+        )
+
+
+def _shown(value: float | None) -> float | str | None:
+    return value if value is None or math.isfinite(value) else str(value)
 
 
 def _roof(context: Context, place: int, limits: DeviceLimits) -> TargetRoof:

@@ -64,6 +64,19 @@ export interface CallBlock {
   readonly roof: TargetRoof | null;
 }
 
+/**
+ * What a tile held at the end: the first elements of its first partitions, by partition.
+ *
+ * A value is null where it was never written, and a word where it is no finite number.
+ */
+export interface TileValues {
+  readonly tile: number;
+  readonly dtype: string;
+  readonly partitions: number;
+  readonly elements: number;
+  readonly rows: readonly (readonly (number | string | null)[])[];
+}
+
 /** The block `call/<index>`. */
 export interface CallOps {
   readonly measured: boolean;

@@ -28,6 +28,7 @@ import {
   OpTable,
   TileTable,
 } from "./tables";
+import { ValuesOfTile } from "./values";
 
 const INDEX = "onchip/index";
 
@@ -203,6 +204,13 @@ function Shown({ call, block }: ShownProps) {
       </Section>
       <Section title={moment ? "Tiles in use in these trips" : "Tiles"}>
         <TileTable tiles={then} chosen={tile} />
+      </Section>
+      <Section title="Values of the chosen tile" id="values-part">
+        {tile ? (
+          <ValuesOfTile call={call} tile={tile} />
+        ) : (
+          <p class="muted">Choose a tile to see what it held at the end.</p>
+        )}
       </Section>
       <Section title="Roofline" id="roofline-part">
         <TargetRoofline roof={block.roof} />
