@@ -273,6 +273,12 @@ def test_a_slider_shows_the_ops_tiles_and_memory_of_its_trip(page, recorded, cal
     own(loading).press("Enter")
     page.page.wait_for_selector("#moment-accesses a")
     assert number(page, "ops in these trips") == 2
+    page.page.locator("#moment-accesses a").click()
+    counted = page.page.locator("#chosen-op [data-figure=accesses]").first
+    counted.wait_for()
+    assert int(counted.get_attribute("data-value")) == 2 * 128 * 512
+    page.page.go_back()
+    page.page.wait_for_selector("#moment")
     page.page.locator("#loops button", has_text="All trips").click()
     page.page.locator("#moment").wait_for(state="detached")
     assert page.page.locator("#onchip-tiles tbody tr").count() == len(calls[2].tiles)

@@ -245,10 +245,7 @@ def _access_rows(observed: Observed) -> list[dict[str, Any]]:
 
 
 def _layout(recorder: Recorder, row: AccessRow) -> str | None:
-    """Say where the lanes went, and in which trips of the loops around, as docs/accesses.md has it.
-
-    What the innermost loop's trip says already is left out.
-    """
+    """Say where the lanes went, and in which trips of the loops around, as docs/accesses.md has it."""
     if not row.shape:
         return None
     lanes = [[size, step] for size, step in zip(row.shape, row.steps, strict=True)]
@@ -259,7 +256,7 @@ def _layout(recorder: Recorder, row: AccessRow) -> str | None:
         iteration = recorder.iterations[serial]
         around.append((len(recorder.sites) + iteration.site, iteration.trip))
         serial = iteration.around
-    if len(around) > 1:
+    if around:
         layout["around"] = around[::-1]
     return json.dumps(layout, separators=(",", ":"))
 

@@ -4,6 +4,7 @@ import { useMemo } from "preact/hooks";
 import { type Nested, type Trips, tripsOf, tripsText, withTrip } from "../accesses/trips";
 import { chosen, setQuery } from "../app/router";
 import { formatCount, shortText } from "../data/format";
+import { Play } from "./play";
 import { Slider } from "./slider";
 import { stackPlace } from "./text";
 
@@ -76,6 +77,14 @@ function LoopList({ of, all, trips }: LoopListProps) {
               >
                 all {formatCount(loop.trips)}
               </button>
+              <Play
+                what={`trips of ${name}, ${place}`}
+                step={() => {
+                  const trip = Math.min((trips.get(loop.index) ?? -1) + 1, loop.trips - 1);
+                  setTrip(all, loop.index, trip);
+                  return trip < loop.trips - 1;
+                }}
+              />
               <span class="muted small">
                 {loop.kind ? `${shortText(loop.kind, 40)}, ` : ""}
                 {place}

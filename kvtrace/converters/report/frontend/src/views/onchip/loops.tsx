@@ -3,6 +3,7 @@
 import { useMemo } from "preact/hooks";
 import { chosenNumber, href, setQuery } from "../../app/router";
 import { formatCount, plural, shortText } from "../../data/format";
+import { page } from "../../data/page";
 import type { CallBlock } from "../../data/types";
 import { derived, Figures } from "../../parts/figure";
 import { LoopSliders, useTrips } from "../../parts/loop_sliders";
@@ -72,6 +73,8 @@ function MomentFigures(props: { call: number; block: CallBlock; moment: Moment }
   const { block, moment, call } = props;
   const { memory } = block;
   const trips = tripsText(useTrips());
+  const program = chosenNumber("prog");
+  const grid = page.report.calls[call]?.grid ?? [];
   const [first, last] = [moment.orders[0], moment.orders.at(-1)];
   if (first === undefined || last === undefined) {
     return <p class="muted small">No op is executed in this combination of trips.</p>;
@@ -109,7 +112,14 @@ function MomentFigures(props: { call: number; block: CallBlock; moment: Moment }
           {transfers.slice(0, MOST_LINKS).map((op, place) => (
             <>
               {place ? ", " : ""}
-              <a key={op.op_index} href={href(`call/${call}`, { op: op.op_index, trips })}>
+              <a
+                key={op.op_index}
+                href={href(`call/${call}`, {
+                  op: op.op_index,
+                  trips,
+                  p: programQuery(program, grid),
+                })}
+              >
                 {shortText(op.op, 40)} {op.op_index}
               </a>
             </>
@@ -119,4 +129,11 @@ function MomentFigures(props: { call: number; block: CallBlock; moment: Moment }
       ) : null}
     </>
   );
+}
+
+/** A program as the address of its call has it; the first axis varies fastest. */
+function programQuery(program: number | null, grid: readonly (number | null)[]): string | null {
+  if (program === null) return null;
+  const [x, y] = [grid[0] ?? 1, grid[1] ?? 1];
+  return [program % x, Math.floor(program / x) % y, Math.floor(program / x / y)].join(",");
 }
