@@ -245,7 +245,7 @@ def _access_rows(observed: Observed) -> list[dict[str, Any]]:
 
 
 def _layout(recorder: Recorder, row: AccessRow) -> str | None:
-    """Say where the lanes went, and in which trips of the loops around, as docs/accesses.md has it."""
+    """Say where the lanes went, and in which trips of loops, as docs/accesses.md has it."""
     if not row.shape:
         return None
     lanes = [[size, step] for size, step in zip(row.shape, row.steps, strict=True)]
