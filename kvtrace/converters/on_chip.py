@@ -20,6 +20,9 @@ CALLS: Final = "client_nki_calls"
 BUFFERS: Final = "client_nki_buffers"
 EXECUTIONS: Final = "client_nki_executions"
 OPS: Final = "client_nki_ops"
+LOOPS: Final = "client_nki_loops"
+ITERATIONS: Final = "client_nki_iterations"
+VALUES: Final = "client_nki_values"
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,6 +134,7 @@ def _note(issue: "Issue", tensor: Tensor, count: int, lanes: NDArray[np.bool_] |
             count,
             shape,
             steps,
+            issue.run.serial,
         )
     )
 

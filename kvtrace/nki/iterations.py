@@ -38,11 +38,16 @@ ASSOCIATIVE: Final = frozenset(
 
 
 class Iteration(NamedTuple):
-    """One iteration: number of the loop's execution, serial of the iteration around, and kind."""
+    """One iteration: number of the loop's execution, serial of the iteration around, and kind.
+
+    `site` is the loop's, and `trip` counts from 0 in each execution of it.
+    """
 
     execution: int
     around: int
     parallel: bool
+    site: int = -1
+    trip: int = -1
 
 
 def matters(run: "Run", memory: "Memory") -> bool:

@@ -48,6 +48,10 @@ class Outcome:
 class Listener(Protocol):
     """Hears of launches. What it does must never raise."""
 
+    @property
+    def keeps_tiles(self) -> bool:
+        """Whether it wants to know what tiles hold."""
+
     def before(self, kernel: "Kernel", grid: tuple[int, ...], bound: dict[str, Any]) -> Any:
         """Hear of a launch; what it gives is handed to `after`."""
 
@@ -113,7 +117,8 @@ class Kernel:
         told = [(listener, listener.before(self, grid, bound)) for listener in listeners]
         outcomes: list[Outcome] = []
         try:
-            outcome = execute(self, grid, bound, outcomes.append)
+            keeps = any(listener.keeps_tiles for listener, _ in told)
+            outcome = execute(self, grid, bound, outcomes.append, keeps_tiles=keeps)
         finally:
             ended = outcomes[0] if outcomes else None
             refusals = [listener.after(token, ended) for listener, token in told]
@@ -187,6 +192,8 @@ def execute(
     grid: tuple[int, ...],
     bound: dict[str, Any],
     tell: Callable[[Outcome], None] = lambda _: None,
+    *,
+    keeps_tiles: bool = False,
 ) -> Outcome:
     """Run a kernel on a grid, one program after the other but where two wait for each other.
 
@@ -196,7 +203,7 @@ def execute(
         NkiError: the kernel does what NKI does not have; the sentence ends with the line.
     """
     target = target_named(kernel.target)
-    recorder = Recorder(_call.__code__)
+    recorder = Recorder(_call.__code__, keeps_tiles=keeps_tiles)
     run = Run(target, kernel.kind, grid, recorder)
     taken = arguments.Taken(run)
     inputs = {name: taken.of(name, value) for name, value in bound.items()}

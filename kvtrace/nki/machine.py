@@ -65,7 +65,7 @@ class Run:
         self.programs = size_of(self.grid)
         self.loops: list[Loop] = []
         #: Every iteration by its serial; 0 is outside of all loops.
-        self.iterations = [Iteration(0, 0, False)]
+        self.iterations = recorder.iterations
         #: Findings of the op that ran last which are none if its result goes to that tensor.
         self.held: list[tuple[Finding, Tensor]] = []
         #: Whether what a compiler refuses is an error, and no finding.
@@ -149,7 +149,7 @@ class Run:
     def iterate(self, kind: str, numbers: range) -> Iterator[LoopNumber]:
         """Return the numbers of a loop, and note its iterations."""
         loop = Loop(self._loop_site(kind), kind == "affine_range")
-        around = self.loops[-1].serial if self.loops else 0
+        around = self.serial
         self._executions += 1
         execution = self._executions
         self.loops.append(loop)
@@ -160,7 +160,8 @@ class Run:
                 loop.trip = trip
                 loop.calls.clear()
                 loop.serial = len(self.iterations)
-                self.iterations.append(Iteration(execution, around, loop.parallel))
+                iteration = Iteration(execution, around, loop.parallel, loop.site, trip)
+                self.iterations.append(iteration)
                 value = LoopNumber(number)
                 value.loop = loop
                 yield value
@@ -170,6 +171,11 @@ class Run:
 
     def _loop_site(self, kind: str) -> int:
         return self.recorder.loop(kind, self.loop_number)
+
+    @property
+    def serial(self) -> int:
+        """The iteration that the op is in, 0 outside of all."""
+        return self.loops[-1].serial if self.loops else 0
 
     @property
     def loop_number(self) -> int:
@@ -205,6 +211,8 @@ class Run:
         memory.number = len(self.recorder.buffers)
         memory.born = tuple(loop.serial for loop in self.loops)
         self.recorder.buffers.append(life)
+        if self.recorder.keeps_tiles and space != "hbm" and self.program == 0:
+            self.recorder.keep(memory)
         if space != "hbm" and shape and shape[partition] > PARTITIONS:
             text = (
                 f"a tile of {shape} in {space} spans {shape[partition]} partitions of {PARTITIONS}"

@@ -250,6 +250,7 @@ class Issue:
                 written,
                 nbytes,
                 tuple(self.readers),
+                self.run.serial,
             )
         )
 

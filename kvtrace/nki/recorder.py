@@ -18,10 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.nki.findings import Finding
-from kvtrace.nki.memory import Life
+from kvtrace.nki.iterations import Iteration
+from kvtrace.nki.memory import Life, Memory
 
 #: Executed ops that are kept one by one; beyond it they are only counted.
 ROWS_LIMIT: Final = 1_000_000
+
+#: Tiles that are kept until the end where what they hold is wanted, and their bytes.
+TILES_LIMIT: Final = 64
+TILE_BYTES_LIMIT: Final = 256 << 20
 
 _OWN: Final = str(Path(__file__).parent) + os.sep
 #: Instructions that assign to a variable.
@@ -36,8 +41,8 @@ class Execution(NamedTuple):
     """One executed op: counts are numbers of elements, bytes and floating-point operations.
 
     `written` and `read` are places among the recorder's buffers, -1 and () where there are none;
-    `written_bytes` are those of the elements that were written there.
-    Its place in the list is its order.
+    `written_bytes` are those of the elements that were written there; `iteration` is the serial of
+    the innermost loop's, 0 outside of all loops. Its place in the list is its order.
     """
 
     site: int
@@ -50,11 +55,13 @@ class Execution(NamedTuple):
     written: int
     written_bytes: int
     read: tuple[int, ...]
+    iteration: int
 
 
 class AccessRow(NamedTuple):
     """One access to device memory by one executed op; offsets in bytes from the tensor's start.
 
+    `iteration` is the trip of the innermost loop, `serial` that iteration's number in the run.
     `steps` are bytes from one lane to the next along each dimension of `shape`; empty where the
     lanes follow no steps.
     """
@@ -68,6 +75,7 @@ class AccessRow(NamedTuple):
     active: int
     shape: tuple[int, ...]
     steps: tuple[int, ...]
+    serial: int
 
 
 class Place(NamedTuple):
@@ -80,12 +88,20 @@ class Place(NamedTuple):
 
 
 class LoopSite:
-    """A loop at a place of the program: how many trips its executions had."""
+    """A loop at a place of the program: how many trips its executions had.
 
-    __slots__ = ("frames", "kind", "parent", "trips")
+    `name` is the variable that counts, `before` the number of sites when it first began: the first
+    op that it may have inside.
+    """
 
-    def __init__(self, kind: str, frames: tuple[Place, ...], parent: int) -> None:
+    __slots__ = ("before", "frames", "kind", "name", "parent", "trips")
+
+    def __init__(
+        self, kind: str, name: str, frames: tuple[Place, ...], parent: int, before: int
+    ) -> None:
         self.kind = kind
+        self.name = name
+        self.before = before
         self.frames = frames
         self.parent = parent
         self.trips: list[int] = []
@@ -119,7 +135,7 @@ class Site:
 class Recorder:
     """The record of one run. `bottom` is the code that calls the kernel: no frame from it down."""
 
-    def __init__(self, bottom: CodeType) -> None:
+    def __init__(self, bottom: CodeType, *, keeps_tiles: bool = False) -> None:
         self._bottom = bottom
         self._site_of: dict[tuple[object, ...], int] = {}
         self._touched: dict[tuple[int, int], NDArray[np.uint8]] = {}
@@ -130,7 +146,12 @@ class Recorder:
         self.rows: list[Execution] = []
         self.buffers: list[Life] = []
         self.accesses: list[AccessRow] = []
+        #: Every iteration by its serial; 0 is outside of all loops.
+        self.iterations = [Iteration(0, 0, False)]
         self.findings: list[Finding] = []
+        self.keeps_tiles = keeps_tiles
+        #: The first tiles of the first program by their numbers, where what they hold is wanted.
+        self.tiles: dict[int, Memory] = {}
         #: Executed ops so far, also those beyond the limit.
         self.count = 0
 
@@ -159,7 +180,9 @@ class Recorder:
         known = self._loop_of.get(key)
         if known is None:
             known = self._loop_of[key] = len(self.loops)
-            self.loops.append(LoopSite(kind, self._places(), parent))
+            counting = next(self._frames(), None)
+            name = "" if counting is None else assigned_name(counting.f_code, counting.f_lasti)
+            self.loops.append(LoopSite(kind, name, self._places(), parent, len(self.sites)))
         return known
 
     def execute(self, row: Execution) -> None:
@@ -197,9 +220,16 @@ class Recorder:
         if len(self.accesses) < ROWS_LIMIT:
             self.accesses.append(row)
 
+    def keep(self, tile: Memory) -> None:
+        """Keep a tile beyond its use, if tiles are kept and there is room."""
+        nbytes = sum(each.raw.size for each in self.tiles.values())
+        if len(self.tiles) < TILES_LIMIT and nbytes + tile.raw.size <= TILE_BYTES_LIMIT:
+            self.tiles[tile.number] = tile
+
     def settle(self, order: int, made: int, written: int) -> None:
         """Say that an executed op wrote another buffer than the new one that was made for it."""
         self.buffers[made].settled = True
+        self.tiles.pop(made, None)
         if order < len(self.rows):
             self.rows[order] = self.rows[order]._replace(written=written)
 

@@ -52,7 +52,19 @@ def full(
     device, chip = (nbytes, 0) if memory.space == "hbm" else (0, nbytes)
     memory.life.first = memory.life.last = run.recorder.count
     run.recorder.execute(
-        Execution(site, run.program, tensor.size, 0, device, chip, 0, memory.number, nbytes, ())
+        Execution(
+            site,
+            run.program,
+            tensor.size,
+            0,
+            device,
+            chip,
+            0,
+            memory.number,
+            nbytes,
+            (),
+            run.serial,
+        )
     )
     return tensor
 

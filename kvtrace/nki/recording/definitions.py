@@ -5,7 +5,7 @@ from typing import Final
 import pyarrow as pa
 
 from kvtrace.schema.client_tables import client_table
-from kvtrace.schema.tables import BOOL, I32, I64, NAME, TEXT, Column
+from kvtrace.schema.tables import BOOL, F64, I32, I64, NAME, TEXT, Column
 
 _C = Column
 
@@ -26,6 +26,7 @@ EXECUTIONS: Final = client_table(
         _C("written", I32, "buffer that it wrote"),
         _C("written_bytes", I64, "bytes that it wrote there", "bytes"),
         _C("read", pa.list_(I32), "buffers that it read"),
+        _C("iteration", I32, "iteration of the innermost loop that it was in; null outside of all"),
     ),
     ("call_id", "order"),
 )
@@ -83,4 +84,49 @@ CALLS: Final = client_table(
     ("call_id",),
 )
 
-DEFINITIONS: Final = (EXECUTIONS, BUFFERS, OPS, CALLS)
+#: What `loops` has no columns for: how loops nest.
+LOOPS: Final = client_table(
+    "nki_loops",
+    "one loop of an NKI call",
+    (
+        _C("call_id", I64, "the call", key=True),
+        _C("op_index", I32, "the loop, as in loops", key=True),
+        _C("loop", I32, "op_index of the loop around it"),
+        _C("before", I32, "op_index from which on ops may be inside it: where the program has it"),
+        _C("kind", NAME, "affine_range, sequential_range, static_range or dynamic_range"),
+        _C("name", TEXT, "the variable that counts"),
+    ),
+    ("call_id", "op_index"),
+)
+
+#: Each iteration of each execution of a loop in which an op was executed, or another loop.
+ITERATIONS: Final = client_table(
+    "nki_iterations",
+    "one iteration of a loop in the first launch of an NKI call",
+    (
+        _C("call_id", I64, "the call", key=True),
+        _C("iteration", I32, "its number, from 1 on", key=True),
+        _C("around", I32, "iteration of the loop around it; null outside of all"),
+        _C("op_index", I32, "the loop"),
+        _C("trip", I32, "which trip of the loop it is, from 0 on"),
+    ),
+    ("call_id", "iteration"),
+)
+
+#: What tiles held at the end: of up to 64 of the first program, with KVTRACE_TENSORS=all.
+VALUES: Final = client_table(
+    "nki_values",
+    "what one tile of an NKI call's first program held at the end of its first launch",
+    (
+        _C("call_id", I64, "the call", key=True),
+        _C("buffer", I32, "the tile, as in client_nki_buffers", key=True),
+        _C("dtype", NAME, "type of its elements"),
+        _C("partitions", I64, "partitions of the tile"),
+        _C("elements", I64, "elements of one partition"),
+        _C("rows", I64, "partitions that are kept, the first ones; of each the first elements"),
+        _C("values", pa.list_(F64), "those elements, row by row; null where not written"),
+    ),
+    ("call_id", "buffer"),
+)
+
+DEFINITIONS: Final = (EXECUTIONS, BUFFERS, OPS, CALLS, LOOPS, ITERATIONS, VALUES)

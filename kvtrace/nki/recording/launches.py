@@ -56,6 +56,11 @@ class Launches:
         self._observed: list[ObservedCall] = []
         self._by_call: dict[int, ObservedCall] = {}
 
+    @property
+    def keeps_tiles(self) -> bool:
+        """Whether what tiles hold is recorded: where all that tensors hold is."""
+        return self._session.settings.tensors == "all"
+
     def before(self, kernel: Kernel, grid: tuple[int, ...], bound: dict[str, Any]) -> Any:
         """Note when a launch begins, and what tensors hold if it is kept; None: not recorded."""
         del grid

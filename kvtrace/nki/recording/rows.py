@@ -15,8 +15,17 @@ import pyarrow as pa
 
 from kvtrace.nki import capacity, findings, targets
 from kvtrace.nki.findings import Finding
-from kvtrace.nki.recorder import Execution, Place, Recorder, Site
-from kvtrace.nki.recording.definitions import BUFFERS, CALLS, EXECUTIONS, OPS
+from kvtrace.nki.recorder import AccessRow, Execution, Place, Recorder, Site
+from kvtrace.nki.recording.definitions import (
+    BUFFERS,
+    CALLS,
+    EXECUTIONS,
+    ITERATIONS,
+    LOOPS,
+    OPS,
+    VALUES,
+)
+from kvtrace.nki.recording.samples import TileSample
 from kvtrace.nki.targets import Target
 from kvtrace.schema.columns import batch_of_columns, batch_of_rows
 from kvtrace.schema.content import stack_id, stack_row
@@ -31,6 +40,7 @@ class Observed:
     grid: tuple[int, ...]
     target: Target
     recorder: Recorder
+    samples: Sequence[TileSample]
 
 
 class _Stacks:
@@ -60,6 +70,9 @@ def derived_tables(observed: Observed) -> dict[str, pa.Table]:
         BUFFERS.name: _of_rows(BUFFERS, _life_rows(observed, stacks)),
         OPS.name: _of_rows(OPS, _engine_rows(observed)),
         CALLS.name: _of_rows(CALLS, [_call_row(observed)]),
+        LOOPS.name: _of_rows(LOOPS, _nesting_rows(observed)),
+        VALUES.name: _of_rows(VALUES, _value_rows(observed)),
+        ITERATIONS.name: pa.Table.from_batches([_iterations(observed)], schema=ITERATIONS.schema),
     }
     return tables | {"stacks": _of_rows(TABLES["stacks"], list(stacks.rows.values()))}
 
@@ -166,6 +179,54 @@ def _loop_rows(observed: Observed, stacks: _Stacks) -> list[dict[str, Any]]:
     ]
 
 
+def _nesting_rows(observed: Observed) -> list[dict[str, Any]]:
+    first = len(observed.recorder.sites)
+    return [
+        {
+            "call_id": observed.call_id,
+            "op_index": first + number,
+            "loop": None if loop.parent < 0 else first + loop.parent,
+            "before": loop.before,
+            "kind": loop.kind,
+            "name": loop.name or None,
+        }
+        for number, loop in enumerate(observed.recorder.loops)
+        if loop.trips
+    ]
+
+
+def _iterations(observed: Observed) -> pa.RecordBatch:
+    """Return the iterations that kept executions were in, and those around them."""
+    known = observed.recorder.iterations
+    first = len(observed.recorder.sites)
+    waiting = {row.iteration for row in observed.recorder.rows}
+    kept: set[int] = set()
+    while waiting:
+        kept |= waiting
+        waiting = {known[serial].around for serial in waiting} - kept
+    serials = sorted(kept - {0})
+    iterations = [known[serial] for serial in serials]
+    return batch_of_columns(
+        ITERATIONS,
+        {
+            "call_id": [observed.call_id] * len(serials),
+            "iteration": serials,
+            "around": [each.around or None for each in iterations],
+            "op_index": [first + each.site for each in iterations],
+            "trip": [each.trip for each in iterations],
+        },
+    )
+
+
+def _value_rows(observed: Observed) -> list[dict[str, Any]]:
+    lives = observed.recorder.buffers
+    return [
+        {"call_id": observed.call_id, **sample._asdict()}
+        for sample in observed.samples
+        if lives[sample.buffer].first >= 0
+    ]
+
+
 def _access_rows(observed: Observed) -> list[dict[str, Any]]:
     return [
         {
@@ -177,18 +238,27 @@ def _access_rows(observed: Observed) -> list[dict[str, Any]]:
             "first": row.first,
             "last": row.last,
             "active": row.active,
-            "layout": _layout(row.first, row.shape, row.steps),
+            "layout": _layout(observed.recorder, row),
         }
         for row in observed.recorder.accesses
     ]
 
 
-def _layout(base: int, shape: tuple[int, ...], steps: tuple[int, ...]) -> str | None:
-    """Say where the lanes went, as docs/accesses.md has it."""
-    if not shape:
+def _layout(recorder: Recorder, row: AccessRow) -> str | None:
+    """Say where the lanes went, and in which trips of loops, as docs/accesses.md has it."""
+    if not row.shape:
         return None
-    lanes = [[size, step] for size, step in zip(shape, steps, strict=True)]
-    return json.dumps({"base": base, "lanes": lanes}, separators=(",", ":"))
+    lanes = [[size, step] for size, step in zip(row.shape, row.steps, strict=True)]
+    layout: dict[str, Any] = {"base": row.first, "lanes": lanes}
+    around: list[tuple[int, int]] = []
+    serial = row.serial
+    while serial:
+        iteration = recorder.iterations[serial]
+        around.append((len(recorder.sites) + iteration.site, iteration.trip))
+        serial = iteration.around
+    if around:
+        layout["around"] = around[::-1]
+    return json.dumps(layout, separators=(",", ":"))
 
 
 def _finding_rows(observed: Observed, stacks: _Stacks) -> list[dict[str, Any]]:
@@ -289,6 +359,7 @@ def _executions(observed: Observed) -> pa.RecordBatch:
             "written": [None if number < 0 else number for number in of("written")],
             "written_bytes": of("written_bytes"),
             "read": [list(numbers) for numbers in of("read")],
+            "iteration": [number or None for number in of("iteration")],
         },
     )
 

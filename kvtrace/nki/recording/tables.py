@@ -16,6 +16,7 @@ from kvtrace.nki.recording.rows import (
     finding_identity,
     finding_tables,
 )
+from kvtrace.nki.recording.samples import samples_of
 
 
 class ObservedCall:
@@ -26,7 +27,7 @@ class ObservedCall:
         self.rows = len(outcome.recorder.rows)
         self._lock = Lock()
         self._observed: Observed | None = Observed(
-            call_id, outcome.grid, outcome.target, outcome.recorder
+            call_id, outcome.grid, outcome.target, outcome.recorder, samples_of(outcome.recorder)
         )
         self._tables: dict[str, pa.Table] | None = None
         self._later: list[dict[str, pa.Table]] = []
@@ -36,7 +37,7 @@ class ObservedCall:
 
     def again(self, outcome: Outcome) -> list[Finding]:
         """Take what a later launch found that no earlier one has: other data, other findings."""
-        now = Observed(self._call_id, outcome.grid, outcome.target, outcome.recorder)
+        now = Observed(self._call_id, outcome.grid, outcome.target, outcome.recorder, [])
         fresh = [
             found
             for found in outcome.recorder.findings

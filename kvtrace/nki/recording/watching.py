@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 from kvtrace.nki import newer, older
 from kvtrace.nki.launching import Kernel
 from kvtrace.nki.recording import BACKEND
-from kvtrace.nki.recording.definitions import BUFFERS, CALLS, EXECUTIONS, OPS
+from kvtrace.nki.recording.definitions import (
+    BUFFERS,
+    CALLS,
+    EXECUTIONS,
+    ITERATIONS,
+    LOOPS,
+    OPS,
+    VALUES,
+)
 from kvtrace.nki.recording.tables import joined
 from kvtrace.schema.errors import BadSetting
 
@@ -19,8 +27,8 @@ if TYPE_CHECKING:
 
 #: Client → the tables that it gives. Others watch IR, which NKI kernels have none of.
 CLIENTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "tracer": ("accesses", BUFFERS.name, EXECUTIONS.name),
-    "profiler": ("ops", "loops", OPS.name, CALLS.name),
+    "tracer": ("accesses", BUFFERS.name, EXECUTIONS.name, ITERATIONS.name, VALUES.name),
+    "profiler": ("ops", "loops", OPS.name, CALLS.name, LOOPS.name),
     "sanitizer": ("findings",),
 }
 

@@ -25,9 +25,9 @@ _HEAD: Final = """\
 // index is a place in one of the report's arrays.
 """
 _ROOTS: Final = (
-    model.Report, on_chip.CallAtAGlance, on_chip.CallBlock, call.CallOps, graph.GraphBlock,
-    kernel.KernelBlock, called.CalledBlock, LineFigures, locations.LineLinks, since.Since,
-    checks.CheckRow, checks.ErrorMap,
+    model.Report, on_chip.CallAtAGlance, on_chip.CallBlock, on_chip.TileValues, call.CallOps,
+    graph.GraphBlock, kernel.KernelBlock, called.CalledBlock, LineFigures, locations.LineLinks,
+    since.Since, checks.CheckRow, checks.ErrorMap,
 )  # fmt: skip
 #: Fields of the block "report" that are no fields of `Report`, or are others there.
 _ON_THE_PAGE: Final[dict[str, Any]] = {

@@ -6,13 +6,14 @@ has no block.
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from functools import partial
 from typing import Any, Final, NotRequired, TypedDict
 
 import numpy as np
 
+from kvtrace.converters.on_chip import LOOPS as NKI_LOOPS
 from kvtrace.converters.report.dots import Dot, dots_of
 from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.recorded import RecordedValue, recorded_values
@@ -60,9 +61,14 @@ class Op(TypedDict):
 
 
 class Loop(TypedDict):
-    """A loop, the loop around it where that is known, and trips of each program."""
+    """A loop, the loop around it where that is known, and trips of each program.
+
+    `before` is its place among the ops, where its own index is none: it stands before that one.
+    """
 
     index: int
+    before: int
+    name: str | None
     stack: int | None
     loop: int | None
     min: int | None
@@ -80,6 +86,7 @@ class AccessLayout(TypedDict):
     box: NotRequired[_Ranges]
     active: NotRequired[_Ranges | None]
     runs: NotRequired[tuple[tuple[int, int, int, int, int], ...] | None]
+    around: NotRequired[_Ranges]
 
 
 class Access(TypedDict):
@@ -139,11 +146,14 @@ def _by_need(context: Context) -> list[int]:
 def _packed(context: Context, call: int) -> str:
     variant = context.report.calls[call].variant
     module = context.module(variant) if variant >= 0 else None
+    nesting = {row["op_index"]: row for row in nki_rows(context, NKI_LOOPS, call)}
     return json_block(
         {
             "measured": False,
             "ops": [_op(context, row) for row in context.of_call("ops", call)],
-            "loops": [_loop(context, row, module) for row in context.of_call("loops", call)],
+            "loops": [
+                _loop(context, row, module, nesting) for row in context.of_call("loops", call)
+            ],
             "accesses": [_access(row) for row in context.of_call("accesses", call)],
             "dots": [] if module is None else [asdict(dot) for dot in dots_of(module)],
             "values": [asdict(value) for value in recorded_values(context, call)],
@@ -170,14 +180,27 @@ def _op(context: Context, row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _loop(context: Context, row: dict[str, Any], module: Module | None) -> Loop:
+def nki_rows(context: Context, table: str, call: int) -> list[dict[str, Any]]:
+    """Return a call's rows of a table of NKI calls; none where the trace has no such table."""
+    return context.of_call(table, call) if table in context.trace.client_tables else []
+
+
+def _loop(
+    context: Context,
+    row: dict[str, Any],
+    module: Module | None,
+    nesting: Mapping[int, Mapping[str, Any]],
+) -> Loop:
     index = row["op_index"]
+    nested = nesting.get(index, {})
     ops = () if module is None else module.ops[index : index + 1]
     outer = (each for op in ops for each in around(op))
     return {
         "index": index,
+        "before": nested.get("before", index),
+        "name": nested.get("name"),
         "stack": context.stack(row["stack_id"]),
-        "loop": next((each.index for each in outer if each.name in LOOPS), None),
+        "loop": next((each.index for each in outer if each.name in LOOPS), nested.get("loop")),
         "min": row["trips_min"],
         "median": row["trips_median"],
         "max": row["trips_max"],

@@ -5,6 +5,7 @@ ops with their engines, and which tiles they read and write. Derived all of it: 
 Times at best are what the published limits of the target allow, each op by itself.
 """
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,9 +13,20 @@ from typing import Any, Final
 
 from kvtrace.converters.chip_profile import read_chip_profiles
 from kvtrace.converters.device_limits import DeviceLimits, limits_for_target
-from kvtrace.converters.on_chip import BUFFERS, EXECUTIONS, OPS, OnChipCall, Usage, on_chip_calls
+from kvtrace.converters.on_chip import (
+    BUFFERS,
+    EXECUTIONS,
+    ITERATIONS,
+    LOOPS,
+    OPS,
+    VALUES,
+    OnChipCall,
+    Usage,
+    on_chip_calls,
+)
 from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.sources import Block, BlockSource, Context
+from kvtrace.converters.report.views.call import nki_rows
 from kvtrace.converters.roofline import Position, Work, position
 
 __all__ = ["SOURCE"]
@@ -25,6 +37,9 @@ _TILES: Final = 3000
 #: Names of tiles that are listed of one op, and tiles that it is said to touch.
 _NAMES: Final = 12
 _TOUCHED: Final = 400
+
+#: Executed ops that are in the page one by one: what sliders of loops choose from.
+_EXECUTED: Final = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +92,57 @@ class TargetRoof:
 
 
 @dataclass(frozen=True, slots=True)
+class LoopAround:
+    """A loop of a call, by its op_index, and the one around it; the most trips of an execution."""
+
+    index: int
+    loop: int | None
+    kind: str
+    name: str | None
+    stack: int | None
+    trips: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """The first executed ops, each by its op, program and iteration, in their order.
+
+    An iteration is a place in the other three columns: its loop, which trip of it, and the
+    iteration around. At place 0 is what is outside of all loops, with -1 for loop and trip.
+    """
+
+    op: tuple[int, ...]
+    program: tuple[int, ...]
+    iteration: tuple[int, ...]
+    loop: tuple[int, ...]
+    trip: tuple[int, ...]
+    around: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TileValues:
+    """What a tile held at the end: the first elements of its first partitions, by partition.
+
+    A value is None where it was never written, and a word where it is no finite number.
+    """
+
+    tile: int
+    dtype: str
+    partitions: int
+    elements: int
+    rows: tuple[tuple[float | str | None, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class CallBlock:
     """What the view of one call shows; the stacks of tiles are places in the report."""
 
     memory: OnChipCall
     tiles_left_out: int
     ops: tuple[OpWork, ...]
+    loops: tuple[LoopAround, ...]
+    """In the order of the program, each before those inside it."""
+    sequence: Sequence
     roof: TargetRoof | None
 
 
@@ -97,6 +157,10 @@ def _blocks(context: Context) -> Iterable[Block]:
     yield Block("onchip/index", lambda: json_block(rows))
     for place, call in found.items():
         yield Block(f"onchip/{place}", partial(_packed, context, place, call))
+    for place in found:
+        values = tuple(_values(context, place))
+        if values:
+            yield Block(f"onchip/{place}/values", partial(json_block, values))
 
 
 def _calls(context: Context) -> Iterator[tuple[int, OnChipCall]]:
@@ -133,7 +197,57 @@ def _packed(context: Context, place: int, call: OnChipCall) -> str:
     limits = limits_for_target(f"neuron:{call.target}")
     ops = tuple(_ops(context, place, limits))
     roof = None if limits is None else _roof(context, place, limits)
-    return json_block(CallBlock(memory, left_out, ops, roof))
+    loops = tuple(_loops(context, place))
+    sequence = _sequence(context, place)
+    return json_block(CallBlock(memory, left_out, ops, loops, sequence, roof))
+
+
+def _loops(context: Context, place: int) -> Iterator[LoopAround]:
+    known = {row["op_index"]: row for row in context.of_call("loops", place)}
+    for row in nki_rows(context, LOOPS, place):
+        loop = known[row["op_index"]]
+        yield LoopAround(
+            index=row["op_index"],
+            loop=row["loop"],
+            kind=row["kind"],
+            name=row["name"],
+            stack=context.stack(loop["stack_id"]),
+            trips=loop["trips_max"],
+        )
+
+
+def _sequence(context: Context, place: int) -> Sequence:
+    executed = context.of_call(EXECUTIONS, place)[:_EXECUTED]
+    rows = {row["iteration"]: row for row in nki_rows(context, ITERATIONS, place)}
+    kept: dict[int | None, int] = {None: 0}
+    for number in rows:
+        kept[number] = len(kept)
+    return Sequence(
+        op=tuple(row["op_index"] for row in executed),
+        program=tuple(row["program"] for row in executed),
+        iteration=tuple(kept[row.get("iteration")] for row in executed),
+        loop=(-1, *(row["op_index"] for row in rows.values())),
+        trip=(-1, *(row["trip"] for row in rows.values())),
+        around=(0, *(kept[row["around"]] for row in rows.values())),
+    )
+
+
+def _values(context: Context, place: int) -> Iterator[TileValues]:
+    for row in nki_rows(context, VALUES, place):
+        kept, rows = row["values"], row["rows"]
+        along = len(kept) // rows if rows else 0
+        shown = [_shown(value) for value in kept]
+        yield TileValues(
+            tile=row["buffer"],
+            dtype=row["dtype"],
+            partitions=row["partitions"],
+            elements=row["elements"],
+            rows=tuple(tuple(shown[at * along : (at + 1) * along]) for at in range(rows)),
+        )
+
+
+def _shown(value: float | None) -> float | str | None:
+    return value if value is None or math.isfinite(value) else str(value)
 
 
 def _roof(context: Context, place: int, limits: DeviceLimits) -> TargetRoof:

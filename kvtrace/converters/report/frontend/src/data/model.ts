@@ -58,7 +58,23 @@ export interface CallBlock {
   readonly memory: OnChipCall;
   readonly tiles_left_out: number;
   readonly ops: readonly OpWork[];
+  /** In the order of the program, each before those inside it. */
+  readonly loops: readonly LoopAround[];
+  readonly sequence: Sequence;
   readonly roof: TargetRoof | null;
+}
+
+/**
+ * What a tile held at the end: the first elements of its first partitions, by partition.
+ *
+ * A value is null where it was never written, and a word where it is no finite number.
+ */
+export interface TileValues {
+  readonly tile: number;
+  readonly dtype: string;
+  readonly partitions: number;
+  readonly elements: number;
+  readonly rows: readonly (readonly (number | string | null)[])[];
 }
 
 /** The block `call/<index>`. */
@@ -476,6 +492,31 @@ export interface OpWork {
   readonly best_ns: number | null;
 }
 
+/** A loop of a call, by its op_index, and the one around it; the most trips of an execution. */
+export interface LoopAround {
+  readonly index: number;
+  readonly loop: number | null;
+  readonly kind: string;
+  readonly name: string | null;
+  readonly stack: number | null;
+  readonly trips: number;
+}
+
+/**
+ * The first executed ops, each by its op, program and iteration, in their order.
+ *
+ * An iteration is a place in the other three columns: its loop, which trip of it, and the iteration
+ * around. At place 0 is what is outside of all loops, with -1 for loop and trip.
+ */
+export interface Sequence {
+  readonly op: readonly number[];
+  readonly program: readonly number[];
+  readonly iteration: readonly number[];
+  readonly loop: readonly number[];
+  readonly trip: readonly number[];
+  readonly around: readonly number[];
+}
+
 /**
  * Where the call stands under the published limits of what it is for: one core of the target.
  *
@@ -515,9 +556,15 @@ export interface Op {
   readonly buffer: string | null;
 }
 
-/** A loop, the loop around it where that is known, and trips of each program. */
+/**
+ * A loop, the loop around it where that is known, and trips of each program.
+ *
+ * `before` is its place among the ops, where its own index is none: it stands before that one.
+ */
 export interface Loop {
   readonly index: number;
+  readonly before: number;
+  readonly name: string | null;
   readonly stack: number | null;
   readonly loop: number | null;
   readonly min: number | null;
@@ -860,6 +907,7 @@ export interface AccessLayout {
   readonly box?: readonly (readonly [number, number])[];
   readonly active?: readonly (readonly [number, number])[] | null;
   readonly runs?: readonly (readonly [number, number, number, number, number])[] | null;
+  readonly around?: readonly (readonly [number, number])[];
 }
 
 /**

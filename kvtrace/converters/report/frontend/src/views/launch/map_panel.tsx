@@ -5,9 +5,11 @@ import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import { chosen, setQuery } from "../../app/router";
 import { formatCount, formatShare, shortText, threeFigures } from "../../data/format";
+import type { CallOps } from "../../data/types";
 import { Split, WithTable } from "../../parts/beside";
 import { figure, words } from "../../parts/columns";
 import { derived, Figures } from "../../parts/figure";
+import { LoopSliders, type SlidLoop } from "../../parts/loop_sliders";
 import { AddressChoice } from "../../parts/search";
 import { Table } from "../../parts/table";
 import { Note } from "../../parts/text";
@@ -20,16 +22,19 @@ import { accessHeat, Key, mapColours, Scale } from "./map_colours";
 import { type Scene, type Touched, useScene } from "./scene";
 import { type Place, programQuery, programText } from "./state";
 import type { Subset, Subsets } from "../../accesses/subsets";
+import { loopsAround, tellsTrips } from "../../accesses/trips";
 import { download, npyFile } from "../../accesses/values";
 import { WarpPanel } from "./warp";
 
 interface MapPanelProps {
+  readonly block: CallOps;
   readonly grid: Place;
   readonly touched: Touched;
   readonly findings: readonly HereFinding[];
 }
 
-export function MapPanel({ grid, touched, findings }: MapPanelProps) {
+export function MapPanel({ block, grid, touched, findings }: MapPanelProps) {
+  const nested = touched.accesses.some(tellsTrips);
   const { scene, last, slices } = useScene(grid, touched, findings);
   const { look, slice, counts, values, colour, subsets, element } = scene;
   const map = {
@@ -51,7 +56,11 @@ export function MapPanel({ grid, touched, findings }: MapPanelProps) {
   );
   return (
     <div>
-      {last === null ? null : <IterationSlider last={last} />}
+      {nested ? (
+        <LoopSliders loops={slidLoops(block, touched.op.loop)} />
+      ) : last === null ? null : (
+        <IterationSlider last={last} />
+      )}
       <div class="toolbar">
         <AddressChoice
           label="Colour by"
@@ -92,6 +101,14 @@ export function MapPanel({ grid, touched, findings }: MapPanelProps) {
       )}
     </div>
   );
+}
+
+/** The loops around an op, the outermost first. */
+function slidLoops({ loops }: CallOps, innermost: number | null): SlidLoop[] {
+  return loopsAround(loops, innermost)
+    .flatMap((index) => loops.filter((each) => each.index === index))
+    .map((loop) => ({ ...loop, trips: loop.max ?? 0 }))
+    .reverse();
 }
 
 /** How often each element is accessed, as NumPy reads it. */

@@ -75,9 +75,7 @@ export function OpPanel(props: OpPanelProps) {
           chosen={tab}
           onChoose={(name) => setQuery({ tab: name === tabs[0]?.name ? null : name })}
         >
-          {tab === "map" && touched ? (
-            <MapPanel grid={grid} touched={touched} findings={props.findings} />
-          ) : null}
+          {tab === "map" && touched ? <MapPanel {...props} touched={touched} /> : null}
           {tab === "matmul" && dot ? (
             <Matmul call={call} block={block} grid={grid} dot={dot} />
           ) : null}

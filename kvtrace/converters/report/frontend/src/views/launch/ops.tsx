@@ -2,7 +2,14 @@
 
 import { useMemo } from "preact/hooks";
 import { chosen, setQuery } from "../../app/router";
-import { type Format, formatCount, formatted, type Maybe, plural } from "../../data/format";
+import {
+  type Format,
+  formatCount,
+  formatted,
+  type Maybe,
+  plural,
+  shortText,
+} from "../../data/format";
 import type { CallOps, Loop, Op } from "../../data/types";
 import { code, words } from "../../parts/columns";
 import { AddressChoice, AddressSearch, matches } from "../../parts/search";
@@ -20,20 +27,30 @@ interface Line {
 
 /** Ops and loops in the order of the program, as they nest. */
 function linesOf({ ops, loops }: CallOps): Line[] {
-  const around = new Map(loops.map(({ index, loop }) => [index, loop]));
-  const depthOf = (loop: number | null): number =>
-    loop === null ? 0 : 1 + depthOf(around.get(loop) ?? null);
-  const line = (op: Op | null, loop: Loop | null, own: Op | Loop): Line => ({
-    index: own.index,
-    depth: depthOf(own.loop),
-    op,
-    loop,
-  });
-  const lines = [
-    ...ops.map((op) => line(op, null, op)),
-    ...loops.map((loop) => line(null, loop, loop)),
-  ];
-  return lines.sort((a, b) => a.index - b.index);
+  const known = new Set(loops.map(({ index }) => index));
+  const inside = new Map<number | null, (Op | Loop)[]>();
+  for (const each of [...ops, ...loops]) {
+    const around = each.loop !== null && known.has(each.loop) ? each.loop : null;
+    const own = inside.get(around) ?? [];
+    inside.set(around, own);
+    own.push(each);
+  }
+  const linesIn = (loop: number | null, depth: number): Line[] =>
+    (inside.get(loop) ?? [])
+      .sort((a, b) => placeOf(a) - placeOf(b) || a.index - b.index)
+      .flatMap((each): Line[] => {
+        // a loop around that is not known counts all the same
+        const here = loop === null && each.loop !== null ? depth + 1 : depth;
+        if ("op" in each) return [{ index: each.index, depth: here, op: each, loop: null }];
+        const line = { index: each.index, depth: here, op: null, loop: each };
+        return [line, ...linesIn(each.index, here + 1)];
+      });
+  return linesIn(null, 0);
+}
+
+/** Where it stands among the ops; a loop with an index of its own is before the op that it names. */
+function placeOf(each: Op | Loop): number {
+  return "op" in each || each.before === each.index ? each.index : each.before - 0.5;
 }
 
 export function OpList({ block, op }: { block: CallOps; op: number | null }) {
@@ -106,7 +123,13 @@ function columnsOf(): Column<Line>[] {
           data-depth={depth}
           style={{ paddingInlineStart: `${depth * 16}px` }}
         >
-          {op ? <code>{op.op}</code> : <span class="muted">loop {tripsText(loop)}</span>}
+          {op ? (
+            <code>{op.op}</code>
+          ) : (
+            <span class="muted">
+              loop {loop?.name ? <code>{shortText(loop.name, 40)}</code> : null} {tripsText(loop)}
+            </span>
+          )}
         </span>
       ),
       text: ({ op, depth }) => " ".repeat(2 * depth) + (op?.op ?? "loop"),

@@ -6,6 +6,7 @@ import { page } from "../../data/page";
 import { indexOf, itemBytes } from "../../data/tensors";
 import type { Access, Argument, Call, CallOps, Op, RecordedValue } from "../../data/types";
 import { useLoaded } from "../../data/use_block";
+import { useTrips } from "../../parts/loop_sliders";
 import { type Executions, isKnown, lastIteration } from "../../accesses/records";
 import { combsOf, type Counts, countsOf, endsOf } from "../../accesses/counts";
 import type { HereFinding } from "./findings";
@@ -21,6 +22,7 @@ import {
 import { chosenProgram, type Place, programNumber } from "./state";
 import { type Subsets, subsetsOf } from "../../accesses/subsets";
 import { type Tile, tilesOf } from "../../accesses/tiles";
+import { isInTrips, tellsTrips } from "../../accesses/trips";
 import { type Values, valuesOf } from "../../accesses/values";
 
 /** All of an op's accesses of one argument. */
@@ -160,10 +162,19 @@ interface Chosen {
 export function useScene(grid: Place, touched: Touched, findings: readonly HereFinding[]): Chosen {
   const last = touched.op.loop === null ? null : lastIteration(touched.accesses);
   const program = programNumber(chosenProgram(grid), grid);
-  const iteration = last === null ? null : chosenNumber("it");
+  const nested = touched.accesses.some(tellsTrips);
+  const iteration = last === null || nested ? null : chosenNumber("it");
+  const trips = useTrips();
+  const here = useMemo(
+    () =>
+      nested && trips.size
+        ? { ...touched, accesses: touched.accesses.filter((each) => isInTrips(each, trips)) }
+        : touched,
+    [touched, nested, trips],
+  );
   const wanted = useMemo(() => ({ program, iteration }), [program, iteration]);
   const asked = { shape: chosen("shape"), axes: chosen("axes"), at: chosen("at") };
-  const first = useMemo(() => endsOf(combsOf(touched, wanted))[0], [touched, wanted]);
+  const first = useMemo(() => endsOf(combsOf(here, wanted))[0], [here, wanted]);
   const look = useMemo(() => {
     const plain = lookOf(touched, asked);
     const index = asked.at === null ? indexOf(plain.axes, first) : null;
@@ -173,22 +184,18 @@ export function useScene(grid: Place, touched: Touched, findings: readonly HereF
   }, [touched, asked.shape, asked.axes, asked.at, first]);
   const { extent } = look;
   const all = useMemo(() => countsOf(touched, extent), [touched, extent]);
-  const some = program !== null || iteration !== null;
-  const counts = useMemo(
-    () => (some ? countsOf(touched, extent, wanted) : all),
-    [touched, all, wanted],
-  );
+  const some = program !== null || iteration !== null || here !== touched;
+  const counts = useMemo(() => (some ? countsOf(here, extent, wanted) : all), [here, all, wanted]);
   const masked = touched.accesses.some(({ layout }) => Boolean(layout?.box ?? layout?.active));
   const lanes = useMemo(
-    () => (masked ? countsOf(touched, extent, wanted, "all") : null),
-    [touched, extent, wanted],
+    () => (masked ? countsOf(here, extent, wanted, "all") : null),
+    [here, extent, wanted],
   );
   const values = useValues(touched);
   const colour = values || chosen("colour") !== "value" ? colouring(chosen("colour")) : "count";
   const subsets = useMemo(
-    () =>
-      colour === "programs" ? subsetsOf(touched, grid[0] * grid[1] * grid[2], iteration) : null,
-    [touched, colour === "programs", iteration],
+    () => (colour === "programs" ? subsetsOf(here, grid[0] * grid[1] * grid[2], iteration) : null),
+    [here, colour === "programs", iteration],
   );
   const marks = useMemo(() => marksOf(findings, touched), [findings, touched]);
   const slices = useMemo(() => shownSlices(look, all, marks), [look, all, marks]);
@@ -200,13 +207,11 @@ export function useScene(grid: Place, touched: Touched, findings: readonly HereF
   );
   const tiles = useMemo(
     () =>
-      program === null
-        ? tilesOf(touched, look, slice, grid[0] * grid[1] * grid[2], iteration)
-        : null,
-    [touched, look, slice, program === null, iteration],
+      program === null ? tilesOf(here, look, slice, grid[0] * grid[1] * grid[2], iteration) : null,
+    [here, look, slice, program === null, iteration],
   );
   const context = some ? all : null;
-  const parts = { touched, wanted, look, slice, counts, context, lanes };
+  const parts = { touched: here, wanted, look, slice, counts, context, lanes };
   const scene: Scene = { ...parts, values, colour, subsets, tiles, marks, element };
   return { scene: useMemo(() => scene, Object.values(scene)), last, slices };
 }

@@ -13,6 +13,7 @@ import { Split } from "../../parts/beside";
 import { derived, Figures, measured } from "../../parts/figure";
 import { useKeys } from "../../parts/keys";
 import { LaunchFacts } from "../../parts/launch_panel";
+import { setTrip, useTrips } from "../../parts/loop_sliders";
 import { matches } from "../../parts/search";
 import {
   Facts,
@@ -26,6 +27,7 @@ import {
 } from "../../parts/text";
 import { findingsHere, FindingTable, type HereFinding } from "./findings";
 import { isMemory } from "../../accesses/grid_work";
+import { tellsTrips } from "../../accesses/trips";
 import "./launch.css";
 import { OpPanel } from "./op_panel";
 import { OpList, USED } from "./ops";
@@ -189,14 +191,20 @@ function Inside({
     const next = Math.min(Math.max(at + step, 0), grid[0] * grid[1] * grid[2] - 1);
     setQuery({ p: programQuery(next, grid) });
   };
-  const toTrip = (step: 1 | -1): void =>
-    setQuery({ it: Math.max((chosenNumber("it") ?? -1) + step, 0) });
+  const trips = useTrips();
+  const nested = block.accesses.some((each) => each.op === op?.index && tellsTrips(each));
+  const innermost = nested ? block.loops.find(({ index }) => index === op?.loop) : undefined;
+  const toTrip = (step: 1 | -1): void => {
+    if (!innermost) return setQuery({ it: Math.max((chosenNumber("it") ?? -1) + step, 0) });
+    const next = Math.max((trips.get(innermost.index) ?? -1) + step, 0);
+    setTrip(block.loops, innermost.index, Math.min(next, (innermost.max ?? 1) - 1));
+  };
   useKeys({
     "[": () => toProgram(-1),
     "]": () => toProgram(1),
     ",": () => toTrip(-1),
     ".": () => toTrip(1),
-    a: () => setQuery({ p: null, it: null }),
+    a: () => setQuery({ p: null, it: null, trips: null }),
   });
   return (
     <>

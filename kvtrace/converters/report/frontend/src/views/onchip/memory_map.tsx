@@ -8,6 +8,7 @@ import type { Tile, Usage } from "../../data/types";
 import { kernelHue } from "../../parts/colours";
 import { Plot } from "../../parts/plot";
 import { STEPS } from "../../parts/pointing";
+import { type Moment, stretchesOf } from "./moment";
 import { type Placed, placedTiles } from "./placing";
 
 interface MapProps {
@@ -16,6 +17,8 @@ interface MapProps {
   readonly executed: number;
   /** Numbers of the tiles that stand out; null: all do. */
   readonly chosen: ReadonlySet<number> | null;
+  /** Executed ops that are marked. */
+  readonly moment: Moment | null;
 }
 
 /** What the memories are called. */
@@ -29,9 +32,10 @@ export function amountText(usage: Usage, amount: number): string {
   return usage.space === "sbuf" ? formatBytes(amount) : plural(amount, "bank");
 }
 
-export function MemoryMap({ usage, tiles, executed, chosen }: MapProps) {
+export function MemoryMap({ usage, tiles, executed, chosen, moment }: MapProps) {
   const placed = useMemo(() => placedTiles(tiles), [tiles]);
   const top = useMemo(() => heightOf(placed, usage), [placed, usage]);
+  const stretches = useMemo(() => stretchesOf(moment?.orders ?? []), [moment]);
   const hues = useMemo(() => huesOf(tiles), [tiles]);
   const [under, setUnder] = useState<Tile | null>(null);
   const name = SPACES[usage.space] ?? usage.space;
@@ -84,6 +88,14 @@ export function MemoryMap({ usage, tiles, executed, chosen }: MapProps) {
                 </text>
               ) : null,
             )}
+            {stretches.length ? (
+              <path
+                class="moment"
+                d={stretches
+                  .map(([first, last]) => `M${x(first)} ${y(0)}V${y(top)}H${x(last + 1)}V${y(0)}Z`)
+                  .join("")}
+              />
+            ) : null}
             {usage.limit <= top ? (
               <path class="limit" d={`M${x(0)} ${y(usage.limit)}H${x(executed)}`} />
             ) : null}

@@ -9,6 +9,7 @@ import { findingColumns } from "../../parts/finding_columns";
 import { type Column, Table } from "../../parts/table";
 import { Pill, stackPlace } from "../../parts/text";
 import { SPACES } from "./memory_map";
+import type { Moment } from "./moment";
 
 export function FlowTable({ flows }: { flows: readonly Flow[] }) {
   const most = flows.reduce((greatest, flow) => Math.max(greatest, flow.bytes), 0) || 1;
@@ -53,8 +54,9 @@ export function OpTable(props: {
   /** Ops of violations, by what they break. */
   broken: ReadonlyMap<number, string>;
   chosen: OpWork | null;
+  moment: Moment | null;
 }) {
-  const { block, rows, broken } = props;
+  const { block, rows, broken, moment } = props;
   const field = fieldsOf((op: OpWork) => op);
   const best = `Its arithmetic or its transfers at the limits of ${block.roof?.name}, over the call`;
   const columns: (Column<OpWork> | null | false)[] = [
@@ -64,6 +66,7 @@ export function OpTable(props: {
     words("Reads", (op) => op.reads.join(", ") || null, { limit: 80 }),
     words("Writes", (op) => op.writes.join(", ") || null, { limit: 80 }),
     field("Executed", "derived", "executions"),
+    moment && figure("In these trips", "derived", (op) => moment.executions.get(op.op_index)),
     field("FLOP", "derived", "flops", "flops"),
     field("Device memory", "derived", "device_bytes", "bytes"),
     field("On chip", "derived", "chip_bytes", "bytes"),
@@ -83,7 +86,7 @@ export function OpTable(props: {
       chosen={props.chosen}
       onChoose={(op) => setQuery({ op: op === props.chosen ? null : op.op_index, tile: null })}
       height={14}
-      empty="No op is on this line."
+      empty="No op is on this line or in these trips."
     />
   );
 }

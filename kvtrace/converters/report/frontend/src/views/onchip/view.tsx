@@ -5,7 +5,7 @@ import { useMemo } from "preact/hooks";
 import { NotHere } from "../../app/boundary";
 import { chosen, chosenNumber, href, setQuery } from "../../app/router";
 import type { View, ViewProps } from "../../app/view";
-import { formatGrid, formatPlace, plural, shortText } from "../../data/format";
+import { formatGrid, formatPlace, gridSize, plural, shortText } from "../../data/format";
 import { page } from "../../data/page";
 import type { CallAtAGlance, CallBlock, Usage } from "../../data/types";
 import { useBlock } from "../../data/use_block";
@@ -13,7 +13,9 @@ import { figure } from "../../parts/columns";
 import { derived, Figures } from "../../parts/figure";
 import { type Column, Table } from "../../parts/table";
 import { Note, Section } from "../../parts/text";
+import { Loops, useMoment } from "./loops";
 import { amountText, MemoryMap } from "./memory_map";
+import { tilesThen } from "./moment";
 import "./onchip.css";
 import { TargetRoofline } from "./roofline";
 import { OnChipSource, standsOn } from "./source";
@@ -26,6 +28,7 @@ import {
   OpTable,
   TileTable,
 } from "./tables";
+import { ValuesOfTile } from "./values";
 
 const INDEX = "onchip/index";
 
@@ -102,15 +105,33 @@ function Shown({ call, block }: ShownProps) {
   const findings = useMemo(() => findingsOf(call), [call]);
   const broken = useMemo(() => brokenOps(findings), [findings]);
   const [line, file] = [chosenNumber("line"), chosen("file")];
+  const moment = useMoment(block);
+  const programs = gridSize(page.report.calls[call]?.grid ?? [1, 1, 1]);
   const ops = useMemo(
-    () => (line === null ? block.ops : block.ops.filter((op) => standsOn(op, line, file))),
-    [block, line, file],
+    () =>
+      block.ops.filter(
+        (op) =>
+          (line === null || standsOn(op, line, file)) &&
+          (moment === null || moment.executions.has(op.op_index)),
+      ),
+    [block, line, file, moment],
+  );
+  const then = useMemo(
+    () => (moment ? tilesThen(memory.tiles, moment) : memory.tiles),
+    [memory, moment],
   );
   const op = block.ops.find(({ op_index: index }) => String(index) === chosen("op")) ?? null;
   const tile = memory.tiles.find(({ number }) => String(number) === chosen("tile")) ?? null;
   const lit = useMemo(
-    () => (op ? new Set(op.touched) : tile ? new Set([tile.number]) : null),
-    [op, tile],
+    () =>
+      op
+        ? new Set(op.touched)
+        : tile
+          ? new Set([tile.number])
+          : moment
+            ? new Set(then.map(({ number }) => number))
+            : null,
+    [op, tile, moment, then],
   );
   const tiles = useMemo(
     () =>
@@ -137,6 +158,11 @@ function Shown({ call, block }: ShownProps) {
       <Section title="Findings">
         <FindingTable findings={findings} />
       </Section>
+      {block.loops.length > 0 || programs > 1 ? (
+        <Section title="Loops" id="loops-part">
+          <Loops call={call} block={block} programs={programs} moment={moment} />
+        </Section>
+      ) : null}
       <Section title="SBUF and PSUM over the ops">
         {memory.usage.map((usage) => (
           <MemoryMap
@@ -145,6 +171,7 @@ function Shown({ call, block }: ShownProps) {
             tiles={tiles.get(usage.space) ?? []}
             executed={memory.executed}
             chosen={lit}
+            moment={moment}
           />
         ))}
       </Section>
@@ -170,13 +197,20 @@ function Shown({ call, block }: ShownProps) {
           )
         }
       >
-        <OpTable block={block} rows={ops} broken={broken} chosen={op} />
+        <OpTable block={block} rows={ops} broken={broken} chosen={op} moment={moment} />
       </Section>
       <Section title="Source" id="code">
         <OnChipSource call={call} ops={block.ops} findings={findings} chosen={op} />
       </Section>
-      <Section title="Tiles">
-        <TileTable tiles={memory.tiles} chosen={tile} />
+      <Section title={moment ? "Tiles in use in these trips" : "Tiles"}>
+        <TileTable tiles={then} chosen={tile} />
+      </Section>
+      <Section title="Values of the chosen tile" id="values-part">
+        {tile ? (
+          <ValuesOfTile call={call} tile={tile} />
+        ) : (
+          <p class="muted">Choose a tile to see what it held at the end.</p>
+        )}
       </Section>
       <Section title="Roofline" id="roofline-part">
         <TargetRoofline roof={block.roof} />

@@ -1,0 +1,99 @@
+// Loops as they nest, each with a slider of its trips. What is chosen stands in the address.
+
+import { useMemo } from "preact/hooks";
+import { type Nested, type Trips, tripsOf, tripsText, withTrip } from "../accesses/trips";
+import { chosen, setQuery } from "../app/router";
+import { formatCount, shortText } from "../data/format";
+import { Play } from "./play";
+import { Slider } from "./slider";
+import { stackPlace } from "./text";
+
+export interface SlidLoop extends Nested {
+  readonly name: string | null;
+  /** What else is said of it. */
+  readonly kind?: string | null;
+  readonly stack: number | null;
+  /** Of the execution with the most. */
+  readonly trips: number;
+}
+
+export function useTrips(): Trips {
+  const text = chosen("trips");
+  return useMemo(() => tripsOf(text), [text]);
+}
+
+export function setTrip(loops: readonly Nested[], index: number, trip: number | null): void {
+  const trips = tripsOf(chosen("trips"));
+  setQuery({ trips: tripsText(withTrip(trips, loops, index, trip)) });
+}
+
+export function LoopSliders({ loops }: { loops: readonly SlidLoop[] }) {
+  const trips = useTrips();
+  const known = new Set(loops.map(({ index }) => index));
+  const outermost = loops.filter(({ loop }) => loop === null || !known.has(loop));
+  return (
+    <div class="loop-sliders" role="group" aria-label="Trips of loops">
+      <LoopList of={outermost} all={loops} trips={trips} />
+      <button
+        type="button"
+        class="small"
+        aria-pressed={trips.size === 0}
+        onClick={() => setQuery({ trips: null })}
+      >
+        All trips
+      </button>
+    </div>
+  );
+}
+
+interface LoopListProps {
+  readonly of: readonly SlidLoop[];
+  readonly all: readonly SlidLoop[];
+  readonly trips: Trips;
+}
+
+function LoopList({ of, all, trips }: LoopListProps) {
+  return (
+    <ul>
+      {of.map((loop) => {
+        const name = shortText(loop.name ?? "loop", 40);
+        const place = stackPlace(loop.stack);
+        const inner = all.filter((each) => each.loop === loop.index);
+        return (
+          <li key={loop.index} data-loop={loop.index} data-trips={loop.trips}>
+            <Slider
+              name={name}
+              label={`Trip of ${name}, ${place}`}
+              size={loop.trips}
+              value={trips.get(loop.index) ?? null}
+              onChange={(trip) => setTrip(all, loop.index, trip)}
+            >
+              <button
+                type="button"
+                class="small"
+                aria-label={`all ${formatCount(loop.trips)} trips of ${name}, ${place}`}
+                aria-pressed={!trips.has(loop.index)}
+                onClick={() => setTrip(all, loop.index, null)}
+              >
+                all {formatCount(loop.trips)}
+              </button>
+              <Play
+                what={`trips of ${name}, ${place}`}
+                step={() => {
+                  const trip = Math.min((trips.get(loop.index) ?? -1) + 1, loop.trips - 1);
+                  setTrip(all, loop.index, trip);
+                  return trip < loop.trips - 1;
+                }}
+              />
+              <span class="muted small">
+                {loop.kind ? `${shortText(loop.kind, 40)}, ` : ""}
+                {place}
+              </span>
+            </Slider>
+            {inner.length ? <LoopList of={inner} all={all} trips={trips} /> : null}
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
