@@ -87,7 +87,7 @@ def run_missing_checks(
             yield f"{str(error).rstrip('.')}: kvtrace check {trace.path} does it"
             return
         yield (
-            f"{run.run_id}: {plural(count, 'launch')} that were kept are checked, in "
+            f"{run.run_id}: {plural(count, 'kept launch')} checked against the IR in "
             f"{time.monotonic() - began:.1f} s, since they had not been"
         )
 

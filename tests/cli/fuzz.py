@@ -140,6 +140,7 @@ def write_seeds(folder: Path) -> None:
     _quietly("replay", "--client", "tracer", "--client", "profiler", "--client", "sanitizer",
              str(folder / "device"))  # fmt: skip
     _record_graphs(folder / "graphs")
+    _record_checks(folder / "checks")
 
 
 def _quietly(*arguments: str) -> None:
@@ -154,6 +155,22 @@ def _record_graphs(out: Path) -> None:
 
     with kvtrace.capture(out):
         recorded_program.main()
+
+
+def _record_checks(out: Path) -> None:
+    """Record launches whose memory is kept, and what made a NaN."""
+    import torch
+
+    import kvtrace
+    from tests.backends.compiled import check_kernels
+    from tests.oracle import bad_kernels
+
+    with kvtrace.capture(out, check="first,finite"):
+        check_kernels.add[(4,)](*[torch.ones(1000) for _ in range(3)], 1000, BLOCK=256)
+        bad_kernels.log_of_zero[(4,)](torch.zeros(1000), torch.zeros(1000), 1000, BLOCK=256)
+        check_kernels.total[(4,)](torch.ones(1000), torch.zeros(1), 1000, BLOCK=256)
+    with contextlib.redirect_stdout(io.StringIO()):
+        assert main(("check", str(out))) == 1
 
 
 # -- one case ---------------------------------------------------------------------------------

@@ -27,7 +27,8 @@ import { ErrorMapPart } from "./error_map";
 import { CHECKS, kernelOf, variantOf } from "../../data/checks";
 
 const PILLS: Readonly<Record<string, PillKind>> = { differs: "error", agrees: "fine" };
-const scientific = (value: number | null | undefined): string => value?.toPrecision(3) ?? "–";
+const scientific = (value: number | null | undefined): string =>
+  value === 0 ? "0" : (value?.toPrecision(3) ?? "–");
 
 function Checks() {
   const loaded = useBlock<readonly CheckRow[]>(page, CHECKS);
