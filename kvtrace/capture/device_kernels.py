@@ -27,7 +27,7 @@ from kvtrace.capture.device_code import (
     UNROLLED,
     VECTOR,
 )
-from kvtrace.capture.device_copies import CopyFailed
+from kvtrace.capture.device_copies import CopyFailed, has_failed
 from kvtrace.forks import Lock
 
 #: Launches whose answers are not read yet, at most; half of them may be nodes of graphs.
@@ -52,7 +52,6 @@ _RELAXED: Final = 2
 _PORTABLE: Final = 1
 _NON_BLOCKING: Final = 1
 _MULTIPROCESSORS: Final = 16
-_NOT_READY: Final = 600
 _NO_PLACE: Final = (1 << 64) - 1
 _NEVER: Final = 0xFFFFFFFF
 _ALL: Final = (1 << 64) - 1
@@ -81,7 +80,10 @@ class Piece(NamedTuple):
 
 @dataclass(slots=True)
 class Answer:
-    """What one launch of ours will say; `kept` are the places of spans in the reserve."""
+    """What one launch of ours will say.
+
+    `places` are those of its spans in a reserve, `turns` those of the reserves that it may take.
+    """
 
     place: int
     number: int
@@ -89,6 +91,7 @@ class Answer:
     captured: bool
     count: int
     places: tuple[int, ...] = ()
+    turns: tuple[int, ...] = ()
 
     @property
     def done(self) -> bool:
@@ -198,16 +201,17 @@ class DeviceKernels:
             if end <= RESERVE_BYTES:
                 reserve = self.reserves[0].address
         place, state = ring.answers + 8 * slot, ring.states + 8 * slot
-        turns = [
+        turns = tuple(
             each.turn if wanted else _NEVER
             for each, wanted in zip(self.reserves, keep, strict=False)
-        ] or [0, 0]
+        ) or (0, 0)
         head = _head.pack(
             place, state, self._control, reserve, RESERVE_BYTES,
             number, len(pieces), checked, captured, *turns,
         )  # fmt: skip
         self._launch(self._finite, head, pieces, places, checked, stream)
-        return Answer(place, number, stream, captured, checked, places if reserve else ())
+        places = places if reserve else ()
+        return Answer(place, number, stream, captured, checked, places, turns)
 
     def digest(self, pieces: Sequence[Piece], stream: int) -> Digested | None:
         """Digest up to 16 tensors. None where there is no slot for the answer.
@@ -299,12 +303,12 @@ class DeviceKernels:
         """Whether an answer that is not there never will be, for its stream has failed."""
         query = self._driver.cuStreamQuery
         found = self._relaxed(lambda: query(ctypes.c_void_p(answer.stream)))
-        return found not in (0, _NOT_READY) and not answer.done
+        return has_failed(found) and not answer.done
 
     # -- what is kept -----------------------------------------------------------------------
 
     def reserve(self) -> None:
-        """Take the memory in which launches' memory can be kept.
+        """Have room for launches' memory: nothing that an earlier recording kept is in its way.
 
         Raises:
             CopyFailed: the driver refuses.
@@ -313,9 +317,19 @@ class DeviceKernels:
         self._relaxed(self._take_reserves)
 
     def _take_reserves(self) -> None:
+        if self.reserves:
+            for kind, reserve in enumerate(self.reserves):
+                reserve.turn += 2  # also where a launch has taken the one before
+                self._set(self._control + 8 * kind, reserve.turn, 1)
+                self._set(self._control + 8 * kind + 4, 0, 1)
+            return
         self._control = self._on_device(16)
         base = self._pinned(2 * RESERVE_BYTES)
         self.reserves = (Reserve(base), Reserve(base + RESERVE_BYTES))
+
+    def holds(self, kind: int, answer: Answer) -> bool:
+        """Whether what a reserve holds is still the launch's that the answer is of."""
+        return self.reserves[kind].turn == answer.turns[kind]
 
     def free(self, kind: int) -> None:
         """Have a reserve take another launch: what it held was read."""
@@ -361,14 +375,22 @@ class DeviceKernels:
         return found.value
 
     def _on_device(self, size: int) -> int:
-        """Take memory that is zero, and wait for that on a stream of our own alone."""
-        found, stream = ctypes.c_uint64(), ctypes.c_void_p()
+        """Take memory that is zero."""
+        found = ctypes.c_uint64()
         self._call("cuMemAlloc_v2", ctypes.byref(found), ctypes.c_size_t(size))
+        self._set(found.value, 0, size // 4)
+        return found.value
+
+    def _set(self, place: int, word: int, count: int) -> None:
+        """Set words of the device's memory, and wait for that on a stream of our own alone."""
+        stream = ctypes.c_void_p()
         self._call("cuStreamCreate", ctypes.byref(stream), _NON_BLOCKING)
-        self._call("cuMemsetD8Async", found, ctypes.c_ubyte(0), ctypes.c_size_t(size), stream)
+        self._call(
+            "cuMemsetD32Async", ctypes.c_uint64(place), ctypes.c_uint(word),
+            ctypes.c_size_t(count), stream,
+        )  # fmt: skip
         self._call("cuStreamSynchronize", stream)
         self._call("cuStreamDestroy_v2", stream)
-        return found.value
 
     def _call(self, name: str, *arguments: object) -> None:
         failed = getattr(self._driver, name)(*arguments)

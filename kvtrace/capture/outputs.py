@@ -89,6 +89,7 @@ class Outputs(TakenForLaunches[Looked]):
         self._nodes: list[Looked] = []
         self._digests: list[tuple[Any, ...]] = []
         self._kernels_kept: set[tuple[int, Hashable]] = set()
+        self._reserving: set[DeviceKernels] = set()
         self._bytes = self._session.settings.check_bytes
 
     # -- in the program's threads -----------------------------------------------------------
@@ -210,7 +211,8 @@ class Outputs(TakenForLaunches[Looked]):
             self._flag_here(looked, floats)
             return
         device = looked.device
-        if not device.reserves:
+        if device not in self._reserving:
+            self._reserving.add(device)
             device.reserve()
         read = [
             Held(each, "before", looked.apart.get(each.arg, each.piece))
@@ -287,9 +289,10 @@ class Outputs(TakenForLaunches[Looked]):
             self.round(journal)
             left = any(not answer.done for each in self._waiting for answer in each.answers)
             if not left or time.monotonic() > until:
-                return
+                break
             time.sleep(0.001)
         self.round(journal)
+        self._end(journal)
 
     def _has_arrived(self, taken: Looked) -> bool:
         device = taken.device
@@ -305,7 +308,7 @@ class Outputs(TakenForLaunches[Looked]):
                 device.release(answer)
             return True
         if any(device.is_lost(answer) for answer in taken.answers):
-            taken.flags, taken.sums = [], []
+            taken.flags, taken.sums, taken.lost = [], [], True
             return True
         return False
 
@@ -345,7 +348,7 @@ class Outputs(TakenForLaunches[Looked]):
         device = taken.device
         assert device is not None
         for kind, bit in enumerate(KEPT):
-            if not fresh & bit:
+            if not fresh & bit or not device.holds(kind, answer):
                 continue
             base, found = device.reserves[kind].address, {}
             for each, place in zip(held, answer.places, strict=True):
