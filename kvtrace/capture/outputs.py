@@ -59,6 +59,8 @@ class Looked(Taken):
     stream: int = 0
     device: DeviceKernels | None = None
     captured: bool = False
+    finite: bool = True
+    digest: bool = True
     apart: dict[int, Any] = field(default_factory=dict)  # by arg: what was there before
     flags: list[tuple[tuple[Held, ...], Any]] = field(default_factory=list)
     sums: list[tuple[tuple[Held, ...], Any]] = field(default_factory=list)
@@ -80,6 +82,7 @@ class Outputs(TakenForLaunches[Looked]):
         """Prepare; nothing is loaded before the first launch."""
         checks = session.settings.checks
         self._finite, self._digest = checks.finite, checks.digest
+        self._all = max(checks.finite, checks.digest) == 1
         self._broken = False
         super().__init__(session, 0)
 
@@ -90,9 +93,31 @@ class Outputs(TakenForLaunches[Looked]):
         self._digests: list[tuple[Any, ...]] = []
         self._kernels_kept: set[tuple[int, Hashable]] = set()
         self._reserving: set[DeviceKernels] = set()
+        self._counts: dict[Hashable, int] = {}
         self._bytes = self._session.settings.check_bytes
 
     # -- in the program's threads -----------------------------------------------------------
+
+    def is_due(self, kernel: Hashable) -> bool:
+        """Whether a kernel's next launch is to be looked at; if not, it is counted."""
+        if self._all or any(self._parts(kernel)):
+            return True
+        self._count(kernel, False, False)
+        return False
+
+    def _parts(self, kernel: Hashable) -> tuple[bool, bool]:
+        """Whether a kernel's next launch is due for `finite`, and for `digest`."""
+        count = self._counts.get(kernel, 0)
+        finite, digest = self._finite, self._digest
+        return finite > 0 and count % finite == 0, digest > 0 and count % digest == 0
+
+    def _count(self, kernel: Hashable, finite: bool, digest: bool) -> None:
+        """Count a launch, and say what it is not looked at for: that is no finding."""
+        self._counts[kernel] = self._counts.get(kernel, 0) + 1
+        if self._finite and not finite:
+            self._say("check-sampled", _NOT_JUDGED.format(self._finite))
+        if self._digest and not digest:
+            self._say("check-sampled", _NOT_DIGESTED.format(self._digest))
 
     def before(
         self, storages: Sequence[Storage], kernel: Hashable, kind: str, stream: int
@@ -109,12 +134,16 @@ class Outputs(TakenForLaunches[Looked]):
             CopyFailed: the device's driver refuses.
 
         """
+        finite, digest = self._parts(kernel)
+        if not self._all:
+            self._count(kernel, finite, digest)
         if not storages or kind not in ("cpu", "cuda") or self._broken:
             return None
         if len(self._waiting) >= _WAITING:
             self._say("check-busy", _BUSY)
             return None
         looked = Looked(0, 0, [], storages=tuple(storages), kernel=kernel, stream=stream)
+        looked.finite, looked.digest = finite, digest
         if kind == "cuda":
             looked.device = device_kernels()
             captured = None if looked.device is None else is_capturing(stream)
@@ -122,9 +151,9 @@ class Outputs(TakenForLaunches[Looked]):
                 return None
             looked.captured = captured
         changed = [each for each in storages if each.read and each.written]
-        if self._digest and not self._is_without(looked):
+        if digest and not self._is_without(looked):
             self._sum([Held(each, "before", each.piece) for each in changed], looked)
-        if self._finite:
+        if finite:
             self._put_apart(changed, looked)
         return looked
 
@@ -138,9 +167,9 @@ class Outputs(TakenForLaunches[Looked]):
         storages = looked.storages
         looked.number = number or self._session.next_copy()
         try:
-            if self._finite:
+            if looked.finite:
                 self._flag(looked)
-            if self._digest and not looked.captured:
+            if looked.digest and not looked.captured:
                 held = [Held(each, "after", each.piece) for each in storages if each.written]
                 for each in storages:
                     if not each.written:
@@ -388,6 +417,11 @@ class Outputs(TakenForLaunches[Looked]):
 
 
 _BUSY: Final = "launches are not looked at while too many others wait for answers"
+_NOT_JUDGED: Final = (
+    "launches are not judged, whether they made a NaN or an infinity: one in {} of each kernel is "
+    "looked at"
+)
+_NOT_DIGESTED: Final = "launches have no digests: one in {} of each kernel has some"
 _IN_PLACE: Final = (
     f"tensors of more than {IN_PLACE_BYTES >> 20} MiB that a kernel both reads and writes are not "
     "kept as they were before it, should it make a NaN"
