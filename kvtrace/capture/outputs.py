@@ -16,7 +16,10 @@ from kvtrace.capture.device_kernels import (
     Answer,
     DeviceKernels,
     Piece,
+    Table,
     device_kernels,
+    digest_table,
+    finite_table,
     is_capturing,
 )
 from kvtrace.capture.taken import Taken, TakenForLaunches
@@ -39,6 +42,9 @@ MOST_KEPT: Final = 4
 #: Launches whose answers are waited for at most.
 _WAITING: Final = 50_000
 
+#: Streams for which it is known what launches of ours are given.
+_STREAMS: Final = 8
+
 _LAST_SECONDS: Final = 5.0
 
 
@@ -50,18 +56,73 @@ class Held(NamedTuple):
     piece: Piece
 
 
-@dataclass(slots=True)
+Part = tuple[tuple[Held, ...], Table]
+
+
+class Plan:
+    """What is done at launches that touch the same memory: most steps of a program repeat it."""
+
+    __slots__ = ("after", "before", "changed", "flags", "floats", "kind", "small", "storages")
+
+    def __init__(self, storages: Sequence[Storage], kind: str) -> None:
+        """`storages` are what is touched, `kind` the device's, as torch names it."""
+        self.storages = tuple(storages)
+        self.kind = kind
+        written = [each for each in storages if each.written]
+        self.floats = [each for each in written if each.piece.dtype in FORMATS]
+        self.changed = [each for each in written if each.read]
+        self.small = [each for each in self.changed if each.piece.size <= IN_PLACE_BYTES]
+        self.before = _parts([Held(each, "before", each.piece) for each in self.changed])
+        held = [Held(each, "after", each.piece) for each in written]
+        for each in storages:
+            if not each.written:
+                lines = LINES if each.piece.size > WHOLE_BYTES else 1
+                held.append(Held(each, "before", each.piece._replace(lines=lines)))
+        self.after = _parts(held)
+        #: By what was put aside: parts, and whether one holds all that the launch read.
+        self.flags: dict[tuple[Any, ...], list[tuple[Part, bool]]] = {}
+
+    def looked_at(self, apart: Mapping[int, Any]) -> list[tuple[Part, bool]]:
+        """Return what `finite` looks at, by launches of it."""
+        key = tuple(apart.items())
+        found = self.flags.get(key)
+        if found is not None:
+            return found
+        read = [
+            Held(each, "before", apart.get(each.arg, each.piece))
+            for each in self.storages
+            if each.read and (not each.written or each.arg in apart)
+        ]
+        found = []
+        for begin in range(0, len(self.floats), CHECKED):
+            some = self.floats[begin : begin + CHECKED]
+            part = [Held(each, "after", each.piece) for each in some]
+            also = read if len(self.floats) <= CHECKED and len(read) <= SPANS - CHECKED else []
+            table = finite_table([each.piece for each in part], [each.piece for each in also])
+            found.append((((*part, *also), table), len(also) == len(read)))
+        if len(self.flags) < _STREAMS:
+            self.flags[key] = found
+        return found
+
+
+def _parts(held: Sequence[Held]) -> list[Part]:
+    """Return what is digested, by launches of `digest`."""
+    parts = [tuple(held[begin : begin + SPANS]) for begin in range(0, len(held), SPANS)]
+    return [(part, digest_table([each.piece for each in part])) for part in parts]
+
+
+@dataclass(slots=True, kw_only=True)
 class Looked(Taken):
     """A launch that is looked at. `flags` and `sums` are answers, or what was found on the CPU."""
 
-    storages: tuple[Storage, ...] = ()
-    kernel: Hashable = None
-    stream: int = 0
+    plan: Plan
+    kernel: Hashable
+    stream: int
     device: DeviceKernels | None = None
     captured: bool = False
     finite: bool = True
     digest: bool = True
-    apart: dict[int, Any] = field(default_factory=dict)  # by arg: what was there before
+    apart: Mapping[int, Any] | None = None  # by arg: what was there before
     flags: list[tuple[tuple[Held, ...], Any]] = field(default_factory=list)
     sums: list[tuple[tuple[Held, ...], Any]] = field(default_factory=list)
     kept: Mapping[tuple[int, str], bytes] | None = None  # by arg and when
@@ -91,7 +152,7 @@ class Outputs(TakenForLaunches[Looked]):
         super().renew()
         self._nodes: list[Looked] = []
         self._digests: list[tuple[Any, ...]] = []
-        self._kernels_kept: set[tuple[int, Hashable]] = set()
+        self._kernels_kept: tuple[set[Hashable], set[Hashable]] = (set(), set())
         self._reserving: set[DeviceKernels] = set()
         self._counts: dict[Hashable, int] = {}
         self._bytes = self._session.settings.check_bytes
@@ -119,16 +180,10 @@ class Outputs(TakenForLaunches[Looked]):
         if self._digest and not digest:
             self._say("check-sampled", _NOT_DIGESTED.format(self._digest))
 
-    def before(
-        self, storages: Sequence[Storage], kernel: Hashable, kind: str, stream: int
-    ) -> Looked | None:
+    def before(self, plan: Plan, kernel: Hashable, stream: int) -> Looked | None:
         """Look at what a launch will change; None where it is not looked at.
 
-        Args:
-            storages: what it touches.
-            kernel: whose launch it is.
-            kind: the device's, as torch names it.
-            stream: the handle of its stream.
+        `kernel` is whose launch it is, `stream` the handle of its stream.
 
         Raises:
             CopyFailed: the device's driver refuses.
@@ -137,24 +192,23 @@ class Outputs(TakenForLaunches[Looked]):
         finite, digest = self._parts(kernel)
         if not self._all:
             self._count(kernel, finite, digest)
-        if not storages or kind not in ("cpu", "cuda") or self._broken:
+        if not plan.storages or plan.kind not in ("cpu", "cuda") or self._broken:
             return None
         if len(self._waiting) >= _WAITING:
             self._say("check-busy", _BUSY)
             return None
-        looked = Looked(0, 0, [], storages=tuple(storages), kernel=kernel, stream=stream)
+        looked = Looked(0, 0, [], plan=plan, kernel=kernel, stream=stream)
         looked.finite, looked.digest = finite, digest
-        if kind == "cuda":
+        if plan.kind == "cuda":
             looked.device = device_kernels()
             captured = None if looked.device is None else is_capturing(stream)
             if captured is None:
                 return None
             looked.captured = captured
-        changed = [each for each in storages if each.read and each.written]
         if digest and not self._is_without(looked):
-            self._sum([Held(each, "before", each.piece) for each in changed], looked)
-        if finite:
-            self._put_apart(changed, looked)
+            self._sum(plan.before, looked)
+        if finite and plan.changed:
+            self._put_apart(looked)
         return looked
 
     def after(self, looked: Looked, number: int) -> int:
@@ -164,20 +218,14 @@ class Outputs(TakenForLaunches[Looked]):
             CopyFailed: the device's driver refuses.
 
         """
-        storages = looked.storages
         looked.number = number or self._session.next_copy()
         try:
-            if looked.finite:
+            if looked.finite and looked.plan.floats:
                 self._flag(looked)
             if looked.digest and not looked.captured:
-                held = [Held(each, "after", each.piece) for each in storages if each.written]
-                for each in storages:
-                    if not each.written:
-                        lines = LINES if each.piece.size > WHOLE_BYTES else 1
-                        held.append(Held(each, "before", each.piece._replace(lines=lines)))
-                self._sum(held, looked)
+                self._sum(looked.plan.after, looked)
         finally:
-            looked.apart = {}
+            looked.apart = None
             if looked.captured:
                 self._launches[looked.number] = None
                 self._nodes.append(looked)
@@ -187,7 +235,7 @@ class Outputs(TakenForLaunches[Looked]):
 
     def drop(self, looked: Looked) -> None:
         """Forget a launch that was not made."""
-        looked.number, looked.lost, looked.apart = self._session.next_copy(), True, {}
+        looked.number, looked.lost, looked.apart = self._session.next_copy(), True, None
         self._await(looked)
 
     def failed(self, error: Exception) -> None:
@@ -199,68 +247,53 @@ class Outputs(TakenForLaunches[Looked]):
         """Whether a launch has no digest since it goes into a graph, which is said."""
         return looked.captured and self._say("check-in-graph", _IN_GRAPH)
 
-    def _sum(self, held: Sequence[Held], looked: Looked) -> None:
+    def _sum(self, parts: Sequence[Part], looked: Looked) -> None:
         if looked.device is None:
             from kvtrace.capture.host_kernels import digest
 
-            for each in held:
+            for each in (each for held, _ in parts for each in held):
                 piece = each.piece
                 found = digest(memory_of(piece), piece.lines, piece.address)
                 looked.sums.append(((each,), (found,)))
             return
-        for begin in range(0, len(held), SPANS):
-            part = tuple(held[begin : begin + SPANS])
-            answer = looked.device.digest([each.piece for each in part], looked.stream)
+        for held, table in parts:
+            answer = looked.device.sum_up(table, looked.stream)
             if answer is None:
                 self._say("check-busy", _BUSY)
             else:
-                looked.sums.append((part, answer))
+                looked.sums.append((held, answer))
 
-    def _put_apart(self, changed: Sequence[Storage], looked: Looked) -> None:
+    def _put_apart(self, looked: Looked) -> None:
         """Copy what the launch reads and changes, if it is small, and the launch could be kept."""
-        if len(looked.storages) > SPANS or not (self._wants(0, looked) or self._wants(1, looked)):
+        plan = looked.plan
+        if len(plan.storages) > SPANS or not (self._wants(0, looked) or self._wants(1, looked)):
             return
-        small = [each for each in changed if each.piece.size <= IN_PLACE_BYTES]
-        if len(small) < len(changed):
+        if len(plan.small) < len(plan.changed):
             self._say("check-in-place", _IN_PLACE)
         if looked.device is None:
-            for each in small:
-                looked.apart[each.arg] = memory_of(each.piece).tobytes()
-        elif small:
-            copies = looked.device.aside([each.piece for each in small], looked.stream)
-            for each, copy in zip(small, copies or (), strict=False):
-                looked.apart[each.arg] = copy
+            looked.apart = {each.arg: memory_of(each.piece).tobytes() for each in plan.small}
+        elif plan.small:
+            copies = looked.device.aside([each.piece for each in plan.small], looked.stream)
+            if copies is not None:
+                places = zip(plan.small, copies, strict=True)
+                looked.apart = {each.arg: copy for each, copy in places}
 
     def _flag(self, looked: Looked) -> None:
-        written = [each for each in looked.storages if each.written]
-        floats = [each for each in written if each.piece.dtype in FORMATS]
-        if not floats:
-            return
-        if looked.device is None:
-            self._flag_here(looked, floats)
-            return
         device = looked.device
+        if device is None:
+            self._flag_here(looked, looked.plan.floats)
+            return
         if device not in self._reserving:
             self._reserving.add(device)
             device.reserve()
-        read = [
-            Held(each, "before", looked.apart.get(each.arg, each.piece))
-            for each in looked.storages
-            if each.read and (not each.written or each.arg in looked.apart)
-        ]
-        for begin in range(0, len(floats), CHECKED):
-            part = [Held(each, "after", each.piece) for each in floats[begin : begin + CHECKED]]
-            also = read if len(floats) <= CHECKED and len(read) <= SPANS - CHECKED else []
-            whole = len(also) == len(read)
-            keep = (whole and self._wants(0, looked), whole and self._wants(1, looked))
-            answer = device.finite(
-                [each.piece for each in part], [each.piece for each in also], looked.stream,
-                looked.captured, keep,
-            )  # fmt: skip
+        wants = (self._wants(0, looked), self._wants(1, looked))
+        for (held, table), whole in looked.plan.looked_at(looked.apart or {}):
+            keep = wants if whole else (False, False)
+            answer = device.look(table, looked.stream, looked.captured, keep)
             if answer is None:
                 self._say("check-busy", _BUSY)
             else:
-                looked.flags.append(((*part, *also), answer))
+                looked.flags.append((held, answer))
 
     def _flag_here(self, looked: Looked, floats: Sequence[Storage]) -> None:
         """Do on the CPU what the kernel `finite` does."""
@@ -275,21 +308,20 @@ class Outputs(TakenForLaunches[Looked]):
         kind = 0 if any(bits & NAN for bits in found) else 1
         if not self._wants(kind, looked):
             return
-        read: dict[int, bytes] = dict(looked.apart)
-        for each in looked.storages:
+        read: dict[int, bytes] = dict(looked.apart or {})
+        for each in looked.plan.storages:
             if each.read and not each.written:
                 read[each.arg] = memory_of(each.piece).tobytes()
         stopping = NAN if kind == 0 else NAN | INFINITE
-        if not any(_flags_of(each, read.get(each.arg)) & stopping for each in looked.storages):
-            self._kernels_kept.add((kind, looked.kernel))
+        if not any(_flags_of(each, read.get(each.arg)) & stopping for each in looked.plan.storages):
+            self._kernels_kept[kind].add(looked.kernel)
             after = {(each.arg, "after"): memory_of(each.piece).tobytes() for each in floats}
             looked.kept = {(arg, "before"): content for arg, content in read.items()} | after
 
     def _wants(self, kind: int, looked: Looked) -> bool:
         """Whether such a launch of the kernel would be kept: there is room, and none is yet."""
-        kept = self._kernels_kept
-        full = sum(each == kind for each, _ in kept) >= MOST_KEPT
-        return not full and (kind, looked.kernel) not in kept
+        kept = self._kernels_kept[kind]
+        return len(kept) < MOST_KEPT and looked.kernel not in kept
 
     def _say(self, code: str, text: str) -> bool:
         self._session.message("info", code, text)
@@ -385,7 +417,7 @@ class Outputs(TakenForLaunches[Looked]):
                 content = ctypes.string_at(begin, each.piece.size)
                 found[each.storage.arg, each.when] = content
             if self._wants(kind, taken):
-                self._kernels_kept.add((kind, taken.kernel))
+                self._kernels_kept[kind].add(taken.kernel)
                 taken.kept = found
             device.free(kind)
 
@@ -403,7 +435,7 @@ class Outputs(TakenForLaunches[Looked]):
         self._bytes -= size
         row = launch | {"why": "finite", "programs": None, "bytes": size}
         journal.add("checked_launches", row)
-        storages = {storage.arg: storage for storage in taken.storages}
+        storages = {storage.arg: storage for storage in taken.plan.storages}
         for (arg, when), content in sorted(kept.items()):
             storage = storages[arg]
             offset = storage.piece.address - storage.base
@@ -449,4 +481,4 @@ def _booleans(bits: int) -> dict[str, bool]:
     return {"nan": bool(bits & NAN), "infinity": bool(bits & INFINITE)}
 
 
-__all__ = ["Looked", "Outputs"]
+__all__ = ["Looked", "Outputs", "Plan"]
