@@ -7,13 +7,13 @@ none, or an infinity from finite numbers, are kept whole, so that they can be co
 
 import ctypes
 import time
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from kvtrace.capture.device_answers import Answer
 from kvtrace.capture.device_code import CHECKED, FORMATS, INFINITE, KEPT, NAN, SPANS, VECTOR
 from kvtrace.capture.device_kernels import (
-    Answer,
     DeviceKernels,
     Piece,
     Table,
@@ -131,9 +131,9 @@ class Looked(Taken):
     fresh: list[tuple[tuple[Held, ...], int]] = field(default_factory=list)
 
     @property
-    def answers(self) -> Iterator[Answer]:
+    def answers(self) -> list[Answer]:
         """What is waited for."""
-        return (each for _, each in (*self.flags, *self.sums) if isinstance(each, Answer))
+        return [each for _, each in self.flags + self.sums if isinstance(each, Answer)]
 
 
 class Outputs(TakenForLaunches[Looked]):
@@ -357,21 +357,24 @@ class Outputs(TakenForLaunches[Looked]):
 
     def _has_arrived(self, taken: Looked) -> bool:
         device = taken.device
-        if device is None or not any(taken.answers):
+        if device is None:
             return True
-        if all(answer.done for answer in taken.answers):
-            for held, answer in taken.flags:
-                self._take_reserve(taken, held, answer, answer.flags)
-            answers = list(taken.answers)
-            taken.flags = [(held, answer.flags) for held, answer in taken.flags]
-            taken.sums = [(held, answer.sums) for held, answer in taken.sums]
-            for answer in answers:
-                device.release(answer)
-            return True
-        if any(device.is_lost(answer) for answer in taken.answers):
+        if not all(answer.done for answer in taken.answers):
+            if not any(device.is_lost(answer) for answer in taken.answers):
+                return False
             taken.flags, taken.sums, taken.lost = [], [], True
             return True
-        return False
+        taken.device = None  # it is asked no more
+        for at, (held, answer) in enumerate(taken.flags):
+            word = answer.flags
+            if word >= KEPT[0]:
+                self._take_reserve(taken, device, held, answer, word)
+            taken.flags[at] = (held, word)
+            device.release(answer)
+        for at, (held, answer) in enumerate(taken.sums):
+            taken.sums[at] = (held, answer.sums)
+            device.release(answer)
+        return True
 
     def _replayed(self, node: Looked) -> bool:
         """Look at what a node of a graph has found in the replays so far; whether that is new."""
@@ -382,12 +385,15 @@ class Outputs(TakenForLaunches[Looked]):
                 continue
             node.known[number] = word
             node.fresh.append((held, word & ~known))
-            self._take_reserve(node, held, answer, word & ~known)
+            assert node.device is not None
+            self._take_reserve(node, node.device, held, answer, word & ~known)
         return bool(node.fresh)
 
     def _write(self, journal: "Journal", taken: Looked, seq: int, call_id: int) -> None:
         launch = {"seq": seq, "call_id": call_id}
         for held, word in taken.fresh if taken.captured else taken.flags:
+            if not word:
+                continue
             for place, each in enumerate(held):
                 bits = word >> 2 * place & 3
                 if each.when == "after" and bits:
@@ -403,11 +409,9 @@ class Outputs(TakenForLaunches[Looked]):
             ]
 
     def _take_reserve(
-        self, taken: Looked, held: Sequence[Held], answer: Answer, fresh: int
+        self, taken: Looked, device: DeviceKernels, held: Sequence[Held], answer: Answer, fresh: int
     ) -> None:
         """Read what the device kept of a launch, and let it keep another one."""
-        device = taken.device
-        assert device is not None
         for kind, bit in enumerate(KEPT):
             if not fresh & bit or not device.holds(kind, answer):
                 continue

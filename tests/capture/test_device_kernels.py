@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from kvtrace.capture import device_kernels
+from kvtrace.capture.device_answers import Answer, Digested
 from kvtrace.capture.device_code import ATTEMPTS, FORMATS, INFINITE, KEPT, NAN, PTX, THREADS
-from kvtrace.capture.device_kernels import Answer, DeviceKernels, Digested, Piece, Reserve
+from kvtrace.capture.device_kernels import DeviceKernels, Piece, Reserve
 from kvtrace.capture.host_kernels import digest, flags
 from kvtrace.forks import Lock
 from tests.capture.ptx_machine import Launch, Memory

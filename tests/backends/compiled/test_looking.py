@@ -102,6 +102,16 @@ class TestFinite:
         (digested,) = (count for text, count in said.items() if "no digests" in text)
         assert (judged, digested) == (4, 3)
 
+    def test_memory_that_begins_at_the_same_address_is_other_memory(self, tmp_path):
+        x, out = torch.ones(64, 32), torch.zeros(64 * 32)
+        x[9, 3] = float("nan")
+        with kvtrace.capture(tmp_path, check="finite"):
+            for _ in range(2):
+                launched(kernels.doubled, x[:5].flatten(), out[:160])
+                launched(kernels.doubled, x.view(-1), out)
+                out.zero_()
+        assert set(flags(tmp_path)) == {(1, 1, "after"), (3, 1, "after")}
+
     def test_infinities_that_are_made_are_kept_apart_from_nans(self, tmp_path):
         out = torch.zeros(COUNT)
         with kvtrace.capture(tmp_path, check="finite"):
