@@ -38,15 +38,16 @@ class Checks:
         first: whether the memory of each kernel variant's first launch is.
         sample: that of a variant's first launch, and of one launch in so many after it; 0: none.
         kernels: globs of kernels of which every launch's is.
-        finite: whether NaNs and infinities in outputs are looked for, at every launch.
-        digest: whether digests of outputs are, of every launch.
+        finite: NaNs and infinities are looked for in the outputs of one launch in so many of each
+            kernel variant, its first among them; 1: of all; 0: of none.
+        digest: digests are made of the outputs of one launch in so many, likewise.
     """
 
     first: bool = False
     sample: int = 0
     kernels: tuple[str, ...] = ()
-    finite: bool = False
-    digest: bool = False
+    finite: int = 0
+    digest: int = 0
 
     @property
     def any(self) -> bool:
@@ -88,7 +89,8 @@ class Settings:
             `all`, separated by commas; one after `-` is left out.
         strict: whether warnings, and what cannot be decided, count as errors.
         check: what is kept of launches so that `kvtrace check` can compute them again: first,
-            sample:N, kernel:GLOB, finite and digest, several separated by commas; see `Checks`.
+            sample:N, kernel:GLOB, finite, finite:N, digest and digest:N, several separated by
+            commas; see `Checks`.
             Empty: nothing.
         check_bytes: bytes that the memory kept for checks takes in a run at most.
     """
@@ -208,21 +210,24 @@ def _checked(name: str, value: Any) -> Any:
 
 def _checks(text: str) -> Checks:
     """Read the setting `check`; BadSetting names the part that says nothing."""
-    said, sample, kernels = set(), 0, []
+    first, kernels = False, []
+    every = {"sample": 0, "finite": 0, "digest": 0}
     for part in filter(None, map(str.strip, text.split(","))):
         kind, _, of = part.partition(":")
-        if part in ("first", "finite", "digest"):
-            said.add(part)
-        elif kind == "sample" and _COUNT.fullmatch(of):
-            sample = int(of)
+        if part == "first":
+            first = True
+        elif part in ("finite", "digest"):
+            every[part] = 1
+        elif kind in every and _COUNT.fullmatch(of):
+            every[kind] = int(of)
         elif kind == "kernel" and of:
             kernels.append(of)
         else:
             raise BadSetting(
-                "the setting check has parts first, sample:N (N above 0), kernel:GLOB, finite and "
-                f"digest, separated by commas; not {part!r}"
+                "the setting check has parts first, sample:N (N above 0), kernel:GLOB, finite or "
+                f"finite:N, and digest or digest:N, separated by commas; not {part!r}"
             )
-    return Checks("first" in said, sample, tuple(kernels), "finite" in said, "digest" in said)
+    return Checks(first, kernels=tuple(kernels), **every)
 
 
 def _one_of(name: str, value: Any, choices: tuple[str, ...]) -> str:

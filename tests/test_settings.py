@@ -69,6 +69,8 @@ def test_an_empty_environment_gives_the_defaults():
         ("check", "all"),
         ("check", "first,sample"),
         ("check", "sample:0"),
+        ("check", "finite:0"),
+        ("check", "digest:all"),
         ("check", "sample:-1"),
         ("check", "kernel:"),
         ("check", "first:2"),
@@ -89,10 +91,12 @@ def test_an_impossible_value_is_a_sentence_and_leaves_the_default(name, value):
 def test_checks_are_read_part_by_part():
     assert not DEFAULT.checks.any
     found = settings_from_arguments(check="first, sample:7,kernel:a*,kernel:b, digest").checks
-    assert found == Checks(first=True, sample=7, kernels=("a*", "b"), digest=True)
+    assert found == Checks(first=True, sample=7, kernels=("a*", "b"), digest=1)
     assert (found.any, found.memory) == (True, True)
     watched = settings_from_arguments(check="finite").checks
     assert (watched.any, watched.memory) == (True, False)
+    some = settings_from_arguments(check="finite:10,digest:3").checks
+    assert some == Checks(finite=10, digest=3)
     with pytest.raises(BadSetting, match="not 'sample:x'"):
         settings_from_arguments(check="first,sample:x")
 

@@ -102,7 +102,7 @@ _SPAN: Final = f"""
     add.s64         %span, %span, %check;
     ld.param.b64    %first, [%span+{HEAD}];     // its first vector
     ld.param.b32    %vectors, [%span+{HEAD + 8}];
-    ld.param.b32    %step, [%span+{HEAD + 12}]; // one line in so many is looked at
+    ld.param.b32    %step, [%span+{HEAD + 12}]; // one line in so many is digested
     ld.param.b32    %head, [%span+{HEAD + 16}]; // bits before the tensor in the first vector
     ld.param.b32    %tail, [%span+{HEAD + 20}]; // bits behind it in the last vector
     ld.param.b64    %mask, [%span+{HEAD + 24}];
@@ -242,6 +242,7 @@ _FINITE: Final = f"""
     ld.param.b32    %checked, [%check+48];  // the first so many spans are checked
     ld.param.b32    %sticky, [%check+52];   // flags of the launches before are not to be forgotten
 {_SPAN}
+    mov.b32         %step, 1;               // all lines, whatever is digested of them
     mov.b64         %nan, 0;
     mov.b64         %inf, 0;
 {_scan("CHECK", _CLASSIFY)}
@@ -315,6 +316,7 @@ READ:
     setp.ge.u32     %p, %row, %spans;
     @%p bra         KEEP;
 {_SPAN}
+    mov.b32         %step, 1;               // all lines, whatever is digested of them
     mov.b64         %nan, 0;
     mov.b64         %inf, 0;
 {_scan("READ", _CLASSIFY)}

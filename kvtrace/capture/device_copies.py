@@ -22,8 +22,11 @@ ARENA_BYTES: Final = 16 << 20
 _ALIGNMENT: Final = 64
 _PORTABLE: Final = 1
 _RELAXED: Final = 2
-_NOT_READY: Final = 600
 
+#: What the driver says of a stream that has not failed: that its work is done, or is not yet. That
+#: nothing is known of it, since the thread has no context (as the journal's) or a graph is being
+#: captured, is no failure either.
+_NOT_FAILED: Final = frozenset((0, 600, 201, *range(900, 910)))
 
 #: Spans that are copied by one call at least, and the distance of two at most.
 _FEWEST_ROWS: Final = 4
@@ -187,7 +190,7 @@ class DeviceCopies:
         """Whether a copy that is not done never will be, for its stream has failed."""
         with self._relaxed():
             found = self._driver.cuStreamQuery(ctypes.c_void_p(copy.stream))
-        return found not in (0, _NOT_READY) and not copy.done
+        return has_failed(found) and not copy.done
 
     def has_context(self) -> bool:
         """Whether the thread has a context of a device yet."""
@@ -242,6 +245,11 @@ class DeviceCopies:
         failed = getattr(self._driver, name)(*arguments)
         if failed:
             raise CopyFailed(f"{name} failed with error {failed}")
+
+
+def has_failed(found: int) -> bool:
+    """Whether the driver's answer about a stream says that nothing more will come of it."""
+    return found not in _NOT_FAILED
 
 
 def _rows(spans: Sequence[tuple[int, int]], targets: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -7,6 +7,7 @@ it, which answers at each replay. Whoever waits for an answer looks at host memo
 
 import ctypes
 import itertools
+import threading
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from functools import lru_cache
 from struct import Struct
 from typing import Any, Final, NamedTuple
 
+from kvtrace.capture.device_answers import Answer, Digested
 from kvtrace.capture.device_code import (
     CHECKED,
     FORMATS,
@@ -27,7 +29,7 @@ from kvtrace.capture.device_code import (
     UNROLLED,
     VECTOR,
 )
-from kvtrace.capture.device_copies import CopyFailed
+from kvtrace.capture.device_copies import CopyFailed, has_failed
 from kvtrace.forks import Lock
 
 #: Launches whose answers are not read yet, at most; half of them may be nodes of graphs.
@@ -52,7 +54,6 @@ _RELAXED: Final = 2
 _PORTABLE: Final = 1
 _NON_BLOCKING: Final = 1
 _MULTIPROCESSORS: Final = 16
-_NOT_READY: Final = 600
 _NO_PLACE: Final = (1 << 64) - 1
 _NEVER: Final = 0xFFFFFFFF
 _ALL: Final = (1 << 64) - 1
@@ -79,43 +80,56 @@ class Piece(NamedTuple):
         return (self.address + self.size - 1) // VECTOR - self.address // VECTOR + 1
 
 
-@dataclass(slots=True)
-class Answer:
-    """What one launch of ours will say; `kept` are the places of spans in the reserve."""
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Up to 16 tensors as our kernels take them, made once for launches on the same memory.
 
-    place: int
-    number: int
-    stream: int
-    captured: bool
-    count: int
+    Attributes:
+        rows: their rows of the parameter.
+        spans: how many they are.
+        checked: how many of them have blocks.
+        vectors: of the largest of these.
+        places: where each is put in a reserve; empty if they do not fit.
+    """
+
+    rows: bytes
+    spans: int
+    checked: int
+    vectors: int
     places: tuple[int, ...] = ()
 
-    @property
-    def done(self) -> bool:
-        """Whether it is there."""
-        return self._words()[1] == self.number
 
-    @property
-    def flags(self) -> int:
-        """Two bits for each tensor, and those of what was kept; of `finite`."""
-        return self._words()[0]
-
-    def _words(self) -> tuple[int, int]:
-        word = ctypes.c_uint64.from_address(self.place).value
-        return word & 0xFFFFFFFF, word >> 32
+def finite_table(written: Sequence[Piece], read: Sequence[Piece]) -> Table:
+    """Put up to 8 tensors that are looked at into a table, and those that are kept with them."""
+    pieces = [*written[:CHECKED], *read[: SPANS - CHECKED]]
+    places, end = _places(pieces)
+    fits = len(read) <= SPANS - CHECKED and end <= RESERVE_BYTES
+    given = places if fits else itertools.repeat(_NO_PLACE)
+    rows = b"".join(_packed(*each) for each in zip(pieces, given, strict=False))
+    checked = min(len(written), CHECKED)
+    vectors = max(piece.vectors for piece in written[:CHECKED])
+    return Table(rows, len(pieces), checked, vectors, places if fits else ())
 
 
-@dataclass(slots=True)
-class Digested(Answer):
-    """What a launch of `digest` will say."""
+def digest_table(pieces: Sequence[Piece]) -> Table:
+    """Put up to 16 tensors that are digested into a table."""
+    pieces = pieces[:SPANS]
+    rows = b"".join(_packed(piece, _NO_PLACE) for piece in pieces)
+    vectors = max(piece.vectors // piece.lines for piece in pieces)
+    return Table(rows, len(pieces), len(pieces), vectors)
 
-    def _words(self) -> tuple[int, int]:
-        return 0, ctypes.c_uint32.from_address(self.place).value
 
-    @property
-    def sums(self) -> tuple[int, ...]:
-        """The digest of each tensor; only once it is done."""
-        return tuple((ctypes.c_uint64 * self.count).from_address(self.place + 8))
+class _Own(threading.local):
+    """What a thread hands to the driver, and gets back from it, made once."""
+
+    def __init__(self) -> None:
+        self._memory = _parameter()
+        self.memory = memoryview(self._memory).cast("B")
+        self.pointers = (ctypes.c_void_p * 1)(ctypes.addressof(self._memory))
+        self.context, self.status = ctypes.c_void_p(), ctypes.c_int()
+
+
+_own: Final = _Own()
 
 
 @dataclass(slots=True)
@@ -185,29 +199,36 @@ class DeviceKernels:
             CopyFailed: the driver refuses.
 
         """
+        return self.look(finite_table(written, read), stream, captured, keep)
+
+    def look(
+        self,
+        table: Table,
+        stream: int,
+        captured: bool = False,
+        keep: tuple[bool, bool] = (True, True),
+    ) -> Answer | None:
+        """Do what `finite` says, for tensors in a table."""
         ring = self._flags
         slot = self._slot(ring, captured)
         if slot is None:
             return None
-        pieces = [*written[:CHECKED], *read[: SPANS - CHECKED]]
-        number, checked = next(self._numbers) & 0xFFFFFFFF, min(len(written), CHECKED)
-        reserve = 0
-        places: tuple[int, ...] = ()
-        if any(keep) and self.reserves and len(read) <= SPANS - CHECKED:
-            places, end = _places(pieces)
-            if end <= RESERVE_BYTES:
-                reserve = self.reserves[0].address
+        number, places, reserve = next(self._numbers) & 0xFFFFFFFF, table.places, 0
+        if places and self.reserves and (keep[0] or keep[1]):
+            reserve = self.reserves[0].address
         place, state = ring.answers + 8 * slot, ring.states + 8 * slot
-        turns = [
+        turns = tuple(
             each.turn if wanted else _NEVER
             for each, wanted in zip(self.reserves, keep, strict=False)
-        ] or [0, 0]
-        head = _head.pack(
+        ) or (0, 0)
+        head = (
             place, state, self._control, reserve, RESERVE_BYTES,
-            number, len(pieces), checked, captured, *turns,
+            number, table.spans, table.checked, captured, *turns,
         )  # fmt: skip
-        self._launch(self._finite, head, pieces, places, checked, stream)
-        return Answer(place, number, stream, captured, checked, places if reserve else ())
+        self._launch(self._finite, head, table, stream)
+        return Answer(
+            place, number, stream, captured, table.checked, places if reserve else (), turns
+        )
 
     def digest(self, pieces: Sequence[Piece], stream: int) -> Digested | None:
         """Digest up to 16 tensors. None where there is no slot for the answer.
@@ -216,6 +237,10 @@ class DeviceKernels:
             CopyFailed: the driver refuses.
 
         """
+        return self.sum_up(digest_table(pieces), stream)
+
+    def sum_up(self, table: Table, stream: int) -> Digested | None:
+        """Do what `digest` says, for tensors in a table."""
         if self._sums is None:
             self._sums = self._relaxed(lambda: self._ring(DIGEST_SLOTS, _SUMS))
         ring = self._sums
@@ -224,10 +249,9 @@ class DeviceKernels:
             return None
         number = next(self._numbers) & 0xFFFFFFFF
         place, state = ring.answers + _SUMS * slot, ring.states + _SUMS * slot
-        count = min(len(pieces), SPANS)
-        head = _head.pack(place, state, 0, 0, 0, number, count, count, 0, 0, 0)
-        self._launch(self._digest, head, pieces[:SPANS], (), count, stream)
-        return Digested(place, number, stream, False, count)
+        head = (place, state, 0, 0, 0, number, table.spans, table.spans, 0, 0, 0)
+        self._launch(self._digest, head, table, stream)
+        return Digested(place, number, stream, False, table.spans)
 
     def release(self, answer: Answer) -> None:
         """Give the slot of an answer back, once it is there; nodes of graphs keep theirs."""
@@ -237,22 +261,15 @@ class DeviceKernels:
         assert ring is not None
         ring.free.append((answer.place - ring.answers) // ring.size)
 
-    def _launch(
-        self, function: Any, head: bytes, pieces: Sequence[Piece], places: Sequence[int],
-        rows: int, stream: int,
-    ) -> None:  # fmt: skip
-        given = places or itertools.repeat(_NO_PLACE)
-        rows_of = [_packed(*each) for each in zip(pieces, given, strict=False)]
-        table = b"".join((head.ljust(HEAD, b"\0"), *rows_of))
-        parameter = _parameter()
-        ctypes.memmove(parameter, table, len(table))
-        each = THREADS * UNROLLED
-        vectors = max(piece.vectors // piece.lines for piece in pieces[:rows])
-        blocks = max(1, min(self._blocks, -(-vectors // each)))
-        pointers = (ctypes.c_void_p * 1)(ctypes.addressof(parameter))
+    def _launch(self, function: Any, head: tuple[int, ...], table: Table, stream: int) -> None:
+        own = _own
+        _head.pack_into(own.memory, 0, *head)
+        own.memory[HEAD : HEAD + len(table.rows)] = table.rows
+        blocks = max(1, min(self._blocks, -(-table.vectors // (THREADS * UNROLLED))))
         failed = self._driver.cuLaunchKernel(
-            function, blocks, rows, 1, THREADS, 1, 1, 0, ctypes.c_void_p(stream), pointers, None
-        )
+            function, blocks, table.checked, 1, THREADS, 1, 1, 0, ctypes.c_void_p(stream),
+            own.pointers, None,
+        )  # fmt: skip
         if failed:
             raise CopyFailed(f"cuLaunchKernel failed with error {failed}")
 
@@ -266,7 +283,7 @@ class DeviceKernels:
         except IndexError:
             return None
 
-    def aside(self, pieces: Sequence[Piece], stream: int) -> list[Piece] | None:
+    def aside(self, pieces: Sequence[Piece], stream: int) -> tuple[Piece, ...] | None:
         """Copy memory that the next launch will change, for the look after it.
 
         Each stream has one place for it, which the copies for its next launch overwrite. None
@@ -276,35 +293,28 @@ class DeviceKernels:
             CopyFailed: the driver refuses.
 
         """
-        places, end = _places(pieces)
-        if end > ASIDE_BYTES:
-            return None
         base = self._asides.get(stream)
         if base is None:
             if len(self._asides) >= _ASIDES:
                 return None
             base = self._relaxed(lambda: self._on_device(ASIDE_BYTES))
             self._asides[stream] = base
-        found = []
-        for piece, place in zip(pieces, places, strict=True):
-            target = base + place + piece.address % VECTOR
-            self._call(
-                "cuMemcpyDtoDAsync_v2", ctypes.c_uint64(target), ctypes.c_uint64(piece.address),
-                ctypes.c_size_t(piece.size), ctypes.c_void_p(stream),
-            )  # fmt: skip
-            found.append(Piece(target, piece.size, piece.dtype))
+        found, copies = _copies_aside(tuple(pieces), base)
+        handle = ctypes.c_void_p(stream)
+        for copy in copies:
+            self._call("cuMemcpyDtoDAsync_v2", *copy, handle)
         return found
 
     def is_lost(self, answer: Answer) -> bool:
         """Whether an answer that is not there never will be, for its stream has failed."""
         query = self._driver.cuStreamQuery
         found = self._relaxed(lambda: query(ctypes.c_void_p(answer.stream)))
-        return found not in (0, _NOT_READY) and not answer.done
+        return has_failed(found) and not answer.done
 
     # -- what is kept -----------------------------------------------------------------------
 
     def reserve(self) -> None:
-        """Take the memory in which launches' memory can be kept.
+        """Have room for launches' memory: nothing that an earlier recording kept is in its way.
 
         Raises:
             CopyFailed: the driver refuses.
@@ -313,9 +323,19 @@ class DeviceKernels:
         self._relaxed(self._take_reserves)
 
     def _take_reserves(self) -> None:
+        if self.reserves:
+            for kind, reserve in enumerate(self.reserves):
+                reserve.turn += 2  # also where a launch has taken the one before
+                self._set(self._control + 8 * kind, reserve.turn, 1)
+                self._set(self._control + 8 * kind + 4, 0, 1)
+            return
         self._control = self._on_device(16)
         base = self._pinned(2 * RESERVE_BYTES)
         self.reserves = (Reserve(base), Reserve(base + RESERVE_BYTES))
+
+    def holds(self, kind: int, answer: Answer) -> bool:
+        """Whether what a reserve holds is still the launch's that the answer is of."""
+        return self.reserves[kind].turn == answer.turns[kind]
 
     def free(self, kind: int) -> None:
         """Have a reserve take another launch: what it held was read."""
@@ -361,14 +381,22 @@ class DeviceKernels:
         return found.value
 
     def _on_device(self, size: int) -> int:
-        """Take memory that is zero, and wait for that on a stream of our own alone."""
-        found, stream = ctypes.c_uint64(), ctypes.c_void_p()
+        """Take memory that is zero."""
+        found = ctypes.c_uint64()
         self._call("cuMemAlloc_v2", ctypes.byref(found), ctypes.c_size_t(size))
+        self._set(found.value, 0, size // 4)
+        return found.value
+
+    def _set(self, place: int, word: int, count: int) -> None:
+        """Set words of the device's memory, and wait for that on a stream of our own alone."""
+        stream = ctypes.c_void_p()
         self._call("cuStreamCreate", ctypes.byref(stream), _NON_BLOCKING)
-        self._call("cuMemsetD8Async", found, ctypes.c_ubyte(0), ctypes.c_size_t(size), stream)
+        self._call(
+            "cuMemsetD32Async", ctypes.c_uint64(place), ctypes.c_uint(word),
+            ctypes.c_size_t(count), stream,
+        )  # fmt: skip
         self._call("cuStreamSynchronize", stream)
         self._call("cuStreamDestroy_v2", stream)
-        return found.value
 
     def _call(self, name: str, *arguments: object) -> None:
         failed = getattr(self._driver, name)(*arguments)
@@ -386,6 +414,25 @@ def _packed(piece: Piece, place: int) -> bytes:
         piece.address - head, piece.vectors, piece.lines, 8 * head, 8 * (-end % VECTOR),
         *bits, place,
     )  # fmt: skip
+
+
+@lru_cache(maxsize=4096)
+def _copies_aside(
+    pieces: tuple[Piece, ...], base: int
+) -> tuple[tuple[Piece, ...] | None, tuple[tuple[Any, ...], ...]]:
+    """Return where pieces go that are put aside (None: nowhere), and the copies for it."""
+    places, end = _places(pieces)
+    if end > ASIDE_BYTES:
+        return None, ()
+    targets = [
+        base + place + each.address % VECTOR for each, place in zip(pieces, places, strict=True)
+    ]
+    copies = tuple(
+        (ctypes.c_uint64(target), ctypes.c_uint64(each.address), ctypes.c_size_t(each.size))
+        for each, target in zip(pieces, targets, strict=True)
+    )
+    found = (Piece(t, each.size, each.dtype) for each, t in zip(pieces, targets, strict=True))
+    return tuple(found), copies
 
 
 def _places(pieces: Sequence[Piece]) -> tuple[tuple[int, ...], int]:
@@ -416,7 +463,7 @@ def device_kernels() -> DeviceKernels | None:
             _driver = ctypes.CDLL("libcuda.so.1")
         except OSError as error:
             raise CopyFailed(f"the CUDA driver cannot be called: {error}") from error
-    context = ctypes.c_void_p()
+    context = _own.context
     if _driver.cuCtxGetCurrent(ctypes.byref(context)) or not context.value:
         return None
     found = _made.get(context.value)
@@ -427,6 +474,6 @@ def device_kernels() -> DeviceKernels | None:
 
 def is_capturing(stream: int) -> bool | None:
     """Whether a stream is captured into a graph; None where the driver does not say."""
-    status = ctypes.c_int()
+    status = _own.status
     failed = _driver.cuStreamIsCapturing(ctypes.c_void_p(stream), ctypes.byref(status))
     return None if failed else bool(status.value)

@@ -7,16 +7,19 @@ none, or an infinity from finite numbers, are kept whole, so that they can be co
 
 import ctypes
 import time
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from kvtrace.capture.device_answers import Answer
 from kvtrace.capture.device_code import CHECKED, FORMATS, INFINITE, KEPT, NAN, SPANS, VECTOR
 from kvtrace.capture.device_kernels import (
-    Answer,
     DeviceKernels,
     Piece,
+    Table,
     device_kernels,
+    digest_table,
+    finite_table,
     is_capturing,
 )
 from kvtrace.capture.taken import Taken, TakenForLaunches
@@ -39,6 +42,9 @@ MOST_KEPT: Final = 4
 #: Launches whose answers are waited for at most.
 _WAITING: Final = 50_000
 
+#: Streams for which it is known what launches of ours are given.
+_STREAMS: Final = 8
+
 _LAST_SECONDS: Final = 5.0
 
 
@@ -50,16 +56,73 @@ class Held(NamedTuple):
     piece: Piece
 
 
-@dataclass(slots=True)
+Part = tuple[tuple[Held, ...], Table]
+
+
+class Plan:
+    """What is done at launches that touch the same memory: most steps of a program repeat it."""
+
+    __slots__ = ("after", "before", "changed", "flags", "floats", "kind", "small", "storages")
+
+    def __init__(self, storages: Sequence[Storage], kind: str) -> None:
+        """`storages` are what is touched, `kind` the device's, as torch names it."""
+        self.storages = tuple(storages)
+        self.kind = kind
+        written = [each for each in storages if each.written]
+        self.floats = [each for each in written if each.piece.dtype in FORMATS]
+        self.changed = [each for each in written if each.read]
+        self.small = [each for each in self.changed if each.piece.size <= IN_PLACE_BYTES]
+        self.before = _parts([Held(each, "before", each.piece) for each in self.changed])
+        held = [Held(each, "after", each.piece) for each in written]
+        for each in storages:
+            if not each.written:
+                lines = LINES if each.piece.size > WHOLE_BYTES else 1
+                held.append(Held(each, "before", each.piece._replace(lines=lines)))
+        self.after = _parts(held)
+        #: By what was put aside: parts, and whether one holds all that the launch read.
+        self.flags: dict[tuple[Any, ...], list[tuple[Part, bool]]] = {}
+
+    def looked_at(self, apart: Mapping[int, Any]) -> list[tuple[Part, bool]]:
+        """Return what `finite` looks at, by launches of it."""
+        key = tuple(apart.items())
+        found = self.flags.get(key)
+        if found is not None:
+            return found
+        read = [
+            Held(each, "before", apart.get(each.arg, each.piece))
+            for each in self.storages
+            if each.read and (not each.written or each.arg in apart)
+        ]
+        found = []
+        for begin in range(0, len(self.floats), CHECKED):
+            some = self.floats[begin : begin + CHECKED]
+            part = [Held(each, "after", each.piece) for each in some]
+            also = read if len(self.floats) <= CHECKED and len(read) <= SPANS - CHECKED else []
+            table = finite_table([each.piece for each in part], [each.piece for each in also])
+            found.append((((*part, *also), table), len(also) == len(read)))
+        if len(self.flags) < _STREAMS:
+            self.flags[key] = found
+        return found
+
+
+def _parts(held: Sequence[Held]) -> list[Part]:
+    """Return what is digested, by launches of `digest`."""
+    parts = [tuple(held[begin : begin + SPANS]) for begin in range(0, len(held), SPANS)]
+    return [(part, digest_table([each.piece for each in part])) for part in parts]
+
+
+@dataclass(slots=True, kw_only=True)
 class Looked(Taken):
     """A launch that is looked at. `flags` and `sums` are answers, or what was found on the CPU."""
 
-    storages: tuple[Storage, ...] = ()
-    kernel: Hashable = None
-    stream: int = 0
+    plan: Plan
+    kernel: Hashable
+    stream: int
     device: DeviceKernels | None = None
     captured: bool = False
-    apart: dict[int, Any] = field(default_factory=dict)  # by arg: what was there before
+    finite: bool = True
+    digest: bool = True
+    apart: Mapping[int, Any] | None = None  # by arg: what was there before
     flags: list[tuple[tuple[Held, ...], Any]] = field(default_factory=list)
     sums: list[tuple[tuple[Held, ...], Any]] = field(default_factory=list)
     kept: Mapping[tuple[int, str], bytes] | None = None  # by arg and when
@@ -68,9 +131,9 @@ class Looked(Taken):
     fresh: list[tuple[tuple[Held, ...], int]] = field(default_factory=list)
 
     @property
-    def answers(self) -> Iterator[Answer]:
+    def answers(self) -> list[Answer]:
         """What is waited for."""
-        return (each for _, each in (*self.flags, *self.sums) if isinstance(each, Answer))
+        return [each for _, each in self.flags + self.sums if isinstance(each, Answer)]
 
 
 class Outputs(TakenForLaunches[Looked]):
@@ -80,6 +143,7 @@ class Outputs(TakenForLaunches[Looked]):
         """Prepare; nothing is loaded before the first launch."""
         checks = session.settings.checks
         self._finite, self._digest = checks.finite, checks.digest
+        self._all = max(checks.finite, checks.digest) == 1
         self._broken = False
         super().__init__(session, 0)
 
@@ -88,43 +152,63 @@ class Outputs(TakenForLaunches[Looked]):
         super().renew()
         self._nodes: list[Looked] = []
         self._digests: list[tuple[Any, ...]] = []
-        self._kernels_kept: set[tuple[int, Hashable]] = set()
+        self._kernels_kept: tuple[set[Hashable], set[Hashable]] = (set(), set())
+        self._reserving: set[DeviceKernels] = set()
+        self._counts: dict[Hashable, int] = {}
         self._bytes = self._session.settings.check_bytes
 
     # -- in the program's threads -----------------------------------------------------------
 
-    def before(
-        self, storages: Sequence[Storage], kernel: Hashable, kind: str, stream: int
-    ) -> Looked | None:
+    def is_due(self, kernel: Hashable) -> bool:
+        """Whether a kernel's next launch is to be looked at; if not, it is counted."""
+        if self._all or any(self._parts(kernel)):
+            return True
+        self._count(kernel, False, False)
+        return False
+
+    def _parts(self, kernel: Hashable) -> tuple[bool, bool]:
+        """Whether a kernel's next launch is due for `finite`, and for `digest`."""
+        count = self._counts.get(kernel, 0)
+        finite, digest = self._finite, self._digest
+        return finite > 0 and count % finite == 0, digest > 0 and count % digest == 0
+
+    def _count(self, kernel: Hashable, finite: bool, digest: bool) -> None:
+        """Count a launch, and say what it is not looked at for: that is no finding."""
+        self._counts[kernel] = self._counts.get(kernel, 0) + 1
+        if self._finite and not finite:
+            self._say("check-sampled", _NOT_JUDGED.format(self._finite))
+        if self._digest and not digest:
+            self._say("check-sampled", _NOT_DIGESTED.format(self._digest))
+
+    def before(self, plan: Plan, kernel: Hashable, stream: int) -> Looked | None:
         """Look at what a launch will change; None where it is not looked at.
 
-        Args:
-            storages: what it touches.
-            kernel: whose launch it is.
-            kind: the device's, as torch names it.
-            stream: the handle of its stream.
+        `kernel` is whose launch it is, `stream` the handle of its stream.
 
         Raises:
             CopyFailed: the device's driver refuses.
 
         """
-        if not storages or kind not in ("cpu", "cuda") or self._broken:
+        finite, digest = self._parts(kernel)
+        if not self._all:
+            self._count(kernel, finite, digest)
+        if not plan.storages or plan.kind not in ("cpu", "cuda") or self._broken:
             return None
         if len(self._waiting) >= _WAITING:
             self._say("check-busy", _BUSY)
             return None
-        looked = Looked(0, 0, [], storages=tuple(storages), kernel=kernel, stream=stream)
-        if kind == "cuda":
+        looked = Looked(0, 0, [], plan=plan, kernel=kernel, stream=stream)
+        looked.finite, looked.digest = finite, digest
+        if plan.kind == "cuda":
             looked.device = device_kernels()
             captured = None if looked.device is None else is_capturing(stream)
             if captured is None:
                 return None
             looked.captured = captured
-        changed = [each for each in storages if each.read and each.written]
-        if self._digest and not self._is_without(looked):
-            self._sum([Held(each, "before", each.piece) for each in changed], looked)
-        if self._finite:
-            self._put_apart(changed, looked)
+        if digest and not self._is_without(looked):
+            self._sum(plan.before, looked)
+        if finite and plan.changed:
+            self._put_apart(looked)
         return looked
 
     def after(self, looked: Looked, number: int) -> int:
@@ -134,20 +218,14 @@ class Outputs(TakenForLaunches[Looked]):
             CopyFailed: the device's driver refuses.
 
         """
-        storages = looked.storages
         looked.number = number or self._session.next_copy()
         try:
-            if self._finite:
+            if looked.finite and looked.plan.floats:
                 self._flag(looked)
-            if self._digest and not looked.captured:
-                held = [Held(each, "after", each.piece) for each in storages if each.written]
-                for each in storages:
-                    if not each.written:
-                        lines = LINES if each.piece.size > WHOLE_BYTES else 1
-                        held.append(Held(each, "before", each.piece._replace(lines=lines)))
-                self._sum(held, looked)
+            if looked.digest and not looked.captured:
+                self._sum(looked.plan.after, looked)
         finally:
-            looked.apart = {}
+            looked.apart = None
             if looked.captured:
                 self._launches[looked.number] = None
                 self._nodes.append(looked)
@@ -157,7 +235,7 @@ class Outputs(TakenForLaunches[Looked]):
 
     def drop(self, looked: Looked) -> None:
         """Forget a launch that was not made."""
-        looked.number, looked.lost, looked.apart = self._session.next_copy(), True, {}
+        looked.number, looked.lost, looked.apart = self._session.next_copy(), True, None
         self._await(looked)
 
     def failed(self, error: Exception) -> None:
@@ -169,67 +247,53 @@ class Outputs(TakenForLaunches[Looked]):
         """Whether a launch has no digest since it goes into a graph, which is said."""
         return looked.captured and self._say("check-in-graph", _IN_GRAPH)
 
-    def _sum(self, held: Sequence[Held], looked: Looked) -> None:
+    def _sum(self, parts: Sequence[Part], looked: Looked) -> None:
         if looked.device is None:
             from kvtrace.capture.host_kernels import digest
 
-            for each in held:
+            for each in (each for held, _ in parts for each in held):
                 piece = each.piece
                 found = digest(memory_of(piece), piece.lines, piece.address)
                 looked.sums.append(((each,), (found,)))
             return
-        for begin in range(0, len(held), SPANS):
-            part = tuple(held[begin : begin + SPANS])
-            answer = looked.device.digest([each.piece for each in part], looked.stream)
+        for held, table in parts:
+            answer = looked.device.sum_up(table, looked.stream)
             if answer is None:
                 self._say("check-busy", _BUSY)
             else:
-                looked.sums.append((part, answer))
+                looked.sums.append((held, answer))
 
-    def _put_apart(self, changed: Sequence[Storage], looked: Looked) -> None:
+    def _put_apart(self, looked: Looked) -> None:
         """Copy what the launch reads and changes, if it is small, and the launch could be kept."""
-        if len(looked.storages) > SPANS or not (self._wants(0, looked) or self._wants(1, looked)):
+        plan = looked.plan
+        if len(plan.storages) > SPANS or not (self._wants(0, looked) or self._wants(1, looked)):
             return
-        small = [each for each in changed if each.piece.size <= IN_PLACE_BYTES]
-        if len(small) < len(changed):
+        if len(plan.small) < len(plan.changed):
             self._say("check-in-place", _IN_PLACE)
         if looked.device is None:
-            for each in small:
-                looked.apart[each.arg] = memory_of(each.piece).tobytes()
-        elif small:
-            copies = looked.device.aside([each.piece for each in small], looked.stream)
-            for each, copy in zip(small, copies or (), strict=False):
-                looked.apart[each.arg] = copy
+            looked.apart = {each.arg: memory_of(each.piece).tobytes() for each in plan.small}
+        elif plan.small:
+            copies = looked.device.aside([each.piece for each in plan.small], looked.stream)
+            if copies is not None:
+                places = zip(plan.small, copies, strict=True)
+                looked.apart = {each.arg: copy for each, copy in places}
 
     def _flag(self, looked: Looked) -> None:
-        written = [each for each in looked.storages if each.written]
-        floats = [each for each in written if each.piece.dtype in FORMATS]
-        if not floats:
-            return
-        if looked.device is None:
-            self._flag_here(looked, floats)
-            return
         device = looked.device
-        if not device.reserves:
+        if device is None:
+            self._flag_here(looked, looked.plan.floats)
+            return
+        if device not in self._reserving:
+            self._reserving.add(device)
             device.reserve()
-        read = [
-            Held(each, "before", looked.apart.get(each.arg, each.piece))
-            for each in looked.storages
-            if each.read and (not each.written or each.arg in looked.apart)
-        ]
-        for begin in range(0, len(floats), CHECKED):
-            part = [Held(each, "after", each.piece) for each in floats[begin : begin + CHECKED]]
-            also = read if len(floats) <= CHECKED and len(read) <= SPANS - CHECKED else []
-            whole = len(also) == len(read)
-            keep = (whole and self._wants(0, looked), whole and self._wants(1, looked))
-            answer = device.finite(
-                [each.piece for each in part], [each.piece for each in also], looked.stream,
-                looked.captured, keep,
-            )  # fmt: skip
+        wants = (self._wants(0, looked), self._wants(1, looked))
+        for (held, table), whole in looked.plan.looked_at(looked.apart or {}):
+            keep = wants if whole else (False, False)
+            answer = device.look(table, looked.stream, looked.captured, keep)
             if answer is None:
                 self._say("check-busy", _BUSY)
             else:
-                looked.flags.append(((*part, *also), answer))
+                looked.flags.append((held, answer))
 
     def _flag_here(self, looked: Looked, floats: Sequence[Storage]) -> None:
         """Do on the CPU what the kernel `finite` does."""
@@ -244,21 +308,20 @@ class Outputs(TakenForLaunches[Looked]):
         kind = 0 if any(bits & NAN for bits in found) else 1
         if not self._wants(kind, looked):
             return
-        read: dict[int, bytes] = dict(looked.apart)
-        for each in looked.storages:
+        read: dict[int, bytes] = dict(looked.apart or {})
+        for each in looked.plan.storages:
             if each.read and not each.written:
                 read[each.arg] = memory_of(each.piece).tobytes()
         stopping = NAN if kind == 0 else NAN | INFINITE
-        if not any(_flags_of(each, read.get(each.arg)) & stopping for each in looked.storages):
-            self._kernels_kept.add((kind, looked.kernel))
+        if not any(_flags_of(each, read.get(each.arg)) & stopping for each in looked.plan.storages):
+            self._kernels_kept[kind].add(looked.kernel)
             after = {(each.arg, "after"): memory_of(each.piece).tobytes() for each in floats}
             looked.kept = {(arg, "before"): content for arg, content in read.items()} | after
 
     def _wants(self, kind: int, looked: Looked) -> bool:
         """Whether such a launch of the kernel would be kept: there is room, and none is yet."""
-        kept = self._kernels_kept
-        full = sum(each == kind for each, _ in kept) >= MOST_KEPT
-        return not full and (kind, looked.kernel) not in kept
+        kept = self._kernels_kept[kind]
+        return len(kept) < MOST_KEPT and looked.kernel not in kept
 
     def _say(self, code: str, text: str) -> bool:
         self._session.message("info", code, text)
@@ -287,27 +350,31 @@ class Outputs(TakenForLaunches[Looked]):
             self.round(journal)
             left = any(not answer.done for each in self._waiting for answer in each.answers)
             if not left or time.monotonic() > until:
-                return
+                break
             time.sleep(0.001)
         self.round(journal)
+        self._end(journal)
 
     def _has_arrived(self, taken: Looked) -> bool:
         device = taken.device
-        if device is None or not any(taken.answers):
+        if device is None:
             return True
-        if all(answer.done for answer in taken.answers):
-            for held, answer in taken.flags:
-                self._take_reserve(taken, held, answer, answer.flags)
-            answers = list(taken.answers)
-            taken.flags = [(held, answer.flags) for held, answer in taken.flags]
-            taken.sums = [(held, answer.sums) for held, answer in taken.sums]
-            for answer in answers:
-                device.release(answer)
+        if not all(answer.done for answer in taken.answers):
+            if not any(device.is_lost(answer) for answer in taken.answers):
+                return False
+            taken.flags, taken.sums, taken.lost = [], [], True
             return True
-        if any(device.is_lost(answer) for answer in taken.answers):
-            taken.flags, taken.sums = [], []
-            return True
-        return False
+        taken.device = None  # it is asked no more
+        for at, (held, answer) in enumerate(taken.flags):
+            word = answer.flags
+            if word >= KEPT[0]:
+                self._take_reserve(taken, device, held, answer, word)
+            taken.flags[at] = (held, word)
+            device.release(answer)
+        for at, (held, answer) in enumerate(taken.sums):
+            taken.sums[at] = (held, answer.sums)
+            device.release(answer)
+        return True
 
     def _replayed(self, node: Looked) -> bool:
         """Look at what a node of a graph has found in the replays so far; whether that is new."""
@@ -318,12 +385,15 @@ class Outputs(TakenForLaunches[Looked]):
                 continue
             node.known[number] = word
             node.fresh.append((held, word & ~known))
-            self._take_reserve(node, held, answer, word & ~known)
+            assert node.device is not None
+            self._take_reserve(node, node.device, held, answer, word & ~known)
         return bool(node.fresh)
 
     def _write(self, journal: "Journal", taken: Looked, seq: int, call_id: int) -> None:
         launch = {"seq": seq, "call_id": call_id}
         for held, word in taken.fresh if taken.captured else taken.flags:
+            if not word:
+                continue
             for place, each in enumerate(held):
                 bits = word >> 2 * place & 3
                 if each.when == "after" and bits:
@@ -339,13 +409,11 @@ class Outputs(TakenForLaunches[Looked]):
             ]
 
     def _take_reserve(
-        self, taken: Looked, held: Sequence[Held], answer: Answer, fresh: int
+        self, taken: Looked, device: DeviceKernels, held: Sequence[Held], answer: Answer, fresh: int
     ) -> None:
         """Read what the device kept of a launch, and let it keep another one."""
-        device = taken.device
-        assert device is not None
         for kind, bit in enumerate(KEPT):
-            if not fresh & bit:
+            if not fresh & bit or not device.holds(kind, answer):
                 continue
             base, found = device.reserves[kind].address, {}
             for each, place in zip(held, answer.places, strict=True):
@@ -353,7 +421,7 @@ class Outputs(TakenForLaunches[Looked]):
                 content = ctypes.string_at(begin, each.piece.size)
                 found[each.storage.arg, each.when] = content
             if self._wants(kind, taken):
-                self._kernels_kept.add((kind, taken.kernel))
+                self._kernels_kept[kind].add(taken.kernel)
                 taken.kept = found
             device.free(kind)
 
@@ -371,7 +439,7 @@ class Outputs(TakenForLaunches[Looked]):
         self._bytes -= size
         row = launch | {"why": "finite", "programs": None, "bytes": size}
         journal.add("checked_launches", row)
-        storages = {storage.arg: storage for storage in taken.storages}
+        storages = {storage.arg: storage for storage in taken.plan.storages}
         for (arg, when), content in sorted(kept.items()):
             storage = storages[arg]
             offset = storage.piece.address - storage.base
@@ -385,6 +453,11 @@ class Outputs(TakenForLaunches[Looked]):
 
 
 _BUSY: Final = "launches are not looked at while too many others wait for answers"
+_NOT_JUDGED: Final = (
+    "launches are not judged, whether they made a NaN or an infinity: one in {} of each kernel is "
+    "looked at"
+)
+_NOT_DIGESTED: Final = "launches have no digests: one in {} of each kernel has some"
 _IN_PLACE: Final = (
     f"tensors of more than {IN_PLACE_BYTES >> 20} MiB that a kernel both reads and writes are not "
     "kept as they were before it, should it make a NaN"
@@ -412,4 +485,4 @@ def _booleans(bits: int) -> dict[str, bool]:
     return {"nan": bool(bits & NAN), "infinity": bool(bits & INFINITE)}
 
 
-__all__ = ["Looked", "Outputs"]
+__all__ = ["Looked", "Outputs", "Plan"]

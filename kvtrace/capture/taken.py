@@ -7,7 +7,7 @@ thread tells of launches, waits for the copies, and has both written together.
 
 import ctypes
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
@@ -26,6 +26,13 @@ _ROUND_BYTES: Final = 128 << 20
 
 #: Seconds that the end of a recording waits for copies that are under way.
 _LAST_SECONDS: Final = 5.0
+
+_LOST: Final = "launches lack what was to be copied for them: their stream failed, or the copy did"
+_UNKNOWN: Final = "copies were made for launches that were not recorded"
+_LATE: Final = (
+    "launches lack what was to be copied for them: their stream had not got there "
+    f"{_LAST_SECONDS:.0f} seconds after the recording's end"
+)
 
 #: A copy: under way, or the parts that were copied.
 Copied = Copy | tuple[bytes, ...]
@@ -61,6 +68,7 @@ class TakenForLaunches(Generic[T]):
         self._waiting: deque[T] = deque()
         self._waiting_bytes = 0
         self._launches: dict[int, tuple[int, int] | None] = {}
+        self._missing: Counter[str] = Counter()
 
     # -- in the program's threads -----------------------------------------------------------
 
@@ -118,7 +126,7 @@ class TakenForLaunches(Generic[T]):
         for _ in range(len(self._waiting)):
             taken = self._waiting[0]
             if written > _ROUND_BYTES or not self._has_arrived(taken):
-                return  # room is given back in the order in which it was taken
+                break  # room is given back in the order in which it was taken
             self._waiting.popleft()
             launch = self._launches.get(taken.number)
             if launch is None and taken.rounds < _PATIENCE:
@@ -130,6 +138,26 @@ class TakenForLaunches(Generic[T]):
             if launch is not None and not taken.lost:
                 self._write(journal, taken, *launch)
                 written += taken.size
+            elif launch is not None:
+                self._missing[_LOST] += 1
+            elif not taken.lost:  # else it was not made
+                self._missing[_UNKNOWN] += 1
+        self._tell_missing(journal)
+
+    def _tell_missing(self, journal: "Journal") -> None:
+        """Say for how many launches something was copied and is not written."""
+        for text, count in self._missing.items():
+            row = {"time": time.time_ns(), "level": "info", "code": "copy-lost", "text": text}
+            journal.add("messages", row | {"count": count})
+        self._missing.clear()
+
+    def _end(self, journal: "Journal") -> None:
+        """Say of what still waits that it is not written."""
+        for taken in self._waiting:
+            if not taken.lost:
+                known = self._launches.get(taken.number) is not None
+                self._missing[_LATE if known else _UNKNOWN] += 1
+        self._tell_missing(journal)
 
     def finish(self, journal: "Journal") -> None:
         """Write all that has arrived, and wait for copies that are under way, for a while."""
@@ -140,8 +168,9 @@ class TakenForLaunches(Generic[T]):
             if len(self._waiting) < before:
                 continue
             if not any(map(_under_way, self._waiting)) or time.monotonic() > until:
-                return
+                break
             time.sleep(0.001)
+        self._end(journal)
 
     def _write(self, journal: "Journal", taken: T, seq: int, call_id: int) -> None:
         """Write what was copied for a launch."""

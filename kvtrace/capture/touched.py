@@ -26,6 +26,17 @@ class Storage(NamedTuple):
         return {"arg": self.arg, "when": when}
 
 
+def memory_key(value: Any) -> tuple[Any, ...] | None:
+    """Return what says which memory a tensor is: `storages_of` finds the same for equal keys."""
+    try:
+        return (
+            value.data_ptr(), value.storage_offset(), value.dtype, value.shape, value.stride(),
+        )  # fmt: skip
+    except AttributeError:  # a descriptor, one of Triton's reinterpreted tensors, or no tensor
+        base = getattr(value, "base", None)
+        return None if base is None else memory_key(base)
+
+
 def storages_of(
     listed: Sequence[tuple[int, Any, str]], read: frozenset[int], written: frozenset[int]
 ) -> tuple[list[Storage], str]:

@@ -46,7 +46,7 @@ def command(
     check: Annotated[
         str,
         typer.Option(
-            metavar="first,sample:N,kernel:GLOB,finite,digest",
+            metavar="first,sample:N,kernel:GLOB,finite[:N],digest[:N]",
             help="What of launches is kept to be checked",
         ),
     ] = "",

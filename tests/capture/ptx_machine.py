@@ -48,9 +48,11 @@ class ProcessMemory(Memory):
     """The process's own memory at its addresses, of which nothing is checked."""
 
     def read(self, address: int, size: int) -> int:
+        assert address % size == 0, "misaligned"
         return int.from_bytes(ctypes.string_at(address, size), "little")
 
     def write(self, address: int, size: int, value: int) -> None:
+        assert address % size == 0, "misaligned"
         content = (value & ((1 << 8 * size) - 1)).to_bytes(size, "little")
         ctypes.memmove(address, content, size)
 
@@ -182,7 +184,7 @@ class _Thread:
                 held = self.machine.parameter[address : address + size]
                 self.registers[operands[0]] = int.from_bytes(held, "little")
             elif ".v2" in name:
-                assert address % 16 == 0
+                assert address % 16 == 0, "misaligned"
                 for place, register in enumerate(operands[0][1:-1].split(",")):
                     self.registers[register.strip()] = memory.read(address + 8 * place, 8)
             else:
@@ -190,6 +192,7 @@ class _Thread:
         elif op == "st":
             address = self.address(operands[0])
             if ".v2" in name:
+                assert address % 16 == 0, "misaligned"
                 for place, register in enumerate(operands[1][1:-1].split(",")):
                     memory.write(address + 8 * place, 8, self.value(register.strip()))
             else:

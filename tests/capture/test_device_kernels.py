@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from kvtrace.capture import device_kernels
+from kvtrace.capture.device_answers import Answer, Digested
 from kvtrace.capture.device_code import ATTEMPTS, FORMATS, INFINITE, KEPT, NAN, PTX, THREADS
-from kvtrace.capture.device_kernels import Answer, DeviceKernels, Digested, Piece, Reserve
+from kvtrace.capture.device_kernels import DeviceKernels, Piece, Reserve
 from kvtrace.capture.host_kernels import digest, flags
 from kvtrace.forks import Lock
 from tests.capture.ptx_machine import Launch, Memory
@@ -157,6 +158,25 @@ def test_the_device_finds_what_numpy_finds(dtype, seed):
     assert found == sum(
         flags(array.view(np.uint8), dtype) << 2 * n for n, array in enumerate(arrays)
     )
+
+
+@pytest.mark.parametrize("dtype", FORMATS)
+def test_flags_are_of_all_lines_whatever_is_digested(dtype):
+    device, size = Device(), FORMATS[dtype].bytes
+    array = np.ones(1000, TYPES[dtype])
+    array[128 // size + 1] = np.nan  # in the second line
+    piece = device.put(array, 3 * size % 16, dtype, lines=4)
+    assert device.answer(device.kernels.finite([piece], [], 0)) == (1, NAN)
+
+
+@pytest.mark.parametrize("op", ["ld.global.v2.b64 {%a, %b}, [16]", "st.global.v2.b64 [16], {1, 2}"])
+def test_the_machine_refuses_vectors_that_are_not_aligned(op):
+    memory = Memory()
+    memory.add(16, bytes(32))
+    text = ".entry it()\n{\n    @;\n    ret;\n}\n"
+    Launch(text.replace("@", op), "it", memory, (1, 1), 1, b"").run()
+    with pytest.raises(AssertionError, match="misaligned"):
+        Launch(text.replace("@", op.replace("16", "24")), "it", memory, (1, 1), 1, b"").run()
 
 
 def test_what_one_launch_found_is_forgotten_by_the_next_one_of_the_slot_unless_it_is_a_node():

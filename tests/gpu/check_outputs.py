@@ -101,7 +101,9 @@ def answers(folder: Path) -> None:
                     bits[at : at + size] = special.view(torch.uint8)
                 views.append(view)
                 pieces.append(Piece(view.data_ptr(), count * size, name, 1 + 3 * (each % 2)))
-            finite, sums = kernels.finite(pieces, [], stream), kernels.digest(pieces, stream)
+            # Nothing is kept: nobody would read it, and give the reserve back.
+            finite = kernels.finite(pieces, [], stream, keep=(False, False))
+            sums = kernels.digest(pieces, stream)
             torch.cuda.synchronize()
             for place, (piece, view) in enumerate(zip(pieces, views, strict=True)):
                 held, tried = content(view), tried + 1
@@ -185,6 +187,30 @@ def streams(folder: Path) -> None:
     found = {row["digest"] % (1 << 64) for row in rows(folder, "digests")}
     check(found == wanted, "digests on streams of three threads")
     check(not rows(folder, "non_finite"), "nothing that is not finite is found")
+
+
+def late(folder: Path) -> None:
+    """Launches that their stream reaches when the journal has had some rounds: none is lost."""
+    x, out = torch.ones(COUNT, device="cuda"), torch.empty(COUNT, device="cuda")
+    launched(logarithms, x, out)
+    torch.cuda.synchronize()
+    with kvtrace.capture(folder, check="finite,digest,kernel:logarithms"):
+        for _ in range(5):
+            torch.cuda._sleep(500_000_000)
+            launched(logarithms, x, out)
+        torch.cuda.synchronize()
+    check(len(rows(folder, "digests")) == 10, "digests that come late")
+    check(len(rows(folder, "checked_launches")) == 5, "copies that come late")
+
+
+def sampled(folder: Path) -> None:
+    x, out = torch.full((COUNT,), -1.0, device="cuda"), torch.empty(COUNT, device="cuda")
+    with kvtrace.capture(folder, check="finite:4,digest:3"):
+        for _ in range(9):
+            launched(logarithms, x, out)
+        torch.cuda.synchronize()
+    found = [sorted({r["seq"] for r in rows(folder, t)}) for t in ("non_finite", "digests")]
+    check(found == [[0, 4, 8], [0, 3, 6]], f"one launch in so many: {found}")
 
 
 def captured(folder: Path) -> None:
@@ -273,7 +299,7 @@ def speed() -> None:
                 start.record()
                 begin = time.perf_counter()
                 if name == "finite":
-                    answer = kernels.finite([piece], [], stream)
+                    answer = kernels.finite([piece], [], stream, keep=(False, False))
                 else:
                     answer = kernels.digest([piece], stream)
                 host.append(time.perf_counter() - begin)
@@ -297,7 +323,7 @@ def speed() -> None:
 
 def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
-        for part in (captured, answers, born, streams, compiled, repeated):
+        for part in (captured, answers, born, streams, late, sampled, compiled, repeated):
             try:
                 part(Path(folder) / part.__name__)
             except Exception as error:

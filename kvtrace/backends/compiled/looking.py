@@ -1,4 +1,4 @@
-"""Looks at the outputs of every launch of compiled kernels: the settings `finite` and `digest`.
+"""Looks at the outputs of launches of compiled kernels: the settings `finite` and `digest`.
 
 Launches in which an autotuner tries its configurations are not looked at. It is asked as `Checking`
 is, by the same hooks.
@@ -6,21 +6,24 @@ is, by the same hooks.
 
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kvtrace.backends.compiled.checking import Checking, Grid, Variant
 from kvtrace.backends.compiled.contents import in_trials, is_memory
 from kvtrace.capture.device_copies import CopyFailed
 from kvtrace.capture.records import Parameter
-from kvtrace.capture.touched import storages_of
+from kvtrace.capture.touched import memory_key, storages_of
 from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:
-    from kvtrace.capture.outputs import Looked, Outputs
+    from kvtrace.capture.outputs import Looked, Outputs, Plan
     from kvtrace.capture.session import Session
     from kvtrace.ir import Module
     from kvtrace.verdicts.index_arguments import IndexArguments
+
+#: Different memory of one kernel's launches for which it is known what is done.
+_PLANS: Final = 256
 
 
 class AroundLaunches(Protocol):
@@ -61,6 +64,7 @@ class Seen:
     variant: Variant
     pointers: tuple[tuple[int, str], ...]
     roles: tuple[frozenset[int], frozenset[int]] | None = None
+    plans: dict[Any, "Plan"] = field(default_factory=dict)  # by what they were made of
 
 
 class Looking:
@@ -91,8 +95,7 @@ class Looking:
 
     def is_due(self, seen: Seen) -> bool:
         """Whether the next launch is to be looked at."""
-        del seen
-        return not in_trials(self._session)
+        return not in_trials(self._session) and self._outputs.is_due(id(seen))
 
     def before(
         self,
@@ -111,14 +114,27 @@ class Looking:
             if seen.roles is None:
                 seen.roles = _roles(module, seen.variant.parameters)
             flat = seen.variant.pick(values)
-            listed = [(place, flat[place], kind) for place, kind in seen.pointers]
-            storages, device = storages_of(listed, *seen.roles)
-            return self._outputs.before(storages, id(seen), device, int(stream or 0))
+            key = tuple([memory_key(flat[place]) for place, _ in seen.pointers])
+            plan = seen.plans.get(key)
+            if plan is None:
+                plan = self._plan(seen, flat, seen.roles)
+                if len(seen.plans) >= _PLANS:
+                    seen.plans.clear()
+                seen.plans[key] = plan
+            return self._outputs.before(plan, id(seen), int(stream or 0))
         except CopyFailed as error:
             self._outputs.failed(error)
         except Exception as error:  # noqa: BLE001 - counted; never the program's problem
             self._session.problem(error)
         return None
+
+    def _plan(
+        self, seen: Seen, flat: Sequence[Any], roles: tuple[frozenset[int], frozenset[int]]
+    ) -> "Plan":
+        from kvtrace.capture.outputs import Plan
+
+        listed = [(place, flat[place], kind) for place, kind in seen.pointers]
+        return Plan(*storages_of(listed, *roles))
 
     def launched(self, looked: "Looked", launch: Callable[[], Any], number: int = 0) -> Any:
         """Make the launch, and look at what it made; `number` is one that it has, or 0."""

@@ -25,6 +25,7 @@ class Driver:
     def __init__(self):
         self.capturing = self.failing = False
         self.slow = False
+        self.said = 600
         self.numbers = []
         self.waits = self.rows = 0
 
@@ -62,7 +63,7 @@ class Driver:
         return 0
 
     def cuStreamQuery(self, _stream):
-        return 600
+        return self.said
 
     def cuThreadExchangeStreamCaptureMode(self, _mode):
         return 0
@@ -119,6 +120,44 @@ def test_copies_arrive_later_and_belong_to_their_launches(tmp_path, driver):
     assert kept(tmp_path)[0] == {seq: {"before": 2.0**seq, "after": 2.0 ** (seq + 1)}
                                  for seq in range(3)}  # fmt: skip
     assert driver.waits == 0
+
+
+def test_a_thread_without_a_context_takes_no_copy_for_lost(tmp_path, driver):
+    x = torch.ones(COUNT)
+    driver.slow, driver.said = True, 201
+    with kvtrace.capture(tmp_path, check="kernel:double"):
+        for _ in range(3):
+            launched(x)
+        kvtrace.start(tmp_path).flush()
+        driver.arrive()
+        driver.slow = False
+    memory, codes = kept(tmp_path)
+    assert set(memory) == {0, 1, 2}
+    assert "copy-lost" not in codes
+
+
+def test_copies_that_are_lost_are_counted(tmp_path, driver):
+    x = torch.ones(COUNT)
+    driver.slow, driver.said = True, 700
+    with kvtrace.capture(tmp_path, check="kernel:double"):
+        for _ in range(3):
+            launched(x)
+    memory, codes = kept(tmp_path)
+    assert memory == {}
+    assert "their stream failed" in codes["copy-lost"]
+    counts = [row["count"] for row in plain_rows(open_trace(tmp_path).table("messages"))
+              if row["code"] == "copy-lost"]  # fmt: skip
+    assert sum(counts) == 3
+
+
+def test_copies_that_come_too_late_are_counted(tmp_path, driver, monkeypatch):
+    monkeypatch.setattr(taken, "_LAST_SECONDS", 0.1)
+    driver.slow = True
+    with kvtrace.capture(tmp_path, check="kernel:double"):
+        launched(torch.ones(COUNT))
+    memory, codes = kept(tmp_path)
+    assert memory == {}
+    assert "had not got there" in codes["copy-lost"]
 
 
 def test_where_there_is_no_room_the_launch_waits_for_its_stream(tmp_path, driver):

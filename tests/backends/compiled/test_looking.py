@@ -85,6 +85,33 @@ class TestFinite:
         assert np.isnan(held[1, 1, "after"]).nonzero()[0].tolist() == [1]
         assert kept["bytes"] == 8 * COUNT
 
+    def test_of_some_launches_the_others_are_not_judged_and_that_is_counted(self, tmp_path):
+        out, other, bad = torch.zeros(COUNT), torch.zeros(COUNT), numbers(float("nan"))
+        with kvtrace.capture(tmp_path, check="finite:3,digest:2"):
+            for _ in range(7):
+                launched(kernels.doubled, bad, out)
+            launched(kernels.logarithms, numbers(-1.0), other)
+        assert {seq for seq, _, _ in flags(tmp_path)} == {0, 3, 6, 7}
+        assert {row["seq"] for row in rows(tmp_path, "digests")} == {0, 2, 4, 6, 7}
+        assert [row["seq"] for row in rows(tmp_path, "checked_launches")] == [7]
+        said = {}
+        for row in rows(tmp_path, "messages"):
+            if row["code"] == "check-sampled":
+                said[row["text"]] = said.get(row["text"], 0) + row["count"]
+        (judged,) = (count for text, count in said.items() if "not judged" in text)
+        (digested,) = (count for text, count in said.items() if "no digests" in text)
+        assert (judged, digested) == (4, 3)
+
+    def test_memory_that_begins_at_the_same_address_is_other_memory(self, tmp_path):
+        x, out = torch.ones(64, 32), torch.zeros(64 * 32)
+        x[9, 3] = float("nan")
+        with kvtrace.capture(tmp_path, check="finite"):
+            for _ in range(2):
+                launched(kernels.doubled, x[:5].flatten(), out[:160])
+                launched(kernels.doubled, x.view(-1), out)
+                out.zero_()
+        assert set(flags(tmp_path)) == {(1, 1, "after"), (3, 1, "after")}
+
     def test_infinities_that_are_made_are_kept_apart_from_nans(self, tmp_path):
         out = torch.zeros(COUNT)
         with kvtrace.capture(tmp_path, check="finite"):

@@ -67,6 +67,10 @@ class Driver:
     def cuStreamQuery(self, _stream):
         return 700 if self.lost else 600
 
+    def cuMemsetD32Async(self, place, word, count, _stream):
+        ctypes.memmove(place.value, word.value.to_bytes(4, "little") * count.value, 4 * count.value)
+        return 0
+
     def cuMemcpyDtoDAsync_v2(self, target, source, size, _stream):
         self.enqueue(lambda: ctypes.memmove(target.value, source.value, size.value), True)
         return 0
@@ -232,6 +236,20 @@ def test_answers_that_never_come_are_given_up(tmp_path, driver):
         launched(kernels.logarithms, numbers(-1.0), torch.zeros(COUNT))
     assert flags(tmp_path) == {}
     assert len(rows(tmp_path, "launches")) == 1
+    assert "copy-lost" in codes(tmp_path)
+
+
+def test_what_an_earlier_recording_left_is_not_in_the_way(tmp_path, driver):
+    out = torch.zeros(COUNT)
+    driver.capturing = True
+    with kvtrace.capture(tmp_path / "0", check="finite"):
+        launched(kernels.logarithms, numbers(-1.0), out)
+    driver.capturing = False
+    driver.replay()  # keeps its launch, and nobody reads that
+    for number in ("1", "2"):
+        with kvtrace.capture(tmp_path / number, check="finite"):
+            launched(kernels.logarithms, numbers(-1.0), out)
+        assert [row["seq"] for row in rows(tmp_path / number, "checked_launches")] == [0]
 
 
 def test_launches_in_a_graph_are_looked_at_when_it_is_replayed(tmp_path, driver):
