@@ -34,7 +34,7 @@ from kvtrace.forks import Lock
 
 #: Launches whose answers are not read yet, at most; half of them may be nodes of graphs.
 FINITE_SLOTS: Final = 1 << 16
-DIGEST_SLOTS: Final = 1 << 14
+DIGEST_SLOTS: Final = 1 << 15
 
 #: Pinned memory for what a launch read, once for NaNs and once for infinities.
 RESERVE_BYTES: Final = 64 << 20
