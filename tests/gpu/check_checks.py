@@ -172,20 +172,21 @@ def pieces(folder: Path) -> None:
 
 
 def crowded(folder: Path) -> None:
-    """More at once than pinned memory holds: some launches wait for the stream."""
+    """More at once than memory holds: some launches wait for the stream, some are not kept."""
     n = 7 << 20  # 28 MiB, twice a launch
     tensors = [torch.full((n,), float(k), device="cuda") for k in range(15)]
     with kvtrace.capture(folder, check="kernel:doubled"):
         torch.cuda._sleep(50_000_000)
         for tensor in tensors:
             doubled[blocks(n)](tensor, n, BLOCK=1024)
-    launches, memory, _ = kept(folder)
+    launches, memory, codes = kept(folder)
     right = all(
         memory[s, 0, "before"][1] == content(torch.full((n,), float(s)))
         and memory[s, 0, "after"][1] == content(torch.full((n,), 2.0 * s))
         for s in (row["seq"] for row in launches)
     )
-    check(len(launches) == 15 and right, f"{len(launches)} launches of 56 MiB each")
+    told = len(launches) == 15 or "check-busy" in codes
+    check(right and told and len(launches) > 8, f"{len(launches)} launches of 56 MiB each")
 
 
 def compiled(folder: Path) -> None:

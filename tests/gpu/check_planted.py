@@ -37,14 +37,15 @@ EDITS: tuple[tuple[str, str, str, str], ...] = (
     ("added", "a store dropped", r"@?\S*\s*st\.global[^;]*;", ""),
     ("added", "an address one element on",
      r"(ld\.global\S* \{[^}]*\}, \[ %\w+ \+) 0 \]", r"\1 16 ]"),
-    ("added", "a predicate with one lane more", r"setp\.lt\.s32", "setp.le.s32"),
+    ("added", "predicates with one lane more", r"setp\.lt\.s32", "setp.le.s32"),
     ("added", "an addition is a subtraction", r"add\.(rn\.)?f32", r"sub.\1f32"),
     ("rows", "all barriers dropped", r"bar\.sync\s+0;", ""),
     ("rows", "a division is a multiplication", r"div\.full\.f32", "mul.f32"),
     ("many", "the step of a loop", r"add\.s32(\s+%\w+, %\w+), 32;", r"add.s32\1, 64;"),
 )  # fmt: skip
 
-ALL = frozenset({"all barriers dropped"})
+#: Edits of every place: of a vectorised access not each predicate is that of the last lane.
+ALL = frozenset({"all barriers dropped", "predicates with one lane more"})
 
 
 @triton.jit
