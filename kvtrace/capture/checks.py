@@ -7,12 +7,12 @@ and what is kept in a run stays below the setting `check_bytes`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.capture.device_copies import CopyFailed
 from kvtrace.capture.taken import Copied, Taken, TakenForLaunches
 from kvtrace.forks import Lock
+from kvtrace.schema.cached_property import cached_property
 
 if TYPE_CHECKING:
     from kvtrace.capture.journal import Journal

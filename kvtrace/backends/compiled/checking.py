@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kvtrace.backends.compiled.contents import in_trials, places_of
 from kvtrace.capture.device_copies import CopyFailed
@@ -155,21 +155,42 @@ class Checking:
 
     def launched(self, begun: "Begun", launch: Callable[[], Any], number: int = 0) -> Any:
         """Make the launch, and copy what is there after it; `number` is one that it has, or 0."""
-        try:
-            result = launch()
-        except BaseException:
-            self._checks.drop(begun)
-            raise
-        recorder = self._session.recorder
-        number = number or recorder.tag(0)
-        try:
-            number = self._checks.end(begun, number)
-        except CopyFailed as error:
-            self._checks.failed(error)
-        except Exception as error:  # noqa: BLE001 - counted; never the program's problem
-            self._session.problem(error)
-        recorder.tag(number)
-        return result
+        return launched(self._session, self._checks, begun, self._checks.end, launch, number)
+
+
+class Around(Protocol):
+    """What keeps something of a launch, from before it until after it."""
+
+    def drop(self, begun: Any) -> None: ...  # noqa: D102 - as in Checks and Outputs
+    def failed(self, error: CopyFailed) -> None: ...  # noqa: D102
+
+
+def launched(
+    session: "Session",
+    around: Around,
+    begun: Any,
+    end: Callable[[Any, int], int],
+    launch: Callable[[], Any],
+    number: int,
+) -> Any:
+    """Make a launch, and end what has begun before it; failures of ours reach nobody.
+
+    `end` takes the number that the launch has for its copies, or 0, and gives the one to tag it by.
+    """
+    try:
+        result = launch()
+    except BaseException:
+        around.drop(begun)
+        raise
+    number = number or session.recorder.tag(0)
+    try:
+        number = end(begun, number)
+    except CopyFailed as error:
+        around.failed(error)
+    except Exception as error:  # noqa: BLE001 - counted; never the program's problem
+        session.problem(error)
+    session.recorder.tag(number)
+    return result
 
 
 def _read(

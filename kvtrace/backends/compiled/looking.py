@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from kvtrace.backends.compiled.checking import Checking, Grid, Variant
+from kvtrace.backends.compiled.checking import Checking, Grid, Variant, launched
 from kvtrace.backends.compiled.contents import in_trials, is_memory
 from kvtrace.capture.device_copies import CopyFailed
 from kvtrace.capture.records import Parameter
@@ -138,21 +138,7 @@ class Looking:
 
     def launched(self, looked: "Looked", launch: Callable[[], Any], number: int = 0) -> Any:
         """Make the launch, and look at what it made; `number` is one that it has, or 0."""
-        try:
-            result = launch()
-        except BaseException:
-            self._outputs.drop(looked)
-            raise
-        recorder = self._session.recorder
-        number = number or recorder.tag(0)
-        try:
-            number = self._outputs.after(looked, number)
-        except CopyFailed as error:
-            self._outputs.failed(error)
-        except Exception as error:  # noqa: BLE001 - counted; never the program's problem
-            self._session.problem(error)
-        recorder.tag(number)
-        return result
+        return launched(self._session, self._outputs, looked, self._outputs.after, launch, number)
 
 
 def _element(kind: str) -> str:

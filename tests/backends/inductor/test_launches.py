@@ -296,6 +296,7 @@ def test_memory_is_kept_of_launches_to_be_checked(
     memory = trace.table("checked_memory").to_pylist()
     for seq in (0, 4):
         kept = [row for row in memory if row["seq"] == seq]
+        kept.sort(key=lambda row: (row["arg"], row["when"]))
         assert [(row["arg"], row["when"]) for row in kept] == [
             (0, "before"), (1, "before"), (2, "after"), (2, "before")
         ]  # fmt: skip
