@@ -50,7 +50,7 @@ from kvtrace.ir.ops import (
     positions_of,
 )
 from kvtrace.oracle.errors import Undecided
-from kvtrace.oracle.meanings import rule_of, undefined_by
+from kvtrace.oracle.meanings import approximates, rule_of, undefined_by
 from kvtrace.oracle.memory import FollowedMemory
 from kvtrace.oracle.products import Product
 from kvtrace.oracle.reductions import Combined, half_ulp
@@ -106,7 +106,7 @@ class Bounds(Instrument):
             return self._addressed(op, step)
         if name in ELEMENTWISE and len(op.results) == 1:
             return self._elementwise(op, step)
-        return self._lost(op, step)
+        return self._lost(op, step, always=approximates(op))
 
     def ending(self, op: Op) -> Step | None:
         """See that what decides a jump, or whether a loop goes on, is certain."""

@@ -49,11 +49,20 @@ def rule_of(op: Op, module: Module) -> Rule:
         return _floats(op, meaning, result, contracted=contracts(op, module))
     if operator == "cast" and result.kind == "f" and meaning is not None:
         return _floats(op, meaning, result, contracted=False)
-    if operator == "inline_asm":
-        return _approximate if "approx" in str(attribute(op, "asm_string")) else _anything
+    if approximates(op):
+        return _approximate
     if result.kind == "i":
         return _INTEGERS.get(operator, _cut(result) if operator == "cast" else _anything)
     return _doubtful if result.kind == "b" else _anything
+
+
+def approximates(op: Op) -> bool:
+    """Whether an op that is a program of its own may approximate, so that nothing is said of it."""
+    if operator_of(op) == "inline_asm":
+        return "approx" in str(attribute(op, "asm_string"))
+    return operator_of(op) == "map" and any(
+        value_type(value.type).element.kind == "f" for value in op.results
+    )
 
 
 def _meaning(op: Op) -> Elementwise | None:

@@ -90,3 +90,16 @@ def undefined(a, b, x, quotient, remainder, shifted, whole, N: tl.constexpr):
     tl.store(remainder + lanes, left % right)
     tl.store(shifted + lanes, left << right)
     tl.store(whole + lanes, tl.load(x + lanes).to(tl.int32))
+
+
+@triton.jit
+def _grown(a, b):
+    return tl.exp(a), b * b
+
+
+@triton.jit
+def mapped(x, y, out, other, N: tl.constexpr):
+    lanes = tl.arange(0, N)
+    first, second = tl.map_elementwise(_grown, tl.load(x + lanes), tl.load(y + lanes))
+    tl.store(out + lanes, first)
+    tl.store(other + lanes, second)

@@ -124,3 +124,13 @@ def test_sums_that_overflow_on_the_way_in_some_orders():
     launched = Launched(kernels.row_sums, {"x": x, "out": np.zeros(1, F32)}, ("out",), {"N": 64})
     for made in (np.inf, np.nan, 0.0):
         assert launched.checked({"out": np.array([made], F32)}).answer == "undecided"
+
+
+def test_a_function_of_several_results_may_approximate():
+    launched = Launched(
+        kernels.mapped,
+        {"x": floats(64), "y": floats(64), "out": np.zeros(64, F32), "other": np.zeros(64, F32)},
+        ("out", "other"),
+        {"N": 64},
+    )
+    assert "bounds" in undecided(launched)
