@@ -36,7 +36,6 @@ from kvtrace.ir.ops import (
     BRANCHES,
     CALLS,
     COMBINING,
-    DATA,
     ELEMENTWISE,
     KINDS,
     LOOPS,
@@ -45,6 +44,7 @@ from kvtrace.ir.ops import (
     Kind,
     address_of,
     computing,
+    data_of,
     mask_of,
     operator_of,
     positions_of,
@@ -147,10 +147,7 @@ class Bounds(Instrument):
     # -- numbers ---------------------------------------------------------------------------------
 
     def _elementwise(self, op: Op, step: Step) -> Step:
-        try:
-            rule = rule_of(op, self._module)
-        except KeyError:
-            return self._lost(op, step)
+        rule = rule_of(op, self._module)
         types = [value_type(value.type) for value in op.operands]
         result, result_type = op.results[0].id, value_type(op.results[0].type)
         if result_type.pointer or any(type_.pointer for type_ in types):
@@ -177,14 +174,16 @@ class Bounds(Instrument):
         return computed
 
     def _product(self, op: Op, step: Step) -> Step:
-        product = Product(op)
+        product, lost = Product(op), self._lost(op, step)
+        if product.is_exact:
+            return lost
         result = op.results[0].id
         types = [value_type(value.type) for value in op.operands]
 
         def computed(values: list[Any], scope: Any) -> None:
             given = [values[value.id] for value in op.operands]
             stripped = [actual(each) for each in given]
-            if product.is_exact or unknown_of(stripped) is not None:
+            if unknown_of(stripped) is not None:
                 lost(values, scope)
                 return
             radii = [each.radius if isinstance(each, Uncertain) else None for each in given]
@@ -194,7 +193,6 @@ class Bounds(Instrument):
                 )
             values[result] = _with(value, radius)
 
-        lost = self._lost(op, step)
         return computed
 
     def _combined(self, op: Op, step: Step) -> Step:
@@ -296,7 +294,7 @@ class Bounds(Instrument):
 
     def _access(self, op: Op, step: Step) -> Step:
         pointer, positions, mask = address_of(op), positions_of(op), mask_of(op)
-        data = [(value, value_type(value.type)) for value in _data_of(op)]
+        data = [(value, value_type(value.type)) for value in data_of(op)]
         loads = KINDS[op.name].effect == "load"
         atomic = KINDS[op.name].effect == "atomic"
         results = [value.id for value in op.results]
@@ -356,11 +354,6 @@ def _shared(module: Module, launch: Launch) -> set[int] | None:
             if isinstance(argument, TensorArgument) and site.reaches(place_):
                 kinds.setdefault(id(argument.storage), set()).add(site.kind)
     return {storage for storage, found in kinds.items() if len(found) > 1}
-
-
-def _data_of(op: Op) -> list[Value]:
-    row = KINDS[op.name]
-    return [value for name in DATA if row.has(name) for value in op.group(name)]
 
 
 def _update_of(op: Op) -> str:

@@ -113,17 +113,19 @@ def _compare(found: RunChecks, launch: CheckedLaunch) -> None:
     if not came.tensors:
         found.rows.append(_undecided(launch, came))
     for tensor in came.tensors:
+        row = _row(launch, came, tensor, args[tensor.place])
+        found.rows.append(row)
+        if not len(tensor.differing):
+            continue
         call = launch.call()
         places = _writers(launch, call, tensor)
-        row = _row(launch, came, tensor, args[tensor.place])
-        if places is not None:
-            row |= _where(call, tensor, places)
-            found.findings.append(_wrong(found, launch, call, tensor, places.op, row))
-        elif len(tensor.differing):
+        if places is None:
             row["pattern"] = "the kernel writes none of them"
-            first = call.module.main.body.blocks[0].ops[0]
-            found.findings.append(_wrong(found, launch, call, tensor, first, row))
-        found.rows.append(row)
+            op = call.module.main.body.blocks[0].ops[0]
+        else:
+            row |= _where(call, tensor, places)
+            op = places.op
+        found.findings.append(_wrong(found, launch, call, tensor, op, row))
 
 
 def _undecided(launch: CheckedLaunch, came: LaunchCheck) -> dict[str, Any]:
@@ -134,8 +136,6 @@ def _undecided(launch: CheckedLaunch, came: LaunchCheck) -> dict[str, Any]:
 
 
 def _writers(launch: CheckedLaunch, call: Call, tensor: TensorCheck) -> Places | None:
-    if not len(tensor.differing):
-        return None
     sharing = next(each for each in launch.after if tensor.place in each.arguments)
     programs = None if launch.programs is None else np.array(launch.programs, np.int64)
     return writers(call, sharing.arguments, tensor.differing, programs)

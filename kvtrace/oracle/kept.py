@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -182,8 +182,6 @@ def _pieces(trace: Trace, row: dict[str, Any]) -> tuple[Piece, ...]:
 
 def _with_memory(call: Call, before: dict[int, tuple[Piece, ...]]) -> Call:
     """Return a call with storages of its own that hold what was kept, and zeros elsewhere."""
-    from dataclasses import replace
-
     made: dict[int, Storage] = {}
     for place, pieces in before.items():
         tensor = call.arguments[place]
