@@ -27,6 +27,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from index_contents import plain_run
 from recorded import check
 from training_step import SKIPPED, timed
 
@@ -111,13 +112,6 @@ class Switch:
     def off(self) -> None:
         for owner, _, plain in self.hooked:
             owner.run = plain
-
-
-def plain_run(kernel):  # type: ignore[no-untyped-def]
-    """`CompiledKernel.run` as Triton has it."""
-    if kernel._run is None:
-        kernel._init_handles()
-    return kernel._run
 
 
 def measure(step: Callable[[], None], steps: int, setting: str) -> dict[str, float]:
