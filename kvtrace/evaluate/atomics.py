@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.values import Array
-from kvtrace.ir.unordered import RMW_OPS
 
 Update = Callable[[Array, Array], Array]
 """From old memory contents and operands to new contents."""
@@ -30,9 +29,6 @@ _UFUNCS: dict[str, Any] = {
 }
 
 _ON_BITS = frozenset({"and", "or", "xor"})
-
-NAMES = RMW_OPS
-"""Triton's RMWOp by number."""
 
 
 def rounds_of(index: Array) -> Iterator[Array]:

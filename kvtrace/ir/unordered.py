@@ -2,19 +2,16 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from kvtrace.ir.flow import flow_of
 from kvtrace.ir.locations import Frame
 from kvtrace.ir.model import Module, Op, source_stack
 from kvtrace.ir.ops import KINDS
 from kvtrace.ir.types import FloatType, TensorType
+from kvtrace.ir.updates import update_of
 
-#: Triton's RMWOp by number.
-RMW_OPS: Final = ("", "and", "or", "xor", "add", "fadd", "max", "min", "umax", "umin", "exch")
-
-#: What `tt.descriptor_reduce` does, by number: the additions.
-_REDUCE_ADD: Final = 1
+_ADDING: Final = frozenset({"add", "fadd"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,26 +49,17 @@ def _why(op: Op, module: Module) -> str:
     row = KINDS[op.name]
     if row.has("expected"):
         return "compares and swaps: programs go on in the order in which they come to it"
-    if _adds(op) and _is_float(op):
+    update = update_of(op)
+    if update in _ADDING and _is_float(op):
         return (
             "adds floats of several programs to one place, and each sum is rounded: the result "
             "depends on the order in which they come"
         )
-    if _number(op, "atomic_rmw_op") == RMW_OPS.index("exch"):
+    if update == "exch":
         return "leaves what the last program wrote"
     if op.results and flow_of(module).uses(op.results[0]):
         return "gives what the programs before have left, and that is used"
     return ""
-
-
-def _adds(op: Op) -> bool:
-    if KINDS[op.name].has("descriptor"):
-        return bool(_number(op, "kind") == _REDUCE_ADD)
-    return bool(_number(op, "atomic_rmw_op") == RMW_OPS.index("fadd"))
-
-
-def _number(op: Op, name: str) -> Any:
-    return getattr(op.attributes.get(name), "value", None)
 
 
 def _is_float(op: Op) -> bool:

@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from kvtrace.evaluate import TensorArgument
-from kvtrace.evaluate.atomics import NAMES
-from kvtrace.evaluate.compiler import Compiler, attribute
-from kvtrace.evaluate.dialects.tt_descriptor import REDUCTIONS
+from kvtrace.evaluate.compiler import Compiler
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.order import memory_sites
 from kvtrace.evaluate.registry import place
@@ -49,6 +47,7 @@ from kvtrace.ir.ops import (
     operator_of,
     positions_of,
 )
+from kvtrace.ir.updates import update_of
 from kvtrace.oracle.errors import Undecided
 from kvtrace.oracle.meanings import approximates, rule_of, undefined_by
 from kvtrace.oracle.memory import FollowedMemory
@@ -301,7 +300,7 @@ class Bounds(Instrument):
         shapes = [(1, *value_type(value.type).shape) for value in op.results]
         sums = _half_ulp_of_sum(op) if atomic else None
         ordered = atomic and bool(results) and bool(flow_of(self._module).uses(op.results[0]))
-        commutes = not atomic or _update_of(op) in _COMMUTING or sums is not None
+        commutes = not atomic or update_of(op) in _COMMUTING or sums is not None
 
         def accessed(values: list[Any], scope: Any) -> None:
             memory = self.memory
@@ -356,19 +355,10 @@ def _shared(module: Module, launch: Launch) -> set[int] | None:
     return {storage for storage, found in kinds.items() if len(found) > 1}
 
 
-def _update_of(op: Op) -> str:
-    """Return what an atomic op does to memory, by name; empty: it compares and swaps."""
-    if not KINDS[op.name].has("expected"):
-        number = attribute(op, "atomic_rmw_op", attribute(op, "kind", ""))
-        names = REDUCTIONS if KINDS[op.name].has("descriptor") else NAMES
-        return names[number] if isinstance(number, int) else str(number)
-    return ""
-
-
 def _half_ulp_of_sum(op: Op) -> float | None:
     """Return by how much each addition of floats may be off, relatively; None: it adds none."""
     element = value_type(op.operand("value").type).element
-    return half_ulp(element) if element.kind == "f" and _update_of(op) in _ADDING else None
+    return half_ulp(element) if element.kind == "f" and update_of(op) in _ADDING else None
 
 
 def _keeps_numbers(op: Op) -> bool:

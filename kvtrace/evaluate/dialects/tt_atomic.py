@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvtrace.evaluate.atomics import NAMES, compare_and_swap, read_modify_write
-from kvtrace.evaluate.compiler import Compiler, attribute, slot_of
+from kvtrace.evaluate.atomics import compare_and_swap, read_modify_write
+from kvtrace.evaluate.compiler import Compiler, slot_of
 from kvtrace.evaluate.registry import Step, semantics
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Array, Unknown, to_array, unknown_of
 from kvtrace.ir import Op
 from kvtrace.ir.flow import flow_of
+from kvtrace.ir.updates import update_of
 
 
 def is_used(op: Op, compiler: Compiler) -> bool:
@@ -23,8 +24,7 @@ def is_used(op: Op, compiler: Compiler) -> bool:
 def atomic_rmw(op: Op, compiler: Compiler) -> Step:
     """Read, combine, write; give what was read."""
     type_ = value_type(op.operand("value").type)
-    number = attribute(op, "atomic_rmw_op")
-    name = NAMES[number] if isinstance(number, int) else str(number)
+    name = update_of(op)
     wants_old = is_used(op, compiler)
     pointer, given, mask = op.operand("pointer").id, op.operand("value").id, slot_of(op, "mask")
     result = op.results[0].id

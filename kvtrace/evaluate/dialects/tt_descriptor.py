@@ -30,12 +30,10 @@ from kvtrace.evaluate.values import (
     unknown_of,
 )
 from kvtrace.ir import Op, Value
+from kvtrace.ir.updates import update_of
 
 _PAD_NAN = 2
 """Triton's PaddingOption: 1 zero, 2 NaN."""
-
-REDUCTIONS = ("", "add", "min", "max", "inc", "dec", "and", "or", "xor")
-"""Triton's DescriptorReduceKind by number."""
 
 
 @semantics("tt.make_tensor_descriptor")
@@ -188,8 +186,7 @@ def descriptor_store(op: Op, _compiler: Compiler) -> Step:
 def descriptor_reduce(op: Op, compiler: Compiler) -> Step:
     """Combine a block into memory atomically."""
     block = value_type(op.operand("descriptor").type)
-    kind = attribute(op, "kind")
-    name = REDUCTIONS[kind] if isinstance(kind, int) else str(kind)
+    name = update_of(op)
     if name in ("min", "max") and "xui" in str(op.operand("descriptor").type):
         name = f"u{name}"
     if name in ("", "inc", "dec"):

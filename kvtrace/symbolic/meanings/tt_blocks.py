@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kvtrace.ir.attributes import DenseArrayAttribute
+from kvtrace.ir.updates import REDUCTIONS
 from kvtrace.symbolic.conditions import Condition, at_least, conjunction, less
 from kvtrace.symbolic.meanings import meaning
 from kvtrace.symbolic.meanings.tt_memory import loaded, moved
@@ -17,9 +18,6 @@ from kvtrace.symbolic.walk_types import bytes_in_memory, number_of, pointee_byte
 if TYPE_CHECKING:
     from kvtrace.ir import Op, Value
     from kvtrace.symbolic.walk import Walk
-
-_REDUCTIONS = ("", "add", "min", "max", "inc", "dec", "and", "or", "xor")
-"""Triton's DescriptorReduceKind by number."""
 
 
 def checked_axes(op: Op) -> tuple[int, ...]:
@@ -158,6 +156,6 @@ def descriptor_reduce(walk: Walk, op: Op) -> None:
     kind = number_of(op, "kind")
     walk.accessed(
         op, "atomic", pointer, mask, bytes_in_memory(value.type), shape, value=value,
-        operator=_REDUCTIONS[kind] if kind < len(_REDUCTIONS) else "", semantics="relaxed",
+        operator=REDUCTIONS[kind] if kind < len(REDUCTIONS) else "", semantics="relaxed",
         scope="gpu",
     )  # fmt: skip

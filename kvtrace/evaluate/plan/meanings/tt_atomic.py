@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kvtrace.evaluate.atomics import NAMES, read_modify_write
-from kvtrace.evaluate.compiler import attribute, slot_of
+from kvtrace.evaluate.atomics import read_modify_write
+from kvtrace.evaluate.compiler import slot_of
 from kvtrace.evaluate.dialects.tt_atomic import is_used
 from kvtrace.evaluate.plan.accesses import atomic, mask_of
 from kvtrace.evaluate.plan.meanings import PlanStep, planned
@@ -14,14 +14,14 @@ from kvtrace.evaluate.plan.walk import Walk
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Array
 from kvtrace.ir import Op
+from kvtrace.ir.updates import update_of
 
 
 @planned("tt.atomic_rmw")
 def atomic_rmw(op: Op, compiler: PlanCompiler) -> PlanStep:
     """Plan an atomic update of which nobody looks at the old contents."""
     type_ = value_type(op.operand("value").type)
-    number = attribute(op, "atomic_rmw_op")
-    name = NAMES[number] if isinstance(number, int) else str(number)
+    name = update_of(op)
     used = is_used(op, compiler.arrays)
     pointer, given, mask = op.operand("pointer").id, op.operand("value").id, slot_of(op, "mask")
 
