@@ -57,7 +57,7 @@ format: install  ## let ruff and prettier rewrite the files
 types: install
 	$(BIN)/mypy -p kvtrace -p docs_site
 
-bench: install  ## the figures in README.md, each with its machine and method
+bench: install  ## the figures of benchmarks/RESULTS.md, each with its machine and method
 	@for script in $$(grep -l __main__ benchmarks/*.py); do \
 	  echo "== $$script"; $(BIN)/python $$script || test $$? = 2 || exit 1; done
 

@@ -38,13 +38,17 @@ def environment(programs, tmp_path_factory):
     """As of a user in a terminal of 80 columns, with a browser that opens nothing."""
     unset = ("KVTRACE", "PYTHON", "TRITON", "NO_COLOR")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(unset)}
-    people = {f"GIT_{who}_{what}": "a" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    people = {
+        f"GIT_{who}_{what}": "a" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+    }
     return kept | people | {
         "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
         "COLUMNS": "80",
         "BROWSER": "true",
         "CUDA_VISIBLE_DEVICES": "",
         "GIT_CONFIG_GLOBAL": os.devnull,
+        **{f"GIT_{who}_NAME": "Somebody" for who in ("AUTHOR", "COMMITTER")},
+        **{f"GIT_{who}_EMAIL": "somebody@localhost" for who in ("AUTHOR", "COMMITTER")},
         "TRITON_CACHE_DIR": str(tmp_path_factory.mktemp("cache")),
     }  # fmt: skip
 
