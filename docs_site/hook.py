@@ -25,8 +25,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
-    """Give a page's links as they are in the site."""
-    return repository.with_links_of_the_site(markdown, page.file.src_uri)
+    """Give a page's links as they are in the site, and its tables as this Markdown has them."""
+    text = repository.with_links_of_the_site(markdown, page.file.src_uri)
+    return repository.with_bars_in_tables(text)
 
 
 def _with_folders_listed(entry: Any, pages: list[str]) -> Any:

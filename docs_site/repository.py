@@ -55,3 +55,16 @@ def with_links_of_the_site(markdown: str, place: str) -> str:
         return found["before"] + posixpath.relpath(new, posixpath.dirname(place) or ".")
 
     return _TARGET.sub(moved, markdown)
+
+
+def with_bars_in_tables(markdown: str) -> str:
+    """Return a page's text with bars in code of tables bare, as Python's Markdown wants them.
+
+    Where the repository is read, a bar ends a cell unless a backslash stands before it.
+    """
+    return re.sub(
+        r"^\|.*$",
+        lambda row: re.sub(r"`[^`]+`", lambda code: code[0].replace("\\|", "|"), row[0]),
+        markdown,
+        flags=re.MULTILINE,
+    )

@@ -78,7 +78,7 @@ class Settings:
         tensors: whose contents are kept: `index`, integers of up to 1 MiB that a kernel's accesses
             depend on, at each call's first launch and at later ones as far as that stays below half
             a per cent of the program's time; `int`, all integers, at every launch; `all`, also
-            floats, at each call's first launch.
+            floats, at each call's first launch; or `none`.
         kernels: kernels to record, by name: globs, separated by commas.
         source: source text that is kept: `used` (also `1`), kernels' functions and what they use of
             their files, all other lines left blank; `files`, whole files; or `off` (also `0`).

@@ -3,6 +3,7 @@
 import dataclasses
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -136,6 +137,13 @@ def test_every_variable_is_on_the_page_of_settings():
 
     assert "KVTRACE_NATIVE" in read
     assert told == read
+
+
+@pytest.mark.parametrize("field", dataclasses.fields(Settings), ids=lambda field: field.name)
+def test_the_page_of_settings_says_every_value(field):
+    page = Path("docs/settings.md").read_text()
+    (row,) = re.findall(rf"^\| `KVTRACE_{field.name.upper()}` .*$", page, re.M)
+    assert [value for value in get_args(field.type) if f"`{value}`" not in row] == []
 
 
 def test_the_page_of_settings_is_made_from_them():
