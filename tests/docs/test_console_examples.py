@@ -160,6 +160,11 @@ def test_commands_that_the_readme_names_are_right_by_their_parsers(text):
         parsed(words)
 
 
+def test_an_option_that_there_is_not_is_seen():
+    with pytest.raises(Exception, match="--colour"):
+        parsed(["kvtrace", "info", "out/", "--colour"])
+
+
 def test_what_differs_between_a_page_and_a_program_is_seen():
     printed = "a 1.50 ms\nb\nc\n"
     assert missing(("a   20 µs", "b"), printed) == []
