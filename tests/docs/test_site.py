@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import unquote, urldefrag
 
 import pytest
+from filelock import FileLock
 
 import kvtrace
 import kvtrace.clients
@@ -59,10 +60,19 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """The site as `make docs-site` builds it, in a folder of its own."""
-    folder = tmp_path_factory.mktemp("site")
+    """The site as `make docs-site` builds it; processes of pytest-xdist share one."""
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "documentation"
+    with FileLock(f"{folder}.lock"):
+        if not folder.exists():
+            build(folder)
+    return folder
+
+
+def build(folder: Path) -> None:
+    unfinished = folder.with_suffix(".building")
     done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", folder],
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", unfinished],
         cwd=ROOT,
         env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
         capture_output=True,
@@ -71,7 +81,7 @@ def site(tmp_path_factory):
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout + done.stderr == ""
-    return folder
+    unfinished.rename(folder)
 
 
 @pytest.fixture(scope="module")
