@@ -50,6 +50,7 @@ def environment(programs, tmp_path_factory):
         **{f"GIT_{who}_NAME": "Somebody" for who in ("AUTHOR", "COMMITTER")},
         **{f"GIT_{who}_EMAIL": "somebody@localhost" for who in ("AUTHOR", "COMMITTER")},
         "TRITON_CACHE_DIR": str(tmp_path_factory.mktemp("cache")),
+        "TMPDIR": str(tmp_path_factory.mktemp("temporary")),
     }  # fmt: skip
 
 
