@@ -4,7 +4,7 @@ The environment's names are the fields' names in capitals after `KVTRACE_`.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from fnmatch import fnmatchcase
 from typing import Any, Final, Literal, get_args
@@ -28,6 +28,21 @@ _OTHERS: Final = frozenset(
 )
 _OF_TESTS: Final = ("KVTRACE_TEST_", "KVTRACE_PUBLIC_", "KVTRACE_REQUIRE_")
 _COUNT: Final = re.compile("[1-9][0-9]{0,17}")
+_SAMPLE: Final = re.compile(r"1/([1-9][0-9]{0,8})")
+_AMOUNT: Final = re.compile(
+    r"(?P<ring>ring:)?\s*(?P<number>\d{1,15}(\.\d{1,9})?)\s*(?P<unit>[a-z ]+)"
+)
+#: What a unit of a limit counts, and how much of it.
+_UNITS: Final[dict[str, tuple[str, float]]] = {
+    **{unit: ("bytes", 1000**power) for power, unit in enumerate(("b", "kb", "mb", "gb", "tb"))},
+    **{f"{unit}ib": ("bytes", 1024**power) for power, unit in enumerate("kmgt", 1)},
+    **{f"{unit}launches": ("launches", 1000**power) for power, unit in enumerate(("", *"kmg"))},
+    "launch": ("launches", 1),
+    "s": ("seconds", 1),
+    "min": ("seconds", 60),
+    "h": ("seconds", 3600),
+    "d": ("seconds", 86400),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +73,28 @@ class Checks:
     def memory(self) -> bool:
         """Whether some launches' memory is kept."""
         return self.first or self.sample > 0 or bool(self.kernels)
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """How much of a run is recorded: bytes on disk, launches, seconds; None: as much as comes."""
+
+    bytes: int | None = None
+    launches: int | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """The setting `limit`, read: where recording ends, and how much of the newest is kept."""
+
+    end: Amounts = Amounts()
+    newest: Amounts = Amounts()
+
+    @property
+    def any(self) -> bool:
+        """Whether there is one."""
+        return self != Limit()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +130,12 @@ class Settings:
             commas; see `Checks`.
             Empty: nothing.
         check_bytes: bytes that the memory kept for checks takes in a run at most.
+        limit: amounts, separated by commas, of bytes (2GB), launches (10M launches) or time (1h):
+            at the first that is reached the recording ends, and the program goes on. After `ring:`
+            the newest of that amount is kept, and what is older dropped meanwhile; see `Limit`.
+            Empty: everything is kept.
+        sample: 1/N records one launch in N in detail, each call's first among them, and counts all.
+            Empty: all.
     """
 
     mode: Mode = "launch"
@@ -108,11 +151,23 @@ class Settings:
     strict: bool = False
     check: str = ""
     check_bytes: int = 1 << 30
+    limit: str = ""
+    sample: str = ""
 
     @property
     def checks(self) -> Checks:
         """The setting `check`, read."""
         return _checks(self.check)
+
+    @property
+    def limits(self) -> Limit:
+        """The setting `limit`, read."""
+        return _limit(self.limit)
+
+    @property
+    def one_in(self) -> int:
+        """Of how many launches one is recorded in detail."""
+        return _one_in(self.sample)
 
     def records_kernel(self, name: str) -> bool:
         """Whether launches of the kernel of that name are recorded."""
@@ -196,8 +251,8 @@ def _checked(name: str, value: Any) -> Any:
         return _switch(name, value)
     if name in ("max_calls", "check_bytes"):
         return _positive(name, value)
-    if name == "check" and isinstance(value, str):
-        _checks(value)
+    if name in _READ and isinstance(value, str):
+        _READ[name](value)
         return value
     if not isinstance(value, str) or not value.strip():
         raise BadSetting(f"the setting {name} must be text, not {value!r}")
@@ -228,6 +283,39 @@ def _checks(text: str) -> Checks:
                 f"finite:N, and digest or digest:N, separated by commas; not {part!r}"
             )
     return Checks(first, kernels=tuple(kernels), **every)
+
+
+def _limit(text: str) -> Limit:
+    """Read the setting `limit`; BadSetting names the part that says nothing."""
+    found: dict[str, dict[str, Any]] = {"end": {}, "newest": {}}
+    for part in filter(None, map(str.strip, text.lower().split(","))):
+        match = _AMOUNT.fullmatch(part)
+        what, times = _UNITS.get(match["unit"].replace(" ", ""), ("", 0)) if match else ("", 0)
+        amount = float(match["number"]) * times if match else 0
+        of = found["newest" if match and match["ring"] else "end"]
+        if amount < 1 or what in of:
+            raise BadSetting(
+                "the setting limit has parts as 2GB, 10M launches or 1h, one of a kind, or one of "
+                f"these after ring: to keep the newest, separated by commas; not {part!r}"
+            )
+        of[what] = amount if what == "seconds" else round(amount)
+    return Limit(Amounts(**found["end"]), Amounts(**found["newest"]))
+
+
+def _one_in(text: str) -> int:
+    """Read the setting `sample`."""
+    match = _SAMPLE.fullmatch(text.replace(" ", ""))
+    if match is None and text.strip():
+        raise BadSetting(f"the setting sample is of the form 1/100, not {text!r}")
+    return int(match[1]) if match else 1
+
+
+#: Settings of a small language of their own, and what reads them.
+_READ: Final[dict[str, Callable[[str], Any]]] = {
+    "check": _checks,
+    "limit": _limit,
+    "sample": _one_in,
+}
 
 
 def _one_of(name: str, value: Any, choices: tuple[str, ...]) -> str:

@@ -33,6 +33,8 @@ def test_the_environment_and_the_arguments_have_the_same_names():
         "strict": True,
         "check": "first,sample:1000,kernel:soft*,finite,digest",
         "check_bytes": 4096,
+        "limit": "2GB, ring:1h",
+        "sample": "1/100",
     }
     assert set(given_names) == {field.name for field in dataclasses.fields(Settings)}
     from_arguments = settings_from_arguments(**given_names)

@@ -50,6 +50,16 @@ def command(
             help="What of launches is kept to be checked",
         ),
     ] = "",
+    limit: Annotated[
+        str,
+        typer.Option(
+            metavar="2GB|10M launches|1h|ring:…",
+            help="Where recording ends, or how much of the newest is kept",
+        ),
+    ] = "",
+    sample: Annotated[
+        str, typer.Option(metavar="1/N", help="Record one launch in N in detail, and count all")
+    ] = "",
 ) -> None:
     """Record a script while it runs, exactly as python would run it.
 
@@ -58,6 +68,7 @@ def command(
     Example:
         kvtrace run -o out/ train.py --steps 10
         kvtrace run -o out/ --kernels "softmax*" -m pytest tests/
+        kvtrace run -o out/ --limit ring:2GB --sample 1/100 serve.py
 
     """
     import os
@@ -67,7 +78,7 @@ def command(
 
     options: dict[str, Any] = {"mode": mode, "tensors": tensors, "kernels": kernels}
     options |= {"source": source, "target": target, "compile": compile_to, "sanitize": sanitize}
-    options |= {"device": device, "check": check}
+    options |= {"device": device, "check": check, "limit": limit, "sample": sample}
     named = settings_from_arguments(**options).as_environment()
     # The other settings stay what the environment says.
     variables = {f"KVTRACE_{name.upper()}": named[f"KVTRACE_{name.upper()}"] for name in options}

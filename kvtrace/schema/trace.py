@@ -17,6 +17,7 @@ from kvtrace.schema.completed import Completed, LaterStages
 from kvtrace.schema.content import stack_id
 from kvtrace.schema.derived import replace_parts
 from kvtrace.schema.errors import EmptyTrace, SchemaMismatch, TraceNotFound, UnknownRun
+from kvtrace.schema.kept import told_of
 from kvtrace.schema.layout import JOURNAL, client_folders, pass_parts, run_folder, run_ids
 from kvtrace.schema.observed import KEYS, one_of_each
 from kvtrace.schema.parts import open_part, part_definition, part_facts
@@ -285,7 +286,9 @@ class Trace:
                 self._note(f"run {run_id} says nothing of itself: its first write was cut off")
                 row = {"run_id": run_id}
             # Its folder says which run it is, whatever else its row may say.
-            self._runs[run_id] = Run.of_row({**row, "run_id": run_id}, sealed)
+            self._runs[run_id] = run = Run.of_row({**row, "run_id": run_id}, sealed)
+            for text in told_of(run):
+                self._note(text)
         return self._runs[run_id]
 
     def _group(self, group: str) -> tuple[Run, ...]:

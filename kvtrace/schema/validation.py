@@ -16,6 +16,7 @@ from kvtrace.schema.content import artifact_content
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.integer_sets import IntegerSet
 from kvtrace.schema.journal import SegmentReader, described
+from kvtrace.schema.kept import keeps_newest
 from kvtrace.schema.layout import (
     JOURNAL,
     client_folders,
@@ -271,6 +272,10 @@ def _lost(trace: Trace, run_id: str, reference: _Reference, known: "_Known") -> 
                 wanted = wanted.dictionary_decode()
             new = wanted.filter(pc.invert(known.has(wanted)))
             lost = new if lost is None else pc.unique(pa.concat_arrays([lost, new]))
+        if lost is not None and reference.target == "launches":
+            (run,) = trace.select(run_id)
+            if keeps_newest(run):
+                lost = lost.filter(pc.greater(lost, known.first))
     except KvtraceError:  # told where its files are checked
         return None
     return lost
@@ -309,6 +314,12 @@ class _Known:
 
     def __len__(self) -> int:
         return len(self._numbers if self._texts is None else self._texts)
+
+    @property
+    def first(self) -> int:
+        """The least number; the largest there is where there is none."""
+        first = self._numbers.first
+        return (1 << 63) - 1 if first is None else first
 
     def has(self, values: pa.Array) -> pa.Array:
         """Tell of each value whether it is one of them."""
