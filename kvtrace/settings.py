@@ -285,13 +285,32 @@ def _checks(text: str) -> Checks:
     return Checks(first, kernels=tuple(kernels), **every)
 
 
+def amount_of(text: str, what: str) -> float:
+    """Read an amount of bytes or seconds, as 50GB or 30d.
+
+    Raises:
+        BadSetting: it is none.
+    """
+    match = _AMOUNT.fullmatch(text.lower().strip())
+    amount, found = _amount(match) if match and not match["ring"] else (0.0, "")
+    if found != what or amount < 1:
+        example = "50GB or 500 MiB" if what == "bytes" else "12h or 30d"
+        raise BadSetting(f"{text!r} is no amount of {what}, as {example}")
+    return amount
+
+
+def _amount(match: re.Match[str]) -> tuple[float, str]:
+    """Return how much an amount is, and of what; of nothing where the unit is none."""
+    what, times = _UNITS.get(match["unit"].replace(" ", ""), ("", 0))
+    return float(match["number"]) * times, what
+
+
 def _limit(text: str) -> Limit:
     """Read the setting `limit`; BadSetting names the part that says nothing."""
     found: dict[str, dict[str, Any]] = {"end": {}, "newest": {}}
     for part in filter(None, map(str.strip, text.lower().split(","))):
         match = _AMOUNT.fullmatch(part)
-        what, times = _UNITS.get(match["unit"].replace(" ", ""), ("", 0)) if match else ("", 0)
-        amount = float(match["number"]) * times if match else 0
+        amount, what = _amount(match) if match else (0.0, "")
         of = found["newest" if match and match["ring"] else "end"]
         if amount < 1 or what in of:
             raise BadSetting(
