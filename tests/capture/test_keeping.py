@@ -165,7 +165,7 @@ def test_a_flush_leaves_nothing_uncounted_and_a_run_that_goes_on_counts_on(tmp_p
     program.launch(5)
     assert open_trace(tmp_path / "out").table("launches", columns=["weight"])[
         "weight"
-    ].to_pylist() == [1, 4]  # noqa: E501
+    ].to_pylist() == [1, 4]
     program.launch(7)
     program.session.stop("exit")
     rows = open_trace(tmp_path / "out").table("launches", columns=["seq", "weight"])
