@@ -28,7 +28,7 @@ _OTHERS: Final = frozenset(
 )
 _OF_TESTS: Final = ("KVTRACE_TEST_", "KVTRACE_PUBLIC_", "KVTRACE_REQUIRE_")
 _COUNT: Final = re.compile("[1-9][0-9]{0,17}")
-_SAMPLE: Final = re.compile(r"1/([1-9][0-9]{0,8})")
+_SAMPLE: Final = re.compile(r"1/(1000000|[1-9][0-9]{0,5})")
 _AMOUNT: Final = re.compile(
     r"(?P<ring>ring:)?\s*(?P<number>\d{1,15}(\.\d{1,9})?)\s*(?P<unit>[a-z ]+)"
 )
@@ -325,7 +325,7 @@ def _one_in(text: str) -> int:
     """Read the setting `sample`."""
     match = _SAMPLE.fullmatch(text.replace(" ", ""))
     if match is None and text.strip():
-        raise BadSetting(f"the setting sample is of the form 1/100, not {text!r}")
+        raise BadSetting(f"the setting sample is of the form 1/100, to 1/1000000, not {text!r}")
     return int(match[1]) if match else 1
 
 

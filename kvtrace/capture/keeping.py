@@ -107,34 +107,31 @@ class Keeping:
             self._drop(writer, launches)
         if self.full:
             return None
-        if self._is_reached(writer, launches):
-            why = "is reached"
-        elif self._is_filled(writer):
-            why = "is filled by kernels, calls and what tensors held, which are not dropped"
-        else:
+        why = self._reached(writer, launches)
+        if why is None:
             return None
         self.full = True
         return (
-            f"recording has ended: the limit {self._text} {why} (KVTRACE_LIMIT); the program goes "
-            "on, and what was recorded is kept"
+            f"recording has ended: {why} (KVTRACE_LIMIT={self._text}); the program goes on, and "
+            "what was recorded is kept"
         )
 
-    def _is_reached(self, writer: "RunWriter", launches: int) -> bool:
-        end = self._end
-        return (
-            (end.seconds is not None and time.monotonic() - self._began >= end.seconds)
-            or (end.launches is not None and launches >= end.launches)
-            or (end.bytes is not None and writer.size_bytes >= end.bytes)
-        )
-
-    def _is_filled(self, writer: "RunWriter") -> bool:
-        """Whether what is never dropped takes all the room that there is for the newest."""
-        most, taken = self._newest.bytes, writer.size_bytes
+    def _reached(self, writer: "RunWriter", launches: int) -> str | None:
+        """Say which limit is reached, or what leaves no room for the newest."""
+        end, most, taken = self._end, self._newest.bytes, writer.size_bytes
+        if end.seconds is not None and time.monotonic() - self._began >= end.seconds:
+            return f"{end.seconds:,g} seconds have passed"
+        if end.launches is not None and launches >= end.launches:
+            return f"{end.launches:,} launches were made"
+        if end.bytes is not None and taken >= end.bytes:
+            return f"the run takes {taken:,} bytes"
         if most is None or taken <= most:
-            return False
+            return None
         dropped = sum(part.size_bytes for part, _, _ in self._parts)
-        dropped += sum(writer.open_segment(table)[1] for table in _DROPPED)
-        return taken - dropped >= most
+        stays = taken - dropped - sum(writer.open_segment(table)[1] for table in _DROPPED)
+        if stays < most:
+            return None
+        return f"kernels, calls and what tensors held take {stays:,} bytes, and are not dropped"
 
     def _drop(self, writer: "RunWriter", launches: int) -> None:
         now = time.monotonic()

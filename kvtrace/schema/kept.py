@@ -18,13 +18,12 @@ from kvtrace.schema.runs import Run
 LIMIT: Final = "limit"
 #: What stands before an amount of which the newest is kept.
 RING: Final = "ring:"
-_MOST: Final = 1 << 32
 
 
 def weights(rows: pa.Table) -> npt.NDArray[np.int64]:
     """For how many launches, or executions, each row stands; the column `weight` has been read."""
-    found: npt.NDArray[np.int64] = pc.fill_null(rows["weight"], 1).to_numpy()
-    return np.clip(found, 1, _MOST)  # a file may say anything
+    found = pc.fill_null(rows["weight"], 1).to_numpy()
+    return np.maximum(found, 1).astype(np.int64)  # a file may say anything
 
 
 def number_of(pieces: Iterable[pa.Table]) -> int:

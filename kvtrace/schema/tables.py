@@ -236,7 +236,7 @@ TABLES: Final[dict[str, Table]] = {
                 _C("graph_id", I64, "graph that it was captured into", since="1.1"),
                 _C(
                     "weight",
-                    I64,
+                    I32,
                     "launches of the call in this phase that the row stands for, itself and those "
                     "before it that are not recorded; null: itself alone",
                     since="1.7",
@@ -353,7 +353,7 @@ TABLES: Final[dict[str, Table]] = {
                 _C("bytes", I64, "how much was copied or filled", "bytes", since="1.4"),
                 _C(
                     "weight",
-                    I64,
+                    I32,
                     "executions of the call, or by that name, that the row stands for, itself and "
                     "those before it that are not recorded; null: itself alone",
                     since="1.7",

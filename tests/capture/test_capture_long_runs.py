@@ -40,7 +40,9 @@ def recorded(autostarting, program, tmp_path_factory):
 def test_the_program_runs_on_after_the_limit(recorded):
     out, said = recorded["limited"]
     assert said.count("kvtrace:") == 1
-    assert "kvtrace: recording has ended: the limit 100 launches is reached" in said
+    assert (
+        "kvtrace: recording has ended: 100 launches were made (KVTRACE_LIMIT=100 launches)" in said
+    )
     trace = open_trace(out)
     assert trace.table("launches").num_rows == 100
     assert (trace.runs[0].sealed, trace.runs[0].ending) == (True, "limit")
@@ -97,17 +99,19 @@ def test_each_reader_says_that_times_are_estimates(recorded, command, capsys, tm
     assert "launches and executions are exact; times are estimates" in told
 
 
-def test_the_command_that_runs_a_program_has_options(tmp_path):
+def test_the_command_that_runs_a_program_has_options(tmp_path, monkeypatch):
+    monkeypatch.setenv("KVTRACE_LIMIT", "7GB")
+    monkeypatch.setenv("KVTRACE_SAMPLE", "1/3")  # which holds where the option is not given
     script = tmp_path / "script.py"
     script.write_text("import os, json\nprint(json.dumps(dict(os.environ)))\n")
     command = [sys.executable, "-m", "kvtrace", "run", "-o", str(tmp_path / "out")]
-    options = ["--limit", "ring:1h,5GB", "--sample", "1/50"]
+    options = ["--limit", "ring:1h,5GB"]
     done = subprocess.run(
         [*command, *options, str(script)], capture_output=True, text=True, timeout=60, check=True
     )
     variables = json.loads(done.stdout)
     assert variables["KVTRACE_LIMIT"] == "ring:1h,5GB"
-    assert variables["KVTRACE_SAMPLE"] == "1/50"
+    assert variables["KVTRACE_SAMPLE"] == "1/3"
 
 
 @pytest.mark.parametrize(("option", "value"), [("--limit", "plenty"), ("--sample", "2/3")])
