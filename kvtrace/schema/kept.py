@@ -22,8 +22,10 @@ RING: Final = "ring:"
 
 def weights(rows: pa.Table) -> npt.NDArray[np.int64]:
     """For how many launches, or executions, each row stands; the column `weight` has been read."""
-    found = pc.fill_null(rows["weight"], 1).to_numpy()
-    return np.maximum(found, 1).astype(np.int64)  # a file may say anything
+    written = pc.fill_null(rows["weight"], 1).to_numpy()
+    # A file may say anything.
+    found: npt.NDArray[np.int64] = np.maximum(written, 1).astype(np.int64)
+    return found
 
 
 def number_of(pieces: Iterable[pa.Table]) -> int:

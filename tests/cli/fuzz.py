@@ -128,7 +128,7 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
 }  # fmt: skip
 #: Commands that leave the trace as it is.
 READING = frozenset(
-    ("info", "top", "profile", "convert", "view", "repro", "sql", "validate", "redact")
+    ("info", "top", "profile", "convert", "view", "repro", "sql", "validate", "redact", "merge")
 )
 
 
