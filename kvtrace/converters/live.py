@@ -312,7 +312,8 @@ def _line(process: _Process, now: int) -> ProcessLine:
 
 def _state(process: _Process) -> str:
     if process.live:
-        return "recording"
+        sample = process.run.settings.get("sample")
+        return f"recording {sample} in detail" if sample else "recording"
     if process.run.sealed:
         return f"ended ({process.run.ending or 'killed'})"
     return "not running"

@@ -11,6 +11,7 @@ from kvtrace.converters.diff import compare
 from kvtrace.converters.diff.snapshot import take_snapshot
 from kvtrace.converters.info import read_overview
 from kvtrace.converters.live import Live
+from kvtrace.converters.live_text import page_lines
 from kvtrace.converters.profile import read_profile
 from kvtrace.schema.following import News
 from kvtrace.schema.trace import open_trace, resolve
@@ -84,9 +85,11 @@ def test_top_counts_what_rows_stand_for(recorded):
     }  # fmt: skip
     pieces = [(name, trace.table(name, columns=columns)) for name, columns in names.items()]
     live = Live()
-    live.add([News(trace.runs[0], False, True, pieces)], 0)
-    (line,) = live.page(0).kernels
-    assert line.launches == 201
+    live.add([News(trace.runs[0], True, True, pieces)], 0)
+    page = live.page(0)
+    assert [line.launches for line in page.kernels] == [201]
+    assert [line.state for line in page.processes] == ["recording 1/20 in detail"]
+    assert "1 process recording" in " ".join(page_lines(page, "out", 0, 80, 40))
 
 
 @pytest.mark.parametrize("command", ["info", "profile", "sql", "report"])
