@@ -35,7 +35,7 @@ def number_of(pieces: Iterable[pa.Table]) -> int:
 
 def keeps_newest(run: Run) -> bool:
     """Whether the run's oldest launches may have been dropped while it was recorded."""
-    return RING in run.settings.get("limit", "")
+    return RING in run.settings.get("limit", "").lower()
 
 
 def told_of(run: Run) -> Iterator[str]:

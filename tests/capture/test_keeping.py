@@ -148,6 +148,26 @@ def test_the_last_seconds_are_kept(tmp_path):
     assert validate(tmp_path / "out") == []
 
 
+def test_what_tensors_held_stays_when_its_launch_is_dropped(tmp_path):
+    program = Program(tmp_path / "out", limit="RING:200 launches")
+
+    def add(journal, seq):
+        digest = journal.add_artifact("tensor", b"1234")
+        row = {"seq": seq, "call_id": program.call, "arg": 0, "artifact": digest}
+        journal.add("contents", row | {"offset_bytes": 0})
+
+    program.session._submit(lambda journal: add(journal, 0))
+    for _ in range(10):
+        program.launch(200)
+    # a launch that is neither there nor dropped is missed all the same
+    program.session._submit(lambda journal: add(journal, 9999))
+    program.session.stop("exit")
+    assert seqs(tmp_path / "out")[0] > 0
+    assert open_trace(tmp_path / "out").table("contents").num_rows == 2
+    (problem,) = validate(tmp_path / "out")
+    assert "seq refers to 1 rows that launches does not have, as 9999" in problem.text
+
+
 def test_what_is_never_dropped_may_fill_the_ring(tmp_path, capfd):
     program = Program(tmp_path / "out", limit="ring:30kB")
     for number in range(1, 400):
