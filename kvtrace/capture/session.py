@@ -253,7 +253,8 @@ class Session:
         self, call_id: int, enter: int, leave: int, device: int | None = None, stream: int = 0
     ) -> None:
         """Record one launch of a known call; times are `time.time_ns`."""
-        self.recorder.append(call_id, enter, leave, -1 if device is None else device, stream)
+        if not self._ended:  # else nobody takes what is appended
+            self.recorder.append(call_id, enter, leave, -1 if device is None else device, stream)
 
     def add_mark(
         self, name: str, begin: int, end: int | None, attributes: dict[str, Any]

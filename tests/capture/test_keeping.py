@@ -51,6 +51,7 @@ def test_the_first_launches_are_recorded_exactly_and_the_program_goes_on(tmp_pat
     program.launch(70)
     program.await_end()
     program.launch(70)  # does nothing, and fails in nothing
+    assert program.session.recorder.drain() == b""  # and takes no memory
     program.session.stop("exit")
 
     assert seqs(tmp_path / "out") == list(range(100))
