@@ -144,10 +144,10 @@ class Settings:
             kernel variant. Empty: nothing.
         check_bytes: bytes of memory that are kept for that in a run at most.
         limit: amounts of bytes (`2GB`), launches (`10M launches`) or time (`1h`), separated by
-            commas: where a run's recording ends, while the program goes on; after `ring:` the newest
-            of that amount is kept instead ([long runs](longruns.md)). Empty: everything is kept.
-        sample: `1/N` records one launch in N in detail, each call's first among them, and counts all
-            ([long runs](longruns.md#sampling)). Empty: all.
+            commas: where a run's recording ends, while the program goes on; after `ring:` the
+            newest of that amount is kept instead ([long runs](longruns.md)). Empty: everything is.
+        sample: `1/N` records one launch in N in detail, each call's first among them, and counts
+            all ([long runs](longruns.md#sampling)). Empty: all.
 
     """
 
