@@ -145,7 +145,8 @@ def test_the_last_seconds_are_kept(tmp_path):
     program.session.stop("exit")
     enter = open_trace(tmp_path / "out").table("launches", columns=["enter"])["enter"]
     times = enter.cast("int64").to_pylist()
-    assert 0.9e9 < max(times) - min(times) < 2.2e9
+    assert 0.5e9 < max(times) - min(times) < 2.5e9  # of three seconds, on a machine that is slow
+    assert seqs(tmp_path / "out")[0] > 0
     assert validate(tmp_path / "out") == []
 
 
