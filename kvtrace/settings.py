@@ -4,7 +4,7 @@ The environment's names are the fields' names in capitals after `KVTRACE_`.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from fnmatch import fnmatchcase
 from typing import Any, Final, Literal, get_args
@@ -35,6 +35,21 @@ OTHER_VARIABLES: Final = {
 #: Beginnings of those that kvtrace's own tests read.
 _OF_TESTS: Final = ("KVTRACE_TEST_", "KVTRACE_PUBLIC_", "KVTRACE_REQUIRE_")
 _COUNT: Final = re.compile("[1-9][0-9]{0,17}")
+_SAMPLE: Final = re.compile(r"1/(1000000|[1-9][0-9]{0,5})")
+_AMOUNT: Final = re.compile(
+    r"(?P<ring>ring:)?\s*(?P<number>\d{1,15}(\.\d{1,9})?)\s*(?P<unit>[a-z ]+)"
+)
+#: What a unit of a limit counts, and how much of it.
+_UNITS: Final[dict[str, tuple[str, float]]] = {
+    **{unit: ("bytes", 1000**power) for power, unit in enumerate(("b", "kb", "mb", "gb", "tb"))},
+    **{f"{unit}ib": ("bytes", 1024**power) for power, unit in enumerate("kmgt", 1)},
+    **{f"{unit}launches": ("launches", 1000**power) for power, unit in enumerate(("", *"kmg"))},
+    "launch": ("launches", 1),
+    "s": ("seconds", 1),
+    "min": ("seconds", 60),
+    "h": ("seconds", 3600),
+    "d": ("seconds", 86400),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +80,28 @@ class Checks:
     def memory(self) -> bool:
         """Whether some launches' memory is kept."""
         return self.first or self.sample > 0 or bool(self.kernels)
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """How much of a run is recorded: bytes on disk, launches, seconds; None: as much as comes."""
+
+    bytes: int | None = None
+    launches: int | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """The setting `limit`, read: where recording ends, and how much of the newest is kept."""
+
+    end: Amounts = Amounts()
+    newest: Amounts = Amounts()
+
+    @property
+    def any(self) -> bool:
+        """Whether there is one."""
+        return self != Limit()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +143,11 @@ class Settings:
             `digest`, digests of outputs; both of all launches, or with `:N` of one in N of each
             kernel variant. Empty: nothing.
         check_bytes: bytes of memory that are kept for that in a run at most.
+        limit: amounts of bytes (`2GB`), launches (`10M launches`) or time (`1h`), separated by
+            commas: where a run's recording ends, while the program goes on; after `ring:` the
+            newest of that amount is kept instead ([long runs](longruns.md)). Empty: everything is.
+        sample: `1/N` records one launch in N in detail, each call's first among them, and counts
+            all ([long runs](longruns.md#sampling)). Empty: all.
 
     """
 
@@ -122,11 +164,23 @@ class Settings:
     strict: bool = False
     check: str = ""
     check_bytes: int = 1 << 30
+    limit: str = ""
+    sample: str = ""
 
     @property
     def checks(self) -> Checks:
         """The setting `check`, read."""
         return _checks(self.check)
+
+    @property
+    def limits(self) -> Limit:
+        """The setting `limit`, read."""
+        return _limit(self.limit)
+
+    @property
+    def one_in(self) -> int:
+        """Of how many launches one is recorded in detail."""
+        return _one_in(self.sample)
 
     def records_kernel(self, name: str) -> bool:
         """Whether launches of the kernel of that name are recorded."""
@@ -210,8 +264,8 @@ def _checked(name: str, value: Any) -> Any:
         return _switch(name, value)
     if name in ("max_calls", "check_bytes"):
         return _positive(name, value)
-    if name == "check" and isinstance(value, str):
-        _checks(value)
+    if name in _READ and isinstance(value, str):
+        _READ[name](value)
         return value
     if not isinstance(value, str) or not value.strip():
         raise BadSetting(f"the setting {name} must be text, not {value!r}")
@@ -242,6 +296,58 @@ def _checks(text: str) -> Checks:
                 f"finite:N, and digest or digest:N, separated by commas; not {part!r}"
             )
     return Checks(first, kernels=tuple(kernels), **every)
+
+
+def amount_of(text: str, what: str) -> float:
+    """Read an amount of bytes or seconds, as 50GB or 30d.
+
+    Raises:
+        BadSetting: it is none.
+    """
+    match = _AMOUNT.fullmatch(text.lower().strip())
+    amount, found = _amount(match) if match and not match["ring"] else (0.0, "")
+    if found != what or amount < 1:
+        example = "50GB or 500 MiB" if what == "bytes" else "12h or 30d"
+        raise BadSetting(f"{text!r} is no amount of {what}, as {example}")
+    return amount
+
+
+def _amount(match: re.Match[str]) -> tuple[float, str]:
+    """Return how much an amount is, and of what; of nothing where the unit is none."""
+    what, times = _UNITS.get(match["unit"].replace(" ", ""), ("", 0))
+    return float(match["number"]) * times, what
+
+
+def _limit(text: str) -> Limit:
+    """Read the setting `limit`; BadSetting names the part that says nothing."""
+    found: dict[str, dict[str, Any]] = {"end": {}, "newest": {}}
+    for part in filter(None, map(str.strip, text.lower().split(","))):
+        match = _AMOUNT.fullmatch(part)
+        amount, what = _amount(match) if match else (0.0, "")
+        of = found["newest" if match and match["ring"] else "end"]
+        if amount < 1 or what in of:
+            raise BadSetting(
+                "the setting limit has parts as 2GB, 10M launches or 1h, one of a kind, or one of "
+                f"these after ring: to keep the newest, separated by commas; not {part!r}"
+            )
+        of[what] = amount if what == "seconds" else round(amount)
+    return Limit(Amounts(**found["end"]), Amounts(**found["newest"]))
+
+
+def _one_in(text: str) -> int:
+    """Read the setting `sample`."""
+    match = _SAMPLE.fullmatch(text.replace(" ", ""))
+    if match is None and text.strip():
+        raise BadSetting(f"the setting sample is of the form 1/100, to 1/1000000, not {text!r}")
+    return int(match[1]) if match else 1
+
+
+#: Settings of a small language of their own, and what reads them.
+_READ: Final[dict[str, Callable[[str], Any]]] = {
+    "check": _checks,
+    "limit": _limit,
+    "sample": _one_in,
+}
 
 
 def _one_of(name: str, value: Any, choices: tuple[str, ...]) -> str:

@@ -13,7 +13,9 @@ from docs_site import variables
 from kvtrace.schema.errors import BadSetting
 from kvtrace.settings import (
     DEFAULT,
+    Amounts,
     Checks,
+    Limit,
     Settings,
     settings_from_arguments,
     settings_from_environment,
@@ -35,6 +37,8 @@ def test_the_environment_and_the_arguments_have_the_same_names():
         "strict": True,
         "check": "first,sample:1000,kernel:soft*,finite,digest",
         "check_bytes": 4096,
+        "limit": "2GB, ring:1h",
+        "sample": "1/100",
     }
     assert set(given_names) == {field.name for field in dataclasses.fields(Settings)}
     from_arguments = settings_from_arguments(**given_names)
@@ -160,3 +164,61 @@ def test_a_variable_that_means_nothing_is_told_with_the_nearest():
         "there is no variable KVTRACE_SANITISE (did you mean 'KVTRACE_SANITIZE'?); kvtrace env "
         "lists them",
     )
+
+
+UNITS = {"bytes": {"B": 1, "kB": 1000, "MB": 1000**2, "GB": 1000**3, "GiB": 1024**3},
+         "launches": {" launches": 1, "k launches": 1000, "M launches": 1000**2},
+         "seconds": {"s": 1, " min": 60, "h": 3600, "d": 86400}}  # fmt: skip
+
+
+@given(
+    st.dictionaries(
+        st.tuples(st.sampled_from(["", "ring:"]), st.sampled_from(sorted(UNITS))),
+        st.tuples(st.integers(1, 10**6), st.integers(0, 4), st.booleans()),
+    )
+)
+def test_limits_are_read_as_they_are_written(parts):
+    texts, expected = [], {"": {}, "ring:": {}}
+    for (ring, what), (number, unit, upper) in parts.items():
+        name, times = list(UNITS[what].items())[unit % len(UNITS[what])]
+        texts.append(f"{ring}{number}{name.upper() if upper else name}")
+        expected[ring][what] = number * times
+    text = " , ".join(texts)
+    limit = settings_from_arguments(limit=text).limits
+    assert limit == Limit(Amounts(**expected[""]), Amounts(**expected["ring:"]))
+    assert limit.any == bool(parts)
+
+
+@given(st.text(alphabet="0123456789.,: ringkMGBlauchesminhd/", max_size=20) | st.text(max_size=9))
+def test_whatever_is_given_is_a_limit_or_a_sentence(text):
+    for name in ("limit", "sample"):
+        settings, problems = DEFAULT, ()
+        try:
+            settings = settings_from_arguments(**{name: text})
+        except BadSetting as error:
+            problems = (str(error),)
+        assert all(f"the setting {name} " in problem for problem in problems)
+        for amounts in (settings.limits.end, settings.limits.newest):
+            assert all(amount is None or amount >= 1 for amount in dataclasses.astuple(amounts))
+        assert 1 <= settings.one_in <= 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("text", "amount"), [("1/1", 1), ("1/100", 100), (" 1 / 7 ", 7), ("1/1000000", 10**6), ("", 1)]
+)
+def test_sampling_says_of_how_many_one(text, amount):
+    assert settings_from_arguments(sample=text).one_in == amount
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("sample", "100"), ("sample", "1/0"), ("sample", "2/3"), ("sample", "1/1000001"),
+     ("sample", 100), ("limit", "2"), ("limit", "10m"), ("limit", "0s"), ("limit", "1h,2h"),
+     ("limit", "ring:"), ("limit", "-1GB"), ("limit", 10)],
+)  # fmt: skip
+def test_what_is_no_limit_leaves_the_default(name, value):
+    with pytest.raises(BadSetting):
+        settings_from_arguments(**{name: value})
+    found, (problem,) = settings_from_environment({f"KVTRACE_{name.upper()}": str(value)})
+    assert found == DEFAULT
+    assert problem.startswith(f"KVTRACE_{name.upper()}: ")

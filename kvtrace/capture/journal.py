@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from kvtrace.capture.context import GitFacts, devices, library_versions, process_facts
 from kvtrace.capture.groups import rank_facts
 from kvtrace.capture.hot import Recorder
+from kvtrace.capture.keeping import Keeping
 from kvtrace.forks import Lock
 from kvtrace.schema.errors import SchemaMismatch, TraceWriteError
 
@@ -89,8 +90,15 @@ class Journal:
         facts: Mapping[str, Any],
         failed: Callable[[Exception], None],
         problem: Callable[[Exception], None],
+        keeping: Keeping,
+        limited: Callable[[str], None],
+        end: Callable[[], None],
     ) -> None:
-        """`failed` is told when nothing can be written any more, `problem` of a lost row."""
+        """Make a journal; nothing is written yet.
+
+        `failed` is told when nothing can be written any more, `problem` of a lost row, `limited`
+        why the recording is to end; `end` is then called, in the journal's thread.
+        """
         self.lock = Lock(taken=True)
         self.run_id = run_id
         self._out = out
@@ -98,6 +106,9 @@ class Journal:
         self._facts = dict(facts)
         self._failed = failed
         self._problem = problem
+        self._keeping = keeping
+        self._limited = limited
+        self._end = end
         self._waiting: deque[Waiting] = deque()
         self._rows: dict[str, list[dict[str, Any]]] = {}
         #: Launches that are not written yet: after how many of what was submitted, and their rows.
@@ -119,6 +130,7 @@ class Journal:
         self._context: dict[str, Any] = {}
         self.listeners: list[Listener] = []
         self._ended = threading.Event()
+        self._closed = threading.Event()
         self._wake = threading.Event()
         self._thread = threading.Thread(target=self._work, name="kvtrace", daemon=True)
 
@@ -141,7 +153,7 @@ class Journal:
             return  # a write hangs
         try:
             if not self._sealed:
-                self._cycle()
+                self._cycle(whole=True)
         finally:
             self.lock.release()
 
@@ -153,16 +165,23 @@ class Journal:
         self._ended.set()
         self._wake.set()
         if not self.lock.acquire(timeout=PATIENCE):
+            self._closed.set()
             return  # a write hangs: what was flushed stays in the journal
         try:
             self._cycle()
             if not self.broken:
                 self._tell(lambda listener: listener.finish(self))
             for _ in range(2):  # each takes what the one before had to say
-                self._cycle()
-            self._seal(ending, hurry)
+                self._cycle(whole=True)
+            self._seal("limit" if self._keeping.full else ending, hurry)
         finally:
             self.lock.release()
+            self._closed.set()
+
+    def await_close(self) -> None:
+        """Wait, for a while, until another thread has closed this."""
+        if threading.current_thread() is not self._thread:
+            self._closed.wait(PATIENCE)
 
     @property
     def ended(self) -> bool:
@@ -179,6 +198,8 @@ class Journal:
     def append(self, table: str, columns: Mapping[str, Any]) -> None:
         """Write rows that are columns already, after what was added: they may refer to it."""
         assert self._writer is not None
+        if table == "gpu_kernels":
+            columns = self._keeping.executions(columns)
         self._write_rows()
         self._writer.append(table, columns)
 
@@ -214,12 +235,17 @@ class Journal:
                 if self._ended.is_set():
                     return
                 self._cycle(INTERVAL)
+            if self._keeping.full:
+                self._end()
+                return
             spent = time.monotonic() - begin
             self._wake.wait(max(_BREATH, period - spent))
             period = min(INTERVAL, 2 * period)
 
-    def _cycle(self, patience: float = math.inf) -> None:
+    def _cycle(self, patience: float = math.inf, *, whole: bool = False) -> None:
         """Write what waits, or only count it once nothing can be written any more.
+
+        `whole`: also what stands for launches that are only counted so far.
 
         What launches refer to waits before they do: so what waits when they have been taken is
         taken, too, and written before them. What `patience`, in seconds, does not suffice for is
@@ -241,8 +267,13 @@ class Journal:
                 self._tell(lambda listener: listener.round(self))
             self._write_rows()
             self._write_context()
-            if self._writer is not None:
-                self._writer.flush()
+            assert self._writer is not None
+            if whole:
+                self._keeping.rest(self._writer.append)
+            self._writer.flush()
+            reached = self._keeping.after_round(self._writer, self._next_seq)
+            if reached is not None:
+                self._limited(reached)
         except Exception as error:  # noqa: BLE001 - said once; the program goes on unrecorded
             self.broken = True
             self._failed(error)
@@ -296,9 +327,16 @@ class Journal:
     def _write_first_launches(self) -> None:
         import numpy as np
 
+        from kvtrace.capture.hot import ROW
         from kvtrace.capture.launch_rows import columns_of, has_graph_capture, stepped_back
 
         _, content = self._launches[0]
+        room = self._keeping.room(self._next_seq)
+        if room is not None:
+            content = content[: room * ROW.size]
+        if not content:
+            self._launches.popleft()
+            return
         columns = columns_of(content)
         if not self._saw_graph_capture and has_graph_capture(content):
             self._saw_graph_capture = True
@@ -312,10 +350,12 @@ class Journal:
         self._next_seq += count
         self._tell(lambda listener: listener.launches(columns))
         del columns["contents"]
+        kept = self._keeping.launches(columns, content)
         self._write_rows()
         self._launches.popleft()  # the writer counts those that it cannot keep
         assert self._writer is not None
-        self._writer.append("launches", columns)
+        if len(kept["seq"]):
+            self._writer.append("launches", kept)
 
     def _tell(self, say: Callable[[Listener], None]) -> None:
         """Tell the listeners; one that fails is told nothing more, and what it lacked is said."""

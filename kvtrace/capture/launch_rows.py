@@ -21,7 +21,7 @@ LAYOUT: Final = np.dtype(
     ]
 )
 
-_PHASE: Final = (1 << GRAPH_SHIFT) - 1
+PHASE_MASK: Final = (1 << GRAPH_SHIFT) - 1
 
 #: Threads may note the ends of their launches in another order than they read the clock, so close.
 _UNEVEN: Final = 10_000_000
@@ -31,7 +31,7 @@ _PHASES = pa.array(PHASES, pa.string())
 
 def has_graph_capture(content: bytes) -> bool:
     """Whether any of the launches went into a graph."""
-    phases = np.frombuffer(content, LAYOUT)["phase"] & _PHASE
+    phases = np.frombuffer(content, LAYOUT)["phase"] & PHASE_MASK
     return bool((phases == GRAPH_CAPTURE).any())
 
 
@@ -60,7 +60,7 @@ def columns_of(content: bytes) -> dict[str, Any]:
     absent = rows["device"] < 0
     for name in ("device", "stream"):
         columns[name] = pa.array(np.ascontiguousarray(rows[name]), mask=absent)
-    columns["phase"] = pa.DictionaryArray.from_arrays(pa.array(rows["phase"] & _PHASE), _PHASES)
+    columns["phase"] = pa.DictionaryArray.from_arrays(pa.array(rows["phase"] & PHASE_MASK), _PHASES)
     graph = (rows["phase"] >> GRAPH_SHIFT).astype(np.int64)
     columns["graph_id"] = pa.array(graph, mask=graph == 0)
     return columns

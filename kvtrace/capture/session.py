@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kvtrace.capture.arguments import Identities
 from kvtrace.capture.hot import Recorder
 from kvtrace.capture.journal import Journal, Listener
+from kvtrace.capture.keeping import Keeping
 from kvtrace.capture.record_rows import argument_row, kernel_row
 from kvtrace.capture.records import PHASES, ArgumentRecord, Frame, KernelRecord, capped
 from kvtrace.capture.stacks import current_stack
@@ -119,11 +120,14 @@ class Session:
         """
         with self._lock:
             journal = self._journal
-            if journal is None or self._closed:
-                self._end()
-                return
-            self._closed = True
+            closing = self._closed
+            self._closed = journal is not None
             self._end()
+        if journal is None:
+            return
+        if closing:  # perhaps in the journal's thread, as a limit was reached
+            journal.await_close()
+            return
         if not journal.broken:
             self._finish_derived(journal)
             self._count_messages(journal)
@@ -249,7 +253,8 @@ class Session:
         self, call_id: int, enter: int, leave: int, device: int | None = None, stream: int = 0
     ) -> None:
         """Record one launch of a known call; times are `time.time_ns`."""
-        self.recorder.append(call_id, enter, leave, -1 if device is None else device, stream)
+        if not self._ended:  # else nobody takes what is appended
+            self.recorder.append(call_id, enter, leave, -1 if device is None else device, stream)
 
     def add_mark(
         self, name: str, begin: int, end: int | None, attributes: dict[str, Any]
@@ -365,7 +370,15 @@ class Session:
             }
             recorder = self.recorder
             journal = Journal(
-                self.out, new_run_id(), recorder, facts, self._writing_failed, self.problem
+                self.out,
+                new_run_id(),
+                recorder,
+                facts,
+                self._writing_failed,
+                self.problem,
+                Keeping(self.settings),
+                lambda text: self.message("warning", "limit-reached", text),
+                lambda: self.stop("limit"),
             )
             self.message("info", "hot-path", self._hot_path)
             for write in self._early:

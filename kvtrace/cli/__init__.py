@@ -62,6 +62,9 @@ COMMANDS: Final[dict[str, Command]] = {
     "recover": Command("kvtrace.cli.recover", "Seal the journals of killed processes"),
     "validate": Command("kvtrace.cli.validate", "Check every file of a trace"),
     "redact": Command("kvtrace.cli.redact", "Write a copy without source, paths, names …"),
+    "prune": Command("kvtrace.cli.prune", "Drop old runs of a trace, or what passes derived"),
+    "merge": Command("kvtrace.cli.merge", "Write the runs of several traces as one"),
+    "migrate": Command("kvtrace.cli.migrate", "Rewrite older files in the newest format"),
     "compact": Command("kvtrace.cli.compact", "Merge the many small files of a trace"),
 }
 

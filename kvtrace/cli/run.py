@@ -50,6 +50,22 @@ def command(
             help="What of launches is kept to be checked",
         ),
     ] = "",
+    limit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="2GB|10M launches|1h|ring:…",
+            help="Where recording ends, or how much of the newest is kept",
+            show_default=False,
+        ),
+    ] = None,
+    sample: Annotated[
+        str | None,
+        typer.Option(
+            metavar="1/N",
+            help="Record one launch in N in detail, and count all",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Record a script while it runs, exactly as python would run it.
 
@@ -58,6 +74,7 @@ def command(
     Example:
         kvtrace run -o out/ train.py --steps 10
         kvtrace run -o out/ --kernels "softmax*" -m pytest tests/
+        kvtrace run -o out/ --limit ring:2GB --sample 1/100 serve.py
 
     """
     import os
@@ -68,6 +85,8 @@ def command(
     options: dict[str, Any] = {"mode": mode, "tensors": tensors, "kernels": kernels}
     options |= {"source": source, "target": target, "compile": compile_to, "sanitize": sanitize}
     options |= {"device": device, "check": check}
+    given = {"limit": limit, "sample": sample}
+    options |= {name: value for name, value in given.items() if value is not None}
     named = settings_from_arguments(**options).as_environment()
     # The other settings stay what the environment says.
     variables = {f"KVTRACE_{name.upper()}": named[f"KVTRACE_{name.upper()}"] for name in options}

@@ -15,6 +15,7 @@ from kvtrace.converters.columns import Integers, integers
 from kvtrace.converters.compiling import CompilingLaunches
 from kvtrace.converters.trials import is_tuning
 from kvtrace.schema.integer_sets import IntegerSet
+from kvtrace.schema.kept import weights
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -34,7 +35,7 @@ def host_times(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
     for run in runs:
         counted = _Counted()
         compiling = CompilingLaunches(trace, run)
-        columns = ["call_id", "enter", "exit", "thread", "phase"]
+        columns = ["call_id", "enter", "exit", "thread", "phase", "weight"]
         for piece in trace.pieces("launches", [run], columns):
             phase = piece["phase"].cast(pa.string())
             counted.add(
@@ -43,6 +44,7 @@ def host_times(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
                 tuning=pa.array(is_tuning(piece)),
                 captured=pc.fill_null(pc.equal(phase, "graph_capture"), fill_value=False),
                 compiling=pa.array(compiling.among(piece)),
+                times=pa.array(weights(piece)),
             )
         tables += counted.tables(run)
     return pa.concat_tables(tables)
@@ -61,7 +63,7 @@ def device_times(
     """
     more = {"name": pa.string(), "kind": pa.string(), "bytes": pa.int64()}
     tables = [_nothing("tuning", "replayed", "stepped", **more)]
-    columns = ["launch_seq", "call_id", "start", "end", "graph_id", *more]
+    columns = ["launch_seq", "call_id", "start", "end", "graph_id", "weight", *more]
     for run in runs:
         counted = _Counted()
         launches = _Launches(trace, run)
@@ -76,6 +78,7 @@ def device_times(
                 tuning=pa.array(tuning | _between(start, pc.is_valid(call).to_numpy(), tuning)),
                 replayed=pc.is_valid(piece["graph_id"]),
                 stepped=pa.array((first <= start) & (start <= last)),
+                times=pa.array(weights(piece)),
                 **{
                     name: pc.if_else(pc.is_null(call), piece[name].cast(type_), None)
                     for name, type_ in more.items()
@@ -106,9 +109,8 @@ class _Counted:
         self._waiting: list[pa.Table] = []
 
     def add(self, **columns: Any) -> None:
-        """Count the rows of some columns."""
-        rows = pa.table(columns)
-        self._waiting.append(_summed(rows.append_column("times", _ones(rows.num_rows))))
+        """Count the rows of some columns; `times` says for how many each stands."""
+        self._waiting.append(_summed(pa.table(columns)))
         # Counting again costs as much as there is: so it is done when that has doubled.
         waiting = sum(table.num_rows for table in self._waiting)
         if waiting > max(_FEW, 0 if self._counted is None else self._counted.num_rows):
@@ -173,10 +175,6 @@ def _nothing(*flags: str, **more: pa.DataType) -> pa.Table:
 
 def _ns(begin: pa.ChunkedArray, end: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.subtract(end.cast(pa.int64()), begin.cast(pa.int64()))
-
-
-def _ones(count: int) -> pa.Array:
-    return pa.array(np.ones(count, np.int64))
 
 
 def _summed(rows: pa.Table) -> pa.Table:

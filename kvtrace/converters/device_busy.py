@@ -68,10 +68,12 @@ class Steps:
 
 
 def busy_of(trace: "Trace", run: "Run") -> Busy | None:
-    """Return how busy the devices of a run were; None where no execution was timed.
+    """Return how busy the devices of a run were; None where no execution was timed, or not each.
 
     Errors as `Trace.table`.
     """
+    if run.settings.get("sample"):
+        return None  # between two that are recorded others ran
     spans = _Spans()
     total = 0
     for timed in _executions(trace, run):

@@ -18,6 +18,7 @@ from kvtrace.converters.recompiles import (
     held_launches,
     read_recompiles,
 )
+from kvtrace.schema.kept import number_of
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -183,7 +184,7 @@ def _run(trace: "Trace", run: "Run", sums: LaunchSums) -> RunOverview:
         launches=sums.launches,
         known_contents=len(pc.unique(trace.table("contents", [run], ["seq"])["seq"])),
         phases=dict(sorted(sums.phases.items())),
-        gpu_kernels=_rows(trace, run, "gpu_kernels", "record"),
+        gpu_kernels=number_of(trace.pieces("gpu_kernels", [run], ["weight"])),
         marks=_rows(trace, run, "marks", "mark_id"),
         self_overhead_ns=run.self_overhead_ns,
         dropped_rows=run.dropped_rows,

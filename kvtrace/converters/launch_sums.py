@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.converters.compiling import CompilingLaunches
+from kvtrace.schema.kept import weights
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -55,22 +56,24 @@ def launch_sums(trace: "Trace", run: "Run") -> LaunchSums:
     compiling_ns: Counter[int] = Counter()
     compiling = CompilingLaunches(trace, run)
     last_exit = None
-    columns = ["call_id", "enter", "exit", "thread", "phase"]
+    columns = ["call_id", "enter", "exit", "thread", "phase", "weight"]
     for piece in trace.pieces("launches", [run], columns):
         exits = piece["exit"].cast(pa.int64())
         latest = pc.max(exits).as_py()
         if latest is not None:
             last_exit = latest if last_exit is None else max(last_exit, latest)
         taken = pc.subtract(exits, piece["enter"].cast(pa.int64()))
+        weight = pa.array(weights(piece))
         plain = {
             "call": piece["call_id"],
             "phase": piece["phase"].cast(pa.string()),
             "compiling": pa.array(compiling.among(piece)),
-            "ns": taken,
+            "count": weight,
+            "ns": pc.multiply(taken, weight),
         }
         grouped = pa.table(plain).group_by(["call", "phase", "compiling"], use_threads=False)
-        for row in grouped.aggregate([([], "count_all"), ("ns", "sum")]).to_pylist():
-            counts[row["call"], row["phase"] or "run"] += row["count_all"]
+        for row in grouped.aggregate([("count", "sum"), ("ns", "sum")]).to_pylist():
+            counts[row["call"], row["phase"] or "run"] += row["count_sum"]
             if row["ns_sum"] is None:
                 continue
             if row["compiling"]:

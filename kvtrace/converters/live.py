@@ -20,6 +20,7 @@ from kvtrace.converters.compiling import began_in
 from kvtrace.converters.device_time import kind_of
 from kvtrace.converters.trials import HoldingTrials
 from kvtrace.schema.following import News
+from kvtrace.schema.kept import weights
 from kvtrace.schema.runs import Run, plain_rows
 from kvtrace.schema.symbols import titled
 from kvtrace.text import duration
@@ -28,8 +29,8 @@ Integers = npt.NDArray[np.int64]
 
 #: What is wanted of each table; those that others refer to come last.
 COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
-    "gpu_kernels": ("call_id", "start", "end", "name", "kind"),
-    "launches": ("call_id", "enter", "exit", "thread", "phase"),
+    "gpu_kernels": ("call_id", "start", "end", "name", "kind", "weight"),
+    "launches": ("call_id", "enter", "exit", "thread", "phase", "weight"),
     "messages": ("time", "level", "code", "text", "count"),
     "calls": ("call_id", "kernel_id"),
     "kernels": (
@@ -231,13 +232,14 @@ def _add_launches(process: _Process, piece: pa.Table) -> None:
     calls = dictionary_values(piece["call_id"], first)
     steady = known & (leave > enter) & ~_compiling(process, calls, codes, enter, leave)
     steady &= ~process.holding.among(piece)
-    counts = np.bincount(codes, minlength=len(calls))
-    taken = _sums(codes[steady], (leave - enter)[steady], len(calls))
+    weight = weights(piece)
+    counts = _sums(codes, weight, len(calls))
+    taken = _sums(codes[steady], ((leave - enter) * weight)[steady], len(calls))
     for call, count, ns in zip(calls, counts.tolist(), taken.tolist(), strict=True):
         sums = process.calls.setdefault(call, _Sums())
         sums.launches += count
         sums.host_ns += ns
-    _add_seconds(process.launched, enter[known], None)
+    _add_seconds(process.launched, enter[known], weight[known])
 
 
 def _compiling(
@@ -258,9 +260,10 @@ def _add_executions(process: _Process, piece: pa.Table) -> None:
     if not piece.num_rows:
         return
     start, end = integers(piece["start"]), integers(piece["end"])
-    ns = np.maximum(end - start, 0)
+    weight = weights(piece)
+    ns = np.maximum(end - start, 0) * weight
     codes, first = combined_codes([piece["call_id"], piece["name"], piece["kind"]])
-    counts, taken = np.bincount(codes), _sums(codes, ns, first.size)
+    counts, taken = (_sums(codes, values, first.size) for values in (weight, ns))
     rows = piece.select(["call_id", "name", "kind"]).take(first).to_pylist()
     for row, count, total in zip(rows, counts.tolist(), taken.tolist(), strict=True):
         if row["call_id"] is not None:
@@ -278,14 +281,13 @@ def _sums(codes: Integers, values: Integers, size: int) -> Integers:
     return found
 
 
-def _add_seconds(seconds: Counter[int], times: Integers, weights: Integers | None) -> None:
-    """Add weights, or 1 each, to the seconds in which times lie."""
+def _add_seconds(seconds: Counter[int], times: Integers, added: Integers) -> None:
+    """Add numbers to the seconds in which times lie."""
     if not times.size:
         return
     present, codes = np.unique(times // _SECOND, return_inverse=True)
-    ones = np.ones(times.size, np.int64) if weights is None else weights
-    added = _sums(codes.reshape(-1), ones, present.size)
-    seconds.update(dict(zip(present.tolist(), added.tolist(), strict=True)))
+    sums = _sums(codes.reshape(-1), added, present.size)
+    seconds.update(dict(zip(present.tolist(), sums.tolist(), strict=True)))
 
 
 def _line(process: _Process, now: int) -> ProcessLine:
@@ -310,7 +312,8 @@ def _line(process: _Process, now: int) -> ProcessLine:
 
 def _state(process: _Process) -> str:
     if process.live:
-        return "recording"
+        sample = process.run.settings.get("sample")
+        return f"recording {sample} in detail" if sample else "recording"
     if process.run.sealed:
         return f"ended ({process.run.ending or 'killed'})"
     return "not running"

@@ -16,7 +16,7 @@ _FEWEST_KERNELS = 5
 def page_lines(page: LivePage, out: str, now: int, width: int, height: int) -> list[str]:
     """Return the lines of a page of so many columns and, if the screen has room, lines."""
     clock = time.strftime("%H:%M:%S", time.localtime(now / 1e9))
-    running = sum(process.state == "recording" for process in page.processes)
+    running = sum(process.state.startswith("recording") for process in page.processes)
     rate = sum(process.launches_per_second for process in page.processes)
     facts = f"{clock}  {plural(running, 'process')} recording, {_rate(rate)} launches/s"
     lines = [f"{shorten(printable(out), max(width - len(facts) - 2, 12))}  {facts}", ""]

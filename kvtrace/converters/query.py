@@ -16,7 +16,7 @@ import pyarrow.dataset as pds
 
 from kvtrace.converters.database import database as new_database
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.layout import OBSERVED, part_numbers, pass_parts, run_folder
+from kvtrace.schema.layout import OBSERVED, SHARED, part_numbers, pass_parts, run_folder
 from kvtrace.schema.parts import open_part, part_facts
 from kvtrace.schema.tables import TABLES, TEXT
 from kvtrace.schema.versions import FORMAT_VERSION
@@ -123,6 +123,8 @@ def _parts_as_they_are(out: Path, table: "Table", run: "Run") -> list[Path]:
     files = [*part_numbers(folder).values(), *pass_parts(folder)]
     if table.name == "findings" and pass_parts(folder, OBSERVED):
         return []  # of what the run saw and what judging found, readers are given one of each
+    if table.name == "artifacts" and SHARED in run.settings:
+        return []  # other runs hold some
     wanted = {column.name for column in table.columns}
     for path in files:
         with open_part(path) as part:

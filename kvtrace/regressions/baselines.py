@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from kvtrace.converters.findings import read_findings
 from kvtrace.schema.errors import BadSetting, TraceWriteError
 from kvtrace.schema.excerpts import write_excerpt
+from kvtrace.schema.kept import number_of
 from kvtrace.schema.trace import Selection, open_trace
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ def _names() -> list[str]:
 def _listed(folder: Path) -> Baseline:
     selection = _all_runs(open_trace(folder))
     commits = {run.git_commit for run in selection.runs}
-    launches = sum(piece.num_rows for piece in selection.trace.pieces("launches", columns=["seq"]))
+    launches = number_of(selection.trace.pieces("launches", columns=["weight"]))
     return Baseline(
         name=folder.name,
         commit=commits.pop() if len(commits) == 1 else None,

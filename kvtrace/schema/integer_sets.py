@@ -32,6 +32,12 @@ class IntegerSet:
         self._join()
         return int((self._last - self._first).sum()) + self._first.size
 
+    @property
+    def first(self) -> int | None:
+        """The least value; None where there is none."""
+        self._join()
+        return int(self._first[0]) if self._first.size else None
+
     def has(self, values: Integers) -> npt.NDArray[np.bool_]:
         """Tell of each value whether it is in the set."""
         self._join()

@@ -21,6 +21,8 @@ OBSERVED: Final = "observed"
 CHECK: Final = "check"
 #: The setting of a run that says that it is an excerpt: passes cannot look at it any more.
 EXCERPT: Final = "excerpt"
+#: The setting of a run that says that other runs of its directory hold artifacts of its own.
+SHARED: Final = "shared_artifacts"
 SEGMENT_SUFFIX: Final = ".arrows"
 TEMPORARY_SUFFIX: Final = ".tmp"
 _DAMAGED: Final = "damaged"

@@ -151,9 +151,9 @@ _OPEN_LEAVES: Final[dict[str, str]] = {
     "checked_memory": "seq call_id arg when spans.offset_bytes spans.size_bytes",
     "digests": "seq call_id arg when lines",
     "non_finite": "seq call_id arg when",
-    "launches": "seq call_id enter exit thread device stream phase graph_id",
+    "launches": "seq call_id enter exit thread device stream phase graph_id weight",
     "gpu_kernels": "record launch_seq call_id start end device stream correlation_id graph_id "
-    "graph_node_id grid_x grid_y grid_z registers shared_bytes kind bytes",
+    "graph_node_id grid_x grid_y grid_z registers shared_bytes kind bytes weight",
     "marks": "mark_id begin end thread",
     "stacks": "frames.line frames.column",
     "artifacts": "kind",

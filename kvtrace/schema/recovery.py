@@ -27,6 +27,7 @@ from kvtrace.schema.layout import (
 )
 from kvtrace.schema.parts import write_part
 from kvtrace.schema.reading import journal_runs_row, quietly
+from kvtrace.schema.removal import carry_out_removal, unfinished_removals
 from kvtrace.schema.replacement import carry_out, unfinished
 from kvtrace.schema.sealing import Loss, seal_segment
 from kvtrace.schema.tables import TABLES
@@ -181,16 +182,20 @@ def _is_sealed(out: Path, run_id: str) -> bool:
 
 
 def _finish_replacements(out: Path, notes: list[str]) -> None:
-    for path in unfinished(out):
+    found = (
+        (unfinished_removals, carry_out_removal, "runs that kvtrace prune was removing are gone"),
+        (unfinished, carry_out, "the results of a pass that was killed were put in place"),
+    )
+    for path, finish, text in ((path, f, text) for left, f, text in found for path in left(out)):
         try:
-            carry_out(out, path)
-            notes.append("the results of a pass that was killed were put in place")
+            finish(out, path)
+            notes.append(text)
         except KvtraceError as error:
             notes.append(str(error))
         except OSError as error:
             raise TraceWriteError(
-                f"the results of a pass in {out} cannot be put in place "
-                f"({error.strerror or error}); run kvtrace recover again"
+                f"what was begun in {out} cannot be finished ({error.strerror or error}); run "
+                "kvtrace recover again"
             ) from error
 
 

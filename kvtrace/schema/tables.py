@@ -137,7 +137,7 @@ TABLES: Final[dict[str, Table]] = {
                 _C("mode", NAME, "launch, timeline or ops"),
                 _C("settings", FACTS, "the other settings that recording ran with"),
                 _C("schema_version", TEXT, "format version that the run was written with"),
-                _C("ending", NAME, "exit, exception, signal, stopped, disk-full or killed"),
+                _C("ending", NAME, "exit, exception, signal, stopped, limit, disk-full or killed"),
                 _C("self_overhead_ns", I64, "time that kvtrace itself took in the process", "ns"),
                 _C("dropped_rows", I64, "rows that could not be kept"),
             ),
@@ -225,7 +225,7 @@ TABLES: Final[dict[str, Table]] = {
             "one launch",
             "captured",
             (
-                _C("seq", I64, "order in the run", key=True),
+                _C("seq", I64, "order in the run, from 0; those not recorded count", key=True),
                 _C("call_id", I64, "what was launched", key=True),
                 _C("enter", TIME, "when the launching function was entered"),
                 _C("exit", TIME, "when it returned (the device may still be at work)"),
@@ -234,6 +234,13 @@ TABLES: Final[dict[str, Table]] = {
                 _C("stream", I64, "stream handle"),
                 _C("phase", NAME, "run, autotune, warmup or graph_capture"),
                 _C("graph_id", I64, "graph that it was captured into", since="1.1"),
+                _C(
+                    "weight",
+                    I32,
+                    "launches of the call in this phase that the row stands for, itself and those "
+                    "before it that are not recorded; null: itself alone",
+                    since="1.7",
+                ),
             ),
             sort=("seq",),
         ),
@@ -344,6 +351,13 @@ TABLES: Final[dict[str, Table]] = {
                 _C("shared_bytes", I64, "shared memory of one block", "bytes"),
                 _C("kind", NAME, "copy or fill, of memory; null: a kernel", since="1.4"),
                 _C("bytes", I64, "how much was copied or filled", "bytes", since="1.4"),
+                _C(
+                    "weight",
+                    I32,
+                    "executions of the call, or by that name, that the row stands for, itself and "
+                    "those before it that are not recorded; null: itself alone",
+                    since="1.7",
+                ),
             ),
             sort=("start",),
         ),

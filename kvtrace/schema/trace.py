@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kvtrace.schema.artifacts import ArtifactIndex
 from kvtrace.schema.cached_property import cached_property
@@ -17,10 +18,12 @@ from kvtrace.schema.completed import Completed, LaterStages
 from kvtrace.schema.content import stack_id
 from kvtrace.schema.derived import replace_parts
 from kvtrace.schema.errors import EmptyTrace, SchemaMismatch, TraceNotFound, UnknownRun
-from kvtrace.schema.layout import JOURNAL, client_folders, pass_parts, run_folder, run_ids
+from kvtrace.schema.kept import told_of
+from kvtrace.schema.layout import JOURNAL, SHARED, client_folders, pass_parts, run_folder, run_ids
 from kvtrace.schema.observed import KEYS, one_of_each
 from kvtrace.schema.parts import open_part, part_definition, part_facts
-from kvtrace.schema.reading import RUN_COLUMNS, run_pieces, run_row, run_rows
+from kvtrace.schema.reading import RUN_COLUMNS, quietly, run_pieces, run_row, run_rows
+from kvtrace.schema.references import artifacts_named
 from kvtrace.schema.runs import Run
 from kvtrace.schema.tables import NAME, TABLES, Table
 
@@ -148,6 +151,8 @@ class Trace:
             more = tuple(dict.fromkeys((*read, *table.keys))) if completed else read
             rows = run_rows(self.path, table, run_id, more, self._note)
             rows = rows if once is None else once.rows(rows)
+            if name == "artifacts" and SHARED in self._run(run_id).settings:
+                rows = pa.concat_tables([rows, *self._shared_artifacts(run_id, rows, read)])
             rows = self._completed.rows(name, run_id, rows) if completed else rows
             pieces.append(_with_run(rows.select(list(names)), run_id))
         if not pieces:
@@ -176,6 +181,22 @@ class Trace:
                 continue
             for rows in run_pieces(self.path, table, run_id, names, self._note):
                 yield _with_run(rows, run_id)
+
+    def _shared_artifacts(
+        self, run_id: str, own: pa.Table, names: Sequence[str]
+    ) -> Iterator[pa.Table]:
+        """Give the rows of artifacts that the run refers to and other runs hold."""
+        table, keys = TABLES["artifacts"], ("sha256",)
+        missing = artifacts_named(self, run_id).difference(own["sha256"].to_pylist())
+        for other in self.run_ids:
+            if other == run_id or not missing:
+                continue
+            held = run_rows(self.path, table, other, keys, quietly)["sha256"].to_pylist()
+            if missing.isdisjoint(held):
+                continue
+            rows = _ONCE["artifacts"].rows(run_rows(self.path, table, other, names, self._note))
+            yield rows.filter(pc.is_in(rows["sha256"], pa.array(sorted(missing), pa.string())))
+            missing.difference_update(held)
 
     def definition(self, name: str, runs: Iterable[Run | str] | None = None) -> Table:
         """What a row of a table is, and its columns: of the format's, or of a client's own.
@@ -285,7 +306,9 @@ class Trace:
                 self._note(f"run {run_id} says nothing of itself: its first write was cut off")
                 row = {"run_id": run_id}
             # Its folder says which run it is, whatever else its row may say.
-            self._runs[run_id] = Run.of_row({**row, "run_id": run_id}, sealed)
+            self._runs[run_id] = run = Run.of_row({**row, "run_id": run_id}, sealed)
+            for text in told_of(run):
+                self._note(text)
         return self._runs[run_id]
 
     def _group(self, group: str) -> tuple[Run, ...]:

@@ -1,7 +1,7 @@
 """Checking a trace: each file by itself, and what the tables say of each other."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -16,6 +16,7 @@ from kvtrace.schema.content import artifact_content
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.integer_sets import IntegerSet
 from kvtrace.schema.journal import SegmentReader, described
+from kvtrace.schema.kept import keeps_newest
 from kvtrace.schema.layout import (
     JOURNAL,
     client_folders,
@@ -31,6 +32,8 @@ from kvtrace.schema.layout import (
 from kvtrace.schema.parts import damaged, open_part, part_facts
 from kvtrace.schema.reading import journal_runs_row, quietly
 from kvtrace.schema.recovery import is_running, may_live
+from kvtrace.schema.references import REFERENCES, Reference, itself
+from kvtrace.schema.removal import unfinished_removals
 from kvtrace.schema.replacement import unfinished
 from kvtrace.schema.tables import TABLES, Table
 from kvtrace.schema.trace import Trace, open_trace
@@ -45,62 +48,6 @@ class Problem:
     text: str
     unreadable: bool = False
 
-
-@dataclass(frozen=True, slots=True)
-class _Reference:
-    """A column whose values must be found in another table of the same run."""
-
-    table: str
-    column: str
-    target: str
-    key: str
-    values: Callable[[pa.ChunkedArray], pa.Array | pa.ChunkedArray]
-
-
-def _itself(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    return column
-
-
-def _field_of_entries(name: str) -> Callable[[pa.ChunkedArray], pa.Array]:
-    return lambda column: pc.struct_field(pc.list_flatten(column.combine_chunks()), name)
-
-
-#: Tables that tell of single launches.
-_OF_LAUNCHES: Final = (
-    "contents", "checked_launches", "checked_memory", "digests", "non_finite", "checks",
-)  # fmt: skip
-
-_REFERENCES: Final = (
-    _Reference("calls", "kernel_id", "kernels", "kernel_id", _itself),
-    *(
-        _Reference(table, "call_id", "calls", "call_id", _itself)
-        for table in (
-            "launches",
-            "gpu_kernels",
-            "ops",
-            "accesses",
-            "loops",
-            "findings",
-            *_OF_LAUNCHES,
-        )
-    ),
-    *(_Reference(table, "seq", "launches", "seq", _itself) for table in _OF_LAUNCHES),
-    _Reference("checked_memory", "seq", "checked_launches", "seq", _itself),
-    _Reference("gpu_kernels", "launch_seq", "launches", "seq", _itself),
-    *(
-        _Reference(table, "artifact", "artifacts", "sha256", _itself)
-        for table in ("contents", "checked_memory")
-    ),
-    *(
-        _Reference(table.name, "stack_id", "stacks", "stack_id", _itself)
-        for table in TABLES.values()
-        if table.name != "stacks" and "stack_id" in table.schema.names
-    ),
-    _Reference("kernels", "source_artifact", "artifacts", "sha256", _itself),
-    _Reference("kernels", "files", "artifacts", "sha256", _field_of_entries("artifact")),
-    _Reference("kernels", "stages", "artifacts", "sha256", _field_of_entries("artifact")),
-    _Reference("calls", "args", "artifacts", "sha256", _field_of_entries("value_artifact")),
-)
 
 #: Ids that name one row of their run each.
 _UNIQUE: Final = {"kernels": "kernel_id", "calls": "call_id", "launches": "seq", "marks": "mark_id"}
@@ -131,6 +78,10 @@ def validate(out: str | os.PathLike[str]) -> list[Problem]:
     for path in unfinished(trace.path):
         problems.append(
             Problem(str(path), "a pass was killed; kvtrace recover puts its results in place")
+        )
+    for path in unfinished_removals(trace.path):
+        problems.append(
+            Problem(str(path), "kvtrace prune was killed; kvtrace recover removes the rest")
         )
     for path in segments_aside(trace.path):
         problems += _segment_problems(path)
@@ -250,7 +201,7 @@ def _relation_problems(trace: Trace, run_id: str) -> Iterator[Problem]:
         repeated = 0 if known is None else known.rows - len(known)
         if repeated:
             yield Problem(f"{table} of run {run_id}", f"{repeated} rows repeat a {key}")
-    for reference in (*_REFERENCES, *_client_references(trace)):
+    for reference in (*REFERENCES, *_client_references(trace)):
         known = keys.of(reference.target, reference.key)
         lost = None if known is None else _lost(trace, run_id, reference, known)
         if lost is not None and len(lost):
@@ -261,22 +212,23 @@ def _relation_problems(trace: Trace, run_id: str) -> Iterator[Problem]:
             )
 
 
-def _lost(trace: Trace, run_id: str, reference: _Reference, known: "_Known") -> pa.Array | None:
+def _lost(trace: Trace, run_id: str, reference: Reference, known: "_Known") -> pa.Array | None:
     """Return each value once that refers to nothing; None where a file is damaged."""
     lost = None
     try:
-        for piece in trace.pieces(reference.table, [run_id], [reference.column]):
-            wanted = pc.unique(reference.values(piece.column(reference.column))).drop_null()
-            if pa.types.is_dictionary(wanted.type):  # which differs from piece to piece
-                wanted = wanted.dictionary_decode()
+        for wanted in reference.named(trace, run_id):
             new = wanted.filter(pc.invert(known.has(wanted)))
             lost = new if lost is None else pc.unique(pa.concat_arrays([lost, new]))
+        if lost is not None and reference.target == "launches":
+            (run,) = trace.select(run_id)
+            if keeps_newest(run):
+                lost = lost.filter(pc.greater(lost, known.first))
     except KvtraceError:  # told where its files are checked
         return None
     return lost
 
 
-def _client_references(trace: Trace) -> Iterator[_Reference]:
+def _client_references(trace: Trace) -> Iterator[Reference]:
     """What the tables that clients brought along refer to."""
     for name in trace.client_tables:
         try:
@@ -285,7 +237,7 @@ def _client_references(trace: Trace) -> Iterator[_Reference]:
             continue  # told where its files are checked
         for column, target in (("call_id", "calls"), ("stack_id", "stacks")):
             if column in schema.names and pa.types.is_signed_integer(schema.field(column).type):
-                yield _Reference(name, column, target, column, _itself)
+                yield Reference(name, column, target, column, itself)
 
 
 class _Known:
@@ -309,6 +261,12 @@ class _Known:
 
     def __len__(self) -> int:
         return len(self._numbers if self._texts is None else self._texts)
+
+    @property
+    def first(self) -> int:
+        """The least number; the largest there is where there is none."""
+        first = self._numbers.first
+        return (1 << 63) - 1 if first is None else first
 
     def has(self, values: pa.Array) -> pa.Array:
         """Tell of each value whether it is one of them."""

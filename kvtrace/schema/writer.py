@@ -12,6 +12,7 @@ import shutil
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -58,6 +59,15 @@ def new_run_id() -> str:
     return f"{now:%Y%m%d-%H%M%S}-{now.microsecond // 1000:03d}-{secrets.token_hex(4)}"
 
 
+@dataclass(frozen=True, slots=True)
+class SealedPart:
+    """A part that was sealed while its run goes on."""
+
+    table: str
+    path: Path
+    size_bytes: int
+
+
 class RunWriter:
     """Writes one run of a trace. To be called from one thread at a time.
 
@@ -96,6 +106,9 @@ class RunWriter:
         self._next: dict[str, int] = {}
         self._failure: str | None = None
         self._sealed = False
+        #: Parts that were sealed since they were last asked for, and the bytes of all there are.
+        self._parts: list[SealedPart] = []
+        self._part_bytes = 0
         self._run: dict[str, Any] = {
             "run_id": run_id,
             "started": time.time_ns(),
@@ -124,6 +137,40 @@ class RunWriter:
             return self._lost_rows
         waiting = (self._open[table].pending_rows for table in self._open if table != "runs")
         return self._lost_rows + sum(waiting)
+
+    @property
+    def size_bytes(self) -> int:
+        """What the run takes on the disk: its parts and its journal, as far as that is written."""
+        return self._part_bytes + sum(segment.size_bytes for segment in self._open.values())
+
+    def open_segment(self, table: str) -> tuple[int, int]:
+        """Rows and bytes that a table's journal has, as far as they are written."""
+        segment = self._open.get(table)
+        return (0, 0) if segment is None else (segment.rows, segment.size_bytes)
+
+    def take_sealed(self) -> list[SealedPart]:
+        """Return the parts that were sealed since the last time, oldest first."""
+        taken, self._parts = self._parts, []
+        return taken
+
+    def rotate(self, table: str) -> None:
+        """Seal what a table's journal has by now; TraceWriteError as `flush`."""
+        self._check_usable()
+        try:
+            self._flush_all()
+            self._sync_referred_to()
+            self._seal_segment(table)
+        except OSError as error:
+            raise self._fail(error) from error
+
+    def drop(self, part: SealedPart) -> None:
+        """Remove a part for good; TraceWriteError as `flush`."""
+        self._check_usable()
+        try:
+            part.path.unlink(missing_ok=True)
+        except OSError as error:
+            raise self._fail(error) from error
+        self._part_bytes -= part.size_bytes
 
     def lose(self, rows: int) -> None:
         """Count rows that were lost before they could be given."""
@@ -251,13 +298,11 @@ class RunWriter:
         if table == "runs":
             return  # its one row is written when the run ends
         segment = self._open[table]
-        number = self._next[table] - 1
-        loss = seal_segment(
-            segment.path,
-            part_path(self.out, table, self.run_id, number),
-            TABLES[table],
-            captured_facts(table, self.run_id),
-        )
+        path = part_path(self.out, table, self.run_id, self._next[table] - 1)
+        loss = seal_segment(segment.path, path, TABLES[table], captured_facts(table, self.run_id))
+        if path.exists():
+            self._parts.append(SealedPart(table, path, path.stat().st_size))
+            self._part_bytes += self._parts[-1].size_bytes
         segment.close()
         del self._open[table]
         if loss is None:

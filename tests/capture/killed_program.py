@@ -1,6 +1,6 @@
 """Programs that record without end, through a session and without a framework, to be killed.
 
-    python -m tests.capture.killed_program launches|calls|kernels OUT PROGRESS ROWS
+    python -m tests.capture.killed_program launches|calls|kernels OUT PROGRESS ROWS [LIMIT]
 
 Segments are sealed when they have so many ROWS. PROGRESS is a file of 8 bytes with the number of
 launches so far, in shared memory: it is right whenever the program is killed.
@@ -10,6 +10,7 @@ import mmap
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -77,12 +78,12 @@ _PROGRAMS = {
 }
 
 
-def main(kind: str, out: str, progress: str, rows: str) -> None:
+def main(kind: str, out: str, progress: str, rows: str, limit: str = "") -> None:
     """Record until killed."""
     writer.RunWriter = partial(writer.RunWriter, segment_rows=int(rows))
     with Path(progress).open("r+b") as file:
         shown = mmap.mmap(file.fileno(), 8)
-    session = Session(out, DEFAULT)
+    session = Session(out, replace(DEFAULT, limit=limit))
     call_of = _PROGRAMS[kind](session)
     pause = _PAUSES[kind]
     number = 0

@@ -12,10 +12,12 @@ import pytest
 
 from kvtrace.capture.hot import Recorder
 from kvtrace.capture.journal import Journal
+from kvtrace.capture.keeping import Keeping
 from kvtrace.schema.errors import EmptyTrace
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
 from kvtrace.schema.writer import SEGMENT_ROWS, RunWriter, new_run_id
+from kvtrace.settings import DEFAULT
 from tests.capture.kills import KINDS, kill_many
 from tests.schema.test_writer import small_disk  # noqa: F401 - a fixture
 
@@ -39,7 +41,10 @@ class Program:
 
     def __init__(self, out: Path) -> None:
         self.recorder = Launching()
-        self.journal = Journal(str(out), new_run_id(), self.recorder, {}, self.fail, self.fail)
+        self.journal = Journal(
+            str(out), new_run_id(), self.recorder, {}, self.fail, self.fail,
+            Keeping(DEFAULT), self.fail, self.fail,
+        )  # fmt: skip
         self.calls = 0
         self.errors: list[Exception] = []
         self.journal.submit(lambda journal: journal.add("kernels", {"kernel_id": 0}))

@@ -116,10 +116,19 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
     "recover": (("recover", "TRACE"), ("recover", "TRACE", "--force"),
                 ("recover", "TRACE", "--force", "--json")),
     "compact": (("compact", "TRACE", "--dry-run"), ("compact", "TRACE")),
+    "prune": (
+        ("prune", "TRACE", "--keep-last", "1", "--dry-run"), ("prune", "TRACE", "--derived"),
+        ("prune", "TRACE", "--keep-last", "1"), ("prune", "TRACE", "--max-bytes", "1kB", "--json"),
+    ),
+    "merge": (
+        ("merge", "TRACE", "SOUND", "-o", "OUT/united"),
+        ("merge", "TRACE", "-o", "OUT/united", "--json"),
+    ),
+    "migrate": (("migrate", "TRACE", "-o", "OUT/migrated"), ("migrate", "TRACE", "--json")),
 }  # fmt: skip
 #: Commands that leave the trace as it is.
 READING = frozenset(
-    ("info", "top", "profile", "convert", "view", "repro", "sql", "validate", "redact")
+    ("info", "top", "profile", "convert", "view", "repro", "sql", "validate", "redact", "merge")
 )
 
 

@@ -29,10 +29,14 @@ READING = {
     "repro": ("repro", "TRACE", "--call", "0", "-o", "repro.py"),
     "compact": ("compact", "TRACE"),
     "redact": ("redact", "TRACE", "-o", "copy", "--all"),
+    "prune": ("prune", "TRACE", "--keep-last", "1"),
+    "merge": ("merge", "TRACE", "-o", "copy"),
+    "migrate": ("migrate", "TRACE"),
 }
 #: `validate` looks for damage, so that is what it finds; `recover` and `top` touch no sealed file,
-#: and `compact` reads only those that it merges.
-JUDGES_DAMAGE = ("validate", "recover", "compact", "top")
+#: `compact` reads only those that it merges, `prune` only rows of `runs`, and `migrate` says what
+#: it has done with the others.
+JUDGES_DAMAGE = ("validate", "recover", "compact", "top", "prune", "migrate")
 
 
 def asked(command, trace):
@@ -89,7 +93,9 @@ def test_an_empty_directory(kvtrace, tmp_path, command):
     assert_one_sentence(*kvtrace(*asked(command, tmp_path / "empty")))
 
 
-@pytest.mark.parametrize("command", [c for c in READING if c not in (*JUDGES_DAMAGE, "redact")])
+@pytest.mark.parametrize(
+    "command", [c for c in READING if c not in (*JUDGES_DAMAGE, "redact", "merge")]
+)
 @pytest.mark.parametrize("run", ["20990101", "@ffffff"])
 def test_a_run_that_is_not_there(kvtrace, sound_trace, command, run):
     if command == "diff":

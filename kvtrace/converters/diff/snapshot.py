@@ -45,7 +45,7 @@ __all__ = [
 _OF_OPS: Final = (
     "call_id", "kind", "bytes", "flops", "sectors", "elements", "masked_off"
 )  # fmt: skip
-_OF_EXECUTIONS: Final = ("launch_seq", "call_id", "start", "end")
+_OF_EXECUTIONS: Final = ("launch_seq", "call_id", "start", "end", "weight")
 _OF_CALLS: Final = ("call_id", "kernel_id", "grid_x", "grid_y", "grid_z", "args")
 
 

@@ -56,7 +56,8 @@ def prepare(
 
 def launches_of(trace: "Trace", run: "Run") -> pa.Table:
     """Return the launches of a run, and which of them compiled or loaded their kernel."""
-    rows = trace.table("launches", (run,), ["seq", "call_id", "enter", "exit", "thread", "phase"])
+    columns = ["seq", "call_id", "enter", "exit", "thread", "phase", "weight"]
+    rows = trace.table("launches", (run,), columns)
     compiling = CompilingLaunches(trace, run).among(rows)
     return rows.append_column("compiling", pa.array(compiling))
 
@@ -85,11 +86,12 @@ _PREPARE: Final = """
 
     CREATE TABLE timed AS
     SELECT p.place, epoch_ns(l."exit") - epoch_ns(l."enter") AS host_ns,
-        coalesce(l.phase, 'run') IN TUNING AS tuning, l.compiling
+        coalesce(l.phase, 'run') IN TUNING AS tuning, l.compiling, coalesce(l.weight, 1) AS weight
     FROM launches l JOIN place p ON l.run = p.run AND l.call_id = p.call_id;
 
     CREATE TABLE executed AS
-    SELECT p.place, epoch_ns(g."end") - epoch_ns(g."start") AS device_ns
+    SELECT p.place, epoch_ns(g."end") - epoch_ns(g."start") AS device_ns,
+        coalesce(g.weight, 1) AS weight
     FROM gpu_kernels g
     LEFT JOIN launches l ON g.run = l.run AND g.launch_seq = l.seq
     JOIN place p ON g.run = p.run AND coalesce(g.call_id, l.call_id) = p.call_id
@@ -101,7 +103,8 @@ _PREPARE: Final = """
         o.sectors, o.lanes, o.lanes_on
     FROM place p
     LEFT JOIN (
-        SELECT place, count(*) FILTER (NOT tuning) AS launches, count(*) FILTER (tuning) AS tuning
+        SELECT place, coalesce(sum(weight) FILTER (NOT tuning), 0) AS launches,
+            coalesce(sum(weight) FILTER (tuning), 0) AS tuning
         FROM timed GROUP BY place
     ) t USING (place)
     LEFT JOIN (
@@ -129,11 +132,11 @@ _TOTALS: Final = """
         FROM per_call GROUP BY variant
     ), host AS (
         SELECT variant, median(host_ns) FILTER (NOT compiling) AS middle,
-            sum(host_ns) FILTER (NOT compiling) AS total,
-            count(*) FILTER (compiling) AS compiling, sum(host_ns) FILTER (compiling) AS slow
+            sum(host_ns * weight) FILTER (NOT compiling) AS total,
+            sum(weight) FILTER (compiling) AS compiling, sum(host_ns) FILTER (compiling) AS slow
         FROM timed JOIN place USING (place) WHERE NOT tuning GROUP BY variant
     ), device AS (
-        SELECT variant, sum(device_ns) AS total, median(device_ns) AS middle
+        SELECT variant, sum(device_ns * weight) AS total, median(device_ns) AS middle
         FROM executed JOIN place USING (place) GROUP BY variant
     )
     SELECT w.variant, w.launches, w.tuning, h.total, h.middle, d.total, d.middle, w.bytes, w.flops,

@@ -120,25 +120,29 @@ class CallRows:
     def count_launches(
         self, piece: Mapping[str, Integers], tuning: Integers, captured: int
     ) -> None:
-        """Add launches: columns call, duration, phase, compiling; `captured` is graphs' phase."""
-        call = piece["call"]
-        self._add("launches", call)
-        self._add("tuning", call[tuning])
-        self._add("captured", call[piece["phase"] == captured])
+        """Add launches: columns call, duration, phase, compiling, weight.
+
+        `captured` is graphs' phase.
+        """
+        call, weight, graph = piece["call"], piece["weight"], piece["phase"] == captured
+        self._add("launches", call, weight)
+        self._add("tuning", call[tuning], weight[tuning])
+        self._add("captured", call[graph], weight[graph])
         steady = ~piece["compiling"].astype(bool)
-        self._add("host_ns", call[steady], piece["duration"][steady])
+        self._add("host_ns", call[steady], (piece["duration"] * weight)[steady])
 
     def count_executions(
         self, piece: Mapping[str, Integers], tuning: Integers, replayed: Integers
     ) -> None:
-        """Add executions on the device: columns call, duration and timed."""
+        """Add executions on the device: columns call, duration, timed and weight."""
         self.on_device = True
-        call, duration, run = piece["call"], piece["duration"], ~tuning
-        timed = run & piece["timed"].astype(bool)
-        self._add("executions", call)
+        call, weight, run = piece["call"], piece["weight"], ~tuning
+        duration = piece["duration"] * weight
+        timed, replayed = run & piece["timed"].astype(bool), run & replayed
+        self._add("executions", call, weight)
         self._add("device_ns", call, duration)
-        self._add("replays", call[run & replayed])
-        self._add("run_executions", call[timed])
+        self._add("replays", call[replayed], weight[replayed])
+        self._add("run_executions", call[timed], weight[timed])
         self._add("run_ns", call[timed], duration[timed])
 
     def end_run(self, *, timeline: bool) -> None:
@@ -153,13 +157,10 @@ class CallRows:
             runs = runs - self.counts["captured"][own] + self.counts["replays"][own]
         self.counts["runs"][own] = runs
 
-    def _add(self, name: str, calls: Integers, values: Integers | None = None) -> None:
+    def _add(self, name: str, calls: Integers, values: Integers) -> None:
         known = calls != NO_CALL
         column = self.counts[name]
-        if values is None:
-            column += np.bincount(calls[known], minlength=len(column))
-        else:
-            column += _exact_sums(calls[known], values[known], len(column))
+        column += _exact_sums(calls[known], values[known], len(column))
 
     def read_work(self, trace: "Trace", runs: "Sequence[Run]") -> None:
         """Read what one launch of each replayed call does."""

@@ -13,6 +13,7 @@ from kvtrace.converters.report.calls import CallRows
 from kvtrace.converters.report.model import Track
 from kvtrace.converters.report.slices import NO_CALL, Executions, Integers, Slices
 from kvtrace.converters.trials import TUNING
+from kvtrace.schema.kept import weights
 from kvtrace.schema.symbols import titled
 
 if TYPE_CHECKING:
@@ -23,9 +24,10 @@ __all__ = ["MISSING", "Timeline"]
 #: Stands for null in columns of whole numbers.
 MISSING: Final = int(np.iinfo(np.int64).min)
 _NOT_RECORDED: Final = "not recorded"
-_LAUNCH: Final = ("seq", "call_id", "enter", "exit", "thread", "phase")
+_LAUNCH: Final = ("seq", "call_id", "enter", "exit", "thread", "phase", "weight")
 _EXECUTION: Final = (
-    "record", "launch_seq", "call_id", "start", "end", "device", "stream", "graph_id", "name"
+    "record", "launch_seq", "call_id", "start", "end", "device", "stream", "graph_id", "name",
+    "weight",
 )  # fmt: skip
 
 
@@ -105,9 +107,9 @@ class Timeline:
             piece = self._launch_piece(table, index, known)
             piece["compiling"] = compiling.among(table)
             calls.count_launches(piece, self._is_tuning(piece["phase"]), self._captured())
-            self.launch_count += len(table)
-            compiled = piece.pop("compiling")
-            self.host_ns += int(piece["duration"][~compiled].sum())
+            compiled, weight = piece.pop("compiling"), piece.pop("weight")
+            self.launch_count += int(weight.sum())
+            self.host_ns += int((piece["duration"] * weight)[~compiled].sum())
             slow = compiled & ~self._is_tuning(piece["phase"])
             slow &= piece["call"] != NO_CALL
             self.compiling += zip(
@@ -136,12 +138,13 @@ class Timeline:
             "phase": self._phases(table),
             "seq": integers(table["seq"], 0),
             "timed": timed,
+            "weight": weights(table),
         }
 
     def _phases(self, table: pa.Table) -> Integers:
         """Return the index of each launch's phase, and count them."""
         names, codes = _coded(table["phase"])
-        counts = np.bincount(codes, minlength=len(names))
+        counts = np.bincount(codes, weights(table), len(names)).astype(np.int64)
         places = np.zeros(len(names), np.int64)
         for code in np.flatnonzero(counts).tolist():
             name = names[code] or _NOT_RECORDED
@@ -181,8 +184,9 @@ class Timeline:
             piece = self._device_piece(table, index, known, launches)
             replayed = integers(table["graph_id"], MISSING) != MISSING
             calls.count_executions(piece, self._is_tuning(piece["phase"]), replayed)
-            self.gpu_kernels = (self.gpu_kernels or 0) + len(table)
-            self.device_ns = (self.device_ns or 0) + int(piece["duration"].sum())
+            weight = piece.pop("weight")
+            self.gpu_kernels = (self.gpu_kernels or 0) + int(weight.sum())
+            self.device_ns = (self.device_ns or 0) + int((piece["duration"] * weight).sum())
             _keep(piece, columns)
         calls.end_run(timeline=bool(columns))
         if columns:
@@ -213,6 +217,7 @@ class Timeline:
             "launch": integers(table["launch_seq"], NO_CALL),
             "name": self._names(table),
             "timed": timed,
+            "weight": weights(table),
         }
 
     def _streams(self, table: pa.Table, run: int) -> Integers:

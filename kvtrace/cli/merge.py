@@ -1,0 +1,45 @@
+"""`kvtrace merge`: the runs of several traces as one trace."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kvtrace.cli.options import JsonOption, say
+
+
+def command(
+    traces: Annotated[
+        list[Path], typer.Argument(metavar="TRACE…", help="Trace directories", show_default=False)
+    ],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="FOLDER", help="Write the trace to this new folder"),
+    ],
+    as_json: JsonOption = False,
+) -> None:
+    """Write the runs of several traces to a new one; the traces stay as they are.
+
+    Files are linked where the disk is the same, else copied, in whatever version of the format they
+    are; artifacts that several runs hold are there once. A run that two traces have is taken once
+    if it is the same in both, and refused if it is not.
+
+    Example:
+        kvtrace merge host1/ host2/ -o all/
+
+    """
+    from kvtrace.schema.uniting import unite
+    from kvtrace.text import plural, size
+
+    done = unite(traces, output)
+    if as_json:
+        print(json.dumps(asdict(done), indent=2))
+        return
+    say(f"{output}: {plural(len(done.runs), 'run')} of {plural(len(traces), 'trace')}")
+    for run_id in done.repeated_runs:
+        say(f"taken once  {run_id}: it is the same in several")
+    if done.repeated_artifacts:
+        artifacts = plural(done.repeated_artifacts, "artifact")
+        say(f"{artifacts} that another run holds are there once, {size(done.saved_bytes)} less")

@@ -1,0 +1,73 @@
+"""`kvtrace migrate`: files of older versions of the format, written anew in the newest."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kvtrace.cli.options import JsonOption, TracePath, say
+from kvtrace.schema.errors import DamagedFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kvtrace.schema.migration import Migration
+
+
+def command(
+    trace: TracePath,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FOLDER",
+            help="Write to this new folder, and leave the trace as it is",
+            show_default=False,
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be written, and change nothing")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Rewrite the files of a trace that an older kvtrace wrote in the newest version of the format.
+
+    Older minor versions are read as they are; queries are quicker on files of the newest. The rows
+    stay what they are. Killing it loses nothing, and calling it again goes on.
+
+    Example:
+        kvtrace migrate out/ --dry-run
+        kvtrace migrate out/ -o new/
+
+    """
+    from kvtrace.schema.migration import migrate_trace
+
+    done = migrate_trace(trace, output, dry_run=dry_run)
+    if as_json:
+        print(json.dumps(asdict(done), indent=2))
+    else:
+        for line in _told(done, str(trace), output, dry_run):
+            say(line)
+    if done.damaged:
+        raise DamagedFile(done.damaged[0])
+
+
+def _told(done: Migration, trace: str, output: Path | None, dry_run: bool) -> Iterator[str]:
+    from kvtrace.schema.versions import FORMAT_VERSION
+    from kvtrace.text import plural
+
+    for what, reason in done.left.items():
+        if reason not in done.damaged:
+            yield f"left alone  {what}: {reason}"
+    verb = "would write" if dry_run else "wrote"
+    for version, files in done.migrated.items():
+        yield f"{verb} {plural(files, 'file')} of format {version} as {FORMAT_VERSION}"
+    if not done.migrated:
+        yield f"nothing to migrate in {trace}"
+    if output is not None:
+        yield f"{output} is a copy with all files of format {FORMAT_VERSION}"

@@ -1,0 +1,95 @@
+"""`kvtrace prune`: drop old runs of a trace, or what passes derived of them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kvtrace.cli.options import JsonOption, TracePath, say
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kvtrace.schema.pruning import Pruning
+
+
+def command(
+    trace: TracePath,
+    keep_last: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Newest groups of runs that stay in any case; alone, all others go",
+            show_default=False,
+        ),
+    ] = None,
+    older_than: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", help="Those that began longer ago go, as 30d or 12h", show_default=False
+        ),
+    ] = None,
+    max_bytes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE", help="The oldest go until no more is left, as 50GB", show_default=False
+        ),
+    ] = None,
+    derived: Annotated[
+        bool, typer.Option("--derived", help="Drop what passes derived of them, and no run")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would go, and change nothing")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Drop the oldest runs of a trace. It asks nothing, and the newest group of runs always stays.
+
+    The ranks of one job are one group, and go together; runs that are still being recorded stay.
+    Killing it leaves a whole trace, and the next call goes on. What --derived drops, replay,
+    sanitize and the others make again.
+
+    Example:
+        kvtrace prune out/ --keep-last 20 --older-than 30d --dry-run
+        kvtrace prune out/ --max-bytes 50GB
+
+    """
+    from kvtrace.schema.pruning import prune
+    from kvtrace.settings import amount_of
+
+    done = prune(
+        trace,
+        keep_last=keep_last,
+        older_than_seconds=None if older_than is None else amount_of(older_than, "seconds"),
+        max_bytes=None if max_bytes is None else int(amount_of(max_bytes, "bytes")),
+        derived=derived,
+        dry_run=dry_run,
+    )
+    if as_json:
+        print(json.dumps(asdict(done), indent=2))
+        return
+    for line in _told(done, str(trace), dry_run):
+        say(line)
+
+
+def _told(done: Pruning, trace: str, dry_run: bool) -> Iterator[str]:
+    from datetime import UTC, datetime
+
+    from kvtrace.text import plural, size
+
+    for run_id, reason in done.left.items():
+        yield f"left alone  {run_id}: {reason}"
+    verb = "would drop " if dry_run else "dropped    "
+    for each in done.dropped:
+        began = ""
+        if each.started is not None:
+            began = f", {datetime.fromtimestamp(each.started // 10**9, UTC):%Y-%m-%d %H:%M} UTC"
+        passes = f" of {', '.join(each.passes)}" if each.passes else ""
+        yield f"{verb} {each.run_id}{began}: {size(each.size_bytes)}{passes}"
+    if not done.dropped:
+        yield f"nothing to drop in {trace}"
+    stays = "would stay" if dry_run else "stay" if done.runs_left != 1 else "stays"
+    yield f"{plural(done.runs_left, 'run')} of {size(done.bytes_left)} {stays}"

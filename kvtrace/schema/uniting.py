@@ -1,0 +1,247 @@
+"""The runs of several traces as one trace: files as they are, each artifact once.
+
+A file says its own format version, so files of any minor version lie beside each other. An
+artifact that a run of the new trace holds already is left out of those that follow, whose rows in
+`runs` then say so (`layout.SHARED`): the reader finds it by its hash in whichever run has it.
+"""
+
+import filecmp
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kvtrace.schema.checksums import verify_part
+from kvtrace.schema.errors import BadSetting, DamagedFile, TraceWriteError
+from kvtrace.schema.layout import (
+    JOURNAL,
+    SHARED,
+    client_folders,
+    make_folder,
+    part_numbers,
+    pass_parts,
+    run_folder,
+    run_ids,
+    sync_file,
+    sync_folder,
+)
+from kvtrace.schema.merging import merged_rows
+from kvtrace.schema.parts import open_part, part_facts, write_part
+from kvtrace.schema.removal import unfinished_removals
+from kvtrace.schema.replacement import unfinished
+from kvtrace.schema.tables import TABLES
+from kvtrace.schema.trace import open_trace
+from kvtrace.schema.versions import FORMAT_VERSION, FileFacts, version_numbers
+
+
+@dataclass(frozen=True, slots=True)
+class United:
+    """The runs of the new trace, those that were in several, and artifacts that are there once."""
+
+    runs: tuple[str, ...]
+    repeated_runs: tuple[str, ...] = ()
+    repeated_artifacts: int = 0
+    saved_bytes: int = 0
+
+
+def unite(traces: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]) -> United:
+    """Write the runs of some traces to the new folder `out`; the traces stay as they are.
+
+    Files are linked where the file system can, else copied. The new trace appears under its name
+    only when it is whole. A run that several have, the same in each, is there once.
+
+    Raises:
+        TraceNotFound, EmptyTrace: as `open_trace`.
+        BadSetting: `out` is there already or in one of them; runs of one id that differ; runs that
+            are not sealed.
+        DamagedFile, NewerFormat: a file cannot be read.
+        TraceWriteError: the disk is full, or the like; no new trace is left.
+
+    """
+    folders = [open_trace(trace).path for trace in traces]
+    with new_trace(folders, Path(out)) as work:
+        return _Union(work).of(folders)
+
+
+@contextmanager
+def new_trace(sources: Sequence[Path], target: Path) -> Iterator[Path]:
+    """Give a folder to write a trace to that becomes `target` when it is whole, or goes.
+
+    Raises:
+        BadSetting: it is there already or in one of the sources, or these have journals.
+        TraceWriteError: the disk is full, or the like.
+
+    """
+    if target.exists() or target.is_symlink():
+        raise BadSetting(f"{target} is there already; name a folder that is not")
+    for source in sources:
+        if source.resolve() in target.resolve().parents:
+            raise BadSetting(f"{target} is inside {source}; name a folder outside of the trace")
+        if run_ids(source / JOURNAL) or unfinished(source) or unfinished_removals(source):
+            raise BadSetting(
+                f"{source} has runs that still go on or were killed; let them end, or call "
+                "kvtrace recover first"
+            )
+    work = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        yield work
+        work.rename(target)
+        sync_folder(target.parent)
+    except OSError as error:
+        raise TraceWriteError(
+            f"the trace {target} cannot be written ({error.strerror or error}); nothing is left of "
+            "it, and what it was to be made of is as it was"
+        ) from error
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+class _Union:
+    """The new trace while it is written."""
+
+    def __init__(self, out: Path) -> None:
+        self._out = out
+        self._from: dict[str, Path] = {}
+        self._held: set[str] = set()
+        self._repeated: list[str] = []
+        self._artifacts = 0
+        self._saved = 0
+
+    def of(self, folders: Sequence[Path]) -> United:
+        """Write the runs of some traces."""
+        for folder in folders:
+            for run_id in open_trace(folder).run_ids:
+                before = self._from.setdefault(run_id, folder)
+                if before is folder:
+                    self._add(folder, run_id)
+                elif _files(before, run_id) == _files(folder, run_id) and _same(
+                    before, folder, run_id
+                ):
+                    self._repeated.append(run_id)
+                else:
+                    raise BadSetting(
+                        f"run {run_id} is in {before} and in {folder}, and not the same in both; "
+                        "remove it from one of them (kvtrace prune), or merge the others"
+                    )
+        return United(
+            tuple(sorted(self._from)), tuple(self._repeated), self._artifacts, self._saved
+        )
+
+    def _add(self, folder: Path, run_id: str) -> None:
+        parts = _parts(folder, run_id)
+        facts = {
+            path: _checked_facts(path, table, run_id)
+            for table, files in parts.items()
+            for path in files
+        }
+        rows = parts.pop("runs", [])
+        ours = all(_is_ours(facts[path]) for path in (*rows, *parts.get("artifacts", ())))
+        shared = False
+        for path in (path for files in parts.values() for path in files):
+            target = self._out / path.relative_to(folder)
+            if ours and facts[path].table == "artifacts":
+                shared |= self._add_artifacts(path, target, facts[path])
+            else:
+                take_along(path, target)
+        for path in rows:
+            target = self._out / path.relative_to(folder)
+            if shared:
+                _write_shared(path, target, facts[path])
+            else:
+                take_along(path, target)
+
+    def _add_artifacts(self, path: Path, target: Path, facts: FileFacts) -> bool:
+        """Add what is new of a part's artifacts; tell whether other runs hold some of them."""
+        table = TABLES["artifacts"]
+        with open_part(path) as file:
+            digests = file.read(columns=["sha256"]).column(0).to_pylist()
+        known = self._held.intersection(digests)
+        self._held.update(digests)
+        if not known:
+            take_along(path, target)
+            return False
+        self._artifacts += len(known)
+        if len(known) < len(digests) or facts.pass_name:
+            # The part of a pass stays, if empty: it says that the pass has been there.
+            values = pa.array(sorted(known))
+            fresh = (
+                batch.filter(pc.invert(pc.is_in(batch["sha256"], value_set=values)))
+                for batch in merged_rows([path], table)
+            )
+            write_part(target, table, replace(facts, format_version=FORMAT_VERSION), fresh)
+        left = target.stat().st_size if target.exists() else 0
+        self._saved += path.stat().st_size - left
+        return True
+
+
+def _write_shared(path: Path, target: Path, facts: FileFacts) -> None:
+    """Write a row of `runs` that says that other runs hold artifacts of it."""
+    table = TABLES["runs"]
+    rows = pa.Table.from_batches(list(merged_rows([path], table)), table.schema)
+    place = table.schema.get_field_index("settings")
+    settings = [
+        [*((key, value) for key, value in each or () if key != SHARED), (SHARED, "yes")]
+        for each in rows["settings"].to_pylist()
+    ]
+    field = table.schema.field(place)
+    rows = rows.set_column(place, field, pa.array(settings, field.type))
+    facts = replace(facts, format_version=FORMAT_VERSION)
+    write_part(target, table, facts, rows.to_batches())
+
+
+def take_along(source: Path, target: Path) -> None:
+    """Have a file that stays as it is in another trace, too."""
+    make_folder(target.parent)
+    try:
+        os.link(source, target)
+    except OSError:  # another disk, or a file system without hard links
+        shutil.copy2(source, target)
+        sync_file(target)
+
+
+def _parts(folder: Path, run_id: str) -> dict[str, list[Path]]:
+    """The files of a run by table."""
+    found = {}
+    for table in (*TABLES, *client_folders(folder)):
+        place = run_folder(folder, table, run_id)
+        files = [*part_numbers(place).values(), *pass_parts(place)]
+        if files:
+            found[table] = files
+    return found
+
+
+def _checked_facts(path: Path, table: str, run_id: str) -> FileFacts:
+    """What a file says of itself; DamagedFile or NewerFormat where it cannot be taken along."""
+    verify_part(path)
+    with open_part(path) as file:
+        facts = part_facts(file, path, table)
+    if facts.run_id != run_id:
+        raise DamagedFile(f"{path} says that it is of run {facts.run_id}; restore it from a copy")
+    return facts
+
+
+def _is_ours(facts: FileFacts) -> bool:
+    """Whether this version knows every column that the file may have, and reads it as it is."""
+    major, minor = version_numbers(facts.format_version)
+    own_major, own_minor = version_numbers(FORMAT_VERSION)
+    return major == own_major and minor <= own_minor
+
+
+def _files(folder: Path, run_id: str) -> set[str]:
+    return {
+        path.relative_to(folder).as_posix()
+        for files in _parts(folder, run_id).values()
+        for path in files
+    }
+
+
+def _same(first: Path, second: Path, run_id: str) -> bool:
+    return all(
+        filecmp.cmp(first / name, second / name, shallow=False) for name in _files(first, run_id)
+    )

@@ -1,0 +1,223 @@
+"""Recordings with a limit: they end, or keep their newest, and the program never notices."""
+
+import random
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from kvtrace.capture.session import Session
+from kvtrace.schema.recovery import recover
+from kvtrace.schema.trace import open_trace
+from kvtrace.schema.validation import validate
+from kvtrace.settings import settings_from_arguments
+from tests.capture.killed_program import arguments, kernel
+
+ROOT = Path(__file__).parents[2]
+
+
+def seqs(out):
+    return open_trace(out).table("launches", columns=["seq"])["seq"].to_pylist()
+
+
+class Program:
+    """Launches one call as often as it is told, in batches that each reach the files."""
+
+    def __init__(self, out, **settings):
+        self.session = Session(str(out), settings_from_arguments(**settings))
+        variant = self.session.add_kernel(kernel(0))
+        self.call = self.session.add_call(variant, (1, 1, 1), arguments(0), ())
+
+    def launch(self, times):
+        for _ in range(times):
+            now = time.time_ns()
+            self.session.add_launch(self.call, now, now + 1)
+        self.session.flush()
+
+    def await_end(self):
+        late = time.monotonic() + 20
+        while self.session.recording:
+            assert time.monotonic() < late
+            time.sleep(0.01)
+
+
+def test_the_first_launches_are_recorded_exactly_and_the_program_goes_on(tmp_path, capfd):
+    program = Program(tmp_path / "out", limit="100 launches")
+    program.launch(70)
+    assert program.session.recording
+    program.launch(70)
+    program.await_end()
+    program.launch(70)  # does nothing, and fails in nothing
+    assert program.session.recorder.drain() == b""  # and takes no memory
+    program.session.stop("exit")
+
+    assert seqs(tmp_path / "out") == list(range(100))
+    (run,) = open_trace(tmp_path / "out").runs
+    assert (run.sealed, run.ending, run.dropped_rows) == (True, "limit", 0)
+    assert run.settings["limit"] == "100 launches"
+    assert validate(tmp_path / "out") == []
+    assert capfd.readouterr().err == (
+        "kvtrace: recording has ended: 100 launches were made (KVTRACE_LIMIT=100 launches); the "
+        "program goes on, and what was recorded is kept\n"
+    )
+    trace = open_trace(tmp_path / "out")
+    assert trace.runs
+    assert trace.notes == [
+        f"run {run.run_id} ended at KVTRACE_LIMIT=100 launches: what the program launched later is "
+        "not recorded"
+    ]
+
+
+def test_a_program_that_ends_before_the_limit_was_noticed_ended_at_it_too(tmp_path):
+    program = Program(tmp_path / "out", limit="100 launches")
+    for _ in range(150):
+        program.session.add_launch(program.call, 1, 2)
+    program.session.stop("exit")
+    assert len(seqs(tmp_path / "out")) == 100
+    assert open_trace(tmp_path / "out").runs[0].ending == "limit"
+
+
+def test_a_limit_that_is_not_reached_changes_nothing(tmp_path, capfd):
+    program = Program(tmp_path / "out", limit="2GB, 1d, 1G launches, ring:1GB")
+    program.launch(50)
+    program.session.stop("exit")
+    assert len(seqs(tmp_path / "out")) == 50
+    assert open_trace(tmp_path / "out").runs[0].ending == "exit"
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("limit", ["1s", "100kB"])
+def test_recording_ends_by_time_or_by_size(tmp_path, limit):
+    program = Program(tmp_path / "out", limit=limit)
+    begun = time.monotonic()
+    while program.session.recording:
+        program.launch(500)
+        assert time.monotonic() < begun + 20
+    took = time.monotonic() - begun
+    program.session.stop("exit")
+    assert open_trace(tmp_path / "out").runs[0].ending == "limit"
+    assert validate(tmp_path / "out") == []
+    size = sum(path.stat().st_size for path in (tmp_path / "out").rglob("*") if path.is_file())
+    assert (1 <= took < 10) if limit == "1s" else (size < 150_000)
+
+
+def test_who_stops_a_recording_that_is_being_ended_waits_for_it(tmp_path):
+    program = Program(tmp_path / "out", limit="10 launches")
+    sealing = threading.Event()
+    program.session.at_end.append(lambda: (sealing.set(), time.sleep(0.5)))
+    program.launch(20)
+    assert sealing.wait(20)
+    program.session.stop("exit")
+    assert open_trace(tmp_path / "out").runs[0].sealed
+
+
+@pytest.mark.parametrize(
+    ("limit", "least", "most"), [("ring:1k launches", 1000, 1500), ("ring:60kB", 300, 10_000)]
+)
+def test_the_newest_launches_are_kept(tmp_path, limit, least, most):
+    program = Program(tmp_path / "out", limit=limit)
+    largest = 0
+    for _ in range(100):
+        program.launch(200)
+        files = (path for path in (tmp_path / "out").rglob("*.*") if path.is_file())
+        largest = max(largest, sum(path.stat().st_size for path in files))
+    program.session.stop("exit")
+
+    kept = seqs(tmp_path / "out")
+    assert kept == list(range(20_000 - len(kept), 20_000))
+    assert least <= len(kept) <= most
+    assert validate(tmp_path / "out") == []
+    (run,) = open_trace(tmp_path / "out").runs
+    assert (run.sealed, run.ending, run.dropped_rows) == (True, "exit", 0)
+    if limit == "ring:60kB":
+        assert largest < 100_000  # the room for the last row of `runs`, and one round, are beside
+
+
+def test_the_last_seconds_are_kept(tmp_path):
+    program = Program(tmp_path / "out", limit="ring:1s")
+    begun = time.monotonic()
+    while time.monotonic() < begun + 3:
+        program.launch(20)
+        time.sleep(0.02)
+    program.session.stop("exit")
+    enter = open_trace(tmp_path / "out").table("launches", columns=["enter"])["enter"]
+    times = enter.cast("int64").to_pylist()
+    assert 0.5e9 < max(times) - min(times) < 2.5e9  # of three seconds, on a machine that is slow
+    assert seqs(tmp_path / "out")[0] > 0
+    assert validate(tmp_path / "out") == []
+
+
+def test_what_tensors_held_stays_when_its_launch_is_dropped(tmp_path):
+    program = Program(tmp_path / "out", limit="RING:200 launches")
+
+    def add(journal, seq):
+        digest = journal.add_artifact("tensor", b"1234")
+        row = {"seq": seq, "call_id": program.call, "arg": 0, "artifact": digest}
+        journal.add("contents", row | {"offset_bytes": 0})
+
+    program.session._submit(lambda journal: add(journal, 0))
+    for _ in range(10):
+        program.launch(200)
+    # a launch that is neither there nor dropped is missed all the same
+    program.session._submit(lambda journal: add(journal, 9999))
+    program.session.stop("exit")
+    assert seqs(tmp_path / "out")[0] > 0
+    assert open_trace(tmp_path / "out").table("contents").num_rows == 2
+    (problem,) = validate(tmp_path / "out")
+    assert "seq refers to 1 rows that launches does not have, as 9999" in problem.text
+
+
+def test_what_is_never_dropped_may_fill_the_ring(tmp_path, capfd):
+    program = Program(tmp_path / "out", limit="ring:30kB")
+    for number in range(1, 400):
+        program.session.add_kernel(kernel(number))
+    program.launch(10)
+    program.await_end()
+    program.session.stop("exit")
+    assert "kernels, calls and what tensors held take " in capfd.readouterr().err
+    assert open_trace(tmp_path / "out").runs[0].ending == "limit"
+    assert validate(tmp_path / "out") == []
+
+
+def test_a_flush_leaves_nothing_uncounted_and_a_run_that_goes_on_counts_on(tmp_path):
+    program = Program(tmp_path / "out", sample="1/1000")
+    program.launch(5)
+    assert open_trace(tmp_path / "out").table("launches", columns=["weight"])[
+        "weight"
+    ].to_pylist() == [1, 4]
+    program.launch(7)
+    program.session.stop("exit")
+    rows = open_trace(tmp_path / "out").table("launches", columns=["seq", "weight"])
+    assert rows["weight"].to_pylist() == [1, 4, 7]
+    assert rows["seq"].to_pylist() == [0, 4, 11]
+    assert validate(tmp_path / "out") == []
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_program_that_is_killed_while_it_drops_leaves_a_trace(tmp_path, seed):
+    """Parts of a few rows are dropped all the time, so that it is killed while it does."""
+    out, progress = tmp_path / "out", tmp_path / "progress"
+    progress.write_bytes(bytes(8))
+    command = [sys.executable, "-m", "tests.capture.killed_program", "launches", out, progress]
+    process = subprocess.Popen([*command, "50", "ring:200 launches"], cwd=ROOT)
+    try:
+        made, late = 0, time.monotonic() + 30
+        while made < 2000 and time.monotonic() < late:
+            made = int.from_bytes(progress.read_bytes(), "little")
+            time.sleep(0.005)
+        time.sleep(random.Random(seed).uniform(0, 0.6))
+    finally:
+        process.kill()
+        process.wait()
+    made = int.from_bytes(progress.read_bytes(), "little")
+    live = seqs(out)
+    recover(out, force=True)
+    assert validate(out) == []
+    kept = seqs(out)
+    assert sorted(live) == kept == list(range(kept[0], kept[-1] + 1))
+    assert kept[0] > 0
+    assert len(kept) >= 200
+    assert kept[-1] < made

@@ -1,0 +1,211 @@
+"""Old runs dropped: what remains is a whole trace, whatever is killed when."""
+
+import json
+
+import pytest
+
+from kvtrace.cli import main
+from kvtrace.schema.errors import BadSetting, DamagedFile
+from kvtrace.schema.layout import part_path
+from kvtrace.schema.pruning import prune
+from kvtrace.schema.recovery import recover
+from kvtrace.schema.removal import unfinished_removals
+from kvtrace.schema.trace import open_trace
+from kvtrace.schema.uniting import unite
+from kvtrace.schema.validation import validate
+from kvtrace.schema.writer import RunWriter, new_run_id
+from tests.schema.many_runs import content, own, write_run
+from tests.schema.test_writer import run_child
+
+
+@pytest.fixture
+def out(tmp_path):
+    """Six runs, the oldest first; the two newest but one are ranks of one job."""
+    folder = tmp_path / "out"
+    for number, (days, group) in enumerate(
+        [(40, None), (30, None), (20, None), (10, "job"), (10, "job"), (1, None)]
+    ):
+        write_run(folder, number, days, group)
+    return folder
+
+
+def kept(out):
+    """Return which of the six runs are there, by their marks."""
+    marks = open_trace(out).table("marks", columns=["name"])["name"].to_pylist()
+    return sorted(int(name.rpartition(" ")[2]) for name in marks)
+
+
+@pytest.mark.parametrize(
+    ("asked", "left"),
+    [
+        ({"keep_last": 1}, [5]),
+        ({"keep_last": 2}, [3, 4, 5]),
+        ({"keep_last": 9}, [0, 1, 2, 3, 4, 5]),
+        ({"older_than_seconds": 25 * 86400}, [2, 3, 4, 5]),
+        ({"older_than_seconds": 1}, [5]),  # the newest stays
+        ({"older_than_seconds": 1, "keep_last": 3}, [2, 3, 4, 5]),
+        ({"max_bytes": 1}, [5]),
+        ({"max_bytes": 1, "keep_last": 2}, [3, 4, 5]),
+        ({"max_bytes": 1 << 40}, [0, 1, 2, 3, 4, 5]),
+        ({"max_bytes": 1 << 40, "older_than_seconds": 35 * 86400}, [1, 2, 3, 4, 5]),
+    ],
+)
+def test_the_oldest_runs_go_and_the_ranks_of_a_job_together(out, asked, left):
+    ids = open_trace(out).run_ids
+    before = content(out, [ids[number] for number in left])
+    told = prune(out, **asked, dry_run=True)
+    assert kept(out) == [0, 1, 2, 3, 4, 5]
+
+    done = prune(out, **asked)
+
+    assert kept(out) == left
+    assert content(out) == before
+    assert validate(out) == []
+    assert [each.run_id for each in done.dropped] == [each.run_id for each in told.dropped]
+    assert (done.runs_left, done.bytes_left) == (told.runs_left, told.bytes_left)
+    size = sum(path.stat().st_size for path in out.rglob("*.parquet"))
+    assert done.bytes_left == size
+    assert prune(out, **asked).dropped == ()
+
+
+def test_as_many_go_as_it_takes(out):
+    sizes = [each.size_bytes for each in prune(out, keep_last=1, dry_run=True).dropped]
+    total = prune(out, keep_last=9).bytes_left
+    assert len(prune(out, max_bytes=total - 1).dropped) == 1
+    assert kept(out) == [1, 2, 3, 4, 5]
+    assert len(prune(out, max_bytes=total - sizes[0] - sizes[1] - 1).dropped) == 2
+    assert kept(out) == [3, 4, 5]
+
+
+def test_what_passes_derived_goes_and_what_the_recording_made_stays(out):
+    done = prune(out, derived=True, keep_last=2)
+    trace = open_trace(out)
+    assert [each.passes for each in done.dropped] == [("sanitize",)] * 3
+    passes = [list(trace.passes(run_id)) for run_id in trace.run_ids]
+    assert passes == [["nki"]] * 3 + [["nki", "sanitize"]] * 3
+    assert kept(out) == [0, 1, 2, 3, 4, 5]
+    assert validate(out) == []
+    assert len(prune(out, derived=True).dropped) == 3  # the newest too
+    assert prune(out, derived=True).dropped == ()
+
+
+def test_artifacts_that_others_need_stay(out, tmp_path):
+    # given a trace in which the oldest run alone holds what all refer to
+    united = tmp_path / "united"
+    unite([out], united)
+    runs = open_trace(united).run_ids
+    before = content(united, [runs[-1]])
+    # when all but the newest go
+    prune(united, keep_last=1)
+    # then the newest has it
+    assert open_trace(united).run_ids == (runs[-1],)
+    assert content(united) == before
+    assert validate(united) == []
+    assert open_trace(united).artifact(own(0)["sha256"]) is None
+
+
+def test_a_run_that_is_recorded_stays_with_its_group(out):
+    writer = RunWriter(out, new_run_id())
+    writer.append_rows("runs", [{"group_id": "job", "started": 1}])
+    writer.flush()
+    done = prune(out, keep_last=1)
+    assert kept(out) == [3, 4, 5]
+    assert set(done.left) == set(open_trace(out).run_ids) - {open_trace(out).run_ids[2]}
+    writer.close()
+
+
+@pytest.mark.parametrize(
+    "asked", [{}, {"keep_last": 0}, {"max_bytes": 0}, {"keep_last": -1, "derived": True}]
+)
+def test_what_is_not_possible_is_refused(out, asked):
+    with pytest.raises(BadSetting):
+        prune(out, **asked)
+    assert kept(out) == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_damaged_run_is_a_reason_to_drop_nothing(out):
+    run_id = open_trace(out).run_ids[1]
+    path = part_path(out, "runs", run_id, 0)
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(DamagedFile):
+        prune(out, keep_last=1)
+    assert len(open_trace(out).run_ids) == 6
+
+
+#: A process is killed before the COUNT-th time that it renames, removes or links something.
+KILLED_BEFORE = """
+    import os, shutil, signal, sys
+    from pathlib import Path
+    from kvtrace.schema import pruning
+    count, out = int(sys.argv[1]), sys.argv[2]
+    def counted(holder, name):
+        done = getattr(holder, name)
+        def step(*arguments, **named):
+            global count
+            count -= 1
+            if not count:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return done(*arguments, **named)
+        setattr(holder, name, step)
+    for name in ("rename", "replace", "unlink", "rmdir", "mkdir"):
+        counted(os, name)
+    pruning.prune(out, **eval(sys.argv[3]))
+    print("done")
+"""
+
+
+@pytest.mark.parametrize("asked", ["{'keep_last': 1}", "{'derived': True}"])
+def test_whoever_is_killed_when_what_is_left_is_a_trace(tmp_path, asked):
+    ended = False
+    for count in (1, 2, 3, 5, 8, 13, 30, 1000):
+        out, united = tmp_path / f"out{count}", tmp_path / f"united{count}"
+        for number in range(3):
+            write_run(out, number, 30 - number)
+        unite([out], united)
+        runs = open_trace(united).run_ids
+        newest = content(united, [runs[-1]])["launches"]
+        done = run_child(KILLED_BEFORE, count, united, asked)
+        ended = "done" in done.stdout
+        # what is left is read, run by run
+        trace = open_trace(united)
+        for run_id in trace.run_ids:
+            assert trace.table("launches", [run_id]).num_rows == 100
+            assert len(trace.table("artifacts", [run_id])) == 2
+        assert content(united, [runs[-1]])["launches"] == newest
+        # and is fine when it is recovered, and pruned when that is asked for again
+        recover(united)
+        assert unfinished_removals(united) == ()
+        assert validate(united) == []
+        prune(united, **eval(asked))
+        assert validate(united) == []
+        if "derived" not in asked:
+            assert open_trace(united).run_ids == (runs[-1],)
+        if ended:
+            break
+    assert ended
+
+
+def test_the_command_says_what_goes(out, capsys):
+    oldest = open_trace(out).run_ids[0]
+    assert main(["prune", str(out), "--older-than", "35d", "--dry-run"]) == 0
+    first, last = capsys.readouterr().out.splitlines()
+    assert first.startswith(f"would drop  {oldest}, ")
+    assert last.startswith("5 runs of ")
+    assert last.endswith(" would stay")
+    assert main(["prune", str(out), "--older-than", "35d", "--json"]) == 0
+    (dropped,) = json.loads(capsys.readouterr().out)["dropped"]
+    assert dropped["run_id"] == oldest
+    assert main(["prune", str(out), "--older-than", "35d"]) == 0
+    assert capsys.readouterr().out.startswith(f"nothing to drop in {out}\n5 runs of ")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [[], ["--older-than", "soon"], ["--max-bytes", "3h"], ["--older-than", "2GB"],
+     ["--keep-last", "0"], ["--older-than", "ring:1h"]],
+)  # fmt: skip
+def test_bad_input_is_one_sentence(out, capsys, words):
+    assert main(["prune", str(out), *words]) == 2
+    printed = capsys.readouterr()
+    assert (printed.out, len(printed.err.splitlines())) == ("", 1)
+    assert kept(out) == [0, 1, 2, 3, 4, 5]

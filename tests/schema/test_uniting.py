@@ -1,0 +1,224 @@
+"""Runs of several traces as one: every row is there, each artifact once, and they stay as is."""
+
+import json
+import os
+import shutil
+
+import pyarrow.parquet as pq
+import pytest
+
+from kvtrace.cli import main
+from kvtrace.converters.query import connect, query
+from kvtrace.schema.compaction import compact
+from kvtrace.schema.errors import BadSetting, DamagedFile, NewerFormat
+from kvtrace.schema.excerpts import write_excerpt
+from kvtrace.schema.layout import part_path
+from kvtrace.schema.trace import Selection, open_trace
+from kvtrace.schema.uniting import unite
+from kvtrace.schema.validation import validate
+from kvtrace.schema.versions import FileFacts
+from kvtrace.schema.writer import RunWriter, new_run_id
+from tests.schema.make_golden import GOLDEN
+from tests.schema.many_runs import COMMON, content, own, write_run
+from tests.schema.test_writer import run_child
+
+
+def files(folder):
+    """Return each file with its content."""
+    paths = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder): path.read_bytes() for path in paths}
+
+
+@pytest.fixture
+def two(tmp_path):
+    for name, numbers in (("a", (0, 1)), ("b", (2,))):
+        for number in numbers:
+            write_run(tmp_path / name, number, 3 - number)
+    return tmp_path / "a", tmp_path / "b"
+
+
+def test_every_row_is_there_and_each_artifact_once(two, tmp_path):
+    before = [files(folder) for folder in two]
+    expected = {
+        table: sorted((row for each in contents for row in each), key=str)
+        for table, *contents in (
+            (table, content(two[0])[table], content(two[1])[table]) for table in content(two[0])
+        )
+    }
+
+    done = unite(two, tmp_path / "all")
+
+    assert [files(folder) for folder in two] == before
+    found = content(tmp_path / "all")
+    assert {table: sorted(rows, key=str) for table, rows in found.items()} == expected
+    assert validate(tmp_path / "all") == []
+    assert (len(done.runs), done.repeated_runs, done.repeated_artifacts) == (3, (), 2)
+    held = [
+        digest
+        for path in (tmp_path / "all" / "artifacts").rglob("*.parquet")
+        for digest in pq.read_table(path, columns=["sha256"], partitioning=None)[0].to_pylist()
+    ]
+    assert sorted(held) == sorted({COMMON["sha256"], *(own(n)["sha256"] for n in range(3))})
+
+
+def test_each_run_is_read_whole_by_whoever_reads_it_alone(two, tmp_path):
+    # given a run whose artifact another one holds
+    unite(two, tmp_path / "all")
+    trace = open_trace(tmp_path / "all")
+    last = trace.runs[-1]
+    both = {COMMON["sha256"], own(2)["sha256"]}
+    # then its table has both, in SQL too, and so has a copy of it alone
+    assert set(trace.table("artifacts", [last])["sha256"].to_pylist()) == both
+    with connect(trace, [last]) as database:
+        _, rows = query(database, "SELECT sha256 FROM artifacts")
+    assert {row[0] for row in rows} == both
+    write_excerpt(Selection(trace, (last,)), tmp_path / "excerpt")
+    copy = open_trace(tmp_path / "excerpt")
+    assert set(copy.table("artifacts")["sha256"].to_pylist()) == both
+    # and it stays so when its files are compacted
+    compact(tmp_path / "all")
+    assert validate(tmp_path / "all") == []
+
+
+def test_traces_of_every_version_lie_beside_each_other(tmp_path):
+    traces = []
+    for golden in sorted(GOLDEN.iterdir()):
+        trace = tmp_path / golden.name
+        shutil.copytree(golden / "trace", trace)
+        shutil.rmtree(trace / ".journal")
+        traces.append(trace)
+    write_run(tmp_path / "own")
+    for trace in traces:
+        unite([trace, tmp_path / "own"], tmp_path / f"all-{trace.name}")
+        assert validate(tmp_path / f"all-{trace.name}") == []
+        assert len(open_trace(tmp_path / f"all-{trace.name}").run_ids) == 2
+    with pytest.raises(BadSetting, match="not the same in both"):  # their runs have one id
+        unite(traces[:2], tmp_path / "all")
+    assert not (tmp_path / "all").exists()
+
+
+def test_the_same_run_is_taken_once(two, tmp_path):
+    shutil.copytree(two[0], tmp_path / "copy")
+    done = unite([two[0], tmp_path / "copy", two[1]], tmp_path / "all")
+    assert done.repeated_runs == open_trace(two[0]).run_ids
+    assert validate(tmp_path / "all") == []
+    again = unite([tmp_path / "all", write_other(tmp_path)], tmp_path / "more")
+    assert len(again.runs) == 4
+    assert validate(tmp_path / "more") == []
+
+
+def write_other(tmp_path):
+    write_run(tmp_path / "other", 7)
+    return tmp_path / "other"
+
+
+def rewrite(path, **facts):
+    """Have a part say something else of itself."""
+    rows = pq.read_table(path, partitioning=None)
+    said = {"format_version": "1.7", "table": path.parent.parent.name}
+    said |= {"run_id": path.parent.name.partition("=")[2]}
+    path.unlink()
+    pq.write_table(rows.replace_schema_metadata(FileFacts(**said | facts).metadata()), path)
+
+
+def test_what_cannot_be_taken_is_refused_and_nothing_is_left(two, tmp_path):
+    run_id = open_trace(two[1]).run_ids[0]
+    kernels, row = (part_path(two[1], name, run_id, 0) for name in ("kernels", "runs"))
+    sound = {path: path.read_bytes() for path in (kernels, row)}
+
+    def refused(error, match, *traces):
+        with pytest.raises(error, match=match):
+            unite(traces or two, tmp_path / "all")
+        assert not (tmp_path / "all").exists()
+        assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+        for path, before in sound.items():
+            path.write_bytes(before)
+
+    kernels.write_bytes(sound[kernels][:-30])
+    refused(DamagedFile, "restore it")
+    flipped = bytearray(sound[kernels])
+    flipped[len(flipped) // 2] ^= 1
+    kernels.write_bytes(flipped)
+    refused(DamagedFile, "is damaged")
+    rewrite(kernels, format_version="2.0")
+    refused(NewerFormat, "reads up to 1.x")
+    rewrite(kernels, run_id="another")
+    refused(DamagedFile, "says that it is of run another")
+    shutil.copytree(two[0], tmp_path / "copy")
+    rewrite(part_path(tmp_path / "copy", "marks", open_trace(two[0]).run_ids[0], 0))
+    refused(BadSetting, "not the same in both", two[0], tmp_path / "copy")
+    writer = RunWriter(two[1], new_run_id())
+    writer.close()
+    refused(BadSetting, "kvtrace recover first")
+
+
+def test_files_of_a_newer_minor_version_are_kept_as_they_are(two, tmp_path):
+    run_id = open_trace(two[1]).run_ids[0]
+    for name in ("runs", "artifacts"):
+        rewrite(part_path(two[1], name, run_id, 0), format_version="1.99")
+    done = unite(two, tmp_path / "all")
+    assert done.repeated_artifacts == 1
+    for name in ("runs", "artifacts"):
+        paths = (part_path(folder, name, run_id, 0) for folder in (two[1], tmp_path / "all"))
+        before, after = (path.read_bytes() for path in paths)
+        assert before == after
+    assert validate(tmp_path / "all") == []
+
+
+def test_who_is_killed_leaves_the_traces_as_they_were_and_no_other(two, tmp_path):
+    before = [files(folder) for folder in two]
+    code = """
+        import os, signal, sys
+        from kvtrace.schema import uniting
+        count, link = int(sys.argv[1]), os.link
+        def step(*arguments, **named):
+            global count
+            count -= 1
+            if not count:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return link(*arguments, **named)
+        os.link = step
+        uniting.unite(sys.argv[2:-1], sys.argv[-1])
+    """
+    for count in (1, 9):
+        assert run_child(code, count, *two, tmp_path / "all").returncode != 0
+        assert [files(folder) for folder in two] == before
+        assert not (tmp_path / "all").exists()
+    unite(two, tmp_path / "all")
+    assert validate(tmp_path / "all") == []
+
+
+def test_a_disk_without_links_is_copied_to(two, tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(18, "another disk")
+
+    monkeypatch.setattr(os, "link", refuse)
+    unite(two, tmp_path / "all")
+    assert validate(tmp_path / "all") == []
+
+
+def test_the_command(two, tmp_path, capsys):
+    a, b = map(str, two)
+    assert main(["merge", a, b, "-o", str(tmp_path / "all")]) == 0
+    first, last = capsys.readouterr().out.splitlines()
+    assert first == f"{tmp_path / 'all'}: 3 runs of 2 traces"
+    assert last.startswith("2 artifacts that another run holds are there once, ")
+    assert main(["merge", a, b, "-o", str(tmp_path / "new"), "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["runs"]) == 3
+
+
+@pytest.mark.parametrize("case", ["there", "inside", "gone", "none"])
+def test_bad_input_is_one_sentence(two, tmp_path, capsys, case):
+    a, b = map(str, two)
+    words = {
+        "there": [a, b, "-o", str(two[1])],
+        "inside": [a, b, "-o", str(two[0] / "new")],
+        "gone": [a, str(tmp_path / "gone"), "-o", str(tmp_path / "new")],
+        "none": [a, str(tmp_path), "-o", str(tmp_path / "new")],
+    }[case]
+    before = [files(folder) for folder in two]
+    assert main(["merge", *words]) == 2
+    printed = capsys.readouterr()
+    assert (printed.out, len(printed.err.splitlines())) == ("", 1)
+    assert [files(folder) for folder in two] == before
+    assert not (tmp_path / "new").exists()
