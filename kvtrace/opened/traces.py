@@ -3,15 +3,15 @@
 Each method does what the command of its name does, by the same functions.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Sequence
 from dataclasses import replace as replaced
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kvtrace.clients.recorded import DEFAULT, Outcome
-from kvtrace.converters.diff import Difference, compare, difference_object, headline_text
-from kvtrace.converters.diff.model import HeadlineRow
 from kvtrace.converters.findings import (
     Finding,
     Findings,
@@ -24,23 +24,17 @@ from kvtrace.converters.info_text import overview_text
 from kvtrace.converters.profile import KernelProfile, Profile, profile_object, read_profile
 from kvtrace.converters.profile_text import profile_text
 from kvtrace.converters.query import connect, query_arrow
-from kvtrace.converters.registry import Conversion
-from kvtrace.opened.checking import (
-    Checked,
-    CheckRow,
-    check_objects,
-    check_rows,
-    check_runs,
-    check_text,
-)
-from kvtrace.opened.completing import complete
 from kvtrace.opened.judging import environment_rules, judge_runs
 from kvtrace.opened.replaying import replay_runs
 from kvtrace.opened.results import Rows, Told
 from kvtrace.opened.sides import side
-from kvtrace.opened.writing import convert, write_report
 from kvtrace.schema.trace import Run, Selection, select_runs
 from kvtrace.text import plural, printable
+
+if TYPE_CHECKING:  # what one method takes is imported by it
+    from kvtrace.converters.diff import Difference
+    from kvtrace.converters.registry import Conversion
+    from kvtrace.opened.checking import Checked
 
 __all__ = ["OpenedTrace", "diff", "open"]
 
@@ -179,6 +173,14 @@ class OpenedTrace:
             TraceWriteError: the trace cannot be written on.
 
         """
+        from kvtrace.opened.checking import (
+            CheckRow,
+            check_objects,
+            check_rows,
+            check_runs,
+            check_text,
+        )
+
         checked = check_runs(self.selection)
         text = tuple(check_text(checked))
         return Told(
@@ -215,6 +217,8 @@ class OpenedTrace:
             max_mb: Largest size of the page, in MiB.
 
         """
+        from kvtrace.opened.writing import write_report
+
         said: list[str] = []
         written = write_report(
             self.selection, Path(output), said.append, replay=replay, source=source, max_mb=max_mb
@@ -235,6 +239,8 @@ class OpenedTrace:
             BadSetting: there is no such converter, or it has no such setting.
 
         """
+        from kvtrace.opened.writing import convert
+
         said: list[str] = []
         texts = {key.replace("_", "-"): str(value) for key, value in settings.items()}
         target = None if output is None else Path(output)
@@ -294,6 +300,10 @@ def diff(
         TraceNotFound, EmptyTrace, UnknownRun: there is no such trace, or no such run.
 
     """
+    from kvtrace.converters.diff import compare, difference_object, headline_text
+    from kvtrace.converters.diff.model import HeadlineRow
+    from kvtrace.opened.completing import complete
+
     first, second = _side(before), _side(after)
     said = list(complete((first, second), replay=replay))
     labels = _label(before), _label(after)
