@@ -26,7 +26,11 @@ from kvtrace.converters.profile_text import profile_text
 from kvtrace.converters.query import connect, query_arrow
 from kvtrace.opened.judging import environment_rules, judge_runs
 from kvtrace.opened.replaying import replay_runs
-from kvtrace.opened.results import Rows, Told
+from kvtrace.opened.results import Presentation, Rows, Told, record_html, record_text
+from kvtrace.opened.shown.findings import finding_html, finding_text, findings_html
+from kvtrace.opened.shown.overviews import overview_html
+from kvtrace.opened.shown.pages import ShownPage
+from kvtrace.opened.shown.profiles import kernel_html, kernel_text, profile_html
 from kvtrace.opened.sides import side
 from kvtrace.schema.trace import Run, Selection, select_runs
 from kvtrace.text import plural, printable
@@ -117,8 +121,10 @@ class OpenedTrace:
     def info(self) -> Told[Overview]:
         """Return what the runs hold; its rows are the runs."""
         overview = read_overview(self.selection.trace, self._runs)
-        text = overview_text(overview)
-        return Told("info", overview, overview_object, RunOverview, overview.runs, text, self.notes)
+        shown = Presentation(overview_text(overview), overview_html, record_text, record_html)
+        return Told(
+            "info", overview, overview_object, RunOverview, overview.runs, shown, self.notes
+        )
 
     def profile(
         self, *, calls: bool = False, lines: bool = False, device: str | None = None
@@ -137,9 +143,9 @@ class OpenedTrace:
         profile = read_profile(
             self.selection.trace, self._runs, calls=calls, lines=lines, device=device
         )
-        text = profile_text(profile)
+        shown = Presentation(profile_text(profile), profile_html, kernel_text, kernel_html)
         return Told(
-            "profile", profile, profile_object, KernelProfile, profile.kernels, text, self.notes
+            "profile", profile, profile_object, KernelProfile, profile.kernels, shown, self.notes
         )
 
     def sanitize(self, *rules: str, proven: bool = False) -> Told[Findings]:
@@ -160,8 +166,9 @@ class OpenedTrace:
         judged = judge_runs(self.selection, rules or (environment_rules(),), proven=proven)
         found = judged.findings if proven else without_proven(judged.findings)
         text = findings_text(found, base=str(Path.cwd()))
+        shown = Presentation(text, findings_html, finding_text, finding_html)
         notes = (*judged.failures, *self.notes)
-        return Told("findings", found, _finding_objects, Finding, found.listed, text, notes)
+        return Told("findings", found, _finding_objects, Finding, found.listed, shown, notes)
 
     def check(self) -> Told[Checked]:
         """Compare what checked launches left with what their IR means; its rows are the checks.
@@ -180,11 +187,12 @@ class OpenedTrace:
             check_runs,
             check_text,
         )
+        from kvtrace.opened.shown.checks import checks_html
 
         checked = check_runs(self.selection)
-        text = tuple(check_text(checked))
+        shown = Presentation(tuple(check_text(checked)), checks_html, record_text, record_html)
         return Told(
-            "checks", checked, check_objects, CheckRow, check_rows(checked), text, self.notes
+            "checks", checked, check_objects, CheckRow, check_rows(checked), shown, self.notes
         )
 
     def replay(self, *clients: str) -> tuple[Outcome, ...]:
@@ -225,6 +233,35 @@ class OpenedTrace:
         )
         return replaced(written, notes=(*said, *written.notes, *self.notes))
 
+    def page(
+        self, kernel: str | None = None, *, address: str = "", height: int = 720,
+        replay: bool | None = None, source: bool = True, max_mb: float = 4.0,
+    ) -> ShownPage:  # fmt: skip
+        """Return the report, or a kernel's page in it, for a notebook to show.
+
+        Args:
+            kernel: The kernel whose page it begins with, by name.
+            address: What it begins with, as the report has it behind `#/`: "findings", "launches".
+            height: Of the page in the notebook, in CSS pixels.
+            replay: As `report`.
+            source: As `report`.
+            max_mb: Largest size of the page, in MiB; what does not fit is left out, least needed
+                first, and told in the notes and on the page.
+
+        Raises:
+            BadSetting: there is no such kernel, or `max_mb` is too small.
+
+        """
+        from kvtrace.opened.writing import page_html
+
+        said: list[str] = []
+        html = page_html(
+            self.selection, said.append, kernel=kernel, address=address, replay=replay,
+            source=source, max_mb=max_mb,
+        )  # fmt: skip
+        title = f"report of {self.path}" + ("" if kernel is None else f", kernel {kernel}")
+        return ShownPage(printable(title), html, height, (*said, *self.notes))
+
     def convert(
         self, name: str, output: str | os.PathLike[str] | None = None, **settings: object
     ) -> Conversion:
@@ -254,6 +291,9 @@ class OpenedTrace:
         return f"kvtrace.open({str(self.path)!r}): {plural(len(self._runs), 'run')}{more}" + (
             f" of {printable(commands)}" if commands else ""
         )
+
+    def _repr_html_(self) -> str:
+        return overview_html(read_overview(self.selection.trace, self._runs))
 
     @property
     def _runs(self) -> tuple[Run, ...]:
@@ -303,13 +343,15 @@ def diff(
     from kvtrace.converters.diff import compare, difference_object, headline_text
     from kvtrace.converters.diff.model import HeadlineRow
     from kvtrace.opened.completing import complete
+    from kvtrace.opened.shown.differences import difference_html
 
     first, second = _side(before), _side(after)
     said = list(complete((first, second), replay=replay))
     labels = _label(before), _label(after)
     difference = compare(first, second, labels=labels, time_threshold=time_threshold)
-    text = headline_text(difference)
-    return Told("diff", difference, difference_object, HeadlineRow, difference.headline, text, said)
+    shown = Presentation(headline_text(difference), difference_html, record_text, record_html)
+    headline = difference.headline
+    return Told("diff", difference, difference_object, HeadlineRow, headline, shown, said)
 
 
 def _side(given: OpenedTrace | str | os.PathLike[str]) -> Selection:
