@@ -12,8 +12,8 @@ unexport PYTHONDONTWRITEBYTECODE
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test pytest bounds lint format types bench docs frontend frontend-lint \
-  frontend-test update-golden lock clean
+.PHONY: help install demo test pytest bounds lint format types bench docs notebook frontend \
+  frontend-lint frontend-test update-golden lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -69,6 +69,9 @@ frontend: install  ## build kvtrace/converters/report/app.html from kvtrace/conv
 
 # node and npm are those on PATH, or those of a locked Python package; the packages of
 # package-lock.json are installed when it has changed.
+notebook: install  ## run the documentation's notebook, and take its pictures
+	$(BIN)/python -m tests.support.notebook_pictures docs/notebook
+
 frontend-lint: install  ## prettier, eslint and tsc over the report's page
 	$(BIN)/python kvtrace/converters/report/frontend/build.py lint
 

@@ -11,6 +11,7 @@ from kvtrace.text import count, duration, plural, shorten
 
 _SHOWN: Final = 15
 _WIDTH: Final = 60
+_COMMAND: Final = 34
 _SECOND_NS: Final = 1_000_000_000
 
 
@@ -78,7 +79,7 @@ def _command(command: str | None) -> str | None:
     if command is None:
         return None
     program, space, rest = command.partition(" ")
-    return shorten(program.rpartition("/")[2] + space + rest, _WIDTH)
+    return shorten(program.rpartition("/")[2] + space + rest, _COMMAND)
 
 
 def _moment(nanoseconds: int | None) -> str | None:
