@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from importlib import import_module
 from types import ModuleType
-from typing import Any, Final, Generic, TypeVar, overload
+from typing import Any, Final, Generic, TypeVar
 
 import pyarrow as pa
 
@@ -77,11 +77,7 @@ class Rows:
             names, rows = _values(table.slice(start, _AT_ONCE))
             yield from (dict(zip(names, row, strict=True)) for row in rows)
 
-    @overload
-    def __getitem__(self, place: int) -> "Row": ...
-    @overload
-    def __getitem__(self, place: slice) -> "Rows": ...
-    def __getitem__(self, place: int | slice) -> "Row | Rows":
+    def __getitem__(self, place: int | slice) -> Any:  # typing.overload would keep DuckDB alive
         """Return one row, or as rows what a slice without a step takes."""
         start, end, step = _range(place, len(self))
         if isinstance(place, slice):
