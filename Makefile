@@ -61,8 +61,9 @@ bench: install  ## the figures in README.md, each with its machine and method
 	@for script in $$(grep -l __main__ benchmarks/*.py); do \
 	  echo "== $$script"; $(BIN)/python $$script || test $$? = 2 || exit 1; done
 
-docs: install  ## regenerate docs/format.md and kvtrace/schema/schema.json from kvtrace/schema/tables.py
+docs: install  ## regenerate docs/format.md, the schema and the rules' pages that are installed
 	$(BIN)/python -m kvtrace.schema.document
+	$(BIN)/python -m kvtrace.converters.findings.rule_pages
 
 frontend: install  ## build kvtrace/converters/report/app.html from kvtrace/converters/report/frontend
 	$(BIN)/python kvtrace/converters/report/frontend/build.py
