@@ -68,7 +68,10 @@ def schema() -> dict[str, Any]:
 
 
 def judge_file(request: Request) -> Judgement:
-    """Judge a candidate. Imports torch and Triton here, and runs none of the file's code here.
+    """Judge a candidate. Runs none of the file's code here.
+
+    Torch is imported by a process of its own, at the same time as what else there is to import. One
+    that judges many files imports torch first: then it is imported once.
 
     Raises:
         CannotJudge: the file cannot be read, or this system cannot run it apart.
@@ -101,8 +104,12 @@ class _Run:
             _import(_BOTH)
         except ImportError as error:
             raise CannotJudge(MISSING.format(error)) from error
-        from kvtrace.candidates.running import run_file
+        from kvtrace.candidates.running import import_libraries, run_file
 
+        if (
+            "torch" in sys.modules
+        ):  # then for all files that are judged here, and not by a fork each
+            import_libraries(self.request.target)
         inputs, child = self._scratch / "inputs", self._scratch / "child"
         names = _parameters(self._text, self.request.entry.name)
         with Beside(partial(run_file, self.request, self._text, names, self._scratch)) as running:

@@ -55,7 +55,10 @@ def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Pa
         CannotJudge: torch cannot be imported, or nothing says what the inputs are.
 
     """
-    seconds = {"imports": _import_libraries(request.target)}
+    begun = time.monotonic()
+    import_libraries(request.target)
+    _take_compilers_key()
+    seconds = {"imports": time.monotonic() - begun}
 
     def ended(name: str, folder: Path, work: Callable[[], None]) -> Ended:
         folder.mkdir(exist_ok=True)
@@ -88,9 +91,13 @@ def _function_with_inputs(request: Request, text: FileText) -> str | None:
     return next((name for name in INPUTS if name in text.names), None)
 
 
-def _import_libraries(target: str) -> float:
-    """Import and work out what both processes need; return the seconds that it took."""
-    begun = time.monotonic()
+def import_libraries(target: str) -> None:
+    """Import and work out what both processes need.
+
+    Raises:
+        CannotJudge: torch or Triton cannot be imported.
+
+    """
     try:
         import torch
         import triton
@@ -100,16 +107,20 @@ def _import_libraries(target: str) -> float:
     for name in _LIBRARIES:
         import_module(name)
     from triton.backends.compiler import GPUTarget
-    from triton.runtime import cache
 
-    from kvtrace.backends.triton import compiler_key
-
-    compiler_key.install()  # a confined process has no home where the key is remembered
-    cache.triton_key()
     kind, _, architecture = target.partition(":")
     with suppress(Exception):  # an unknown target is told by the candidate's process
         number = int(architecture) if architecture.isdigit() else architecture
         backend = triton.compiler.make_backend(GPUTarget(kind, number, 32))
         backend.hash()
         backend.parse_options({})
-    return time.monotonic() - begun
+
+
+def _take_compilers_key() -> None:
+    """Read Triton's key, which is remembered in a home that a confined process does not have."""
+    from triton.runtime import cache
+
+    from kvtrace.backends.triton import compiler_key
+
+    compiler_key.install()
+    cache.triton_key()
