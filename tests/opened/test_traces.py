@@ -121,6 +121,7 @@ def test_the_report_says_what_was_looked_at_first(copied, tmp_path):
     written = kvtrace.open(copied("device")).report(page)
 
     assert written.files == (page,)
+    assert repr(written).startswith(f"wrote {page} (")
     assert page.read_text(encoding="utf-8").lstrip().lower().startswith("<!doctype html")
     assert any("13 of 13 distinct calls looked at" in note for note in written.notes)
 
