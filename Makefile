@@ -12,8 +12,8 @@ unexport PYTHONDONTWRITEBYTECODE
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test pytest bounds lint format types bench docs docs-site frontend frontend-lint \
-  frontend-test update-golden lock clean
+.PHONY: help install demo test pytest bounds lint format types bench docs docs-site notebook frontend \
+  frontend-lint frontend-test update-golden lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -61,9 +61,10 @@ bench: install  ## the figures of benchmarks/RESULTS.md, each with its machine a
 	@for script in $$(grep -l __main__ benchmarks/*.py); do \
 	  echo "== $$script"; $(BIN)/python $$script || test $$? = 2 || exit 1; done
 
-docs: install  ## regenerate docs/format.md, docs/settings.md and schema.json from tables and settings
+docs: install  ## regenerate what documents tables, settings and rules: format.md, settings.md, …
 	$(BIN)/python -m kvtrace.schema.document
 	$(BIN)/python -m docs_site.variables
+	$(BIN)/python -m kvtrace.converters.findings.rule_pages
 
 # The variable keeps the theme from speaking of its own future.
 docs-site: install  ## build/site: the documentation as a site; a link that leads nowhere is an error
@@ -74,6 +75,9 @@ frontend: install  ## build kvtrace/converters/report/app.html from kvtrace/conv
 
 # node and npm are those on PATH, or those of a locked Python package; the packages of
 # package-lock.json are installed when it has changed.
+notebook: install  ## run the documentation's notebook, and take its pictures
+	$(BIN)/python -m tests.support.notebook_pictures docs/notebook
+
 frontend-lint: install  ## prettier, eslint and tsc over the report's page
 	$(BIN)/python kvtrace/converters/report/frontend/build.py lint
 

@@ -6,7 +6,6 @@ import copy
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from typing import Any
 
 from kvtrace.capture import api
@@ -14,10 +13,12 @@ from kvtrace.capture.api import capture
 from kvtrace.converters.findings import Finding, Findings
 from kvtrace.converters.profile import CallProfile, Profile
 from kvtrace.opened.results import Told
+from kvtrace.opened.shown import markup
+from kvtrace.opened.shown.markup import Column
 from kvtrace.opened.traces import OpenedTrace
 from kvtrace.opened.traces import open as open_trace
 from kvtrace.schema.errors import EmptyTrace, KvtraceError
-from kvtrace.text import amount, plural, size
+from kvtrace.text import amount, duration, size
 
 
 class CannotCheck(KvtraceError):
@@ -91,14 +92,31 @@ class CheckedKernel:
         return f"{head}; writes {writes}; {self.figures}\n{self.findings.text}"
 
     def _repr_html_(self) -> str:
+        figures = self.figures
         rows = [
-            ("launch", self.invocation or self.kernel),
-            ("writes", ", ".join(self.written) or "nothing"),
-            ("defects", plural(len(self.defects), "defect")),
-            ("figures", str(self.figures)),
+            ("bytes", size(figures.bytes), "asked for by active lanes"),
+            ("distinct bytes", size(figures.unique_bytes), "read and written, each counted once"),
+            ("FLOP", amount(figures.flops), ""),
+            ("intensity", _or_dash(figures.intensity), "FLOP per byte"),
+            ("at best", duration(figures.best_ns), f"on {figures.device}, not a measurement"),
+            ("bound by", figures.bound or "-", f"on {figures.device}"),
         ]
-        cells = "".join(f"<tr><th>{escape(a)}</th><td>{escape(b)}</td></tr>" for a, b in rows)
-        return f"<table>{cells}</table><pre>{escape(self.findings.text)}</pre>"
+        columns: list[Column[tuple[str, str, str]]] = [
+            Column("figure", lambda row: row[0], source="derived"),
+            Column("one launch", lambda row: row[1], source="derived", kind="number"),
+            Column("meaning", lambda row: row[2], source="derived"),
+        ]
+        tone, told = ("better", "no error") if self.ok else ("error", "errors")
+        told = f'<code>{markup.words(self.kernel)}</code>: <span class="{tone}">{told}</span>'
+        head = markup.facts(
+            [("launch", self.invocation), ("writes", ", ".join(self.written) or "nothing")]
+        )
+        table = markup.table(columns, rows, told)
+        return markup.shown(table, head) + self.findings._repr_html_()
+
+
+def _or_dash(number: float | None) -> str:
+    return "-" if number is None else f"{number:.3g}"
 
 
 def check_kernel(

@@ -74,6 +74,18 @@ class Ended:
     walls: Walls
     said: str
 
+    @property
+    def in_words(self) -> str:
+        """What became of it, where it did not come to its end."""
+        late = self.how == "late"
+        return "took too long and was killed" if late else "ended before it was done"
+
+    @property
+    def last_line(self) -> str:
+        """The last line that it printed, cut to a sentence's length."""
+        lines = [line.strip() for line in self.said.splitlines() if line.strip()]
+        return lines[-1][:500] if lines else ""
+
 
 def run_confined(
     work: Callable[[], None], folder: Path, *, seconds: float, memory_mb: int

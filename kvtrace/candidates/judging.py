@@ -1,7 +1,9 @@
 """`kvtrace judge`: a file of kernels run by one process, and judged by others.
 
 The candidate runs in a confined process. Inputs and right results come from another one, which does
-not import the candidate's file; launches are evaluated, and results compared, in a third.
+not import the candidate's file; launches are evaluated, and results compared, in a third. The first
+two are forked by a process that imports torch (`running.py`), while this one imports what the
+examiner takes, from which the examiner is forked.
 """
 
 from __future__ import annotations
@@ -10,35 +12,34 @@ import ast
 import json
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 from typing import Any, Final
 
-from kvtrace.candidates.confining import Confined, Ended
-from kvtrace.candidates.request import INPUTS, CannotJudge, FileText, Request, read_file
+from kvtrace.candidates.beside import Beside
+from kvtrace.candidates.confining import Ended, run_confined
+from kvtrace.candidates.request import MISSING, CannotJudge, FileText, Request, read_file
 from kvtrace.text import amount, duration, plural, size
 
 #: Version of the object that `kvtrace judge` prints. A minor one adds; a major one changes.
 SCHEMA: Final = "1.0"
 _STATUS: Final = {"right": 0, "wrong": 1, "unjudged": 2}
 _ORDER: Final = ("error", "unjudged", "warning", "note")
-_LIBRARIES: Final = (
-    "kvtrace.candidates.child", "kvtrace.candidates.examining", "kvtrace.candidates.reference",
-    "kvtrace.backends.triton.launches", "kvtrace.backends.triton.device_free",
-    "kvtrace.backends.triton.evaluating_launcher", "kvtrace.clients.profiler",
-    "kvtrace.opened.traces", "kvtrace.verdicts.judge", "kvtrace.evaluate.plan.launch",
-    "triton.compiler", "triton.language",
-    "kvtrace.symbolic.walk",
+#: What the candidate's process needs as the examiner's does, all modules of it where it is a room.
+_BOTH: Final = (
+    "triton", "kvtrace.evaluate", "kvtrace.backends.compiled.generic", "kvtrace.ir.parser",
+    "kvtrace.schema.writer", "kvtrace.verdicts.index_arguments", "numpy.ma", "zstandard",
 )  # fmt: skip
-#: Rooms all modules of which are imported once, and not anew by each process.
-_ROOMS: Final = (
-    "kvtrace.backends.triton", "kvtrace.backends.compiled", "kvtrace.evaluate", "kvtrace.symbolic",
+_EXAMINER: Final = (
+    "kvtrace.candidates.examining", "kvtrace.clients.profiler", "kvtrace.symbolic",
     "kvtrace.verdicts", "kvtrace.metrics", "kvtrace.calls", "kvtrace.converters.findings",
+    "pyarrow.acero",
 )  # fmt: skip
 
 
@@ -67,7 +68,10 @@ def schema() -> dict[str, Any]:
 
 
 def judge_file(request: Request) -> Judgement:
-    """Judge a candidate. Imports torch and Triton here, and runs none of the file's code here.
+    """Judge a candidate. Runs none of the file's code here.
+
+    Torch is imported by a process of its own, at the same time as what else there is to import. One
+    that judges many files imports torch first: then it is imported once.
 
     Raises:
         CannotJudge: the file cannot be read, or this system cannot run it apart.
@@ -77,149 +81,86 @@ def judge_file(request: Request) -> Judgement:
     text = read_file(request.entry.file)
     if not sys.platform.startswith("linux"):
         raise CannotJudge("kvtrace judge runs files in confined processes, which takes Linux")
-    times = {"imports": _import_libraries()}
     with tempfile.TemporaryDirectory(prefix="kvtrace-judge-") as scratch:
-        run = _Run(request, text, Path(scratch), times)
+        run = _Run(request, text, Path(scratch))
         problems, examined = run.judged()
-    times["whole"] = time.monotonic() - begun
-    return Judgement(_object(request, run, problems, examined, times))
+    run.times["whole"] = time.monotonic() - begun
+    return Judgement(_object(request, run, problems, examined))
 
 
 class _Run:
-    """The processes of one judgement, one after the other."""
+    """The processes of one judgement."""
 
-    def __init__(
-        self, request: Request, text: FileText, scratch: Path, times: dict[str, float]
-    ) -> None:
+    def __init__(self, request: Request, text: FileText, scratch: Path) -> None:
         self.request = request
         self.walls: Ended | None = None
+        self.times: dict[str, float] = {}
         self._text = text
         self._scratch = scratch
-        self._times = times
 
     def judged(self) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         """Run all of it; return what is wrong, and what the examiner left."""
-        from kvtrace.candidates.reference import prepare
+        try:
+            _import(_BOTH)
+        except ImportError as error:
+            raise CannotJudge(MISSING.format(error)) from error
+        from kvtrace.candidates.running import import_libraries, run_file
 
-        asked = self._asked()
-        names = _parameters(self._text, self.request.entry.name)
+        if (
+            "torch" in sys.modules
+        ):  # then for all files that are judged here, and not by a fork each
+            import_libraries(self.request.target)
         inputs, child = self._scratch / "inputs", self._scratch / "child"
-        preparing = self._begun(
-            inputs, partial(prepare, self.request, inputs, asked, names, self._text.blocks)
-        )
-        self._times["imports"] += _warm(self.request.target)  # while the reference runs
-        done = preparing.ended()
-        self._times["reference"] = done.seconds
-        if done.how != "whole":
-            return [_unjudged("reference", f"the reference's process {_ending(done)}", done)], {}
-        from kvtrace.candidates.child import run_candidate
-        from kvtrace.candidates.examining import examine
-
-        ran = self._apart("candidate", child, partial(run_candidate, self.request, inputs, child))
-        self.walls = ran
-        problems = []
-        if ran.how == "late":
-            problems.append(
-                _unjudged(
-                    "never-ends",
-                    f"the candidate did not end within {self.request.seconds:g} s, and was killed",
-                    ran, "error", "look for a loop that does not end, or judge smaller inputs",
-                )
-            )  # fmt: skip
-        elif ran.how == "broken":
-            problems.append(_unjudged("dies", f"the candidate's process {_ending(ran)}", ran))
+        names = _parameters(self._text, self.request.entry.name)
+        with Beside(partial(run_file, self.request, self._text, names, self._scratch)) as running:
+            _import(_EXAMINER)  # on another core, while the file runs
+            ran = running.result()
+        self.times |= ran.seconds
+        if ran.reference.how != "whole":
+            what = f"the reference's process {ran.reference.in_words}"
+            return [_unjudged("reference", what, ran.reference)], {}
+        assert ran.candidate is not None
+        self.walls = ran.candidate
+        problems = list(_ended_badly(ran.candidate, self.request.seconds))
         if not (child / "log.jsonl").exists():
             return problems, {}
         folder = self._scratch / "examiner"
         folder.mkdir()
         if any(path.is_symlink() for path in (child / "trace", *(child / "trace").rglob("*"))):
             what = "the candidate put links into its trace, which is therefore not read"
-            return [*problems, _unjudged("cannot-judge", what, ran)], {}
+            return [*problems, _unjudged("cannot-judge", what, ran.candidate)], {}
         with suppress(OSError):  # it launched nothing, or took its trace away: that is found out
             (child / "trace").rename(folder / "trace")
-        largest = self._text.largest
-        looked = self._apart(
-            "examiner", folder, partial(examine, self.request, largest, inputs, child, folder)
-        )
+        from kvtrace.candidates.examining import examine
+
+        looked = run_confined(
+            partial(examine, self.request, self._text.largest, inputs, child, folder), folder,
+            seconds=self.request.seconds, memory_mb=self.request.memory_mb,
+        )  # fmt: skip
+        self.times["examiner"] = looked.seconds
         result = folder / "examined.json"
         if looked.how != "whole" or not result.exists():
-            what = f"evaluating its launches {_ending(looked)}"
+            what = f"evaluating its launches {looked.in_words}"
             return [*problems, _unjudged("cannot-judge", what, looked)], {}
         return problems, json.loads(result.read_text(encoding="utf-8"))
 
-    def _asked(self) -> Path | None:
-        """Ask the candidate's file for inputs, in a process of its own, if nothing else has any."""
-        from kvtrace.candidates.reference import ask_for_inputs
 
-        reference = self.request.reference
-        if self.request.shapes or (
-            reference is not None and set(INPUTS) & read_file(reference.file).names
-        ):
-            return None
-        function = next((name for name in INPUTS if name in self._text.names), None)
-        if function is None:
-            return None
-        folder = self._scratch / "asked"
-        done = self._apart(
-            "inputs", folder, partial(ask_for_inputs, self.request.entry.file, function, folder)
-        )
-        if done.how != "whole":
-            where, why = f"{function}() of {self.request.entry.file}", _last_line(done.said)
-            raise CannotJudge(f"{where} {_ending(done)}: {why}")
-        return folder
-
-    def _apart(self, name: str, folder: Path, work: Any) -> Ended:
-        ended = self._begun(folder, work).ended()
-        self._times[name] = ended.seconds
-        return ended
-
-    def _begun(self, folder: Path, work: Any) -> Confined:
-        folder.mkdir(exist_ok=True)
-        return Confined(
-            work, folder, seconds=self.request.seconds, memory_mb=self.request.memory_mb
-        )
+def _ended_badly(ran: Ended, seconds: float) -> Iterator[dict[str, Any]]:
+    if ran.how == "late":
+        what = f"the candidate did not end within {seconds:g} s, and was killed"
+        hint = "look for a loop that does not end, or judge smaller inputs"
+        yield _unjudged("never-ends", what, ran, "error", hint)
+    elif ran.how == "broken":
+        yield _unjudged("dies", f"the candidate's process {ran.in_words}", ran)
 
 
-def _import_libraries() -> float:
-    """Import torch and Triton, which all processes need; return the seconds that it took."""
-    begun = time.monotonic()
-    try:
-        import torch
-        import triton
-    except ImportError as error:
-        raise CannotJudge(
-            f"judging kernels takes torch and Triton ({error}); pip install 'kvtrace[triton]'"
-        ) from error
-    del torch, triton
-    return time.monotonic() - begun
-
-
-def _warm(target: str) -> float:
-    """Import and work out what the candidate and the examiner need, before they are forked."""
-    from importlib import import_module
-    from pkgutil import walk_packages
-
-    import triton
-    from triton.backends.compiler import GPUTarget
-    from triton.runtime.cache import triton_key
-
-    begun = time.monotonic()
-    hashing = threading.Thread(target=triton_key)  # reads Triton's files, while we import
-    hashing.start()
-    for name in _LIBRARIES:
-        import_module(name)
-    for room in _ROOMS:
-        package = import_module(room)
-        for module in walk_packages(package.__path__, f"{room}."):
-            import_module(module.name)
-    hashing.join()  # no thread but this one may be there where processes are forked
-    kind, _, architecture = target.partition(":")
-    with suppress(Exception):  # an unknown target is told by the candidate's process
-        number = int(architecture) if architecture.isdigit() else architecture
-        backend = triton.compiler.make_backend(GPUTarget(kind, number, 32))
-        backend.hash()
-        backend.parse_options({})
-    return time.monotonic() - begun
+def _import(names: Sequence[str]) -> None:
+    """Import modules, and all that is in rooms of ours: once, before processes are forked."""
+    for name in names:
+        module = import_module(name)
+        if name.startswith("kvtrace.") and hasattr(module, "__path__"):
+            for each in walk_packages(module.__path__, f"{name}."):
+                import_module(each.name)
 
 
 def _parameters(text: FileText, name: str) -> list[str]:
@@ -236,7 +177,7 @@ def _parameters(text: FileText, name: str) -> list[str]:
 def _unjudged(
     rule: str, message: str, ended: Ended, severity: str = "unjudged", hint: str = ""
 ) -> dict[str, Any]:
-    last = _last_line(ended.said)
+    last = ended.last_line
     told = f"{message}: {last}" if last and ended.how != "late" else message
     return {
         "rule": rule, "severity": severity, "message": told, "hint": hint, "case": None,
@@ -244,20 +185,8 @@ def _unjudged(
     }  # fmt: skip
 
 
-def _ending(ended: Ended) -> str:
-    if ended.how == "late":
-        return "took too long and was killed"
-    return "ended before it was done"
-
-
-def _last_line(said: str) -> str:
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    return lines[-1][:500] if lines else ""
-
-
 def _object(
     request: Request, run: _Run, problems: Sequence[dict[str, Any]], examined: dict[str, Any],
-    times: dict[str, float],
 ) -> dict[str, Any]:  # fmt: skip
     from kvtrace import __version__
 
@@ -288,7 +217,7 @@ def _object(
             "seconds": request.seconds,
             "memory_mb": request.memory_mb,
         },
-        "seconds": {name: round(value, 3) for name, value in times.items()},
+        "seconds": {name: round(value, 3) for name, value in run.times.items()},
     }
 
 

@@ -133,16 +133,20 @@ def _no_command(name: str) -> str:
     """Say that a name is no command, and which one may be meant."""
     from pathlib import Path
 
-    from kvtrace.schema.errors import nearest
+    from kvtrace.schema.errors import EmptyTrace, nearest
 
     path = Path(name)
     if path.is_dir():
-        if (path / "runs").is_dir():
-            return (
-                f"{name} is a trace; kvtrace info {name} shows what it holds, kvtrace view {name} "
-                f"opens it, and kvtrace sanitize {name} looks for defects."
-            )
-        return f"{name} is a directory, and no command; kvtrace info {name} shows a trace in it."
+        from kvtrace.schema.trace import open_trace
+
+        try:
+            open_trace(path)
+        except EmptyTrace as empty:  # it names the traces that are in it
+            return str(empty)
+        return (
+            f"{name} is a trace; kvtrace info {name} shows what it holds, kvtrace view {name} "
+            f"opens it, and kvtrace sanitize {name} looks for defects."
+        )
     if path.suffix == ".py" and path.is_file():
         return f"{name} is a program; kvtrace run -o out/ {name} records it."
     return f"there is no command {name!r}{nearest(name, COMMANDS)}; see kvtrace --help."

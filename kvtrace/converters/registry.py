@@ -14,6 +14,7 @@ from typing import Final, Protocol, runtime_checkable
 
 from kvtrace.schema.errors import BadSetting, nearest
 from kvtrace.schema.trace import Selection
+from kvtrace.text import printable, size
 
 ENTRY_POINT_GROUP: Final = "kvtrace.converters"
 
@@ -43,6 +44,11 @@ class Conversion:
     def size_bytes(self) -> int:
         """Size of all files together, in bytes."""
         return sum(file.stat().st_size for file in self.files)
+
+    def __repr__(self) -> str:
+        files = (f"{file} ({size(file.stat().st_size)})" for file in self.files if file.exists())
+        written = f"wrote {', '.join(files) or 'no file that is still there'}"
+        return "\n".join(map(printable, (written, *self.notes, *self.differences)))
 
 
 @runtime_checkable

@@ -3,15 +3,15 @@
 Each method does what the command of its name does, by the same functions.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Sequence
 from dataclasses import replace as replaced
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kvtrace.clients.recorded import DEFAULT, Outcome
-from kvtrace.converters.diff import Difference, compare, difference_object, headline_text
-from kvtrace.converters.diff.model import HeadlineRow
 from kvtrace.converters.findings import (
     Finding,
     Findings,
@@ -24,23 +24,21 @@ from kvtrace.converters.info_text import overview_text
 from kvtrace.converters.profile import KernelProfile, Profile, profile_object, read_profile
 from kvtrace.converters.profile_text import profile_text
 from kvtrace.converters.query import connect, query_arrow
-from kvtrace.converters.registry import Conversion
-from kvtrace.opened.checking import (
-    Checked,
-    CheckRow,
-    check_objects,
-    check_rows,
-    check_runs,
-    check_text,
-)
-from kvtrace.opened.completing import complete
 from kvtrace.opened.judging import environment_rules, judge_runs
 from kvtrace.opened.replaying import replay_runs
-from kvtrace.opened.results import Rows, Told
+from kvtrace.opened.results import Presentation, Rows, Told, record_html, record_text
+from kvtrace.opened.shown.findings import finding_html, finding_text, findings_html
+from kvtrace.opened.shown.overviews import overview_html
+from kvtrace.opened.shown.pages import ShownPage
+from kvtrace.opened.shown.profiles import kernel_html, kernel_text, profile_html
 from kvtrace.opened.sides import side
-from kvtrace.opened.writing import convert, write_report
 from kvtrace.schema.trace import Run, Selection, select_runs
 from kvtrace.text import plural, printable
+
+if TYPE_CHECKING:  # what one method takes is imported by it
+    from kvtrace.converters.diff import Difference
+    from kvtrace.converters.registry import Conversion
+    from kvtrace.opened.checking import Checked
 
 __all__ = ["OpenedTrace", "diff", "open"]
 
@@ -123,8 +121,10 @@ class OpenedTrace:
     def info(self) -> Told[Overview]:
         """Return what the runs hold; its rows are the runs."""
         overview = read_overview(self.selection.trace, self._runs)
-        text = overview_text(overview)
-        return Told("info", overview, overview_object, RunOverview, overview.runs, text, self.notes)
+        shown = Presentation(overview_text(overview), overview_html, record_text, record_html)
+        return Told(
+            "info", overview, overview_object, RunOverview, overview.runs, shown, self.notes
+        )
 
     def profile(
         self, *, calls: bool = False, lines: bool = False, device: str | None = None
@@ -143,9 +143,9 @@ class OpenedTrace:
         profile = read_profile(
             self.selection.trace, self._runs, calls=calls, lines=lines, device=device
         )
-        text = profile_text(profile)
+        shown = Presentation(profile_text(profile), profile_html, kernel_text, kernel_html)
         return Told(
-            "profile", profile, profile_object, KernelProfile, profile.kernels, text, self.notes
+            "profile", profile, profile_object, KernelProfile, profile.kernels, shown, self.notes
         )
 
     def sanitize(self, *rules: str, proven: bool = False) -> Told[Findings]:
@@ -166,8 +166,9 @@ class OpenedTrace:
         judged = judge_runs(self.selection, rules or (environment_rules(),), proven=proven)
         found = judged.findings if proven else without_proven(judged.findings)
         text = findings_text(found, base=str(Path.cwd()))
+        shown = Presentation(text, findings_html, finding_text, finding_html)
         notes = (*judged.failures, *self.notes)
-        return Told("findings", found, _finding_objects, Finding, found.listed, text, notes)
+        return Told("findings", found, _finding_objects, Finding, found.listed, shown, notes)
 
     def check(self) -> Told[Checked]:
         """Compare what checked launches left with what their IR means; its rows are the checks.
@@ -179,10 +180,19 @@ class OpenedTrace:
             TraceWriteError: the trace cannot be written on.
 
         """
+        from kvtrace.opened.checking import (
+            CheckRow,
+            check_objects,
+            check_rows,
+            check_runs,
+            check_text,
+        )
+        from kvtrace.opened.shown.checks import checks_html
+
         checked = check_runs(self.selection)
-        text = tuple(check_text(checked))
+        shown = Presentation(tuple(check_text(checked)), checks_html, record_text, record_html)
         return Told(
-            "checks", checked, check_objects, CheckRow, check_rows(checked), text, self.notes
+            "checks", checked, check_objects, CheckRow, check_rows(checked), shown, self.notes
         )
 
     def replay(self, *clients: str) -> tuple[Outcome, ...]:
@@ -215,11 +225,42 @@ class OpenedTrace:
             max_mb: Largest size of the page, in MiB.
 
         """
+        from kvtrace.opened.writing import write_report
+
         said: list[str] = []
         written = write_report(
             self.selection, Path(output), said.append, replay=replay, source=source, max_mb=max_mb
         )
         return replaced(written, notes=(*said, *written.notes, *self.notes))
+
+    def page(
+        self, kernel: str | None = None, *, address: str = "", height: int = 720,
+        replay: bool | None = None, source: bool = True, max_mb: float = 4.0,
+    ) -> ShownPage:  # fmt: skip
+        """Return the report, or a kernel's page in it, for a notebook to show.
+
+        Args:
+            kernel: The kernel whose page it begins with, by name.
+            address: What it begins with, as the report has it behind `#/`: "findings", "launches".
+            height: Of the page in the notebook, in CSS pixels.
+            replay: As `report`.
+            source: As `report`.
+            max_mb: Largest size of the page, in MiB; what does not fit is left out, least needed
+                first, and told in the notes and on the page.
+
+        Raises:
+            BadSetting: there is no such kernel, or `max_mb` is too small.
+
+        """
+        from kvtrace.opened.writing import page_html
+
+        said: list[str] = []
+        html = page_html(
+            self.selection, said.append, kernel=kernel, address=address, replay=replay,
+            source=source, max_mb=max_mb,
+        )  # fmt: skip
+        title = f"report of {self.path}" + ("" if kernel is None else f", kernel {kernel}")
+        return ShownPage(printable(title), html, height, (*said, *self.notes))
 
     def convert(
         self, name: str, output: str | os.PathLike[str] | None = None, **settings: object
@@ -235,6 +276,8 @@ class OpenedTrace:
             BadSetting: there is no such converter, or it has no such setting.
 
         """
+        from kvtrace.opened.writing import convert
+
         said: list[str] = []
         texts = {key.replace("_", "-"): str(value) for key, value in settings.items()}
         target = None if output is None else Path(output)
@@ -248,6 +291,9 @@ class OpenedTrace:
         return f"kvtrace.open({str(self.path)!r}): {plural(len(self._runs), 'run')}{more}" + (
             f" of {printable(commands)}" if commands else ""
         )
+
+    def _repr_html_(self) -> str:
+        return overview_html(read_overview(self.selection.trace, self._runs))
 
     @property
     def _runs(self) -> tuple[Run, ...]:
@@ -294,12 +340,18 @@ def diff(
         TraceNotFound, EmptyTrace, UnknownRun: there is no such trace, or no such run.
 
     """
+    from kvtrace.converters.diff import compare, difference_object, headline_text
+    from kvtrace.converters.diff.model import HeadlineRow
+    from kvtrace.opened.completing import complete
+    from kvtrace.opened.shown.differences import difference_html
+
     first, second = _side(before), _side(after)
     said = list(complete((first, second), replay=replay))
     labels = _label(before), _label(after)
     difference = compare(first, second, labels=labels, time_threshold=time_threshold)
-    text = headline_text(difference)
-    return Told("diff", difference, difference_object, HeadlineRow, difference.headline, text, said)
+    shown = Presentation(headline_text(difference), difference_html, record_text, record_html)
+    headline = difference.headline
+    return Told("diff", difference, difference_object, HeadlineRow, headline, shown, said)
 
 
 def _side(given: OpenedTrace | str | os.PathLike[str]) -> Selection:

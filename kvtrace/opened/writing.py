@@ -1,6 +1,8 @@
 """Files for other tools and pages for people, what they show made first where it is missing."""
 
+import tempfile
 from collections.abc import Callable, Mapping
+from html import escape
 from pathlib import Path
 from typing import Final
 
@@ -8,6 +10,7 @@ from kvtrace.backends.triton.later_stages import complete_stages
 from kvtrace.converters.registry import Conversion, load_converter
 from kvtrace.opened.completing import complete
 from kvtrace.opened.progress import Shown, unshown
+from kvtrace.schema.errors import BadSetting, nearest
 from kvtrace.schema.trace import Selection
 
 #: Called with each line that there is to say before the file is written.
@@ -57,3 +60,33 @@ def write_report(
             tell(line)
     settings = {"max-mb": str(max_mb), "source": "yes" if source else "no"}
     return CONVERTER.convert(selection, output, settings)
+
+
+def page_html(
+    selection: Selection, tell: Tell, *, kernel: str | None = None, address: str = "",
+    replay: bool | None = None, source: bool = True, max_mb: float = 20.0,
+) -> str:  # fmt: skip
+    """Return the page that `write_report` writes, beginning with a kernel's page or an address.
+
+    Raises:
+        BadSetting: the report has no such kernel, or `max_mb` is too small.
+
+    """
+    from kvtrace.converters.report import report_of
+    from kvtrace.converters.report import write_report as write
+
+    if replay is not False:
+        for line in complete((selection,), replay=replay):
+            tell(line)
+    report = report_of(selection)
+    if kernel is not None:
+        names = [each.name for each in report.kernels]
+        if kernel not in names:
+            raise BadSetting(f"no kernel here is called {kernel!r}{nearest(kernel, names)}.")
+        address = f"kernel/{names.index(kernel)}"
+    with tempfile.TemporaryDirectory(prefix="kvtrace-page-") as scratch:
+        written = write(report, selection, Path(scratch) / "page.html", max_mb, source=source)
+        html = written.path.read_text(encoding="utf-8")
+    for left_out in written.dropped:
+        tell(f"{left_out.text} {left_out.command}")
+    return html.replace("<html ", f'<html data-start="/{escape(address)}" ', 1)

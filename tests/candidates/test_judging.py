@@ -1,6 +1,8 @@
 """`kvtrace judge`: labelled kernels, and the object that is printed."""
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 
 import jsonschema
@@ -223,3 +225,22 @@ def test_a_file_that_cannot_be_imported_is_wrong(tmp_path, monkeypatch, capsys):
     assert main(["judge", "bad.py", "--shapes", "f32[4]"]) == 1
     told = json.loads(capsys.readouterr().out)
     assert "No module named 'no_such_thing'" in told["findings"][0]["message"]
+
+
+def test_the_process_that_judges_needs_no_torch(tmp_path):
+    """It imports what the examiner takes, while another imports torch for the file."""
+    path, reference = WRONG["add_no_mask"], FOLDER / "references.py"
+    program = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from kvtrace.candidates.judging import judge_file\n"
+        "from kvtrace.candidates.request import Place, Request\n"
+        f"entry, reference = Place(Path({str(path)!r}), 'add'), Path({str(reference)!r})\n"
+        "told = judge_file(Request(entry, Place(reference, 'add')))\n"
+        "print(told.verdict, 'torch' in sys.modules)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=200
+    )
+
+    assert (done.returncode, done.stdout) == (0, "wrong False\n"), done.stderr

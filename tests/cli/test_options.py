@@ -28,8 +28,9 @@ def test_names_that_are_nearly_right_are_told(kvtrace, sound_trace, words, said)
     assert said in err
 
 
-def test_a_directory_of_traces_lists_them(kvtrace, own_trace):
-    code, _, err = kvtrace("info", own_trace.parent)
+@pytest.mark.parametrize("command", [("info",), ("profile",), ()])
+def test_a_directory_of_traces_lists_them(kvtrace, own_trace, command):
+    code, _, err = kvtrace(*command, own_trace.parent)
     assert code == 2
     assert f"holds some; name one: {own_trace}" in err
 

@@ -3,11 +3,13 @@
 import copy
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from kvtrace.converters.findings import read_findings, sarif
 from kvtrace.converters.findings.model import StackFrame
+from kvtrace.converters.findings.rule_pages import pages_of, rule_pages
 from kvtrace.converters.findings.sarif import _location
 from kvtrace.schema.content import stack_id
 from tests.converters.finding_rows import (
@@ -23,6 +25,7 @@ from tests.converters.finding_rows import (
 from tests.converters.written_trace import SOURCE, add_findings, write_trace
 from tests.support.sarif_shape import violations
 
+RULES = Path(__file__).parents[2] / "docs" / "rules"
 IGNORED = SOURCE.replace("mask=offsets < n)\n", "mask=offsets < n)  # kvtrace: ignore pads\n", 1)
 ODD_PLACES = ["C:\\code\\my kernels.py", "<stdin>", "über/ä b#c%.py", "/x/y z.py"]
 
@@ -114,6 +117,40 @@ def test_a_region_ends_with_the_call_that_begins_it(source, column, marked):
     assert source[region["startColumn"] - 1 : region["endColumn"] - 1] == marked
 
 
+@pytest.mark.parametrize(
+    ("column", "source", "columns"),
+    [
+        (5, None, (5, 6)),
+        (50, "x = 1", (50, 51)),
+        (None, "    x = 1  ", (5, 10)),
+        (None, None, (None, None)),
+        (None, "  ", (None, None)),
+    ],
+)
+def test_a_region_with_a_column_has_its_end(column, source, columns):
+    place = StackFrame("a.py", 3, column, None)
+    region = _location(place, None, source)["physicalLocation"]["region"]
+    assert (region.get("startColumn"), region.get("endColumn")) == columns
+
+
+def test_every_region_of_a_log_with_columns_ends(side):
+    text = json.dumps(log_of(side))
+    assert text.count('"startColumn"') == text.count('"endColumn"') > 5
+
+
+def test_the_help_of_a_rule_is_its_page(side):
+    (run,) = log_of(side)["runs"]
+    helps = {rule["id"]: rule["help"]["markdown"] for rule in run["tool"]["driver"]["rules"]}
+    page = (RULES / "race.md").read_text(encoding="utf-8")
+    assert "## How to suppress it" in helps["race"]
+    assert "](README.md)" not in helps["race"]
+    assert page.splitlines()[2] in helps["race"]
+
+
+def test_installed_pages_are_those_of_the_documentation():
+    assert rule_pages() == pages_of(RULES), "make docs writes them"
+
+
 def test_what_was_inlined_is_a_code_flow_and_a_race_has_a_second_place(side):
     race, _, unknown, _ = log_of(side)["runs"][0]["results"]
     (flow,) = unknown["codeFlows"]
@@ -151,5 +188,5 @@ def test_rules_carry_what_the_pass_says_of_them(tmp_path):
     (rule,) = log_of(side)["runs"][0]["tool"]["driver"]["rules"]
     assert rule["shortDescription"] == {"text": "Two programs meet."}
     assert "Use atomics." in rule["help"]["text"]
-    assert "[docs/rules/race.md](docs/rules/race.md)" in rule["help"]["markdown"]
+    assert rule["help"]["markdown"].endswith(rule_pages()["race"])
     assert rule["defaultConfiguration"] == {"level": "error"}

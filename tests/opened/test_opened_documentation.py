@@ -20,7 +20,7 @@ def test_its_examples_run(program, copied, tmp_path, monkeypatch, capsys):
     runpy.run_path(str(script))
 
     said = capsys.readouterr().out
-    assert len(blocks) == 7
+    assert len(blocks) == 9
     assert "out-of-bounds error" in said
     assert {"report.html", "train.perfetto-trace", "launches.csv"} <= {
         path.name for path in tmp_path.iterdir()

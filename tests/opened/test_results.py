@@ -43,8 +43,8 @@ def test_text_has_the_rows_and_no_control_characters():
 def test_a_notebook_is_given_a_table_whose_cells_are_escaped():
     page = ROWS._repr_html_()
 
-    assert "<td>&lt;b&gt;</td><td>1</td>" in page
-    assert "<td></td>" in page
+    assert '<td>&lt;b&gt;</td><td class="number">1</td>' in page
+    assert '<td class="number"></td>' in page
     assert "<b>" not in page
 
 

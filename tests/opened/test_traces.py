@@ -121,6 +121,7 @@ def test_the_report_says_what_was_looked_at_first(copied, tmp_path):
     written = kvtrace.open(copied("device")).report(page)
 
     assert written.files == (page,)
+    assert repr(written).startswith(f"wrote {page} (")
     assert page.read_text(encoding="utf-8").lstrip().lower().startswith("<!doctype html")
     assert any("13 of 13 distinct calls looked at" in note for note in written.notes)
 
@@ -218,3 +219,20 @@ def test_neither_the_package_nor_capture_imports_what_reads(tmp_path):
     )  # fmt: skip
 
     assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
+
+
+def test_a_program_that_reads_a_trace_prints_nothing_else(copied):
+    """What is kept alive by others until Python ends has DuckDB complain of it."""
+    program = (
+        "import sys, kvtrace\n"
+        "trace = kvtrace.open(sys.argv[1])\n"
+        "found = trace.sql('SELECT 1 AS n'), trace.profile(), trace.launches[0]\n"
+        "found[1]._repr_html_(), trace._repr_html_()\n"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(copied("device"))],
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

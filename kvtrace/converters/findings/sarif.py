@@ -19,6 +19,7 @@ from kvtrace.converters.findings.model import (
     StackFrame,
     grouped,
 )
+from kvtrace.converters.findings.rule_pages import rule_pages
 from kvtrace.converters.findings.text import witness
 
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -53,7 +54,7 @@ def sarif(findings: Findings, version: str, *, root: str | None = None) -> Objec
     run: Object = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
-        "results": [_result(group, ids, root) for group in groups],
+        "results": [_result(group, ids, root, findings.lines) for group in groups],
     }
     if root is not None:
         run["originalUriBaseIds"] = {_ROOT: {"uri": _absolute(root.rstrip("/\\") + "/")}}
@@ -65,29 +66,32 @@ def _text_of(rule: str, rules: Mapping[str, RuleText]) -> RuleText:
 
 
 def _descriptor(rule: str, text: RuleText) -> Object:
-    """Describe a rule; its page in the documentation is named in the help's Markdown.
+    """Describe a rule; its help is its page of the documentation, or names where that has it.
 
-    There is no `helpUri`: that must be absolute, and the page lies beside the source.
+    There are no `helpUri` and `informationUri`: they must be absolute, and the documentation lies
+    beside the source.
     """
-    page = text.page or f"docs/rules/{rule}.md"
+    page = "" if text.page else rule_pages().get(rule, "")
     summary = text.summary or rule.replace("-", " ")
     sentence = summary[0].upper() + summary[1:].rstrip(".") + "."
     advice = f" {text.hint[0].upper()}{text.hint[1:].rstrip('.')}." if text.hint else ""
+    where = f" See {text.page or f'docs/rules/{rule}.md'} in kvtrace's documentation."
+    whole = f"{sentence}{advice}\n\n{page}" if page else f"{sentence}{advice}{where}"
     level = text.severity if text.severity in SEVERITIES else "warning"
     return {
         "id": rule,
         "name": "".join(part.capitalize() for part in rule.split("-")),
         "shortDescription": {"text": sentence},
         "fullDescription": {"text": sentence + advice},
-        "help": {
-            "text": f"{sentence}{advice} See {page}.",
-            "markdown": f"{sentence}{advice} See [{page}]({page}).",
-        },
+        "help": {"text": whole, "markdown": whole},
         "defaultConfiguration": {"level": level},
     }
 
 
-def _result(group: Sequence[Finding], ids: Sequence[str], root: str | None) -> Object:
+def _result(
+    group: Sequence[Finding], ids: Sequence[str], root: str | None,
+    lines: Mapping[tuple[str, int], str],
+) -> Object:  # fmt: skip
     found = group[0]
     kind = _KINDS.get(found.verdict, "review")
     severity = found.severity if found.severity in SEVERITIES else "warning"
@@ -109,13 +113,17 @@ def _result(group: Sequence[Finding], ids: Sequence[str], root: str | None) -> O
     inlined = [frame for frame in found.stack if frame.file is not None]
     if len(inlined) > 1:
         steps = [
-            {"location": _location(frame, root, None, frame.function), "nestingLevel": depth}
+            {
+                "location": _location(frame, root, _line(frame, lines), frame.function),
+                "nestingLevel": depth,
+            }
             for depth, frame in enumerate(reversed(inlined))
         ]
         result["codeFlows"] = [{"threadFlows": [{"locations": steps}]}]
     if found.other_stack and found.other_stack[0].file is not None:
         text = f"the access of program {found.other_program}"
-        other = _location(found.other_stack[0], root, None, text)
+        frame = found.other_stack[0]
+        other = _location(frame, root, _line(frame, lines), text)
         result["relatedLocations"] = [{"id": 1, **other}]
     if found.suppressed:
         suppression = {"kind": "inSource", "status": "accepted"}
@@ -123,6 +131,10 @@ def _result(group: Sequence[Finding], ids: Sequence[str], root: str | None) -> O
             suppression["justification"] = found.suppress_reason
         result["suppressions"] = [suppression]
     return result
+
+
+def _line(frame: StackFrame, lines: Mapping[tuple[str, int], str]) -> str | None:
+    return lines.get((frame.file or "", frame.line or 0))
 
 
 def _message(found: Finding) -> str:
@@ -147,16 +159,28 @@ def _location(
 ) -> Object:
     physical: Object = {"artifactLocation": _artifact(frame.file or "", root)}
     if frame.line is not None and frame.line >= 1:
-        region: Object = {"startLine": frame.line}
-        if frame.column is not None and frame.column >= 1:
-            region["startColumn"] = frame.column
-            if source is not None and frame.column <= len(source):
-                region["endColumn"] = _end_column(source, frame.column)
+        region: Object = {"startLine": frame.line} | _columns(frame.column, source)
         if source is not None:
             region["snippet"] = {"text": source}
         physical["region"] = region
     location: Object = {"physicalLocation": physical}
     return location | ({"message": {"text": message}} if message else {})
+
+
+def _columns(column: int | None, source: str | None) -> Object:
+    """Return a region's columns: from a column to the end of its call, or the whole line's text.
+
+    Without the source line it is the one character; without both there are none, which means all
+    of the line.
+    """
+    if column is not None and column >= 1:
+        known = source is not None and column <= len(source)
+        end = _end_column(source, column) if source is not None and known else column + 1
+        return {"startColumn": column, "endColumn": end}
+    if source is None or not source.strip():
+        return {}
+    first = len(source) - len(source.lstrip()) + 1
+    return {"startColumn": first, "endColumn": len(source.rstrip()) + 1}
 
 
 def _end_column(source: str, column: int) -> int:

@@ -83,8 +83,8 @@ class Printer:
         """Return the lines of one defect; a group is of one place, in several distinct calls."""
         found = group[0]
         lines = self._heading(found)
-        lines += self._excerpt(found.file, found.line, found.column)
-        for label, text in self._told(group):
+        lines += self.excerpt(found)
+        for label, text in self.told(group):
             lines += self._labelled(label, text)
         return lines
 
@@ -107,10 +107,10 @@ class Printer:
 
     def line(self, found: Finding) -> str:
         """Return a finding as one line, however long it is."""
-        place, label, _ = self._named(found)
-        return printable(f"{place}: {label}: {_message(found)}")
+        place, label, _ = self.named(found)
+        return printable(f"{place}: {label}: {message_of(found)}")
 
-    def _named(self, found: Finding) -> tuple[str, str, str]:
+    def named(self, found: Finding) -> tuple[str, str, str]:
         """Return where a finding is, its label, and the kind that the label begins with."""
         kind = found.severity if found.verdict == "violation" else found.verdict
         if found.suppressed:
@@ -119,16 +119,17 @@ class Printer:
         return place, f"{kind}[{found.rule}]", kind
 
     def _heading(self, found: Finding) -> list[str]:
-        place, label, kind = self._named(found)
-        lines = wrapped(f"{place}: {label}: {_message(found)}", self._width)
+        place, label, kind = self.named(found)
+        lines = wrapped(f"{place}: {label}: {message_of(found)}", self._width)
         at = next((i for i, line in enumerate(lines) if label in line), 0)
         lines[at] = lines[at].replace(label, self._paint(label, kind), 1)
         if lines[0].startswith(place):
             lines[0] = self._paint(place, "place") + lines[0][len(place) :]
         return lines
 
-    def _excerpt(self, file: str | None, line: int | None, column: int | None) -> Iterator[str]:
+    def excerpt(self, found: Finding) -> Iterator[str]:
         """Return the source line between its neighbours, and a caret under the column."""
+        file, line, column = found.file, found.line, found.column
         if file is None or line is None or (file, line) not in self._lines:
             return
         gutter = len(str(line + CONTEXT))
@@ -143,7 +144,8 @@ class Printer:
                 bar = self._paint(f"  {'':>{gutter}} |", "gutter")
                 yield f"{bar} {' ' * caret}{self._paint('^', 'caret')}"
 
-    def _told(self, group: Sequence[Finding]) -> Iterator[tuple[str, str]]:
+    def told(self, group: Sequence[Finding]) -> Iterator[tuple[str, str]]:
+        """Give what there is to say besides heading and source, each with its label."""
         found = group[0]
         yield (
             "in",
@@ -229,7 +231,7 @@ def witness(found: Finding) -> str | None:
     if (
         found.lanes is not None
         and found.lanes > 1
-        and f"{found.lanes:,} lanes" not in _message(found)
+        and f"{found.lanes:,} lanes" not in message_of(found)
     ):
         text += f"; {plural(found.lanes or 0, 'lane')} over the grid"
     return text.rstrip(",")
@@ -250,7 +252,7 @@ def _decided(found: Finding) -> str | None:
     return found.method if found.verdict == "proven" else None
 
 
-def _message(found: Finding) -> str:
+def message_of(found: Finding) -> str:
     """Return what the heading says."""
     return found.message or found.reason or f"{found.access or 'access'} in {found.kernel}"
 
@@ -262,7 +264,7 @@ def _function(found: Finding) -> str | None:
 
 
 def _unless_told(text: str | None, found: Finding) -> str | None:
-    return None if text is not None and text in _message(found) else text
+    return None if text is not None and text in message_of(found) else text
 
 
 def _window(text: str, column: int | None, width: int) -> tuple[str, int | None]:

@@ -7,8 +7,8 @@ page within a size budget. The page's own code is in `frontend/`, built into `ap
 May import `kvtrace.schema` and what converters share; the command `kvtrace report` imports it.
 """
 
-from kvtrace.converters.report.converter import CONVERTER
+from kvtrace.converters.report.converter import CONVERTER, report_of
 from kvtrace.converters.report.data import Report, report_data
 from kvtrace.converters.report.writing import Written, write_report
 
-__all__ = ["CONVERTER", "Report", "Written", "report_data", "write_report"]
+__all__ = ["CONVERTER", "Report", "Written", "report_data", "report_of", "write_report"]

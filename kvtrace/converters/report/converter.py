@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from kvtrace.converters.registry import Conversion, reject_unknown_settings
-from kvtrace.converters.report.data import report_data
+from kvtrace.converters.report.data import Report, report_data
 from kvtrace.converters.report.writing import write_report
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.trace import Selection
@@ -37,14 +37,19 @@ class ReportConverter:
         reject_unknown_settings("report", settings, ("max-mb", "source"))
         max_mb = _megabytes(settings.get("max-mb", "20"))
         source = _whether("source", settings.get("source", "yes"))
-        folder = selection.trace.path
-        title = folder.resolve().name or str(folder)
-        report = report_data(selection.trace, selection.runs, title, shlex.quote(f"{folder}/"))
+        report = report_of(selection)
         written = write_report(report, selection, output, max_mb, source=source)
         totals = report.totals
         counts = f"{totals.launches:,} launches, {totals.kernels:,} kernels"
         left_out = (f"{entry.text} {entry.command}" for entry in written.dropped)
         return Conversion((output,), (counts, *left_out))
+
+
+def report_of(selection: Selection) -> Report:
+    """Return the report of runs, with the trace's folder as its title."""
+    folder = selection.trace.path
+    title = folder.resolve().name or str(folder)
+    return report_data(selection.trace, selection.runs, title, shlex.quote(f"{folder}/"))
 
 
 def _megabytes(text: str) -> float:

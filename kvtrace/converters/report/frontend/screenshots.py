@@ -88,6 +88,11 @@ def _taken(browser: Any, address: str, scheme: str, size: dict[str, int], top: s
         window.wait_for_timeout(SETTLE)
     picture = window.screenshot()
     context.close()
+    return reduced(browser, picture)
+
+
+def reduced(browser: Any, picture: bytes) -> bytes:
+    """Return a PNG picture with 256 colours at most; a page of the browser decodes it."""
     decoder = browser.new_page()
     width, rows, text = decoder.evaluate(_DECODE, base64.b64encode(picture).decode())
     decoder.close()

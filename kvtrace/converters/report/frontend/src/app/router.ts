@@ -14,7 +14,14 @@ type Value = string | number | boolean | null | undefined;
 /** What stands behind "?"; values that are null or "" are left out. */
 export type Query = Readonly<Record<string, Value>>;
 
-export const address = signal<Address>(parsed(window.location.hash));
+/** Whether the page is a frame's `srcdoc`, as in a notebook, where "#…" means the page around it. */
+const FRAMED = "about:srcdoc";
+const framed = window.location.href.startsWith(FRAMED);
+
+/** What the page begins with: such a frame has no address, so its root may say one. */
+const start = window.location.hash || `#${document.documentElement.dataset.start ?? ""}`;
+
+export const address = signal<Address>(parsed(start));
 
 function parsed(hash: string): Address {
   const text = hash.slice(1) || "/";
@@ -53,7 +60,7 @@ function write(): void {
   if (written < MOST_WRITES) {
     written += 1;
     setTimeout(() => (written -= 1), 2000);
-    window.history.replaceState(null, "", `#${address.value.text}`);
+    window.history.replaceState(null, "", `${framed ? FRAMED : ""}#${address.value.text}`);
   } else if (!waiting) {
     waiting = true;
     setTimeout(() => {
@@ -68,6 +75,14 @@ export function startRouter(): void {
   window.addEventListener("hashchange", () => {
     address.value = parsed(window.location.hash);
   });
+  if (framed) document.addEventListener("click", follow);
+}
+
+function follow(event: MouseEvent): void {
+  const link = event.target instanceof Element ? event.target.closest('a[href^="#"]') : null;
+  if (!link || event.defaultPrevented) return;
+  event.preventDefault();
+  window.location.hash = link.getAttribute("href") ?? "";
 }
 
 /** What the address says; null where it says nothing. */

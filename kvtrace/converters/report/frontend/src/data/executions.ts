@@ -62,6 +62,6 @@ function numberedRows(): Map<number, Int32Array> {
 }
 
 /** The run that a track belongs to, or -1. */
-function runOf(track: number | undefined): number {
+export function runOf(track: number | undefined): number {
   return page.report.tracks[track ?? -1]?.run ?? -1;
 }

@@ -3,8 +3,16 @@
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import { href } from "../app/router";
-import { executionsOf } from "../data/executions";
-import { formatCount, formatGrid, formatMoment, formatNanoseconds, plural } from "../data/format";
+import { executionsOf, runOf } from "../data/executions";
+import {
+  formatCount,
+  formatGrid,
+  formatMoment,
+  formatNanoseconds,
+  plural,
+  shortText,
+} from "../data/format";
+import { launchNumber } from "../data/launch_numbers";
 import { page } from "../data/page";
 import { ArgumentTable } from "./arguments";
 import { Value } from "./figure";
@@ -13,9 +21,11 @@ import { CallLink, Facts, KernelLink, Note, trackName } from "./text";
 /** What is known of a launch; `row` is its row on this page. */
 export function LaunchFacts({ row, grid }: RowProps & { grid: ComponentChildren }) {
   const { report, launches } = page;
+  const run = report.runs.length > 1 ? report.runs[runOf(launches.track[row])] : null;
   return (
     <Facts
       entries={[
+        ["Run", run ? shortText(run.run_id) : null],
         ["Kernel", <KernelLink kernel={launches.kernel[row] ?? -1} />],
         ["Call", <CallLink call={launches.call[row] ?? -1} />],
         [
@@ -45,7 +55,7 @@ export function LaunchPanel({ row }: RowProps) {
   return (
     <div class="panel">
       <h2>
-        <a href={href(`launch/${row}`)}>Launch {formatCount(launches.seq[row])}</a>
+        <a href={href(`launch/${launchNumber(row)}`)}>Launch {formatCount(launches.seq[row])}</a>
       </h2>
       <LaunchFacts row={row} grid={call ? formatGrid(call.grid) : null} />
       {call ? <ArgumentTable call={call} brief /> : <Note>Its call is not on this page.</Note>}

@@ -1,8 +1,9 @@
 // The timeline: pointer, wheel and keys move its view; tables below say what is in view.
 
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
-import { chosen, chosenNumber, setQuery } from "../app/router";
+import { chosen, chosenNumber, go, setQuery } from "../app/router";
 import { formatMoment, formatNanoseconds } from "../data/format";
+import { launchNumber } from "../data/launch_numbers";
 import { page } from "../data/page";
 import type { Drawing } from "./canvas";
 import { Movable, type Seen } from "./movable";
@@ -196,5 +197,5 @@ function otherRow(scene: TimelineScene, range: Range, selected: Slice | null, st
 
 function openSlice(slice: Slice | null): void {
   if (slice?.row.kind !== "launch") return;
-  window.location.hash = `#/launch/${slice.row.indices?.[slice.index] ?? -1}`;
+  go(`launch/${launchNumber(slice.row.indices?.[slice.index] ?? -1)}`);
 }

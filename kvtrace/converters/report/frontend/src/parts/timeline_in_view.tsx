@@ -4,6 +4,7 @@ import { useMemo } from "preact/hooks";
 import { chosen, href, setQuery } from "../app/router";
 import { launchOf } from "../data/executions";
 import { formatCount, formatMoment, formatNanoseconds, shortText } from "../data/format";
+import { launchNumber } from "../data/launch_numbers";
 import { page } from "../data/page";
 import { figure, words } from "./columns";
 import { Value } from "./figure";
@@ -197,7 +198,8 @@ export function SliceDetails({ slice }: { slice: Slice }) {
 function CausingLaunch(props: { execution: number }) {
   const launch = launchOf(props.execution);
   const seq = page.device.launch[props.execution] ?? -1;
-  if (launch !== null) return <a href={href(`launch/${launch}`)}>{formatCount(seq)}</a>;
+  if (launch !== null)
+    return <a href={href(`launch/${launchNumber(launch)}`)}>{formatCount(seq)}</a>;
   return (
     <span class="muted">
       {seq < 0 ? "by others than Python's Triton" : `${formatCount(seq)}, not on this page`}

@@ -5,6 +5,7 @@ import { NotHere } from "../../app/boundary";
 import { chosenNumber, href, setQuery } from "../../app/router";
 import type { View, ViewProps } from "../../app/view";
 import { formatCount, formatGrid, formatPlace, gridSize, shortText } from "../../data/format";
+import { launchRow } from "../../data/launch_numbers";
 import { page } from "../../data/page";
 import type { Call, CallOps, Op } from "../../data/types";
 import { useBlock } from "../../data/use_block";
@@ -37,7 +38,7 @@ import { touchedBy } from "./scene";
 import { chosenProgram, type Place, programNumber, programQuery } from "./state";
 
 function LaunchOrCall({ params }: ViewProps) {
-  if (params["launch"] !== undefined) return <Launch row={Number(params["launch"])} />;
+  if (params["launch"] !== undefined) return <Launch row={launchRow(params["launch"] ?? null)} />;
   const index = Number(params["call"]);
   const call = page.report.calls[index];
   if (!call) return <NotHere what="call" />;
@@ -62,9 +63,9 @@ function LaunchOrCall({ params }: ViewProps) {
   );
 }
 
-function Launch({ row }: { row: number }) {
+function Launch({ row }: { row: number | null }) {
   const { report, launches } = page;
-  if (launches.seq[row] === undefined) return <NotHere what="launch" />;
+  if (row === null) return <NotHere what="launch" />;
   const index = launches.call[row] ?? -1;
   const call = report.calls[index];
   const kernel = launches.kernel[row] ?? -1;

@@ -1,9 +1,10 @@
 // The list of launches: filtered by what the address says, one chosen beside it.
 
 import { useMemo } from "preact/hooks";
-import { chosen, chosenNumber, href, setQuery } from "../../app/router";
+import { chosen, href, setQuery } from "../../app/router";
 import type { View } from "../../app/view";
 import { formatCount, plural, shortText } from "../../data/format";
+import { launchNumber, launchRow } from "../../data/launch_numbers";
 import { page } from "../../data/page";
 import { Split } from "../../parts/beside";
 import { LaunchPanel } from "../../parts/launch_panel";
@@ -15,8 +16,7 @@ function Launches() {
   const { launches } = page;
   const asked = ["kernel", "phase", "track", "call", "least", "q"].map(chosen);
   const rows = useMemo(() => filteredLaunches(), asked);
-  const wanted = chosenNumber("launch");
-  const shown = wanted !== null && wanted < launches.seq.length ? wanted : null;
+  const shown = launchRow(chosen("launch"));
   return (
     <>
       <h1>Launches</h1>
@@ -29,7 +29,11 @@ function Launches() {
       <Split
         wide="left"
         left={
-          <LaunchTable rows={rows} chosen={shown} onChoose={(row) => setQuery({ launch: row })} />
+          <LaunchTable
+            rows={rows}
+            chosen={shown}
+            onChoose={(row) => setQuery({ launch: launchNumber(row) })}
+          />
         }
         right={
           <div id="selected-launch" aria-live="polite">
@@ -110,11 +114,15 @@ const view: View = {
   badge: () => ({ text: formatCount(page.report.totals.launches), kind: "plain" }),
   find: (words) => {
     const { launches, report } = page;
-    if (!/^\d+$/.test(words.trim())) return [];
-    const row = Array.prototype.indexOf.call(launches.seq, Number(words)) as number;
-    if (row < 0) return [];
-    const kernel = report.kernels[launches.kernel[row] ?? -1]?.name ?? "unknown kernel";
-    return [{ title: `Launch ${words}`, detail: kernel, href: href(`launch/${row}`) }];
+    const number = words.trim();
+    if (!/^\d+$/.test(number)) return [];
+    return report.runs.flatMap((run, place) => {
+      const row = launchRow(`${number}@${String(place)}`);
+      if (row === null) return [];
+      const kernel = report.kernels[launches.kernel[row] ?? -1]?.name ?? "unknown kernel";
+      const detail = report.runs.length > 1 ? `${kernel}, run ${run.run_id}` : kernel;
+      return [{ title: `Launch ${number}`, detail, href: href(`launch/${launchNumber(row)}`) }];
+    });
   },
   Component: Launches,
 };

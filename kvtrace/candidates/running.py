@@ -1,0 +1,126 @@
+"""What runs code of the user, in confined processes: the reference's, then the candidate's.
+
+It is one process with torch that forks them. The one that judges imports its own modules at the
+same time, and never torch: see `judging.py`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Final
+
+from kvtrace.candidates.child import run_candidate
+from kvtrace.candidates.confining import Ended, run_confined
+from kvtrace.candidates.reference import ask_for_inputs, prepare
+from kvtrace.candidates.request import INPUTS, MISSING, CannotJudge, FileText, Request, read_file
+
+#: What reference and candidate import, once for both.
+_LIBRARIES: Final = (
+    "torch.utils._device", "triton.compiler.code_generator", "numpy.random",
+    "kvtrace.backends.triton.launches", "kvtrace.backends.triton.unfinished_kernels",
+    "kvtrace.backends.triton.evaluating_launcher", "kvtrace.backends.triton.free_driver",
+    "kvtrace.backends.triton.autotune_free", "kvtrace.backends.triton.absent_gpu.host_tensors",
+    "kvtrace.backends.triton.interpreter", "kvtrace.capture.launch_rows",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """How the processes ended that ran the user's code, and the seconds that they took.
+
+    `candidate` is None where the reference's process did not come to its end.
+    """
+
+    reference: Ended
+    candidate: Ended | None
+    seconds: Mapping[str, float]
+
+
+def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Path) -> Ran:
+    """Make inputs and right results, and run the candidate on them; all is left in `scratch`.
+
+    Args:
+        request: What is judged.
+        text: What the candidate's file says.
+        names: Parameters of what is called.
+        scratch: Folder of which `inputs` and `child` are made.
+
+    Raises:
+        CannotJudge: torch cannot be imported, or nothing says what the inputs are.
+
+    """
+    begun = time.monotonic()
+    import_libraries(request.target)
+    _take_compilers_key()
+    seconds = {"imports": time.monotonic() - begun}
+
+    def ended(name: str, folder: Path, work: Callable[[], None]) -> Ended:
+        folder.mkdir(exist_ok=True)
+        told = run_confined(work, folder, seconds=request.seconds, memory_mb=request.memory_mb)
+        seconds[name] = told.seconds
+        return told
+
+    asked = None
+    function = _function_with_inputs(request, text)
+    if function is not None:
+        asked = scratch / "asked"
+        done = ended("inputs", asked, partial(ask_for_inputs, text.path, function, asked))
+        if done.how != "whole":
+            raise CannotJudge(f"{function}() of {text.path} {done.in_words}: {done.last_line}")
+    inputs, child = scratch / "inputs", scratch / "child"
+    reference = ended(
+        "reference", inputs, partial(prepare, request, inputs, asked, names, text.blocks)
+    )
+    if reference.how != "whole":
+        return Ran(reference, None, seconds)
+    candidate = ended("candidate", child, partial(run_candidate, request, inputs, child))
+    return Ran(reference, candidate, seconds)
+
+
+def _function_with_inputs(request: Request, text: FileText) -> str | None:
+    """Return which function of the candidate's file makes inputs, if nothing else has any."""
+    reference = request.reference
+    if request.shapes or (reference is not None and set(INPUTS) & read_file(reference.file).names):
+        return None
+    return next((name for name in INPUTS if name in text.names), None)
+
+
+def import_libraries(target: str) -> None:
+    """Import and work out what both processes need.
+
+    Raises:
+        CannotJudge: torch or Triton cannot be imported.
+
+    """
+    try:
+        import torch
+        import triton
+    except ImportError as error:
+        raise CannotJudge(MISSING.format(error)) from error
+    del torch
+    for name in _LIBRARIES:
+        import_module(name)
+    from triton.backends.compiler import GPUTarget
+
+    kind, _, architecture = target.partition(":")
+    with suppress(Exception):  # an unknown target is told by the candidate's process
+        number = int(architecture) if architecture.isdigit() else architecture
+        backend = triton.compiler.make_backend(GPUTarget(kind, number, 32))
+        backend.hash()
+        backend.parse_options({})
+
+
+def _take_compilers_key() -> None:
+    """Read Triton's key, which is remembered in a home that a confined process does not have."""
+    from triton.runtime import cache
+
+    from kvtrace.backends.triton import compiler_key
+
+    compiler_key.install()
+    cache.triton_key()
