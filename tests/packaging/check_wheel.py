@@ -1,7 +1,7 @@
-"""What an installed kvtrace must be able to do, on every system: `python tests/packaging/check_wheel.py`.
+"""What an installed kvtrace must be able to do: `python tests/packaging/check_wheel.py native|pure`.
 
-A program and no test, so that it needs kvtrace and its dependencies alone, and nothing of the checkout
-but a trace. Workflows run it with each wheel, on each system and Python that the wheel is for.
+A program and no test, so that it needs kvtrace and its dependencies alone, and of the checkout no
+more than a trace. Workflows run it with each wheel, on each system and Python that it is for.
 Ends with 1 at the first thing that is not as it should be.
 """
 

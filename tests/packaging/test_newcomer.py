@@ -13,16 +13,11 @@ import shutil
 import subprocess
 import time
 import urllib.request
-import venv
-from collections.abc import Iterator
-from importlib.metadata import Distribution, distribution, distributions
 from pathlib import Path
 
 import pytest
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
 
-from tests.packaging.conftest import Environment, run_pip
+from tests.packaging.conftest import Environment, make_resolved
 
 PROGRAM = """\
 import torch, triton, triton.language as tl
@@ -40,44 +35,10 @@ double[(4,)](source, torch.empty_like(source), 1000, BLOCK=256)
 PATIENCE = 60
 
 
-def required(requirements: list[str], extra: str = "") -> Iterator[Requirement]:
-    """Those that count on this machine."""
-    for each in map(Requirement, requirements):
-        if each.marker is None or each.marker.evaluate({"extra": extra}):
-            yield each
-
-
-def closure(names: list[str]) -> list[Distribution]:
-    """The distributions of these names and of all that they require."""
-    found: dict[str, Distribution] = {}
-    waiting = list(names)
-    while waiting:
-        name = canonicalize_name(waiting.pop())
-        if name not in found:
-            found[name] = distribution(name)
-            waiting += [each.name for each in required(found[name].requires or [])]
-    return list(found.values())
-
-
-def link(dist: Distribution, site_packages: Path) -> None:
-    """Make a distribution's files seen in another environment; its scripts are left out."""
-    tops = {file.parts[0] for file in dist.files or [] if file.parts[0] != ".."}
-    for name in tops - {"__pycache__"}:
-        (site_packages / name).symlink_to(Path(str(dist.locate_file(name))))
-
-
 @pytest.fixture(scope="module")
 def newcomer(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
     """An environment after `pip install kvtrace[triton]`."""
-    folder = tmp_path_factory.mktemp("newcomer")
-    venv.create(folder, with_pip=False)
-    environment = Environment(folder)
-    (metadata,) = distributions(name="kvtrace", path=[str(wheel)])
-    for each in closure([one.name for one in required(metadata.requires or [], "triton")]):
-        link(each, environment.site_packages)
-    run_pip(environment, "install", "--no-index", f"{wheel}[triton]")
-    run_pip(environment, "check")
-    return environment
+    return make_resolved(tmp_path_factory.mktemp("newcomer"), wheel, "triton")
 
 
 class Way:
