@@ -1,4 +1,4 @@
-"""What an installed kvtrace must be able to do: `python tests/packaging/check_wheel.py native|pure`.
+"""What an installed kvtrace can do: `python tests/packaging/check_wheel.py native` (or `pure`).
 
 A program and no test, so that it needs kvtrace and its dependencies alone, and of the checkout no
 more than a trace. Workflows run it with each wheel, on each system and Python that it is for.
