@@ -28,6 +28,7 @@ from kvtrace.backends.compiled.loads import LOADS
 from kvtrace.backends.compiled.looking import AroundLaunches, around_launches
 from kvtrace.backends.compiled.recorded_calls import RecordedCalls
 from kvtrace.backends.compiled.versions import definition, whole_kernel
+from kvtrace.backends.compiled.written_lines import hide_generator_of
 from kvtrace.backends.replacements import Replacements
 from kvtrace.backends.triton.dispatchers import WholeLaunches
 from kvtrace.backends.triton.launchers import WatchedLaunchers, checked, judged, owner_of
@@ -63,6 +64,7 @@ class LaunchAdapter:
         kernel = whole_kernel(kernel)
         if kernel is None or not self._session.settings.records_kernel(kernel_name(kernel)):
             return (-1, NO_DEVICE, -1)
+        hide_generator_of(function_of(kernel))
         kernel_id = self._recorded.kernel_id(kernel, lambda: self._add_kernel(kernel))
         kind, index = _device_of(kernel)
         self._session.spent(time.perf_counter_ns() - begin)
