@@ -86,6 +86,6 @@ lock: install  ## write requirements/dev.lock from what is in .venv
 	$(BIN)/python requirements/lock.py
 
 clean:  ## remove what the other targets made, .venv too
-	rm -rf .venv build dist demo-out kvtrace/converters/report/frontend/node_modules *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist demo-out kvtrace/converters/report/frontend/node_modules *.egg-info .coverage coverage.xml .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find kvtrace -name '*.so' -delete
 	find $(PYTHON_FOLDERS) -name __pycache__ -prune -exec rm -rf {} +
