@@ -4,7 +4,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 NATIVE := $(wildcard kvtrace/capture/*.c kvtrace/capture/*.h kvtrace/backends/cupti/*.c)
-PYTHON_FOLDERS := kvtrace examples benchmarks tests setup.py
+PYTHON_FOLDERS := kvtrace docs_site examples benchmarks tests setup.py
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests start many processes; those that read bytecode need not compile every module of ours anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -12,8 +12,8 @@ unexport PYTHONDONTWRITEBYTECODE
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test pytest coverage bounds lint format types bench docs frontend frontend-lint \
-  frontend-test update-golden lock clean
+.PHONY: help install demo test pytest coverage bounds lint format types bench docs docs-site frontend \
+  frontend-lint frontend-test update-golden lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -59,14 +59,19 @@ format: install  ## let ruff and prettier rewrite the files
 	$(BIN)/python kvtrace/converters/report/frontend/build.py format
 
 types: install
-	$(BIN)/mypy -p kvtrace
+	$(BIN)/mypy -p kvtrace -p docs_site
 
-bench: install  ## the figures in README.md, each with its machine and method
+bench: install  ## the figures of benchmarks/RESULTS.md, each with its machine and method
 	@for script in $$(grep -l __main__ benchmarks/*.py); do \
 	  echo "== $$script"; $(BIN)/python $$script || test $$? = 2 || exit 1; done
 
-docs: install  ## regenerate docs/format.md and kvtrace/schema/schema.json from kvtrace/schema/tables.py
+docs: install  ## regenerate docs/format.md, docs/settings.md and schema.json from tables and settings
 	$(BIN)/python -m kvtrace.schema.document
+	$(BIN)/python -m docs_site.variables
+
+# The variable keeps the theme from speaking of its own future.
+docs-site: install  ## build/site: the documentation as a site; a link that leads nowhere is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 frontend: install  ## build kvtrace/converters/report/app.html from kvtrace/converters/report/frontend
 	$(BIN)/python kvtrace/converters/report/frontend/build.py

@@ -21,11 +21,18 @@ Device = Literal["none", "answers", "cpu"]
 _TRUE: Final = frozenset({"1", "true", "yes", "on"})
 _FALSE: Final = frozenset({"0", "false", "no", "off"})
 _TARGET: Final = re.compile(r"[a-z]\w*:\w+")
-#: Variables that are no settings of a recording (docs/settings.md), and beginnings of those that
-#: kvtrace's own tests read.
-_OTHERS: Final = frozenset(
-    {"KVTRACE_GROUP", "KVTRACE_NATIVE", "KVTRACE_DEBUG", "KVTRACE_NKI_STRICT"}
-)
+#: Variables that are no settings of a recording, and what they do, for docs/settings.md.
+OTHER_VARIABLES: Final = {
+    "KVTRACE": "the folder of the trace; where it is not set, nothing is recorded",
+    "KVTRACE_GROUP": "set by kvtrace: the group that processes of one job share "
+    "([timeline](timeline.md))",
+    "KVTRACE_NATIVE": "`0` records without the C extension",
+    "KVTRACE_NKI_STRICT": "`1` makes errors of what Neuron's compiler refuses in NKI kernels, "
+    "where it is a finding ([NKI](nki.md#what-is-checked))",
+    "KVTRACE_DEBUG": "`1` shows the traceback where a command fails on something that is not "
+    "expected",
+}
+#: Beginnings of those that kvtrace's own tests read.
 _OF_TESTS: Final = ("KVTRACE_TEST_", "KVTRACE_PUBLIC_", "KVTRACE_REQUIRE_")
 _COUNT: Final = re.compile("[1-9][0-9]{0,17}")
 
@@ -62,37 +69,44 @@ class Checks:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a recording does and keeps.
+    """What a recording does and keeps; docs/settings.md is made from this.
 
     Attributes:
-        mode: launch (launches and kernels), timeline (and when they ran on the device) or ops
-            (and what each op did, where the program runs in the evaluator).
-        tensors: whose contents are kept: index (integers of up to 1 MiB that a kernel's accesses
+        mode: `launch`, launches and kernels; `timeline`, also when they ran on the device
+            ([timeline](timeline.md)); `ops`, also what each op did, where the program runs without
+            a GPU.
+        tensors: whose contents are kept: `index`, integers of up to 1 MiB that a kernel's accesses
             depend on, at each call's first launch and at later ones as far as that stays below half
-            a per cent of the program's time), int (all integers, at every launch), all (also
-            floats, at each call's first launch) or none.
-        kernels: glob of kernel names to record; several are separated by commas.
-        source: what source text is kept: used (also 1; kernels' functions and what they use of
-            their files, all other lines left blank), files (whole files) or off (also 0).
-        target: `backend:architecture` to compile for on a machine without a GPU.
-        compile: how far kernels are compiled on a machine without a GPU: ttir, which is all that
-            executing them needs; background, the same, while another process makes the later
-            stages for whoever reads the trace here; or full, down to the target's machine code.
-        device: what is done, on a machine without a GPU, for a program that asks for one: answers
-            (questions to `torch.cuda` that would fail are answered for the target), cpu (torch says
-            that there is one GPU, and makes on the CPU what is asked for on it) or none.
-        max_calls: distinct calls that are remembered in memory; beyond it they are forgotten and
-            recorded again when they come back.
-        sanitize: whether each new distinct call is judged before its first launch: off, warn (also
-            1), or raise, which does not launch a call with a defect but raises KernelDefect.
-        rules: what is judged by, here and by `kvtrace sanitize`: ids of rules, `default` and
-            `all`, separated by commas; one after `-` is left out.
-        strict: whether warnings, and what cannot be decided, count as errors.
-        check: what is kept of launches so that `kvtrace check` can compute them again: first,
-            sample:N, kernel:GLOB, finite, finite:N, digest and digest:N, several separated by
-            commas; see `Checks`.
-            Empty: nothing.
-        check_bytes: bytes that the memory kept for checks takes in a run at most.
+            a per cent of the program's time; `int`, all integers, at every launch; `all`, also
+            floats, at each call's first launch; or `none`.
+        kernels: kernels to record, by name: globs, separated by commas.
+        source: source text that is kept: `used` (also `1`), kernels' functions and what they use of
+            their files, all other lines left blank; `files`, whole files; or `off` (also `0`).
+        target: what to compile for where there is no GPU: `backend:architecture`.
+        compile: how far kernels are compiled where there is no GPU: `ttir`, which is all that
+            executing them needs; `background`, the same, while another process makes the later
+            stages for whoever reads the trace here; `full`, down to the target's machine code
+            ([running without a GPU](howitworks.md#running-without-a-gpu)).
+        device: what is done, where there is no GPU, for a program that asks for one: `answers`,
+            questions to `torch.cuda` that would fail are answered for the target; `cpu`, torch says
+            that there is one GPU, and makes on the CPU what is asked for on it; or `none`
+            ([a missing GPU](howitworks.md#a-missing-gpu)).
+        max_calls: distinct calls that are remembered in memory; those beyond it are recorded again
+            when they come back.
+        sanitize: judges each new call before its first launch: `off` (also `0`), `warn` (also `1`),
+            or `raise`, which does not launch a call with a defect but raises `KernelDefect`
+            ([sanitizing](sanitize.md)).
+        rules: what is judged by, then and by `kvtrace sanitize`: ids of rules, `default` and `all`,
+            separated by commas; one after `-` is left out ([rules](rules/README.md)).
+        strict: whether (`1` or `0`) warnings, and what cannot be decided, count as errors.
+        check: what is kept of launches so that they can be computed again ([check](check.md)), of
+            these parts, separated by commas: `first`, memory before and after each kernel variant's
+            first launch; `sample:N`, of that and one launch in N after it; `kernel:GLOB`, of every
+            launch of kernels of that name; `finite`, whether outputs hold NaNs or infinities;
+            `digest`, digests of outputs; both of all launches, or with `:N` of one in N of each
+            kernel variant. Empty: nothing.
+        check_bytes: bytes of memory that are kept for that in a run at most.
+
     """
 
     mode: Mode = "launch"
@@ -171,7 +185,7 @@ def settings_from_environment(environment: Mapping[str, str]) -> tuple[Settings,
 
 def _unknown(environment: Mapping[str, str]) -> tuple[str, ...]:
     """Say of each variable that means nothing, and is none of our tests', which may be meant."""
-    known = {f"KVTRACE_{field.name.upper()}" for field in fields(Settings)} | _OTHERS
+    known = {f"KVTRACE_{field.name.upper()}" for field in fields(Settings)} | OTHER_VARIABLES.keys()
     return tuple(
         f"there is no variable {name}{nearest(name, known)}; kvtrace env lists them"
         for name in sorted(environment)

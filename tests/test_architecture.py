@@ -350,7 +350,17 @@ def test_no_module_has_a_name_that_says_nothing() -> None:
 
 
 #: Folders of tests that are of no one room.
-OTHER_TESTS = {"engine", "examples", "fixtures", "gpu", "kernels", "packaging", "public", "support"}
+OTHER_TESTS = {
+    "docs",
+    "engine",
+    "examples",
+    "fixtures",
+    "gpu",
+    "kernels",
+    "packaging",
+    "public",
+    "support",
+}
 
 
 def test_tests_mirror_the_tree() -> None:

@@ -103,11 +103,13 @@ def capture(out: str | os.PathLike[str], **settings: Any) -> Iterator[Session]:
 
 
 class mark:  # noqa: N801 - used like a function, and as a context
-    """Record an instant, or in a `with` statement a range. Does next to nothing when not recording.
+    """Record an instant, or in a `with` statement a range.
 
-    kvtrace.mark("epoch", number=3)
-    with kvtrace.mark("step", loss=0.7):
-        step()
+        kvtrace.mark("epoch", number=3)
+        with kvtrace.mark("step", loss=0.7):
+            step()
+
+    Does next to nothing when not recording.
     """
 
     __slots__ = ("_attributes", "_begin", "_instant", "_name", "_session")

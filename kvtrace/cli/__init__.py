@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     import typer
 
-__all__ = ["COMMANDS", "Command", "complain", "main"]
+__all__ = ["COMMANDS", "Command", "command_app", "complain", "main"]
 
 FOUND: Final = 1
 BAD_INPUT: Final = 2
@@ -98,7 +98,7 @@ def _dispatch(arguments: list[str]) -> int:
     if name not in COMMANDS:
         return complain(_no_command(name))
     try:
-        app = _command_app(name)
+        app = command_app(name)
     except Exception as problem:  # noqa: BLE001 - whatever a module raises must become a sentence
         return _unexpected(problem)
     return _run_app(app, rest, f"kvtrace {name}")
@@ -145,7 +145,7 @@ def _no_command(name: str) -> str:
     return f"there is no command {name!r}{nearest(name, COMMANDS)}; see kvtrace --help."
 
 
-def _command_app(name: str) -> "typer.Typer":
+def command_app(name: str) -> "typer.Typer":
     """Return the typer application with this one command; imports the command's module."""
     import typer
 

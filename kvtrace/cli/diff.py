@@ -90,10 +90,10 @@ def command(
     """Compare two traces: source, IR, resources, calls, launches, work, findings, times.
 
     Prints a table of what changed, worst first. IR is compared without locations and value names.
-    Times, ids, addresses and recorded values are no difference, where a file of sources lies is
-    one; a change of time is claimed where its interval leaves no doubt. A side that has not been
-    replayed and sanitized is, where that takes seconds; else its findings are "not judged". A FILE
-    - is standard output.
+    Times, ids, addresses, recorded values and the folders that files lie in are no difference; a
+    change of time is claimed where its interval leaves no doubt. A side that has not been replayed
+    and sanitized is, where that takes seconds; else its findings are "not judged". A FILE of
+    `-` is standard output.
 
     Example:
         kvtrace diff old/ new/ -v

@@ -224,7 +224,7 @@ def write(issue: "Issue", tensor: Tensor, result: "Result") -> None:
     values, states = _fitted(tensor, result.values), None
     if result.states is not None:
         states = _fitted(tensor, result.states)
-    values = dtypes.rounded(values, tensor.dtype)
+    values = dtypes.rounded(values, memory.read_as(tensor.dtype))
     _used(issue, memory)
     lanes = result.mask
     if tensor.selection is not None:
@@ -262,13 +262,13 @@ def _place(
             kept[...] = DEFINED
             kept = None
     if lanes is None or lanes.all():
-        target[...] = values
+        tensor.put(values)
         if kept is not None:
             kept[...] = DEFINED if states is None else states
             _forget_states(memory, tensor)
         return tensor.size
     where = np.broadcast_to(lanes, target.shape)
-    np.copyto(target, values, where=where)
+    tensor.put(values, where)
     if kept is not None:
         np.copyto(kept, np.uint8(DEFINED) if states is None else states, where=where)
     return int(where.sum())

@@ -76,6 +76,8 @@ SHORT: Final = {
 FLOATS: Final = frozenset(
     {float16, float32, bfloat16, float8_e4m3, float8_e4m3fn, float8_e5m2, float8_e8m0fnu}
 )
+#: Those that `NKI_PRECISE_FP=0` keeps unrounded.
+NARROW_FLOATS: Final = FLOATS - {float32}
 FLOAT8: Final = frozenset({float8_e4m3, float8_e4m3fn, float8_e5m2})
 BITS: Final = frozenset({int8, int16, int32, uint8, uint16, uint32, bool_})
 

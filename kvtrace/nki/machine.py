@@ -20,6 +20,8 @@ _thread: Final = threading.local()
 
 #: The variable that makes errors of what a compiler refuses.
 STRICT: Final = "KVTRACE_NKI_STRICT"
+#: Neuron's variable; 0 keeps narrow floats unrounded, to tell a kernel's errors from roundings.
+PRECISE: Final = "NKI_PRECISE_FP"
 
 
 class Loop:
@@ -70,6 +72,8 @@ class Run:
         self.held: list[tuple[Finding, Tensor]] = []
         #: Whether what a compiler refuses is an error, and no finding.
         self.strict = os.environ.get(STRICT) == "1"
+        #: Whether narrow floats are rounded when they are written.
+        self.precise = os.environ.get(PRECISE) != "0"
         #: Operands by their traits that an instruction has refused nothing of.
         self.accepted: set[tuple[Any, ...]] = set()
         self._executions = 0
@@ -208,6 +212,8 @@ class Run:
         called = name or self.recorder.sites[site].name
         life = Life(space, size_of(shape) * dtype.itemsize, partitions, called, site)
         memory = Memory(space, shape, dtype, partition if space != "hbm" else -1, life, raw)
+        if not self.precise:
+            memory.keep_unrounded()
         memory.number = len(self.recorder.buffers)
         memory.born = tuple(loop.serial for loop in self.loops)
         self.recorder.buffers.append(life)

@@ -81,6 +81,7 @@ class Memory:
         "space",
         "stamps",
         "states",
+        "unrounded",
         "writers",
     )
 
@@ -119,6 +120,8 @@ class Memory:
         self.writers: NDArray[np.int32] | None = None
         self.readers: NDArray[np.int32] | None = None
         self.stamps: NDArray[np.int32] | None = None
+        #: With `NKI_PRECISE_FP=0`, elements of a narrow float before they were rounded.
+        self.unrounded: NDArray[np.float32] | None = None
         self.states: NDArray[np.uint8] | None
         if raw is not None:
             self.raw = raw
@@ -127,6 +130,33 @@ class Memory:
         count = size_of(shape)
         self.raw = np.full(count, dtypes.poison(dtype), dtype).view(np.uint8)
         self.states = np.zeros(count, np.uint8)
+
+    def keep_unrounded(self) -> None:
+        """Keep elements of a narrow float from here on as they are before they are rounded."""
+        if self.dtype in dtypes.NARROW_FLOATS:
+            self.unrounded = self.raw.view(self.dtype).astype(np.float32)
+
+    def read_as(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
+        """Return what elements of a type are read in: it, or float32 where they are unrounded."""
+        return dtypes.float32 if self.unrounded is not None and dtype == self.dtype else dtype
+
+    def elements(self, dtype: np.dtype[Any]) -> NDArray[Any]:
+        """Return all elements as ops read them."""
+        if self.unrounded is not None and dtype == self.dtype:
+            return self.unrounded
+        return self.raw.view(dtype)
+
+    def put(self, dtype: np.dtype[Any], places: NDArray[np.int64], values: NDArray[Any]) -> None:
+        """Write single elements of a type, rounded to it, and unrounded where that is kept."""
+        self.raw.view(dtype)[places] = dtypes.rounded(values, dtype)
+        if self.unrounded is not None and dtype == self.dtype:
+            self.unrounded[places] = values
+        self.written_as(dtype)
+
+    def written_as(self, dtype: np.dtype[Any]) -> None:
+        """Hear that elements were written as some type; another one's bytes are all there is."""
+        if self.unrounded is not None and dtype != self.dtype:
+            self.keep_unrounded()
 
     def state_array(self) -> NDArray[np.uint8]:
         """Return the states of all elements, made if there are none yet."""

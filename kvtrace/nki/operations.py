@@ -229,6 +229,9 @@ class Issue:
             self.masked_off = max(self.masked_off, int(off.sum()))
         raw = _own(values).reshape(-1).view(np.uint8)
         memory = self.run.allocate(result.space, shape, result.dtype, raw=raw, site=self.site)
+        if memory.unrounded is not None:
+            lanes = np.True_ if made is None else made.reshape(-1)
+            np.copyto(memory.unrounded, result.values.reshape(-1), where=lanes, casting="unsafe")
         if states is not None:
             memory.states = _own(states).reshape(-1)
         memory.placed_later = result.placed_later

@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Final, NamedTuple
@@ -35,6 +35,8 @@ _STORES: Final = ("STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF")
 #: Code by its identity (a code's own hash is that of all its constants), kept so that it stays, and
 #: whether it is ours.
 _own_code: dict[int, tuple[CodeType, bool]] = {}
+#: What results of code are assigned to, by its identity.
+_assigned: dict[int, tuple[CodeType, dict[int, str]]] = {}
 
 
 class Execution(NamedTuple):
@@ -279,12 +281,21 @@ def _looked_up(code: CodeType) -> tuple[CodeType, bool]:
 
 def assigned_name(code: CodeType, instruction: int) -> str:
     """Return the variable that the result of the call at an instruction is assigned to, or ""."""
-    following = (each for each in dis.get_instructions(code) if each.offset > instruction)
-    stored = next((each for each in following if each.opname != "CACHE"), None)
-    if stored is None or not stored.opname.startswith(_STORES):
-        return ""
-    name = stored.argval  # Python 3.13 and later join two instructions to one, with both names
-    return str(name[0] if isinstance(name, tuple) else name)
+    kept = _assigned.get(id(code))
+    if kept is None:
+        kept = _assigned[id(code)] = code, _assigned_names(code)
+    return kept[1].get(instruction, "")
+
+
+def _assigned_names(code: CodeType) -> dict[int, str]:
+    """Return what results are assigned to, by the offsets of what makes them, caches and all."""
+    found = {}
+    for made, stored in pairwise(dis.get_instructions(code)):
+        if stored.opname.startswith(_STORES):
+            name = stored.argval  # Python 3.13 and later join two instructions, with both names
+            name = str(name[0] if isinstance(name, tuple) else name)
+            found.update(dict.fromkeys(range(made.offset, stored.offset, 2), name))
+    return found
 
 
 def _place(code: CodeType, instruction: int) -> Place:

@@ -25,11 +25,12 @@ def gather(
     """Read a selection; lanes that are masked off, or outside, are garbage."""
     memory = tensor.memory
     places, active = _places(issue, tensor, lanes, "load")
-    values = np.full(tensor.shape, dtypes.poison(tensor.dtype), tensor.dtype)
+    elements = memory.elements(tensor.dtype)
+    values = np.full(tensor.shape, dtypes.poison(tensor.dtype), elements.dtype)
     states = np.full(tensor.shape, GARBAGE, np.uint8)
     inside = places[active]
     issue.places = inside
-    values[active] = memory.raw.view(tensor.dtype)[inside]
+    values[active] = elements[inside]
     kept = _of_memory(tensor, inside)
     states[active] = DEFINED if memory.states is None else memory.states[kept]
     sharing.note_read(issue, tensor, kept, None)
@@ -50,10 +51,10 @@ def scatter(
     inside = places[active]
     issue.places = inside
     held = _of_memory(tensor, inside)
-    elements = memory.raw.view(tensor.dtype)
+    elements = memory.elements(tensor.dtype)
     given = np.broadcast_to(values, tensor.shape)[active]
     sharing.note_write(issue, tensor, held, lanes, lambda: differs(elements[inside], given))
-    elements[inside] = given
+    memory.put(tensor.dtype, inside, given)
     if memory.states is not None or states is not None:
         kept = memory.state_array()
         kept[held] = DEFINED if states is None else np.broadcast_to(states, tensor.shape)[active]
@@ -73,10 +74,10 @@ def add_at(
     memory = tensor.memory
     places, active = _places(issue, tensor, lanes, "store")
     inside = issue.places = places[active]
-    total = dtypes.computed(memory.raw.view(tensor.dtype))
+    total = dtypes.computed(memory.elements(tensor.dtype))
     np.add.at(total, inside, np.broadcast_to(values, tensor.shape)[active])
     touched = np.unique(inside)
-    memory.raw.view(tensor.dtype)[touched] = dtypes.rounded(total[touched], tensor.dtype)
+    memory.put(tensor.dtype, touched, total[touched])
     nbytes = 2 * int(inside.size) * tensor.dtype.itemsize
     issue.masked_off += tensor.size - int(inside.size)
     issue.device_bytes += nbytes

@@ -120,7 +120,25 @@ class Tensor:
     # -- elements ---------------------------------------------------------------------------
 
     def array(self) -> NDArray[Any]:
-        """Return the elements as a NumPy view, which is the memory itself; not for selections."""
+        """Return the elements as ops read them, a NumPy view; not for selections.
+
+        They are of the tensor's type, or float32 where those of narrow floats are kept unrounded.
+        """
+        unrounded = self.memory.unrounded
+        if unrounded is not None and self.dtype == self.memory.dtype:
+            return self.of_elements(unrounded)
+        return self._stored()
+
+    def put(self, values: NDArray[Any], where: NDArray[np.bool_] | bool = True) -> None:
+        """Write elements of a broadcastable shape, rounded to the type; not to selections."""
+        memory = self.memory
+        np.copyto(self._stored(), dtypes.rounded(values, self.dtype), where=where)
+        if memory.unrounded is not None and self.dtype == memory.dtype:
+            np.copyto(self.of_elements(memory.unrounded), values, where=where, casting="unsafe")
+        memory.written_as(self.dtype)
+
+    def _stored(self) -> NDArray[Any]:
+        """Return the elements as a NumPy view, which is the memory itself."""
         width = self.dtype.itemsize
         memory = self.memory
         return np.ndarray(

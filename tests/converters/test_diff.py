@@ -88,6 +88,10 @@ def test_two_recordings_of_the_same_program_differ_in_nothing(sides):
     assert "no difference in 2 kernels; findings: not judged" in difference_text(found)
 
 
+def test_another_folder_of_the_same_sources_is_no_difference(sides):
+    assert sides([SCALE], [replace(SCALE, file="/srv/checkout/kernels.py")]).empty
+
+
 def test_moved_and_renumbered_code_is_no_difference(sides):
     moved = TTIR.replace("%3", "%33").replace("%2 ", "%x_4 ").replace("%2,", "%x_4,")
     assert sides([SCALE], [replace(SCALE, ttir=f"#loc1 = loc(unknown)\n{moved}")]).empty

@@ -38,6 +38,7 @@ class Kernel:
 
     name: str = "scale"
     module: str = "kernels"
+    file: str = "/home/user/kernels.py"
     source: str = SOURCE
     ttir: str = "module {\n}\n"
     later: dict[str, str] = field(default_factory=dict)
@@ -199,7 +200,7 @@ def _kernel_row(
         "kernel_id": kernel_id,
         "name": kernel.name,
         "module": kernel.module,
-        "file": "/home/user/kernels.py",
+        "file": kernel.file,
         "line": kernel.line,
         "source_artifact": source["sha256"],
         "signature": [

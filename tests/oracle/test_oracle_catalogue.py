@@ -1,7 +1,5 @@
 """Every case of the catalogue: a device that does exactly what the evaluator does agrees."""
 
-import os
-
 import numpy as np
 import pytest
 from triton.runtime import driver
@@ -9,9 +7,10 @@ from triton.runtime import driver
 from kvtrace.backends.triton.free_driver import DeviceFreeDriver
 from tests.kernels.catalogue import CASES
 from tests.oracle.launched import Launched
+from tests.support.thorough import usually
 
-#: One case in so many; `KVTRACE_TEST_ORACLE=all` takes every one.
-EACH = 1 if os.environ.get("KVTRACE_TEST_ORACLE") == "all" else 6
+#: One case in so many.
+EACH = usually(6, thorough=1)
 PARTS = 4
 
 #: Ops of which nothing can be said: what the IR leaves open, what depends on an order, what is made

@@ -15,8 +15,6 @@ TARGETS = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="
 #: Jobs that may do more than read, and what.
 RIGHTS = {
     ("publish.yml", "publish"): {"contents": "write", "id-token": "write", "attestations": "write"},
-    # A site is published by the identity of the job that has built it.
-    ("docs.yml", "publish"): {"pages": "write", "id-token": "write"},
 }
 RELEASED = re.compile(r"@(?:v\d+(?:\.\d+)*|[0-9a-f]{40})$")
 

@@ -55,10 +55,14 @@ class OpenPage:
         return str(self.page.locator(selector).first.inner_text())
 
     def go(self, address: str) -> None:
-        """Go to an address inside the page, as `#/kernels`, and wait until it is shown."""
+        """Go to an address inside the page, as `#/kernels`; wait until all of it is shown."""
         self.page.evaluate("address => { location.hash = address; }", address)
         self.page.wait_for_function(
-            "address => document.documentElement.dataset.address === address", arg=address[1:]
+            """address => {
+              const told = document.documentElement.dataset;
+              return told.address === address && !Number(told.waiting ?? 0);
+            }""",
+            arg=address[1:],
         )
 
     def settle(self, frames: int = 4) -> None:

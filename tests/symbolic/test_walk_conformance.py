@@ -1,10 +1,9 @@
 """What summaries say of the catalogue's launches is what the evaluator sees them touch.
 
-A part of the catalogue is looked at; `KVTRACE_TEST_WHOLE_CATALOGUE=1` looks at all of it (a minute;
+A part of the catalogue is looked at; `KVTRACE_TEST_THOROUGH=1` looks at all of it (a minute;
 4,724 of 4,749 memory ops the same, 25 unknown: masks made of a float's bits, and a spin lock).
 """
 
-import os
 from collections import Counter
 
 import numpy as np
@@ -13,9 +12,9 @@ import pytest
 from kvtrace.symbolic.walk import summarise
 from tests.kernels.catalogue import CASES
 from tests.kernels.launching import bind, compile_for, to_tensor
+from tests.support.thorough import THOROUGH
 from tests.symbolic.predicting import compared
 
-WHOLE = os.environ.get("KVTRACE_TEST_WHOLE_CATALOGUE") == "1"
 HONEST = {"unknown: the bits of a float", "unknown: the trips of a while loop"}
 
 
@@ -24,7 +23,7 @@ def some_cases():
     seen = set()
     for case in CASES:
         kind = (case.op.split("-")[0], case.variant)
-        if WHOLE or kind not in seen:
+        if THOROUGH or kind not in seen:
             seen.add(kind)
             yield case
 

@@ -18,11 +18,14 @@ from kvtrace.schema.errors import KvtraceError
 from tests.kernels.catalogue import CASES
 from tests.kernels.defects.corpus import CORPUS
 from tests.kernels.launching import to_tensor
+from tests.support.thorough import usually
 from tests.verdicts.racing import TooMany, call_of, clashes, judged
 
 MOST_MUTANTS = 9
 #: How many tests share the corpus, which processes run side by side.
 PARTS = 4
+#: Mutants of each sample of the corpus.
+OF_A_SAMPLE = usually(2, thorough=4)
 ALLOWED = ("all programs write the same value", "a lock lets", "atomics order the programs")
 """Why programs may meet and yet not race: clashes byte by byte do not know of it."""
 
@@ -107,7 +110,7 @@ def test_the_corpus_of_defects_and_its_mutants(say, part):
         call = sample.call()
         if sample.look_at or math.prod(call.grid) > 4096:
             continue
-        for mutant in islice(mutants(call), 1, 5):
+        for mutant in islice(mutants(call), 1, 1 + OF_A_SAMPLE):
             answers += check(mutant)
             calls += 1
     say("races", f"mutants of the corpus, {calls} calls: {dict(answers)}, none of them wrong")

@@ -26,6 +26,7 @@ from kvtrace.verdicts.judge import judge
 from tests.kernels.catalogue import CASES
 from tests.kernels.defects.corpus import CORPUS
 from tests.kernels.launching import to_tensor
+from tests.support.thorough import usually
 from tests.verdicts.brute_force import _Fill, with_contents
 from tests.verdicts.mutants import mutants
 from tests.verdicts.racing import call_of
@@ -34,6 +35,8 @@ RULES = ("undefined-lanes", "undefined-use")
 MOST_MUTANTS = 7
 #: How many tests share the corpus, which processes run side by side.
 PARTS = 4
+#: Mutants of each sample of the corpus.
+OF_A_SAMPLE = usually(2, thorough=3)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -131,7 +134,7 @@ def test_the_corpus_of_defects_without_other_and_its_mutants(say, part):
         bare = replace(call, module=without_other(call.module))
         if not any(leaves_lanes(op) for op in bare.module.ops):
             continue
-        for _, mutant in islice(mutants(bare), 3):
+        for _, mutant in islice(mutants(bare), OF_A_SAMPLE):
             answers += check(mutant)
             calls += 1
     say("undefined lanes", f"corpus without other, {calls} calls: {dict(answers)}")

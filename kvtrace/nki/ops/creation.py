@@ -43,7 +43,7 @@ def full(
 ) -> Tensor:
     """Allocate a tensor of one number in every element."""
     tensor = ndarray(shape, dtype, buffer=buffer, name=name, **placement)
-    tensor.array()[...] = fill_value
+    tensor.put(np.asarray(fill_value))
     memory = tensor.memory
     memory.states = None
     run = current()
@@ -107,7 +107,7 @@ def shared_identity_matrix(n: int, dtype: Any = dtypes.uint8) -> Tensor:
 def rand(shape: Any, dtype: Any, **placement: Any) -> Tensor:
     """Return a tile of random numbers from 0 to 1; the same ones in every run."""
     tensor = full(shape, 0, dtype, **placement)
-    tensor.array()[...] = current().random.random(size_of(tensor.shape)).reshape(tensor.shape)
+    tensor.put(current().random.random(size_of(tensor.shape)).reshape(tensor.shape))
     return tensor
 
 

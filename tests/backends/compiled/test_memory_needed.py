@@ -48,6 +48,7 @@ def test_it_is_exactly_what_they_read_and_write(tmp_path):
 @pytest.mark.parametrize("name", ["matmul", "softmax", "attention", "descriptors"])
 def test_it_suffices_to_compute_what_they_wrote(tmp_path, name):
     """From NaNs wherever nothing was kept; what the evaluator gives is what the launch left."""
+    torch.manual_seed(0)
     a, b = torch.randn(4, 128, 32), torch.randn(4, 128, 32)
     out, more = torch.zeros(4, 128, 32), torch.zeros(512)
     strides = (2 * 128 * 32, 128 * 32, 32)
@@ -89,7 +90,8 @@ def test_it_suffices_to_compute_what_they_wrote(tmp_path, name):
         for at, part in parts:
             computed = data[group][at : at + len(part)].view(np.float32)
             left = np.frombuffer(part, np.float32)
-            np.testing.assert_allclose(computed, left, rtol=1e-4, atol=1e-5)
+            # A sum in another order can round a factor of the next product to tf32's next number.
+            np.testing.assert_allclose(computed, left, rtol=2**-9, atol=2**-9)
 
 
 def test_strides_make_pieces_and_small_gaps_between_them_are_kept(tmp_path, monkeypatch):

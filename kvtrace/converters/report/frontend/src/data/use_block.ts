@@ -38,6 +38,18 @@ export function useLoaded<T>(key: string | null, load: (() => Promise<T>) | null
       wanted = false;
     };
   }, [key]);
+  const loading = key !== null && result?.key !== key;
+  useEffect(() => (loading ? waiting() : undefined), [loading]);
   if (key === null) return { state: "missing" };
   return result?.key === key ? result.loaded : { state: "loading" };
+}
+
+/** Who looks at the page from outside is told how many components wait for what they show. */
+function waiting(): () => void {
+  const told = document.documentElement.dataset;
+  const add = (change: number): void => {
+    told["waiting"] = String(Number(told["waiting"] ?? 0) + change);
+  };
+  add(1);
+  return () => add(-1);
 }

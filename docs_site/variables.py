@@ -1,0 +1,51 @@
+"""The tables of docs/settings.md from kvtrace/settings.py: `python -m docs_site.variables`."""
+
+import re
+from dataclasses import Field, fields
+from inspect import cleandoc
+from typing import Any, Final
+
+from docs_site.repository import ROOT
+from kvtrace.settings import OTHER_VARIABLES, Settings
+
+PAGE: Final = ROOT / "docs" / "settings.md"
+
+#: Marks of a table on the page, and what stands between them.
+_BLOCK: Final = re.compile(r"(<!-- (settings|others): made [^>]*-->\n\n).*?(?=\n\n|\Z)", re.DOTALL)
+
+
+def page_text() -> str:
+    """Return the text of docs/settings.md with its tables made anew."""
+    tables = {"settings": _settings_table(), "others": _others_table()}
+    return _BLOCK.sub(lambda found: found[1] + tables[found[2]], PAGE.read_text(encoding="utf-8"))
+
+
+def _settings_table() -> str:
+    meanings = _meanings()
+    rows = [
+        f"| `KVTRACE_{field.name.upper()}` | {_default(field)} | {meanings[field.name]} |"
+        for field in fields(Settings)
+    ]
+    return "\n".join(["| variable | default | what it does |", "|---|---|---|", *rows])
+
+
+def _meanings() -> dict[str, str]:
+    """Return what the docstring of `Settings` says of each attribute."""
+    text = cleandoc(Settings.__doc__ or "").partition("Attributes:\n")[2]
+    found = re.findall(r"^    (\w+): (.*(?:\n     .*)*)", text, re.MULTILINE)
+    return {name: " ".join(meaning.split()).removesuffix(".") for name, meaning in found}
+
+
+def _default(field: Field[Any]) -> str:
+    value = int(field.default) if isinstance(field.default, bool) else field.default
+    return f"`{value}`" if value != "" else ""
+
+
+def _others_table() -> str:
+    rows = [f"| `{name}` | {meaning} |" for name, meaning in OTHER_VARIABLES.items()]
+    return "\n".join(["| variable | what it does |", "|---|---|", *rows])
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page_text(), encoding="utf-8")
+    print(f"wrote {PAGE.name}")

@@ -1,0 +1,181 @@
+"""The documentation as a site: it builds strictly, and everything public has its place there.
+
+What is asserted is read from the written HTML, with names from the code.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urldefrag
+
+import pytest
+from filelock import FileLock
+
+import kvtrace
+import kvtrace.clients
+from kvtrace.candidates.checking import CheckedKernel
+from kvtrace.cli import COMMANDS, command_app
+from kvtrace.opened.results import Rows, Told
+from kvtrace.opened.traces import OpenedTrace
+from kvtrace.schema.tables import TABLES
+from kvtrace.settings import OTHER_VARIABLES, Settings
+from kvtrace.verdicts.rules import RULES
+from tests.docs.pages import ROOT
+
+
+class Page(HTMLParser):
+    """A page's headings, targets of links, and words."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.ids: set[str] = set()
+        self.targets: list[tuple[str, str]] = []
+        self.headings: list[str] = []
+        self.words = ""
+        self._inside: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        self.ids |= {given[name] for name in ("id", "name") if given.get(name)}
+        for name in ("href", "src", "srcset"):
+            if given.get(name):
+                self.targets.append((tag, given[name]))
+        if re.fullmatch("h[1-6]", tag):
+            self._inside.append(tag)
+            self.headings.append("")
+
+    def handle_endtag(self, tag):
+        if self._inside and tag == self._inside[-1]:
+            self._inside.pop()
+
+    def handle_data(self, data):
+        self.words += data
+        if self._inside:
+            self.headings[-1] += data
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The site as `make docs-site` builds it; processes of pytest-xdist share one."""
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "documentation"
+    with FileLock(f"{folder}.lock"):
+        if not folder.exists():
+            build(folder)
+    return folder
+
+
+def build(folder: Path) -> None:
+    unfinished = folder.with_suffix(".building")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", unfinished],
+        cwd=ROOT,
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        timeout=250,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout + done.stderr == ""
+    unfinished.rename(folder)
+
+
+@pytest.fixture(scope="module")
+def pages(site):
+    """Pages by their place; the one for addresses that lead nowhere left out."""
+    found = {str(path.relative_to(site)): path for path in site.rglob("*.html")}
+    return {
+        name: Page(path.read_text("utf-8")) for name, path in found.items() if name != "404.html"
+    }
+
+
+def headings(page: Page) -> list[str]:
+    return [heading.replace("¶", "").strip() for heading in page.headings]
+
+
+def test_every_command_has_a_page_with_all_its_options(pages):
+    from typer.main import get_command
+
+    for name in COMMANDS:
+        page = pages[f"reference/commands/{name}.html"]
+        assert f"kvtrace {name}" in headings(page)
+        assert f"kvtrace {name} " in page.words.partition("Example")[2]
+        for param in get_command(command_app(name)).params:
+            if param.param_type_name == "option" and not param.hidden:
+                for option in (*param.opts, *param.secondary_opts):
+                    assert re.search(rf"(?<![\w-]){option}(?![\w-])", page.words), (name, option)
+
+
+def test_every_variable_is_on_its_page(pages):
+    words = pages["settings.html"].words.split()
+    settings = {f"KVTRACE_{name.upper()}" for name in Settings.__dataclass_fields__}
+    assert len(settings) > 10
+    assert sorted((settings | OTHER_VARIABLES.keys()) - set(words)) == []
+
+
+def test_every_table_and_column_is_on_the_page_of_the_format(pages):
+    page = pages["format.html"]
+    words = set(re.findall(r"\w+", page.words))
+    for table in TABLES.values():
+        assert table.name in headings(page)
+        assert {column.name for column in table.columns} <= words
+
+
+def test_every_rule_has_a_page(pages):
+    for rule in RULES:
+        assert headings(pages[f"rules/{rule}.html"])[0] == rule
+
+
+def test_every_public_name_and_method_is_on_the_page_of_python(pages):
+    found = {heading.split()[0] for heading in headings(pages["reference/python.html"])}
+    names = {f"kvtrace.{name}" for name in kvtrace.__all__}
+    names |= {f"kvtrace.clients.{name}" for name in kvtrace.clients.__all__}
+    for each in (OpenedTrace, Rows, Told, CheckedKernel):
+        names |= {each.__name__, *(name for name in vars(each) if is_method(each, name))}
+    assert sorted(names - found) == []
+
+
+def is_method(kind: type, name: str) -> bool:
+    value = vars(kind)[name]
+    return not name.startswith("_") and (callable(value) or isinstance(value, property))
+
+
+def test_every_page_of_docs_and_the_repository_is_there(pages):
+    written = {path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*.md")}
+    names = {str(path.with_suffix(".html")).replace("README", "index") for path in written}
+    assert sorted(names - pages.keys()) == []
+    assert {"index.html", "project/architecture.html", "project/figures.html"} <= pages.keys()
+
+
+def test_every_link_and_picture_leads_somewhere_and_nothing_is_fetched(site, pages):
+    broken = []
+    for name, page in pages.items():
+        for tag, target in page.targets:
+            if target.startswith(("https:", "http:")):
+                assert tag == "a", f"{name} fetches {target}"
+                continue
+            path, anchor = urldefrag(unquote(target))
+            place = (site / name).parent / path if path else site / name
+            key = os.path.relpath(place, site)
+            known = key in pages and (not anchor or anchor in pages[key].ids)
+            if not (known or (key not in pages and not anchor and place.is_file())):
+                broken.append(f"{name}: {target}")
+    assert broken == []
+
+
+def test_markdown_is_read_as_the_repository_reads_it(pages):
+    """No fence and no table is text, and no backslash stands before a bar."""
+    signs = ("```", "|---", "\\|")
+    odd = [name for name, page in pages.items() if any(sign in page.words for sign in signs)]
+    assert odd == []
+
+
+def test_the_search_is_part_of_the_site(site):
+    index = (site / "search" / "search_index.json").read_text("utf-8")
+    assert "kvtrace sanitize" in index
+    assert "KVTRACE_TENSORS" in index
+    assert Path(site / "assets" / "javascripts").is_dir()
