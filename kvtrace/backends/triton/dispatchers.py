@@ -42,9 +42,11 @@ class WholeLaunches:
             self._replaced.put(owner, "__getitem__", _by_run)
             self._listen()
         except (AttributeError, TypeError) as error:
-            self._tell("warning", f"launches of {kind.__name__} from C are not recorded: {error}")
+            self._tell("warning", f"launches of {kind.__name__} past run are not recorded: {error}")
             return
-        self._tell("info", f"{kind.__name__} launches from C; while recorded, it does not")
+        self._tell(
+            "info", f"kernel[grid] of {kind.__name__} may pass by run; while recorded, it calls it"
+        )
 
     def _listen(self) -> None:
         """Put a hook that does nothing where `run` asks whether anybody listens."""
@@ -57,7 +59,7 @@ class WholeLaunches:
             self._replaced.put(self._knobs, "launch_enter_hook", _nothing)
 
     def _tell(self, level: str, text: str) -> None:
-        self._session.message(level, "launches-from-c", text)
+        self._session.message(level, "launches-past-run", text)
 
 
 def _derived(kind: type) -> Iterator[type]:

@@ -74,9 +74,9 @@ def test_all_their_launches_are_recorded_and_a_line_says_how(tmp_path: Any) -> N
     (said,) = [
         row["text"]
         for row in plain_rows(trace.table("messages"))
-        if row["code"] == "launches-from-c"
+        if row["code"] == "launches-past-run"
     ]
-    assert said == "Dispatched launches from C; while recorded, it does not"
+    assert said == "kernel[grid] of Dispatched may pass by run; while recorded, it calls it"
 
 
 def test_a_class_that_is_made_while_a_session_records_is_seen_from_its_first_launch_on(
