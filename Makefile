@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test pytest bounds lint format types bench docs docs-site notebook frontend \
+.PHONY: help install demo test pytest coverage bounds lint format types bench docs docs-site notebook \
   frontend-lint frontend-test update-golden lock clean
 
 help:  ## list the targets
@@ -40,6 +40,10 @@ test: lint frontend-test pytest  ## lint, then every test
 
 pytest: install  ## every test, one process a core
 	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 4 --dist worksteal
+
+coverage: install  ## every test, and which lines and branches of kvtrace it reaches
+	COVERAGE_CORE=sysmon $(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 4 --dist worksteal \
+	  --cov --cov-report=xml --cov-report=term:skip-covered
 
 bounds: install  ## tests with the oldest, then with the newest dependencies that pyproject.toml allows
 	$(BIN)/python requirements/bounds.py oldest
@@ -91,6 +95,6 @@ lock: install  ## write requirements/dev.lock from what is in .venv
 	$(BIN)/python requirements/lock.py
 
 clean:  ## remove what the other targets made, .venv too
-	rm -rf .venv build dist demo-out kvtrace/converters/report/frontend/node_modules *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist demo-out kvtrace/converters/report/frontend/node_modules *.egg-info .coverage coverage.xml .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find kvtrace -name '*.so' -delete
 	find $(PYTHON_FOLDERS) -name __pycache__ -prune -exec rm -rf {} +

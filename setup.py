@@ -1,11 +1,34 @@
-"""Build steps that pyproject.toml cannot say: the C extension, and kvtrace.pth when editable."""
+"""Build steps that pyproject.toml cannot say: C extensions, pure wheels, equal bytes, kvtrace.pth.
 
+Where there is no compiler, on systems other than Linux, and with KVTRACE_PURE_WHEEL=1, a wheel has
+no C extension and fits every platform: traces are read, replayed and reported with it.
+
+Two builds of one release are equal byte by byte: files are dated by CHANGELOG.md's newest release
+(SOURCE_DATE_EPOCH says otherwise), archives name no user, and no object file names its folder.
+"""
+
+import gzip
+import os
+import re
 import sys
+import tarfile
 import zipfile
+from datetime import UTC, datetime
+from io import BytesIO
 from pathlib import Path
 
 from setuptools import Extension, setup
+from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.editable_wheel import editable_wheel
+from setuptools.command.sdist import sdist
+
+PURE = sys.platform != "linux" or os.environ.get("KVTRACE_PURE_WHEEL") == "1"
+RELEASES = Path("CHANGELOG.md").read_text(encoding="utf-8")
+DATED = re.search(r"^## [\d.]+ \((\d{4}-\d\d-\d\d)\)$", RELEASES, re.MULTILINE)
+if DATED:
+    released = datetime.fromisoformat(DATED[1]).replace(tzinfo=UTC)
+    os.environ.setdefault("SOURCE_DATE_EPOCH", str(int(released.timestamp())))
+os.umask(0o022)  # what is written has the same mode for everyone
 
 
 class EditableWheel(editable_wheel):
@@ -19,29 +42,66 @@ class EditableWheel(editable_wheel):
                 archive.write("kvtrace.pth", "kvtrace.pth")
 
 
+class Wheel(bdist_wheel):
+    """Is of every platform where no C extension was built."""
+
+    def run(self) -> None:
+        """Build, then name the wheel by what was built."""
+        self.run_command("build")
+        if self.distribution.has_ext_modules():
+            built = self.get_finalized_command("build_ext").get_outputs()
+            if not any(Path(path).exists() for path in built):
+                self.root_is_pure, self.distribution.ext_modules = True, []
+        super().run()
+
+
+class Sdist(sdist):
+    """An archive that depends on the names and contents of its files alone."""
+
+    def make_archive(self, base_name: str, _format: str, base_dir: str, **_owner: object) -> str:
+        """Pack `base_dir` in the order of names, of no user and at no time of its own."""
+        dated = int(os.environ.get("SOURCE_DATE_EPOCH", "0"))
+        packed = BytesIO()
+        with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive:
+            for path in sorted(each for each in Path(base_dir).rglob("*") if each.is_file()):
+                entry = tarfile.TarInfo(path.as_posix())
+                entry.size, entry.mtime, entry.mode = path.stat().st_size, dated, 0o644
+                with path.open("rb") as file:
+                    archive.addfile(entry, file)
+        written = Path(f"{base_name}.tar.gz")
+        written.write_bytes(gzip.compress(packed.getvalue(), mtime=dated))
+        return str(written)
+
+
+def extension(name: str, file: str, *depends: str, flags: tuple[str, ...] = ()) -> Extension:
+    """One for every Python from 3.11 on; kvtrace works without it, and says what it then lacks."""
+    return Extension(
+        name,
+        [file],
+        depends=list(depends),
+        define_macros=[("Py_LIMITED_API", "0x030B0000")],
+        extra_compile_args=[f"-ffile-prefix-map={Path.cwd()}=.", *flags],
+        py_limited_api=True,
+        optional=True,
+    )
+
+
+NATIVE = [
+    extension(
+        "kvtrace.capture._hot",
+        "kvtrace/capture/_hot.c",
+        *(
+            f"kvtrace/capture/_hot_{part}.h"
+            for part in ("state", "key", "tables", "record", "launch", "signal")
+        ),
+        # Fewer cache lines a launch: calls into Python go by their address, not through a stub.
+        flags=("-fno-plt",),
+    ),
+    extension("kvtrace.backends.cupti._buffers", "kvtrace/backends/cupti/_buffers.c"),
+]
+
 setup(
-    cmdclass={"editable_wheel": EditableWheel},
-    ext_modules=[
-        Extension(
-            "kvtrace.capture._hot",
-            ["kvtrace/capture/_hot.c"],
-            depends=[
-                f"kvtrace/capture/_hot_{part}.h"
-                for part in ("state", "key", "tables", "record", "launch", "signal")
-            ],
-            define_macros=[("Py_LIMITED_API", "0x030B0000")],
-            # Fewer cache lines a launch: calls into Python go by their address, not through a stub.
-            extra_compile_args=["-fno-plt"] if sys.platform == "linux" else [],
-            py_limited_api=True,
-            optional=True,  # without a compiler the Python twin does the same
-        ),
-        Extension(
-            "kvtrace.backends.cupti._buffers",
-            ["kvtrace/backends/cupti/_buffers.c"],
-            define_macros=[("Py_LIMITED_API", "0x030B0000")],
-            py_limited_api=True,
-            optional=True,  # without it there is no device timeline, which is said when asked for
-        ),
-    ],
-    options={"bdist_wheel": {"py_limited_api": "cp311"}},
+    cmdclass={"bdist_wheel": Wheel, "editable_wheel": EditableWheel, "sdist": Sdist},
+    ext_modules=[] if PURE else NATIVE,
+    options={} if PURE else {"bdist_wheel": {"py_limited_api": "cp311"}},
 )

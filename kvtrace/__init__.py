@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kvtrace.schema.errors import KernelDefect as KernelDefect
     from kvtrace.traced import trace as trace
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "KernelDefect", "__version__", "capture", "check_kernel", "diff", "mark", "open", "start",
     "stop", "trace",

@@ -51,6 +51,10 @@ class Replacements:
         first.__wrapped__ = original  # type: ignore[attr-defined]
         self.put(owner, name, first)
 
+    def undone_by(self, undo: Callable[[], None]) -> None:
+        """Have something else put back, too."""
+        self._undo.append(undo)
+
     def undo(self) -> None:
         """Put back what was there, where nothing else lies on top of ours."""
         while self._undo:

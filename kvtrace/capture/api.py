@@ -12,7 +12,11 @@ from kvtrace import _boot
 from kvtrace.capture import groups
 from kvtrace.capture.session import Session
 from kvtrace.forks import Lock
+from kvtrace.schema.errors import RecordingUnavailable
 from kvtrace.settings import settings_from_arguments, settings_from_environment
+
+#: What is said elsewhere than on Linux, where nothing of this has been tested.
+ELSEWHERE = "programs are recorded on Linux alone; here traces are read, replayed and reported."
 
 _lock = Lock()
 _current: Session | None = None
@@ -34,8 +38,11 @@ def start(out: str | os.PathLike[str], **settings: Any) -> Session:
 
     Raises:
         BadSetting: there is no such setting, or its value is not possible.
+        RecordingUnavailable: this is not Linux.
     """
     global _current, _gave_group, _registered
+    if sys.platform != "linux":
+        raise RecordingUnavailable(ELSEWHERE)
     base, problems = settings_from_environment(os.environ)
     chosen = settings_from_arguments(base, **settings)
     with _lock:
@@ -80,6 +87,7 @@ def capture(out: str | os.PathLike[str], **settings: Any) -> Iterator[Session]:
 
     Raises:
         BadSetting: there is no such setting, or its value is not possible.
+        RecordingUnavailable: this is not Linux.
     """
     before = current() or _session_of_environment()
     session = start(out, **settings)
@@ -186,6 +194,10 @@ def _session_of_environment() -> Session | None:
     """The session that `KVTRACE` asks for; made when a library or a mark first needs it."""
     global _current
     if _boot.out is None:
+        return None
+    if sys.platform != "linux":
+        _boot.out = None  # said once
+        print(f"kvtrace: {ELSEWHERE}", file=sys.stderr)
         return None
     with _lock:
         if _current is None and not _ended:

@@ -93,11 +93,14 @@ class GitFacts:
     def __init__(self) -> None:
         self._found: dict[str, Any] = {}
         self._thread = threading.Thread(target=self._ask, name="kvtrace-git", daemon=True)
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError:  # the interpreter is ending and starts no threads
+            self._ask()
 
     def facts(self, wait: bool = False) -> dict[str, Any]:
         """Columns of `runs` that are known by now; with `wait`, after some patience."""
-        if wait:
+        if wait and self._thread.is_alive():
             self._thread.join(GIT_PATIENCE)
         return dict(self._found)
 

@@ -17,7 +17,7 @@ _hidden: list[str] = [_OWN, "<frozen "]
 
 
 def hide_frames_of(folder: str) -> None:
-    """Leave frames of files under `folder` out of stacks: the launching library's own."""
+    """Leave frames of files under `folder`, or of that file, out of stacks: the library's own."""
     prefix = folder.rstrip("/\\") + "/"
     if prefix not in _hidden:
         _hidden.append(prefix)
@@ -38,7 +38,7 @@ def current_stack() -> tuple[Frame, ...]:
 
 @lru_cache(maxsize=4096)
 def _is_hidden(file: str) -> bool:
-    return file.replace("\\", "/").startswith(tuple(p.replace("\\", "/") for p in _hidden))
+    return f"{file}/".replace("\\", "/").startswith(tuple(p.replace("\\", "/") for p in _hidden))
 
 
 @lru_cache(maxsize=4096)

@@ -1,5 +1,6 @@
 """`kvtrace view`: the report or the timeline in a browser."""
 
+import sys
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -73,6 +74,7 @@ def _hand_over(file: Path, title: str, ui: str, wait: float, *, browser: bool) -
     with Handover(file, title, ui) as handover:
         _open(handover.address, browser=browser)
         say(f"offering the timeline for {wait:g} s; Ctrl-C ends it")
+        sys.stdout.flush()  # who reads from a pipe needs the address while it is served
         if not handover.wait(wait):
             raise NotFetchedError(
                 f"nobody opened the timeline within {wait:g} s; --wait waits longer."

@@ -21,7 +21,15 @@ from kvtrace.ir import Module, Op
 from kvtrace.ir import Value as IRValue
 from kvtrace.ir.flow import around, backward, deciding, flow_of
 from kvtrace.ir.memo import once_per_module
-from kvtrace.ir.ops import FUNCTIONS, LOOPS, READING, AccessKind, address_of, effect_of
+from kvtrace.ir.ops import (
+    FUNCTIONS,
+    LOOPS,
+    READING,
+    AccessKind,
+    address_of,
+    effect_of,
+    waits_for_memory,
+)
 
 _COUNTERS = frozenset({4})
 """Read-modify-write kinds whose old values are a running sum: integer add."""
@@ -54,7 +62,7 @@ def memory_sites(module: Module) -> tuple[Site, ...]:
             pointers.parameters(address_of(op)),
             bool(op.results) and bool(flow.uses(op.results[0])),
             _is_inside_loop(op, module),
-            _decides_loop(op),
+            _decides_loop(op) or waits_for_memory(op),
         )
         for op in module.ops
         if (effect := effect_of(op))

@@ -21,6 +21,7 @@ class _Abandoned(Exception):
 @dataclass(eq=False)
 class _Waiter:
     version: int
+    gives_up: bool
     awake: threading.Event = field(default_factory=threading.Event)
 
 
@@ -46,9 +47,12 @@ class Turns:
         if self._failure is not None:
             raise self._failure
 
-    def wait_for_change(self, complaint: str) -> None:
-        """Let others run until memory has changed; raises Deadlock if it cannot any more."""
-        waiter = _Waiter(self._version())
+    def wait_for_change(self, complaint: str, *, gives_up: bool = False) -> bool:
+        """Let others run until memory has changed, and return whether it has.
+
+        If it cannot any more, who `gives_up` goes on; else raises Deadlock.
+        """
+        waiter = _Waiter(self._version(), gives_up)
         self._waiting.append(waiter)
         if self._next < self._programs:
             # The thread is this one's successor: it ends when programs do, or waits in its turn.
@@ -58,6 +62,7 @@ class Turns:
         waiter.awake.wait()
         if self._failure is not None:
             raise _Abandoned
+        return self._version() != waiter.version
 
     def _work(self) -> None:
         self._running += 1
@@ -77,14 +82,16 @@ class Turns:
             self._fail(Deadlock("programs wait for memory that no program will change any more"))
 
     def _wake_one(self) -> bool:
-        """Let the first waiting program go on for which something has changed."""
+        """Let the first waiting program go on for which something has changed, or that gives up."""
         now = self._version()
-        for waiter in self._waiting:
-            if waiter.version != now:
-                self._waiting.remove(waiter)
-                waiter.awake.set()
-                return True
-        return False
+        changed = (waiter for waiter in self._waiting if waiter.version != now)
+        giving_up = (waiter for waiter in self._waiting if waiter.gives_up)
+        waiter = next(changed, None) or next(giving_up, None)
+        if waiter is None:
+            return False
+        self._waiting.remove(waiter)
+        waiter.awake.set()
+        return True
 
     def _fail(self, error: BaseException) -> None:
         self._failure = self._failure or error

@@ -217,6 +217,12 @@ def _rows(
 
 _rows("tt_memory", Kind.MEMORY, {"pointer mask? other?": "tt.load"}, effect="load")
 _rows("tt_memory", Kind.MEMORY, {"pointer value mask?": "tt.store"}, effect="store")
+# From Triton 3.9 on. They read or write, and no other comes between the bytes of an element.
+_rows("tt_atomic", Kind.MEMORY, {
+    "pointer mask?": "tt.atomic_load",
+    "pointer expected timeout?": "tt.atomic_poll",
+}, effect="load")  # fmt: skip
+_rows("tt_atomic", Kind.MEMORY, {"pointer value mask?": "tt.atomic_store"}, effect="store")
 _rows(
     "tt_atomic", Kind.MEMORY, {
         "pointer value mask?": "tt.atomic_rmw",
@@ -426,6 +432,12 @@ def address_of(op: Op) -> Value:
 def mask_of(op: Op) -> Value | None:
     """Return the mask of an op; None: it has none, so all lanes are on."""
     return op.optional("mask") if KINDS[op.name].has("mask") else None
+
+
+def waits_for_memory(op: Op) -> bool:
+    """Tell whether an op repeats itself until memory is as it expects, or its time is over."""
+    row = KINDS.get(op.name)
+    return row is not None and row.has("timeout")
 
 
 DATA: Final = ("value", "expected", "other")

@@ -46,6 +46,12 @@ class SchemaMismatch(KvtraceError):
     slug = "schema-mismatch"
 
 
+class RecordingUnavailable(KvtraceError):
+    """Programs are not recorded on this system."""
+
+    slug = "recording-unavailable"
+
+
 class BadSetting(KvtraceError):
     """A setting or an option has a value that is not possible."""
 

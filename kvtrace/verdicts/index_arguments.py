@@ -11,7 +11,18 @@ from dataclasses import dataclass
 from typing import Final
 
 from kvtrace.ir import Block, Module, Op, Value
-from kvtrace.ir.ops import DIVIDING, KINDS, LOOPS, MEMORY, READING, WRITING, Kind, computing, named
+from kvtrace.ir.ops import (
+    DIVIDING,
+    KINDS,
+    LOOPS,
+    MEMORY,
+    READING,
+    WRITING,
+    Kind,
+    computing,
+    named,
+    waits_for_memory,
+)
 from kvtrace.verdicts.feeding import feeding
 
 _LOOKED_AT: Final = (
@@ -58,6 +69,7 @@ def index_arguments(module: Module) -> IndexArguments:
     for op in ops:
         if op.name in MEMORY or op.name in _LOOKED_AT:
             wanted |= feeding(op, module)
+    wanted |= {op.index for op in ops if waits_for_memory(op)}
     loads = [op for op in ops if op.index in wanted and op.name in READING]
     return IndexArguments(roots.of(loads), roots.of(stores), roots.of(every), memory)
 

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 import types
 
 import pytest
@@ -58,6 +59,14 @@ def test_a_tool_of_an_environment_runs_a_program_of_the_working_directory(
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "other" / ".venv"))
     monkeypatch.chdir(checkout)
     assert GitFacts().facts(wait=True)["git_branch"] == "work"
+
+
+def test_git_is_asked_also_where_the_interpreter_starts_no_threads_any_more(checkout, monkeypatch):
+    def ending(thread):
+        raise RuntimeError("can't create new thread at interpreter shutdown")  # Python 3.12.1
+
+    monkeypatch.setattr(threading.Thread, "start", ending)
+    assert GitFacts().facts(wait=True)["git_root"] == str(checkout)
 
 
 def test_a_detached_head_has_a_commit_and_no_branch(checkout):

@@ -32,6 +32,9 @@ H200 = Path(__file__).parent.parent / "fixtures" / "h200"
 POSITIONS = {
     "tt.load": ((2,), 1, ()),
     "tt.store": ((1,), 2, ()),
+    "tt.atomic_load": ((), 1, ()),
+    "tt.atomic_store": ((1,), 2, ()),
+    "tt.atomic_poll": ((1,), None, ()),
     "tt.atomic_rmw": ((1,), 2, ()),
     "tt.atomic_cas": ((1, 2), None, ()),
     "tt.descriptor_load": ((), None, (1, 2)),

@@ -10,10 +10,14 @@ import subprocess
 import sys
 import sysconfig
 import venv
+from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.metadata import Distribution, distribution, distributions
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -52,11 +56,21 @@ class Environment:
         )
 
 
-def run_checked(*command: str | Path, folder: Path) -> None:
+def run_checked(*command: str | Path, folder: Path, **variables: str) -> None:
     done = subprocess.run(
-        [str(part) for part in command], cwd=folder, capture_output=True, text=True
+        [str(part) for part in command],
+        cwd=folder,
+        env=os.environ | variables,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+
+
+def build(tree: Path, into: Path, *options: str, **variables: str) -> None:
+    """Build sdist and wheel, as a release does; variables are those that count while building."""
+    command = (sys.executable, "-m", "build", "--no-isolation", *options, "--outdir", into)
+    run_checked(*command, folder=tree, **variables)
 
 
 def make_environment(folder: Path, *install: str | Path) -> Environment:
@@ -72,6 +86,47 @@ def make_environment(folder: Path, *install: str | Path) -> Environment:
 def run_pip(environment: Environment, *arguments: str | Path) -> None:
     pip = (sys.executable, "-m", "pip", "--quiet", "--python", environment.python)
     run_checked(*pip, *arguments, folder=environment.folder)
+
+
+def required(requirements: list[str], extra: str = "") -> Iterator[Requirement]:
+    """Those that count on this machine."""
+    for each in map(Requirement, requirements):
+        if each.marker is None or each.marker.evaluate({"extra": extra}):
+            yield each
+
+
+def closure(names: list[str]) -> list[Distribution]:
+    """The distributions of these names and of all that they require."""
+    found: dict[str, Distribution] = {}
+    waiting = list(names)
+    while waiting:
+        name = canonicalize_name(waiting.pop())
+        if name not in found:
+            found[name] = distribution(name)
+            waiting += [each.name for each in required(found[name].requires or [])]
+    return list(found.values())
+
+
+def link(dist: Distribution, site_packages: Path) -> None:
+    """Make a distribution's files seen in another environment; its scripts are left out."""
+    tops = {file.parts[0] for file in dist.files or [] if file.parts[0] != ".."}
+    for name in tops - {"__pycache__"}:
+        (site_packages / name).symlink_to(Path(str(dist.locate_file(name))))
+
+
+def make_resolved(folder: Path, wheel: Path, extra: str = "") -> Environment:
+    """An environment with a wheel and what it declares to need, and nothing else.
+
+    Nothing is fetched: pip resolves what the wheel requires against links to what is here.
+    """
+    venv.create(folder, with_pip=False)
+    environment = Environment(folder)
+    (metadata,) = distributions(name="kvtrace", path=[str(wheel)])
+    for each in closure([one.name for one in required(metadata.requires or [], extra)]):
+        link(each, environment.site_packages)
+    run_pip(environment, "install", "--no-index", f"{wheel}[{extra}]" if extra else wheel)
+    run_pip(environment, "check")
+    return environment
 
 
 @pytest.fixture(scope="session")
@@ -97,9 +152,7 @@ def source_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def built(source_tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder with the sdist and the wheel that was built from that sdist."""
     folder = tmp_path_factory.mktemp("dist")
-    run_checked(
-        sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, folder=source_tree
-    )
+    build(source_tree, folder)
     return folder
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from kvtrace.backends.compiled.loads import Load
 from kvtrace.backends.compiled.versions import definition
+from kvtrace.backends.compiled.written_lines import as_written
 from kvtrace.backends.python_source import kept_of_file
 from kvtrace.capture.arguments import flattened, literal
 from kvtrace.capture.records import KernelRecord, Parameter, Stage, capped
@@ -164,7 +165,11 @@ def kernel_record(
     function = function_of(kernel)
     file, line = (None, None) if function is None else definition(function)
     registers, spills = resources(kernel)
-    ttir = kernel.asm.get("ttir")
+    stages = {
+        name: as_written(content, function) if isinstance(content, str) else content
+        for name, content in kernel.asm.items()
+    }
+    ttir = stages.get("ttir")
     return KernelRecord(
         name=kernel_name(kernel),
         origin=origin,
@@ -187,7 +192,7 @@ def kernel_record(
         function=str(kernel.name),
         **_compilation_facts(compilation),
         **_load_facts(load),
-        stages=tuple(_stages(kernel.asm, compilation, tell)),
+        stages=tuple(_stages(stages, compilation, tell)),
     )
 
 

@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kvtrace.backends.compiled.written_lines import as_written
 from kvtrace.backends.triton.device_free import state
 from kvtrace.backends.triton.modules import module_from
 from kvtrace.backends.triton.runtime_arguments import evaluator_arguments
@@ -76,6 +77,7 @@ class EvaluatingLauncher:
         self._kernel = str(metadata.name)
         self._hash = str(metadata.hash)
         self._file = _defining_file(source)
+        self._function = getattr(source, "fn", None)
         self._signature = tuple(source.signature.items())
         self._is_gluon = bool(getattr(getattr(source, "fn", None), "is_gluon", bool)())
         self._given = ttir
@@ -209,7 +211,7 @@ class EvaluatingLauncher:
                 f"Triton's cache does not hold the TTIR of kernel {self._kernel}, which is needed "
                 "to execute it without a GPU; unset TRITON_STORE_BINARY_ONLY or empty the cache."
             )
-        return text
+        return as_written(text, self._function)
 
     def _stage(self, stage: str) -> str | None:
         """Read a stage's text from Triton's cache, where its compiler has just left it."""

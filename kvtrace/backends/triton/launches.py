@@ -28,7 +28,9 @@ from kvtrace.backends.compiled.loads import LOADS
 from kvtrace.backends.compiled.looking import AroundLaunches, around_launches
 from kvtrace.backends.compiled.recorded_calls import RecordedCalls
 from kvtrace.backends.compiled.versions import definition, whole_kernel
+from kvtrace.backends.compiled.written_lines import hide_generator_of
 from kvtrace.backends.replacements import Replacements
+from kvtrace.backends.triton.dispatchers import WholeLaunches
 from kvtrace.backends.triton.launchers import WatchedLaunchers, checked, judged, owner_of
 from kvtrace.backends.triton.load_hooks import LoadHooks
 from kvtrace.backends.triton.modules import module_of
@@ -48,6 +50,7 @@ class LaunchAdapter:
         self._session = session
         self._listener = listener
         self.watching: Watching | None = None
+        self.whole: WholeLaunches | None = None
         self.around: tuple[AroundLaunches, ...] = ()
         self._recorded = RecordedCalls(session)
         self._told: tuple[str | None, set[int]] = (None, set())
@@ -56,10 +59,12 @@ class LaunchAdapter:
     def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int]:
         """Record a compiled variant; see `hot.Adapter`."""
         begin = time.perf_counter_ns()
-        del owner
+        if self.whole is not None:
+            self.whole.see(type(owner))
         kernel = whole_kernel(kernel)
         if kernel is None or not self._session.settings.records_kernel(kernel_name(kernel)):
             return (-1, NO_DEVICE, -1)
+        hide_generator_of(function_of(kernel))
         kernel_id = self._recorded.kernel_id(kernel, lambda: self._add_kernel(kernel))
         kind, index = _device_of(kernel)
         self._session.spent(time.perf_counter_ns() - begin)
@@ -237,6 +242,10 @@ class LaunchHooks:
         self._replaced.put(knobs.compilation, "listener", listener)
         self._loads.install(knobs.runtime)
         self._adapter = LaunchAdapter(self._session, listener)
+        self._adapter.whole = WholeLaunches(
+            JITFunction, self._session, self._replaced, knobs.runtime
+        )
+        self._adapter.whole.see_all()
         launch = JITFunction.run
         self._replaced.put_at_first_call(
             JITFunction, "run", lambda: self._hot_run(launch), self._session.problem

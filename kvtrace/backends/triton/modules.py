@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from kvtrace.backends.compiled.kernels import function_of, kernel_name
 from kvtrace.backends.compiled.versions import definition
+from kvtrace.backends.compiled.written_lines import as_written
 
 if TYPE_CHECKING:
     from kvtrace.ir import Module
@@ -23,7 +24,7 @@ def module_of(kernel: Any) -> "Module":
             raise CannotReplay(
                 f"kernel {kernel_name(kernel)} has no TTIR, as those written in Gluon"
             )
-        found = _modules[kernel] = module_from(ttir, file)
+        found = _modules[kernel] = module_from(as_written(ttir, function), file)
     return found
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from kvtrace.evaluate.atomics import compare_and_swap, read_modify_write
 from kvtrace.evaluate.compiler import Compiler, slot_of
-from kvtrace.evaluate.registry import Step, semantics
+from kvtrace.evaluate.errors import Deadlock
+from kvtrace.evaluate.registry import Step, place, semantics
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Array, Unknown, to_array, unknown_of
@@ -18,6 +21,75 @@ from kvtrace.ir.updates import update_of
 def is_used(op: Op, compiler: Compiler) -> bool:
     """Tell whether any op uses the first result of an op."""
     return bool(flow_of(compiler.module).uses(op.results[0]))
+
+
+@semantics("tt.atomic_load")
+def atomic_load(op: Op, _compiler: Compiler) -> Step:
+    """Read; what masked-off lanes are given is left open, and zero here."""
+    type_ = value_type(op.results[0].type)
+    pointer, mask, result = op.operand("pointer").id, slot_of(op, "mask"), op.results[0].id
+
+    def step(values: list[Any], scope: Scope) -> None:
+        chosen = None if mask is None else values[mask]
+        values[result] = scope.launch.memory.load(op, scope, values[pointer], chosen, None, type_)
+
+    return step
+
+
+@semantics("tt.atomic_store")
+def atomic_store(op: Op, _compiler: Compiler) -> Step:
+    """Write where the mask allows."""
+    type_ = value_type(op.operand("value").type)
+    pointer, given, mask = op.operand("pointer").id, op.operand("value").id, slot_of(op, "mask")
+
+    def step(values: list[Any], scope: Scope) -> None:
+        value = values[given]
+        if not isinstance(value, Unknown):
+            value = to_array(value, type_)
+        chosen = None if mask is None else values[mask]
+        scope.launch.memory.store(op, scope, values[pointer], value, chosen, type_)
+
+    return step
+
+
+@semantics("tt.atomic_poll")
+def atomic_poll(op: Op, _compiler: Compiler) -> Step:
+    """Wait until memory is as expected; with a timeout, as long as other programs change it."""
+    type_ = value_type(op.operand("expected").type)
+    pointer, expected, result = (
+        op.operand("pointer").id,
+        op.operand("expected").id,
+        op.results[0].id,
+    )
+    gives_up = op.optional("timeout") is not None
+
+    def step(values: list[Any], scope: Scope) -> None:
+        wanted = values[expected]
+        while True:
+            found = scope.launch.memory.load(op, scope, values[pointer], None, None, type_)
+            unknown = unknown_of((found, wanted))
+            if unknown is not None:
+                values[result] = unknown
+                return
+            seen = np.equal(found, to_array(wanted, type_))
+            if seen.all() or not _memory_changes(op, scope, gives_up=gives_up):
+                values[result] = seen
+                return
+
+    return step
+
+
+def _memory_changes(op: Op, scope: Scope, *, gives_up: bool) -> bool:
+    """Let other programs go on until memory has changed; no other: False, or Deadlock."""
+    complaint = (
+        f"{op.name} at {place(op)} in kernel {scope.launch.kernel!r} waits for ever: memory is not "
+        f"as program {int(scope.linear[0])} expects it, and no other program will change it"
+    )
+    if scope.launch.turns is not None:
+        return scope.launch.turns.wait_for_change(complaint, gives_up=gives_up)
+    if gives_up:
+        return False
+    raise Deadlock(complaint)
 
 
 @semantics("tt.atomic_rmw")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kvtrace.ir.ops import mask_of
+from kvtrace.ir.ops import KINDS, mask_of
 from kvtrace.symbolic.conditions import TRUE, Condition
 from kvtrace.symbolic.functions import choice
 from kvtrace.symbolic.meanings import meaning
@@ -183,7 +183,7 @@ def _filled(walk: Walk, op: Op, value: Value, fill: Known | None) -> Term:
     return fill
 
 
-@meaning("tt.store")
+@meaning("tt.store", "tt.atomic_store")
 def store(walk: Walk, op: Op) -> None:
     """Note a write."""
     value = op.operand("value")
@@ -203,6 +203,23 @@ def store(walk: Walk, op: Op) -> None:
     walk.accessed(
         op, "store", place, mask, bytes_in_memory(value.type), shape_of(value.type), value=value
     )
+
+
+@meaning("tt.atomic_load", "tt.atomic_poll")
+def atomic_load(walk: Walk, op: Op) -> None:
+    """Note a read of what other programs may write meanwhile: what it gives is unknown."""
+    result = op.results[0]
+    in_memory = op.operand("expected") if KINDS[op.name].has("expected") else result
+    walk.accessed(
+        op,
+        "load",
+        walk.pointer(op.operand("pointer")),
+        _mask(walk, op),
+        bytes_in_memory(in_memory.type),
+        shape_of(in_memory.type),
+        value=None if in_memory is not result else result,
+    )
+    walk.set_unknown(result, op, "what an atomic read found", always_new=True)
 
 
 @meaning("tt.atomic_rmw", "tt.atomic_cas")

@@ -27,7 +27,7 @@ from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Unknown, to_array
 from kvtrace.ir import Module, Op
-from kvtrace.ir.ops import KINDS, WRITING
+from kvtrace.ir.ops import KINDS, WRITING, waits_for_memory
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.races.orders import MOST_PROGRAMS, Order, Renamed, orders_of, run_in_order
 from kvtrace.verdicts.races.parts import Part, parts_of
@@ -89,6 +89,7 @@ class Clocks(Observer):
         self._clocks = np.zeros((programs, programs), np.int32)
         np.fill_diagonal(self._clocks, 1)
         self._left: dict[Cell, NDArray[np.int32]] = {}
+        self._left_by: dict[Cell, int] = {}
         self._last: dict[Storage, dict[tuple[int, int], _Last]] = {s: {} for s in watched}
         self._kept = 0
         self._cells: list[Cell] = []
@@ -106,7 +107,7 @@ class Clocks(Observer):
         argument = self._arguments[access.argument]
         assert isinstance(argument, TensorArgument)
         watched = self._watched.get(argument.storage)
-        if watched is None and not (part.acquires or part.releases):
+        if watched is None and not (part.acquires or part.strong):
             return
         found = access.elements()
         assert found is not None
@@ -121,12 +122,18 @@ class Clocks(Observer):
         if part.releases:
             self._cells = [(argument.storage, int(start)) for start in starts]
             if not _swaps(access.op):
-                self._release(program, self._cells)
+                self._release(program, self._cells, continues=part.kind == "atomic")
+        elif part.kind == "store" and part.strong:
+            self._overwrite(program, argument.storage, starts)
 
     def loop(self, op: Op, trips: NDArray[np.int64]) -> None:
         """Note a loop that may wait for something, and nobody knows what."""
         if (trips < 0).any():
             self.doubt = self.doubt or f"how often {op.name} repeats depends on data"
+
+    def waited_for_unknown(self, op: Op) -> None:
+        """Note a wait for memory that nobody knows: which programs came before is not seen."""
+        self.doubt = self.doubt or f"what {op.name} waits for was not recorded"
 
     def swapped(self, op: Op, program: int, done: NDArray[np.bool_]) -> None:
         """Hear which lanes of a compare-and-swap have written: only those release."""
@@ -141,11 +148,22 @@ class Clocks(Observer):
             if left is not None:
                 np.maximum(clock, left, out=clock)
 
-    def _release(self, program: int, cells: Sequence[Cell]) -> None:
+    def _overwrite(self, program: int, storage: Storage, starts: NDArray[np.int64]) -> None:
+        """Forget what others have left where a program stores: nobody reads from them any more.
+
+        What it has left itself stays: with the release before, the store is a release pattern.
+        """
+        for start in starts:
+            cell = (storage, int(start))
+            if self._left_by.get(cell) != program:
+                self._left.pop(cell, None)
+
+    def _release(self, program: int, cells: Sequence[Cell], *, continues: bool = True) -> None:
         clock = self._clocks[program].copy()
         for cell in cells:
-            before = self._left.get(cell)
             # Updates continue the release sequence that they read from, so what was left stays.
+            before = self._left.get(cell) if continues else None
+            self._left_by[cell] = program
             if before is None:
                 self._keep(len(clock))
                 self._left[cell] = clock
@@ -235,8 +253,20 @@ class _Follow(Renamed):
         self._clocks = clocks
 
     def wrapped(self, op: Op, step: Step) -> Step:
-        """Stand around compare-and-swaps, too."""
+        """Stand around compare-and-swaps and polls, too."""
+        if waits_for_memory(op):
+            return self._doubting(op, step)
         return self._telling(op, step) if _swaps(op) else super().wrapped(op, step)
+
+    def _doubting(self, op: Op, step: Step) -> Step:
+        result = op.results[0].id
+
+        def doubting(values: list[Any], scope: Scope) -> None:
+            step(values, scope)
+            if isinstance(values[result], Unknown):
+                self._clocks.waited_for_unknown(op)
+
+        return doubting
 
     def _telling(self, op: Op, step: Step) -> Step:
         type_ = value_type(op.operand("expected").type)

@@ -18,7 +18,7 @@ from kvtrace.ir import Module, Op
 from kvtrace.ir.constants import constant_of
 from kvtrace.ir.flow import flow_of
 from kvtrace.ir.memo import once_per_module
-from kvtrace.ir.ops import effect_of, mask_of, operator_of
+from kvtrace.ir.ops import effect_of, mask_of, operator_of, waits_for_memory
 
 _BLOCK: Final = 2
 """tt.MemSyncScope of `scope="cta"`: other programs are not in it."""
@@ -38,7 +38,7 @@ class Part:
     """A memory op's part in races.
 
     `strong`: it does not race with other strong accesses of its width. `acquires` is only told of
-    ops whose result is used: a program cannot have waited for what it did not look at.
+    ops that wait, or whose result is used: a program cannot have waited for what it did not see.
     """
 
     op: Op
@@ -101,16 +101,17 @@ def is_unmasked(op: Op) -> bool:
 
 def _part(op: Op, used: bool) -> Part:
     kind = str(effect_of(op))
-    if kind != "atomic":
+    order = attribute(op, "sem", None)
+    if kind != "atomic" and order is None:
         volatile = kind == "load" and bool(attribute(op, "isVolatile", False))
         return Part(op, kind, kind == "store", volatile, False, False)
     reaches = attribute(op, "scope", 1) != _BLOCK
-    order = attribute(op, "sem", 1)  # descriptor reductions have none: they are relaxed
+    waited = waits_for_memory(op) and op.optional("timeout") is None
     return Part(
         op,
         kind,
-        writes=True,
+        writes=kind != "load",
         strong=reaches,
-        acquires=reaches and used and order in _ACQUIRE,
-        releases=reaches and order in _RELEASE,
+        acquires=reaches and (used or waited) and order in _ACQUIRE,
+        releases=reaches and order in _RELEASE,  # reductions by descriptors have no order: relaxed
     )

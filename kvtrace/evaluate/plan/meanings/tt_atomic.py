@@ -7,14 +7,33 @@ from kvtrace.evaluate.compiler import slot_of
 from kvtrace.evaluate.dialects.tt_atomic import is_used
 from kvtrace.evaluate.plan.accesses import atomic, mask_of
 from kvtrace.evaluate.plan.meanings import PlanStep, planned
+from kvtrace.evaluate.plan.meanings.tt_memory import load, store
 from kvtrace.evaluate.plan.signals import Unplannable
-from kvtrace.evaluate.plan.steps import PlanCompiler
+from kvtrace.evaluate.plan.steps import PlanCompiler, refusal
 from kvtrace.evaluate.plan.values import Tensor
 from kvtrace.evaluate.plan.walk import Walk
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Array
 from kvtrace.ir import Op
 from kvtrace.ir.updates import update_of
+
+
+@planned("tt.atomic_load")
+def atomic_load(op: Op, compiler: PlanCompiler) -> PlanStep:
+    """Plan a read, where no program writes what another reads."""
+    return load(op, compiler)
+
+
+@planned("tt.atomic_store")
+def atomic_store(op: Op, compiler: PlanCompiler) -> PlanStep:
+    """Plan a write."""
+    return store(op, compiler)
+
+
+@planned("tt.atomic_poll")
+def atomic_poll(_op: Op, _compiler: PlanCompiler) -> PlanStep:
+    """Refuse: who waits needs programs that take turns."""
+    return refusal("it waits for memory that other programs write")
 
 
 @planned("tt.atomic_rmw")

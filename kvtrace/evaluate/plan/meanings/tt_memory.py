@@ -13,6 +13,7 @@ from kvtrace.evaluate.plan.values import Integer, Pointer
 from kvtrace.evaluate.plan.walk import Walk
 from kvtrace.evaluate.types import value_type
 from kvtrace.ir import Op
+from kvtrace.ir.ops import KINDS
 
 
 @planned("tt.addptr")
@@ -37,7 +38,8 @@ def addptr(op: Op, _compiler: PlanCompiler) -> PlanStep:
 def load(op: Op, _compiler: PlanCompiler) -> PlanStep:
     """Plan a read."""
     type_ = value_type(op.results[0].type)
-    pointer, mask, other = op.operand("pointer").id, slot_of(op, "mask"), slot_of(op, "other")
+    pointer, mask = op.operand("pointer").id, slot_of(op, "mask")
+    other = slot_of(op, "other") if KINDS[op.name].has("other") else None
     result = op.results[0].id
 
     def step(walk: Walk) -> None:

@@ -1,0 +1,90 @@
+"""The wheels and the sdist of a release: what they are for, and that two builds are equal."""
+
+import os
+import shutil
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.packaging.conftest import ROOT, build, make_resolved
+
+#: A day on which nobody built kvtrace.
+ANOTHER_TIME = 1_000_000_000
+
+
+@pytest.fixture(scope="module")
+def unpacked(built, tmp_path_factory):
+    """What is in the sdist, in a folder of its own, and nothing of git."""
+    (sdist,) = built.glob("*.tar.gz")
+    folder = tmp_path_factory.mktemp("unpacked")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(folder, filter="data")
+    (path,) = folder.iterdir()
+    return path
+
+
+@pytest.fixture(scope="module")
+def pure_wheel(unpacked, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pure")
+    build(unpacked, folder, "--wheel", KVTRACE_PURE_WHEEL="1")
+    (path,) = folder.iterdir()
+    return path
+
+
+def test_two_builds_are_equal_byte_by_byte(built, source_tree, tmp_path):
+    # given the same files elsewhere, of another time, for a user with another mask
+    copy = shutil.copytree(source_tree, tmp_path / "a longer name" / "kvtrace of another user")
+    for path in copy.rglob("*"):
+        os.utime(path, (ANOTHER_TIME, ANOTHER_TIME))
+        path.chmod(0o700)
+    before = os.umask(0o077)
+    try:
+        build(copy, tmp_path / "dist", TZ="Pacific/Auckland", USER="another")
+    finally:
+        os.umask(before)
+    # then the archives are those of the first build
+    names = sorted(path.name for path in built.iterdir())
+    assert sorted(path.name for path in (tmp_path / "dist").iterdir()) == names
+    assert len(names) == 2
+    for name in names:
+        assert (tmp_path / "dist" / name).read_bytes() == (built / name).read_bytes(), name
+
+
+def test_the_sdist_alone_makes_the_pure_wheel_also_where_there_is_no_compiler(
+    unpacked, pure_wheel, tmp_path
+):
+    assert not (unpacked / ".git").exists()
+    assert pure_wheel.name.endswith("-py3-none-any.whl")
+    build(unpacked, tmp_path, "--wheel", CC="false")
+    (path,) = tmp_path.iterdir()
+    assert path.name == pure_wheel.name
+    assert path.read_bytes() == pure_wheel.read_bytes()
+
+
+def test_the_pure_wheel_differs_by_its_extensions_alone(wheel, pure_wheel):
+    def files(path):
+        with zipfile.ZipFile(path) as archive:
+            return {
+                each.filename: each.CRC
+                for each in archive.infolist()
+                if Path(each.filename).name not in {"WHEEL", "RECORD"}
+            }
+
+    native, pure = files(wheel), files(pure_wheel)
+    extensions = native.keys() - pure.keys()
+    assert {name.split(".")[0] for name in extensions} == {
+        "kvtrace/capture/_hot",
+        "kvtrace/backends/cupti/_buffers",
+    }
+    assert {name: native[name] for name in pure} == pure
+
+
+@pytest.mark.parametrize("kind", ["native", "pure"])
+def test_a_wheel_works_with_what_it_declares_and_nothing_else(kind, request, tmp_path):
+    wheel = request.getfixturevalue("wheel" if kind == "native" else "pure_wheel")
+    environment = make_resolved(tmp_path / "environment", wheel)
+    check = ROOT / "tests" / "packaging" / "check_wheel.py"
+    done = environment.run(environment.python, check, kind, folder=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
