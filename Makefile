@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test pytest coverage bounds lint format types bench docs docs-site notebook \
+.PHONY: help install demo test pytest coverage bounds lint format types bench docs docs-site notebook frontend \
   frontend-lint frontend-test update-golden lock clean
 
 help:  ## list the targets
