@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.dataset as pds
 
 from kvtrace.converters.database import database as new_database
+from kvtrace.converters.views import view_statements
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.layout import OBSERVED, part_numbers, pass_parts, run_folder
 from kvtrace.schema.parts import open_part, part_facts
@@ -44,14 +45,6 @@ MACROS: Final = {
     "host_ns(enter, exit)": "epoch_ns(exit) - epoch_ns(enter)",
     "device_ns(start, finish)": "epoch_ns(finish) - epoch_ns(start)",
 }
-#: One row for each launch with what it launched: what most questions begin with.
-_LAUNCHED: Final = """
-    CREATE VIEW launched AS
-    SELECT l.run, l.seq, k.name AS kernel, k.module, l.call_id, c.kernel_id, l.phase,
-        l."enter", l."exit", epoch_ns(l."exit") - epoch_ns(l."enter") AS host_ns,
-        c.grid_x, c.grid_y, c.grid_z, l.thread, l.device, l.stream
-    FROM launches l JOIN calls c USING (run, call_id) JOIN kernels k USING (run, kernel_id)
-"""
 
 
 class BadQuery(KvtraceError):
@@ -61,7 +54,7 @@ class BadQuery(KvtraceError):
 
 
 def connect(trace: "Trace", runs: Sequence["Run"]) -> duckdb.DuckDBPyConnection:
-    """Return a connection with a view for every table of the runs, the view `launched`, and macros.
+    """Return a connection with a view for every table of the runs, those of `views.py`, and macros.
 
     The file system, extensions and settings are closed to what is asked over it.
 
@@ -74,7 +67,8 @@ def connect(trace: "Trace", runs: Sequence["Run"]) -> duckdb.DuckDBPyConnection:
         database.execute(setting)
     for name in (*TABLES, *trace.client_tables):
         _create_view(database, trace, runs, trace.definition(name, runs))
-    database.execute(_LAUNCHED)
+    for statement in view_statements():
+        database.execute(statement)
     for signature, body in MACROS.items():
         database.execute(f"CREATE MACRO {signature} AS {body}")
     database.execute("SET lock_configuration = true")

@@ -12,6 +12,7 @@ import pytest
 from kvtrace.cli import main
 from kvtrace.converters.query import BadQuery, _identifier, connect, query
 from kvtrace.converters.query_output import csv_lines, json_lines, table_lines
+from kvtrace.converters.views import VIEWS
 from kvtrace.schema.errors import DamagedFile
 from kvtrace.schema.layout import run_folder
 from kvtrace.schema.tables import TABLES
@@ -103,9 +104,9 @@ def test_nothing_but_the_trace_is_in_reach(tmp_path, monkeypatch, text):
     assert not list((tmp_path / ".tmp").iterdir())
 
 
-def test_only_the_tables_and_the_view_are_listed(tmp_path):
+def test_only_the_tables_and_the_views_are_listed(tmp_path):
     side = write_trace(tmp_path, [SCALE])
-    assert {name for (name,) in ask(side, "SHOW TABLES")} == {*TABLES, "launched"}
+    assert {name for (name,) in ask(side, "SHOW TABLES")} == {*TABLES, *VIEWS}
 
 
 def test_the_name_of_a_column_is_never_run(tmp_path):
