@@ -18,12 +18,13 @@ stand apart (in which a kernel was compiled, or which tuned) are few: they are l
 from the sums.
 """
 
+import re
 from collections.abc import Iterable
-from itertools import pairwise
 from typing import Final
 
 from kvtrace.converters.trials import TUNING
 
+_SOURCE: Final = re.compile(r"(?<!DISTINCT )\b(FROM|JOIN) (\w+)")
 _TRIALS: Final = ", ".join(f"'{phase}'" for phase in TUNING)
 
 #: By name, in an order in which each uses tables and those before it.
@@ -177,13 +178,23 @@ TOP_KERNELS: Final = """
 
 def view_statements(names: Iterable[str] = VIEWS) -> list[str]:
     """Return the statements that make these views, and those that they use, in order."""
-    wanted = set(names)
-    for name, text in reversed(VIEWS.items()):
-        if name in wanted:
-            wanted |= {other for other in VIEWS if other != name and _uses(text, other)}
+    wanted = _with_used(names)
     return [f'CREATE VIEW "{name}" AS {text}' for name, text in VIEWS.items() if name in wanted]
 
 
-def _uses(text: str, name: str) -> bool:
-    words = text.replace("(", " ").replace(")", " ").split()
-    return any(word in ("FROM", "JOIN") and after == name for word, after in pairwise(words))
+def tables_of(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the tables among some names, and those that the views among them are made from."""
+    return tuple(name for name in sorted(_with_used(names)) if name not in VIEWS)
+
+
+def _with_used(names: Iterable[str]) -> set[str]:
+    wanted = set(names)
+    for name, text in reversed(VIEWS.items()):
+        if name in wanted:
+            wanted |= _used(text)
+    return wanted
+
+
+def _used(text: str) -> set[str]:
+    """Return what stands behind FROM and JOIN: tables and views, and nothing else here."""
+    return {name for _, name in _SOURCE.findall(text)}
