@@ -37,22 +37,27 @@ def main() -> None:
     options.add_argument("--launches", type=int, default=100_000_000)
     options.add_argument("--ranks", type=int, default=64)
     options.add_argument("--jobs", type=int, default=1)
+    options.add_argument("--no-device", action="store_true", help="no executions on devices")
     chosen = options.parse_args()
     began, used = time.perf_counter(), time.process_time()
-    write_trace(chosen.folder, chosen.launches, chosen.ranks, chosen.jobs)
+    write_trace(
+        chosen.folder, chosen.launches, chosen.ranks, chosen.jobs, device=not chosen.no_device
+    )
     print(
         f"{chosen.launches:,} launches in {time.perf_counter() - began:.1f} s "
         f"({time.process_time() - used:.1f} s of processors)"
     )
 
 
-def write_trace(folder: Path, launches: int, ranks: int = 64, jobs: int = 1) -> None:
+def write_trace(
+    folder: Path, launches: int, ranks: int = 64, jobs: int = 1, *, device: bool = True
+) -> None:
     """Write `jobs` jobs of `ranks` runs each, with `launches` in all."""
     runs = ranks * jobs
     order = _order(np.random.default_rng(7))
     for number in range(runs):
         mine = launches // runs + (number < launches % runs)
-        _write_run(folder, number, runs, f"job-{number // ranks:04d}", mine, order)
+        _write_run(folder, number, runs, f"job-{number // ranks:04d}", mine, order, device)
 
 
 def run_id(number: int, runs: int) -> str:
@@ -66,7 +71,7 @@ def _order(random: np.random.Generator) -> np.ndarray:
 
 
 def _write_run(
-    folder: Path, number: int, runs: int, group: str, launches: int, order: np.ndarray
+    folder: Path, number: int, runs: int, group: str, launches: int, order: np.ndarray, device: bool
 ) -> None:
     random = np.random.default_rng((11, number))
     start = EPOCH + number * 1_000_000
@@ -92,7 +97,8 @@ def _write_run(
         ran = (device_ns[call] * random.normal(1, 0.02, seq.size)).astype(np.int64) + 500
         end = np.maximum.accumulate(np.maximum(leave + 2_000, device_clock) + 0) + np.cumsum(ran)
         device_clock = int(end[-1])
-        _append_executions(writer, seq, call, end - ran, end, number)
+        if device:
+            _append_executions(writer, seq, call, end - ran, end, number)
     facts = _runs_row(name, group, number, runs, start, max(clock, device_clock))
     writer.seal(facts)
 

@@ -75,7 +75,7 @@ def read_tunings(trace: "Trace", runs: Sequence["Run"]) -> tuple[Tuning, ...]:
 
 
 def _of_run(trace: "Trace", run: "Run") -> Iterable[Tuning]:
-    launches = launch_sums(trace, run).counts
+    launches = launch_sums(trace, [run])[run.run_id].counts
     if not any(phase == "autotune" for _, phase in launches):
         return
     kernels = {row["kernel_id"]: row for row in _kernel_rows(trace, run)}

@@ -18,6 +18,7 @@ from kvtrace.converters.recompiles import (
     held_launches,
     read_recompiles,
 )
+from kvtrace.converters.scans import sound_rows
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -138,7 +139,7 @@ def read_overview(
         DamagedFile, NewerFormat: as the reader of the trace.
 
     """
-    sums = {run.run_id: launch_sums(trace, run) for run in runs}
+    sums = launch_sums(trace, runs)
     time = read_device_time(trace, runs)
     return Overview(
         path=str(trace.path),
@@ -193,6 +194,9 @@ def _run(trace: "Trace", run: "Run", sums: LaunchSums) -> RunOverview:
 
 
 def _rows(trace: "Trace", run: "Run", table: str, column: str) -> int:
+    known = sound_rows(trace, run, table, [column])
+    if known is not None:
+        return known
     return sum(piece.num_rows for piece in trace.pieces(table, [run], [column]))
 
 
@@ -213,16 +217,14 @@ def _kernels(
     host: dict[tuple[str | None, str | None], int] = {}
     compiling: dict[tuple[str | None, str | None], int] = {}
     launched = {run_id: found.calls for run_id, found in sums.items()}
+    taken = {run_id: (found.host_ns, found.compiling_ns) for run_id, found in sums.items()}
     for row in trace.table("calls", runs, ["call_id", "kernel_id"]).to_pylist():
         kernel = kernel_of.get((row["run"], row["kernel_id"]), (None, None))
         calls[row["run"], kernel] += 1
         launches[kernel] += launched[row["run"]][row["call_id"]]
-        for taken, total in (
-            (sums[row["run"]].host_ns, host),
-            (sums[row["run"]].compiling_ns, compiling),
-        ):
-            if row["call_id"] in taken:
-                total[kernel] = total.get(kernel, 0) + taken[row["call_id"]]
+        for own, total in zip(taken[row["run"]], (host, compiling), strict=True):
+            if row["call_id"] in own:
+                total[kernel] = total.get(kernel, 0) + own[row["call_id"]]
     executed = {
         (row.module, row.name): row.device_ns
         for row in (time.rows if time is not None else ())

@@ -9,7 +9,7 @@ version of the format, go through the reader of the trace.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import duckdb
 import pyarrow as pa
@@ -17,6 +17,7 @@ import pyarrow.dataset as pds
 
 from kvtrace.schema.layout import OBSERVED, part_numbers, pass_parts, run_folder
 from kvtrace.schema.parts import open_part, part_facts
+from kvtrace.schema.repair import LATEST
 from kvtrace.schema.versions import FORMAT_VERSION
 
 if TYPE_CHECKING:
@@ -89,6 +90,44 @@ class Scans:
         files = ", ".join(_text(str(path)) for each in parts.values() for path in each)
         how = "hive_partitioning = true, hive_types_autocast = false"
         return database.sql(f"SELECT * FROM read_parquet([{files}], {how})")  # noqa: S608
+
+
+def sound_rows(trace: "Trace", run: "Run", name: str, columns: Sequence[str]) -> int | None:
+    """Count the rows of a table, if none of these columns has what the reader would repair.
+
+    That is what statistics in the parts of a sealed run say; None where they do not. An end before
+    its begin is not told by them.
+    """
+    table = trace.definition(name, [run])
+    files = _parts_as_they_are(trace.path, table, run) if run.sealed else None
+    if files is None or (not files and part_numbers(run_folder(trace.path, name, run.run_id))):
+        return None
+    count = 0
+    for path in files:
+        with open_part(path) as part:
+            metadata = part.metadata
+            places = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
+            if not places.keys() >= set(columns):
+                return None
+            for group in map(metadata.row_group, range(metadata.num_row_groups)):
+                for column in columns:
+                    if not _sound(group.column(places[column]), column in table.keys):
+                        return None
+            count += metadata.num_rows
+    return count
+
+
+def _sound(chunk: Any, key: bool) -> bool:
+    told = chunk.statistics
+    if told is None or not told.has_null_count:
+        return False
+    if key and told.null_count:
+        return False
+    if chunk.statistics.logical_type.type != "TIMESTAMP":
+        return True
+    if not told.has_min_max:
+        return bool(told.null_count == chunk.num_values)
+    return bool(told.min_raw >= -LATEST and told.max_raw <= LATEST)
 
 
 def _parts_as_they_are(out: Path, table: "Table", run: "Run") -> list[Path]:

@@ -4,10 +4,10 @@ They are texts of SQL, for any engine that has the tables of docs/format.md with
 (stacks and artifacts once for each run): DuckDB takes them as they are, sqlglot writes them for
 Spark. So they keep to what both mean the same by:
 
-- SELECT with WITH, JOIN (USING, ON), WHERE, GROUP BY of named columns, HAVING, ORDER BY, UNION ALL;
-  CASE, coalesce, greatest, least, CAST; count, sum, min, max, median, and FILTER (WHERE …) behind
-  them; window functions with all of PARTITION BY, ORDER BY and ROWS BETWEEN; IS [NOT] DISTINCT
-  FROM.
+- SELECT with WITH, JOIN (USING, ON), EXISTS, WHERE, GROUP BY of named columns, HAVING, ORDER BY,
+  UNION ALL; CASE, coalesce, greatest, least, CAST; count, sum, min, max, median, and FILTER
+  (WHERE …) behind them; window functions with all of PARTITION BY, ORDER BY and ROWS BETWEEN;
+  IS [NOT] DISTINCT FROM.
 - Types BIGINT, DOUBLE, BOOLEAN, VARCHAR. Sums of ns are cast to BIGINT, which holds 292 years.
 - A column that is a word of SQL stands in double quotes, as "end". Frames are counted from 1.
 - One function is the engine's own: `epoch_ns(time)`, ns since 1970 of a point in time, as BIGINT.
@@ -54,7 +54,11 @@ VIEWS: Final = {
         SELECT g.run, g.record, g.launch_seq, l.call_id, g."start", g."end",
             epoch_ns(g."end") - epoch_ns(g."start") AS device_ns, g.device, g.stream, g.graph_id,
             g.name, g.kind, g.bytes
-        FROM gpu_kernels g LEFT JOIN launches l ON l.run = g.run AND l.seq = g.launch_seq
+        FROM gpu_kernels g LEFT JOIN (
+            SELECT a.run, a.seq, a.call_id FROM launches a WHERE EXISTS (
+                SELECT 1 FROM gpu_kernels u
+                WHERE u.run = a.run AND u.launch_seq = a.seq AND u.call_id IS NULL)
+        ) l ON l.run = g.run AND l.seq = g.launch_seq
         WHERE g.call_id IS NULL AND g.launch_seq IS NOT NULL
     """,
     # An execution on a device with its call and kernel; null where no launch is known for it.
@@ -104,13 +108,21 @@ VIEWS: Final = {
         FROM holding h LEFT JOIN compiled_in c ON c.run = h.run AND c.seq = h.seq
         WHERE c.seq IS NULL
     """,
-    # The launches of a call, by phase: how many, how many of them timed, and how long.
+    # The launches of a call, by phase: how many, how many of them timed, and how long; the least is
+    # below 0 where a clock was set back.
     "phase_sums": """
-        SELECT run, call_id, coalesce(phase, 'run') AS phase, count(*) AS launches,
-            count(epoch_ns("exit") - epoch_ns("enter")) AS timed,
-            CAST(sum(epoch_ns("exit") - epoch_ns("enter")) AS BIGINT) AS host_ns,
-            max("exit") AS last_exit
-        FROM launches GROUP BY run, call_id, coalesce(phase, 'run')
+        SELECT run, call_id, coalesce(phase, 'run') AS phase,
+            CAST(sum(launches) AS BIGINT) AS launches, CAST(sum(timed) AS BIGINT) AS timed,
+            CAST(sum(host_ns) AS BIGINT) AS host_ns,
+            min(least_ns) AS least_ns, max(last_exit) AS last_exit
+        FROM (
+            SELECT run, call_id, phase, count(*) AS launches,
+                count(epoch_ns("exit") - epoch_ns("enter")) AS timed,
+                sum(epoch_ns("exit") - epoch_ns("enter")) AS host_ns,
+                min(epoch_ns("exit") - epoch_ns("enter")) AS least_ns, max("exit") AS last_exit
+            FROM launches GROUP BY run, call_id, phase
+        ) told
+        GROUP BY run, call_id, coalesce(phase, 'run')
     """,
     # The compiling launches of a call, by phase.
     "compiling_sums": """

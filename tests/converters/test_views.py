@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvtrace.converters.launch_sums import launch_sums
+from kvtrace.converters.launch_sums import _in_pieces, launch_sums
 from kvtrace.converters.query import connect, query
 from kvtrace.converters.trials import TUNING
 from kvtrace.converters.views import TOP_KERNELS, VIEWS, view_statements
@@ -84,7 +84,8 @@ def test_sums_by_call_are_those_of_a_loop_over_the_launches(tmp_path_factory, ru
     trace = written(tmp_path_factory.mktemp("views"), runs)
     found = {(row["run"], row["call_id"]): row for row in asked(trace, "FROM call_sums")}
     for run in trace.runs:
-        sums = launch_sums(trace, run)
+        sums = _in_pieces(trace, run)
+        assert launch_sums(trace, trace.runs)[run.run_id] == sums
         _, launches = runs[int(run.run_id[1:])]
         for call in range(6):
             row = found[run.run_id, call]
@@ -128,7 +129,8 @@ def test_top_kernels_of_recorded_traces_add_up(runs):
     top = asked(trace, TOP_KERNELS)
     launches = sum(row["launches"] + row["tuning"] for row in top)
     assert launches == trace.table("launches").num_rows
-    sums = [launch_sums(trace, run) for run in trace.runs]
+    sums = [_in_pieces(trace, run) for run in trace.runs]
+    assert list(launch_sums(trace, trace.runs).values()) == sums
     own = [ns for each in sums for (_, phase), ns in each.phase_ns.items() if phase not in TUNING]
     assert sum(row["host_ns"] or 0 for row in top) == sum(own)
     times = [row["device_ns"] or 0 for row in top]
@@ -144,3 +146,23 @@ def test_every_view_can_be_asked_and_brings_those_that_it_uses(tmp_path):
         assert asked(trace, f'SELECT count(*) AS n FROM "{name}"')[0]["n"] >= 0
     made = [text.split()[2].strip('"') for text in view_statements(["call_sums"])]
     assert made == [name for name in VIEWS if name not in ("called", "launched", "executed")]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"enter": EPOCH + 10, "exit": EPOCH},
+        {"enter": 2**62 + 5, "exit": 2**62 + 9},
+        {"enter": None, "exit": EPOCH + 9},
+        {"enter": None, "exit": None},
+    ],
+)
+def test_rows_that_have_to_be_repaired_are_summed_as_the_reader_gives_them(tmp_path, row):
+    writer = RunWriter(tmp_path, "r0")
+    writer.append_rows("kernels", [{"kernel_id": 0, "name": "a", "compile_begin": EPOCH + 4}])
+    writer.append_rows("calls", [{"call_id": 0, "kernel_id": 0}])
+    rows = [{"seq": 0, "call_id": 0, "enter": EPOCH, "exit": EPOCH + 5}, {"seq": 1, **row}]
+    writer.append_rows("launches", [{"call_id": 0, "thread": 1, **each} for each in rows])
+    writer.seal({"ending": "exit"})
+    trace = open_trace(tmp_path)
+    assert launch_sums(trace, trace.runs) == {"r0": _in_pieces(trace, trace.runs[0])}
