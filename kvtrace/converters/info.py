@@ -229,7 +229,7 @@ def _kernels(
         for own, total in zip(taken[run], (host, compiling), strict=True):
             if call in own:
                 total[kernel] = total.get(kernel, 0) + own[call]
-    executed = {
+    executed: dict[tuple[str | None, str | None], int] = {
         (row.module, row.name): row.device_ns
         for row in (time.rows if time is not None else ())
         if row.kind == "Triton"
