@@ -1,6 +1,6 @@
 """Time and memory of commands from one launch to a hundred million, and over a thousand runs.
 
-    python benchmarks/scale.py FOLDER [--launches 1 1000000 10000000 100000000] [--commands sql,info]
+    python benchmarks/scale.py FOLDER [--launches 1 1000000 …] [--commands sql,info]
 
 Traces are those of scale_trace.py, written into the folder where they are not there yet: 64 ranks,
 with as many executions on devices as launches (`device`) and without (`host`), and a thousand runs
@@ -45,22 +45,24 @@ _BY_HAND: Final = (
 )
 HOST: Final = _BY_HAND.format(begin="enter", end="exit", table="launches")
 DEVICE: Final = _BY_HAND.format(begin="start", end="end", table="gpu_kernels")
+HOST_TOP: Final = TOP.format(ns="host_ns", sums="phase_sums")
+DEVICE_TOP: Final = TOP.format(ns="device_ns", sums="device_sums")
+RANK: Final = ("--run", "a20260102-030405-0001", "--from", "0", "--to", "1", "-o", "{out}")
 #: What is run on which kind of trace, and what DuckDB is asked by hand for the same.
 COMMANDS: Final[tuple[tuple[str, str, list[str], str | None], ...]] = (
-    ("sql, top by host time", "host", ["sql", "{trace}", TOP.format(ns="host_ns", sums="phase_sums")], HOST),
-    ("sql, top by device time", "device", ["sql", "{trace}", TOP.format(ns="device_ns", sums="device_sums")], DEVICE),
+    ("sql, top by host time", "host", ["sql", "{trace}", HOST_TOP], HOST),
+    ("sql, top by device time", "device", ["sql", "{trace}", DEVICE_TOP], DEVICE),
     ("sql, all of both", "device", ["sql", "{trace}", TOP_KERNELS + " LIMIT 10"], None),
     ("info", "host", ["info", "{trace}"], HOST),
     ("validate", "host", ["validate", "{trace}"], None),
     ("profile", "host", ["profile", "{trace}"], HOST),
     ("diff of two halves", "host", ["diff", "{trace}/a", "{trace}/b", "--no-replay"], None),
-    ("perfetto, 1 s of one rank", "device",
-     ["convert", "perfetto", "{trace}", "--run", "a20260102-030405-0001", "--from", "0", "--to", "1", "-o", "{out}"], None),
+    ("perfetto, 1 s of one rank", "device", ["convert", "perfetto", "{trace}", *RANK], None),
     ("report", "host", ["report", "{trace}", "--no-replay", "-o", "{out}"], None),
     ("info", "runs", ["info", "{trace}"], None),
     ("profile", "runs", ["profile", "{trace}"], None),
-    ("sql, top by host time", "runs", ["sql", "{trace}", TOP.format(ns="host_ns", sums="phase_sums")], None),
-    ("sql --all, the same", "runs", ["sql", "--all", "{trace}", TOP.format(ns="host_ns", sums="phase_sums")], HOST),
+    ("sql, top by host time", "runs", ["sql", "{trace}", HOST_TOP], None),
+    ("sql --all, the same", "runs", ["sql", "--all", "{trace}", HOST_TOP], HOST),
 )  # fmt: skip
 
 
