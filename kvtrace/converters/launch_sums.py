@@ -80,7 +80,7 @@ def launch_sums(trace: "Trace", runs: Sequence["Run"]) -> dict[str, LaunchSums]:
 def _asked(trace: "Trace", runs: Sequence["Run"]) -> dict[str, LaunchSums]:
     """Sum by the views; runs in which a clock was set back are left out."""
     views = ("phase_sums", "compiling_sums")
-    scans = Scans(trace, runs)
+    scans = Scans(trace, runs, itself=True)
     with new_database() as database:
         scans.close(database, tables_of(views))
         for name in tables_of(views):
