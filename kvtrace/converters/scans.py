@@ -138,18 +138,16 @@ def _sound(chunk: Any, key: bool) -> bool:
 def _parts_as_they_are(out: Path, table: "Table", run: "Run") -> list[Path]:
     """Parts of a run and table, or none where they have to be read by `Trace.table`."""
     folder = run_folder(out, table.name, run.run_id)
-    captured, derived = list(part_numbers(folder).values()), list(pass_parts(folder))
+    files = [*part_numbers(folder).values(), *pass_parts(folder)]
     if table.name == "findings" and pass_parts(folder, OBSERVED):
         return []  # of what the run saw and what judging found, readers are given one of each
-    # A sealed run's own parts are of the version that its row says: they need not be opened here.
-    known = run.schema_version == FORMAT_VERSION
     wanted = {column.name for column in table.columns}
-    for path in derived if known else [*captured, *derived]:
+    for path in files:
         with open_part(path) as part:
             facts = part_facts(part, path, table.name)
             if facts.format_version != FORMAT_VERSION or set(part.schema_arrow.names) != wanted:
                 return []
-    return [*captured, *derived]
+    return files
 
 
 def _dataset(folder: Path, table: "Table", parts: _Parts) -> "pds.Dataset":
