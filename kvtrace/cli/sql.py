@@ -1,5 +1,6 @@
 """`kvtrace sql`: the tables of a trace, in SQL."""
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -18,14 +19,25 @@ def command(
     every_run: Annotated[
         bool, typer.Option("--all", help="Every run of the directory, not only the newest group")
     ] = False,
+    memory: Annotated[
+        str | None,
+        typer.Option("--memory", metavar="SIZE", help="What the query may take at most, as 2GB"),
+    ] = None,
+    temporary: Annotated[
+        Path | None,
+        typer.Option("--temp", metavar="FOLDER", help="Where it may put what does not fit"),
+    ] = None,
     form: Annotated[
         Format, typer.Option("--format", metavar="table|json|csv", help="How to print the rows")
     ] = "table",
 ) -> None:
     """Ask the tables of a trace in DuckDB's SQL; every table has a column run.
 
-    The view launched joins launches, calls and kernels, with the column host_ns (exit - enter).
-    Macros: host_ns(enter, exit), device_ns(start, finish). SHOW TABLES lists what there is.
+    The views called, launched and executed join calls, launches and executions on devices with
+    their kernels, with the columns host_ns (exit - enter) and device_ns; call_sums has one row for
+    each call, with launches and times. SHOW TABLES lists what there is. Macros: host_ns(enter,
+    exit), device_ns(start, finish). What does not fit into memory is refused, unless --temp names
+    a folder for it.
 
     Example:
         kvtrace sql out/ "SELECT kernel, sum(host_ns) FROM launched GROUP BY 1"
@@ -35,6 +47,7 @@ def command(
     import sys
 
     from kvtrace.cli.options import complain_of, print_lines, select
+    from kvtrace.cli.progress import query_progress
     from kvtrace.converters.query import connect, query
     from kvtrace.converters.query_output import csv_lines, json_lines, table_lines
     from kvtrace.text import terminal_width
@@ -42,7 +55,10 @@ def command(
     selection = select(trace, run)
     runs = selection.trace.runs if every_run else selection.runs
     text = sys.stdin.read() if statement == "-" else statement
-    with connect(selection.trace, runs) as database:
+    with (
+        connect(selection.trace, runs, text, memory=memory, temporary=temporary) as database,
+        query_progress(database.query_progress),
+    ):
         names, rows = query(database, text)
     complain_of(selection.trace)
     if form == "json":

@@ -189,17 +189,16 @@ def _figures(
         ran = {(run, call): rest for run, call, *rest in connection.execute(_EXECUTED).fetchall()}
         timed = {run for (run,) in connection.execute(_TIMED).fetchall()}
     found: dict[tuple[str, int], CallFigures] = {}
-    for run in runs:
-        sums = launch_sums(trace, run)
+    for run_id, sums in launch_sums(trace, runs).items():
         phases = [phase for phase in sums.phases if phase not in TUNING]
-        own = [call for of, call in ran if of == run.run_id]
+        own = [call for of, call in ran if of == run_id]
         for call in {*sums.calls, *own}:
-            device_ns, replays = ran.get((run.run_id, call), (0, 0))
+            device_ns, replays = ran.get((run_id, call), (0, 0))
             launches = sum(sums.counts[call, phase] for phase in phases)
-            if run.run_id in timed:
+            if run_id in timed:
                 launches += replays - sums.counts[call, "graph_capture"]
             host_ns = sum(sums.phase_ns[call, phase] for phase in phases)
-            found[run.run_id, call] = CallFigures(launches, int(device_ns or 0), host_ns)
+            found[run_id, call] = CallFigures(launches, int(device_ns or 0), host_ns)
     return found
 
 

@@ -18,6 +18,7 @@ from kvtrace.converters.recompiles import (
     held_launches,
     read_recompiles,
 )
+from kvtrace.converters.scans import sound_rows
 from kvtrace.schema.kept import number_of
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ def read_overview(
         DamagedFile, NewerFormat: as the reader of the trace.
 
     """
-    sums = {run.run_id: launch_sums(trace, run) for run in runs}
+    sums = launch_sums(trace, runs)
     time = read_device_time(trace, runs)
     return Overview(
         path=str(trace.path),
@@ -184,7 +185,7 @@ def _run(trace: "Trace", run: "Run", sums: LaunchSums) -> RunOverview:
         launches=sums.launches,
         known_contents=len(pc.unique(trace.table("contents", [run], ["seq"])["seq"])),
         phases=dict(sorted(sums.phases.items())),
-        gpu_kernels=number_of(trace.pieces("gpu_kernels", [run], ["weight"])),
+        gpu_kernels=_executions(trace, run),
         marks=_rows(trace, run, "marks", "mark_id"),
         self_overhead_ns=run.self_overhead_ns,
         dropped_rows=run.dropped_rows,
@@ -193,7 +194,16 @@ def _run(trace: "Trace", run: "Run", sums: LaunchSums) -> RunOverview:
     )
 
 
+def _executions(trace: "Trace", run: "Run") -> int:
+    if run.settings.get("sample"):
+        return number_of(trace.pieces("gpu_kernels", [run], ["weight"]))
+    return _rows(trace, run, "gpu_kernels", "record")
+
+
 def _rows(trace: "Trace", run: "Run", table: str, column: str) -> int:
+    known = sound_rows(trace, run, table, [column])
+    if known is not None:
+        return known
     return sum(piece.num_rows for piece in trace.pieces(table, [run], [column]))
 
 
@@ -203,28 +213,30 @@ def _kernels(
     sums: Mapping[str, LaunchSums],
     time: DeviceTime | None,
 ) -> tuple[KernelOverview, ...]:
-    rows = trace.table(
-        "kernels", runs, ["kernel_id", "name", "module", "file", "line", "origin"]
-    ).to_pylist()
-    kernel_of = {(row["run"], row["kernel_id"]): (row["module"], row["name"]) for row in rows}
-    first = {(row["module"], row["name"]): row for row in reversed(rows)}
+    rows = trace.table("kernels", runs, ["kernel_id", "name", "module", "file", "line", "origin"])
+    names = list(zip(*(rows[each].to_pylist() for each in ("module", "name")), strict=True))
+    places = zip(*(rows[each].to_pylist() for each in ("run", "kernel_id")), strict=True)
+    kernel_of = dict(zip(places, names, strict=True))
+    first: dict[tuple[str | None, str | None], int] = {}
+    for place, kernel in enumerate(names):
+        first.setdefault(kernel, place)
     variants = Counter((run, kernel) for (run, _), kernel in kernel_of.items())
     calls: Counter[tuple[str, tuple[str | None, str | None]]] = Counter()
     launches: Counter[tuple[str | None, str | None]] = Counter()
     host: dict[tuple[str | None, str | None], int] = {}
     compiling: dict[tuple[str | None, str | None], int] = {}
     launched = {run_id: found.calls for run_id, found in sums.items()}
-    for row in trace.table("calls", runs, ["call_id", "kernel_id"]).to_pylist():
-        kernel = kernel_of.get((row["run"], row["kernel_id"]), (None, None))
-        calls[row["run"], kernel] += 1
-        launches[kernel] += launched[row["run"]][row["call_id"]]
-        for taken, total in (
-            (sums[row["run"]].host_ns, host),
-            (sums[row["run"]].compiling_ns, compiling),
-        ):
-            if row["call_id"] in taken:
-                total[kernel] = total.get(kernel, 0) + taken[row["call_id"]]
-    executed = {
+    taken = {run_id: (found.host_ns, found.compiling_ns) for run_id, found in sums.items()}
+    table = trace.table("calls", runs, ["call_id", "kernel_id"])
+    columns = (table[each].to_pylist() for each in ("run", "call_id", "kernel_id"))
+    for run, call, kernel_id in zip(*columns, strict=True):
+        kernel = kernel_of.get((run, kernel_id), (None, None))
+        calls[run, kernel] += 1
+        launches[kernel] += launched[run][call]
+        for own, total in zip(taken[run], (host, compiling), strict=True):
+            if call in own:
+                total[kernel] = total.get(kernel, 0) + own[call]
+    executed: dict[tuple[str | None, str | None], int] = {
         (row.module, row.name): row.device_ns
         for row in (time.rows if time is not None else ())
         if row.kind == "Triton"
@@ -243,7 +255,7 @@ def _kernels(
             host_ns=host.get(kernel),
             compiling_ns=compiling.get(kernel),
         )
-        for kernel, row in first.items()
+        for kernel, row in zip(first, rows.take(list(first.values())).to_pylist(), strict=True)
     ]
     return tuple(
         sorted(found, key=lambda k: (-(k.device_ns or 0), -(k.host_ns or 0), -k.launches, k.name))

@@ -1,17 +1,41 @@
-"""Launches of a run, counted and their host time summed in one pass, however many they are."""
+"""Launches of runs, counted and their host time summed, however many they are.
+
+DuckDB sums them by the views where the rows mean what they say, as nearly all do. A run of which
+that is not known, or that is not sealed, is read in pieces, as `Trace.table` repairs its rows.
+"""
 
 from collections import Counter
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
 
+import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.converters.compiling import CompilingLaunches
+from kvtrace.converters.database import database as new_database
+from kvtrace.converters.scans import Scans, sound_rows
+from kvtrace.converters.views import tables_of, view_statements
 from kvtrace.schema.kept import weights
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
+
+
+#: Times are nanoseconds since 1970; null where none is known.
+_SUMS: Final = """
+    SELECT p.run, p.call_id, p.phase, p.launches, p.least_ns, epoch_ns(p.last_exit),
+        CASE WHEN p.timed > coalesce(c.timed, 0) THEN p.host_ns - coalesce(c.host_ns, 0) END,
+        c.host_ns
+    FROM phase_sums p LEFT JOIN compiling_sums c
+        ON c.run = p.run AND c.call_id = p.call_id AND c.phase = p.phase
+"""
+#: How far into each run autotuners and warm-ups went.
+_REACH: Final = "SELECT run, max(seq) FROM tuning GROUP BY run ORDER BY max(seq)"
+#: Launches up to the last trial, of all runs, that a window over their threads may hold in memory.
+_MOST_HELD: Final = 1 << 18
+_COLUMNS: Final = ("seq", "call_id", "enter", "exit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +47,10 @@ class LaunchSums:
     `last_exit` is nanoseconds since 1970, None where nothing says it.
     """
 
-    counts: Counter[tuple[int, str]]
-    phase_ns: Counter[tuple[int, str]]
-    compiling_ns: Counter[int]
-    last_exit: int | None
+    counts: Counter[tuple[int, str]] = field(default_factory=Counter)
+    phase_ns: Counter[tuple[int, str]] = field(default_factory=Counter)
+    compiling_ns: Counter[int] = field(default_factory=Counter)
+    last_exit: int | None = None
 
     @property
     def launches(self) -> int:
@@ -49,8 +73,70 @@ class LaunchSums:
         return _summed((call, taken) for (call, _), taken in self.phase_ns.items())
 
 
-def launch_sums(trace: "Trace", run: "Run") -> LaunchSums:
-    """Count and sum the launches of a run; errors as `Trace.table`."""
+def launch_sums(trace: "Trace", runs: Sequence["Run"]) -> dict[str, LaunchSums]:
+    """Count and sum the launches of each run; errors as `Trace.table`."""
+    sound = [run for run in runs if sound_rows(trace, run, "launches", _COLUMNS) is not None]
+    sound = _tuned_early(trace, sound) if sound else []
+    found = _asked(trace, sound) if sound else {}
+    return {
+        run.run_id: found[run.run_id] if run.run_id in found else _in_pieces(trace, run)
+        for run in runs
+    }
+
+
+def _tuned_early(trace: "Trace", runs: Sequence["Run"]) -> list["Run"]:
+    """Return the runs without those whose trials reach so far that a window takes much memory."""
+    with _views(trace, runs, ("tuning",)) as database:
+        reached = database.execute(_REACH).fetchall()
+    late, held = set(), 0
+    for run, last in reached:
+        held += last + 1
+        if held > _MOST_HELD:
+            late.add(run)
+    return [run for run in runs if run.run_id not in late]
+
+
+def _views(
+    trace: "Trace", runs: Sequence["Run"], views: Sequence[str]
+) -> duckdb.DuckDBPyConnection:
+    """Return a database with some views of some runs."""
+    database = new_database()
+    scans = Scans(trace, runs, itself=True)
+    scans.close(database, tables_of(views))
+    for name in tables_of(views):
+        scans.create_view(database, name)
+    for statement in view_statements(views):
+        database.execute(statement)
+    return database
+
+
+def _asked(trace: "Trace", runs: Sequence["Run"]) -> dict[str, LaunchSums]:
+    """Sum by the views; runs in which a clock was set back are left out."""
+    with _views(trace, runs, ("phase_sums", "compiling_sums")) as database:
+        rows = database.execute(_SUMS).fetchall()
+    found = {run.run_id: LaunchSums() for run in runs}
+    last: dict[str, int] = {}
+    back = set()
+    for run, call, phase, launches, least, last_exit, host_ns, compiling_ns in rows:
+        sums = found[run]
+        sums.counts[call, phase] = launches
+        if host_ns is not None:
+            sums.phase_ns[call, phase] = host_ns
+        if compiling_ns is not None:
+            sums.compiling_ns[call] += compiling_ns
+        if last_exit is not None:
+            last[run] = max(last_exit, last.get(run, last_exit))
+        if least is not None and least < 0:
+            back.add(run)
+    return {
+        run: LaunchSums(sums.counts, sums.phase_ns, sums.compiling_ns, last.get(run))
+        for run, sums in found.items()
+        if run not in back
+    }
+
+
+def _in_pieces(trace: "Trace", run: "Run") -> LaunchSums:
+    """Count and sum the launches of a run, piece by piece."""
     counts: Counter[tuple[int, str]] = Counter()
     phase_ns: Counter[tuple[int, str]] = Counter()
     compiling_ns: Counter[int] = Counter()

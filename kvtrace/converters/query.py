@@ -1,57 +1,45 @@
 """SQL over a trace: every table as a DuckDB view with a column `run`, and nothing else in reach.
 
-DuckDB itself opens no file, to read or to write: what it scans is handed over by pyarrow. Sealed
-runs are scanned in their Parquet parts where they lie, so that a query over a hundred million
-launches reads only the columns and row groups that it needs. Runs that still have a journal, and
-parts of an older version of the format, go through the reader of the trace.
+Of the tables, only those that a query names are opened (`scans.py`); the joined ones are in
+`views.py`. For a plain SELECT DuckDB scans Parquet parts itself; for all else it opens no file, to
+read or to write: what it scans is handed over by pyarrow.
 """
 
-from collections.abc import Mapping, Sequence
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import duckdb
 import pyarrow as pa
-import pyarrow.dataset as pds
 
 from kvtrace.converters.database import database as new_database
-from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.layout import OBSERVED, SHARED, part_numbers, pass_parts, run_folder
-from kvtrace.schema.parts import open_part, part_facts
+from kvtrace.converters.scans import Scans
+from kvtrace.converters.views import VIEWS, tables_of, view_statements
+from kvtrace.schema.errors import BadSetting, KvtraceError
 from kvtrace.schema.tables import TABLES, TEXT
-from kvtrace.schema.versions import FORMAT_VERSION
 
 if TYPE_CHECKING:
-    from kvtrace.schema.tables import Table
     from kvtrace.schema.trace import Run, Trace
 
-#: Several parts of a run may hold the same row of these.
-_BY_CONTENT: Final = {"stacks": "stack_id", "artifacts": "sha256"}
-#: Statements that only read. Views and macros of the session are made here, not by the query.
+#: Statements that may only read. Views and macros of the session are made here, not by the query.
 _READING: Final = ("SELECT", "EXPLAIN", "MULTI")
-#: DuckDB reaches no file, no extension and no variable of Python's. Without a folder for temporary
-#: files it has none to write to either; a query that does not fit into memory is refused.
+#: Functions that may stand in FROM: none of them opens a file.
+_IN_FROM: Final = re.compile(r"range|generate_series|unnest|repeat|json_(each|tree)|duckdb_\w+")
+_SIZE: Final = re.compile(r"\d+(\.\d+)?\s*[kmgt]i?b", re.IGNORECASE)
+#: DuckDB reaches no extension and no variable of Python's. Without a folder for temporary files it
+#: has none to write to either; a query that does not fit into memory is refused.
 _CLOSED: Final = (
-    "SET TimeZone = 'UTC'",
-    "SET temp_directory = ''",
     "SET python_enable_replacements = false",
     "SET autoinstall_known_extensions = false",
     "SET autoload_known_extensions = false",
-    "SET enable_external_access = false",
 )
 #: Macros that every query may use.
 MACROS: Final = {
     "host_ns(enter, exit)": "epoch_ns(exit) - epoch_ns(enter)",
     "device_ns(start, finish)": "epoch_ns(finish) - epoch_ns(start)",
 }
-#: One row for each launch with what it launched: what most questions begin with.
-_LAUNCHED: Final = """
-    CREATE VIEW launched AS
-    SELECT l.run, l.seq, k.name AS kernel, k.module, l.call_id, c.kernel_id, l.phase,
-        l."enter", l."exit", epoch_ns(l."exit") - epoch_ns(l."enter") AS host_ns,
-        c.grid_x, c.grid_y, c.grid_z, l.thread, l.device, l.stream
-    FROM launches l JOIN calls c USING (run, call_id) JOIN kernels k USING (run, kernel_id)
-"""
 
 
 class BadQuery(KvtraceError):
@@ -60,25 +48,65 @@ class BadQuery(KvtraceError):
     slug = "bad-query"
 
 
-def connect(trace: "Trace", runs: Sequence["Run"]) -> duckdb.DuckDBPyConnection:
-    """Return a connection with a view for every table of the runs, the view `launched`, and macros.
+def connect(
+    trace: "Trace",
+    runs: Sequence["Run"],
+    text: str | None = None,
+    *,
+    memory: str | None = None,
+    temporary: Path | None = None,
+) -> duckdb.DuckDBPyConnection:
+    """Return a connection with a view for every table of the runs, those of `views.py`, and macros.
 
     The file system, extensions and settings are closed to what is asked over it.
 
+    Args:
+        trace: the trace.
+        runs: the runs whose rows there are.
+        text: what will be asked: no table is opened that it does not name. None: all are there.
+        memory: what DuckDB may take at most, as "2GB"; None: most of what the machine has.
+        temporary: a folder for what does not fit into that; None: such a query is refused.
+
     Raises:
+        BadSetting: `memory` is no size.
         DamagedFile, NewerFormat, OlderFormat: a file of the trace cannot be read.
 
     """
     database = new_database()
+    _limit(database, memory, temporary)
     for setting in _CLOSED:
         database.execute(setting)
-    for name in (*TABLES, *trace.client_tables):
-        _create_view(database, trace, runs, trace.definition(name, runs))
-    database.execute(_LAUNCHED)
+    names = None if text is None else _named(text, trace)
+    tables = (*TABLES, *trace.client_tables) if names is None else tables_of(names)
+    scans = Scans(trace, runs, itself=text is not None and _is_plain(text))
+    scans.close(database, tables)
+    for name in tables:
+        scans.create_view(database, name)
+    for statement in view_statements(VIEWS if names is None else names):
+        database.execute(statement)
     for signature, body in MACROS.items():
         database.execute(f"CREATE MACRO {signature} AS {body}")
     database.execute("SET lock_configuration = true")
     return database
+
+
+def _limit(database: duckdb.DuckDBPyConnection, memory: str | None, folder: Path | None) -> None:
+    if memory is not None:
+        if not _SIZE.fullmatch(memory):
+            raise BadSetting(f"{memory!r} is no size of memory; write it as 2GB or 500MB.")
+        database.execute(f"SET memory_limit = '{memory}'")
+    database.execute("SET temp_directory = ?", ["" if folder is None else str(folder)])
+
+
+def _named(text: str, trace: "Trace") -> frozenset[str] | None:
+    """Return the tables and views that a query names; None where it may ask for others, too."""
+    with new_database() as parser:
+        try:
+            names = frozenset(parser.get_table_names(text))
+        except duckdb.Error:
+            return None
+    known = {*TABLES, *VIEWS, *trace.client_tables}
+    return names if names and names <= known else None
 
 
 def query(
@@ -101,12 +129,57 @@ def query_arrow(database: duckdb.DuckDBPyConnection, text: str) -> pa.Table:
         statements = database.extract_statements(text)
         if len(statements) != 1:
             raise BadQuery(f"one SQL statement is needed, and there are {len(statements)}.")
-        if statements[0].type.name not in _READING:
-            kind = statements[0].type.name
+        kind = statements[0].type.name
+        if kind not in _READING:
             raise BadQuery(f"only statements that read are run here, and this is a {kind}.")
+        if _reaches_files(database) and not _is_plain(text):
+            raise BadQuery("this connection is for another query; connect for this one.")
         return database.sql(text).to_arrow_table()
     except duckdb.Error as problem:
         raise BadQuery(_one_sentence(problem)) from problem
+
+
+def _is_plain(text: str) -> bool:
+    """Tell whether a text is one SELECT that asks tables, and nothing that may open a file.
+
+    Only for that DuckDB is let near the trace's files: a path that it may read it could write, too,
+    as COPY (PIVOT …) TO does, whose kind of statement says nothing.
+    """
+    with new_database() as parser:
+        try:
+            kinds = [each.type.name for each in parser.extract_statements(text)]
+            if kinds != ["SELECT"]:
+                return False
+            ((told,),) = parser.execute("SELECT json_serialize_sql(?)", [text]).fetchall()
+        except duckdb.Error:
+            return False
+    tree = json.loads(told)
+    return not tree["error"] and all(map(_asks_tables, _nodes(tree)))
+
+
+def _asks_tables(node: Mapping[str, Any]) -> bool:
+    """Tell whether a node of a query's tree reads nothing by the name of a file."""
+    if node.get("type") == "TABLE_FUNCTION":
+        return _IN_FROM.fullmatch(str(node["function"].get("function_name", ""))) is not None
+    name = str(node.get("table_name", ""))
+    return node.get("type") != "BASE_TABLE" or re.fullmatch(r"\w+", name) is not None
+
+
+def _reaches_files(database: duckdb.DuckDBPyConnection) -> bool:
+    ((paths,),) = database.execute("SELECT len(current_setting('allowed_paths'))").fetchall()
+    return bool(paths)
+
+
+def _nodes(tree: Any) -> Iterator[Mapping[str, Any]]:
+    """Return every object of a JSON value."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            yield node
+            waiting.extend(node.values())
+        elif isinstance(node, list):
+            waiting.extend(node)
 
 
 def column_values(column: pa.ChunkedArray) -> list[Any]:
@@ -115,62 +188,6 @@ def column_values(column: pa.ChunkedArray) -> list[Any]:
         return list(column.to_pylist())
     texts = column.cast(TEXT).to_pylist()
     return [None if v is None else v.replace(" ", "T").replace("+0000", "Z") for v in texts]
-
-
-def _parts_as_they_are(out: Path, table: "Table", run: "Run") -> list[Path]:
-    """Parts of a run and table, or none where they have to be read by `Trace.table`."""
-    folder = run_folder(out, table.name, run.run_id)
-    files = [*part_numbers(folder).values(), *pass_parts(folder)]
-    if table.name == "findings" and pass_parts(folder, OBSERVED):
-        return []  # of what the run saw and what judging found, readers are given one of each
-    if table.name == "artifacts" and SHARED in run.settings:
-        return []  # other runs hold some
-    wanted = {column.name for column in table.columns}
-    for path in files:
-        with open_part(path) as part:
-            facts = part_facts(part, path, table.name)
-            if facts.format_version != FORMAT_VERSION or set(part.schema_arrow.names) != wanted:
-                return []
-    return files
-
-
-def _create_view(
-    database: duckdb.DuckDBPyConnection, trace: "Trace", runs: Sequence["Run"], table: "Table"
-) -> None:
-    """Make one view of what is scanned in parts and what the reader gives."""
-    parts: dict[str, list[Path]] = {}
-    for run in runs:
-        files = _parts_as_they_are(trace.path, table, run) if run.sealed else []
-        if files:
-            parts[run.run_id] = files
-    names = ", ".join(_identifier(column.name) for column in table.columns)
-    rows: pa.Table = trace.table(table.name, [run for run in runs if run.run_id not in parts])
-    view = database.from_arrow(rows).project(f"{names}, run::VARCHAR AS run")
-    if parts:
-        scanned = database.from_arrow(_dataset(trace.path / table.name, table, parts))
-        key = _BY_CONTENT.get(table.name)
-        once = f"DISTINCT ON (run, {key}) " if key else ""
-        whole = scanned.query("parts", f"SELECT {once}{names}, run FROM parts")  # noqa: S608
-        assert whole is not None  # a query that selects is a relation
-        view = whole.union(view) if rows.num_rows else whole
-    view.create_view(table.name)
-
-
-def _dataset(folder: Path, table: "Table", parts: Mapping[str, Sequence[Path]]) -> pds.Dataset:
-    """Return the parts of several runs with a column `run`, which their folders' names say."""
-    run = pa.field("run", pa.string())
-    return pds.dataset(
-        [str(path) for files in parts.values() for path in files],
-        schema=pa.schema([*table.schema, run]),
-        format="parquet",
-        partitioning=pds.HivePartitioning(pa.schema([run]), segment_encoding="none"),
-        partition_base_dir=str(folder),
-    )
-
-
-def _identifier(name: str) -> str:
-    """Return a name as SQL's identifier, whatever is in it."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _one_sentence(problem: duckdb.Error) -> str:

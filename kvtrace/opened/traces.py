@@ -115,7 +115,7 @@ class OpenedTrace:
             BadQuery: it is not correct, or does not only read.
 
         """
-        with connect(self.selection.trace, self._runs) as database:
+        with connect(self.selection.trace, self._runs, statement) as database:
             return Rows("sql", query_arrow(database, statement))
 
     def info(self) -> Told[Overview]:

@@ -15,7 +15,7 @@ from kvtrace.schema.tables import Table
 
 #: Nanoseconds from 1970 to the first and the last time that is believed: years 1824 and 2116.
 #: The difference of two of them has 64 bits.
-_LAST: Final = 2**62
+LATEST: Final = 2**62
 #: Begin and end of what a row of a table tells of.
 RANGES: Final = {
     "launches": ("enter", "exit"),
@@ -66,9 +66,9 @@ def _believed(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
     plain = column.cast(pa.int64())
     bounds = pc.min_max(plain)
     least, most = bounds["min"].as_py(), bounds["max"].as_py()
-    if least is None or (least >= -_LAST and most <= _LAST):
+    if least is None or (least >= -LATEST and most <= LATEST):
         return column, 0
-    fine = pc.and_(pc.greater_equal(plain, -_LAST), pc.less_equal(plain, _LAST))
+    fine = pc.and_(pc.greater_equal(plain, -LATEST), pc.less_equal(plain, LATEST))
     lost = pc.sum(pc.invert(fine)).as_py()
     return pc.if_else(fine, plain, pa.scalar(None, pa.int64())).cast(column.type), lost
 

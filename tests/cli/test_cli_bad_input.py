@@ -23,7 +23,7 @@ READING = {
     "report": ("report", "TRACE", "-o", "out.html"),
     "diff": ("diff", "TRACE", "TRACE"),
     "view": ("view", "TRACE"),
-    "sql": ("sql", "TRACE", "SELECT count(*) FROM launches"),
+    "sql": ("sql", "TRACE", "SELECT count(*) FROM launched, marks, runs, artifacts, findings"),
     "recover": ("recover", "TRACE"),
     "validate": ("validate", "TRACE"),
     "repro": ("repro", "TRACE", "--call", "0", "-o", "repro.py"),

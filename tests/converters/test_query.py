@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from pathlib import Path
 
 import duckdb
 import pyarrow as pa
@@ -10,9 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from kvtrace.cli import main
-from kvtrace.converters.query import BadQuery, _identifier, connect, query
+from kvtrace.converters.query import BadQuery, connect, query
 from kvtrace.converters.query_output import csv_lines, json_lines, table_lines
-from kvtrace.schema.errors import DamagedFile
+from kvtrace.converters.scans import _identifier
+from kvtrace.converters.views import VIEWS
+from kvtrace.schema.errors import BadSetting, DamagedFile
 from kvtrace.schema.layout import run_folder
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.versions import derived_facts
@@ -22,8 +25,12 @@ SCALE = Kernel(calls=(Launches(number=3, host_us=10), Launches(scalar="2", host_
 
 
 def ask(side, text):
+    """Ask twice: DuckDB opens the files that a plain query needs, and none where all may come."""
     with connect(side.trace, side.runs) as database:
-        return query(database, text)[1]
+        found = query(database, text)[1]
+    with connect(side.trace, side.runs, text) as database:
+        assert sorted(query(database, text)[1], key=repr) == sorted(found, key=repr)
+    return found
 
 
 def test_every_table_has_its_columns_and_run(tmp_path):
@@ -82,6 +89,14 @@ def test_a_directory_with_a_quote(tmp_path):
         "EXPLAIN ANALYZE COPY (SELECT 1) TO '{part}'",
         "EXPLAIN ANALYZE COPY (SELECT 1) TO '.tmp/x.parquet'",
         "SELECT * FROM read_parquet('{part}')",
+        "SELECT * FROM '{part}'",
+        "SELECT * FROM (SELECT * FROM glob('*'))",
+        "COPY (PIVOT launches ON phase USING count(*)) TO '{part}'",
+        "EXPLAIN ANALYZE COPY (PIVOT launches ON phase USING count(*)) TO '{part}'",
+        "WITH l AS (INSERT INTO launches VALUES (1) RETURNING *) SELECT * FROM l",
+        "FROM query('COPY (SELECT 1) TO ''{part}'' ')",
+        "EXPLAIN SELECT * FROM read_parquet('{part}')",
+        "EXPLAIN /* */ ANALYZE COPY (SELECT 1) TO '{part}'",
         "SELECT * FROM side",
         "SELECT * FROM read_csv('/etc/passwd')",
         "ATTACH 'x.db'",
@@ -96,16 +111,73 @@ def test_nothing_but_the_trace_is_in_reach(tmp_path, monkeypatch, text):
     side = write_trace(tmp_path / "t", [SCALE])
     part = next((tmp_path / "t" / "launches").rglob("*.parquet"))
     before = part.read_bytes()
-    with pytest.raises(BadQuery):
-        ask(side, text.replace("{part}", str(part)))
+    text = text.replace("{part}", str(part))
+    for asked in (None, text, "SELECT * FROM launches"):
+        with connect(side.trace, side.runs, asked) as database, pytest.raises(BadQuery):
+            query(database, text)
     assert part.read_bytes() == before
     assert sorted(path.name for path in tmp_path.iterdir()) == [".tmp", "t"]
     assert not list((tmp_path / ".tmp").iterdir())
 
 
-def test_only_the_tables_and_the_view_are_listed(tmp_path):
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT count(*) FROM launches",
+        "FROM launched SELECT count(*)",
+        "WITH l AS (SELECT * FROM launched) SELECT count(*) FROM l, range(1)",
+        "SELECT CAST(sum(launches) AS BIGINT) FROM call_sums",
+    ],
+)
+def test_a_table_that_is_not_asked_for_is_not_opened(tmp_path, text):
     side = write_trace(tmp_path, [SCALE])
-    assert {name for (name,) in ask(side, "SHOW TABLES")} == {*TABLES, "launched"}
+    add_ops(side, [Op(0, 1, "load", 12, {"bytes": 4})])
+    for part in (*(tmp_path / "ops").rglob("*.parquet"), *(tmp_path / "stacks").rglob("*.parquet")):
+        part.write_bytes(b"no Parquet")
+    with connect(side.trace, side.runs, text) as database:
+        assert query(database, text)[1] == [(4,)]
+    with pytest.raises(DamagedFile):
+        connect(side.trace, side.runs, "SELECT count(*) FROM ops")
+
+
+def test_a_query_that_is_not_plain_is_answered_without_a_file_in_reach(tmp_path):
+    side = write_trace(tmp_path, [SCALE])
+    assert ask(side, "PIVOT launches ON phase USING count(*) GROUP BY run")[0][1] == 4
+    assert ask(side, "DESCRIBE launched")
+    with connect(side.trace, side.runs, "EXPLAIN FROM launches") as database:
+        assert query(database, "EXPLAIN FROM launches")[1]
+    with (
+        connect(side.trace, side.runs, "SELECT * FROM launches") as database,
+        pytest.raises(BadQuery, match="another query"),
+    ):
+        query(database, "PIVOT launches ON phase USING count(*)")
+
+
+def test_a_relative_directory_and_a_run_whose_name_is_a_number(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    side = write_trace(Path("out"), [SCALE], run_id="0012")
+    assert ask(side, "SELECT run, count(*) FROM launches GROUP BY run") == [("0012", 4)]
+
+
+def test_memory_is_limited_and_a_folder_takes_what_does_not_fit(tmp_path):
+    side = write_trace(tmp_path / "t", [SCALE])
+    text = "SELECT count(*) FROM (SELECT DISTINCT hash(range) AS h FROM range(3000000)) ORDER BY 1"
+    with (
+        connect(side.trace, side.runs, text, memory="30MB") as database,
+        pytest.raises(BadQuery, match=r"[Mm]emory"),
+    ):
+        query(database, text)
+    folder = tmp_path / "temporary"
+    text = "SELECT count(*) FROM (SELECT range FROM range(8000000) ORDER BY hash(range) OFFSET 1)"
+    with connect(side.trace, side.runs, text, memory="60MB", temporary=folder) as database:
+        assert query(database, text)[1] == [(7_999_999,)]
+    with pytest.raises(BadSetting, match="2GB"):
+        connect(side.trace, side.runs, text, memory="much")
+
+
+def test_only_the_tables_and_the_views_are_listed(tmp_path):
+    side = write_trace(tmp_path, [SCALE])
+    assert {name for (name,) in ask(side, "SHOW TABLES")} == {*TABLES, *VIEWS}
 
 
 def test_the_name_of_a_column_is_never_run(tmp_path):

@@ -86,7 +86,7 @@ def tuned(tmp_path):
 
 
 def test_the_time_of_a_launch_that_tunes_is_no_host_time(tuned):
-    sums = launch_sums(tuned.trace, tuned.runs[0])
+    sums = launch_sums(tuned.trace, tuned.runs)[tuned.runs[0].run_id]
 
     assert sums.host_ns[0] == (150 + 100) * 1_000  # trials are launches of their own
     assert sums.compiling_ns[0] == 800_000

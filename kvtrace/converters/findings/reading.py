@@ -284,9 +284,9 @@ def call_facts(
 def _launches(trace: "Trace", runs: Sequence["Run"]) -> Counter[tuple[str, int]]:
     return Counter(
         {
-            (run.run_id, call): number
-            for run in runs
-            for call, number in launch_sums(trace, run).calls.items()
+            (run, call): number
+            for run, sums in launch_sums(trace, runs).items()
+            for call, number in sums.calls.items()
         }
     )
 

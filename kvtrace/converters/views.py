@@ -1,0 +1,222 @@
+"""Views that join a trace's tables, and the questions that are asked of them: one place for both.
+
+They are texts of SQL, for any engine that has the tables of docs/format.md with a column `run` more
+(stacks and artifacts once for each run): DuckDB takes them as they are, sqlglot writes them for
+Spark. So they keep to what both mean the same by:
+
+- SELECT with WITH, JOIN (USING, ON), EXISTS, WHERE, GROUP BY of named columns, HAVING, ORDER BY,
+  UNION, UNION ALL; CASE, coalesce, greatest, least, CAST; count, sum, min, max, median, and FILTER
+  (WHERE …) behind them; window functions with all of PARTITION BY, ORDER BY and ROWS BETWEEN;
+  IS [NOT] DISTINCT FROM.
+- Types BIGINT, DOUBLE, BOOLEAN, VARCHAR. Sums of ns are cast to BIGINT, which holds 292 years.
+- A column that is a word of SQL stands in double quotes, as "end". Frames are counted from 1.
+- One function is the engine's own: `epoch_ns(time)`, ns since 1970 of a point in time, as BIGINT.
+- No macro, list function, hash, star with EXCLUDE, GROUP BY ALL, QUALIFY, ASOF, or DISTINCT ON.
+
+What is asked of a hundred million rows is summed by call before anything is joined. Launches that
+stand apart (in which a kernel was compiled, or which tuned) are few: they are looked up, and taken
+from the sums. A row may stand for several launches or executions, as `weight` says: what counts or
+sums them takes it; a null is one.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from kvtrace.converters.trials import TUNING
+
+_SOURCE: Final = re.compile(r"(?<!DISTINCT )\b(FROM|JOIN) (\w+)")
+_TRIALS: Final = ", ".join(f"'{phase}'" for phase in TUNING)
+
+#: By name, in an order in which each uses tables and those before it.
+VIEWS: Final = {
+    # A distinct call with its kernel, and the line of the program that launched it first.
+    "called": """
+        SELECT c.run, c.call_id, c.kernel_id, k.name AS kernel, k.module, k.file, k.line,
+            c.grid_x, c.grid_y, c.grid_z, c.stack_id, s.frames[1].file AS called_file,
+            s.frames[1].line AS called_line, s.frames[1].function AS called_function
+        FROM calls c JOIN kernels k USING (run, kernel_id)
+        LEFT JOIN stacks s ON s.run = c.run AND s.stack_id = c.stack_id
+    """,
+    # A launch with its call and kernel.
+    "launched": """
+        SELECT l.run, l.seq, k.name AS kernel, k.module, l.call_id, c.kernel_id, l.phase,
+            l."enter", l."exit", epoch_ns(l."exit") - epoch_ns(l."enter") AS host_ns,
+            c.grid_x, c.grid_y, c.grid_z, l.thread, l.device, l.stream,
+            coalesce(l.weight, 1) AS weight
+        FROM launches l JOIN calls c USING (run, call_id) JOIN kernels k USING (run, kernel_id)
+    """,
+    # An execution on a device; its call is its launch's where the row itself says none.
+    "placed": """
+        SELECT run, record, launch_seq, call_id, "start", "end",
+            epoch_ns("end") - epoch_ns("start") AS device_ns, device, stream, graph_id, name, kind,
+            bytes, coalesce(weight, 1) AS weight
+        FROM gpu_kernels WHERE call_id IS NOT NULL OR launch_seq IS NULL
+        UNION ALL
+        SELECT g.run, g.record, g.launch_seq, l.call_id, g."start", g."end",
+            epoch_ns(g."end") - epoch_ns(g."start") AS device_ns, g.device, g.stream, g.graph_id,
+            g.name, g.kind, g.bytes, coalesce(g.weight, 1) AS weight
+        FROM gpu_kernels g LEFT JOIN (
+            SELECT a.run, a.seq, a.call_id FROM launches a WHERE EXISTS (
+                SELECT 1 FROM gpu_kernels u
+                WHERE u.run = a.run AND u.launch_seq = a.seq AND u.call_id IS NULL)
+        ) l ON l.run = g.run AND l.seq = g.launch_seq
+        WHERE g.call_id IS NULL AND g.launch_seq IS NOT NULL
+    """,
+    # An execution on a device with its call and kernel; null where no launch is known for it.
+    "executed": """
+        SELECT p.run, p.record, k.name AS kernel, k.module, p.call_id, c.kernel_id, p.launch_seq,
+            p."start", p."end", p.device_ns, p.device, p.stream, p.graph_id, p.name, p.kind,
+            p.bytes, p.weight
+        FROM placed p LEFT JOIN calls c ON c.run = p.run AND c.call_id = p.call_id
+        LEFT JOIN kernels k ON k.run = c.run AND k.kernel_id = c.kernel_id
+    """,
+    # A launch that an autotuner or a warm-up made.
+    "tuning": f"""
+        SELECT run, seq, call_id, thread, "enter", "exit", coalesce(weight, 1) AS weight
+        FROM launches WHERE phase IN ({_TRIALS})
+    """,  # noqa: S608
+    # A launch in which an autotuner tried its configurations: the trial that its thread began last,
+    # of those before it, began in it.
+    "holding": f"""
+        SELECT run, seq, call_id, phase, "enter", "exit", weight FROM (
+            SELECT l.run, l.seq, l.call_id, l.phase, l."enter", l."exit",
+                coalesce(l.weight, 1) AS weight,
+                max(CASE WHEN l.phase IN ({_TRIALS}) THEN l."enter" END) OVER (
+                    PARTITION BY l.run, l.thread ORDER BY l.seq
+                    ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS trial
+            FROM launches l JOIN (
+                SELECT run, thread, max("enter") AS newest FROM tuning GROUP BY run, thread
+            ) t ON t.run = l.run AND t.thread IS NOT DISTINCT FROM l.thread
+            WHERE l."enter" <= t.newest
+        ) threads
+        WHERE coalesce(phase, 'run') NOT IN ({_TRIALS}) AND "enter" <= trial AND trial < "exit"
+    """,  # noqa: S608
+    # A launch in which its kernel's compilation or loading began.
+    "compiled_in": """
+        SELECT l.run, l.seq, l.call_id, l.phase, l."enter", l."exit",
+            coalesce(l.weight, 1) AS weight
+        FROM launches l JOIN (
+            SELECT c.run, c.call_id, k.compile_begin, k.load_begin
+            FROM calls c JOIN kernels k USING (run, kernel_id)
+            WHERE k.compile_begin IS NOT NULL OR k.load_begin IS NOT NULL
+        ) b ON b.run = l.run AND b.call_id = l.call_id
+        WHERE l."enter" <= (SELECT max(greatest(compile_begin, load_begin)) FROM kernels)
+            AND l."exit" > (SELECT min(least(compile_begin, load_begin)) FROM kernels)
+            AND (l."enter" <= b.compile_begin AND b.compile_begin < l."exit"
+                OR l."enter" <= b.load_begin AND b.load_begin < l."exit")
+    """,
+    # A launch whose time is none of a launch: its kernel was compiled, loaded or tuned in it.
+    "compiling": """
+        SELECT run, seq, call_id, phase, "enter", "exit", weight FROM compiled_in
+        UNION
+        SELECT run, seq, call_id, phase, "enter", "exit", weight FROM holding
+    """,
+    # The launches of a call, by phase: how many, how many of them timed, and how long; the least is
+    # below 0 where a clock was set back.
+    "phase_sums": """
+        SELECT run, call_id, coalesce(phase, 'run') AS phase,
+            CAST(sum(launches) AS BIGINT) AS launches, CAST(sum(timed) AS BIGINT) AS timed,
+            CAST(sum(host_ns) AS BIGINT) AS host_ns,
+            min(least_ns) AS least_ns, max(last_exit) AS last_exit
+        FROM (
+            SELECT run, call_id, phase, sum(coalesce(weight, 1)) AS launches,
+                sum(CASE WHEN "exit" IS NOT NULL AND "enter" IS NOT NULL
+                    THEN coalesce(weight, 1) ELSE 0 END) AS timed,
+                sum((epoch_ns("exit") - epoch_ns("enter")) * coalesce(weight, 1)) AS host_ns,
+                min(epoch_ns("exit") - epoch_ns("enter")) AS least_ns, max("exit") AS last_exit
+            FROM launches GROUP BY run, call_id, phase
+        ) told
+        GROUP BY run, call_id, coalesce(phase, 'run')
+    """,
+    # The compiling launches of a call, by phase.
+    "compiling_sums": """
+        SELECT run, call_id, coalesce(phase, 'run') AS phase,
+            CAST(sum(weight) AS BIGINT) AS launches,
+            CAST(sum(CASE WHEN "exit" IS NOT NULL AND "enter" IS NOT NULL
+                THEN weight ELSE 0 END) AS BIGINT) AS timed,
+            CAST(sum((epoch_ns("exit") - epoch_ns("enter")) * weight) AS BIGINT) AS host_ns
+        FROM compiling GROUP BY run, call_id, coalesce(phase, 'run')
+    """,
+    # The executions of a call that no trial made.
+    "device_sums": """
+        SELECT a.run, a.call_id, a.executions - coalesce(t.executions, 0) AS executions,
+            a.device_ns - coalesce(t.device_ns, 0) AS device_ns
+        FROM (
+            SELECT run, call_id,
+                CAST(sum(CASE WHEN device_ns IS NOT NULL THEN weight ELSE 0 END) AS BIGINT)
+                    AS executions,
+                CAST(sum(device_ns * weight) AS BIGINT) AS device_ns
+            FROM placed GROUP BY run, call_id
+        ) a LEFT JOIN (
+            SELECT p.run, p.call_id,
+                CAST(sum(CASE WHEN p.device_ns IS NOT NULL THEN p.weight ELSE 0 END) AS BIGINT)
+                    AS executions,
+                CAST(sum(p.device_ns * p.weight) AS BIGINT) AS device_ns
+            FROM placed p JOIN tuning t ON t.run = p.run AND t.seq = p.launch_seq
+            GROUP BY p.run, p.call_id
+        ) t ON t.run = a.run AND t.call_id = a.call_id
+        WHERE a.call_id IS NOT NULL AND a.executions > coalesce(t.executions, 0)
+    """,
+}
+VIEWS["call_sums"] = f"""
+    SELECT c.run, c.call_id, c.kernel_id, coalesce(h.launches, 0) AS launches,
+        coalesce(h.tuning, 0) AS tuning, h.host_ns, coalesce(h.compiling, 0) AS compiling,
+        h.compiling_ns, coalesce(d.executions, 0) AS executions, d.device_ns
+    FROM calls c LEFT JOIN (
+        SELECT p.run, p.call_id,
+            CAST(sum(CASE WHEN p.phase IN ({_TRIALS}) THEN 0 ELSE p.launches END) AS BIGINT)
+                AS launches,
+            CAST(sum(CASE WHEN p.phase IN ({_TRIALS}) THEN p.launches ELSE 0 END) AS BIGINT)
+                AS tuning,
+            CAST(sum(CASE WHEN p.phase NOT IN ({_TRIALS}) AND p.timed > coalesce(s.timed, 0)
+                THEN p.host_ns - coalesce(s.host_ns, 0) END) AS BIGINT) AS host_ns,
+            CAST(sum(CASE WHEN p.phase IN ({_TRIALS}) THEN 0 ELSE coalesce(s.launches, 0) END)
+                AS BIGINT) AS compiling,
+            CAST(sum(CASE WHEN p.phase NOT IN ({_TRIALS}) THEN s.host_ns END) AS BIGINT)
+                AS compiling_ns
+        FROM phase_sums p LEFT JOIN compiling_sums s
+            ON s.run = p.run AND s.call_id = p.call_id AND s.phase = p.phase
+        GROUP BY p.run, p.call_id
+    ) h ON h.run = c.run AND h.call_id = c.call_id
+    LEFT JOIN device_sums d ON d.run = c.run AND d.call_id = c.call_id
+"""  # noqa: S608
+
+#: Kernels (by module and name) over the runs, those that took most time on devices first, or where
+#: there is no device timeline, on the host. Trials are in no figure but `tuning`; `host_ns` is
+#: without launches in which the kernel was compiled, loaded or tuned.
+TOP_KERNELS: Final = """
+    SELECT k.module, k.name AS kernel, CAST(sum(s.launches) AS BIGINT) AS launches,
+        CAST(sum(s.tuning) AS BIGINT) AS tuning, CAST(sum(s.host_ns) AS BIGINT) AS host_ns,
+        CAST(sum(s.compiling_ns) AS BIGINT) AS compiling_ns,
+        CAST(sum(s.executions) AS BIGINT) AS executions,
+        CAST(sum(s.device_ns) AS BIGINT) AS device_ns, count(DISTINCT s.run) AS runs
+    FROM call_sums s JOIN kernels k ON k.run = s.run AND k.kernel_id = s.kernel_id
+    GROUP BY k.module, k.name
+    ORDER BY coalesce(sum(s.device_ns), 0) DESC, coalesce(sum(s.host_ns), 0) DESC,
+        sum(s.launches) DESC, k.module, k.name
+"""
+
+
+def view_statements(names: Iterable[str] = VIEWS) -> list[str]:
+    """Return the statements that make these views, and those that they use, in order."""
+    wanted = _with_used(names)
+    return [f'CREATE VIEW "{name}" AS {text}' for name, text in VIEWS.items() if name in wanted]
+
+
+def tables_of(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the tables among some names, and those that the views among them are made from."""
+    return tuple(name for name in sorted(_with_used(names)) if name not in VIEWS)
+
+
+def _with_used(names: Iterable[str]) -> set[str]:
+    wanted = set(names)
+    for name, text in reversed(VIEWS.items()):
+        if name in wanted:
+            wanted |= _used(text)
+    return wanted
+
+
+def _used(text: str) -> set[str]:
+    """Return what stands behind FROM and JOIN: tables and views, and nothing else here."""
+    return {name for _, name in _SOURCE.findall(text)}

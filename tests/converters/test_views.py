@@ -1,0 +1,168 @@
+"""The views' sums, compared with what a loop over the rows gives."""
+
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kvtrace.converters.launch_sums import _in_pieces, launch_sums
+from kvtrace.converters.query import connect, query
+from kvtrace.converters.trials import TUNING
+from kvtrace.converters.views import TOP_KERNELS, VIEWS, view_statements
+from kvtrace.schema.trace import open_trace
+from kvtrace.schema.writer import RunWriter
+
+EPOCH = 1_767_323_045_000_000_000
+FIXTURES = sorted((Path(__file__).parents[1] / "fixtures" / "h200").glob("*/runs"))
+MAYBE_TIME = st.one_of(st.none(), st.integers(0, 60))
+KERNELS = st.lists(
+    st.tuples(st.sampled_from("abc"), MAYBE_TIME, MAYBE_TIME), min_size=1, max_size=4
+)
+#: call, enter, duration, thread, phase, and duration on the device.
+LAUNCHES = st.lists(
+    st.tuples(
+        st.integers(0, 5),
+        st.integers(0, 60),
+        st.one_of(st.none(), st.integers(0, 30)),
+        st.one_of(st.none(), st.integers(1, 2)),
+        st.sampled_from([None, "run", "autotune", "warmup", "graph_capture"]),
+        st.one_of(st.none(), st.integers(0, 9)),
+        st.booleans(),
+    ),
+    max_size=30,
+)
+
+
+def written(folder, runs):
+    """Write runs of kernels and launches, and return the trace."""
+    for number, (kernels, launches) in enumerate(runs):
+        writer = RunWriter(folder, f"r{number}")
+        writer.append_rows(
+            "kernels",
+            [
+                {
+                    "kernel_id": index,
+                    "name": name,
+                    "module": "m",
+                    "compile_begin": None if compiled is None else EPOCH + compiled,
+                    "load_begin": None if loaded is None else EPOCH + loaded,
+                }
+                for index, (name, compiled, loaded) in enumerate(kernels)
+            ],
+        )
+        calls = [{"call_id": c, "kernel_id": c % len(kernels)} for c in range(6)]
+        writer.append_rows("calls", calls)
+        rows, executions = [], []
+        for seq, (call, enter, took, thread, phase, ran, told) in enumerate(launches):
+            left = None if took is None else EPOCH + enter + took
+            rows.append(
+                {"seq": seq, "call_id": call, "enter": EPOCH + enter, "exit": left}
+                | {"thread": thread, "phase": phase}
+            )
+            if ran is not None:
+                executions.append(
+                    {"record": seq, "launch_seq": seq, "call_id": call if told else None}
+                    | {"start": EPOCH + 100 + seq, "end": EPOCH + 100 + seq + ran}
+                )
+        writer.append_rows("launches", rows)
+        writer.append_rows("gpu_kernels", executions)
+        writer.seal({"ending": "exit"})
+    return open_trace(folder)
+
+
+def asked(trace, text):
+    with connect(trace, trace.runs) as database:
+        names, rows = query(database, text)
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+@settings(max_examples=20)
+@given(st.lists(st.tuples(KERNELS, LAUNCHES), min_size=1, max_size=2))
+def test_sums_by_call_are_those_of_a_loop_over_the_launches(tmp_path_factory, runs):
+    trace = written(tmp_path_factory.mktemp("views"), runs)
+    found = {(row["run"], row["call_id"]): row for row in asked(trace, "FROM call_sums")}
+    for run in trace.runs:
+        sums = _in_pieces(trace, run)
+        assert launch_sums(trace, trace.runs)[run.run_id] == sums
+        _, launches = runs[int(run.run_id[1:])]
+        for call in range(6):
+            row = found[run.run_id, call]
+            own = [phase for of, phase in sums.counts if of == call and phase not in TUNING]
+            assert row["launches"] == sum(sums.counts[call, phase] for phase in own)
+            assert row["tuning"] == sum(sums.counts[call, phase] for phase in TUNING)
+            timed = [sums.phase_ns[call, p] for p in own if (call, p) in sums.phase_ns]
+            assert row["host_ns"] == (sum(timed) if timed else None)
+            device = [
+                ran for of, _, _, _, phase, ran, _ in launches
+                if of == call and ran is not None and phase not in TUNING
+            ]  # fmt: skip
+            assert row["device_ns"] == (sum(device) if device else None)
+            assert row["executions"] == len(device)
+
+
+@settings(max_examples=20)
+@given(st.lists(st.tuples(KERNELS, LAUNCHES), min_size=1, max_size=2))
+def test_launches_that_compiled_or_tuned_are_those_that_a_search_finds(tmp_path_factory, runs):
+    trace = written(tmp_path_factory.mktemp("views"), runs)
+    found = {(row["run"], row["seq"]) for row in asked(trace, "FROM compiling")}
+    expected = set()
+    for number, (kernels, launches) in enumerate(runs):
+        trials = defaultdict(list)
+        for seq, (call, enter, took, thread, phase, _, _) in enumerate(launches):
+            if phase in TUNING:
+                trials[thread].append(enter)
+            if took is None:
+                continue
+            _, *begins = kernels[call % len(kernels)]
+            compiled = any(b is not None and enter <= b < enter + took for b in begins)
+            held = phase not in TUNING and trials[thread]
+            if compiled or (held and enter <= max(trials[thread]) < enter + took):
+                expected.add((f"r{number}", seq))
+    assert found == expected
+
+
+@pytest.mark.parametrize("runs", FIXTURES, ids=lambda path: path.parent.name)
+def test_top_kernels_of_recorded_traces_add_up(runs):
+    trace = open_trace(runs.parent)
+    top = asked(trace, TOP_KERNELS)
+    launches = sum(row["launches"] + row["tuning"] for row in top)
+    assert launches == trace.table("launches").num_rows
+    sums = [_in_pieces(trace, run) for run in trace.runs]
+    assert list(launch_sums(trace, trace.runs).values()) == sums
+    own = [ns for each in sums for (_, phase), ns in each.phase_ns.items() if phase not in TUNING]
+    assert sum(row["host_ns"] or 0 for row in top) == sum(own)
+    times = [row["device_ns"] or 0 for row in top]
+    assert times == sorted(times, reverse=True)
+
+
+def test_every_view_can_be_asked_and_brings_those_that_it_uses(tmp_path):
+    trace = written(tmp_path, [([("a", 0, None)], [(0, 0, 5, 1, "run", 3, True)])])
+    assert asked(trace, "SELECT kernel, called_file, grid_x FROM called WHERE call_id = 0") == [
+        {"kernel": "a", "called_file": None, "grid_x": None}
+    ]
+    for name in VIEWS:
+        assert asked(trace, f'SELECT count(*) AS n FROM "{name}"')[0]["n"] >= 0
+    made = [text.split()[2].strip('"') for text in view_statements(["call_sums"])]
+    assert made == [name for name in VIEWS if name not in ("called", "launched", "executed")]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"enter": EPOCH + 10, "exit": EPOCH},
+        {"enter": 2**62 + 5, "exit": 2**62 + 9},
+        {"enter": None, "exit": EPOCH + 9},
+        {"enter": None, "exit": None},
+    ],
+)
+def test_rows_that_have_to_be_repaired_are_summed_as_the_reader_gives_them(tmp_path, row):
+    writer = RunWriter(tmp_path, "r0")
+    writer.append_rows("kernels", [{"kernel_id": 0, "name": "a", "compile_begin": EPOCH + 4}])
+    writer.append_rows("calls", [{"call_id": 0, "kernel_id": 0}])
+    rows = [{"seq": 0, "call_id": 0, "enter": EPOCH, "exit": EPOCH + 5}, {"seq": 1, **row}]
+    writer.append_rows("launches", [{"call_id": 0, "thread": 1, **each} for each in rows])
+    writer.seal({"ending": "exit"})
+    trace = open_trace(tmp_path)
+    assert launch_sums(trace, trace.runs) == {"r0": _in_pieces(trace, trace.runs[0])}
