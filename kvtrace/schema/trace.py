@@ -194,7 +194,7 @@ class Trace:
             held = run_rows(self.path, table, other, keys, quietly)["sha256"].to_pylist()
             if missing.isdisjoint(held):
                 continue
-            rows = _ONCE["artifacts"].rows(run_rows(self.path, table, other, names, self._note))
+            rows = _ONCE["artifacts"].rows(run_rows(self.path, table, other, names, self.note))
             yield rows.filter(pc.is_in(rows["sha256"], pa.array(sorted(missing), pa.string())))
             missing.difference_update(held)
 
