@@ -16,7 +16,7 @@ Spark. So they keep to what both mean the same by:
 What is asked of a hundred million rows is summed by call before anything is joined. Launches that
 stand apart (in which a kernel was compiled, or which tuned) are few: they are looked up, and taken
 from the sums. A row may stand for several launches or executions, as `weight` says: what counts or
-sums them takes it; a null is one.
+sums them takes it; what is null, or below 1, is one.
 """
 
 import re
@@ -43,19 +43,19 @@ VIEWS: Final = {
         SELECT l.run, l.seq, k.name AS kernel, k.module, l.call_id, c.kernel_id, l.phase,
             l."enter", l."exit", epoch_ns(l."exit") - epoch_ns(l."enter") AS host_ns,
             c.grid_x, c.grid_y, c.grid_z, l.thread, l.device, l.stream,
-            coalesce(l.weight, 1) AS weight
+            greatest(l.weight, 1) AS weight
         FROM launches l JOIN calls c USING (run, call_id) JOIN kernels k USING (run, kernel_id)
     """,
     # An execution on a device; its call is its launch's where the row itself says none.
     "placed": """
         SELECT run, record, launch_seq, call_id, "start", "end",
             epoch_ns("end") - epoch_ns("start") AS device_ns, device, stream, graph_id, name, kind,
-            bytes, coalesce(weight, 1) AS weight
+            bytes, greatest(weight, 1) AS weight
         FROM gpu_kernels WHERE call_id IS NOT NULL OR launch_seq IS NULL
         UNION ALL
         SELECT g.run, g.record, g.launch_seq, l.call_id, g."start", g."end",
             epoch_ns(g."end") - epoch_ns(g."start") AS device_ns, g.device, g.stream, g.graph_id,
-            g.name, g.kind, g.bytes, coalesce(g.weight, 1) AS weight
+            g.name, g.kind, g.bytes, greatest(g.weight, 1) AS weight
         FROM gpu_kernels g LEFT JOIN (
             SELECT a.run, a.seq, a.call_id FROM launches a WHERE EXISTS (
                 SELECT 1 FROM gpu_kernels u
@@ -73,7 +73,7 @@ VIEWS: Final = {
     """,
     # A launch that an autotuner or a warm-up made.
     "tuning": f"""
-        SELECT run, seq, call_id, thread, "enter", "exit", coalesce(weight, 1) AS weight
+        SELECT run, seq, call_id, thread, "enter", "exit", greatest(weight, 1) AS weight
         FROM launches WHERE phase IN ({_TRIALS})
     """,  # noqa: S608
     # A launch in which an autotuner tried its configurations: the trial that its thread began last,
@@ -81,7 +81,7 @@ VIEWS: Final = {
     "holding": f"""
         SELECT run, seq, call_id, phase, "enter", "exit", weight FROM (
             SELECT l.run, l.seq, l.call_id, l.phase, l."enter", l."exit",
-                coalesce(l.weight, 1) AS weight,
+                greatest(l.weight, 1) AS weight,
                 max(CASE WHEN l.phase IN ({_TRIALS}) THEN l."enter" END) OVER (
                     PARTITION BY l.run, l.thread ORDER BY l.seq
                     ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS trial
@@ -95,7 +95,7 @@ VIEWS: Final = {
     # A launch in which its kernel's compilation or loading began.
     "compiled_in": """
         SELECT l.run, l.seq, l.call_id, l.phase, l."enter", l."exit",
-            coalesce(l.weight, 1) AS weight
+            greatest(l.weight, 1) AS weight
         FROM launches l JOIN (
             SELECT c.run, c.call_id, k.compile_begin, k.load_begin
             FROM calls c JOIN kernels k USING (run, kernel_id)
@@ -120,10 +120,10 @@ VIEWS: Final = {
             CAST(sum(host_ns) AS BIGINT) AS host_ns,
             min(least_ns) AS least_ns, max(last_exit) AS last_exit
         FROM (
-            SELECT run, call_id, phase, sum(coalesce(weight, 1)) AS launches,
+            SELECT run, call_id, phase, sum(greatest(weight, 1)) AS launches,
                 sum(CASE WHEN "exit" IS NOT NULL AND "enter" IS NOT NULL
-                    THEN coalesce(weight, 1) ELSE 0 END) AS timed,
-                sum((epoch_ns("exit") - epoch_ns("enter")) * coalesce(weight, 1)) AS host_ns,
+                    THEN greatest(weight, 1) ELSE 0 END) AS timed,
+                sum((epoch_ns("exit") - epoch_ns("enter")) * greatest(weight, 1)) AS host_ns,
                 min(epoch_ns("exit") - epoch_ns("enter")) AS least_ns, max("exit") AS last_exit
             FROM launches GROUP BY run, call_id, phase
         ) told
