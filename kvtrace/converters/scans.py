@@ -44,7 +44,7 @@ class Scans:
     def close(self, database: duckdb.DuckDBPyConnection, tables: Iterable[str]) -> None:
         """Leave a database nothing to reach but the parts of these tables."""
         paths = [
-            str(path) for name in tables for files in self._of(name).values() for path in files
+            str(path) for name in tables for files in self.parts(name).values() for path in files
         ]
         database.execute("SET TimeZone = 'UTC'")
         database.execute("SET enable_external_file_cache = false")
@@ -54,7 +54,7 @@ class Scans:
     def create_view(self, database: duckdb.DuckDBPyConnection, name: str) -> None:
         """Make the view of one table; errors as `Trace.table`."""
         table = self._trace.definition(name, self._runs)
-        parts = self._of(name)
+        parts = self.parts(name)
         names = ", ".join(_identifier(column.name) for column in table.columns)
         rest = [run for run in self._runs if run.run_id not in parts]
         rows: pa.Table = self._trace.table(name, rest)
@@ -69,7 +69,8 @@ class Scans:
             view = whole.union(view) if rows.num_rows else whole
         view.create_view(name)
 
-    def _of(self, name: str) -> _Parts:
+    def parts(self, name: str) -> _Parts:
+        """Return the parts of a table that can be read as they are, by run; no others' rows."""
         if name not in self._parts:
             table = self._trace.definition(name, self._runs)
             found = {
@@ -83,13 +84,17 @@ class Scans:
     def _scanned(
         self, database: duckdb.DuckDBPyConnection, table: "Table", parts: _Parts
     ) -> duckdb.DuckDBPyRelation:
-        if not _PLAIN_FOLDER.fullmatch(str(self._trace.path)) or not all(
-            _PLAIN_RUN.fullmatch(run) for run in parts
-        ):
+        if not in_plain_folders(self._trace.path, parts):
             return database.from_arrow(_dataset(self._trace.path / table.name, table, parts))
         files = ", ".join(_text(str(path)) for each in parts.values() for path in each)
         how = "hive_partitioning = true, hive_types_autocast = false"
         return database.sql(f"SELECT * FROM read_parquet([{files}], {how})")  # noqa: S608
+
+
+def in_plain_folders(out: Path, parts: _Parts) -> bool:
+    """Whether no path of these parts of a trace would mean a pattern to who scans them."""
+    plain = _PLAIN_FOLDER.fullmatch(str(out)) is not None
+    return plain and all(_PLAIN_RUN.fullmatch(run) for run in parts)
 
 
 def sound_rows(trace: "Trace", run: "Run", name: str, columns: Sequence[str]) -> int | None:
