@@ -50,7 +50,7 @@ def command(
     Example:
         kvtrace sql out/ "SELECT kernel, sum(host_ns) FROM launched GROUP BY 1"
         kvtrace sql out/ "SELECT name, registers FROM kernels" --format csv
-        kvtrace sql out/ --engine spark --master "local[4]" "SELECT count(*) FROM launches"
+        kvtrace sql out/ --engine spark "SELECT count(*) FROM launches"
 
     """
     import sys

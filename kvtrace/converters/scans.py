@@ -60,7 +60,7 @@ class Scans:
         rows: pa.Table = self._trace.table(name, rest)
         view = database.from_arrow(rows).project(f"{names}, run::VARCHAR AS run")
         if parts:
-            scanned = self._scanned(database, table, parts)
+            scanned = self._whole(database, table, parts)
             key = _BY_CONTENT.get(name)
             several = any(len(files) > 1 for files in parts.values())
             once = f"DISTINCT ON (run, {key}) " if key and several else ""
@@ -80,6 +80,18 @@ class Scans:
             }
             self._parts[name] = {run: files for run, files in found.items() if files}
         return self._parts[name]
+
+    def _whole(
+        self, database: duckdb.DuckDBPyConnection, table: "Table", parts: _Parts
+    ) -> duckdb.DuckDBPyRelation:
+        """Return the rows of parts; DamagedFile where the first of them, or its like, is none."""
+        try:
+            return self._scanned(database, table, parts)
+        except duckdb.Error:
+            for path in (path for files in parts.values() for path in files):
+                with open_part(path):
+                    pass
+            raise
 
     def _scanned(
         self, database: duckdb.DuckDBPyConnection, table: "Table", parts: _Parts

@@ -273,6 +273,10 @@ class Trace:
         """Group and commit of every run, oldest first: two columns are quickly read."""
         found = {}
         for run_id in self.run_ids:
+            known = self._runs.get(run_id)
+            if known is not None:
+                found[run_id] = _Member(known.group_id or run_id, known.git_commit or "")
+                continue
             row, _ = run_row(self.path, run_id, ("group_id", "git_commit"), self._note)
             row = row or {}
             found[run_id] = _Member(row.get("group_id") or run_id, row.get("git_commit") or "")
