@@ -15,7 +15,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.dataset as pds
 
-from kvtrace.schema.layout import OBSERVED, part_numbers, pass_parts, run_folder
+from kvtrace.schema.layout import OBSERVED, fetch, part_numbers, pass_parts, run_folder
 from kvtrace.schema.parts import open_part, part_facts
 from kvtrace.schema.repair import LATEST
 from kvtrace.schema.versions import FORMAT_VERSION
@@ -96,6 +96,7 @@ class Scans:
     def _scanned(
         self, database: duckdb.DuckDBPyConnection, table: "Table", parts: _Parts
     ) -> duckdb.DuckDBPyRelation:
+        fetch(path for files in parts.values() for path in files)
         if not in_plain_folders(self._trace.path, parts):
             return database.from_arrow(_dataset(self._trace.path / table.name, table, parts))
         files = ", ".join(_text(str(path)) for each in parts.values() for path in each)

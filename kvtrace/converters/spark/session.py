@@ -13,6 +13,8 @@ from kvtrace.converters.query import BadQuery, column_values
 from kvtrace.converters.scans import Scans, in_plain_folders
 from kvtrace.converters.views import VIEWS, tables_of, view_texts
 from kvtrace.schema.errors import BadSetting, KvtraceError
+from kvtrace.schema.layout import fetch
+from kvtrace.schema.remote import remote_folder
 from kvtrace.schema.tables import TABLES
 
 if TYPE_CHECKING:
@@ -106,6 +108,7 @@ class SparkTrace:
         self._scans = Scans(trace, runs)
         self._made: set[str] = set()
         self.session = spark_session(master)
+        self._local = str(self.session.conf.get("spark.master", "")).startswith("local")
 
     def rows(self, text: str) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
         """Run one statement of DuckDB's SQL, and return column names and rows; see `table`."""
@@ -173,14 +176,18 @@ class SparkTrace:
     def _read(self, name: str, schema: pa.Schema, paths: Sequence[Path]) -> "DataFrame":
         from pyspark.sql.pandas.types import from_arrow_schema
 
-        folder = _address(self._trace.path / name)
+        if self._local:
+            fetch(paths)
+        folder = self._address(self._trace.path / name)
         reader = self.session.read.schema(from_arrow_schema(schema)).option("basePath", folder)
-        return reader.parquet(*map(_address, paths))
+        return reader.parquet(*map(self._address, paths))
 
-
-def _address(path: Path) -> str:
-    """Return where Spark finds a path, whatever its own file system is; nothing is escaped."""
-    return f"file://{path.resolve()}"
+    def _address(self, path: Path) -> str:
+        """Return where Spark finds a path, whatever its own file system is; nothing is escaped."""
+        remote = remote_folder(path)
+        if remote is not None and not self._local:
+            return remote.address_of(path)
+        return f"file://{path.resolve()}"
 
 
 def _plain(schema: pa.Schema) -> pa.Schema:
