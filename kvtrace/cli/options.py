@@ -13,6 +13,7 @@ import typer
 from kvtrace.cli import complain
 
 if TYPE_CHECKING:
+    from kvtrace.opened.replaying import Engine as Evaluation
     from kvtrace.schema.trace import Selection, Trace
 
 TracePath = Annotated[
@@ -100,6 +101,15 @@ def refuse_master(engine: Engine, master: str | None) -> None:
 
     if master is not None and engine != "spark":
         raise BadSetting("--master goes with --engine spark.")
+
+
+def chosen_engine(engine: Engine, master: str | None) -> "Evaluation | None":
+    """Return what evaluates calls; None: this process."""
+    if engine == "here":
+        return None
+    from kvtrace.opened.spreading import on_spark
+
+    return on_spark(master)
 
 
 def print_lines(lines: Iterable[str], *, raw: bool = False) -> None:

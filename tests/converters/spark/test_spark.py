@@ -29,9 +29,10 @@ def spark():
     """Stop Spark when the tests of this module are over."""
     from pyspark.sql import SparkSession
 
-    yield
-    session = SparkSession.builder.getOrCreate()
-    session.stop()
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setenv("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")  # no time to compile well
+        yield
+        SparkSession.builder.getOrCreate().stop()
 
 
 def launched(writer, first, count, *, ns):
