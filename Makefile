@@ -33,12 +33,18 @@ install: .venv/.project  ## .venv with the locked packages and kvtrace itself, e
 	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
+# Heavy, and of no use to anyone who does not test it.
+.venv/.spark: .venv/.project requirements/spark.lock
+	@echo "installing what tests of Spark and of object stores need into .venv"
+	@$(BIN)/python -m pip install --quiet -r requirements/spark.lock
+	@touch $@
+
 demo: install  ## capture a training run; make every file; find a defect; diff two versions
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash examples/demo.sh demo-out
 
 test: lint frontend-test pytest  ## lint, then every test
 
-pytest: install  ## every test, one process a core
+pytest: install .venv/.spark  ## every test, one process a core
 	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 4 --dist worksteal
 
 bounds: install  ## tests with the oldest, then with the newest dependencies that pyproject.toml allows

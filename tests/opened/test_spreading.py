@@ -11,24 +11,13 @@ from kvtrace.opened.judging import judge_runs
 from kvtrace.opened.replaying import replay_runs
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.trace import open_trace, select_runs
+from tests.support.spark import MASTER, running_spark, skip_without_spark  # noqa: F401
 
-pytest.importorskip("pyspark")
+skip_without_spark()
 from kvtrace.opened.spreading import on_spark, replay_on_spark
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
-MASTER = "local[2]"
 DERIVED = ("findings", "ops", "loops", "accesses", "stacks")
-
-
-@pytest.fixture(scope="module")
-def spark():
-    """Stop Spark when the tests of this module are over."""
-    from pyspark.sql import SparkSession
-
-    with pytest.MonkeyPatch.context() as changed:
-        changed.setenv("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")  # no time to compile well
-        yield
-        SparkSession.builder.getOrCreate().stop()
 
 
 def copies(tmp_path, name):

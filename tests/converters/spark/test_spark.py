@@ -13,26 +13,15 @@ from kvtrace.converters.views import TOP_KERNELS, VIEWS
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter
+from tests.support.spark import MASTER, running_spark, skip_without_spark  # noqa: F401
 
-pytest.importorskip("pyspark")
+skip_without_spark()
 from kvtrace.converters.spark import SparkTrace, spark_sql, spark_times
 from kvtrace.converters.spark.counted import DEVICE_TIMES, HOST_TIMES
 
-MASTER = "local[2]"
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "h200" / "llama_graphs"
 EPOCH = 1_767_323_045_000_000_000
 KNOWN = {*TABLES, *VIEWS}
-
-
-@pytest.fixture(scope="module")
-def spark():
-    """Stop Spark when the tests of this module are over."""
-    from pyspark.sql import SparkSession
-
-    with pytest.MonkeyPatch.context() as changed:
-        changed.setenv("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")  # no time to compile well
-        yield
-        SparkSession.builder.getOrCreate().stop()
 
 
 def launched(writer, first, count, *, ns):
