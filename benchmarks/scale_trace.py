@@ -241,7 +241,7 @@ def _runs_row(
         "started": start,
         "ended": ended,
         "command": "python train.py",
-        "host": f"host{number // 8}",
+        "host": f"host{number % max(1, runs // 2) // 8}",
         "pid": THREAD + number,
         "rank": number,
         "world_size": runs,

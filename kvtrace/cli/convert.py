@@ -18,6 +18,13 @@ def command(
     trace: TracePath,
     output: OutputOption = None,
     run: RunOption = None,
+    since: Annotated[
+        float | None,
+        typer.Option("--from", metavar="SECONDS", help="Only from so long after the runs began"),
+    ] = None,
+    until: Annotated[
+        float | None, typer.Option("--to", metavar="SECONDS", help="Only up to so long after")
+    ] = None,
     setting: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A setting of the format; repeatable"),
@@ -34,6 +41,8 @@ def command(
     Example:
         kvtrace convert perfetto out/ -o train.perfetto-trace
 
+        kvtrace convert perfetto out/ --run 20260102-030405 --from 60 --to 61.5
+
         kvtrace convert csv out/ --set table=launches -o launches.csv
 
         kvtrace convert perfetto out/ --check
@@ -43,11 +52,11 @@ def command(
     """
     from kvtrace.cli import FOUND, complain
     from kvtrace.converters.registry import load_converter
-    from kvtrace.opened.writing import convert
+    from kvtrace.opened.writing import convert, window
 
     load_converter(converter)  # a name that is not known is told before anything is read
     settings = parse_settings([*(setting or []), *(["check=1"] if check else [])])
-    selection = select(trace, run)
+    selection = window(select(trace, run), since, until)
     with written_to(output, load_converter(converter).default_output) as (target, tell):
         _, conversion = convert(selection, converter, target, settings, complain)
         size = conversion.size_bytes

@@ -8,7 +8,7 @@ the time of a launch on the host says nothing of a configuration.
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -71,11 +71,13 @@ def read_tunings(trace: "Trace", runs: Sequence["Run"]) -> tuple[Tuning, ...]:
         DamagedFile, NewerFormat: as the reader of the trace.
 
     """
-    return tuple(tuning for run in runs for tuning in _of_run(trace, run))
+    sums = launch_sums(trace, runs)
+    return tuple(tuning for run in runs for tuning in _of_run(trace, run, sums[run.run_id].counts))
 
 
-def _of_run(trace: "Trace", run: "Run") -> Iterable[Tuning]:
-    launches = launch_sums(trace, [run])[run.run_id].counts
+def _of_run(
+    trace: "Trace", run: "Run", launches: Mapping[tuple[int, str], int]
+) -> Iterable[Tuning]:
     if not any(phase == "autotune" for _, phase in launches):
         return
     kernels = {row["kernel_id"]: row for row in _kernel_rows(trace, run)}

@@ -73,7 +73,7 @@ def device_times(
     columns = ["launch_seq", "call_id", "start", "end", "graph_id", *more]
     for run in runs:
         counted = _Counted()
-        launches = _Launches(trace, run)
+        launches = LaunchesOfExecutions(trace, run)
         first, last = stepping.get(run.run_id, (0, -1))
         for piece in trace.pieces("gpu_kernels", [run], columns):
             call = pc.coalesce(piece["call_id"], launches.calls(piece["launch_seq"]))
@@ -138,10 +138,11 @@ class _Counted:
         return [self._counted.append_column("run", names)]
 
 
-class _Launches:
+class LaunchesOfExecutions:
     """What executions need to know of the launches of their run."""
 
     def __init__(self, trace: "Trace", run: "Run") -> None:
+        """Read which launches tuned, and the calls of those that executions name without a call."""
         self._tuning = IntegerSet()
         wanted = IntegerSet()
         executed = False

@@ -38,6 +38,7 @@ from kvtrace.schema.cached_property import cached_property
 from kvtrace.schema.runs import Run, plain_rows
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import Selection, Trace
+from kvtrace.schema.window import TraceWindow
 
 #: Process ids that no system gives out (Linux ends at 2^22), for runs whose own id is taken.
 _FIRST_FREE_PID: Final = 1 << 22
@@ -49,11 +50,17 @@ _LAST: Final = 1 << 20
 def timelines(selection: Selection) -> Iterator[Timeline]:
     """Make the timeline of each selected run, one at a time."""
     pids = process_ids(selection.runs)
-    offsets = clock_offsets(selection.trace, selection.runs)
-    with_devices = [run for run in selection.runs if _has_rows(selection.trace, run, "gpu_kernels")]
+    whole = _whole(selection.trace)
+    offsets = clock_offsets(whole, selection.runs)
+    with_devices = [run for run in selection.runs if _has_rows(whole, run, "gpu_kernels")]
     for run in selection.runs:
         beside = beside_device(run, pids[run.run_id]) if len(with_devices) > 1 else None
         yield _Builder(selection, run, pids[run.run_id], offsets.get(run.run_id), beside).build()
+
+
+def _whole(trace: Trace) -> Trace:
+    """Return the trace that a window is of, or the trace itself."""
+    return trace.whole if isinstance(trace, TraceWindow) else trace
 
 
 def _has_rows(trace: Trace, run: Run, table: str) -> bool:
@@ -93,7 +100,9 @@ class _Builder:
         title = process_title(run, pid)
         if offset is not None:
             title += f" · clock moved by {offset.ns / 1e6:+.3f} ms"
-        idle = not any(_has_rows(self._trace, run, name) for name in ("launches", "gpu_kernels"))
+        idle = not any(
+            _has_rows(_whole(self._trace), run, name) for name in ("launches", "gpu_kernels")
+        )
         self._process = Track(
             (run.run_id, f"{title} · launched nothing" if idle else title),
             "process",
@@ -158,15 +167,22 @@ class _Builder:
 
     def _draw_steps(self, launches: LaunchColumns) -> StepLaunches | None:
         """Draw the ranges that the program marked again and again, and count their launches."""
-        marked = repeated_mark(self._trace, self._run)
+        marked = repeated_mark(_whole(self._trace), self._run)
         if marked is None:
             return None
         name, ranges = marked
         begin, end = np.array(sorted(ranges), np.int64).T
-        steps = step_launches(name, begin, end, launches)
+        first = 0
+        if isinstance(self._trace, TraceWindow):
+            inside = np.flatnonzero((begin <= self._trace.end) & (end >= self._trace.begin))
+            if not inside.size:
+                return None
+            first = int(inside[0])
+            begin, end = begin[first : inside[-1] + 1], end[first : inside[-1] + 1]
+        steps = step_launches(name, begin, end, launches, first)
         captions = [
             step_caption(name, number, (("launches", count),))
-            for number, count in enumerate(steps.counts.tolist())
+            for number, count in enumerate(steps.counts.tolist(), first)
         ]
         track = self._process.child("steps", rank=-2)
         self._draw_lanes(Slices(track, "step", begin, end - begin, np.arange(begin.size), captions))
@@ -247,7 +263,11 @@ class _Builder:
                 thread = kernel["load_thread"] or 0
                 spans.setdefault(thread, []).append((*loaded, load_caption(kernel)))
             if kernel["compile_begin"] is None:
-                self._leave_out("kernels without a time of compilation")
+                self._leave_out(
+                    "kernels without a time of compilation"
+                    if _whole(self._trace) is self._trace
+                    else "kernels that were not compiled in the window"
+                )
                 continue
             spans.setdefault(kernel["thread"] or 0, []).extend(compile_spans(kernel))
         for tid, found in sorted(spans.items()):

@@ -29,12 +29,16 @@ _STEPS, _REPLAYS, _STREAMS = 0, 1, 2
 
 @dataclass(frozen=True, slots=True)
 class StepLaunches:
-    """The launches of each step: from the first `seq` to the last, in order; -1 where none."""
+    """The launches of each step: from the first `seq` to the last, in order; -1 where none.
+
+    `number` is that of the first one.
+    """
 
     name: str
     first: Integers
     last: Integers
     counts: Integers
+    number: int = 0
 
     def of(self, seq: Integers) -> Integers:
         """Return the step of each launch, -1 for none."""
@@ -45,9 +49,12 @@ class StepLaunches:
 
 
 def step_launches(
-    name: str, begin: Integers, end: Integers, launches: LaunchColumns
+    name: str, begin: Integers, end: Integers, launches: LaunchColumns, number: int = 0
 ) -> StepLaunches:
-    """Find the launches of each step, by when they were entered; steps are by their begins."""
+    """Find the launches of each step, by when they were entered; steps are by their begins.
+
+    `number` is that of the first step.
+    """
     first = np.full(begin.size, np.iinfo(np.int64).max)
     last = np.full(begin.size, -1, np.int64)
     counts = np.zeros(begin.size, np.int64)
@@ -58,7 +65,7 @@ def step_launches(
         np.minimum.at(first, step[own], seq)
         np.maximum.at(last, step[own], seq)
         counts += np.bincount(step[own], minlength=begin.size)
-    return StepLaunches(name, np.minimum.accumulate(first[::-1])[::-1], last, counts)
+    return StepLaunches(name, np.minimum.accumulate(first[::-1])[::-1], last, counts, number)
 
 
 @dataclass(slots=True)
@@ -99,7 +106,7 @@ class DeviceDrawing:
             )
             if steps is not None:
                 step = np.where(graph[own], -1, steps.of(seq[own]))
-                self._draw_steps(device, steps.name, step, begin[own], duration[own])
+                self._draw_steps(device, steps, step, begin[own], duration[own])
         self._draw_replays(rows)
         where, first = combined_codes([rows["device"], rows["stream"]])
         places = rows.select(["device", "stream"]).take(first).to_pylist()
@@ -121,7 +128,12 @@ class DeviceDrawing:
         return (*own, *self.derived.facts(call_id))
 
     def _draw_steps(
-        self, device: Track, name: str, step: Integers, begin: Integers, duration: Integers
+        self,
+        device: Track,
+        steps: StepLaunches,
+        step: Integers,
+        begin: Integers,
+        duration: Integers,
     ) -> None:
         """Draw each step from the first execution that was launched in it to the last.
 
@@ -139,9 +151,9 @@ class DeviceDrawing:
         order = np.argsort(begin, kind="stable")
         taken = np.append(0, np.cumsum(duration[order]))
         low, high = (np.searchsorted(begin[order], t[there]) for t in (first, last))
-        figures = (there, high - low, taken[high] - taken[low])
+        figures = (there + steps.number, high - low, taken[high] - taken[low])
         captions = [
-            step_caption(name, number, (("executions", ran), ("device ns", ns)))
+            step_caption(steps.name, number, (("executions", ran), ("device ns", ns)))
             for number, ran, ns in zip(*(column.tolist() for column in figures), strict=True)
         ]
         track = device.child("steps", rank=_STEPS)

@@ -206,11 +206,13 @@ def _kernels(
     sums: Mapping[str, LaunchSums],
     time: DeviceTime | None,
 ) -> tuple[KernelOverview, ...]:
-    rows = trace.table(
-        "kernels", runs, ["kernel_id", "name", "module", "file", "line", "origin"]
-    ).to_pylist()
-    kernel_of = {(row["run"], row["kernel_id"]): (row["module"], row["name"]) for row in rows}
-    first = {(row["module"], row["name"]): row for row in reversed(rows)}
+    rows = trace.table("kernels", runs, ["kernel_id", "name", "module", "file", "line", "origin"])
+    names = list(zip(*(rows[each].to_pylist() for each in ("module", "name")), strict=True))
+    places = zip(*(rows[each].to_pylist() for each in ("run", "kernel_id")), strict=True)
+    kernel_of = dict(zip(places, names, strict=True))
+    first: dict[tuple[str | None, str | None], int] = {}
+    for place, kernel in enumerate(names):
+        first.setdefault(kernel, place)
     variants = Counter((run, kernel) for (run, _), kernel in kernel_of.items())
     calls: Counter[tuple[str, tuple[str | None, str | None]]] = Counter()
     launches: Counter[tuple[str | None, str | None]] = Counter()
@@ -218,14 +220,16 @@ def _kernels(
     compiling: dict[tuple[str | None, str | None], int] = {}
     launched = {run_id: found.calls for run_id, found in sums.items()}
     taken = {run_id: (found.host_ns, found.compiling_ns) for run_id, found in sums.items()}
-    for row in trace.table("calls", runs, ["call_id", "kernel_id"]).to_pylist():
-        kernel = kernel_of.get((row["run"], row["kernel_id"]), (None, None))
-        calls[row["run"], kernel] += 1
-        launches[kernel] += launched[row["run"]][row["call_id"]]
-        for own, total in zip(taken[row["run"]], (host, compiling), strict=True):
-            if row["call_id"] in own:
-                total[kernel] = total.get(kernel, 0) + own[row["call_id"]]
-    executed = {
+    table = trace.table("calls", runs, ["call_id", "kernel_id"])
+    columns = (table[each].to_pylist() for each in ("run", "call_id", "kernel_id"))
+    for run, call, kernel_id in zip(*columns, strict=True):
+        kernel = kernel_of.get((run, kernel_id), (None, None))
+        calls[run, kernel] += 1
+        launches[kernel] += launched[run][call]
+        for own, total in zip(taken[run], (host, compiling), strict=True):
+            if call in own:
+                total[kernel] = total.get(kernel, 0) + own[call]
+    executed: dict[tuple[str | None, str | None], int] = {
         (row.module, row.name): row.device_ns
         for row in (time.rows if time is not None else ())
         if row.kind == "Triton"
@@ -244,7 +248,7 @@ def _kernels(
             host_ns=host.get(kernel),
             compiling_ns=compiling.get(kernel),
         )
-        for kernel, row in first.items()
+        for kernel, row in zip(first, rows.take(list(first.values())).to_pylist(), strict=True)
     ]
     return tuple(
         sorted(found, key=lambda k: (-(k.device_ns or 0), -(k.host_ns or 0), -k.launches, k.name))

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -29,6 +30,10 @@ _SUMS: Final = """
     FROM phase_sums p LEFT JOIN compiling_sums c
         ON c.run = p.run AND c.call_id = p.call_id AND c.phase = p.phase
 """
+#: How far into each run autotuners and warm-ups went.
+_REACH: Final = "SELECT run, max(seq) FROM tuning GROUP BY run ORDER BY max(seq)"
+#: Launches up to the last trial, of all runs, that a window over their threads may hold in memory.
+_MOST_HELD: Final = 1 << 18
 _COLUMNS: Final = ("seq", "call_id", "enter", "exit")
 
 
@@ -70,6 +75,7 @@ class LaunchSums:
 def launch_sums(trace: "Trace", runs: Sequence["Run"]) -> dict[str, LaunchSums]:
     """Count and sum the launches of each run; errors as `Trace.table`."""
     sound = [run for run in runs if sound_rows(trace, run, "launches", _COLUMNS) is not None]
+    sound = _tuned_early(trace, sound) if sound else []
     found = _asked(trace, sound) if sound else {}
     return {
         run.run_id: found[run.run_id] if run.run_id in found else _in_pieces(trace, run)
@@ -77,16 +83,35 @@ def launch_sums(trace: "Trace", runs: Sequence["Run"]) -> dict[str, LaunchSums]:
     }
 
 
+def _tuned_early(trace: "Trace", runs: Sequence["Run"]) -> list["Run"]:
+    """Return the runs without those whose trials reach so far that a window takes much memory."""
+    with _views(trace, runs, ("tuning",)) as database:
+        reached = database.execute(_REACH).fetchall()
+    late, held = set(), 0
+    for run, last in reached:
+        held += last + 1
+        if held > _MOST_HELD:
+            late.add(run)
+    return [run for run in runs if run.run_id not in late]
+
+
+def _views(
+    trace: "Trace", runs: Sequence["Run"], views: Sequence[str]
+) -> duckdb.DuckDBPyConnection:
+    """Return a database with some views of some runs."""
+    database = new_database()
+    scans = Scans(trace, runs, itself=True)
+    scans.close(database, tables_of(views))
+    for name in tables_of(views):
+        scans.create_view(database, name)
+    for statement in view_statements(views):
+        database.execute(statement)
+    return database
+
+
 def _asked(trace: "Trace", runs: Sequence["Run"]) -> dict[str, LaunchSums]:
     """Sum by the views; runs in which a clock was set back are left out."""
-    views = ("phase_sums", "compiling_sums")
-    scans = Scans(trace, runs)
-    with new_database() as database:
-        scans.close(database, tables_of(views))
-        for name in tables_of(views):
-            scans.create_view(database, name)
-        for statement in view_statements(views):
-            database.execute(statement)
+    with _views(trace, runs, ("phase_sums", "compiling_sums")) as database:
         rows = database.execute(_SUMS).fetchall()
     found = {run.run_id: LaunchSums() for run in runs}
     last: dict[str, int] = {}

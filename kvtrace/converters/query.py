@@ -1,7 +1,8 @@
 """SQL over a trace: every table as a DuckDB view with a column `run`, and nothing else in reach.
 
 Of the tables, only those that a query names are opened (`scans.py`); the joined ones are in
-`views.py`.
+`views.py`. For a plain SELECT DuckDB scans Parquet parts itself; for all else it opens no file, to
+read or to write: what it scans is handed over by pyarrow.
 """
 
 import json
@@ -22,15 +23,13 @@ from kvtrace.schema.tables import TABLES, TEXT
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-#: Statements that only read. Views and macros of the session are made here, not by the query.
-_READING: Final = ("SELECT", "MULTI")
-_EXPLAIN: Final = re.compile(r"\s*explain\s+(analyze\s+|\([^()]*\)\s*)*", re.IGNORECASE)
+#: Statements that may only read. Views and macros of the session are made here, not by the query.
+_READING: Final = ("SELECT", "EXPLAIN", "MULTI")
 #: Functions that may stand in FROM: none of them opens a file.
 _IN_FROM: Final = re.compile(r"range|generate_series|unnest|repeat|json_(each|tree)|duckdb_\w+")
 _SIZE: Final = re.compile(r"\d+(\.\d+)?\s*[kmgt]i?b", re.IGNORECASE)
-#: DuckDB reaches no file but the parts that it scans, no extension and no variable of Python's.
-#: Without a folder for temporary files it has none to write to either; a query that does not fit
-#: into memory is refused.
+#: DuckDB reaches no extension and no variable of Python's. Without a folder for temporary files it
+#: has none to write to either; a query that does not fit into memory is refused.
 _CLOSED: Final = (
     "SET python_enable_replacements = false",
     "SET autoinstall_known_extensions = false",
@@ -79,7 +78,7 @@ def connect(
         database.execute(setting)
     names = None if text is None else _named(text, trace)
     tables = (*TABLES, *trace.client_tables) if names is None else tables_of(names)
-    scans = Scans(trace, runs)
+    scans = Scans(trace, runs, itself=text is not None and _is_plain(text))
     scans.close(database, tables)
     for name in tables:
         scans.create_view(database, name)
@@ -130,33 +129,45 @@ def query_arrow(database: duckdb.DuckDBPyConnection, text: str) -> pa.Table:
         statements = database.extract_statements(text)
         if len(statements) != 1:
             raise BadQuery(f"one SQL statement is needed, and there are {len(statements)}.")
-        _refuse_writing(database, statements[0].type.name, text)
+        kind = statements[0].type.name
+        if kind not in _READING:
+            raise BadQuery(f"only statements that read are run here, and this is a {kind}.")
+        if _reaches_files(database) and not _is_plain(text):
+            raise BadQuery("this connection is for another query; connect for this one.")
         return database.sql(text).to_arrow_table()
     except duckdb.Error as problem:
         raise BadQuery(_one_sentence(problem)) from problem
 
 
-def _refuse_writing(database: duckdb.DuckDBPyConnection, kind: str, text: str) -> None:
-    """Raise BadQuery for what does not only read, or reads by the name of a file."""
-    explained = text
-    if kind == "EXPLAIN":
-        explained = _EXPLAIN.sub("", text, count=1)
-        kinds = [each.type.name for each in database.extract_statements(explained)]
-        kind = kinds[0] if len(kinds) == 1 and kinds[0] != "EXPLAIN" else kind
-    if kind not in _READING:
-        raise BadQuery(f"only statements that read are run here, and this is a {kind}.")
-    if kind == "MULTI":
-        return
-    (told,) = database.execute("SELECT json_serialize_sql(?)", [explained]).fetchall()
-    for node in _nodes(json.loads(told[0])):
-        name = str(node.get("table_name", ""))
-        if node.get("type") == "TABLE_FUNCTION":
-            name = str(node["function"].get("function_name", ""))
-            if _IN_FROM.fullmatch(name):
-                continue
-        elif node.get("type") != "BASE_TABLE" or not set("/\\") & set(name):
-            continue
-        raise BadQuery(f"{name!r} opens a file, and only the trace's tables are read here.")
+def _is_plain(text: str) -> bool:
+    """Tell whether a text is one SELECT that asks tables, and nothing that may open a file.
+
+    Only for that DuckDB is let near the trace's files: a path that it may read it could write, too,
+    as COPY (PIVOT …) TO does, whose kind of statement says nothing.
+    """
+    with new_database() as parser:
+        try:
+            kinds = [each.type.name for each in parser.extract_statements(text)]
+            if kinds != ["SELECT"]:
+                return False
+            ((told,),) = parser.execute("SELECT json_serialize_sql(?)", [text]).fetchall()
+        except duckdb.Error:
+            return False
+    tree = json.loads(told)
+    return not tree["error"] and all(map(_asks_tables, _nodes(tree)))
+
+
+def _asks_tables(node: Mapping[str, Any]) -> bool:
+    """Tell whether a node of a query's tree reads nothing by the name of a file."""
+    if node.get("type") == "TABLE_FUNCTION":
+        return _IN_FROM.fullmatch(str(node["function"].get("function_name", ""))) is not None
+    name = str(node.get("table_name", ""))
+    return node.get("type") != "BASE_TABLE" or re.fullmatch(r"\w+", name) is not None
+
+
+def _reaches_files(database: duckdb.DuckDBPyConnection) -> bool:
+    ((paths,),) = database.execute("SELECT len(current_setting('allowed_paths'))").fetchall()
+    return bool(paths)
 
 
 def _nodes(tree: Any) -> Iterator[Mapping[str, Any]]:

@@ -1,9 +1,10 @@
 """Tables of a trace as DuckDB's views: Parquet parts where they lie, and what the reader gives.
 
-Parts of sealed runs are scanned by DuckDB itself, so that a query over a hundred million launches
-reads only the columns and row groups that it needs, on every core. Where a path would mean a
-pattern to DuckDB, pyarrow scans for it. Runs that still have a journal, and parts of an older
-version of the format, go through the reader of the trace.
+Parts of sealed runs are scanned where they lie, so that a query over a hundred million launches
+reads only the columns and row groups that it needs: by DuckDB itself, which takes a third of the
+time, or for it by pyarrow, where it is to open no file, or a path would mean a pattern to it. Runs
+that still have a journal, and parts of an older version of the format, go through the reader of
+the trace.
 """
 
 import re
@@ -13,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import duckdb
 import pyarrow as pa
-import pyarrow.dataset as pds
 
 from kvtrace.schema.layout import OBSERVED, fetch, part_numbers, pass_parts, run_folder
 from kvtrace.schema.parts import open_part, part_facts
@@ -21,6 +21,8 @@ from kvtrace.schema.repair import LATEST
 from kvtrace.schema.versions import FORMAT_VERSION
 
 if TYPE_CHECKING:
+    import pyarrow.dataset as pds
+
     from kvtrace.schema.tables import Table
     from kvtrace.schema.trace import Run, Trace
 
@@ -34,18 +36,22 @@ _Parts = Mapping[str, Sequence[Path]]
 
 
 class Scans:
-    """Views of the tables of some runs, made one by one; the parts of each are looked for once."""
+    """Views of the tables of some runs, made one by one; the parts of each are looked for once.
 
-    def __init__(self, trace: "Trace", runs: Sequence["Run"]) -> None:
+    `itself`: DuckDB opens the parts, which it could write then, too; what it is asked is known.
+    """
+
+    def __init__(self, trace: "Trace", runs: Sequence["Run"], *, itself: bool) -> None:
         self._trace = trace
         self._runs = runs
+        self._itself = itself
         self._parts: dict[str, _Parts] = {}
 
     def close(self, database: duckdb.DuckDBPyConnection, tables: Iterable[str]) -> None:
         """Leave a database nothing to reach but the parts of these tables."""
-        paths = [
-            str(path) for name in tables for files in self.parts(name).values() for path in files
-        ]
+        opened = tables if self._itself else ()
+        parts = [files for name in opened for files in self.parts(name).values()]
+        paths = [str(path) for files in parts for path in files]
         database.execute("SET TimeZone = 'UTC'")
         database.execute("SET enable_external_file_cache = false")
         database.execute("SET allowed_paths = ?", [paths])
@@ -97,7 +103,7 @@ class Scans:
         self, database: duckdb.DuckDBPyConnection, table: "Table", parts: _Parts
     ) -> duckdb.DuckDBPyRelation:
         fetch(path for files in parts.values() for path in files)
-        if not in_plain_folders(self._trace.path, parts):
+        if not (self._itself and in_plain_folders(self._trace.path, parts)):
             return database.from_arrow(_dataset(self._trace.path / table.name, table, parts))
         files = ", ".join(_text(str(path)) for each in parts.values() for path in each)
         how = "hive_partitioning = true, hive_types_autocast = false"
@@ -151,22 +157,22 @@ def _sound(chunk: Any, key: bool) -> bool:
 def _parts_as_they_are(out: Path, table: "Table", run: "Run") -> list[Path]:
     """Parts of a run and table, or none where they have to be read by `Trace.table`."""
     folder = run_folder(out, table.name, run.run_id)
-    captured, derived = list(part_numbers(folder).values()), list(pass_parts(folder))
+    files = [*part_numbers(folder).values(), *pass_parts(folder)]
     if table.name == "findings" and pass_parts(folder, OBSERVED):
         return []  # of what the run saw and what judging found, readers are given one of each
-    # A sealed run's own parts are of the version that its row says: they need not be opened here.
-    known = run.schema_version == FORMAT_VERSION
     wanted = {column.name for column in table.columns}
-    for path in derived if known else [*captured, *derived]:
+    for path in files:
         with open_part(path) as part:
             facts = part_facts(part, path, table.name)
             if facts.format_version != FORMAT_VERSION or set(part.schema_arrow.names) != wanted:
                 return []
-    return [*captured, *derived]
+    return files
 
 
-def _dataset(folder: Path, table: "Table", parts: _Parts) -> pds.Dataset:
+def _dataset(folder: Path, table: "Table", parts: _Parts) -> "pds.Dataset":
     """Return the parts of several runs with a column `run`, which their folders' names say."""
+    import pyarrow.dataset as pds  # which takes a tenth of a second, and is not needed for most
+
     run = pa.field("run", pa.string())
     return pds.dataset(
         [str(path) for files in parts.values() for path in files],

@@ -5,7 +5,7 @@ They are texts of SQL, for any engine that has the tables of docs/format.md with
 Spark. So they keep to what both mean the same by:
 
 - SELECT with WITH, JOIN (USING, ON), EXISTS, WHERE, GROUP BY of named columns, HAVING, ORDER BY,
-  UNION ALL; CASE, coalesce, greatest, least, CAST; count, sum, min, max, median, and FILTER
+  UNION, UNION ALL; CASE, coalesce, greatest, least, CAST; count, sum, min, max, median, and FILTER
   (WHERE …) behind them; window functions with all of PARTITION BY, ORDER BY and ROWS BETWEEN;
   IS [NOT] DISTINCT FROM.
 - Types BIGINT, DOUBLE, BOOLEAN, VARCHAR. Sums of ns are cast to BIGINT, which holds 292 years.
@@ -75,7 +75,7 @@ VIEWS: Final = {
     # A launch in which an autotuner tried its configurations: the trial that its thread began last,
     # of those before it, began in it.
     "holding": f"""
-        SELECT run, seq, call_id, "enter", "exit" FROM (
+        SELECT run, seq, call_id, phase, "enter", "exit" FROM (
             SELECT l.run, l.seq, l.call_id, l.phase, l."enter", l."exit",
                 max(CASE WHEN l.phase IN ({_TRIALS}) THEN l."enter" END) OVER (
                     PARTITION BY l.run, l.thread ORDER BY l.seq
@@ -89,7 +89,7 @@ VIEWS: Final = {
     """,  # noqa: S608
     # A launch in which its kernel's compilation or loading began.
     "compiled_in": """
-        SELECT l.run, l.seq, l.call_id, l."enter", l."exit"
+        SELECT l.run, l.seq, l.call_id, l.phase, l."enter", l."exit"
         FROM launches l JOIN (
             SELECT c.run, c.call_id, k.compile_begin, k.load_begin
             FROM calls c JOIN kernels k USING (run, kernel_id)
@@ -102,11 +102,9 @@ VIEWS: Final = {
     """,
     # A launch whose time is none of a launch: its kernel was compiled, loaded or tuned in it.
     "compiling": """
-        SELECT run, seq, call_id, "enter", "exit" FROM compiled_in
-        UNION ALL
-        SELECT h.run, h.seq, h.call_id, h."enter", h."exit"
-        FROM holding h LEFT JOIN compiled_in c ON c.run = h.run AND c.seq = h.seq
-        WHERE c.seq IS NULL
+        SELECT run, seq, call_id, phase, "enter", "exit" FROM compiled_in
+        UNION
+        SELECT run, seq, call_id, phase, "enter", "exit" FROM holding
     """,
     # The launches of a call, by phase: how many, how many of them timed, and how long; the least is
     # below 0 where a clock was set back.
@@ -126,11 +124,10 @@ VIEWS: Final = {
     """,
     # The compiling launches of a call, by phase.
     "compiling_sums": """
-        SELECT c.run, c.call_id, coalesce(l.phase, 'run') AS phase, count(*) AS launches,
-            count(epoch_ns(c."exit") - epoch_ns(c."enter")) AS timed,
-            CAST(sum(epoch_ns(c."exit") - epoch_ns(c."enter")) AS BIGINT) AS host_ns
-        FROM compiling c JOIN launches l ON l.run = c.run AND l.seq = c.seq
-        GROUP BY c.run, c.call_id, coalesce(l.phase, 'run')
+        SELECT run, call_id, coalesce(phase, 'run') AS phase, count(*) AS launches,
+            count(epoch_ns("exit") - epoch_ns("enter")) AS timed,
+            CAST(sum(epoch_ns("exit") - epoch_ns("enter")) AS BIGINT) AS host_ns
+        FROM compiling GROUP BY run, call_id, coalesce(phase, 'run')
     """,
     # The executions of a call that no trial made.
     "device_sums": """

@@ -8,12 +8,16 @@ from kvtrace.backends.triton.later_stages import complete_stages
 from kvtrace.converters.registry import Conversion, load_converter
 from kvtrace.opened.completing import complete
 from kvtrace.opened.progress import Shown, unshown
+from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.trace import Selection
+from kvtrace.schema.window import TraceWindow
 
 #: Called with each line that there is to say before the file is written.
 Tell = Callable[[str], object]
 #: Converters that show kernels' resources.
 _DRAWN: Final = frozenset({"perfetto", "chrome"})
+#: Seconds that no run takes: a hundred years.
+_LONGEST: Final = 100 * 366 * 86_400.0
 
 
 def convert(
@@ -32,6 +36,30 @@ def convert(
             tell(line)
     target = output or Path(chosen.default_output)
     return target, chosen.convert(selection, target, settings)
+
+
+def window(selection: Selection, since: float | None, until: float | None) -> Selection:
+    """Return the selection between two times, in seconds after its first run began.
+
+    Raises:
+        BadSetting: the first is not before the second, or nothing says when the runs began.
+
+    """
+    if since is None and until is None:
+        return selection
+    began = [run.started for run in selection.runs if run.started is not None]
+    if not began:
+        raise BadSetting(
+            "nothing says when the runs began, so no window can be counted from there."
+        )
+    times = (
+        int(max(-_LONGEST, min(seconds, _LONGEST)) * 1e9) + min(began)
+        for seconds in (-_LONGEST if since is None else since, _LONGEST if until is None else until)
+    )
+    begin, end = times
+    if begin >= end:
+        raise BadSetting(f"the window from {since or 0} s to {until} s is none; turn them around.")
+    return Selection(TraceWindow(selection.trace, begin, end), selection.runs)
 
 
 def write_report(

@@ -30,6 +30,8 @@ _WIDTH: Final = 8
 _FEW: Final = 256
 
 Batches = Iterable[pa.RecordBatch]
+#: The row groups of an open part that are to be read.
+Chosen = Callable[[Any], list[int]]
 
 #: Integers that grow from row to row. Differences between neighbours are what is stored.
 _GROWING: Final = frozenset({"seq", "record", "launch_seq", "correlation_id", "mark_id"})
@@ -118,21 +120,31 @@ def read_part(path: Path, table: Table, names: Sequence[str]) -> pa.Table:
     return filled(table, rows, names, str(path))
 
 
-def part_pieces(path: Path, table: Table, names: Sequence[str]) -> Iterator[pa.Table]:
-    """What `read_part` returns, at most `ROW_GROUP_ROWS` rows at a time; errors as there."""
+def part_pieces(
+    path: Path, table: Table, names: Sequence[str], chosen: Chosen | None = None
+) -> Iterator[pa.Table]:
+    """What `read_part` returns, at most `ROW_GROUP_ROWS` rows at a time; errors as there.
+
+    Of row groups that are not `chosen` the rows need not be there.
+    """
     with open_part(path) as file:
         facts = part_facts(file, path, table.name)
         wanted = [name for name in names if name in file.schema_arrow.names]
         if wanted and facts.major == version_numbers(FORMAT_VERSION)[0]:
-            for batch in _batches(file, path, wanted):
+            groups = list(range(file.metadata.num_row_groups)) if chosen is None else chosen(file)
+            for batch in _batches(file, path, wanted, groups):
                 yield filled(table, pa.Table.from_batches([batch]), names, str(path))
             return
     yield read_part(path, table, names)
 
 
-def _batches(file: Any, path: Path, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _batches(
+    file: Any, path: Path, names: Sequence[str], groups: list[int]
+) -> Iterator[pa.RecordBatch]:
     try:
-        yield from file.iter_batches(ROW_GROUP_ROWS, columns=names, use_threads=False)
+        yield from file.iter_batches(
+            ROW_GROUP_ROWS, row_groups=groups, columns=names, use_threads=False
+        )
     except (pa.ArrowException, OSError, ValueError) as error:
         raise damaged(path, error) from error
 

@@ -10,7 +10,7 @@ from kvtrace.schema.columns import filled
 from kvtrace.schema.errors import DamagedFile
 from kvtrace.schema.journal import SegmentReader, described
 from kvtrace.schema.layout import part_numbers, part_path, pass_parts, run_folder, segments
-from kvtrace.schema.parts import part_pieces, read_part, sorted_rows
+from kvtrace.schema.parts import Chosen, part_pieces, read_part, sorted_rows
 from kvtrace.schema.repair import repaired
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.tables import TABLES, Table
@@ -44,13 +44,21 @@ def _repaired(table: Table, rows: pa.Table, run_id: str, note: Note) -> pa.Table
 
 
 def run_pieces(
-    out: Path, table: Table, run_id: str, names: Sequence[str], note: Note
+    out: Path,
+    table: Table,
+    run_id: str,
+    names: Sequence[str],
+    note: Note,
+    chosen: Chosen | None = None,
 ) -> Iterator[pa.Table]:
-    """The rows of `run_rows`, in the same order, some 100,000 at a time; errors as there."""
+    """The rows of `run_rows`, in the same order, some 100,000 at a time; errors as there.
+
+    Of row groups that are not `chosen` the rows need not be there.
+    """
     for tries_left in reversed(range(_TRIES)):
         begun = False
         try:
-            for piece in _pieces(out, table, run_id, names, note):
+            for piece in _pieces(out, table, run_id, names, note, chosen):
                 begun = True
                 yield _repaired(table, piece, run_id, note)
         except FileNotFoundError as error:
@@ -61,13 +69,18 @@ def run_pieces(
 
 
 def _pieces(
-    out: Path, table: Table, run_id: str, names: Sequence[str], note: Note
+    out: Path,
+    table: Table,
+    run_id: str,
+    names: Sequence[str],
+    note: Note,
+    chosen: Chosen | None,
 ) -> Iterator[pa.Table]:
     waiting = segments(out, run_id).get(table.name, {})  # listed first, as in `_captured_rows`
     folder = run_folder(out, table.name, run_id)
     parts = part_numbers(folder)
     for path in parts.values():
-        yield from part_pieces(path, table, names)
+        yield from part_pieces(path, table, names, chosen)
     for number, path in waiting.items():
         if number in parts:
             continue
@@ -78,7 +91,7 @@ def _pieces(
         else:
             yield rows
     for path in pass_parts(folder):
-        yield from part_pieces(path, table, names)
+        yield from part_pieces(path, table, names, chosen)
 
 
 def captured_rows(

@@ -156,10 +156,10 @@ class Trace:
         for run_id in self._ids(runs):
             completed = self._completed.concerns(name, run_id)
             more = tuple(dict.fromkeys((*read, *table.keys))) if completed else read
-            rows = run_rows(self.path, table, run_id, more, self._note)
+            rows = run_rows(self.path, table, run_id, more, self.note)
             rows = rows if once is None else once.rows(rows)
             rows = self._completed.rows(name, run_id, rows) if completed else rows
-            pieces.append(_with_run(rows.select(list(names)), run_id))
+            pieces.append(with_run(rows.select(list(names)), run_id))
         if not pieces:
             fields = [pa.field(each, table.schema.field(each).type) for each in names]
             return pa.schema([*fields, pa.field("run", NAME)]).empty_table()
@@ -184,8 +184,8 @@ class Trace:
             if name in _ONCE or name == "runs" or self._completed.concerns(name, run_id):
                 yield self.table(name, (run_id,), names)
                 continue
-            for rows in run_pieces(self.path, table, run_id, names, self._note):
-                yield _with_run(rows, run_id)
+            for rows in run_pieces(self.path, table, run_id, names, self.note):
+                yield with_run(rows, run_id)
 
     def definition(self, name: str, runs: Iterable[Run | str] | None = None) -> Table:
         """What a row of a table is, and its columns: of the format's, or of a client's own.
@@ -288,7 +288,7 @@ class Trace:
             if known is not None:
                 found[run_id] = _Member(known.group_id or run_id, known.git_commit or "")
                 continue
-            row, _ = run_row(self.path, run_id, ("group_id", "git_commit"), self._note)
+            row, _ = run_row(self.path, run_id, ("group_id", "git_commit"), self.note)
             row = row or {}
             found[run_id] = _Member(row.get("group_id") or run_id, row.get("git_commit") or "")
         return found
@@ -301,9 +301,9 @@ class Trace:
 
     def _run(self, run_id: str) -> Run:
         if run_id not in self._runs:
-            row, sealed = run_row(self.path, run_id, RUN_COLUMNS, self._note)
+            row, sealed = run_row(self.path, run_id, RUN_COLUMNS, self.note)
             if row is None:
-                self._note(f"run {run_id} says nothing of itself: its first write was cut off")
+                self.note(f"run {run_id} says nothing of itself: its first write was cut off")
                 row = {"run_id": run_id}
             # Its folder says which run it is, whatever else its row may say.
             self._runs[run_id] = Run.of_row({**row, "run_id": run_id}, sealed)
@@ -341,7 +341,8 @@ class Trace:
             raise UnknownRun(f"{self.path} has no run {unknown[0]!r}")
         return tuple(dict.fromkeys(wanted))
 
-    def _note(self, text: str) -> None:
+    def note(self, text: str) -> None:
+        """Add what reading found that is worth saying, once."""
         if text not in self.notes:
             self.notes.append(text)
 
@@ -439,7 +440,8 @@ def _is_trace(folder: str) -> bool:
     return (Path(folder) / "runs").is_dir() or (Path(folder) / JOURNAL).is_dir()
 
 
-def _with_run(rows: pa.Table, run_id: str) -> pa.Table:
+def with_run(rows: pa.Table, run_id: str) -> pa.Table:
+    """Rows with a last column that says their run."""
     codes = pa.array([0], pa.int32()).take(pa.repeat(pa.scalar(0, pa.int64()), rows.num_rows))
     column = pa.DictionaryArray.from_arrays(codes, pa.array([run_id], pa.string()))
     return rows.append_column(pa.field("run", NAME), column)

@@ -24,7 +24,7 @@ READING = {
     "diff": ("diff", "TRACE", "TRACE"),
     "fleet": ("fleet", "TRACE", "-o", "fleet.html"),
     "view": ("view", "TRACE"),
-    "sql": ("sql", "TRACE", "SELECT count(*) FROM launches"),
+    "sql": ("sql", "TRACE", "SELECT count(*) FROM launched, marks, runs, artifacts, findings"),
     "recover": ("recover", "TRACE"),
     "validate": ("validate", "TRACE"),
     "repro": ("repro", "TRACE", "--call", "0", "-o", "repro.py"),

@@ -54,3 +54,20 @@ def test_bad_input_is_one_sentence(kvtrace, sound_trace, tmp_path, arguments, se
     assert sentence in err
     assert err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_window_of_time_is_written(kvtrace, sound_trace, tmp_path):
+    """Ten launches of the first run lie before 0.03 s, and all others behind it."""
+    counts = []
+    for window in ((), ("--to", "0.03"), ("--from", "0.03"), ("--from", "5", "--to", "6")):
+        code, _, err = kvtrace("convert", "chrome", sound_trace, "-o", "t.json", *window)
+        assert (code, err) == (0, "")
+        events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+        counts.append(sum(event.get("cat") == "launch" for event in events))
+    everything, first, rest, nothing = counts
+    assert (first, rest, nothing) == (10, everything - 10, 0)
+
+
+def test_a_window_that_ends_before_it_begins_is_refused(kvtrace, sound_trace):
+    code, _, err = kvtrace("convert", "perfetto", sound_trace, "--from", "2", "--to", "1")
+    assert (code, "the window from 2.0 s to 1.0 s" in err) == (2, True)

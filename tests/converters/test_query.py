@@ -25,8 +25,12 @@ SCALE = Kernel(calls=(Launches(number=3, host_us=10), Launches(scalar="2", host_
 
 
 def ask(side, text):
+    """Ask twice: DuckDB opens the files that a plain query needs, and none where all may come."""
     with connect(side.trace, side.runs) as database:
-        return query(database, text)[1]
+        found = query(database, text)[1]
+    with connect(side.trace, side.runs, text) as database:
+        assert sorted(query(database, text)[1], key=repr) == sorted(found, key=repr)
+    return found
 
 
 def test_every_table_has_its_columns_and_run(tmp_path):
@@ -87,6 +91,10 @@ def test_a_directory_with_a_quote(tmp_path):
         "SELECT * FROM read_parquet('{part}')",
         "SELECT * FROM '{part}'",
         "SELECT * FROM (SELECT * FROM glob('*'))",
+        "COPY (PIVOT launches ON phase USING count(*)) TO '{part}'",
+        "EXPLAIN ANALYZE COPY (PIVOT launches ON phase USING count(*)) TO '{part}'",
+        "WITH l AS (INSERT INTO launches VALUES (1) RETURNING *) SELECT * FROM l",
+        "FROM query('COPY (SELECT 1) TO ''{part}'' ')",
         "EXPLAIN SELECT * FROM read_parquet('{part}')",
         "EXPLAIN /* */ ANALYZE COPY (SELECT 1) TO '{part}'",
         "SELECT * FROM side",
@@ -103,8 +111,10 @@ def test_nothing_but_the_trace_is_in_reach(tmp_path, monkeypatch, text):
     side = write_trace(tmp_path / "t", [SCALE])
     part = next((tmp_path / "t" / "launches").rglob("*.parquet"))
     before = part.read_bytes()
-    with pytest.raises(BadQuery):
-        ask(side, text.replace("{part}", str(part)))
+    text = text.replace("{part}", str(part))
+    for asked in (None, text, "SELECT * FROM launches"):
+        with connect(side.trace, side.runs, asked) as database, pytest.raises(BadQuery):
+            query(database, text)
     assert part.read_bytes() == before
     assert sorted(path.name for path in tmp_path.iterdir()) == [".tmp", "t"]
     assert not list((tmp_path / ".tmp").iterdir())
@@ -128,6 +138,19 @@ def test_a_table_that_is_not_asked_for_is_not_opened(tmp_path, text):
         assert query(database, text)[1] == [(4,)]
     with pytest.raises(DamagedFile):
         connect(side.trace, side.runs, "SELECT count(*) FROM ops")
+
+
+def test_a_query_that_is_not_plain_is_answered_without_a_file_in_reach(tmp_path):
+    side = write_trace(tmp_path, [SCALE])
+    assert ask(side, "PIVOT launches ON phase USING count(*) GROUP BY run")[0][1] == 4
+    assert ask(side, "DESCRIBE launched")
+    with connect(side.trace, side.runs, "EXPLAIN FROM launches") as database:
+        assert query(database, "EXPLAIN FROM launches")[1]
+    with (
+        connect(side.trace, side.runs, "SELECT * FROM launches") as database,
+        pytest.raises(BadQuery, match="another query"),
+    ):
+        query(database, "PIVOT launches ON phase USING count(*)")
 
 
 def test_a_relative_directory_and_a_run_whose_name_is_a_number(tmp_path, monkeypatch):

@@ -9,6 +9,7 @@ then chose. Versions and machines are context.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.converters.diff.bounds import Conditions, bound_changes
@@ -45,6 +46,7 @@ from kvtrace.converters.diff.variant_changes import (
     variant_difference,
 )
 from kvtrace.converters.findings import read_findings
+from kvtrace.converters.parallel import in_order
 from kvtrace.converters.specialization import Change, changes
 
 if TYPE_CHECKING:
@@ -78,7 +80,8 @@ def compare(
         DamagedFile, NewerFormat: as the reader of the trace.
 
     """
-    a, b = take_snapshot(before, labels[0]), take_snapshot(after, labels[1])
+    sides = zip((before, after), labels, strict=True)
+    a, b = in_order(partial(take_snapshot, side, label) for side, label in sides)
     options = compiler_options(a, b)
     pairing = Pairing(a, b, count_times=time_threshold is not None)
     pairing.disassembly.wanted = disassemble
@@ -161,15 +164,22 @@ class _Times:
                 found.append(one)
         return tuple(found)
 
-    def of_kernels(self, matched: Iterable[tuple[KernelKey, KernelKey]]) -> tuple[KernelTime, ...]:
+    def of_kernels(self, matched: Sequence[tuple[KernelKey, KernelKey]]) -> tuple[KernelTime, ...]:
         """Return the times of every kernel that both sides launched."""
         a, b = self._sides
-        found = []
-        for before_key, after_key in matched:
-            before, after = a.kernel_totals(before_key), b.kernel_totals(after_key)
-            if before.launches and after.launches:
-                compared = self.compared(a.kernels[before_key], b.kernels[after_key])
-                found.append(KernelTime(after_key[1], before, after, compared))
+        totals = [(a.kernel_totals(first), b.kernel_totals(second)) for first, second in matched]
+        launched = [
+            (keys, sums) for keys, sums in zip(matched, totals, strict=True)
+            if sums[0].launches and sums[1].launches
+        ]  # fmt: skip
+        compared = in_order(
+            partial(self.compared, a.kernels[first], b.kernels[second])
+            for (first, second), _ in launched
+        )
+        found = [
+            KernelTime(keys[1][1], *sums, times)
+            for (keys, sums), times in zip(launched, compared, strict=True)
+        ]
         shared = shared_by_all(found)
         if shared is not None:
             judged = beyond(found, shared)

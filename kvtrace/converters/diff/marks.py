@@ -56,9 +56,11 @@ def order_note(
     orders = []
     for side, keys in zip((before, after), zip(*matched, strict=True), strict=False):
         kernels = {key: number for number, key in enumerate(keys)}
-        if len(side.runs) != 1 or len(pc.unique(side.launches[0]["thread"])) != 1:
+        if len(side.runs) != 1:
             return None
-        launches = side.launches[0]
+        launches = side.launches_of(side.runs[0])
+        if len(pc.unique(launches["thread"])) != 1:
+            return None
         kernel = _kernels(side, kernels, launches, side.places[0])
         kernel = kernel[~is_tuning(launches)]
         orders.append(kernel[kernel >= 0])
@@ -96,10 +98,11 @@ def _counts(side: "Snapshot", kernels: dict[KernelKey, int]) -> dict[str, Whole]
     """Return for each mark's name how often each kernel is launched under it."""
     found: dict[str, Whole] = {}
     columns = ["name", "begin", "end", "thread"]
-    for run, launches, places in zip(side.runs, side.launches, side.places, strict=True):
+    for run, places in zip(side.runs, side.places, strict=True):
         marks = side.trace.table("marks", (run,), columns)
         if not marks.num_rows:
             continue
+        launches = side.launches_of(run)
         enter, thread = (integers(launches[name], -1) for name in ("enter", "thread"))
         kernel = _kernels(side, kernels, launches, places)
         for own in np.unique(thread):

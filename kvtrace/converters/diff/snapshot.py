@@ -16,12 +16,12 @@ from kvtrace.converters.database import database as new_database
 from kvtrace.converters.diff.chips import engines_together, fill_chips
 from kvtrace.converters.diff.graphs import graph_texts
 from kvtrace.converters.diff.model import Totals
-from kvtrace.converters.diff.times import Kind, Places, Samples, device_samples, host_samples
+from kvtrace.converters.diff.samples import Times, device_times, host_times
+from kvtrace.converters.diff.times import Kind, Places, Samples
 from kvtrace.converters.diff.totals import (
+    add_sums,
     fill_calls,
     fill_totals,
-    kernel_medians,
-    launches_of,
     places_of,
     prepare,
 )
@@ -45,7 +45,6 @@ __all__ = [
 _OF_OPS: Final = (
     "call_id", "kind", "bytes", "flops", "sectors", "elements", "masked_off"
 )  # fmt: skip
-_OF_EXECUTIONS: Final = ("launch_seq", "call_id", "start", "end")
 _OF_CALLS: Final = ("call_id", "kernel_id", "grid_x", "grid_y", "grid_z", "args")
 
 
@@ -63,9 +62,8 @@ class Snapshot:
     medians: dict[KernelKey, tuple[float | None, float | None]]
     has_ops: bool
     graphs: dict[str, str]
-    host: Samples
-    device: Samples
-    launches: tuple[pa.Table, ...] = field(repr=False)
+    host: Times
+    device: Times
     places: tuple[Places, ...] = field(repr=False)
     _calls: dict[str, pa.Table] = field(default_factory=dict, repr=False)
 
@@ -81,6 +79,10 @@ class Snapshot:
         if run.run_id not in self._calls:
             self._calls[run.run_id] = self.trace.table("calls", [run])
         return self._calls[run.run_id]
+
+    def launches_of(self, run: "Run") -> pa.Table:
+        """Return the launches of a run: of which call, where and when."""
+        return self.trace.table("launches", [run], ["call_id", "enter", "thread", "phase"])
 
     def samples(self, kind: Kind, variants: Sequence[int]) -> Samples:
         """Return the times of the launches of some variants, by their positions."""
@@ -109,25 +111,31 @@ def take_snapshot(selection: "Selection", label: str) -> Snapshot:
     texts = graph_texts(selection)
     variants, members = _variants(trace, runs, texts)
     ops = trace.table("ops", runs, list(_OF_OPS))
-    launches = [launches_of(trace, run) for run in runs]
-    executions = [trace.table("gpu_kernels", (run,), list(_OF_EXECUTIONS)) for run in runs]
     with new_database() as database:
         calls = trace.table("calls", runs, list(_OF_CALLS))
-        prepare(database, variants, members, calls, launches, executions, ops)
-        fill_totals(database, variants)
+        prepare(database, members, calls)
+        places = [places_of(database, run) for run in runs]
+        host, device = host_times(trace, runs, places), device_times(trace, runs, places)
+        add_sums(database, host, device, ops)
+        fill_totals(database, variants, host, device)
         fill_calls(database, variants)
         fill_chips(variants, read_chip_profiles(trace, runs))
-        medians = kernel_medians(database)
-        places = [places_of(database, run) for run in runs]
     kernels: dict[KernelKey, list[Variant]] = {}
     for variant in variants:
         kernels.setdefault(variant.key, []).append(variant)
+    medians = {key: _medians(own, host, device) for key, own in kernels.items()}
     graphs = {_hash(text): text for text in texts.values()}
     return Snapshot(
         label, trace, runs, kernels, medians, ops.num_rows > 0, graphs,
-        host_samples(launches, places), device_samples(executions, launches, places),
-        tuple(launches), tuple(places),
+        host, device, tuple(places),
     )  # fmt: skip
+
+
+def _medians(
+    variants: Sequence[Variant], host: Times, device: Times
+) -> tuple[float | None, float | None]:
+    positions = [variant.position for variant in variants]
+    return host.median(positions), device.median(positions)
 
 
 def sum_totals(totals: Iterable[Totals]) -> Totals:

@@ -12,11 +12,8 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
-from kvtrace.converters.columns import integers
 from kvtrace.converters.diff.model import KernelTime, TimeComparison
-from kvtrace.converters.trials import is_tuning
 
 if TYPE_CHECKING:
     from kvtrace.schema.runs import Run
@@ -54,17 +51,6 @@ class Samples:
     ns: Whole
     at: Whole
 
-    def by_variant(self) -> "Samples":
-        """Return the same, those of a variant together, so that `of` need not look at all."""
-        return self.chosen(np.argsort(self.variant, kind="stable"))
-
-    def of(self, variants: Sequence[int]) -> "Samples":
-        """Return those of some variants, in the order of launches, of samples `by_variant`."""
-        first = np.searchsorted(self.variant, variants)
-        last = np.searchsorted(self.variant, variants, side="right")
-        found = self.chosen(np.concatenate([np.r_[i:j] for i, j in zip(first, last, strict=True)]))
-        return found if len(variants) == 1 else found.chosen(np.argsort(found.at, kind="stable"))
-
     def chosen(self, which: Whole | npt.NDArray[np.bool_]) -> "Samples":
         """Return some, by a mask or by their places."""
         columns = (self.variant, self.work, self.run, self.ns, self.at)
@@ -73,49 +59,15 @@ class Samples:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Distinct calls of a run by their id, sorted: the variant that each launches, and its work."""
+    """Distinct calls of a run by their id, sorted: the variant that each launches, and its work.
+
+    `place` is the number of each among those of all runs of its side.
+    """
 
     call: Whole
     variant: Whole
     work: Whole
-
-
-def host_samples(launches: Sequence[pa.Table], places: Sequence[Places]) -> Samples:
-    """Return the times of steady launches on the host, of runs with their distinct calls."""
-    parts = []
-    for number, (table, known) in enumerate(zip(launches, places, strict=True)):
-        at, found = places_at(known, integers(table["call_id"], -1))
-        ns = integers(table["exit"]) - integers(table["enter"])
-        compiling = table["compiling"].to_numpy()
-        keep = found & ~compiling & ~is_tuning(table)
-        parts.append(_part(known, at, ns, keep, number))
-    return _joined(parts)
-
-
-def device_samples(
-    executions: Sequence[pa.Table], launches: Sequence[pa.Table], places: Sequence[Places]
-) -> Samples:
-    """Return the times of executions on the device, of runs with their launches and calls."""
-    parts = []
-    for number, (table, rows, known) in enumerate(zip(executions, launches, places, strict=True)):
-        if not table.num_rows:
-            continue
-        seq = integers(rows["seq"])
-        order = np.argsort(seq, kind="stable")
-        wanted = integers(table["launch_seq"], -1)
-        at = np.minimum(np.searchsorted(seq[order], wanted), max(len(seq) - 1, 0))
-        launch = order[at] if len(seq) else at
-        linked = (seq[launch] == wanted) if len(seq) else np.zeros(len(wanted), np.bool_)
-        call = integers(table["call_id"], -1)
-        if len(seq):
-            call = np.where((call < 0) & linked, integers(rows["call_id"], -1)[launch], call)
-            tuning = linked & is_tuning(rows)[launch]
-        else:
-            tuning = linked
-        place, found = places_at(known, call)
-        ns = integers(table["end"]) - integers(table["start"])
-        parts.append(_part(known, place, ns, found & ~tuning, number))
-    return _joined(parts)
+    place: Whole
 
 
 def compare_times(
@@ -187,21 +139,6 @@ def places_at(known: Places, call: Whole) -> tuple[Whole, npt.NDArray[np.bool_]]
         return np.maximum(at, 0), at >= 0
     at = np.minimum(np.searchsorted(known.call, call), known.call.size - 1)
     return at, known.call[at] == call
-
-
-def _part(known: Places, at: Whole, ns: Whole, keep: npt.NDArray[np.bool_], number: int) -> Samples:
-    at, ns = at[keep], ns[keep]
-    nowhere = np.zeros(len(ns), np.int64)  # _joined counts
-    return Samples(known.variant[at], known.work[at], np.full(len(ns), number), ns, nowhere)
-
-
-def _joined(parts: Sequence[Samples]) -> Samples:
-    empty = np.zeros(0, np.int64)
-    variant, work, run, ns = (
-        np.concatenate([getattr(part, name) for part in parts] or [empty])
-        for name in ("variant", "work", "run", "ns")
-    )
-    return Samples(variant, work, run, ns, np.arange(len(ns))).by_variant()
 
 
 def _same_work(before: Samples, after: Samples) -> tuple[Samples, Samples]:

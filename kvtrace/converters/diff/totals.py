@@ -7,26 +7,19 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from kvtrace.converters.compiling import CompilingLaunches
 from kvtrace.converters.diff.model import Totals
 from kvtrace.converters.diff.times import Places
-from kvtrace.converters.diff.variant import Call, KernelKey, Variant
-from kvtrace.converters.trials import TUNING
+from kvtrace.converters.diff.variant import Call, Variant
 
 if TYPE_CHECKING:
-    from kvtrace.schema.trace import Run, Trace
+    from kvtrace.converters.diff.samples import Times
+    from kvtrace.schema.trace import Run
 
 
 def prepare(
-    database: duckdb.DuckDBPyConnection,
-    variants: Sequence[Variant],
-    members: Sequence[tuple[str, int, int]],
-    calls: pa.Table,
-    launches: Sequence[pa.Table],
-    executions: Sequence[pa.Table],
-    ops: pa.Table,
+    database: duckdb.DuckDBPyConnection, members: Sequence[tuple[str, int, int]], calls: pa.Table
 ) -> None:
-    """Make the tables that the other functions ask; `members` say which kernel is which variant."""
+    """Number the distinct calls; `members` say which kernel is which variant."""
     columns: tuple[Sequence[Any], ...] = tuple(zip(*members, strict=True)) or ((), (), ())
     member_table = pa.table(
         {
@@ -35,40 +28,27 @@ def prepare(
             "variant": pa.array(columns[2], pa.int64()),
         }
     )
-    kernel_names = pa.table(
-        {
-            "variant": pa.array(range(len(variants)), pa.int64()),
-            "module": pa.array([v.key[0] for v in variants], pa.string()),
-            "name": pa.array([v.key[1] for v in variants], pa.string()),
-        }
-    )
-    for name, table in (
-        ("members", member_table),
-        ("kernel_names", kernel_names),
-        ("all_calls", calls),
-        ("launches", pa.concat_tables(launches).unify_dictionaries()),
-        ("gpu_kernels", pa.concat_tables(executions).unify_dictionaries()),
-        ("ops", ops),
-    ):
-        database.register(name, table)
-    database.execute(_PREPARE.replace("TUNING", str(TUNING)))
+    database.register("members", member_table)
+    database.register("all_calls", calls)
+    database.execute(_PLACES)
 
 
-def launches_of(trace: "Trace", run: "Run") -> pa.Table:
-    """Return the launches of a run, and which of them compiled or loaded their kernel."""
-    rows = trace.table("launches", (run,), ["seq", "call_id", "enter", "exit", "thread", "phase"])
-    compiling = CompilingLaunches(trace, run).among(rows)
-    return rows.append_column("compiling", pa.array(compiling))
+def add_sums(
+    database: duckdb.DuckDBPyConnection, host: "Times", device: "Times", ops: pa.Table
+) -> None:
+    """Make the tables of what was launched, and what that did, that the functions below ask."""
+    database.register("host", host.sums())
+    database.register("device", device.sums())
+    database.register("ops", ops)
+    database.execute(_PER_CALL)
 
 
-#: Launches of the phases TUNING are counted apart: an autotuner repeats them as often
-#: as time allows; those in which the kernel was compiled or loaded (see compiling.py) have no time
-#: of a launch. `place` numbers (run, call_id), so that a million launches join on one small
-#: integer. `alike` is a 64-bit hash of all of a call that is the same in another process: no
-#: addresses, no recorded values; `work` of what there is to do, however it is divided and typed.
-_PREPARE: Final = """
+#: `place` numbers (run, call_id). `alike` is a 64-bit hash of all of a call that is the same in
+#: another process: no addresses, no recorded values; `work` of what there is to do, however it is
+#: divided and typed.
+_PLACES: Final = """
     CREATE TABLE place AS
-    SELECT row_number() OVER (ORDER BY c.run, c.call_id) AS place, c.run, c.call_id, m.variant,
+    SELECT row_number() OVER (ORDER BY c.run, c.call_id) - 1 AS place, c.run, c.call_id, m.variant,
         hash(c.grid_x, c.grid_y, c.grid_z, list_transform(
             list_filter(c.args, lambda a: a.kind IS DISTINCT FROM 'constexpr'),
             lambda a: {
@@ -82,28 +62,15 @@ _PREPARE: Final = """
             list_filter(c.args, lambda a: a.kind IS DISTINCT FROM 'constexpr'),
             lambda a: {'shape': a.shape, 'scalar': a.scalar})) AS work
     FROM all_calls c JOIN members m ON c.run = m.run AND c.kernel_id = m.kernel_id;
+"""
 
-    CREATE TABLE timed AS
-    SELECT p.place, epoch_ns(l."exit") - epoch_ns(l."enter") AS host_ns,
-        coalesce(l.phase, 'run') IN TUNING AS tuning, l.compiling
-    FROM launches l JOIN place p ON l.run = p.run AND l.call_id = p.call_id;
-
-    CREATE TABLE executed AS
-    SELECT p.place, epoch_ns(g."end") - epoch_ns(g."start") AS device_ns
-    FROM gpu_kernels g
-    LEFT JOIN launches l ON g.run = l.run AND g.launch_seq = l.seq
-    JOIN place p ON g.run = p.run AND coalesce(g.call_id, l.call_id) = p.call_id
-    WHERE coalesce(l.phase, 'run') NOT IN TUNING;
-
+#: Launches of autotuners and warm-ups are counted apart: they are repeated as often as time allows;
+#: those in which the kernel was compiled or loaded (see compiling.py) have no time of a launch.
+_PER_CALL: Final = """
     CREATE TABLE per_call AS
-    SELECT p.place, p.variant, p.run, p.call_id, p.alike,
-        coalesce(t.launches, 0) AS launches, coalesce(t.tuning, 0) AS tuning, o.bytes, o.flops,
+    SELECT p.place, p.variant, p.run, p.call_id, p.alike, h.launches, h.tuning, o.bytes, o.flops,
         o.sectors, o.lanes, o.lanes_on
-    FROM place p
-    LEFT JOIN (
-        SELECT place, count(*) FILTER (NOT tuning) AS launches, count(*) FILTER (tuning) AS tuning
-        FROM timed GROUP BY place
-    ) t USING (place)
+    FROM place p JOIN host h USING (place)
     LEFT JOIN (
         SELECT run, call_id, coalesce(sum(flops), 0) AS flops,
             CASE WHEN count(*) FILTER (kind IN ('load', 'store', 'atomic') AND bytes IS NULL) = 0
@@ -127,33 +94,15 @@ _TOTALS: Final = """
                 THEN sum(sectors * launches) END AS sectors,
             sum(lanes * launches) AS lanes, sum(lanes_on * launches) AS lanes_on
         FROM per_call GROUP BY variant
-    ), host AS (
-        SELECT variant, median(host_ns) FILTER (NOT compiling) AS middle,
-            sum(host_ns) FILTER (NOT compiling) AS total,
-            count(*) FILTER (compiling) AS compiling, sum(host_ns) FILTER (compiling) AS slow
-        FROM timed JOIN place USING (place) WHERE NOT tuning GROUP BY variant
-    ), device AS (
-        SELECT variant, sum(device_ns) AS total, median(device_ns) AS middle
-        FROM executed JOIN place USING (place) GROUP BY variant
+    ), launched AS (
+        SELECT variant, sum(total) AS total, sum(compiling) AS compiling, sum(slow) AS slow
+        FROM host JOIN place USING (place) GROUP BY variant
+    ), executed AS (
+        SELECT variant, sum(total) AS total FROM device JOIN place USING (place) GROUP BY variant
     )
-    SELECT w.variant, w.launches, w.tuning, h.total, h.middle, d.total, d.middle, w.bytes, w.flops,
+    SELECT w.variant, w.launches, w.tuning, h.total, d.total, w.bytes, w.flops,
         coalesce(h.compiling, 0), h.slow, w.sectors, w.lanes, w.lanes_on
-    FROM work w LEFT JOIN host h USING (variant) LEFT JOIN device d USING (variant)
-"""
-
-_MEDIANS: Final = """
-    WITH kernel AS (
-        SELECT place, module, name FROM place JOIN kernel_names USING (variant)
-    ), host AS (
-        SELECT module, name, median(host_ns) AS middle
-        FROM timed JOIN kernel USING (place) WHERE NOT tuning AND NOT compiling
-        GROUP BY module, name
-    ), device AS (
-        SELECT module, name, median(device_ns) AS middle
-        FROM executed JOIN kernel USING (place) GROUP BY module, name
-    )
-    SELECT module, name, host.middle, device.middle
-    FROM host FULL JOIN device USING (module, name)
+    FROM work w LEFT JOIN launched h USING (variant) LEFT JOIN executed d USING (variant)
 """
 
 _CALLS: Final = """
@@ -162,23 +111,28 @@ _CALLS: Final = """
 """
 
 
-def fill_totals(database: duckdb.DuckDBPyConnection, variants: Sequence[Variant]) -> None:
+def fill_totals(
+    database: duckdb.DuckDBPyConnection,
+    variants: Sequence[Variant],
+    host_times: "Times",
+    device_times: "Times",
+) -> None:
     """Fill in the sums over each variant's launches."""
     for row in database.execute(_TOTALS).fetchall():
         (
-            position, launches, tuning, host, host_median, device, device_median, moved, flops,
-            compiling, slow, sectors, lanes, lanes_on,
+            position, launches, tuning, host, device, moved, flops, compiling, slow, sectors, lanes,
+            lanes_on,
         ) = row  # fmt: skip
         variant = variants[position]
         variant.totals = Totals(
             launches=int(launches),
             tuning_launches=int(tuning),
             host_ns=_whole(host),
-            host_median_ns=host_median,
+            host_median_ns=host_times.median([position]),
             compiling_launches=int(compiling),
             compiling_ns=_whole(slow),
             device_ns=_whole(device),
-            device_median_ns=device_median,
+            device_median_ns=device_times.median([position]),
             compile_ns=variant.totals.compile_ns,
             bytes=_whole(moved),
             flops=_whole(flops),
@@ -194,19 +148,11 @@ def fill_calls(database: duckdb.DuckDBPyConnection, variants: Sequence[Variant])
         variants[position].calls[alike] = Call(run, call_id, int(launches), int(tuning))
 
 
-def kernel_medians(
-    database: duckdb.DuckDBPyConnection,
-) -> dict[KernelKey, tuple[float | None, float | None]]:
-    """Return the medians of all launches of each kernel: on the host, and on the device."""
-    found = database.execute(_MEDIANS).fetchall()
-    return {(module, name): (host, device) for module, name, host, device in found}
-
-
 def places_of(database: duckdb.DuckDBPyConnection, run: "Run") -> Places:
     """Return the distinct calls of a run."""
-    query = "SELECT call_id, variant, work FROM place WHERE run = ? ORDER BY call_id"
+    query = "SELECT call_id, variant, work, place FROM place WHERE run = ? ORDER BY call_id"
     found = database.execute(query, [run.run_id]).fetchnumpy()
-    columns = (np.asarray(found[name]) for name in ("call_id", "variant", "work"))
+    columns = (np.asarray(found[name]) for name in ("call_id", "variant", "work", "place"))
     return Places(*(column.astype(np.int64) for column in columns))
 
 

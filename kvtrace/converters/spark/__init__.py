@@ -9,7 +9,6 @@ pyspark and sqlglot are imported when Spark is asked for (`pip install kvtrace[s
 """
 
 from kvtrace.converters.spark.counted import spark_times
-from kvtrace.converters.spark.dialect import spark_sql
 from kvtrace.converters.spark.session import SparkTrace, spark_session
 
-__all__ = ["SparkTrace", "spark_session", "spark_sql", "spark_times"]
+__all__ = ["SparkTrace", "spark_session", "spark_times"]

@@ -59,6 +59,7 @@ def spark_session(master: str | None) -> "SparkSession":
 
     """
     try:
+        import sqlglot  # noqa: F401 - asked for here, so that both are missed in one sentence
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise BadSetting(

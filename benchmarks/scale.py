@@ -1,0 +1,147 @@
+"""Time and memory of commands from one launch to a hundred million, and over a thousand runs.
+
+    python benchmarks/scale.py FOLDER [--launches 1 1000000 …] [--commands sql,info]
+
+Traces are those of scale_trace.py, written into the folder where they are not there yet: 64 ranks,
+with as many executions on devices as launches (`device`) and without (`host`), and a thousand runs
+of 100,000 launches, each a job of its own. A command is a process of its own, imports and all:
+seconds by the wall clock, the time of processors (which says more where others are at work), and
+the most memory that was resident. DuckDB by hand is `duckdb` in a process of its own on the same
+Parquet files, asked for what the command of the same line has to find out; the ratio is of the time
+of processors. A command gets --limit GB of address space more than it starts with, and --timeout
+seconds; what does not fit is shown as such.
+"""
+
+import argparse
+import os
+import platform
+import resource
+import subprocess
+import sys
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+from scale_trace import write_trace
+
+from kvtrace.converters.views import TOP_KERNELS
+
+PACKAGES: Final = ("numpy", "pyarrow", "duckdb")
+TOP: Final = """
+    SELECT c.kernel, sum(s.{ns}) AS ns FROM {sums} s JOIN called c USING (run, call_id)
+    GROUP BY c.kernel ORDER BY ns DESC LIMIT 10
+"""
+_READ: Final = "read_parquet('{{trace}}/{table}/*/*.parquet', hive_partitioning = true)"
+_BY_HAND: Final = (
+    "SELECT k.name, sum(ns) AS ns FROM (SELECT run, call_id, "
+    'sum(epoch_ns("{end}") - epoch_ns("{begin}")) AS ns FROM '
+    + _READ
+    + " GROUP BY run, call_id) s JOIN "
+    + _READ.replace("{table}", "calls")
+    + " c USING (run, call_id) JOIN "
+    + _READ.replace("{table}", "kernels")
+    + " k USING (run, kernel_id) GROUP BY k.name ORDER BY ns DESC LIMIT 10"
+)
+HOST: Final = _BY_HAND.format(begin="enter", end="exit", table="launches")
+DEVICE: Final = _BY_HAND.format(begin="start", end="end", table="gpu_kernels")
+HOST_TOP: Final = TOP.format(ns="host_ns", sums="phase_sums")
+DEVICE_TOP: Final = TOP.format(ns="device_ns", sums="device_sums")
+RANK: Final = ("--run", "a20260102-030405-0001", "--from", "0", "--to", "1", "-o", "{out}")
+#: What is run on which kind of trace, and what DuckDB is asked by hand for the same.
+COMMANDS: Final[tuple[tuple[str, str, list[str], str | None], ...]] = (
+    ("sql, top by host time", "host", ["sql", "{trace}", HOST_TOP], HOST),
+    ("sql, top by device time", "device", ["sql", "{trace}", DEVICE_TOP], DEVICE),
+    ("sql, all of both", "device", ["sql", "{trace}", TOP_KERNELS + " LIMIT 10"], None),
+    ("info", "host", ["info", "{trace}"], HOST),
+    ("validate", "host", ["validate", "{trace}"], None),
+    ("profile", "host", ["profile", "{trace}"], HOST),
+    ("diff of two halves", "host", ["diff", "{trace}/a", "{trace}/b", "--no-replay"], None),
+    ("perfetto, 1 s of one rank", "device", ["convert", "perfetto", "{trace}", *RANK], None),
+    ("report", "host", ["report", "{trace}", "--no-replay", "-o", "{out}"], None),
+    ("info", "runs", ["info", "{trace}"], None),
+    ("profile", "runs", ["profile", "{trace}"], None),
+    ("sql, top by host time", "runs", ["sql", "{trace}", HOST_TOP], None),
+    ("sql --all, the same", "runs", ["sql", "--all", "{trace}", HOST_TOP], HOST),
+)  # fmt: skip
+
+
+def main() -> None:
+    """Write what is missing, measure, and print one table."""
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("folder", type=Path)
+    sizes = [1, 1_000_000, 10_000_000, 100_000_000]
+    options.add_argument("--launches", type=int, nargs="+", default=sizes)
+    options.add_argument("--commands", help="only those whose name begins so, by commas")
+    options.add_argument("--kinds", default="host,device,runs")
+    options.add_argument("--timeout", type=int, default=300)
+    options.add_argument("--limit", type=float, default=8.0)
+    chosen = options.parse_args()
+    packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+    print(f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()}")
+    print(f"{packages}; load average {os.getloadavg()[0]:.1f}")
+    print(
+        f"{'command':<26} {'trace':<7} {'launches':>11} {'wall s':>7} {'cpu s':>7} {'GB':>6}"
+        f" {'by hand: cpu s':>15} {'GB':>6} {'ratio':>6}"
+    )
+    for name, kind, words, by_hand in COMMANDS:
+        if chosen.commands and not name.startswith(tuple(chosen.commands.split(","))):
+            continue
+        if kind not in chosen.kinds.split(","):
+            continue
+        for launches in [100_000_000] if kind == "runs" else chosen.launches:
+            trace = written(chosen.folder, kind, launches)
+            places = {"trace": str(trace), "out": str(chosen.folder / "written")}
+            command = [sys.executable, "-m", "kvtrace", *(word.format(**places) for word in words)]
+            line = f"{name:<26} {kind:<7} {launches:>11,} "
+            line += measured(
+                command, chosen.timeout, chosen.limit, by_hand and by_hand.format(**places)
+            )
+            print(line, flush=True)
+
+
+def written(folder: Path, kind: str, launches: int) -> Path:
+    """Return a trace, which is written if it is not there."""
+    trace = folder / f"{kind}-{launches}"
+    if not trace.exists():
+        runs = {"ranks": 1, "jobs": 1000} if kind == "runs" else {"ranks": min(64, launches)}
+        write_trace(trace, launches, **runs, device=kind != "host")
+    return trace
+
+
+def measured(command: list[str], timeout: int, limit: float, by_hand: str | None) -> str:
+    """Return the figures of a command, and of DuckDB by hand."""
+    took = once(command, timeout, limit)
+    line = f"{took[0]:>7.2f} {took[1]:>7.2f} {took[2]:>6.2f}" if took else f"{'not done':>22}"
+    if by_hand is None or took is None:
+        return line
+    asked = f"import duckdb\nc = duckdb.connect()\nc.execute({by_hand!r}).fetchall()"
+    peer = once([sys.executable, "-c", asked], timeout, limit)
+    if peer is None:
+        return f"{line} {'not done':>22}"
+    return f"{line} {peer[1]:>15.2f} {peer[2]:>6.2f} {took[1] / peer[1]:>6.2f}"
+
+
+def once(command: list[str], timeout: int, limit: float) -> tuple[float, float, float] | None:
+    """Return seconds, seconds of processors and GB of a process; None where it did not end well."""
+
+    def bounded() -> None:
+        most = int((limit + 8) * 1e9)
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+    began = time.perf_counter()
+    process = subprocess.Popen(
+        ["timeout", str(timeout), *command],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=bounded,
+    )
+    _, status, used = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - began
+    if os.waitstatus_to_exitcode(status) not in (0, 1):  # 1: a diff that found something
+        return None
+    return seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1e6
+
+
+if __name__ == "__main__":
+    main()
