@@ -99,7 +99,7 @@ class SparkTrace:
         """Start Spark, or take the one that runs; errors as `spark_session`."""
         self._trace = trace
         self._runs = runs
-        self._scans = Scans(trace, runs)
+        self._scans = Scans(trace, runs, itself=True)
         self._made: set[str] = set()
         self.session = spark_session(master)
         self._local = str(self.session.conf.get("spark.master", "")).startswith("local")
