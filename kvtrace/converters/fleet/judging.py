@@ -7,6 +7,7 @@ is that of one more of them, if the logarithms of their times are normally distr
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from statistics import geometric_mean, median
 from typing import Final
 
@@ -43,19 +44,35 @@ def judge_times(
         newest: The job that is asked for.
 
     """
-    jobs = sorted(times)
-    judged = _judged(np.log([times[job] for job in jobs]), _LEAST_THRESHOLD[kind])
-    found = dict(zip(jobs, judged, strict=True))
-    changes = _changes(jobs, [times[job] for job in jobs], judged, _LEAST_THRESHOLD[kind])
-    if newest not in found:
+    jobs, threshold = sorted(times), _LEAST_THRESHOLD[kind]
+    ns = [times[job] for job in jobs]
+    judged = _judged(np.log(ns), threshold)
+    changes = _changes(jobs, ns, judged, threshold)
+    if newest not in times:
         return None, "not in this job", changes
-    if found[newest] is None:
+    place = jobs.index(newest)
+    if place < LEAST:
         return None, f"fewer than {LEAST} jobs before", changes
-    return found[newest], None, changes
+    return judged.at(place), None, changes
 
 
-def _judged(logs: Real, threshold: float) -> list[Judged | None]:
-    centred = logs - logs.mean() if logs.size else logs
+@dataclass(frozen=True, slots=True)
+class _Jobs:
+    """What `Judged` says, of each job but the first `LEAST`."""
+
+    ratio: Real
+    low: Real
+    high: Real
+    claimed: npt.NDArray[np.bool_]
+
+    def at(self, place: int) -> Judged:
+        """Return what is said of the job of that place, among all."""
+        ratio, low, high = (float(c[place - LEAST]) for c in (self.ratio, self.low, self.high))
+        return Judged(ratio, (low, high), bool(self.claimed[place - LEAST]))
+
+
+def _judged(logs: Real, threshold: float) -> _Jobs:
+    centred = logs - logs.mean()
     sums = np.concatenate([[0.0], np.cumsum(centred)])
     squares = np.concatenate([[0.0], np.cumsum(centred * centred)])
     at = np.arange(LEAST, logs.size)
@@ -65,16 +82,12 @@ def _judged(logs: Real, threshold: float) -> list[Judged | None]:
     spread = np.sqrt(np.maximum(rest, 0.0) / (before - 1))
     reach = _T[before - LEAST] * spread * np.sqrt(1 + 1 / before)
     difference = centred[at] - mean
-    ratios, lows, highs = (np.exp(d) for d in (difference, difference - reach, difference + reach))
-    found: list[Judged | None] = [None] * min(LEAST, logs.size)
-    for ratio, low, high in zip(ratios.tolist(), lows.tolist(), highs.tolist(), strict=True):
-        claimed = (low > 1 or high < 1) and abs(ratio - 1) >= threshold
-        found.append(Judged(ratio, (low, high), claimed))
-    return found
+    ratio, low, high = (np.exp(d) for d in (difference, difference - reach, difference + reach))
+    return _Jobs(ratio, low, high, ((low > 1) | (high < 1)) & (np.abs(ratio - 1) >= threshold))
 
 
 def _changes(
-    jobs: Sequence[int], times: Sequence[float], judged: Sequence[Judged | None], threshold: float
+    jobs: Sequence[int], times: Sequence[float], judged: _Jobs, threshold: float
 ) -> tuple[Change, ...]:
     """Return the claims that the jobs after bear out, each told once.
 
@@ -83,9 +96,8 @@ def _changes(
     """
     found: list[Change] = []
     since = 0
-    for place, one in enumerate(judged):
-        if one is None or not one.claimed:
-            continue
+    for place in (np.flatnonzero(judged.claimed) + LEAST).tolist():
+        one = judged.at(place)
         after = times[place + 1 : place + 1 + _AFTER]
         means = [times[place] / one.ratio]
         means += [geometric_mean(times[since:place])] if found else []

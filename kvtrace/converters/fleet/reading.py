@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+import duckdb
 import pyarrow as pa
 
 from kvtrace.converters.fleet.judging import judge_times
@@ -69,10 +70,9 @@ _KERNELS: Final = """
         list(job ORDER BY job) AS jobs, list(ns ORDER BY job) AS ns
     FROM by_job GROUP BY ALL
 """
-_NAMED: Final[dict[Kind, str]] = {
-    "device": "SELECT 1 FROM placed, tuning, calls, kernels",
-    "host": "SELECT 1 FROM launches, compiling, calls, kernels",
-}
+#: What is opened: of all runs, and of those without a device timeline.
+_NAMED: Final = "SELECT 1 FROM placed, tuning, calls, kernels, findings"
+_NAMED_ON_HOST: Final = "SELECT 1 FROM launches, compiling, calls, kernels"
 _FINDINGS: Final = """
     SELECT f.run, k.module, coalesce(k.name, '?') AS kernel, f.rule, min(f.severity) AS severity,
         count(DISTINCT f.finding_id) AS distinct_findings
@@ -101,8 +101,20 @@ def read_fleet(
     runs = [run for run in trace.runs if run.run_id <= until]
     jobs, job_of = _jobs(runs)
     place = job_of[newest[-1].run_id]
-    kernels, every = _kernels(trace, runs, job_of, place, most_launches)
-    findings = _asked(trace, runs, _FINDINGS)
+    with connect(trace, runs, _NAMED) as database:
+        counts = [
+            dict(query(database, _COUNTS.format(table=table))[1])
+            for table in ("gpu_kernels", "launches")
+        ]
+        timed = [run for run in runs if run.run_id in counts[0]]
+        on_host = [run for run in runs if run.run_id not in counts[0] and _models(run)]
+        rows = sum(counts[0].values()) + sum(counts[1].get(run.run_id, 0) for run in on_host)
+        every = max(1, -(-rows // most_launches))
+        kernels = _kernels(database, "device", timed, every, job_of, place) if timed else []
+        findings = query(database, _FINDINGS)[1]
+    if on_host:
+        with connect(trace, on_host, _NAMED_ON_HOST) as database:
+            kernels += _kernels(database, "host", on_host, every, job_of, place)
     judged = {
         job_of[run.run_id] for run in runs
         if pass_parts(run_folder(trace.path, "findings", run.run_id))
@@ -112,7 +124,7 @@ def read_fleet(
         jobs=jobs,
         runs=len(runs),
         newest=place,
-        kernels=kernels,
+        kernels=tuple(sorted(kernels, key=lambda k: (-k.total_ns, k.kernel, k.machine))),
         findings=_findings(findings, job_of, place, place in judged),
         judged_jobs=len(judged),
         every=every,
@@ -153,37 +165,19 @@ def _models(run: "Run") -> list[str]:
 
 
 def _kernels(
-    trace: "Trace", runs: Sequence["Run"], job_of: Mapping[str, int], newest: int, most: int
-) -> tuple[tuple[KernelTimes, ...], int]:
-    """Return kernels by time, and one in how many launches was looked at."""
-    counts: dict[str, dict[str, int]] = {}
-    for table in ("gpu_kernels", "launches"):
-        counts[table] = dict(_asked(trace, runs, _COUNTS.format(table=table)))
-    timed = counts["gpu_kernels"].keys()
-    sides: list[tuple[Kind, str, list[Run]]] = [
-        ("device", _DEVICE, [run for run in runs if run.run_id in timed]),
-        ("host", _HOST, [run for run in runs if run.run_id not in timed and _models(run)]),
-    ]
-    rows = sum(counts["gpu_kernels"].values()) + sum(
-        counts["launches"].get(run.run_id, 0) for run in sides[1][2]
-    )
-    every = max(1, -(-rows // most))
-    found = []
-    for kind, medians, chosen in sides:
-        if not chosen:
-            continue
-        jobs = {
-            "run": [run.run_id for run in chosen],
-            "job": [job_of[run.run_id] for run in chosen],
-            "machine": [_machine(run, kind) for run in chosen],
-        }
-        text = _KERNELS.format(medians=medians.format(every=every))
-        with connect(trace, chosen, _NAMED[kind]) as database:
-            database.register("jobs", pa.table(jobs))
-            rows = query_arrow(database, text).to_pylist()
-        found += [_kernel(kind, row, newest) for row in rows]
-    found.sort(key=lambda one: (-one.total_ns, one.kernel, one.machine))
-    return tuple(found), every
+    database: duckdb.DuckDBPyConnection, kind: Kind, runs: Sequence["Run"], every: int,
+    job_of: Mapping[str, int], newest: int,
+) -> list[KernelTimes]:  # fmt: skip
+    """Return the kernels of some runs; of each run, one in `every` launches is looked at."""
+    jobs = {
+        "run": [run.run_id for run in runs],
+        "job": [job_of[run.run_id] for run in runs],
+        "machine": [_machine(run, kind) for run in runs],
+    }
+    database.register("jobs", pa.table(jobs))
+    medians = (_DEVICE if kind == "device" else _HOST).format(every=every)
+    rows = query_arrow(database, _KERNELS.format(medians=medians)).to_pylist()
+    return [_kernel(kind, row, newest) for row in rows]
 
 
 def _kernel(kind: Kind, row: Mapping[str, Any], newest: int) -> KernelTimes:
@@ -201,11 +195,6 @@ def _kernel(kind: Kind, row: Mapping[str, Any], newest: int) -> KernelTimes:
         reason=reason,
         changes=changes,
     )
-
-
-def _asked(trace: "Trace", runs: Sequence["Run"], text: str) -> list[tuple[Any, ...]]:
-    with connect(trace, runs, text) as database:
-        return query(database, text)[1]
 
 
 def _machine(run: "Run", kind: Kind) -> str:
