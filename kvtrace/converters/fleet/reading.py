@@ -71,7 +71,7 @@ _KERNELS: Final = """
     FROM by_job GROUP BY ALL
 """
 #: What is opened: of all runs, and of those without a device timeline.
-_NAMED: Final = "SELECT 1 FROM placed, tuning, calls, kernels, findings"
+_NAMED: Final = "SELECT 1 FROM placed, tuning, calls, kernels"
 _NAMED_ON_HOST: Final = "SELECT 1 FROM launches, compiling, calls, kernels"
 _FINDINGS: Final = """
     SELECT f.run, k.module, coalesce(k.name, '?') AS kernel, f.rule, min(f.severity) AS severity,
@@ -101,6 +101,12 @@ def read_fleet(
     runs = [run for run in trace.runs if run.run_id <= until]
     jobs, job_of = _jobs(runs)
     place = job_of[newest[-1].run_id]
+    having = [run for run in runs if pass_parts(run_folder(trace.path, "findings", run.run_id))]
+    judged = {job_of[run.run_id] for run in having}
+    findings = []
+    if having:
+        with connect(trace, having, _FINDINGS) as database:
+            findings = query(database, _FINDINGS)[1]
     with connect(trace, runs, _NAMED) as database:
         counts = [
             dict(query(database, _COUNTS.format(table=table))[1])
@@ -111,14 +117,9 @@ def read_fleet(
         rows = sum(counts[0].values()) + sum(counts[1].get(run.run_id, 0) for run in on_host)
         every = max(1, -(-rows // most_launches))
         kernels = _kernels(database, "device", timed, every, job_of, place) if timed else []
-        findings = query(database, _FINDINGS)[1]
     if on_host:
         with connect(trace, on_host, _NAMED_ON_HOST) as database:
             kernels += _kernels(database, "host", on_host, every, job_of, place)
-    judged = {
-        job_of[run.run_id] for run in runs
-        if pass_parts(run_folder(trace.path, "findings", run.run_id))
-    }  # fmt: skip
     return Fleet(
         path=str(trace.path),
         jobs=jobs,
