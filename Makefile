@@ -12,8 +12,8 @@ unexport PYTHONDONTWRITEBYTECODE
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test pytest coverage bounds lint format types bench docs docs-site notebook frontend \
-  frontend-lint frontend-test update-golden lock clean
+.PHONY: help install demo test pytest test-spark coverage bounds lint format types bench docs docs-site \
+  notebook frontend frontend-lint frontend-test update-golden lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -33,6 +33,12 @@ install: .venv/.project  ## .venv with the locked packages and kvtrace itself, e
 	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
+# Some 600 MB, of no use to anyone who does not test it: so `make test` leaves it out, and CI does not.
+.venv/.spark: .venv/.project requirements/spark.lock
+	@echo "installing what tests of Spark and of object stores need into .venv"
+	@$(BIN)/python -m pip install --quiet -r requirements/spark.lock
+	@touch $@
+
 demo: install  ## capture a training run; make every file; find a defect; diff two versions
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash examples/demo.sh demo-out
 
@@ -44,6 +50,10 @@ pytest: install  ## every test, one process a core
 coverage: install  ## every test, and which lines and branches of kvtrace it reaches
 	COVERAGE_CORE=sysmon $(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 4 --dist worksteal \
 	  --cov --cov-report=xml --cov-report=term:skip-covered
+
+test-spark: install .venv/.spark  ## tests of Spark and of object stores; Java 17 must be there
+	KVTRACE_REQUIRE_SPARK=1 $(BIN)/python -m pytest tests/converters/spark \
+	  tests/opened/test_spreading.py tests/schema/test_remote.py
 
 bounds: install  ## tests with the oldest, then with the newest dependencies that pyproject.toml allows
 	$(BIN)/python requirements/bounds.py oldest

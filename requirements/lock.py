@@ -6,6 +6,7 @@ from pathlib import Path
 
 LOCK = Path(__file__).with_name("dev.lock")
 LINUX_ONLY = {"liger_kernel", "triton"}
+HEAVY = Path(__file__).with_name("spark.lock")
 LEFT_OUT = {"kvtrace", "pip", "wheel"}
 
 
@@ -18,8 +19,12 @@ def requirement(name: str, version: str) -> str:
 def main() -> None:
     """Keep the comment at the top of the file and replace the rest."""
     head = [line for line in LOCK.read_text().splitlines() if line.startswith("#")]
+    heavy = {line.partition("==")[0].lower() for line in HEAVY.read_text().splitlines()}
     found = {item.metadata["Name"]: item.version for item in distributions()}
-    kept = sorted((name for name in found if name not in LEFT_OUT), key=str.lower)
+    kept = sorted(
+        (name for name in found if name not in LEFT_OUT and name.lower() not in heavy),
+        key=str.lower,
+    )
     LOCK.write_text("\n".join([*head, *(requirement(name, found[name]) for name in kept), ""]))
     print(f"{LOCK.name}: {len(kept)} packages, from Python {platform.python_version()}")
 

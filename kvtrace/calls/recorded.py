@@ -7,7 +7,7 @@ of the call of which it is known; all others are unknown. `Call.launches` has ot
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -95,16 +95,21 @@ class UnreadyCall:
     reason: str
 
 
-def calls_of(trace: Trace, run: Run) -> Iterator[Call | UnreadyCall]:
+def calls_of(
+    trace: Trace, run: Run, only: Container[int] | None = None
+) -> Iterator[Call | UnreadyCall]:
     """Return each distinct call of `run`, in order of its id; parsed IR is shared between calls.
 
-    Calls that were observed while the program ran are left out.
+    Calls that were observed while the program ran are left out, and those that are not among
+    `only` (None: none is).
     """
     kernel_rows = trace.table("kernels", (run,), columns=_KERNEL_COLUMNS).to_pylist()
     kernels = {row["kernel_id"]: row for row in kernel_rows}
     modules: dict[int, tuple[Module, Mapping[int, BlockedLayout]]] = {}
     contents = contents_of(trace, run)
     for row in trace.table("calls", (run,)).to_pylist():
+        if only is not None and row["call_id"] not in only:
+            continue
         kernel = kernels.get(row["kernel_id"])
         if kernel is None:
             reason = f"the trace has no record of its kernel, whose kernel_id is {row['kernel_id']}"

@@ -51,6 +51,7 @@ COMMANDS: Final[dict[str, Command]] = {
     "convert": Command("kvtrace.cli.convert", "Write a file for another tool"),
     "report": Command("kvtrace.cli.report", "Write one self-contained HTML page"),
     "diff": Command("kvtrace.cli.diff", "Compare two traces, runs or commits"),
+    "fleet": Command("kvtrace.cli.fleet", "Show kernels over many runs and commits"),
     "baseline": Command("kvtrace.cli.baseline", "Keep runs under a name, to compare with"),
     "gate": Command(
         "kvtrace.cli.gate", "Record a program and compare it with a baseline", passthrough=True

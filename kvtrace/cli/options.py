@@ -6,13 +6,14 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from kvtrace.cli import complain
 
 if TYPE_CHECKING:
+    from kvtrace.opened.replaying import Engine as Evaluation
     from kvtrace.schema.trace import Selection, Trace
 
 TracePath = Annotated[
@@ -25,6 +26,20 @@ RunOption = Annotated[
         "--run",
         metavar="RUN",
         help="Run id, its beginning, or @COMMIT; without it the newest group of runs",
+        show_default=False,
+    ),
+]
+Engine = Literal["here", "spark"]
+EngineOption = Annotated[
+    Engine,
+    typer.Option("--engine", metavar="here|spark", help="What works it out: docs/fleet.md"),
+]
+MasterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--master",
+        metavar="URL",
+        help="With --engine spark: which Spark, as local[4]; else as it is configured",
         show_default=False,
     ),
 ]
@@ -78,6 +93,23 @@ def select(trace: Path, run: str | None = None) -> "Selection":
     from kvtrace.schema.trace import select_runs
 
     return select_runs(trace, run)
+
+
+def refuse_master(engine: Engine, master: str | None) -> None:
+    """See that --master is given with Spark only; BadSetting."""
+    from kvtrace.schema.errors import BadSetting
+
+    if master is not None and engine != "spark":
+        raise BadSetting("--master goes with --engine spark.")
+
+
+def chosen_engine(engine: Engine, master: str | None) -> "Evaluation | None":
+    """Return what evaluates calls; None: this process."""
+    if engine == "here":
+        return None
+    from kvtrace.opened.spreading import on_spark
+
+    return on_spark(master)
 
 
 def print_lines(lines: Iterable[str], *, raw: bool = False) -> None:

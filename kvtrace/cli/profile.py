@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from kvtrace.cli.options import JsonOption, RunOption, TracePath
+from kvtrace.cli.options import EngineOption, JsonOption, MasterOption, RunOption, TracePath
 from kvtrace.converters.call_paths import Grouping
 
 
@@ -24,34 +24,49 @@ def command(
         str | None, typer.Option("--device", metavar="NAME", help="Whose limits, as 'H100 PCIe'")
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="Every row, not only the first")] = False,
+    engine: EngineOption = "here",
+    master: MasterOption = None,
     json: JsonOption = False,
 ) -> None:
     """Show launches, time, bytes, FLOPs, coalescing and roofline of each kernel.
 
     Times are measured. All else is derived from the IR, after kvtrace replay has filled it in;
-    rooflines take the recorded device's limits, or those of --device.
+    rooflines take the recorded device's limits, or those of --device. With --engine spark launches
+    and executions are counted by Spark; when devices were idle is then left out.
 
     Example:
         kvtrace profile out/
         kvtrace profile out/ --calls --lines
         kvtrace profile out/ --by module
         kvtrace profile out/ --device H100
+        kvtrace profile out/ --engine spark --master "local[4]"
 
     """
-    from kvtrace.cli.options import complain_of, print_lines, select
+    from kvtrace.cli.options import complain_of, print_lines, refuse_master, select
     from kvtrace.converters.call_tree import call_tree_object, read_call_sums
     from kvtrace.converters.call_tree_text import call_tree_text
     from kvtrace.converters.profile import profile_object, read_profile
     from kvtrace.converters.profile_text import profile_text
+    from kvtrace.schema.errors import BadSetting
     from kvtrace.text import terminal_width
 
+    refuse_master(engine, master)
+    if by is not None and engine == "spark":
+        raise BadSetting("--by is worked out here; leave out --engine spark.")
     selection = select(trace, run)
     if by is not None and not json:
         sums = read_call_sums(selection.trace, selection.runs)
         complain_of(selection.trace)
         print_lines(call_tree_text(sums, by, full=full, width=terminal_width()))
         return
-    profile = read_profile(selection.trace, selection.runs, calls=calls, lines=lines, device=device)
+    times = None
+    if engine == "spark":
+        from kvtrace.converters.spark import SparkTrace, spark_times
+
+        times = spark_times(SparkTrace(selection.trace, selection.runs, master))
+    profile = read_profile(
+        selection.trace, selection.runs, calls=calls, lines=lines, device=device, times=times
+    )
     complain_of(selection.trace)
     if json:
         found = profile_object(profile)

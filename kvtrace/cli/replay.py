@@ -5,7 +5,17 @@ from typing import Annotated
 import typer
 
 from kvtrace.cli import complain
-from kvtrace.cli.options import RunOption, TracePath, complain_of, say, select
+from kvtrace.cli.options import (
+    EngineOption,
+    MasterOption,
+    RunOption,
+    TracePath,
+    chosen_engine,
+    complain_of,
+    refuse_master,
+    say,
+    select,
+)
 
 ClientOption = Annotated[
     list[str] | None,
@@ -19,7 +29,13 @@ ClientOption = Annotated[
 ]
 
 
-def command(trace: TracePath, run: RunOption = None, client: ClientOption = None) -> int:
+def command(
+    trace: TracePath,
+    run: RunOption = None,
+    client: ClientOption = None,
+    engine: EngineOption = "here",
+    master: MasterOption = None,
+) -> int:
     """Evaluate each distinct call over its whole grid, without a GPU.
 
     The tracer fills the derived table accesses, the profiler ops and loops: executions, lanes,
@@ -28,6 +44,7 @@ def command(trace: TracePath, run: RunOption = None, client: ClientOption = None
     Example:
         kvtrace replay out/
         kvtrace replay out/ --client profiler --client sanitizer
+        kvtrace replay out/ --engine spark --master "local[4]"
 
     """
     from kvtrace.cli.progress import calls_progress
@@ -35,11 +52,12 @@ def command(trace: TracePath, run: RunOption = None, client: ClientOption = None
     from kvtrace.clients.registry import load_clients
     from kvtrace.opened.replaying import replay_runs
 
+    refuse_master(engine, master)
     names = client or list(DEFAULT)
     load_clients(names)  # a name that is not known is told before anything is done
     selection = select(trace, run)
     errors: list[str] = []
-    for outcome in replay_runs(selection, names, calls_progress):
+    for outcome in replay_runs(selection, names, calls_progress, chosen_engine(engine, master)):
         whole = outcome.calls - len(outcome.failures)
         say(f"{outcome.run}: {whole} of {outcome.calls} distinct calls replayed to their end")
         for note in outcome.notes:

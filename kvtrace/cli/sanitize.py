@@ -11,11 +11,15 @@ import typer
 
 from kvtrace.cli import complain
 from kvtrace.cli.options import (
+    EngineOption,
     JsonOption,
+    MasterOption,
     RunOption,
     TracePath,
+    chosen_engine,
     complain_of,
     print_lines,
+    refuse_master,
     select,
 )
 
@@ -94,6 +98,8 @@ def command(
             show_default=False,
         ),
     ] = None,
+    engine: EngineOption = "here",
+    master: MasterOption = None,
 ) -> int:
     """Judge every memory access of each distinct call, without a GPU.
 
@@ -107,6 +113,7 @@ def command(
         kvtrace sanitize out/
         kvtrace sanitize out/ --no-rule out-of-view --junit findings.xml
         kvtrace sanitize out/ --sarif > findings.sarif
+        kvtrace sanitize out/ --engine spark --master "local[4]"
         kvtrace sanitize out/ --generic
         kvtrace sanitize out/ --generic --at "batch=64, seq=131072"
 
@@ -117,6 +124,9 @@ def command(
 
     if as_json and as_sarif:
         raise BadSetting("--json and --sarif are two forms of one output; choose one.")
+    refuse_master(engine, master)
+    if generic and engine == "spark":
+        raise BadSetting("--generic is worked out here; leave out --engine spark.")
     settings = _settings()
     if generic:
         if as_sarif or junit_file is not None or everything or rule or no_rule:
@@ -128,7 +138,9 @@ def command(
     unwanted = [part.strip() for names in no_rule or () for part in names.split(",")]
     names = [*(rule or [settings.rules]), *(f"-{name}" for name in unwanted if name)]
     listed = everything or junit_file is not None
-    judged = judge_runs(selection, names, proven=listed, shown=calls_progress)
+    judged = judge_runs(
+        selection, names, proven=listed, shown=calls_progress, engine=chosen_engine(engine, master)
+    )
     for failure in judged.failures:
         complain(failure)
     findings = judged.findings

@@ -1,11 +1,16 @@
 """`kvtrace sql`: the tables of a trace, in SQL."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from kvtrace.cli.options import RunOption, TracePath
+from kvtrace.cli.options import EngineOption, MasterOption, RunOption, TracePath
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kvtrace.schema.trace import Run, Trace
 
 Format = Literal["table", "json", "csv"]
 
@@ -30,6 +35,8 @@ def command(
     form: Annotated[
         Format, typer.Option("--format", metavar="table|json|csv", help="How to print the rows")
     ] = "table",
+    engine: EngineOption = "here",
+    master: MasterOption = None,
 ) -> None:
     """Ask the tables of a trace in DuckDB's SQL; every table has a column run.
 
@@ -37,29 +44,34 @@ def command(
     their kernels, with the columns host_ns (exit - enter) and device_ns; call_sums has one row for
     each call, with launches and times. SHOW TABLES lists what there is. Macros: host_ns(enter,
     exit), device_ns(start, finish). What does not fit into memory is refused, unless --temp names
-    a folder for it.
+    a folder for it. With --engine spark the same SQL is asked of Spark; points in time are then
+    nanoseconds since 1970.
 
     Example:
         kvtrace sql out/ "SELECT kernel, sum(host_ns) FROM launched GROUP BY 1"
         kvtrace sql out/ "SELECT name, registers FROM kernels" --format csv
+        kvtrace sql out/ --engine spark "SELECT count(*) FROM launches"
 
     """
     import sys
 
-    from kvtrace.cli.options import complain_of, print_lines, select
-    from kvtrace.cli.progress import query_progress
-    from kvtrace.converters.query import connect, query
+    from kvtrace.cli.options import complain_of, print_lines, refuse_master, select
     from kvtrace.converters.query_output import csv_lines, json_lines, table_lines
+    from kvtrace.schema.errors import BadSetting
     from kvtrace.text import terminal_width
 
+    refuse_master(engine, master)
+    if engine == "spark" and (memory is not None or temporary is not None):
+        raise BadSetting("--memory and --temp are DuckDB's; Spark has settings of its own.")
     selection = select(trace, run)
     runs = selection.trace.runs if every_run else selection.runs
     text = sys.stdin.read() if statement == "-" else statement
-    with (
-        connect(selection.trace, runs, text, memory=memory, temporary=temporary) as database,
-        query_progress(database.query_progress),
-    ):
-        names, rows = query(database, text)
+    if engine == "spark":
+        from kvtrace.converters.spark import SparkTrace
+
+        names, rows = SparkTrace(selection.trace, runs, master).rows(text)
+    else:
+        names, rows = _here(selection.trace, runs, text, memory, temporary)
     complain_of(selection.trace)
     if form == "json":
         print_lines(json_lines(names, rows))
@@ -68,3 +80,16 @@ def command(
     else:
         width = terminal_width() if sys.stdout.isatty() else None
         print_lines(table_lines(names, rows, width))
+
+
+def _here(
+    trace: "Trace", runs: "Sequence[Run]", text: str, memory: str | None, temporary: Path | None
+) -> "tuple[tuple[str, ...], list[tuple[Any, ...]]]":
+    from kvtrace.cli.progress import query_progress
+    from kvtrace.converters.query import connect, query
+
+    with (
+        connect(trace, runs, text, memory=memory, temporary=temporary) as database,
+        query_progress(database.query_progress),
+    ):
+        return query(database, text)

@@ -91,6 +91,8 @@ class Client(Observer):
             call), which `observer` gives from `pre_run`'s end to `post_run`.
         thread_safe: whether the methods may be called from several threads at once. Else they
             are called one at a time.
+        by_call: whether what it makes of a call depends on that call alone, so that several
+            clients of the kind, on several machines, can each have some of a run's calls.
         name: what the client was chosen by.
         call: the call that is being evaluated.
 
@@ -99,6 +101,7 @@ class Client(Observer):
     tables: ClassVar[tuple[Table | str, ...]] = ()
     observers: ClassVar[tuple[type[Observer], ...]] = ()
     thread_safe: ClassVar[bool] = False
+    by_call: ClassVar[bool] = False
     name: str = ""
     call: Call
 
@@ -136,6 +139,10 @@ class Client(Observer):
     def settings(self) -> Mapping[str, Any]:
         """Return what the metadata of the client's files are to say; JSON can hold it."""
         return {}
+
+    def joined_settings(self, parts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+        """Return the settings of a run whose calls several clients had (`by_call`), from theirs."""
+        return parts[0] if parts else self.settings()
 
     # -- for use by clients ----------------------------------------------------------------
 

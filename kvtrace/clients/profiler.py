@@ -1,6 +1,6 @@
 """The client that counts: what each IR op of each call did, and how often loops went round."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from kvtrace.calls.recorded import Call
@@ -13,6 +13,7 @@ class Profiler(Client):
     """Fills `ops` and `loops`. Figures that could not be counted whole are null, and said so."""
 
     tables = ("ops", "loops")
+    by_call = True
     observers: ClassVar[tuple[type[Observer], ...]] = (Metrics,)
 
     def __init__(self) -> None:
@@ -40,3 +41,10 @@ class Profiler(Client):
         compiled, in_order = self._modelled
         sectors = {"by_compiled_layout": compiled, "by_lane_order": in_order}
         return {"left_out": self._notes, "sectors": sectors}
+
+    def joined_settings(self, parts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+        """Return all notes, and the sums of the counts."""
+        notes = [note for part in parts for note in part["left_out"]]
+        names = self.settings()["sectors"]
+        sectors = {name: sum(part["sectors"][name] for part in parts) for name in names}
+        return {"left_out": notes, "sectors": sectors}

@@ -1,6 +1,6 @@
 """Clients over the distinct calls of a recorded run: tables in, tables out."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -51,15 +51,11 @@ def replay(
     """
     together = ClientPass([as_client(client) for client in dict.fromkeys(clients)])
     total = trace.table("calls", (run,), columns=["call_id"]).num_rows
+    found = examine(trace, run, together)
     failures: list[str] = []
-    for number, call in enumerate(calls_of(trace, run), start=1):
-        if isinstance(call, UnreadyCall):
-            together.unready(call)
-            failure: str | None = call.reason
-        else:
-            failure = together.run(call)
+    for number, (_, failure) in enumerate(found, start=1):
         if failure is not None:
-            failures.append(f"call {call.call_id} of {call.kernel}: {failure}")
+            failures.append(failure)
         if progress is not None:
             progress(number, total)
     for member in together.members:
@@ -67,6 +63,23 @@ def replay(
     notes = tuple(note for member in together.members for note in sample_note(member))
     errors = tuple(m.error for m in together.members if m.error is not None)
     return Outcome(run.run_id, total, tuple(failures), notes, errors)
+
+
+def examine(
+    trace: Trace, run: Run, together: ClientPass, only: Container[int] | None = None
+) -> Iterator[tuple[int, str | None]]:
+    """Evaluate the calls of a run (`only` those) for clients, one with each step.
+
+    A step gives the call's id, and a sentence where its end was not reached.
+    """
+    for call in calls_of(trace, run, only):
+        if isinstance(call, UnreadyCall):
+            together.unready(call)
+            failure: str | None = call.reason
+        else:
+            failure = together.run(call)
+        told = None if failure is None else f"call {call.call_id} of {call.kernel}: {failure}"
+        yield call.call_id, told
 
 
 def write(trace: Trace, run_id: str, member: Member) -> None:

@@ -22,6 +22,7 @@ class Sanitizer(Client):
     """
 
     tables = ("findings",)
+    by_call = True
 
     def __init__(self, rules: Sequence[str] | None = None, budget: Budget | None = None) -> None:
         """`rules` are ids of those that are looked at; None: the default ones."""

@@ -1,6 +1,6 @@
 """The client that says where each memory op of each call went, program by program."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from kvtrace.calls.recorded import Call
@@ -13,6 +13,7 @@ class Tracer(Client):
     """Fills `accesses`."""
 
     tables = ("accesses",)
+    by_call = True
     observers: ClassVar[tuple[type[Observer], ...]] = (Metrics,)
 
     def __init__(self) -> None:
@@ -33,3 +34,7 @@ class Tracer(Client):
     def settings(self) -> Mapping[str, Any]:
         """Say which accesses are left out because of a limit."""
         return {"left_out": self._notes}
+
+    def joined_settings(self, parts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+        """Return all notes."""
+        return {"left_out": [note for part in parts for note in part["left_out"]]}

@@ -4,6 +4,7 @@ A hundred million launches have a few thousand different times, in nanoseconds, 
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -22,6 +23,14 @@ if TYPE_CHECKING:
 
 #: Rows that wait to be counted, at least.
 _FEW: Final = 1 << 18
+
+
+@dataclass(frozen=True, slots=True)
+class CountedTimes:
+    """What `host_times` and `device_times` give, from whatever engine; `stepped` may be missing."""
+
+    host: pa.Table
+    device: pa.Table
 
 
 def host_times(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import duckdb
 import pyarrow as pa
 
-from kvtrace.converters.counted_times import host_times
+from kvtrace.converters.counted_times import CountedTimes
 from kvtrace.converters.database import database as new_database
 
 if TYPE_CHECKING:
@@ -257,14 +257,14 @@ def work_of_calls(trace: "Trace", runs: Sequence["Run"]) -> tuple[list[Row], lis
 class ProfileTables:
     """The tables of some runs in a database of their own; close it, or use it in a `with`."""
 
-    def __init__(self, trace: "Trace", runs: Sequence["Run"], executed: pa.Table) -> None:
-        """Read the tables; `executed` is what `device_times` gave of these runs."""
+    def __init__(self, trace: "Trace", runs: Sequence["Run"], times: CountedTimes) -> None:
+        """Read the tables, and take the times of these runs' launches and executions."""
         self._database = new_database()
         for name, columns in _WANTED.items():
             table: pa.Table = trace.table(name, runs, list(columns))
             self._database.register(name, table)
-        self._database.register("launched_times", host_times(trace, runs))
-        self._database.register("executed_times", executed)
+        self._database.register("launched_times", times.host)
+        self._database.register("executed_times", times.device)
         for tables in (_PREPARE_PLACES, _PREPARE_TIMES, _PREPARE_WORK):
             self._database.execute(tables)
 

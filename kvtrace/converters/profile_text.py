@@ -67,11 +67,15 @@ def profile_text(profile: Profile, *, full: bool = False, width: int = 80) -> li
 
 
 def _measured_text(profile: Profile, kernels: Sequence[KernelProfile], width: int) -> list[str]:
-    header = ("measured", "launches", "host", "median", "compile")
+    # Where all that devices did is told, kernels' times on them are told there.
+    apart = profile.device_time is None and any(k.measured.device_executions for k in kernels)
+    on_device = ("device", "median") if apart else ()
+    header = ("measured", "launches", *on_device, "host", "median", "compile")
     rows = [
         (
             k.name or "(no name)",
             count(k.launches),
+            *_device_cells(k)[: len(on_device)],
             duration(k.measured.host_ns),
             duration(k.measured.host_median_ns),
             duration(k.compile_ns),
@@ -87,9 +91,14 @@ def _measured_text(profile: Profile, kernels: Sequence[KernelProfile], width: in
         taken = duration(sum(k.measured.compiling_ns or 0 for k in kernels))
         told = f"host time without {plural(compiling, 'launch')} that compiled or loaded their"
         lines += wrapped(f"{told} kernel ({taken})", width)
-    if profile.device_time is not None:
+    if apart or profile.device_time is not None:
         lines += _executed_text(kernels, width)
     return lines
+
+
+def _device_cells(kernel: KernelProfile) -> tuple[str, str]:
+    measured = kernel.measured
+    return duration(measured.device_ns), duration(measured.device_median_ns)
 
 
 def _executed_text(kernels: Sequence[KernelProfile], width: int) -> list[str]:

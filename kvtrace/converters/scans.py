@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import duckdb
 import pyarrow as pa
 
-from kvtrace.schema.layout import OBSERVED, SHARED, part_numbers, pass_parts, run_folder
+from kvtrace.schema.layout import OBSERVED, SHARED, fetch, part_numbers, pass_parts, run_folder
 from kvtrace.schema.parts import open_part, part_facts
 from kvtrace.schema.repair import LATEST
 from kvtrace.schema.versions import FORMAT_VERSION
@@ -50,7 +50,7 @@ class Scans:
     def close(self, database: duckdb.DuckDBPyConnection, tables: Iterable[str]) -> None:
         """Leave a database nothing to reach but the parts of these tables."""
         opened = tables if self._itself else ()
-        parts = [files for name in opened for files in self._of(name).values()]
+        parts = [files for name in opened for files in self.parts(name).values()]
         paths = [str(path) for files in parts for path in files]
         database.execute("SET TimeZone = 'UTC'")
         database.execute("SET enable_external_file_cache = false")
@@ -60,13 +60,13 @@ class Scans:
     def create_view(self, database: duckdb.DuckDBPyConnection, name: str) -> None:
         """Make the view of one table; errors as `Trace.table`."""
         table = self._trace.definition(name, self._runs)
-        parts = self._of(name)
+        parts = self.parts(name)
         names = ", ".join(_identifier(column.name) for column in table.columns)
         rest = [run for run in self._runs if run.run_id not in parts]
         rows: pa.Table = self._trace.table(name, rest)
         view = database.from_arrow(rows).project(f"{names}, run::VARCHAR AS run")
         if parts:
-            scanned = self._scanned(database, table, parts)
+            scanned = self._whole(database, table, parts)
             key = _BY_CONTENT.get(name)
             several = any(len(files) > 1 for files in parts.values())
             once = f"DISTINCT ON (run, {key}) " if key and several else ""
@@ -75,7 +75,8 @@ class Scans:
             view = whole.union(view) if rows.num_rows else whole
         view.create_view(name)
 
-    def _of(self, name: str) -> _Parts:
+    def parts(self, name: str) -> _Parts:
+        """Return the parts of a table that can be read as they are, by run; no others' rows."""
         if name not in self._parts:
             table = self._trace.definition(name, self._runs)
             found = {
@@ -86,15 +87,33 @@ class Scans:
             self._parts[name] = {run: files for run, files in found.items() if files}
         return self._parts[name]
 
+    def _whole(
+        self, database: duckdb.DuckDBPyConnection, table: "Table", parts: _Parts
+    ) -> duckdb.DuckDBPyRelation:
+        """Return the rows of parts; DamagedFile where the first of them, or its like, is none."""
+        try:
+            return self._scanned(database, table, parts)
+        except duckdb.Error:
+            for path in (path for files in parts.values() for path in files):
+                with open_part(path):
+                    pass
+            raise
+
     def _scanned(
         self, database: duckdb.DuckDBPyConnection, table: "Table", parts: _Parts
     ) -> duckdb.DuckDBPyRelation:
-        plain = _PLAIN_FOLDER.fullmatch(str(self._trace.path)) is not None
-        if not (self._itself and plain and all(map(_PLAIN_RUN.fullmatch, parts))):
+        fetch(path for files in parts.values() for path in files)
+        if not (self._itself and in_plain_folders(self._trace.path, parts)):
             return database.from_arrow(_dataset(self._trace.path / table.name, table, parts))
         files = ", ".join(_text(str(path)) for each in parts.values() for path in each)
         how = "hive_partitioning = true, hive_types_autocast = false"
         return database.sql(f"SELECT * FROM read_parquet([{files}], {how})")  # noqa: S608
+
+
+def in_plain_folders(out: Path, parts: _Parts) -> bool:
+    """Whether no path of these parts of a trace would mean a pattern to who scans them."""
+    plain = _PLAIN_FOLDER.fullmatch(str(out)) is not None
+    return plain and all(_PLAIN_RUN.fullmatch(run) for run in parts)
 
 
 def sound_rows(trace: "Trace", run: "Run", name: str, columns: Sequence[str]) -> int | None:

@@ -200,8 +200,13 @@ TOP_KERNELS: Final = """
 
 def view_statements(names: Iterable[str] = VIEWS) -> list[str]:
     """Return the statements that make these views, and those that they use, in order."""
+    return [f'CREATE VIEW "{name}" AS {text}' for name, text in view_texts(names).items()]
+
+
+def view_texts(names: Iterable[str]) -> dict[str, str]:
+    """Return what these views, and those that they use, select, in order."""
     wanted = _with_used(names)
-    return [f'CREATE VIEW "{name}" AS {text}' for name, text in VIEWS.items() if name in wanted]
+    return {name: text for name, text in VIEWS.items() if name in wanted}
 
 
 def tables_of(names: Iterable[str]) -> tuple[str, ...]:

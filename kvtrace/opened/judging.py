@@ -1,16 +1,18 @@
 """Judge every distinct call of runs by rules, and read what was found."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from kvtrace.clients import Client
-from kvtrace.clients.recorded import replay
+from kvtrace.clients.recorded import Outcome, replay
 from kvtrace.clients.registry import as_client
 from kvtrace.clients.sanitizer import Sanitizer
 from kvtrace.converters.findings import Findings, observed_rules, read_findings
 from kvtrace.nki.findings import RULES as NKI_RULES
 from kvtrace.opened.progress import Shown, unshown
+from kvtrace.opened.replaying import Engine, Recipe
 from kvtrace.oracle.checking import RULES as CHECK_RULES
 from kvtrace.schema.trace import Selection
 from kvtrace.settings import settings_from_environment
@@ -27,8 +29,9 @@ class Judged:
 
 
 def judge_runs(
-    selection: Selection, names: Sequence[str], *, proven: bool = False, shown: Shown = unshown
-) -> Judged:
+    selection: Selection, names: Sequence[str], *, proven: bool = False, shown: Shown = unshown,
+    engine: Engine | None = None,
+) -> Judged:  # fmt: skip
     """Judge by the rules that `names` name, as `rule_ids` reads them; fill the table findings.
 
     Args:
@@ -36,6 +39,7 @@ def judge_runs(
         names: Rules.
         proven: Whether proven accesses are listed, too.
         shown: Where progress is shown.
+        engine: What evaluates the calls; None: this process.
 
     Raises:
         BadSetting: there is no rule of a name.
@@ -47,15 +51,26 @@ def judge_runs(
     rules = rule_ids(names, observed)
     judged = [name for name in rules if name in RULES]
     failures: list[str] = []
-    for run in runs if judged else ():
-        with shown(f"sanitize {run.run_id}") as progress:
-            outcome = replay(trace, run, progress, (sanitizer(judged),))
+    recipe = partial(sanitizer, judged)
+    outcomes: Iterable[Outcome] = ()
+    if judged:
+        outcomes = (
+            _here(selection, recipe, shown) if engine is None else engine(selection, [recipe])
+        )
+    for outcome in outcomes:
         for error in outcome.errors:
             raise error
         failures += outcome.failures
     known = (*RULES, *observed, *CHECK_RULES)
     findings = read_findings(trace, runs, proven=proven, rules=rules, known_rules=known)
     return Judged(findings, tuple(failures))
+
+
+def _here(selection: Selection, recipe: Recipe, shown: Shown) -> Iterator[Outcome]:
+    for run in selection.runs:
+        with shown(f"sanitize {run.run_id}") as progress:
+            outcome = replay(selection.trace, run, progress, (recipe(),))
+        yield outcome
 
 
 def sanitizer(rules: Sequence[str]) -> Client:

@@ -11,11 +11,19 @@ from kvtrace import __version__
 from kvtrace.schema.client_tables import is_client_table
 from kvtrace.schema.columns import conformed, table_named
 from kvtrace.schema.errors import SchemaMismatch, TraceWriteError
-from kvtrace.schema.layout import discard, part_path, refuse_links
+from kvtrace.schema.layout import (
+    client_folders,
+    discard,
+    part_path,
+    pass_parts,
+    refuse_links,
+    run_folder,
+)
 from kvtrace.schema.parts import sorted_rows, write_part_aside
 from kvtrace.schema.reading import captured_rows, quietly
+from kvtrace.schema.remote import remote_folder, replace_remote
 from kvtrace.schema.replacement import PASS_NAME, Replacement, carry_out, commit, unfinished
-from kvtrace.schema.tables import Table
+from kvtrace.schema.tables import TABLES, Table
 from kvtrace.schema.versions import derived_facts
 
 #: Captured tables that a pass may add to, and their keys: content has the same id everywhere.
@@ -49,6 +57,13 @@ def replace_parts(
         for path in unfinished(out):
             carry_out(out, path)
         fresh = _written_aside(out, run_id, pass_name, known, rows, settings)
+        remote = remote_folder(out)
+        if remote is not None:
+            made = [(each, part_path(out, t, run_id, 0, pass_name)) for t, each in fresh.items()]
+            names = {*TABLES, *client_folders(out), *fresh}
+            folders = [run_folder(out, name, run_id) for name in names]
+            gone = {part for folder in folders for part in pass_parts(folder, pass_name)}
+            return replace_remote(remote, made, gone)
         carry_out(out, _committed(out, run_id, pass_name, fresh))
     except OSError as error:
         raise TraceWriteError(

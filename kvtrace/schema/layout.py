@@ -7,12 +7,13 @@ import secrets
 import shutil
 import stat
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from kvtrace.schema.errors import DamagedFile, TraceWriteError
+from kvtrace.schema.remote import RemoteFolder, remote_folder
 
 JOURNAL: Final = ".journal"
 #: The pass, and the method, of findings that the run itself saw; judging it leaves them alone.
@@ -116,6 +117,17 @@ def segments_aside(out: Path) -> tuple[Path, ...]:
     return tuple(sorted((out / JOURNAL / _DAMAGED).glob(f"run=*/*{SEGMENT_SUFFIX}")))
 
 
+def fetch(paths: Iterable[Path]) -> None:
+    """Have files on this machine before they are opened, where the trace is elsewhere."""
+    by_folder: dict[RemoteFolder, list[Path]] = {}
+    for path in paths:
+        folder = remote_folder(path)
+        if folder is not None:
+            by_folder.setdefault(folder, []).append(path)
+    for folder, wanted in by_folder.items():
+        folder.fetch(wanted)
+
+
 def refuse_irregular(path: Path) -> os.stat_result:
     """See that a path is a file, or a link to one, before it is opened; return what is known of it.
 
@@ -126,6 +138,7 @@ def refuse_irregular(path: Path) -> os.stat_result:
         FileNotFoundError: there is nothing.
 
     """
+    fetch((path,))
     try:
         facts = path.stat()
     except OSError as error:
@@ -304,6 +317,9 @@ def remove_journal(out: Path, run_id: str) -> None:
 
 
 def _entries(folder: Path) -> list[Path]:
+    remote = remote_folder(folder)
+    if remote is not None:
+        return remote.entries(folder)
     try:
         return list(folder.iterdir())
     except (FileNotFoundError, NotADirectoryError):

@@ -19,11 +19,21 @@ from kvtrace.schema.content import stack_id
 from kvtrace.schema.derived import replace_parts
 from kvtrace.schema.errors import EmptyTrace, SchemaMismatch, TraceNotFound, UnknownRun
 from kvtrace.schema.kept import told_of
-from kvtrace.schema.layout import JOURNAL, SHARED, client_folders, pass_parts, run_folder, run_ids
+from kvtrace.schema.layout import (
+    JOURNAL,
+    SHARED,
+    client_folders,
+    fetch,
+    part_numbers,
+    pass_parts,
+    run_folder,
+    run_ids,
+)
 from kvtrace.schema.observed import KEYS, one_of_each
 from kvtrace.schema.parts import open_part, part_definition, part_facts
 from kvtrace.schema.reading import RUN_COLUMNS, quietly, run_pieces, run_row, run_rows
 from kvtrace.schema.references import artifacts_named
+from kvtrace.schema.remote import is_remote, open_remote, remote_folder
 from kvtrace.schema.runs import Run
 from kvtrace.schema.tables import NAME, TABLES, Table
 
@@ -92,6 +102,7 @@ class Trace:
             DamagedFile, NewerFormat, OlderFormat: a run's row cannot be read.
 
         """
+        self._fetch_rows()
         return tuple(self._run(run_id) for run_id in self.run_ids)
 
     def select(self, spec: str | None = None) -> tuple[Run, ...]:
@@ -293,11 +304,22 @@ class Trace:
     def _membership(self) -> dict[str, _Member]:
         """Group and commit of every run, oldest first: two columns are quickly read."""
         found = {}
+        self._fetch_rows()
         for run_id in self.run_ids:
+            known = self._runs.get(run_id)
+            if known is not None:
+                found[run_id] = _Member(known.group_id or run_id, known.git_commit or "")
+                continue
             row, _ = run_row(self.path, run_id, ("group_id", "git_commit"), self.note)
             row = row or {}
             found[run_id] = _Member(row.get("group_id") or run_id, row.get("git_commit") or "")
         return found
+
+    def _fetch_rows(self) -> None:
+        """Have the rows of all runs here at once, where the trace is in an object store."""
+        if remote_folder(self.path) is not None:
+            folders = (run_folder(self.path, "runs", run_id) for run_id in self.run_ids)
+            fetch(path for folder in folders for path in part_numbers(folder).values())
 
     def _run(self, run_id: str) -> Run:
         if run_id not in self._runs:
@@ -362,14 +384,15 @@ class Selection:
 
 
 def open_trace(path: str | os.PathLike[str]) -> Trace:
-    """The trace in a directory.
+    """The trace in a directory, or in an object store: s3://bucket/out, as pyarrow names it.
 
     Raises:
         TraceNotFound: there is no such directory, or it is none.
         EmptyTrace: no run was recorded into it.
 
     """
-    folder = Path(path)
+    address = os.fspath(path)
+    folder = open_remote(address) if is_remote(address) else Path(path)
     if not folder.exists():
         raise TraceNotFound(
             f"there is no directory {folder}; record one with KVTRACE={folder} python program.py"
@@ -403,6 +426,10 @@ def resolve(text: str, base: str | os.PathLike[str] | None = None) -> Selection:
         TraceNotFound, EmptyTrace, UnknownRun: as `open_trace` and `Trace.select`.
 
     """
+    if is_remote(text):
+        address, _, spec = text.partition("/@")
+        trace = open_trace(address)
+        return Selection(trace, trace.select(f"@{spec}" if spec else None))
     if text and Path(text).is_dir():
         trace = open_trace(text)
         return Selection(trace, trace.select())

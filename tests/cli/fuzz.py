@@ -86,6 +86,7 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("diff", "TRACE", "SOUND", "--html", "OUT/d.html", "--time-threshold", "5%"),
         ("diff", "TRACE", "SOUND", "--junit", "-", "--generic", "--markdown", "OUT/d.md"),
     ),
+    "fleet": (("fleet", "TRACE", "-o", "OUT/f.html", "--full"), ("fleet", "TRACE", "--json")),
     "baseline": (
         ("baseline", "save", "main", "TRACE"), ("baseline", "list"), ("baseline", "rm", "main"),
         ("baseline", "save", "main", "TRACE", "--no-replay", "--json"),

@@ -22,6 +22,7 @@ READING = {
     "convert": ("convert", "perfetto", "TRACE", "-o", "out.perfetto-trace"),
     "report": ("report", "TRACE", "-o", "out.html"),
     "diff": ("diff", "TRACE", "TRACE"),
+    "fleet": ("fleet", "TRACE", "-o", "fleet.html"),
     "view": ("view", "TRACE"),
     "sql": ("sql", "TRACE", "SELECT count(*) FROM launched, marks, runs, artifacts, findings"),
     "recover": ("recover", "TRACE"),

@@ -1,0 +1,229 @@
+"""Kernels' times by job, and findings by kernel, read by the views; launches are never loaded."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import duckdb
+import pyarrow as pa
+
+from kvtrace.converters.fleet.judging import judge_times
+from kvtrace.converters.fleet.model import Fleet, FleetFinding, Job, KernelTimes, Kind
+from kvtrace.converters.query import connect, query, query_arrow
+from kvtrace.converters.trials import TUNING
+from kvtrace.schema.layout import pass_parts, run_folder
+
+if TYPE_CHECKING:
+    from kvtrace.schema.runs import Run
+    from kvtrace.schema.trace import Trace
+
+#: Of more launches than this a part is looked at, the same share of each run.
+MOST_LAUNCHES: Final = 20_000_000
+
+_TRIALS: Final = ", ".join(f"'{phase}'" for phase in TUNING)
+_COUNTS: Final = "SELECT run, count(*) FROM {table} GROUP BY run"
+#: How many there are of each run and call, and the median of their times.
+_DEVICE: Final = """
+    SELECT p.run, p.call_id, count(p.device_ns) AS times, median(p.device_ns) AS ns
+    FROM placed p LEFT JOIN tuning t ON t.run = p.run AND t.seq = p.launch_seq
+    WHERE p.record % {every} = 0 AND t.seq IS NULL AND p.call_id IS NOT NULL
+    GROUP BY p.run, p.call_id HAVING count(p.device_ns) > 0
+"""
+_HOST: Final = f"""
+    SELECT l.run, l.call_id, count(*) AS times, median(epoch_ns(l."exit") - epoch_ns(l."enter"))
+        AS ns
+    FROM launches l LEFT JOIN compiling c ON c.run = l.run AND c.seq = l.seq
+    WHERE l.seq % {{every}} = 0 AND c.seq IS NULL AND coalesce(l.phase, 'run') NOT IN ({_TRIALS})
+        AND l."exit" >= l."enter"
+    GROUP BY l.run, l.call_id
+"""  # noqa: S608
+#: Of each kernel and machine the times by job, of the grid that took most time. Calls of one grid
+#: stand for as many launches as were looked at of each. (Joined in this order, or rows of one run
+#: are paired before anything else is compared.)
+_KERNELS: Final = """
+    WITH medians AS MATERIALIZED ({medians}), known AS MATERIALIZED (
+        SELECT c.run, c.call_id, coalesce(k.name, '?') AS kernel, k.module, c.grid_x, c.grid_y,
+            c.grid_z
+        FROM calls c JOIN kernels k ON k.run = c.run AND k.kernel_id = c.kernel_id
+    ), by_run AS MATERIALIZED (
+        SELECT n.kernel, n.module, j.machine, n.grid_x, n.grid_y, n.grid_z, j.job, m.run,
+            sum(m.times * m.ns) AS total, sum(m.times * m.ns) / sum(m.times) AS ns
+        FROM medians m JOIN known n ON n.run = m.run AND n.call_id = m.call_id
+        JOIN jobs j ON j.run = m.run
+        GROUP BY ALL
+    ), ranked AS (
+        SELECT kernel, module, machine, grid_x, grid_y, grid_z, row_number() OVER (
+                PARTITION BY kernel, module, machine ORDER BY sum(total) DESC, grid_x, grid_y,
+                grid_z) AS place, sum(sum(total)) OVER (PARTITION BY kernel, module, machine)
+                AS all_ns
+        FROM by_run GROUP BY kernel, module, machine, grid_x, grid_y, grid_z
+    ), by_job AS (
+        SELECT b.kernel, b.module, b.machine, b.grid_x, b.grid_y, b.grid_z, r.all_ns, b.job,
+            median(b.ns) AS ns
+        FROM by_run b JOIN ranked r ON r.place = 1 AND b.kernel = r.kernel
+            AND b.machine = r.machine AND b.module IS NOT DISTINCT FROM r.module
+            AND b.grid_x IS NOT DISTINCT FROM r.grid_x AND b.grid_y IS NOT DISTINCT FROM r.grid_y
+            AND b.grid_z IS NOT DISTINCT FROM r.grid_z
+        WHERE b.ns > 0
+        GROUP BY ALL
+    )
+    SELECT kernel, module, machine, grid_x, grid_y, grid_z, all_ns,
+        list(job ORDER BY job) AS jobs, list(ns ORDER BY job) AS ns
+    FROM by_job GROUP BY ALL
+"""
+#: What is opened: of all runs, and of those without a device timeline.
+_NAMED: Final = "SELECT 1 FROM placed, tuning, calls, kernels"
+_NAMED_ON_HOST: Final = "SELECT 1 FROM launches, compiling, calls, kernels"
+_FINDINGS: Final = """
+    SELECT f.run, k.module, coalesce(k.name, '?') AS kernel, f.rule, min(f.severity) AS severity,
+        count(DISTINCT f.finding_id) AS distinct_findings
+    FROM findings f LEFT JOIN calls c ON c.run = f.run AND c.call_id = f.call_id
+    LEFT JOIN kernels k ON k.run = c.run AND k.kernel_id = c.kernel_id
+    WHERE f.verdict = 'violation'
+    GROUP BY f.run, k.module, coalesce(k.name, '?'), f.rule
+"""
+
+
+def read_fleet(
+    trace: "Trace", newest: Sequence["Run"], *, most_launches: int = MOST_LAUNCHES
+) -> Fleet:
+    """Read all runs that began before the end of the chosen job, and compare that one with them.
+
+    Args:
+        trace: The trace.
+        newest: Runs of the job that is compared with those before it.
+        most_launches: Of more launches, times are taken of a part.
+
+    Raises:
+        DamagedFile, NewerFormat, OlderFormat: as `Trace.table`.
+
+    """
+    until = max(run.run_id for run in newest)
+    runs = [run for run in trace.runs if run.run_id <= until]
+    jobs, job_of = _jobs(runs)
+    place = job_of[newest[-1].run_id]
+    having = [run for run in runs if pass_parts(run_folder(trace.path, "findings", run.run_id))]
+    judged = {job_of[run.run_id] for run in having}
+    findings = []
+    if having:
+        with connect(trace, having, _FINDINGS) as database:
+            findings = query(database, _FINDINGS)[1]
+    with connect(trace, runs, _NAMED) as database:
+        counts = [
+            dict(query(database, _COUNTS.format(table=table))[1])
+            for table in ("gpu_kernels", "launches")
+        ]
+        timed = [run for run in runs if run.run_id in counts[0]]
+        on_host = [run for run in runs if run.run_id not in counts[0] and _models(run)]
+        rows = sum(counts[0].values()) + sum(counts[1].get(run.run_id, 0) for run in on_host)
+        every = max(1, -(-rows // most_launches))
+        kernels = _kernels(database, "device", timed, every, job_of, place) if timed else []
+    if on_host:
+        with connect(trace, on_host, _NAMED_ON_HOST) as database:
+            kernels += _kernels(database, "host", on_host, every, job_of, place)
+    return Fleet(
+        path=str(trace.path),
+        jobs=jobs,
+        runs=len(runs),
+        newest=place,
+        kernels=tuple(sorted(kernels, key=lambda k: (-k.total_ns, k.kernel, k.machine))),
+        findings=_findings(findings, job_of, place, place in judged),
+        judged_jobs=len(judged),
+        every=every,
+    )
+
+
+def _jobs(runs: Sequence["Run"]) -> tuple[tuple[Job, ...], dict[str, int]]:
+    """Return the jobs in order of their beginning, and each run's."""
+    members: dict[str, list[Run]] = {}
+    for run in runs:
+        members.setdefault(run.group_id or run.run_id, []).append(run)
+    began = {
+        group: min((r.started or 0, r.run_id) for r in found) for group, found in members.items()
+    }
+    order = sorted(members, key=lambda group: began[group])
+    jobs = tuple(_job(group, members[group]) for group in order)
+    job_of = {run.run_id: at for at, group in enumerate(order) for run in members[group]}
+    return jobs, job_of
+
+
+def _job(group: str, runs: Sequence["Run"]) -> Job:
+    first = runs[0]
+    return Job(
+        group=group,
+        runs=len(runs),
+        started=min((r.started for r in runs if r.started is not None), default=None),
+        commit=first.git_commit,
+        branch=first.git_branch,
+        dirty=first.git_dirty,
+        command=first.command,
+        hosts=tuple(sorted({r.host for r in runs if r.host})),
+        devices=tuple(sorted({name for r in runs for name in _models(r)})),
+    )
+
+
+def _models(run: "Run") -> list[str]:
+    return sorted({str(device["name"]) for device in run.devices if device.get("name")})
+
+
+def _kernels(
+    database: duckdb.DuckDBPyConnection, kind: Kind, runs: Sequence["Run"], every: int,
+    job_of: Mapping[str, int], newest: int,
+) -> list[KernelTimes]:  # fmt: skip
+    """Return the kernels of some runs; of each run, one in `every` launches is looked at."""
+    jobs = {
+        "run": [run.run_id for run in runs],
+        "job": [job_of[run.run_id] for run in runs],
+        "machine": [_machine(run, kind) for run in runs],
+    }
+    database.register("jobs", pa.table(jobs))
+    medians = (_DEVICE if kind == "device" else _HOST).format(every=every)
+    rows = query_arrow(database, _KERNELS.format(medians=medians)).to_pylist()
+    return [_kernel(kind, row, newest) for row in rows]
+
+
+def _kernel(kind: Kind, row: Mapping[str, Any], newest: int) -> KernelTimes:
+    times = dict(zip(row["jobs"], row["ns"], strict=True))
+    judged, reason, changes = judge_times(kind, times, newest)
+    return KernelTimes(
+        kernel=row["kernel"],
+        module=row["module"],
+        kind=kind,
+        machine=row["machine"],
+        grid=(row["grid_x"], row["grid_y"], row["grid_z"]),
+        times=times,
+        total_ns=row["all_ns"],
+        newest=judged,
+        reason=reason,
+        changes=changes,
+    )
+
+
+def _machine(run: "Run", kind: Kind) -> str:
+    """Return what times can be compared on: devices of a kind, and for host times one host."""
+    models = ", ".join(_models(run)) or "unknown device"
+    return models if kind == "device" else f"{models} in {run.host or 'unknown host'}"
+
+
+def _findings(
+    rows: Sequence[tuple[Any, ...]], job_of: Mapping[str, int], newest: int, judged: bool
+) -> tuple[FleetFinding, ...]:
+    by_key: dict[tuple[str, str | None, str], dict[int, tuple[str, int]]] = {}
+    for run, module, kernel, rule, severity, distinct in rows:
+        jobs = by_key.setdefault((kernel, module, rule or "?"), {})
+        known = jobs.get(job_of[run], ("", 0))[1]
+        jobs[job_of[run]] = (severity or "note", max(known, distinct))
+    found = [
+        FleetFinding(
+            kernel=kernel,
+            module=module,
+            rule=rule,
+            severity=jobs[max(jobs)][0],
+            first=min(jobs),
+            last=max(jobs),
+            jobs=len(jobs),
+            distinct=jobs[max(jobs)][1],
+            still=newest in jobs if judged else None,
+        )
+        for (kernel, module, rule), jobs in by_key.items()
+    ]
+    return tuple(sorted(found, key=lambda one: (-one.last, one.first, one.kernel, one.rule)))

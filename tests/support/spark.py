@@ -1,0 +1,30 @@
+"""Spark in tests: one session a module, in local mode, or the module skips itself."""
+
+import os
+import shutil
+from collections.abc import Iterator
+
+import pytest
+
+MASTER = "local[2]"
+
+
+def skip_without_spark() -> None:
+    """Skip a module where Spark or Java is missing; fail it under KVTRACE_REQUIRE_SPARK=1."""
+    if os.environ.get("KVTRACE_REQUIRE_SPARK") == "1":
+        return
+    pytest.importorskip("pyspark")
+    pytest.importorskip("sqlglot")
+    if "JAVA_HOME" not in os.environ and shutil.which("java") is None:
+        pytest.skip("Spark needs Java", allow_module_level=True)
+
+
+@pytest.fixture(scope="module", name="spark")
+def running_spark() -> Iterator[None]:
+    """Let Spark run for the tests of a module, with no time spent on compiling Java well."""
+    from pyspark.sql import SparkSession
+
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setenv("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
+        yield
+        SparkSession.builder.getOrCreate().stop()
