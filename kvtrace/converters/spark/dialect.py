@@ -37,8 +37,7 @@ def spark_sql(text: str, known: Collection[str]) -> str:
     _refuse_others(statement, known)
     written = statement.transform(_of_spark)
     try:
-        text: str = written.sql(dialect="spark", unsupported_level=sqlglot.ErrorLevel.RAISE)
-        return text
+        return str(written.sql(dialect="spark", unsupported_level=sqlglot.ErrorLevel.RAISE))
     except SqlglotError as problem:
         raise BadQuery(f"Spark cannot be asked that: {_first_line(problem)}") from problem
 
