@@ -19,12 +19,12 @@ from types import TracebackType
 from typing import Final, Self
 from urllib.parse import quote, urlsplit
 
+from kvtrace.cli.serving import LOOPBACK
 from kvtrace.schema.errors import BadSetting
 
 PERFETTO_UI: Final = "https://ui.perfetto.dev"
 #: What the UI does with a timeline that it has opened: devices, which stand first, are unfolded.
 _LAYOUT: Final = ({"id": "dev.perfetto.ExpandTracksByRegex", "args": ["^GPU "]},)
-LOOPBACK: Final = "127.0.0.1"
 
 _PAGE: Final = """<!doctype html>
 <html lang="en">

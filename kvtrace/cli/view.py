@@ -1,6 +1,7 @@
 """`kvtrace view`: the report or the timeline in a browser."""
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -27,6 +28,12 @@ def command(
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open a browser, or print the address")
     ] = True,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Serve the report on this machine until Ctrl-C")
+    ] = False,
+    port: Annotated[
+        int, typer.Option(metavar="PORT", min=0, max=65535, help="Where to serve it; 0: any")
+    ] = 0,
     output: OutputOption = None,
     run: RunOption = None,
     ui: Annotated[
@@ -38,10 +45,13 @@ def command(
 ) -> None:
     """Open the report of a trace in a browser, or its timeline in the Perfetto UI.
 
-    The timeline is handed over inside your browser; it is not uploaded.
+    The timeline is handed over inside your browser; it is not uploaded. For a browser on another
+    machine, --serve offers the report to those who come by `ssh -L PORT:localhost:PORT`.
 
     Example:
+        kvtrace view out/
         kvtrace view out/ --perfetto
+        kvtrace view out/ --serve --port 8000
 
     """
     from tempfile import TemporaryDirectory
@@ -53,12 +63,26 @@ def command(
     if not perfetto:
         report = output or _lasting_folder() / converter.default_output
         converter.convert(selection, report, {})
+        if serve:
+            _serve(report, port, browser=browser)
+            return
         _open(report.resolve().as_uri(), browser=browser)
         return
     with TemporaryDirectory(prefix="kvtrace-") as folder:
         file = output or Path(folder) / converter.default_output
         converter.convert(selection, file, {})
         _hand_over(file, str(trace), ui, wait, browser=browser)
+
+
+def _serve(report: Path, port: int, *, browser: bool) -> None:
+    from kvtrace.cli.serving import PageServer
+
+    with PageServer(report.read_bytes(), port) as server:
+        _open(server.address, browser=browser)
+        say("serving the report; Ctrl-C ends it")
+        sys.stdout.flush()  # who reads from a pipe needs the address while it is served
+        with suppress(KeyboardInterrupt):
+            server.serve_forever(poll_interval=0.05)
 
 
 def _lasting_folder() -> Path:

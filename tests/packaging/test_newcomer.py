@@ -10,6 +10,7 @@ Fetching torch anew in each run would take minutes and measure the network.
 import os
 import re
 import shutil
+import signal
 import subprocess
 import time
 import urllib.request
@@ -94,6 +95,13 @@ def test_from_the_wheel_to_a_finding_and_a_page_with_nothing_else(way, tmp_path,
         text = page.read().decode()
     assert text.startswith("<!doctype html>")
     assert "<title>out" in text
+    with way.start("kvtrace view out --serve --no-browser") as served:
+        assert served.stdout is not None
+        address = next(found for line in served.stdout if (found := re.search(r"http://\S+", line)))
+        with urllib.request.urlopen(address[0], timeout=30) as page:
+            assert page.read().decode().startswith("<!doctype html>")
+        served.send_signal(signal.SIGINT)
+    assert served.returncode == 0
     record_property("seconds", round(time.monotonic() - began, 1))
 
 

@@ -1,0 +1,63 @@
+"""A served page: at its own address, for this machine alone."""
+
+import http.client
+import threading
+from urllib.parse import urlsplit
+
+import pytest
+
+from kvtrace.cli.serving import PageServer
+from kvtrace.schema.errors import BadSetting
+
+PAGE = b"<!doctype html><title>page</title>"
+
+
+@pytest.fixture
+def server():
+    with PageServer(PAGE) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def ask(server, path, method="GET", **headers):
+    connection = http.client.HTTPConnection(urlsplit(server.address).netloc, timeout=10)
+    connection.request(method, path, headers=headers)
+    answer = connection.getresponse()
+    return answer.status, dict(answer.getheaders()), answer.read()
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_the_page_is_served_to_this_machine(server, host):
+    status, headers, body = ask(server, server.path, Host=f"{host}:{server.server_port}")
+
+    assert (status, body) == (200, PAGE)
+    assert headers["Content-Type"] == "text/html; charset=utf-8"
+    assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
+    assert not [name for name in headers if name.lower().startswith("access-control")]
+    assert len(server.path) > 20
+
+
+@pytest.mark.parametrize("path", ["/", "/report.html", "/../etc/passwd", "{0}x", "{0}../x"])
+def test_nothing_else_is(server, path):
+    assert ask(server, path.format(server.path))[::2] == (404, b"")
+
+
+def test_a_foreign_name_for_this_machine_is_refused(server):
+    asked = ask(server, server.path, Host=f"evil.example:{server.server_port}")
+
+    assert asked[::2] == (404, b"")
+
+
+def test_head_has_no_body_and_other_methods_are_refused(server):
+    status, headers, body = ask(server, server.path, method="HEAD")
+
+    assert (status, headers["Content-Length"], body) == (200, str(len(PAGE)), b"")
+    assert ask(server, server.path, method="POST")[0] == 501
+
+
+def test_a_port_that_is_taken_is_said(server):
+    with pytest.raises(BadSetting, match=f"cannot listen on port {server.server_port}: "):
+        PageServer(PAGE, server.server_port)
