@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from itertools import product
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,7 @@ from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter, new_run_id
 from tests.cli.test_cli_bad_input import READING, asked
+from tests.support.thorough import usually
 
 BEGAN = 1_767_323_045_000_000_000
 SECOND = 1_000_000_000
@@ -95,8 +97,11 @@ FOUND = {
 }
 
 
-@pytest.mark.parametrize("found", FOUND)
-@pytest.mark.parametrize("command", READING)
+#: Each with some of the commands: those of the next follow on.
+PAIRS = list(product(READING, FOUND))[:: usually(3, thorough=1)]
+
+
+@pytest.mark.parametrize(("command", "found"), PAIRS)
 def test_a_bad_row_costs_itself(found, command, own_trace, kvtrace):
     table, change = FOUND[found]
     rewrite(own_trace, table, change)

@@ -10,6 +10,7 @@ import pytest
 
 from tests.converters.page_layout import layout_problems, watch_canvases
 from tests.converters.report_page import accessibility_problems, opened_page, written_page
+from tests.support.thorough import usually
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
 VIEWS = (
@@ -33,7 +34,10 @@ def decoding(tmp_path_factory):
     return written_page(trace, folder / "page.html")
 
 
-@pytest.mark.parametrize("name", ["llama", "llama_graphs", "decoding", "llama_ranks"])
+TRACES = ["llama", "llama_ranks", "llama_graphs", "decoding"]
+
+
+@pytest.mark.parametrize("name", TRACES[: usually(2, thorough=4)])
 def test_all_text_can_be_read_in_every_view(report_browser, tmp_path, name):
     trace = shutil.copytree(FIXTURES / name, tmp_path / name)
     page = written_page(trace, tmp_path / "page.html")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.packaging.conftest import ROOT, build, make_resolved
+from tests.support.thorough import usually
 
 #: A day on which nobody built kvtrace.
 ANOTHER_TIME = 1_000_000_000
@@ -81,7 +82,11 @@ def test_the_pure_wheel_differs_by_its_extensions_alone(wheel, pure_wheel):
     assert {name: native[name] for name in pure} == pure
 
 
-@pytest.mark.parametrize("kind", ["native", "pure"])
+#: The native one is what the newcomer's way is tried with.
+KINDS = ["pure", "native"]
+
+
+@pytest.mark.parametrize("kind", KINDS[: usually(1, thorough=2)])
 def test_a_wheel_works_with_what_it_declares_and_nothing_else(kind, request, tmp_path):
     wheel = request.getfixturevalue("wheel" if kind == "native" else "pure_wheel")
     environment = make_resolved(tmp_path / "environment", wheel)
