@@ -417,7 +417,7 @@ def open_trace(path: str | os.PathLike[str]) -> Trace:
     return trace
 
 
-def resolve(text: str, base: str | os.PathLike[str] | None = None) -> Selection:
+def resolve(text: str | os.PathLike[str], base: str | os.PathLike[str] | None = None) -> Selection:
     """The runs that "out/", "out/@COMMIT", "out/RUN_ID", "@COMMIT" or "RUN_ID" mean.
 
     The last two are looked up in `base`. A directory alone means its newest group.
@@ -426,6 +426,7 @@ def resolve(text: str, base: str | os.PathLike[str] | None = None) -> Selection:
         TraceNotFound, EmptyTrace, UnknownRun: as `open_trace` and `Trace.select`.
 
     """
+    text = os.fspath(text)
     if is_remote(text):
         address, _, spec = text.partition("/@")
         trace = open_trace(address)

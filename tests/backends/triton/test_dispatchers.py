@@ -38,14 +38,20 @@ class Proxy:
         return kernel
 
 
-class Dispatched(JITFunction):
-    """A kernel of such a fork."""
+@pytest.fixture
+def dispatched() -> Any:
+    """Make the class of such a fork's kernels, which is as Triton's afterwards: others record here."""
 
-    def __getitem__(self, grid: Any) -> Any:
-        proxies = self.__dict__.setdefault("_proxies", {})
-        if grid not in proxies:
-            proxies[grid] = Proxy(self, grid)
-        return proxies[grid]
+    class Dispatched(JITFunction):
+        def __getitem__(self, grid: Any) -> Any:
+            proxies = self.__dict__.setdefault("_proxies", {})
+            if grid not in proxies:
+                proxies[grid] = Proxy(self, grid)
+            return proxies[grid]
+
+    yield Dispatched
+    for each in (Dispatched, *Dispatched.__subclasses__()):
+        del each.__getitem__
 
 
 def add_one(x, out, size, BLOCK: tl.constexpr):
@@ -66,9 +72,11 @@ def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))
 
 
-def test_all_their_launches_are_recorded_and_a_line_says_how(tmp_path: Any) -> None:
+def test_all_their_launches_are_recorded_and_a_line_says_how(
+    dispatched: Any, tmp_path: Any
+) -> None:
     with kvtrace.capture(tmp_path / "out"):
-        launch(Dispatched(add_one), 4)
+        launch(dispatched(add_one), 4)
     trace = open_trace(tmp_path / "out")
     assert trace.table("launches").num_rows == 4
     (said,) = [
@@ -80,11 +88,12 @@ def test_all_their_launches_are_recorded_and_a_line_says_how(tmp_path: Any) -> N
 
 
 def test_a_class_that_is_made_while_a_session_records_is_seen_from_its_first_launch_on(
+    dispatched: Any,
     tmp_path: Any,
 ) -> None:
     with kvtrace.capture(tmp_path / "out"):
 
-        class Later(Dispatched):
+        class Later(dispatched):
             def __getitem__(self, grid: Any) -> Any:
                 return super().__getitem__(grid)
 
@@ -92,13 +101,13 @@ def test_a_class_that_is_made_while_a_session_records_is_seen_from_its_first_lau
     assert open_trace(tmp_path / "out").table("launches").num_rows == 3
 
 
-def test_afterwards_the_fork_has_its_own_way_again(tmp_path: Any) -> None:
-    own, hooks = Dispatched.__getitem__, list(triton.knobs.runtime.launch_enter_hook.calls)
-    kernel = Dispatched(add_one)
+def test_afterwards_the_fork_has_its_own_way_again(dispatched: Any, tmp_path: Any) -> None:
+    own, hooks = dispatched.__getitem__, list(triton.knobs.runtime.launch_enter_hook.calls)
+    kernel = dispatched(add_one)
     with kvtrace.capture(tmp_path / "out"):
-        assert Dispatched.__getitem__ is not own
+        assert dispatched.__getitem__ is not own
         launch(kernel, 2)
-    assert Dispatched.__getitem__ is own
+    assert dispatched.__getitem__ is own
     assert triton.knobs.runtime.launch_enter_hook.calls == hooks
     assert isinstance(kernel[(2,)], Proxy)
 

@@ -182,7 +182,7 @@ def test_sarif_names_the_page_that_its_rules_are_on(
 
     rules = json.loads(capsys.readouterr().out)["runs"][0]["tool"]["driver"]["rules"]
     pages = {each["id"]: each["help"]["text"].rpartition("See ")[2] for each in rules}
-    assert pages["psum-bank"] == "docs/nki.md."
+    assert pages["psum-bank"] == "docs/nki.md in kvtrace's documentation."
     assert pages["overflow"] == "docs/rules/overflow.md."
 
 
