@@ -40,7 +40,7 @@ class Proxy:
 
 @pytest.fixture
 def dispatched() -> Any:
-    """Make the class of such a fork's kernels, which is as Triton's afterwards: others record here."""
+    """Make the class of such a fork's kernels; afterwards it is as Triton's own."""
 
     class Dispatched(JITFunction):
         def __getitem__(self, grid: Any) -> Any:

@@ -181,9 +181,9 @@ def test_sarif_names_the_page_that_its_rules_are_on(
     main(["sanitize", str(trace.path), "--sarif"])
 
     rules = json.loads(capsys.readouterr().out)["runs"][0]["tool"]["driver"]["rules"]
-    pages = {each["id"]: each["help"]["text"].rpartition("See ")[2] for each in rules}
-    assert pages["psum-bank"] == "docs/nki.md in kvtrace's documentation."
-    assert pages["overflow"] == "docs/rules/overflow.md."
+    texts = {each["id"]: each["help"]["text"] for each in rules}
+    assert texts["psum-bank"].endswith("See docs/nki.md in kvtrace's documentation.")
+    assert "leaves its width before it is used" in texts["overflow"]  # the rule's page itself
 
 
 def test_a_name_that_is_not_there_is_said_so() -> None:
