@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from docs_site.rules import pages_of
 from kvtrace.converters.findings import read_findings, sarif
 from kvtrace.converters.findings.model import StackFrame
-from kvtrace.converters.findings.rule_pages import pages_of, rule_pages
+from kvtrace.converters.findings.rule_pages import rule_pages
 from kvtrace.converters.findings.sarif import _location
 from kvtrace.schema.content import stack_id
 from tests.converters.finding_rows import (

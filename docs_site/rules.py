@@ -1,0 +1,27 @@
+"""Rules' pages as an installed kvtrace shows them: `python -m docs_site.rules` (`make docs`)."""
+
+import json
+import re
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+FILE: Final = ROOT / "kvtrace" / "converters" / "findings" / "rule_pages.json"
+#: A link to another page, which is not there where the help is shown.
+_LINK: Final = re.compile(r"\[([^\]]+)\]\((?!https?:)[^)]*\)")
+
+
+def pages_of(folder: Path) -> dict[str, str]:
+    """Return the pages that a folder has, as `rule_pages` does."""
+    pages = {path.stem: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.md"))}
+    return {
+        rule: _LINK.sub(r"\1", text.partition("\n")[2].strip())
+        for rule, text in pages.items()
+        if rule != "README"
+    }
+
+
+if __name__ == "__main__":
+    text = json.dumps(pages_of(ROOT / "docs" / "rules"), indent=1, ensure_ascii=False) + "\n"
+    FILE.write_text(text, encoding="utf-8")
+    print(f"wrote {FILE.name}")
