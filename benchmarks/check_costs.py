@@ -15,17 +15,23 @@ how many seconds they took more than bare ones). The figure is the mean step, no
 what is kept of one launch in a thousand falls on few steps; the median is shown beside it, and
 both for a second bare step, which tells how far two equal ones differ. Last come the launches that
 were kept, their bytes, and the rows of digests and of what was not finite.
+
+`least` is what no look behind a launch can do without: the bytes that launches of a step wrote, as
+`digest` saw them, over the rate at which torch sums up 8 GiB on the device.
 """
 
 import argparse
 import inspect
 import json
+import math
 import platform
 import statistics
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from index_contents import plain_run
 from recorded import check
@@ -33,6 +39,7 @@ from training_step import SKIPPED, timed
 
 ROOT = Path(__file__).resolve().parent.parent
 SETTINGS = ("nothing", "sample:1000", "finite", "digest")
+ITEMS = {"fp64": 8, "i64": 8, "fp32": 4, "i32": 4, "fp16": 2, "bf16": 2, "i8": 1, "i1": 1, "u8": 1}
 LAYERS, WIDTH, HEADS, WORDS, TOKENS, BATCH = 12, 768, 12, 50_257, 1024, 8
 
 
@@ -148,7 +155,34 @@ def of_trace(folder: Path) -> dict[str, float]:
         if row["code"].startswith("check-"):
             print(f"  {row['code']}, {row['count']} times: {row['text']}")
     counts = {name: trace.table(name).num_rows for name in ("launches", "digests", "non_finite")}
-    return {**counts, "kept": len(kept), "kept bytes": sum(kept)}
+    written = bytes_written(trace) if counts["digests"] else 0.0
+    return {**counts, "kept": len(kept), "kept bytes": sum(kept), "written": written}
+
+
+def bytes_written(trace: Any) -> float:
+    """Bytes that the launches with digests wrote, as long as their arguments' views lie dense."""
+    sizes = {
+        (row["call_id"], place): math.prod(each["shape"]) * ITEMS[each["dtype"]]
+        for row in trace.table("calls", columns=["call_id", "args"]).to_pylist()
+        for place, each in enumerate(row["args"])
+        if each["shape"] is not None
+    }
+    rows = trace.table("digests", columns=["call_id", "arg", "when"]).to_pylist()
+    return float(sum(sizes[r["call_id"], r["arg"]] for r in rows if r["when"] == "after"))
+
+
+def reading_rate() -> float:
+    """Bytes in a second that torch sums up, of 8 GiB."""
+    import torch
+
+    memory = torch.zeros(2 << 30, device="cuda")
+    memory.sum()
+    torch.cuda.synchronize()
+    begin = time.perf_counter()
+    for _ in range(10):
+        memory.sum()
+    torch.cuda.synchronize()
+    return 10 * 4 * memory.numel() / (time.perf_counter() - begin)
 
 
 def over(figures: dict[str, float], name: str, of: str) -> float:
@@ -193,6 +227,12 @@ def main() -> int:
             f"{figures['non_finite']:,} not finite",
             flush=True,
         )
+    written = found.get("digest", {}).get("written")
+    if written:
+        of_step = written / (SKIPPED + 2 * options.steps)
+        seconds = of_step / reading_rate()
+        share = seconds * 1e5 / found["digest"]["bare, mean"]
+        print(f"least: {of_step / 1e9:.2f} GB a step, {seconds * 1e3:.2f} ms: {share:+.1f} %")
     if "nothing" in found:
         base = found["nothing"]["checked, mean"] / found["nothing"]["bare, mean"]
         for setting, figures in found.items():

@@ -1,15 +1,18 @@
 """Memory of launches that are to be checked: what was there before a launch, and what after it.
 
 A backend says which memory that is; it is copied on the launch's stream (on a GPU only enqueued,
-as long as there is room), and written when it has arrived. A launch is kept whole or not at all,
-and what is kept in a run stays below the setting `check_bytes`.
+as long as there is room), and written when it has arrived. A launch that goes into a graph is kept
+as it is at the graph's first replay. A launch is kept whole or not at all, and what is kept in a
+run stays below the setting `check_bytes`.
 """
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from kvtrace.capture.device_copies import CopyFailed
+from kvtrace.capture.device_copies import Copy, CopyFailed
+from kvtrace.capture.graph_copies import GRAPH_BYTES, FirstReplay, GraphCopies, graph_copies
 from kvtrace.capture.taken import Copied, Taken, TakenForLaunches
 from kvtrace.forks import Lock
 from kvtrace.schema.cached_property import cached_property
@@ -55,13 +58,17 @@ class Needed:
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A launch whose memory was copied before it; `kind` is the device's, as torch names it."""
+    """A launch whose memory was copied before it; `kind` is the device's, as torch names it.
+
+    `replay` is where it will be of a launch that goes into a graph, and who copies it.
+    """
 
     why: str
     needed: Needed
     kind: str
     stream: int
     before: Copied
+    replay: tuple[GraphCopies, FirstReplay] | None = None
 
 
 @dataclass(slots=True)
@@ -87,20 +94,16 @@ class Checks(TakenForLaunches[_Checked]):
         super().renew()
         self.generation += 1
         self._left = self._session.settings.check_bytes
+        self._nodes: list[_Checked] = []  # in graphs that were not replayed yet
 
     # -- in the program's threads -----------------------------------------------------------
 
-    def may_begin(self, kind: str, stream: int) -> bool:
+    def may_begin(self, kind: str) -> bool:
         """Whether memory can be copied now; what stands in the way of it passes, and is counted."""
         if kind == "cuda" and self._broken:
             return False
-        if kind == "cuda":
-            devices = self._devices_copies()
-            if devices.is_capturing(stream):
-                text = "launches that go into a graph are not checked: nothing is copied for them"
-                return self._refuse("check-in-graph", text)
-            if not devices.has_context():
-                return False
+        if kind == "cuda" and not self._devices_copies().has_context():
+            return False
         if self._waiting_bytes > WAITING_BYTES:
             text = "launches are not checked while more than 512 MiB wait to be written"
             return self._refuse("check-busy", text)
@@ -136,11 +139,27 @@ class Checks(TakenForLaunches[_Checked]):
             )
             self._session.message("info", "check-over-budget", text)
             return None
+        if kind == "cuda" and self._devices_copies().is_capturing(stream):
+            return self._begin_node(why, needed, stream)
         copied = self._copied(kind, _places(needed.before), stream, patient=True)
         if copied is None:
             self._afford(-needed.size)
             return None
         return Begun(why, needed, kind, stream, copied)
+
+    def _begin_node(self, why: str, needed: Needed, stream: int) -> Begun | None:
+        graphs = graph_copies()
+        places = _places(needed.before), _places(needed.after)
+        replay = None if graphs is None else graphs.before(*places, stream)
+        if graphs is None or replay is None:
+            self._afford(-needed.size)
+            text = (
+                "launches that go into graphs are not checked while the memory of others, of "
+                f"{GRAPH_BYTES >> 20} MiB, waits for their graphs' first replay"
+            )
+            self._session.message("info", "check-in-graph", text)
+            return None
+        return Begun(why, needed, "cuda", stream, replay.before, (graphs, replay))
 
     def end(self, begun: Begun, number: int) -> int:
         """Copy what there is after the launch; return the number that is to be in its row.
@@ -152,6 +171,13 @@ class Checks(TakenForLaunches[_Checked]):
 
         """
         number = number or self._session.next_copy()
+        if begun.replay is not None:
+            graphs, replay = begun.replay
+            graphs.after(replay, begun.stream)
+            copies: list[Copied] = [replay.before, replay.after]
+            self._launches[number] = None
+            self._nodes.append(_Checked(number, begun.needed.size, copies, begun=begun))
+            return number
         taken = _Checked(number, begun.needed.size, [begun.before], begun=begun, lost=True)
         try:
             places = _places(begun.needed.after)
@@ -166,6 +192,8 @@ class Checks(TakenForLaunches[_Checked]):
     def drop(self, begun: Begun) -> None:
         """Forget a launch that was not made."""
         self._afford(-begun.needed.size)
+        if begun.replay is not None:
+            return  # whether the graph lives on is not known: its room is nobody else's
         number, size = self._session.next_copy(), begun.needed.size
         self._await(_Checked(number, size, [begun.before], lost=True))
 
@@ -187,6 +215,30 @@ class Checks(TakenForLaunches[_Checked]):
             return True
 
     # -- in the journal's thread ------------------------------------------------------------
+
+    def round(self, journal: "Journal") -> None:
+        """Write what has arrived, as much as a round takes."""
+        super().round(journal)
+        for node in self._nodes[:]:
+            launch = self._launches.get(node.number)
+            copies = [copy for copy in node.copies if isinstance(copy, Copy)]
+            if launch is None or not all(copy.done for copy in copies):
+                continue
+            assert node.begun is not None
+            assert node.begun.replay is not None
+            graphs, replay = node.begun.replay
+            node.copies = [copy.read() for copy in copies]
+            graphs.release(replay)
+            self._nodes.remove(node)
+            self._launches.pop(node.number)
+            self._write(journal, node, *launch)
+
+    def _end(self, journal: "Journal") -> None:
+        super()._end(journal)
+        if self._nodes:
+            text = "launches are not checked that went into graphs which were not replayed"
+            row = {"time": time.time_ns(), "level": "info", "code": "check-in-graph", "text": text}
+            journal.add("messages", row | {"count": len(self._nodes)})
 
     def _write(self, journal: "Journal", taken: _Checked, seq: int, call_id: int) -> None:
         assert taken.begun is not None

@@ -168,8 +168,8 @@ class DeviceKernels:
         mode = ctypes.c_int(_RELAXED)  # for the time of the call, should another thread capture
         driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
         try:
-            self._blocks = _BLOCKS * self._multiprocessors()
-            self._finite, self._digest = self._functions()
+            self.blocks = _BLOCKS * self._multiprocessors()
+            self._finite, self._digest = self.load(PTX, "kvtrace_finite", "kvtrace_digest")
             self._flags = self._ring(FINITE_SLOTS, 8)
             self._sums: _Ring | None = None
             self._control = 0
@@ -242,7 +242,7 @@ class DeviceKernels:
     def sum_up(self, table: Table, stream: int) -> Digested | None:
         """Do what `digest` says, for tensors in a table."""
         if self._sums is None:
-            self._sums = self._relaxed(lambda: self._ring(DIGEST_SLOTS, _SUMS))
+            self._sums = self.relaxed(lambda: self._ring(DIGEST_SLOTS, _SUMS))
         ring = self._sums
         slot = self._slot(ring, False)
         if slot is None:
@@ -265,11 +265,23 @@ class DeviceKernels:
         own = _own
         _head.pack_into(own.memory, 0, *head)
         own.memory[HEAD : HEAD + len(table.rows)] = table.rows
-        blocks = max(1, min(self._blocks, -(-table.vectors // (THREADS * UNROLLED))))
+        blocks = max(1, min(self.blocks, -(-table.vectors // (THREADS * UNROLLED))))
+        self._launch_blocks(function, (blocks, table.checked), stream)
+
+    def launch(self, function: Any, parameter: bytes, blocks: tuple[int, int], stream: int) -> None:
+        """Launch a kernel of ours that takes one parameter, on so many blocks of `THREADS`.
+
+        Raises:
+            CopyFailed: the driver refuses.
+
+        """
+        _own.memory[: len(parameter)] = parameter
+        self._launch_blocks(function, blocks, stream)
+
+    def _launch_blocks(self, function: Any, blocks: tuple[int, int], stream: int) -> None:
         failed = self._driver.cuLaunchKernel(
-            function, blocks, table.checked, 1, THREADS, 1, 1, 0, ctypes.c_void_p(stream),
-            own.pointers, None,
-        )  # fmt: skip
+            function, *blocks, 1, THREADS, 1, 1, 0, ctypes.c_void_p(stream), _own.pointers, None
+        )
         if failed:
             raise CopyFailed(f"cuLaunchKernel failed with error {failed}")
 
@@ -297,18 +309,18 @@ class DeviceKernels:
         if base is None:
             if len(self._asides) >= _ASIDES:
                 return None
-            base = self._relaxed(lambda: self._on_device(ASIDE_BYTES))
+            base = self.relaxed(lambda: self.on_device(ASIDE_BYTES))
             self._asides[stream] = base
         found, copies = _copies_aside(tuple(pieces), base)
         handle = ctypes.c_void_p(stream)
         for copy in copies:
-            self._call("cuMemcpyDtoDAsync_v2", *copy, handle)
+            self.call("cuMemcpyDtoDAsync_v2", *copy, handle)
         return found
 
     def is_lost(self, answer: Answer) -> bool:
         """Whether an answer that is not there never will be, for its stream has failed."""
         query = self._driver.cuStreamQuery
-        found = self._relaxed(lambda: query(ctypes.c_void_p(answer.stream)))
+        found = self.relaxed(lambda: query(ctypes.c_void_p(answer.stream)))
         return has_failed(found) and not answer.done
 
     # -- what is kept -----------------------------------------------------------------------
@@ -320,7 +332,7 @@ class DeviceKernels:
             CopyFailed: the driver refuses.
 
         """
-        self._relaxed(self._take_reserves)
+        self.relaxed(self._take_reserves)
 
     def _take_reserves(self) -> None:
         if self.reserves:
@@ -329,8 +341,8 @@ class DeviceKernels:
                 self._set(self._control + 8 * kind, reserve.turn, 1)
                 self._set(self._control + 8 * kind + 4, 0, 1)
             return
-        self._control = self._on_device(16)
-        base = self._pinned(2 * RESERVE_BYTES)
+        self._control = self.on_device(16)
+        base = self.pinned(2 * RESERVE_BYTES)
         self.reserves = (Reserve(base), Reserve(base + RESERVE_BYTES))
 
     def holds(self, kind: int, answer: Answer) -> bool:
@@ -343,7 +355,7 @@ class DeviceKernels:
 
     # -- the driver -------------------------------------------------------------------------
 
-    def _relaxed(self, work: Any) -> Any:
+    def relaxed(self, work: Any) -> Any:
         """Do what takes memory, though another thread may be capturing a graph."""
         mode = ctypes.c_int(_RELAXED)
         with self._lock:
@@ -353,52 +365,60 @@ class DeviceKernels:
             finally:
                 self._driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
 
-    def _functions(self) -> tuple[Any, Any]:
+    def load(self, text: str, *names: str) -> list[Any]:
+        """Load kernels of a text, so many as are named."""
         module = ctypes.c_void_p()
-        self._call("cuModuleLoadData", ctypes.byref(module), ctypes.c_char_p(PTX.encode()))
+        self.call("cuModuleLoadData", ctypes.byref(module), ctypes.c_char_p(text.encode()))
         found = []
-        for name in (b"kvtrace_finite", b"kvtrace_digest"):
+        for name in names:
             function = ctypes.c_void_p()
-            self._call("cuModuleGetFunction", ctypes.byref(function), module, name)
+            self.call("cuModuleGetFunction", ctypes.byref(function), module, name.encode())
             found.append(function)
-        return found[0], found[1]
+        return found
 
     def _ring(self, slots: int, size: int) -> _Ring:
-        answers = self._pinned(slots * size)
+        answers = self.pinned(slots * size)
         ctypes.memset(answers, 0, slots * size)
-        return _Ring(answers, self._on_device(slots * size), size, deque(range(slots)))
+        return _Ring(answers, self.on_device(slots * size), size, deque(range(slots)))
 
     def _multiprocessors(self) -> int:
         device, found = ctypes.c_int(), ctypes.c_int()
-        self._call("cuCtxGetDevice", ctypes.byref(device))
-        self._call("cuDeviceGetAttribute", ctypes.byref(found), _MULTIPROCESSORS, device)
+        self.call("cuCtxGetDevice", ctypes.byref(device))
+        self.call("cuDeviceGetAttribute", ctypes.byref(found), _MULTIPROCESSORS, device)
         return found.value
 
-    def _pinned(self, size: int) -> int:
+    def pinned(self, size: int) -> int:
+        """Take memory of the host that the device can reach."""
         found = ctypes.c_void_p()
-        self._call("cuMemHostAlloc", ctypes.byref(found), ctypes.c_size_t(size), _PORTABLE)
+        self.call("cuMemHostAlloc", ctypes.byref(found), ctypes.c_size_t(size), _PORTABLE)
         assert found.value is not None
         return found.value
 
-    def _on_device(self, size: int) -> int:
+    def on_device(self, size: int) -> int:
         """Take memory that is zero."""
         found = ctypes.c_uint64()
-        self._call("cuMemAlloc_v2", ctypes.byref(found), ctypes.c_size_t(size))
+        self.call("cuMemAlloc_v2", ctypes.byref(found), ctypes.c_size_t(size))
         self._set(found.value, 0, size // 4)
         return found.value
 
     def _set(self, place: int, word: int, count: int) -> None:
         """Set words of the device's memory, and wait for that on a stream of our own alone."""
         stream = ctypes.c_void_p()
-        self._call("cuStreamCreate", ctypes.byref(stream), _NON_BLOCKING)
-        self._call(
+        self.call("cuStreamCreate", ctypes.byref(stream), _NON_BLOCKING)
+        self.call(
             "cuMemsetD32Async", ctypes.c_uint64(place), ctypes.c_uint(word),
             ctypes.c_size_t(count), stream,
         )  # fmt: skip
-        self._call("cuStreamSynchronize", stream)
-        self._call("cuStreamDestroy_v2", stream)
+        self.call("cuStreamSynchronize", stream)
+        self.call("cuStreamDestroy_v2", stream)
 
-    def _call(self, name: str, *arguments: object) -> None:
+    def call(self, name: str, *arguments: object) -> None:
+        """Call a function of the driver.
+
+        Raises:
+            CopyFailed: it refuses.
+
+        """
         failed = getattr(self._driver, name)(*arguments)
         if failed:
             raise CopyFailed(f"{name} failed with error {failed}")

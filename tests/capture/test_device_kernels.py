@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from kvtrace.capture import device_kernels
+from kvtrace.capture import device_kernels, graph_copies
 from kvtrace.capture.device_answers import Answer, Digested
 from kvtrace.capture.device_code import ATTEMPTS, FORMATS, INFINITE, KEPT, NAN, PTX, THREADS
 from kvtrace.capture.device_kernels import DeviceKernels, Piece, Reserve
@@ -46,11 +46,11 @@ def ptxas(name):
 )
 def test_it_is_assembled_without_a_stack(tmp_path, assembler, target):
     source = tmp_path / "kernels.ptx"
-    source.write_text(PTX)
+    source.write_text(PTX + graph_copies.PTX.partition(".address_size 64")[2])
     command = [ptxas(assembler), "-v", "-arch", target, str(source), "-o", str(tmp_path / "out")]
     said = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert said.returncode == 0, said.stderr
-    assert said.stderr.count("0 bytes stack frame, 0 bytes spill stores") == 2
+    assert said.stderr.count("0 bytes stack frame, 0 bytes spill stores") == 3
 
 
 class Device:
@@ -62,7 +62,7 @@ class Device:
         kernels._driver = self
         kernels._numbers = itertools.count(1)
         kernels._lock = Lock()
-        kernels._blocks = blocks
+        kernels.blocks = blocks
         kernels._finite, kernels._digest = "kvtrace_finite", "kvtrace_digest"
         kernels._flags = self._ring(8, 8)
         kernels._sums = self._ring(8, device_kernels._SUMS)

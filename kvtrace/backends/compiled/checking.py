@@ -132,7 +132,7 @@ class Checking:
         from kvtrace.backends.compiled.memory_needed import Launch, kind_of, memory_needed
 
         kind = kind_of(values)
-        if not self._checks.may_begin(kind, stream):
+        if not self._checks.may_begin(kind):
             return None  # it stays due
         why = self._why(variant)
         variant.count += 1

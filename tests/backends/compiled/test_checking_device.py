@@ -174,19 +174,6 @@ def test_where_there_is_no_room_the_launch_waits_for_its_stream(tmp_path, driver
     assert memory == {seq: {"before": 1.0, "after": 2.0} for seq in range(20)}
 
 
-def test_in_a_graph_nothing_is_copied_and_the_next_launch_is_due(tmp_path, driver):
-    x = torch.ones(COUNT)
-    with kvtrace.capture(tmp_path, check="first"):
-        driver.capturing = True
-        launched(x)
-        driver.capturing = False
-        launched(x)
-        launched(x)
-    memory, codes = kept(tmp_path)
-    assert memory == {1: {"before": 2.0, "after": 4.0}}
-    assert "go into a graph" in codes["check-in-graph"]
-
-
 def test_a_driver_that_refuses_ends_checks_alone(tmp_path, driver):
     x = torch.ones(COUNT)
     with kvtrace.capture(tmp_path, check="kernel:double"):

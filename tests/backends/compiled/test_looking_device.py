@@ -1,6 +1,5 @@
 """Outputs on a device: our kernels' text is run, by a driver of ours in place of CUDA's."""
 
-import ctypes
 import time
 
 import numpy as np
@@ -11,94 +10,14 @@ import triton
 import kvtrace
 from kvtrace.backends.compiled import looking
 from kvtrace.capture import device_kernels
-from kvtrace.capture.device_code import PTX
 from kvtrace.capture.host_kernels import digest
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from tests.backends.compiled import output_kernels as kernels
-from tests.capture.ptx_machine import Launch, ProcessMemory
+from tests.backends.compiled.device_driver import Driver
 
 COUNT = 500
 INF, NAN = float("inf"), float("nan")
-
-
-class Driver:
-    """CUDA's driver on the CPU: runs kernels at once, or when told to, or as nodes of a graph."""
-
-    def __init__(self):
-        self.capturing, self.failing, self.lost, self.slow = False, False, False, False
-        self.waiting, self.nodes, self.held = [], [], []
-        self.names = {}
-        self.calls = []
-
-    def __getattr__(self, name):
-        """All others do nothing, and are noted."""
-
-        def call(*_):
-            self.calls.append(name)
-            return 0
-
-        return call
-
-    def cuCtxGetCurrent(self, context):
-        context._obj.value = id(self)
-        return 0
-
-    def cuDeviceGetAttribute(self, found, _attribute, _device):
-        found._obj.value = 1
-        return 0
-
-    def cuModuleGetFunction(self, function, _module, name):
-        function._obj.value = len(self.names) + 1
-        self.names[function._obj.value] = name.decode()
-        return 0
-
-    def allocate(self, found, size, *_):
-        self.held.append(ctypes.create_string_buffer(size.value + 256))
-        found._obj.value = -(-ctypes.addressof(self.held[-1]) // 256) * 256
-        return 0
-
-    cuMemHostAlloc = cuMemAlloc_v2 = allocate
-
-    def cuStreamIsCapturing(self, _stream, status):
-        status._obj.value = self.capturing
-        return 0
-
-    def cuStreamQuery(self, _stream):
-        return 700 if self.lost else 600
-
-    def cuMemsetD32Async(self, place, word, count, _stream):
-        ctypes.memmove(place.value, word.value.to_bytes(4, "little") * count.value, 4 * count.value)
-        return 0
-
-    def cuMemcpyDtoDAsync_v2(self, target, source, size, _stream):
-        self.enqueue(lambda: ctypes.memmove(target.value, source.value, size.value), True)
-        return 0
-
-    def cuLaunchKernel(self, function, x, y, z, threads, _y, _z, shared, stream, pointers, extra):
-        if self.failing:
-            return 719
-        parameter = bytes(device_kernels._parameter.from_address(pointers[0]))
-        name = self.names[function.value]
-        launch = Launch(PTX, name, ProcessMemory(), (x, y), threads, parameter)
-        self.enqueue(launch.run, False)
-        return 0
-
-    def enqueue(self, work, now):
-        if self.capturing:
-            self.nodes.append(work)
-        elif self.slow and not now:
-            self.waiting.append(work)
-        else:
-            work()
-
-    def replay(self):
-        for node in self.nodes:
-            node()
-
-    def arrive(self):
-        while self.waiting:
-            self.waiting.pop(0)()
 
 
 @pytest.fixture
