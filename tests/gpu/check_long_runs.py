@@ -1,0 +1,114 @@
+"""To be run by hand on a machine with an NVIDIA GPU: sampled timelines, and recordings with limits.
+
+    python tests/gpu/check_long_runs.py
+
+One loop of launches of two kernels, one of them in a replayed graph as well, is recorded whole and
+sampled, in timeline mode: the sampled one's counts of launches and executions are to be exact, its
+device times near the whole one's, and its rows few. Rings keep the newest launches and no
+executions of others, and a limit ends the recording and not the program. Ends with 1 if anything
+is not as it should be.
+"""
+
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import torch
+import triton
+import triton.language as tl
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+import kvtrace  # noqa: E402
+from kvtrace.converters.profile import read_profile  # noqa: E402
+from kvtrace.schema.runs import plain_rows  # noqa: E402
+from kvtrace.schema.trace import Trace, open_trace  # noqa: E402
+from kvtrace.schema.validation import validate  # noqa: E402
+
+LAUNCHES, REPLAYS, SIZE = 20_000, 500, 1 << 20
+problems: list[str] = []
+
+
+@triton.jit
+def doubled(x, n, BLOCK: tl.constexpr):
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + lanes, tl.load(x + lanes, mask=lanes < n) * 2, mask=lanes < n)
+
+
+@triton.jit
+def halved(x, n, BLOCK: tl.constexpr):
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + lanes, tl.load(x + lanes, mask=lanes < n) / 2, mask=lanes < n)
+
+
+def check(right: bool, what: str) -> None:
+    print(f"{'ok   ' if right else 'WRONG'} {what}", flush=True)
+    if not right:
+        problems.append(what)
+
+
+def program(launches: int = LAUNCHES) -> None:
+    x, grid = torch.ones(SIZE, device="cuda"), (SIZE // 1024,)
+    for _ in range(launches // 2):
+        doubled[grid](x, SIZE, BLOCK=1024)
+        halved[grid](x, SIZE, BLOCK=1024)
+    check(bool((x == 1).all()), "results")
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        doubled[grid](x, SIZE, BLOCK=1024)
+        halved[grid](x, SIZE, BLOCK=1024)
+    for _ in range(REPLAYS):
+        graph.replay()
+    torch.cuda.synchronize()
+
+
+def recorded(folder: Path, **settings: str) -> Trace:
+    with kvtrace.capture(folder, mode="timeline", **settings):
+        program()
+    found = validate(folder)
+    check(not found, f"{folder.name}: {found[:2]}")
+    return open_trace(folder)
+
+
+def figures(trace: Trace) -> dict[str, tuple[int, int, float]]:
+    rows = read_profile(trace, trace.runs).kernels
+    return {
+        row.name: (row.launches, row.measured.executions, row.measured.device_ns or 0)
+        for row in rows
+    }
+
+
+def main() -> int:
+    program(100)
+    with tempfile.TemporaryDirectory() as place:
+        whole = recorded(Path(place) / "whole")
+        sampled = recorded(Path(place) / "sampled", sample="1/50")
+        known, found = figures(whole), figures(sampled)
+        print(known, found)
+        for name, (launches, executions, taken) in known.items():
+            check(found[name][:2] == (launches, executions), f"{name}: counts of a sampled run")
+            ratio = found[name][2] / taken
+            check(0.9 < ratio < 1.1, f"{name}: device time {ratio:.3f} of the whole run's")
+        sizes = [trace.table(t).num_rows for trace in (whole, sampled)
+                 for t in ("launches", "gpu_kernels")]  # fmt: skip
+        check(sizes[2] < sizes[0] / 30 and sizes[3] < sizes[1] / 30, f"rows: {sizes}")
+
+        ring = recorded(Path(place) / "ring", limit="ring:2000 launches")
+        seqs = [row["seq"] for row in plain_rows(ring.table("launches"))]
+        check(2000 <= len(seqs) <= 2300, f"{len(seqs)} launches in a ring of 2,000")
+        check(max(seqs) == LAUNCHES + 1, "they are the newest")
+        executed = Counter(row["launch_seq"] for row in plain_rows(ring.table("gpu_kernels")))
+        ours = {seq for seq in executed if seq is not None}
+        check(ours <= set(seqs) and len(ours) > 1500, f"{len(ours)} of them have executions")
+
+        few = recorded(Path(place) / "few", limit="5000 launches")
+        check(few.table("launches").num_rows == 5000, "a limit of 5,000 launches")
+        check(few.runs[0].ending == "limit", "it ended the recording")
+    print(f"{torch.cuda.get_device_name()}: {len(problems)} problems")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
