@@ -75,7 +75,7 @@ def recorded(folder: Path, **settings: str) -> Trace:
 def figures(trace: Trace) -> dict[str, tuple[int, int, float]]:
     rows = read_profile(trace, trace.runs).kernels
     return {
-        row.name: (row.launches, row.measured.executions, row.measured.device_ns or 0)
+        row.name: (row.launches, row.measured.device_executions, row.measured.device_ns or 0)
         for row in rows
     }
 
