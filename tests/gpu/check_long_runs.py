@@ -11,7 +11,7 @@ is not as it should be.
 
 import sys
 import tempfile
-from collections import Counter
+import time
 from pathlib import Path
 
 import torch
@@ -27,7 +27,7 @@ from kvtrace.schema.runs import plain_rows  # noqa: E402
 from kvtrace.schema.trace import Trace, open_trace  # noqa: E402
 from kvtrace.schema.validation import validate  # noqa: E402
 
-LAUNCHES, REPLAYS, SIZE = 20_000, 500, 1 << 20
+LAUNCHES, REPLAYS, BURSTS, SIZE = 20_000, 500, 12, 1 << 20
 problems: list[str] = []
 
 
@@ -49,7 +49,7 @@ def check(right: bool, what: str) -> None:
         problems.append(what)
 
 
-def program(launches: int = LAUNCHES) -> None:
+def program(launches: int = LAUNCHES, replays: int = REPLAYS) -> None:
     x, grid = torch.ones(SIZE, device="cuda"), (SIZE // 1024,)
     for _ in range(launches // 2):
         doubled[grid](x, SIZE, BLOCK=1024)
@@ -59,7 +59,7 @@ def program(launches: int = LAUNCHES) -> None:
     with torch.cuda.graph(graph):
         doubled[grid](x, SIZE, BLOCK=1024)
         halved[grid](x, SIZE, BLOCK=1024)
-    for _ in range(REPLAYS):
+    for _ in range(replays):
         graph.replay()
     torch.cuda.synchronize()
 
@@ -95,13 +95,18 @@ def main() -> int:
                  for t in ("launches", "gpu_kernels")]  # fmt: skip
         check(sizes[2] < sizes[0] / 30 and sizes[3] < sizes[1] / 30, f"rows: {sizes}")
 
-        ring = recorded(Path(place) / "ring", limit="ring:2000 launches")
+        with kvtrace.capture(Path(place) / "ring", mode="timeline", limit="ring:4000 launches"):
+            for _ in range(BURSTS):
+                program(1000, replays=0)
+                time.sleep(0.6)
+        ring = open_trace(Path(place) / "ring")
         seqs = [row["seq"] for row in plain_rows(ring.table("launches"))]
-        check(2000 <= len(seqs) <= 2300, f"{len(seqs)} launches in a ring of 2,000")
-        check(max(seqs) == LAUNCHES + 1, "they are the newest")
-        executed = Counter(row["launch_seq"] for row in plain_rows(ring.table("gpu_kernels")))
-        ours = {seq for seq in executed if seq is not None}
-        check(ours <= set(seqs) and len(ours) > 1500, f"{len(ours)} of them have executions")
+        check(4000 <= len(seqs) <= 6500, f"{len(seqs)} launches in a ring of 4,000")
+        check(max(seqs) == BURSTS * 1002 - 1, "they are the newest")
+        executed = {row["launch_seq"] for row in plain_rows(ring.table("gpu_kernels"))} - {None}
+        both = len(executed & set(seqs))
+        check(both > 3900, f"{both} of them have executions")
+        check(len(executed) < 9000, f"{len(executed)} executions are kept")
 
         few = recorded(Path(place) / "few", limit="5000 launches")
         check(few.table("launches").num_rows == 5000, "a limit of 5,000 launches")
