@@ -13,13 +13,13 @@ import secrets
 import shutil
 import threading
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 from urllib.parse import quote, urlsplit
 
-from kvtrace.cli.serving import LOOPBACK
+from kvtrace.cli.serving import LOOPBACK, LoopbackAnswers
 from kvtrace.schema.errors import BadSetting
 
 PERFETTO_UI: Final = "https://ui.perfetto.dev"
@@ -143,26 +143,23 @@ class _Server(ThreadingHTTPServer):
         super().__init__((LOOPBACK, 0), _Answers)
 
 
-class _Answers(BaseHTTPRequestHandler):
+class _Answers(LoopbackAnswers):
     """Answers for exactly three addresses: the page, the file, and the report that all is done."""
 
     server: _Server
-    server_version = "kvtrace"
-    sys_version = ""
-    timeout = 30
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802 - the base calls it so
         """Send the page or the file."""
         self._answer(with_body=True)
 
-    def do_HEAD(self) -> None:
+    def do_HEAD(self) -> None:  # noqa: N802 - the base calls it so
         """Send the headers of the page or the file."""
         self._answer(with_body=False)
 
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802 - the base calls it so
         """Take the page's word that the UI has the file."""
         handover = self.server.handover
-        if self._refused() or self.path != handover.root + "done":
+        if self.is_refused() or self.path != handover.root + "done":
             self._head(HTTPStatus.NOT_FOUND, "text/plain", 0)
             return
         self._head(HTTPStatus.NO_CONTENT, "text/plain", 0)
@@ -170,7 +167,7 @@ class _Answers(BaseHTTPRequestHandler):
 
     def _answer(self, *, with_body: bool) -> None:
         handover = self.server.handover
-        if self._refused():
+        if self.is_refused():
             self._head(HTTPStatus.NOT_FOUND, "text/plain", 0)
         elif self.path == handover.root:
             self._head(HTTPStatus.OK, "text/html; charset=utf-8", len(handover.page))
@@ -189,29 +186,13 @@ class _Answers(BaseHTTPRequestHandler):
             if with_body:
                 shutil.copyfileobj(file, self.wfile, 1 << 20)
 
-    def _refused(self) -> bool:
-        """Tell whether a request names another host: a foreign name that points to this machine."""
-        port = self.server.server_port
-        return self.headers.get("Host") not in (f"{LOOPBACK}:{port}", f"localhost:{port}")
-
     def _head(self, status: HTTPStatus, kind: str, size: int) -> None:
         nonce = self.server.handover.nonce
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(size))
-        self.send_header("Cache-Control", "no-store")
-        self.send_header("X-Content-Type-Options", "nosniff")
-        self.send_header("Referrer-Policy", "no-referrer")
-        self.send_header("Cross-Origin-Resource-Policy", "same-origin")
-        self.send_header(
-            "Content-Security-Policy",
+        policy = (
             f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; "
-            "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+            "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
         )
-        self.end_headers()
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
-        """Say nothing: the terminal belongs to the command."""
+        self.head(status, kind, size, policy)
 
 
 def laid_out(ui: str) -> str:

@@ -38,36 +38,52 @@ class PageServer(ThreadingHTTPServer):
         return f"http://{LOOPBACK}:{self.server_port}{self.path}"
 
 
-class _Answers(BaseHTTPRequestHandler):
-    """Answers for the page, and for nothing else."""
+class LoopbackAnswers(BaseHTTPRequestHandler):
+    """Answers that only this machine's user gets, who knows the address; says nothing of them."""
 
-    server: PageServer
+    server: ThreadingHTTPServer
     server_version = "kvtrace"
     sys_version = ""
     timeout = 30
 
-    def do_GET(self) -> None:
-        """Send the page."""
-        if self._head():
-            self.wfile.write(self.server.page)
+    def is_refused(self) -> bool:
+        """Tell whether a request names another host: a foreign name that points to this machine."""
+        port = self.server.server_port
+        return self.headers.get("Host") not in (f"{LOOPBACK}:{port}", f"localhost:{port}")
 
-    def do_HEAD(self) -> None:
-        """Send the page's headers."""
-        self._head()
-
-    def _head(self) -> bool:
-        server = self.server
-        hosts = {f"{name}:{server.server_port}" for name in (LOOPBACK, "localhost")}
-        found = self.path == server.path and self.headers.get("Host") in hosts
-        self.send_response(HTTPStatus.OK if found else HTTPStatus.NOT_FOUND)
-        self.send_header("Content-Type", "text/html; charset=utf-8")
-        self.send_header("Content-Length", str(len(server.page) if found else 0))
+    def head(self, status: HTTPStatus, kind: str, size: int, policy: str | None = None) -> None:
+        """Send the status and the headers; `policy` is what the page may load."""
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(size))
         self.send_header("Cache-Control", "no-store")
         self.send_header("X-Content-Type-Options", "nosniff")
         self.send_header("Referrer-Policy", "no-referrer")
         self.send_header("Cross-Origin-Resource-Policy", "same-origin")
+        if policy is not None:
+            self.send_header("Content-Security-Policy", policy)
         self.end_headers()
-        return found
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
         """Say nothing: the terminal belongs to the command."""
+
+
+class _Answers(LoopbackAnswers):
+    """Answers for the page, and for nothing else."""
+
+    server: PageServer
+
+    def do_GET(self) -> None:
+        """Send the page."""
+        if self._found():
+            self.wfile.write(self.server.page)
+
+    def do_HEAD(self) -> None:
+        """Send the page's headers."""
+        self._found()
+
+    def _found(self) -> bool:
+        found = self.path == self.server.path and not self.is_refused()
+        status = HTTPStatus.OK if found else HTTPStatus.NOT_FOUND
+        self.head(status, "text/html; charset=utf-8", len(self.server.page) if found else 0)
+        return found
