@@ -7,7 +7,6 @@ the session and begins a run of its own with its own first launch.
 import errno
 import itertools
 import os
-import sys
 import threading
 import time
 import weakref
@@ -18,6 +17,7 @@ from kvtrace.capture.arguments import Identities
 from kvtrace.capture.hot import Recorder
 from kvtrace.capture.journal import Journal, Listener
 from kvtrace.capture.keeping import Keeping
+from kvtrace.capture.messages import Messages, warn
 from kvtrace.capture.record_rows import argument_row, kernel_row
 from kvtrace.capture.records import PHASES, ArgumentRecord, Frame, KernelRecord, capped
 from kvtrace.capture.stacks import current_stack
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from kvtrace.capture.checks import Checks
     from kvtrace.capture.contents import Contents
     from kvtrace.capture.outputs import Outputs
-
-#: Distinct messages that are kept of a run.
-_MESSAGES: Final = 1000
 
 #: Errors of writing that mean that there is no room.
 _NO_ROOM: Final = tuple(
@@ -78,7 +75,7 @@ class Session:
         self._call_ids = itertools.count()
         self._mark_ids = itertools.count()
         self._copies = itertools.count(1)
-        self._messages: dict[tuple[str, str, str], int] = {}
+        self._messages = Messages(self._tell)
         self._had_problem = False
         self._began = time.time_ns()
         self._early: list[Callable[[Journal], None]] = []
@@ -130,7 +127,13 @@ class Session:
             return
         if not journal.broken:
             self._finish_derived(journal)
-            self._count_messages(journal)
+            if self._recorder is not None and self._recorder.overflows:
+                text = (
+                    f"more than {self.settings.max_calls} distinct calls: the table in memory was "
+                    "emptied, and calls that came back have several ids"
+                )
+                self._messages.say("info", "calls-forgotten", text, self._recorder.overflows)
+            self._messages.end()
         journal.close(self._failure or ending, hurry)
 
     def _finish_derived(self, journal: Journal) -> None:
@@ -314,23 +317,9 @@ class Session:
 
         A message of level "warning" is also printed on standard error, once.
         """
-        key = (level, code, text)
-        count = self._messages.get(key, 0)
-        if count == 0 and len(self._messages) >= _MESSAGES:
-            level, code = "info", "messages-left-out"
-            text = f"more than {_MESSAGES} different messages; the others are only counted"
-            key = (level, code, text)
-            count = self._messages.get(key, 0)
-        self._messages[key] = count + 1
-        if count:
-            return
-        if level == "warning":
-            _warn(text)
-        row = {"time": time.time_ns(), "level": level, "code": code, "text": capped(text)}
+        self._messages.say(level, code, text)
 
-        def write(journal: Journal) -> None:
-            journal.add("messages", row | {"count": 1})
-
+    def _tell(self, write: Callable[[Journal], None]) -> None:
         if self._journal is None:
             self._early.append(write)  # a message alone makes no files
         else:
@@ -393,24 +382,7 @@ class Session:
         """Nothing can be written any more: say so once. What comes yet is only counted."""
         if getattr(error.__cause__, "errno", None) in _NO_ROOM:
             self._failure = "disk-full"
-        _warn(f"recording has ended: {error}")
-
-    def _count_messages(self, journal: Journal) -> None:
-        """Add what was repeated since it was first said."""
-        now = time.time_ns()
-        if self._recorder is not None and self._recorder.overflows:
-            text = (
-                f"more than {self.settings.max_calls} distinct calls: the table in memory was "
-                "emptied, and calls that came back have several ids"
-            )
-            row: dict[str, Any] = {"level": "info", "code": "calls-forgotten", "text": text}
-            row |= {"time": now, "count": self._recorder.overflows}
-            journal.submit(lambda j, row=row: j.add("messages", row))  # type: ignore[misc]
-        for (level, code, text), count in self._messages.items():
-            if count > 1:
-                row = {"level": level, "code": code, "text": capped(text)}
-                row |= {"time": now, "count": count - 1}
-                journal.submit(lambda j, row=row: j.add("messages", row))  # type: ignore[misc]
+        warn(f"recording has ended: {error}")
 
     # -- forks ------------------------------------------------------------------------------
 
@@ -495,13 +467,6 @@ def _terminated() -> None:
 
 def _note_signal(journal: Journal) -> None:
     journal.add("runs", {"ended": time.time_ns(), "ending": "signal"})
-
-
-def _warn(text: str) -> None:
-    try:
-        print(f"kvtrace: {text}", file=sys.stderr, flush=True)
-    except (OSError, ValueError, AttributeError):
-        return  # standard error is closed: there is nobody to tell
 
 
 def _text(value: Any) -> str:

@@ -1,0 +1,61 @@
+"""What kvtrace itself has to say of a run: once as a row, and how often, when it ends."""
+
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from kvtrace.capture.records import capped
+
+if TYPE_CHECKING:
+    from kvtrace.capture.journal import Journal
+
+#: Distinct messages that are kept of a run.
+_MESSAGES: Final = 1000
+
+
+class Messages:
+    """The messages of one run. `submit` takes what is to write a row, from any thread."""
+
+    def __init__(self, submit: "Callable[[Callable[[Journal], None]], None]") -> None:
+        """Know of none yet."""
+        self._submit = submit
+        self._repeated: dict[tuple[str, str, str], int] = {}
+
+    def say(self, level: str, code: str, text: str, times: int = 1) -> None:
+        """Say something so often: a row when it is new, counted when it is repeated.
+
+        A message of level "warning" is also printed on standard error, once.
+        """
+        key = (level, code, text)
+        if key not in self._repeated and len(self._repeated) >= _MESSAGES:
+            level, code = "info", "messages-left-out"
+            text = f"more than {_MESSAGES} different messages; the others are only counted"
+            key = (level, code, text)
+        if key in self._repeated:
+            self._repeated[key] += times
+            return
+        self._repeated[key] = 0
+        if level == "warning":
+            warn(text)
+        self._submit(_row(level, code, text, times))
+
+    def end(self) -> None:
+        """Add what was repeated since it was first said."""
+        for key, count in list(self._repeated.items()):
+            if count:
+                self._submit(_row(*key, count))
+
+
+def _row(level: str, code: str, text: str, count: int) -> "Callable[[Journal], None]":
+    row: dict[str, Any] = {"time": time.time_ns(), "level": level, "code": code}
+    row |= {"text": capped(text), "count": count}
+    return lambda journal: journal.add("messages", row)
+
+
+def warn(text: str) -> None:
+    """Print a line on standard error, if there is any."""
+    try:
+        print(f"kvtrace: {text}", file=sys.stderr, flush=True)
+    except (OSError, ValueError, AttributeError):
+        return  # standard error is closed: there is nobody to tell
