@@ -112,13 +112,15 @@ def _axis_positions(position: Any, axis: int, shape: tuple[int, ...]) -> Sum:
     )
 
 
-def _descriptor_of(value: Any) -> Descriptor:
+def descriptor_of(value: Any) -> Descriptor:
+    """Return a descriptor, of nothing known where the value is unknown."""
     if isinstance(value, Descriptor):
         return value
     return Descriptor(Pointer(None, Unknown(frozenset())), (), (), False)
 
 
-def _padding(descriptor: Descriptor, element: ElementType, rank: int) -> Array | None:
+def padding(descriptor: Descriptor, element: ElementType, rank: int) -> Array | None:
+    """Return what lanes outside of a descriptor's extents are given; None: zero."""
     if not descriptor.padding_nan or element.kind != "f":
         return None
     return np.full((1,) * (rank + 1), np.nan, element.value)
@@ -130,11 +132,11 @@ def _reading(op: Op, block: ValueType, positions: Sequence[int]) -> Step:
     source, result = op.operand("descriptor").id, op.results[0].id
 
     def step(values: list[Any], scope: Scope) -> None:
-        descriptor = _descriptor_of(values[source])
+        descriptor = descriptor_of(values[source])
         pointer, mask = block_access(descriptor, [values[slot] for slot in positions], block)
-        other = _padding(descriptor, block.element, len(block.shape))
+        other = padding(descriptor, block.element, len(block.shape))
         loaded = scope.launch.memory.load(op, scope, pointer, mask, other, block)
-        values[result] = _reshaped(loaded, block, target)
+        values[result] = reshaped(loaded, block, target)
 
     return step
 
@@ -145,22 +147,26 @@ def _writing(op: Op, block: ValueType, positions: Sequence[int], write: Any) -> 
     target, source = op.operand("descriptor").id, op.operand("value").id
 
     def step(values: list[Any], scope: Scope) -> None:
-        descriptor = _descriptor_of(values[target])
+        descriptor = descriptor_of(values[target])
         pointer, mask = block_access(descriptor, [values[slot] for slot in positions], block)
         value = values[source]
         if not isinstance(value, Unknown):
-            value = _reshaped(to_array(value, given), given, block)
+            value = reshaped(to_array(value, given), given, block)
         write(scope, pointer, value, mask)
 
     return step
 
 
-def _reshaped(value: Any, block: ValueType, target: ValueType) -> Any:
+def reshaped(value: Any, block: ValueType, target: ValueType) -> Any:
     """Drop (or add) axes of extent 1 between a descriptor's block and a tensor."""
-    if block.shape == target.shape or isinstance(value, Unknown):
+    if block.shape == target.shape:
         return value
-    array = np.broadcast_to(value, (value.shape[0], *block.shape))
-    return array.reshape(array.shape[0], *target.shape)
+
+    def change(array: Array) -> Array:
+        full = np.broadcast_to(array, (array.shape[0], *block.shape))
+        return full.reshape(full.shape[0], *target.shape)
+
+    return map_arrays(value, change)
 
 
 def _storing(op: Op, block: ValueType, positions: Sequence[int]) -> Step:
