@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kvtrace.evaluate.errors import Deadlock, UnsupportedOp
 from kvtrace.evaluate.registry import place
@@ -76,10 +78,19 @@ class SharedMemory:
         self.faults: dict[str, None] = {}
         self._copies: list[_UnderWay] = []
         self._reads: list[_UnderWay] = []
-        self._groups = np.zeros(programs, np.int64)
-        self._products = np.zeros(programs, np.int64)
+        self._programs = programs
         self._unknown: Unknown | None = None
         self._complete = True
+
+    @cached_property
+    def _groups(self) -> NDArray[np.int64]:
+        """How many groups of copies each program has closed."""
+        return np.zeros(self._programs, np.int64)
+
+    @cached_property
+    def _products(self) -> NDArray[np.int64]:
+        """How many products that nobody waits for each program has begun."""
+        return np.zeros(self._programs, np.int64)
 
     # -- contents --------------------------------------------------------------------------------
 

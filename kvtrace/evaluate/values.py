@@ -351,9 +351,7 @@ def merge_programs(parts: Sequence[tuple[Array, Any]], programs: int, type_: Val
         return _merge_pointers(parts, programs, type_)
     if isinstance(first, SharedView):
         if any(value.buffer is not first.buffer for _, value in parts):
-            raise UnsupportedOp(
-                "shared memory that differs between programs after a branch"
-            )
+            raise UnsupportedOp("shared memory that differs between programs after a branch")
         starts = _scatter([(index, value.start) for index, value in parts], programs)
         return SharedView(first.buffer, starts, first.lanes)
     if isinstance(first, Descriptor):

@@ -371,6 +371,7 @@ _rows(
     effect="load",
 )
 _rows("ttg", Kind.GIVEN, {"": "ttg.global_scratch_alloc"})
+_rows("ttg", Kind.PICKED, {"source": "ttg.fp4_to_fp"})
 _rows("ttng", Kind.SHARED, {
     "passed*": "ttng.warp_group_dot_wait",
     "barrier": "ttng.init_barrier",
@@ -380,13 +381,13 @@ _rows("ttng", Kind.SHARED, {
 _rows("ttng", Kind.ADDRESS, {"scratch": "ttng.reinterpret_tensor_descriptor"})
 _rows("ttng", Kind.MEMORY, {
     "descriptor index* offset? barrier shared predicate": "ttng.async_tma_copy_global_to_local",
+    "descriptor row column barrier shared predicate": "ttng.async_tma_gather",
 }, effect="load")  # fmt: skip
-_rows(
-    "ttng",
-    Kind.MEMORY,
-    {"descriptor index* value": "ttng.async_tma_copy_local_to_global"},
-    effect="store",
-)
+_rows("ttng", Kind.MEMORY, {
+    "descriptor index* value": "ttng.async_tma_copy_local_to_global",
+    "descriptor row column value": "ttng.async_tma_scatter",
+}, effect="store")  # fmt: skip
+_rows("ttng", Kind.MEMORY, {"descriptor index* value": "ttng.async_tma_reduce"}, effect="atomic")
 
 # -- control --------------------------------------------------------------------------------------
 

@@ -150,9 +150,11 @@ def _writing(op: Op, block: ValueType, positions: Sequence[int], write: Any) -> 
         descriptor = descriptor_of(values[target])
         pointer, mask = block_access(descriptor, [values[slot] for slot in positions], block)
         value = values[source]
-        if not isinstance(value, Unknown):
-            value = reshaped(to_array(value, given), given, block)
-        write(scope, pointer, value, mask)
+        if given.shared:
+            value = scope.launch.shared.read(op, value)
+        elif not isinstance(value, Unknown):
+            value = to_array(value, given)
+        write(scope, pointer, reshaped(value, given, block), mask)
 
     return step
 
@@ -169,7 +171,9 @@ def reshaped(value: Any, block: ValueType, target: ValueType) -> Any:
     return map_arrays(value, change)
 
 
-def _storing(op: Op, block: ValueType, positions: Sequence[int]) -> Step:
+def storing(op: Op, block: ValueType, positions: Sequence[int]) -> Step:
+    """Make a step that writes a block at positions."""
+
     def store(scope: Scope, pointer: Pointer, value: Any, mask: Any) -> None:
         scope.launch.memory.store(op, scope, pointer, value, mask, block)
 
@@ -185,7 +189,7 @@ def descriptor_load(op: Op, _compiler: Compiler) -> Step:
 @semantics("tt.descriptor_store")
 def descriptor_store(op: Op, _compiler: Compiler) -> Step:
     """Write a block; what lies outside the extents is dropped."""
-    return _storing(op, value_type(op.operand("descriptor").type), slots_of(op.group("index")))
+    return storing(op, value_type(op.operand("descriptor").type), slots_of(op.group("index")))
 
 
 @semantics("tt.descriptor_reduce")
@@ -207,7 +211,7 @@ def descriptor_reduce(op: Op, compiler: Compiler) -> Step:
     return _writing(op, block, slots_of(op.group("index")), combine)
 
 
-def _rows(op: Op, tensor: Value) -> tuple[ValueType, tuple[int, int]]:
+def rows_of(op: Op, tensor: Value) -> tuple[ValueType, tuple[int, int]]:
     """Return the type of the rows that a gather or scatter touches, and where they are said."""
     element, rows = value_type(op.operand("descriptor").type).element, value_type(tensor.type)
     block = ValueType(rows.text, rows.shape, element)
@@ -217,10 +221,10 @@ def _rows(op: Op, tensor: Value) -> tuple[ValueType, tuple[int, int]]:
 @semantics("tt.descriptor_gather")
 def descriptor_gather(op: Op, _compiler: Compiler) -> Step:
     """Read rows by index, from a column on."""
-    return _reading(op, *_rows(op, op.results[0]))
+    return _reading(op, *rows_of(op, op.results[0]))
 
 
 @semantics("tt.descriptor_scatter")
 def descriptor_scatter(op: Op, _compiler: Compiler) -> Step:
     """Write rows by index, from a column on."""
-    return _storing(op, *_rows(op, op.operand("value")))
+    return storing(op, *rows_of(op, op.operand("value")))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.compiler import Compiler, attribute, slot_of, slots_of
+from kvtrace.evaluate.dialects.tt_dot import unpacked
 from kvtrace.evaluate.registry import Step, semantics, unsupported
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import value_type
@@ -19,6 +20,7 @@ from kvtrace.evaluate.values import (
     Pointer,
     SharedView,
     Unknown,
+    full_array,
     to_array,
     unknown_of,
 )
@@ -193,3 +195,19 @@ def global_scratch_alloc(op: Op, _compiler: Compiler) -> Step:
         values[result] = Pointer(None, Unknown(frozenset({"the device's scratch memory"})))
 
     return step
+
+
+@semantics("ttg.fp4_to_fp")
+def fp4_to_fp(op: Op, compiler: Compiler) -> Step:
+    """Unpack two 4-bit floats from each byte, along an axis."""
+    type_, target = value_type(op.operand("source").type), value_type(op.results[0].type)
+    slot, result = op.operand("source").id, op.results[0].id
+    axis = int(attribute(op, "axis")) - len(type_.shape)
+
+    def step(values: list[Any], _scope: Scope) -> None:
+        value = values[slot]
+        if not isinstance(value, Unknown):
+            value = unpacked(full_array(value, type_), "e2m1", axis).astype(target.element.value)
+        values[result] = value
+
+    return compiler.counted(op, step, target.size, 0)

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from kvtrace.evaluate.compiler import Compiler, attribute, slot_of, slots_of
-from kvtrace.evaluate.dialects.tt_descriptor import block_access, descriptor_of, padding, reshaped
+from kvtrace.evaluate.dialects.tt_descriptor import (
+    block_access,
+    descriptor_of,
+    descriptor_reduce,
+    padding,
+    reshaped,
+    rows_of,
+    storing,
+)
 from kvtrace.evaluate.dialects.tt_dot import dot
 from kvtrace.evaluate.registry import Step, semantics, unsupported
 from kvtrace.evaluate.scope import Scope
-from kvtrace.evaluate.types import value_type
+from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.evaluate.values import (
     Descriptor,
     Pointer,
@@ -131,20 +140,31 @@ def reinterpret_tensor_descriptor(op: Op, compiler: Compiler) -> Step:
 
 @semantics("ttng.async_tma_copy_global_to_local")
 def async_tma_copy_global_to_local(op: Op, compiler: Compiler) -> Step:
-    """Begin to copy a block; a barrier says when it has arrived."""
+    """Begin to copy a block."""
     if op.group("offset"):
         raise unsupported(op, compiler.kernel, "of an image's patches")
     block = value_type(op.operand("descriptor").type)
+    return _arriving(op, block, slots_of(op.group("index")))
+
+
+@semantics("ttng.async_tma_gather")
+def async_tma_gather(op: Op, _compiler: Compiler) -> Step:
+    """Begin to copy rows by index, from a column on."""
+    return _arriving(op, *rows_of(op, op.operand("shared")))
+
+
+def _arriving(op: Op, block: ValueType, positions: Sequence[int]) -> Step:
+    """Make a step that begins to copy; a barrier says when it has arrived."""
     type_ = value_type(op.operand("shared").type)
-    source, positions = op.operand("descriptor").id, slots_of(op.group("index"))
-    target, barrier = op.operand("shared").id, op.operand("barrier").id
+    names = ("descriptor", "shared", "barrier")
+    slots = (*slots_of(op.operand(name) for name in names), *positions)
     predicate = op.operand("predicate").id
 
     def step(values: list[Any], scope: Scope) -> None:
-        given = [values[slot] for slot in (source, *positions, target, barrier)]
+        given = [values[slot] for slot in slots]
         flags = values[predicate]
         if isinstance(flags, Unknown):
-            scope.launch.shared.copy(op, scope, given[-2], flags, type_)
+            scope.launch.shared.copy(op, scope, given[1], flags, type_)
             return
         active = program_flags(flags, scope.programs)
         if not active.all():
@@ -153,28 +173,30 @@ def async_tma_copy_global_to_local(op: Op, compiler: Compiler) -> Step:
                 return
             given = [select_programs(value, rows) for value in given]
             scope = scope.restricted(rows)
-        held, *places, view, phases = given
+        held, view, barrier, *places = given
         descriptor = descriptor_of(held)
         pointer, mask = block_access(descriptor, places, block)
         other = padding(descriptor, block.element, len(block.shape))
         loaded = scope.launch.memory.load(op, scope, pointer, mask, other, block)
         loaded = reshaped(loaded, block, type_)
-        scope.launch.shared.copy(op, scope, view, loaded, type_, phases)
+        scope.launch.shared.copy(op, scope, view, loaded, type_, barrier)
 
     return step
 
 
 @semantics("ttng.async_tma_copy_local_to_global")
 def async_tma_copy_local_to_global(op: Op, _compiler: Compiler) -> Step:
-    """Copy a block to memory at once; what lies outside of the descriptor's extents is dropped."""
-    block, given = (value_type(op.operand(name).type) for name in ("descriptor", "value"))
-    target, source = op.operand("descriptor").id, op.operand("value").id
-    positions = slots_of(op.group("index"))
+    """Copy a block to memory, at once; what lies outside the descriptor's extents is dropped."""
+    return storing(op, value_type(op.operand("descriptor").type), slots_of(op.group("index")))
 
-    def step(values: list[Any], scope: Scope) -> None:
-        descriptor = descriptor_of(values[target])
-        pointer, mask = block_access(descriptor, [values[slot] for slot in positions], block)
-        value = reshaped(scope.launch.shared.read(op, values[source]), given, block)
-        scope.launch.memory.store(op, scope, pointer, value, mask, block)
 
-    return step
+@semantics("ttng.async_tma_scatter")
+def async_tma_scatter(op: Op, _compiler: Compiler) -> Step:
+    """Copy rows to memory by index, from a column on, at once."""
+    return storing(op, *rows_of(op, op.operand("value")))
+
+
+@semantics("ttng.async_tma_reduce")
+def async_tma_reduce(op: Op, compiler: Compiler) -> Step:
+    """Combine a block into memory atomically, at once."""
+    return descriptor_reduce(op, compiler)
