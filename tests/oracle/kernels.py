@@ -150,3 +150,16 @@ def described_product(
     for start in range(0, k, BK):
         total = tl.dot(left.load([row, start]), right.load([start, column]), total)
     target.store([row, column], total)
+
+
+@triton.jit
+def summed_product(a, b, out, k, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """A product of tiles one of which is summed as well, in registers."""
+    rows, columns, inner = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+    total, beside = tl.zeros((BM, BN), tl.float32), 0.0
+    for start in range(0, k, BK):
+        left = tl.load(a + rows[:, None] * k + (start + inner)[None, :])
+        right = tl.load(b + (start + inner)[:, None] * BN + columns[None, :])
+        beside += tl.sum(right.to(tl.float32))
+        total = tl.dot(left, right, total)
+    tl.store(out + rows[:, None] * BN + columns[None, :], total + beside)

@@ -5,11 +5,11 @@ import re
 import numpy as np
 import pytest
 from triton.backends.compiler import GPUTarget
+from triton.compiler.errors import CompilationError
 from triton.runtime import driver
 
 from kvtrace.backends.triton.free_driver import DeviceFreeDriver
 from kvtrace.evaluate import parsed
-from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.oracle.comparing import check, expected
 from kvtrace.oracle.stages import stage_at_fault
 from tests.backends.compiled import check_kernels
@@ -156,26 +156,24 @@ def test_copies_that_barriers_are_about_mean_what_ttir_does(stages):
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_the_catalogue_means_the_same_in_ttgir(target, say):
-    refused, compared = [], 0
-    for case in CASES[::EACH]:
+    refused, compared, cases = [], 0, CASES[::EACH]
+    for case in cases:
         options = {"target": TARGETS[target]}
         launched = Launched(
             case.kernel, case.inputs, case.outputs, case.constexprs, case.grid, options=options
         )
-        if target == "sm80" and ("fp8" in case.name or case.op == "dot_scaled"):
-            continue  # which Ampere has not
         try:
-            with np.errstate(all="ignore"):
-                made = launched.left_by(launched.ttgir())
-                found = launched.checked(made)
-        except UnsupportedOp as error:
-            refused.append(f"{case.name}: {error}")
+            ttgir = launched.ttgir()
+        except (CompilationError, RuntimeError) as error:
+            refused.append(f"{case.name}: {error}")  # by Triton: Ampere has not all types
             continue
+        with np.errstate(all="ignore"):
+            found = launched.checked(launched.left_by(ttgir))
         assert found.answer != "differs", case.name
         compared += 1
     say("ttgir", f"catalogue, {target}: {compared} compared, {len(refused)} refused", *refused)
-    assert not refused
-    assert compared > len(CASES) / EACH * 0.8
+    assert compared > len(cases) * 0.9
+    assert not refused or target == "sm80"
 
 
 # -- faults that are planted ----------------------------------------------------------------------
@@ -291,3 +289,30 @@ def test_a_product_that_is_still_read_is_not_written_over():
     assert re.search(
         "async_tma_copy_.* writes what a product may still be reading", found.faults[0]
     )
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_race_that_triton_makes_is_found(target):
+    """Of a tile that a product and registers read, Hopper's pipeline has a buffer too few."""
+    inputs = {
+        "a": numbers("a", 64, 512, dtype=F16), "b": numbers("b", 512, 64, dtype=F16),
+        "out": np.zeros((64, 64), F32), "k": 512,
+    }  # fmt: skip
+    options = {"divisible_by_16": ("a", "b", "out", "k"), "target": TARGETS[target]}
+    launched = Launched(
+        kernels.summed_product, inputs, ("out",), {"BM": 64, "BN": 64, "BK": 64},
+        options=options | {"num_stages": 3},
+    )  # fmt: skip
+    ttgir = launched.ttgir()
+    made = launched.left_by(ttgir)
+    assert check(launched.launch(made)).answer == "agrees"  # what comes too early came in time
+    made["out"][0, 0] += 64
+
+    found = stage_at_fault(launched.launch(made), parsed(ttgir))
+
+    buffers = re.findall(r'"ttg.local_alloc"\(\) : \(\) -> !ttg.memdesc<(\d)x64x64xf16', ttgir)
+    if sorted(buffers) == ["2", "3"] and "pendings = 1" in ttgir:
+        assert found.stage == "ttgir"
+        assert re.search("async_copy_.* writes what a product may still be reading", found.reason)
+    else:
+        assert (found.stage, found.reason) == ("behind ttgir", "the TTGIR means what the TTIR does")
