@@ -108,6 +108,21 @@ def causal_attention(**options):
     )
 
 
+def described_attention(**options):
+    length, depth = 128, 32
+    shape = (1, 2, length, depth)
+    q, k, v = (numbers(name, *shape, dtype=F16) for name in "qkv")
+    inputs = {
+        "q": q, "k": k, "v": v, "out": np.zeros_like(q), "scale": 0.2, "heads": 2,
+        "length": length, "batch": 1,
+    }  # fmt: skip
+    aligned = {"divisible_by_16": ("q", "k", "v", "out", "length")}
+    return Launched(
+        attention.attention_with_descriptors, inputs, ("out",), {"BM": 64, "BN": 32, "D": depth},
+        (2, 2), options=aligned | options,
+    )  # fmt: skip
+
+
 def atomics(**options):
     inputs = {"x": numbers("x", 1000), "out": np.zeros(1, F32), "n": 1000}
     return Launched(check_kernels.total, inputs, ("out",), {"BLOCK": 256}, (4,), options=options)
@@ -124,6 +139,7 @@ KERNELS = {
     "product of f32": lambda **options: product(F32, **options),
     "layer norm": layer_norm,
     "causal attention": causal_attention,
+    "attention by descriptors": described_attention,
     "atomics": atomics,
     "sums": sums,
 }
