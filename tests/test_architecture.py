@@ -250,7 +250,6 @@ ROOMS = ("symbolic", "verdicts", "converters", "metrics", "calls", "clients", "b
 NAMING_OPS = {
     "symbolic/meanings/": "the formula of each op",
     "backends/compiled/generic.py": "speaks with libtriton, where there is no IR of ours yet",
-    "calls/compiled_layouts.py": "reads the text of TTGIR, which has an op more",
 }
 OP_NAME = re.compile(
     r"(?:arith|math|scf|cf|tt|ttg|ttng|ub|gpu|nvvm|rocdl|llvm|func|builtin)\.[\w.]*"

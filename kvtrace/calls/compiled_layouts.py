@@ -13,7 +13,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
-from typing import Final
 
 from kvtrace.calls.thread_layouts import VECTOR_BYTES, BlockedLayout
 from kvtrace.ir import Module, source_stack
@@ -22,13 +21,10 @@ from kvtrace.ir.ops import POINTED
 Place = tuple[tuple[int, int], ...]
 """Line and column of an op and of the calls that it was inlined through, innermost first."""
 
-_COPY: Final = "ttg.async_copy_global_to_local"
-"""What a load that is pipelined becomes in TTGIR."""
-
 _LAYOUT = re.compile(r"^(#\w+) = #ttg\.blocked<\{(.*)\}>", re.MULTILINE)
 _LIST = re.compile(r"(\w+) = \[([\d, ]*)\]")
 _ACCESS = re.compile(
-    rf"(?:{'|'.join(map(re.escape, (*sorted(POINTED), _COPY)))})\s"
+    rf"(?:{'|'.join(map(re.escape, sorted(POINTED)))})\s"
     r".*?tensor<(?:\d+x)+!tt\.ptr<[^>]*>, "
     r"(?:#ttg\.slice<\{dim = (\d+), parent = (#\w+)\}>|([^>]*))>"
     r".*loc\((#loc\d*)\)\s*$",

@@ -22,6 +22,7 @@ from kvtrace.evaluate.observe import Observer
 from kvtrace.evaluate.order import MeetingPlaces, contested_storages, written_storages
 from kvtrace.evaluate.reach import follows_addresses
 from kvtrace.evaluate.scope import Launch, Scope, listeners
+from kvtrace.evaluate.shared import SharedMemory
 from kvtrace.evaluate.threads import ONE_THREAD
 from kvtrace.evaluate.turns import Turns
 from kvtrace.evaluate.types import ElementType, ValueType, value_type
@@ -29,7 +30,7 @@ from kvtrace.evaluate.values import Descriptor, Pointer, Unknown, constant_sum
 from kvtrace.ir import Module
 from kvtrace.ir.integers import wrapped
 from kvtrace.ir.memo import once_per_module
-from kvtrace.ir.types import TensorType
+from kvtrace.ir.types import SharedType, TensorType
 
 CHUNK_BYTES = 2 << 20
 """How large the largest tensor of a kernel may get over the programs that run at once."""
@@ -73,6 +74,7 @@ def evaluate_by_arrays(
         launch.programs_a_step = min(STEP_PROGRAMS, STEP_VALUES / lanes)
     written = written_storages(module, arguments)
     launch.memory = Memory(launch.arguments, written)
+    launch.shared = SharedMemory(math.prod(launch.grid))
     values = _bound_parameters(compiler, arguments, name)
     if instrument is not None:
         instrument.begin(launch, values)
@@ -179,6 +181,7 @@ def _replayed(
     rehearsal = Launch(launch.kernel, launch.grid, arguments, (meeting,))
     rehearsal.steps, rehearsal.programs_a_step = launch.steps, launch.programs_a_step
     rehearsal.memory = Memory(arguments, frozenset(empty.values()))
+    rehearsal.shared = SharedMemory(math.prod(launch.grid))
     compiler = compiled(module, observed=False)
     values = _bound_parameters(compiler, arguments, launch.kernel)
     _run_programs(compiler, rehearsal, values, CHUNK_BYTES)
@@ -203,7 +206,7 @@ def _shape_of_call(arguments: Sequence[Argument]) -> tuple[Any, ...]:
 def largest_tensor(module: Module) -> int:
     """Count the bytes of the largest tensor that the kernel makes in one program."""
     types = (value.type for op in module.ops for value in op.results)
-    return 8 * max([1, *(type_.size for type_ in types if isinstance(type_, TensorType))])
+    return 8 * max([1, *(t.size for t in types if isinstance(t, TensorType | SharedType))])
 
 
 def _bound_parameters(compiler: Compiler, arguments: Sequence[Argument], name: str) -> list[Any]:

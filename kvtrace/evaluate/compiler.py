@@ -36,7 +36,7 @@ from kvtrace.ir.attributes import (
 )
 from kvtrace.ir.memo import once_per_module
 from kvtrace.ir.ops import POINTED, SILENT, Kind, computing, named
-from kvtrace.ir.types import TensorType
+from kvtrace.ir.types import SharedType, TensorType
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.dialects.cf import FunctionBody
@@ -193,7 +193,7 @@ def refuse_unfit(module: Module) -> None:
     for op in module.ops:
         for value in op.results:
             kind = value.type
-            if isinstance(kind, TensorType) and kind.size > _LARGEST_TENSOR:
+            if isinstance(kind, TensorType | SharedType) and kind.size > _LARGEST_TENSOR:
                 raise TooLarge(
                     f"{op.name} at {place(op)} in kernel {kernel!r} makes a tensor of "
                     f"{kind.size:,} elements; Triton's largest has {_LARGEST_TENSOR:,}"

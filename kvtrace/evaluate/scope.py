@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from kvtrace.evaluate.arguments import Argument
     from kvtrace.evaluate.memory import Memory
+    from kvtrace.evaluate.shared import SharedMemory
     from kvtrace.evaluate.turns import Turns
 
 
@@ -33,6 +34,7 @@ class Launch:
     arguments: tuple[Argument, ...]
     observers: Sequence[Observer]
     memory: Memory = field(init=False)
+    shared: SharedMemory = field(init=False)
     in_order: bool = False
     turns: Turns | None = None
     steps: float = math.inf

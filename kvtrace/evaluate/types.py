@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from kvtrace.evaluate.errors import UnsupportedOp
-from kvtrace.ir.types import PointerType, TensorDescriptorType, TensorType, Type
+from kvtrace.ir.types import PointerType, SharedType, TensorDescriptorType, TensorType, Type
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,8 @@ class ValueType:
     """The type of an SSA value: a scalar (`shape` is empty) or a tensor, of numbers or pointers.
 
     For pointers `element` is what they point to. `descriptor` marks a tensor descriptor, whose
-    `shape` is that of its block. `text` is the type as it was written.
+    `shape` is that of its block; `shared` a part of the memory that a program's threads share.
+    `text` is the type as it was written.
     """
 
     text: str
@@ -112,6 +113,7 @@ class ValueType:
     element: ElementType
     pointer: bool = False
     descriptor: bool = False
+    shared: bool = False
 
     @property
     def size(self) -> int:
@@ -146,6 +148,9 @@ _SEEN: dict[int, tuple[Type, ValueType]] = {}
 
 _MOST_SEEN = 4096
 
+_ORDER: Final = "!ttg.async.token"
+"""The type of what orders copies and waits in TTGIR; no number."""
+
 
 def value_type(type_: Type) -> ValueType:
     """Return the evaluator's view of an IR type; raises UnsupportedOp for one that is not known."""
@@ -168,6 +173,11 @@ def _value_type(type_: Type) -> ValueType:
     if isinstance(type_, TensorType):
         inner = value_type(type_.element)
         return ValueType(text, type_.shape, inner.element, pointer=inner.pointer)
+    if isinstance(type_, SharedType):
+        inner = value_type(type_.element)
+        return ValueType(text, type_.shape, inner.element, shared=True)
+    if text == _ORDER:
+        return ValueType(text, (), element_of("i1"))
     if isinstance(type_, PointerType):
         return ValueType(text, (), _pointee(type_.pointee), pointer=True)
     return ValueType(text, (), element_of(text))

@@ -10,6 +10,7 @@ broadcasts and loop-invariant scalars cost nothing.
   whatever may leave the width of its type is materialised and wrapped.
 * Booleans: Python bools, NumPy arrays, or `Mask`: factors whose broadcast conjunction is the value.
 * pointers: `Pointer`, an argument and a Sum.
+* parts of the memory that a program's threads share: `SharedView` (see shared.py).
 * anything whose data was not captured: `Unknown`, with the names of the arguments it depends on.
 * under an instrument that follows more than the number: `Followed`, the number and what is beside
   it: `Wrapped` (what it would be without a width) or `Uncertain` (how far a device's may be off).
@@ -179,6 +180,25 @@ class Descriptor:
     padding_nan: bool
 
 
+@dataclass(frozen=True)
+class SharedView:
+    """A part of one allocation of the memory that a program's threads share.
+
+    `start` is where each program's part begins in the buffer, `lanes` (of the view's shape) how far
+    from there each element is.
+    """
+
+    buffer: Any
+    start: Array
+    lanes: Array
+
+    @property
+    def places(self) -> Array:
+        """Where in the buffer each program's elements are."""
+        places: Array = self.start.reshape(-1, *(1,) * self.lanes.ndim) + self.lanes
+        return places
+
+
 def constant_sum(value: int) -> Sum:
     """Return an integer that is the same for all programs and lanes."""
     return Sum(value, (), value, value)
@@ -266,6 +286,12 @@ def uniform_flag(value: Any) -> bool | None:
     return None
 
 
+def program_flags(value: Any, programs: int) -> Array:
+    """Return a scalar Boolean of each program."""
+    flags = np.asarray(value) if isinstance(value, bool) else to_array(value, None)
+    return np.broadcast_to(flags.reshape(-1), (programs,))
+
+
 def map_arrays(value: Any, change: Callable[[Array], Array]) -> Any:
     """Apply a change of shape to each part of a value. It must keep the set of elements."""
     kind = type(value)
@@ -289,6 +315,8 @@ def map_arrays(value: Any, change: Callable[[Array], Array]) -> Any:
         )
     if isinstance(value, Followed):
         return value.mapped(change)
+    if isinstance(value, SharedView):
+        return SharedView(value.buffer, change(value.start), value.lanes)
     if isinstance(value, Descriptor):
         return Descriptor(
             map_arrays(value.base, change),
@@ -321,6 +349,11 @@ def merge_programs(parts: Sequence[tuple[Array, Any]], programs: int, type_: Val
         return followed.merged(parts, programs, type_)
     if isinstance(first, Pointer | PointerChoice):
         return _merge_pointers(parts, programs, type_)
+    if isinstance(first, SharedView):
+        if any(value.buffer is not first.buffer for _, value in parts):
+            raise UnsupportedOp("shared memory that differs between programs after a branch")
+        starts = _scatter([(index, value.start) for index, value in parts], programs)
+        return SharedView(first.buffer, starts, first.lanes)
     if isinstance(first, Descriptor):
         raise UnsupportedOp("tensor descriptors that differ between programs after a branch")
     arrays = [(index, to_array(value, type_)) for index, value in parts]

@@ -42,6 +42,7 @@ class Kind(Enum):
     JUMP = "ends a block, and goes to another"
     CALL = "runs a function"
     FUNCTION = "is a function"
+    SHARED = "is about the memory that a program's threads share: a view of it, what moves, waits"
     REMARK = "computes nothing: barriers, what may be assumed"
     REPORT = "asserts or prints"
     MODULE = "holds functions"
@@ -183,10 +184,12 @@ class OpKind:
         sure = sum(not name.endswith(("?", "*")) for name in self.operands)
         many = sum(name.endswith("*") for name in self.operands)
         spare = max(left - sure, 0)
+        share = spare // many if many else 0
+        spare -= share * many
         sizes = []
         for name in self.operands:
             if name.endswith("*"):  # of several lists without sizes, all have one length
-                sizes.append(spare // many)
+                sizes.append(share)
             elif name.endswith("?"):
                 sizes.append(min(spare, 1))
                 spare -= sizes[-1]
@@ -266,15 +269,17 @@ _rows("arith", Kind.GIVEN, {"": "arith.constant llvm.mlir.constant"})
 _rows("tt_program", Kind.REPORT, {"condition": "tt.assert", "value*": "tt.print"})
 _rows("tt_program", Kind.REMARK, {
     "condition": "llvm.intr.assume",
-    "": "gpu.barrier nvvm.barrier0 rocdl.barrier tt.debug_barrier ttg.barrier",
+    "": "gpu.barrier nvvm.barrier0 rocdl.barrier tt.debug_barrier ttg.barrier ttg.local_barrier"
+        " ttng.fence_async_shared ttng.async_tma_store_wait",
+    "pointer": "ttng.tensormap_fenceproxy_acquire",
+    "barrier": "ttng.inval_barrier",
+    "barrier predicate": "ttng.barrier_expect",
 })  # fmt: skip
 
 # -- elements moved -------------------------------------------------------------------------------
 
 _rows("tt_shape", Kind.SPREAD, {
     "source": "tt.splat tt.unsplat tt.broadcast ttg.convert_layout",
-    "source token?": "ttg.local_load",
-    "source?": "ttg.local_alloc",
 }, reading="modular")  # fmt: skip
 _rows("tt_shape", Kind.REARRANGED, {
     "source": "tt.expand_dims tt.trans tt.reshape tt.split",
@@ -344,9 +349,45 @@ _rows("tt_reduce", Kind.REDUCTION, {"source*": "tt.reduce"})
 _rows("tt_reduce", Kind.SCAN, {"source*": "tt.scan"})
 _rows("tt_reduce", Kind.COUNT, {"source mask?": "tt.histogram"})
 _rows("tt_dot", Kind.PRODUCT, {
-    "left right added": "tt.dot ttng.warp_group_dot",
+    "left right added": "tt.dot",
     "left right added left_scale? right_scale?": "tt.dot_scaled",
 })  # fmt: skip
+
+# -- what TTGIR has besides -----------------------------------------------------------------------
+
+_rows("ttng", Kind.PRODUCT, {"left right added adds?": "ttng.warp_group_dot"})
+_rows("ttg", Kind.SHARED, {
+    "source?": "ttg.local_alloc",
+    "shared": "ttg.local_dealloc ttg.memdesc_trans ttg.memdesc_reshape ttg.memdesc_subslice",
+    "shared index": "ttg.memdesc_index",
+    "shared token?": "ttg.local_load",
+    "value shared": "ttg.local_store",
+    "token*": "ttg.async_commit_group ttg.async_wait",
+})  # fmt: skip
+_rows(
+    "ttg",
+    Kind.MEMORY,
+    {"pointer shared mask? other?": "ttg.async_copy_global_to_local"},
+    effect="load",
+)
+_rows("ttg", Kind.GIVEN, {"": "ttg.global_scratch_alloc"})
+_rows("ttg", Kind.PICKED, {"source": "ttg.fp4_to_fp"})
+_rows("ttng", Kind.SHARED, {
+    "passed*": "ttng.warp_group_dot_wait",
+    "barrier": "ttng.init_barrier",
+    "barrier phase predicate? passed*": "ttng.wait_barrier",
+    "scratch pointer box* size* stride* step*": "ttng.tensormap_create",
+})  # fmt: skip
+_rows("ttng", Kind.ADDRESS, {"scratch": "ttng.reinterpret_tensor_descriptor"})
+_rows("ttng", Kind.MEMORY, {
+    "descriptor index* offset? barrier shared predicate": "ttng.async_tma_copy_global_to_local",
+    "descriptor row column barrier shared predicate": "ttng.async_tma_gather",
+}, effect="load")  # fmt: skip
+_rows("ttng", Kind.MEMORY, {
+    "descriptor index* value": "ttng.async_tma_copy_local_to_global",
+    "descriptor row column value": "ttng.async_tma_scatter",
+}, effect="store")  # fmt: skip
+_rows("ttng", Kind.MEMORY, {"descriptor index* value": "ttng.async_tma_reduce"}, effect="atomic")
 
 # -- control --------------------------------------------------------------------------------------
 

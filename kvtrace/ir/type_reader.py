@@ -13,6 +13,7 @@ from kvtrace.ir.types import (
     IntegerType,
     OpaqueType,
     PointerType,
+    SharedType,
     TensorDescriptorType,
     TensorType,
     Type,
@@ -75,6 +76,8 @@ class TypeReader(Scanner):
             return self._pointer()
         if name == "!tt.tensordesc":
             return self._descriptor()
+        if name == "!ttg.memdesc":
+            return self._shared()
         if name in self.waiting_aliases:
             self.fail_nested_alias(start)
         if name in self.type_aliases:
@@ -146,6 +149,11 @@ class TypeReader(Scanner):
             self._rest_of_brackets()
         self.expect(">")
         return TensorDescriptorType(block)
+
+    def _shared(self) -> SharedType:
+        self.expect("<")
+        body = self._tensor_body()
+        return SharedType(body.shape, body.element, body.encoding or "")
 
     def _rest_of_brackets(self) -> str:
         """Read raw text up to the `>` that closes the bracket we are in, which stays."""

@@ -1,7 +1,7 @@
 """Types of values, as small frozen classes. What is not known is kept as `OpaqueType`.
 
 Grammar: https://mlir.llvm.org/docs/LangRef/#type-system. Dialect types are those of Triton
-(`!tt.ptr`, `!tt.tensordesc`); every other dialect's type is opaque.
+(`!tt.ptr`, `!tt.tensordesc`, `!ttg.memdesc`); every other dialect's type is opaque.
 """
 
 from dataclasses import dataclass
@@ -90,6 +90,27 @@ class TensorDescriptorType:
 
 
 @dataclass(frozen=True, slots=True)
+class SharedType:
+    """`!ttg.memdesc<3x64x32xf16, #shared, #smem, mutable>`: memory that a program's threads share.
+
+    `rest` is the raw text after the element type: layout, memory space and so on.
+    """
+
+    shape: tuple[int, ...]
+    element: "Type"
+    rest: str
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return prod(self.shape)
+
+    def __str__(self) -> str:
+        dimensions = "".join(f"{'?' if n == DYNAMIC else n}x" for n in self.shape)
+        return f"!ttg.memdesc<{dimensions}{self.element}, {self.rest}>"
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionType:
     """`(i32, f32) -> f32`: of an op or of a function."""
 
@@ -120,6 +141,7 @@ Type = (
     | PointerType
     | TensorType
     | TensorDescriptorType
+    | SharedType
     | FunctionType
     | OpaqueType
 )

@@ -3,17 +3,21 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from kvtrace.backends.triton.recorded_ttgir import generic_ttgir
 from kvtrace.calls.recorded import UnreadyCall
+from kvtrace.ir import Module
+from kvtrace.ir.relocation import module_defined_in
 from kvtrace.opened.progress import Shown, unshown
 from kvtrace.oracle.cases import rerun, write_case
-from kvtrace.oracle.checking import RULES, RunChecks, check_run
+from kvtrace.oracle.checking import RULES, RunChecks, Ttgir, check_run
 from kvtrace.oracle.errors import Undecided
 from kvtrace.oracle.kept import checked_launches
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.trace import Selection, Trace
+from kvtrace.schema.trace import Run, Selection, Trace
 from kvtrace.text import plural
 
 _ANSWERS: Final = ("agrees", "differs", "not finite", "undecided")
@@ -50,7 +54,11 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class CheckRow:
-    """What came of one storage of a checked launch; see the table `checks`."""
+    """What came of one storage of a checked launch; see the table `checks`.
+
+    `stage` is the stage of the compiler at fault, where it differs: `ttgir` (the passes that make
+    it), `behind ttgir` or `unknown`; `stage_reason` says why.
+    """
 
     kernel: str | None
     seq: int
@@ -65,6 +73,8 @@ class CheckRow:
     expected: float | None
     worst_bound: float | None
     pattern: str | None
+    stage: str | None
+    stage_reason: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +100,41 @@ def check_runs(selection: Selection, shown: Shown = unshown) -> Checked:
     found = []
     for run in selection.runs:
         with shown(f"check {run.run_id}") as progress:
-            found.append(check_run(selection.trace, run, progress))
+            ttgir = recorded_ttgir(selection.trace, run)
+            found.append(check_run(selection.trace, run, progress, ttgir))
     if not any(each.answers for each in found):
         raise NothingToCheck(
             f"{selection.trace.path} has no launch that was kept to be checked; record the program "
             "with KVTRACE_CHECK=first (or sample:N, kernel:GLOB, finite)"
         )
     return Checked(tuple(found), kernels)
+
+
+def recorded_ttgir(trace: Trace, run: Run) -> Ttgir:
+    """Return what gives the TTGIR that was recorded with a call's kernel, each read once."""
+
+    @cache
+    def rows() -> dict[int, dict[str, Any]]:
+        kernels = trace.table("kernels", (run,), columns=["kernel_id", "file", "stages"])
+        by_id = {row["kernel_id"]: row for row in kernels.to_pylist()}
+        calls = trace.table("calls", (run,), columns=["call_id", "kernel_id"]).to_pylist()
+        return {row["call_id"]: by_id.get(row["kernel_id"], {}) for row in calls}
+
+    @cache
+    def module(digest: str, file: str | None) -> Module:
+        content = trace.artifact(digest)
+        if content is None:
+            raise Undecided("the trace has lost its kernel's TTGIR")
+        return module_defined_in(generic_ttgir(content.decode(errors="replace")), file)
+
+    def ttgir(call_id: int) -> Module:
+        kernel = rows().get(call_id, {})
+        stages = {each["stage"]: each["artifact"] for each in kernel.get("stages") or ()}
+        if not stages.get("ttgir"):
+            raise Undecided("its kernel was recorded without TTGIR")
+        return module(stages["ttgir"], kernel["file"])
+
+    return ttgir
 
 
 def _kernels(trace: Trace, selection: Selection) -> dict[tuple[str, int], dict[str, Any]]:
@@ -168,7 +206,7 @@ def check_rows(checked: Checked) -> tuple[CheckRow, ...]:
     found: list[CheckRow] = []
     for each in checked.runs:
         for row in each.rows:
-            held: dict[str, Any] = {name: row.get(name) for name in names}
+            held: dict[str, Any] = {name: row.get(name) for name in names} | _stage(each, row)
             found.append(CheckRow(kernel=_kernel(checked, each, row).get("name"), **held))
     return tuple(found)
 
@@ -179,6 +217,7 @@ def check_objects(checked: Checked) -> dict[str, Any]:
         "answers": {answer: checked.answers[answer] for answer in _ANSWERS},
         "checks": [
             {"run": each.run, "kernel": _kernel(checked, each, row).get("name"), **row}
+            | _stage(each, row)
             for each in checked.runs
             for row in each.rows
         ],
@@ -198,6 +237,9 @@ def check_text(checked: Checked) -> Iterator[str]:
         for row in each.rows:
             if row["answer"] == "differs":
                 yield from _difference(_kernel(checked, each, row), row)
+                fault = each.faults.get(row["seq"])
+                if fault is not None:
+                    yield f"  {fault.text}"
         for finding in each.findings:
             if finding["rule"] == "first-non-finite":
                 name = _kernel(checked, each, finding).get("name", "?")
@@ -218,6 +260,14 @@ def check_text(checked: Checked) -> Iterator[str]:
 
 def _kernel(checked: Checked, run: RunChecks, row: Mapping[str, Any]) -> Mapping[str, Any]:
     return checked.kernels.get((run.run, row["call_id"]), {})
+
+
+def _stage(run: RunChecks, row: Mapping[str, Any]) -> dict[str, str | None]:
+    """Return which stage is at fault, where a storage differs and that was asked."""
+    fault = run.faults.get(row["seq"]) if row["answer"] == "differs" else None
+    if fault is None:
+        return {"stage": None, "stage_reason": None}
+    return {"stage": fault.stage, "stage_reason": fault.reason}
 
 
 def _difference(kernel: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[str]:

@@ -9,12 +9,14 @@ certain decides a branch, a loop or an address, nothing can be said of the launc
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.compiler import Compiler
+from kvtrace.evaluate.dialects.tt_dot import dot_operands
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.order import memory_sites
 from kvtrace.evaluate.registry import place
@@ -53,6 +55,7 @@ from kvtrace.oracle.meanings import approximates, rule_of, undefined_by
 from kvtrace.oracle.memory import FollowedMemory
 from kvtrace.oracle.products import Product
 from kvtrace.oracle.reductions import Combined, half_ulp
+from kvtrace.oracle.shared import FollowedShared
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.registry import Step
@@ -66,13 +69,18 @@ _COMMUTING: Final = frozenset({"add", "and", "or", "xor", "max", "min", "umax", 
 
 
 class Bounds(Instrument):
-    """Follows radii; `memory` has those of what was stored, once an evaluation has ended."""
+    """Follows radii.
+
+    Once an evaluation has ended, `memory` has those of what was stored, and `shared` what came too
+    early in the memory that threads share.
+    """
 
     def __init__(self, module: Module) -> None:
         super().__init__()
         self._module = module
         self._quiet: Compiler | None = None
         self.memory: FollowedMemory | None = None
+        self.shared: FollowedShared | None = None
         self._shared: set[int] | None = set()
 
     def begin(self, launch: Launch, values: list[Any]) -> None:
@@ -80,6 +88,7 @@ class Bounds(Instrument):
         del values
         self.memory = FollowedMemory(launch.arguments, launch.memory.written)
         launch.memory = self.memory
+        self.shared = launch.shared = FollowedShared(prod(launch.grid), self.memory)
         self._shared = _shared(self._module, launch)
 
     def wrapped(self, op: Op, step: Step) -> Step:
@@ -88,6 +97,8 @@ class Bounds(Instrument):
         row = KINDS.get(name)
         if name in MEMORY:
             return self._access(op, step)
+        if row is not None and row.kind is Kind.SHARED:
+            return self._within_shared(op, step)
         if name in BRANCHES or counter_of(op) is not None:
             return self._control(op, step)
         if name in LOOPS or name in CALLS or row is None or row.kind is Kind.GIVEN:
@@ -176,11 +187,12 @@ class Bounds(Instrument):
         product, lost = Product(op), self._lost(op, step)
         if product.is_exact:
             return lost
-        result = op.results[0].id
-        types = [value_type(value.type) for value in op.operands]
+        result, operands = op.results[0].id, dot_operands(op)
+        names = ("left", "right", "added")
+        types = [value_type(op.operand(name).type) for name in names]
 
         def computed(values: list[Any], scope: Any) -> None:
-            given = [values[value.id] for value in op.operands]
+            given = operands(values, scope)
             stripped = [actual(each) for each in given]
             if unknown_of(stripped) is not None:
                 lost(values, scope)
@@ -289,12 +301,25 @@ class Bounds(Instrument):
                 f"at {place(op)} programs find in memory what others wrote, so their order decides"
             )
 
+    def _within_shared(self, op: Op, step: Step) -> Step:
+        """Run an op of shared memory, which keeps radii itself; places and waits are certain."""
+        deciding_ones = _deciding_in_shared(op)
+
+        def ran(values: list[Any], scope: Any) -> None:
+            for value in deciding_ones:
+                self._certain(op, value, values)
+            step(values, scope)
+
+        return ran
+
     # -- memory ----------------------------------------------------------------------------------
 
     def _access(self, op: Op, step: Step) -> Step:
         pointer, positions, mask = address_of(op), positions_of(op), mask_of(op)
         data = [(value, value_type(value.type)) for value in data_of(op)]
         loads = KINDS[op.name].effect == "load"
+        deciding_ones = (*positions, *_deciding_in_shared(op))
+        shares = KINDS[op.name].has("shared")
         atomic = KINDS[op.name].effect == "atomic"
         results = [value.id for value in op.results]
         shapes = [(1, *value_type(value.type).shape) for value in op.results]
@@ -307,31 +332,22 @@ class Bounds(Instrument):
             assert memory is not None
             if scope.launch.in_order and not atomic:
                 self._see_that_nothing_is_shared(op, values[pointer.id])
-            for value in positions:
+            for value in deciding_ones:
                 self._certain(op, value, values)
             held = [values[value.id] for value, _ in data]
-            memory.stored = (
-                [radius_of(each, type_) for each, (_, type_) in zip(held, data, strict=True)]
-                if _any_uncertain(held)
-                else []
-            )
+            radii = [radius_of(each, type_) for each, (_, type_) in zip(held, data, strict=True)]
             doubt = None if mask is None else values[mask.id]
-            memory.masked = doubt.radius if isinstance(doubt, Uncertain) else None
-            memory.half_ulp, memory.loaded = sums, None
-            astray = isinstance(values[pointer.id], Uncertain)
-            if astray and not loads:
+            masked = doubt.radius if isinstance(doubt, Uncertain) else None
+            towards = values[pointer.id]
+            astray = towards.radius if isinstance(towards, Uncertain) else None
+            if astray is not None and not loads:
                 raise Undecided(f"where {place(op)} writes depends on the device's roundings")
-            if memory.masked is not None and atomic:
+            if masked is not None and atomic:
                 raise Undecided(f"a mask at {place(op)} depends on the device's roundings")
-            away = values[pointer.id].radius if astray else None
+            memory.prepare(radii if _any_uncertain(held) else [], masked, astray, sums)
             self._strip(op, step, values, scope)
-            if loads:
+            if loads and not shares:
                 radius = memory.loaded
-                if memory.masked is not None:
-                    away = memory.masked if away is None else np.maximum(away, memory.masked)
-                if away is not None:
-                    lost = np.where(away > 0, np.inf, 0.0)
-                    radius = lost if radius is None else np.maximum(radius, lost)
                 if radius is not None and not isinstance(values[results[0]], Unknown):
                     values[results[0]] = _with(values[results[0]], _fitted(radius, shapes[0]))
             elif atomic and not commutes:
@@ -353,6 +369,13 @@ def _shared(module: Module, launch: Launch) -> set[int] | None:
             if isinstance(argument, TensorArgument) and site.reaches(place_):
                 kinds.setdefault(id(argument.storage), set()).add(site.kind)
     return {storage for storage, found in kinds.items() if len(found) > 1}
+
+
+def _deciding_in_shared(op: Op) -> tuple[Value, ...]:
+    """Return what says where in shared memory an op goes, whether it does, or how long it waits."""
+    row = KINDS[op.name]
+    names = ("index", "phase", "predicate")
+    return tuple(value for name in names if row.has(name) for value in op.group(name))
 
 
 def _half_ulp_of_sum(op: Op) -> float | None:

@@ -63,7 +63,7 @@ def write_case(trace: Trace, run: Run, launch: CheckedLaunch, folder: Path) -> P
     if text is None:
         raise Undecided("its kernel was recorded without the TTIR that Triton compiles")
     call = launch.call()
-    known, _ = expected(launch)
+    known = expected(launch).known
     storages: dict[int, int] = {}
     arguments = [_argument(argument, storages) for argument in call.arguments]
     data: dict[str, Any] = {}

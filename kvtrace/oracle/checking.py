@@ -21,13 +21,15 @@ from kvtrace.oracle.comparing import check
 from kvtrace.oracle.first_bad import bad_launch
 from kvtrace.oracle.kept import checked_launches
 from kvtrace.oracle.locating import pattern, writers
+from kvtrace.oracle.stages import Fault, stage_at_fault
+from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.layout import CHECK
 from kvtrace.schema.tables import TABLES
 from kvtrace.verdicts.replaying import program_at
 
 if TYPE_CHECKING:
     from kvtrace.calls.recorded import Call
-    from kvtrace.ir import Op
+    from kvtrace.ir import Module, Op
     from kvtrace.oracle.comparing import LaunchCheck, TensorCheck
     from kvtrace.oracle.first_bad import BadLaunch
     from kvtrace.oracle.kept import CheckedLaunch
@@ -54,6 +56,9 @@ RULES: Final = {
 }
 """What findings of this pass are about, as their readers want it with the pass."""
 
+#: Gives the TTGIR of a call; a KvtraceError says why there is none.
+Ttgir = Callable[[int], "Module"]
+
 #: Called after each launch with how many are done and how many there are.
 Progress = Callable[[int, int], None]
 
@@ -63,7 +68,8 @@ class RunChecks:
     """What came of a run's checked launches.
 
     `rows` are those of `checks`, `findings` of `findings`; `failures` say of which launches nothing
-    could be computed; `answers` count launches.
+    could be computed; `answers` count launches. `faults` say of those that differ, by their `seq`,
+    which stage of the compiler is at fault, where that was asked.
     """
 
     run: str
@@ -72,10 +78,15 @@ class RunChecks:
     stacks: StackRows = field(default_factory=StackRows)
     failures: list[str] = field(default_factory=list)
     answers: Counter[str] = field(default_factory=Counter)
+    faults: dict[int, Fault] = field(default_factory=dict)
 
 
-def check_run(trace: Trace, run: Run, progress: Progress | None = None) -> RunChecks:
+def check_run(
+    trace: Trace, run: Run, progress: Progress | None = None, ttgir: Ttgir | None = None
+) -> RunChecks:
     """Check all launches of a run that were kept, and write what came of it into the trace.
+
+    With `ttgir` it is said of launches that differ which stage of the compiler is at fault.
 
     Raises:
         TraceWriteError: the trace cannot be written.
@@ -91,7 +102,7 @@ def check_run(trace: Trace, run: Run, progress: Progress | None = None) -> RunCh
         elif launch.why == FINITE:
             _search(found, launch)
         else:
-            _compare(found, launch)
+            _compare(found, launch, ttgir)
         if progress is not None:
             progress(number, total)
     tables = {
@@ -106,9 +117,11 @@ def check_run(trace: Trace, run: Run, progress: Progress | None = None) -> RunCh
 # -- against the IR -------------------------------------------------------------------------------
 
 
-def _compare(found: RunChecks, launch: CheckedLaunch) -> None:
+def _compare(found: RunChecks, launch: CheckedLaunch, ttgir: Ttgir | None) -> None:
     came = check(launch)
     found.answers[came.answer] += 1
+    if came.answer == "differs" and ttgir is not None:
+        found.faults[launch.seq] = fault_of(launch, ttgir)
     args = {after.arguments[0]: after.arg for after in launch.after}
     if not came.tensors:
         found.rows.append(_undecided(launch, came))
@@ -126,6 +139,15 @@ def _compare(found: RunChecks, launch: CheckedLaunch) -> None:
             row |= _where(call, tensor, places)
             op = places.op
         found.findings.append(_wrong(found, launch, call, tensor, op, row))
+
+
+def fault_of(launch: CheckedLaunch, ttgir: Ttgir) -> Fault:
+    """Return the stage at fault in a launch that differs; `ttgir` gives the TTGIR of its call."""
+    try:
+        module = ttgir(launch.call_id)
+    except KvtraceError as error:
+        return Fault("unknown", str(error))
+    return stage_at_fault(launch, module)
 
 
 def _undecided(launch: CheckedLaunch, came: LaunchCheck) -> dict[str, Any]:
@@ -195,6 +217,9 @@ def _wrong(
         f"what the IR means ({row['pattern']}): the farthest is {worst.got:.6g} where "
         f"{worst.expected:.6g} is meant, within {worst.bound:.3g}"
     )
+    fault = found.faults.get(launch.seq)
+    if fault is not None:
+        message += f"; {fault.text}"
     return _finding(found, launch, call, op, WRONG, message) | {
         "access": "store",
         "arg": tensor.argument,

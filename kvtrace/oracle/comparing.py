@@ -21,6 +21,7 @@ from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:
     from kvtrace.calls.recorded import Call
+    from kvtrace.ir import Module
     from kvtrace.oracle.kept import CheckedLaunch, StorageAfter
     from kvtrace.oracle.memory import FollowedMemory
 
@@ -123,19 +124,32 @@ class Expected:
     pieces: tuple[Piece, ...]
 
 
-def expected(launch: CheckedLaunch) -> tuple[tuple[Expected, ...], tuple[str, ...]]:
-    """Compute a launch again: what its storages may hold, and why of some it is not known.
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """A launch that was computed again: what its storages may hold.
+
+    `reasons` say why of some it is not known, `faults` what in the kernel's IR comes too early.
+    """
+
+    known: tuple[Expected, ...]
+    reasons: tuple[str, ...]
+    faults: tuple[str, ...] = ()
+
+
+def expected(launch: CheckedLaunch, module: Module | None = None) -> Computed:
+    """Compute a launch again, from its TTIR, or from another module of the same kernel.
 
     Raises:
         KvtraceError: the launch cannot be computed, or its result is not decided by its IR.
 
     """
     call = launch.call()
-    bounds = Bounds(call.module)
+    module = module or call.module
+    bounds = Bounds(module)
     programs = None if launch.programs is None else np.array(launch.programs, np.int64)
     try:
         evaluate(
-            call.module,
+            module,
             call.arguments,
             call.grid,
             kernel=call.kernel,
@@ -146,22 +160,25 @@ def expected(launch: CheckedLaunch) -> tuple[tuple[Expected, ...], tuple[str, ..
         )
     except UNFIT as error:  # recorded IR may be anything; told of the launch
         raise UnfitOp(call.kernel, error) from error
-    memory = bounds.memory
-    if memory is None or not launch.after:
+    memory, shared = bounds.memory, bounds.shared
+    if memory is None or shared is None or not launch.after:
         raise Undecided("nothing that it writes to was kept")
     memory.finish()
     found = [_expected(call, memory, after) for after in launch.after]
-    known = tuple(each for each in found if isinstance(each, Expected))
-    return known, tuple(each for each in found if isinstance(each, str))
+    return Computed(
+        tuple(each for each in found if isinstance(each, Expected)),
+        tuple(each for each in found if isinstance(each, str)),
+        tuple(shared.faults),
+    )
 
 
 def check(launch: CheckedLaunch) -> LaunchCheck:
     """Compute a launch again, and compare."""
     try:
-        known, reasons = expected(launch)
+        computed = expected(launch)
     except KvtraceError as error:
         return LaunchCheck("undecided", (), str(error))
-    return _joined(tuple(map(_compared, known)), reasons)
+    return _joined(tuple(map(_compared, computed.known)), computed.reasons)
 
 
 def _joined(checks: tuple[TensorCheck, ...], reasons: tuple[str, ...]) -> LaunchCheck:
@@ -221,8 +238,34 @@ def _whole_elements(
             yield first, last, piece.content[begin : begin + (last - first) * size]
 
 
-def _compared(meant: Expected) -> TensorCheck:
-    element, tensor, pieces = meant.element, meant.tensor, meant.pieces
+@dataclass(frozen=True, slots=True)
+class Distances:
+    """How far each element of a storage is from what is meant, in the order of pieces.
+
+    Attributes:
+        expected: what is meant, in float64.
+        got: what is there.
+        away: how far that is apart; infinity: as numbers, not at all near.
+        radii: how far it may be.
+        offsets: where each element begins in the storage.
+        beyond: whether it is farther than it may be.
+        loose: whether the radius is wider than what it holds, so that nothing can be said.
+        scale: the root mean square of what is meant.
+    """
+
+    expected: NDArray[np.float64]
+    got: NDArray[np.float64]
+    away: NDArray[np.float64]
+    radii: NDArray[np.float64]
+    offsets: NDArray[np.int64]
+    beyond: NDArray[np.bool_]
+    loose: NDArray[np.bool_]
+    scale: float
+
+
+def distances(meant: Expected) -> Distances:
+    """Measure what is there against what is meant."""
+    element, pieces = meant.element, meant.pieces
     expected, got = (
         np.concatenate([getattr(piece, name) for piece in pieces]) for name in ("expected", "got")
     )
@@ -230,7 +273,6 @@ def _compared(meant: Expected) -> TensorCheck:
     offsets = np.concatenate(
         [piece.offset + np.arange(len(piece.radii)) * element.bytes for piece in pieces]
     )
-    columns = tensor.shape[-1] if tensor.shape else 1
     wide = [
         from_memory(np.ascontiguousarray(each).view(element.memory), element).astype(np.float64)
         for each in (expected, got)
@@ -245,6 +287,16 @@ def _compared(meant: Expected) -> TensorCheck:
         scale = float(np.sqrt(np.mean(finite * finite))) if finite.size else 0.0
         loose = (radii > np.abs(wide[0]) + scale) | np.isinf(radii) | np.isnan(radii)
         beyond = (away > radii) & ~loose
+    return Distances(wide[0], wide[1], away, radii, offsets, beyond, loose, scale)
+
+
+def _compared(meant: Expected) -> TensorCheck:
+    element, tensor = meant.element, meant.tensor
+    found = distances(meant)
+    away, radii, beyond, loose = found.away, found.radii, found.beyond, found.loose
+    columns = tensor.shape[-1] if tensor.shape else 1
+    scale = found.scale
+    with np.errstate(all="ignore"):
         within = ~beyond & ~loose & (radii > 0)
         nearest = float((away[within] / radii[within]).max(initial=0.0))
         typical = float(np.median(radii[~loose])) / scale if scale and not loose.all() else 0.0
@@ -254,8 +306,8 @@ def _compared(meant: Expected) -> TensorCheck:
         dtype=element.name,
         elements=len(away),
         undecided=int(loose.sum()),
-        differing=offsets[beyond],
-        worst=_worst(wide, away, radii, offsets, beyond, size),
+        differing=found.offsets[beyond],
+        worst=_worst(found, element.bytes),
         nearest=nearest,
         bound=typical,
         map=_map(np.where(loose, 0.0, away), scale, columns) if beyond.any() else np.zeros((0, 0)),
@@ -275,22 +327,15 @@ def _map(away: NDArray[np.float64], scale: float, columns: int) -> NDArray[np.fl
     return np.asarray(joined)
 
 
-def _worst(
-    wide: list[NDArray[np.float64]],
-    away: NDArray[np.float64],
-    radii: NDArray[np.float64],
-    offsets: NDArray[np.int64],
-    beyond: NDArray[np.bool_],
-    size: int,
-) -> Worst | None:
-    if not beyond.any():
+def _worst(found: Distances, size: int) -> Worst | None:
+    if not found.beyond.any():
         return None
-    excess = np.where(beyond, away - radii, -1.0)
+    excess = np.where(found.beyond, found.away - found.radii, -1.0)
     at = int(np.argmax(excess))
     return Worst(
-        index=int(offsets[at]) // size,
-        offset=int(offsets[at]),
-        got=float(wide[1][at]),
-        expected=float(wide[0][at]),
-        bound=float(radii[at]),
+        index=int(found.offsets[at]) // size,
+        offset=int(found.offsets[at]),
+        got=float(found.got[at]),
+        expected=float(found.expected[at]),
+        bound=float(found.radii[at]),
     )

@@ -17,6 +17,7 @@ from kvtrace.evaluate.values import (
     Descriptor,
     Pointer,
     PointerChoice,
+    Uncertain,
     Unknown,
     actual,
     pointers_in,
@@ -103,7 +104,8 @@ class FollowedMemory(Memory):
     """The launch's own memory, which keeps radii of what is stored and has them for what is loaded.
 
     The instrument says before an access what is beside its operands: `stored`, the radii of data;
-    `masked`, where its mask is not certain. `loaded` is then the radius of what it gave.
+    `masked`, where its mask is not certain; `astray`, where its pointers are not. `loaded` is then
+    the radius of what it gave.
     """
 
     def __init__(self, arguments: Sequence[Any], written: frozenset[Storage]) -> None:
@@ -112,30 +114,54 @@ class FollowedMemory(Memory):
         self.elements: dict[int, set[str]] = {}  # storage: types of what was stored
         self.stored: list[Array | None] = []
         self.masked: Array | None = None
+        self.astray: Array | None = None
         self.loaded: Array | None = None
         self.half_ulp: float | None = None  # of an atomic addition of floats
+
+    def prepare(
+        self,
+        stored: Sequence[Array | None],
+        masked: Array | None,
+        astray: Array | None,
+        half_ulp: float | None,
+    ) -> None:
+        """Say what is beside the operands of the access that comes."""
+        self.stored, self.masked = list(stored), masked
+        self.astray, self.half_ulp = astray, half_ulp
+        self.loaded = None
 
     def load(
         self, op: Op, scope: Scope, pointer: Any, mask: Any, other: Any, type_: ValueType
     ) -> Any:
         """Load, and set `loaded`."""
         value = super().load(op, scope, pointer, mask, other, type_)
-        self.loaded = None
+        self.loaded = self._radius_of_load(op, scope, pointer, mask, value, type_)
+        for doubt in (self.masked, self.astray):
+            if doubt is not None:
+                lost = np.where(doubt > 0, np.inf, 0.0)
+                self.loaded = lost if self.loaded is None else np.maximum(self.loaded, lost)
+        return value
+
+    def _radius_of_load(
+        self, op: Op, scope: Scope, pointer: Any, mask: Any, value: Any, type_: ValueType
+    ) -> Array | None:
         touched = [self._is_touched(each) for each in _targets(pointer)]
         filled = self.stored[0] if self.stored else None
         if isinstance(value, Unknown) or not (any(touched) or filled is not None):
-            return value
+            return None
         fill = None if filled is None else filled.astype(np.float32)
         radius = self.radii.load(op, scope, pointer, mask, fill, _radius_type(type_))
         if "summed" in touched:
             radius = np.full_like(radius, np.inf)
-        self.loaded = radius.astype(np.float64)
-        return value
+        found: Array = radius.astype(np.float64)
+        return found
 
     def store(
         self, op: Op, scope: Scope, pointer: Any, value: Any, mask: Any, type_: ValueType
     ) -> None:
-        """Store, with radii."""
+        """Store, with radii; those of what comes from shared memory are beside it."""
+        if isinstance(value, Uncertain):
+            self.stored, value = [value.radius], value.actual
         super().store(op, scope, pointer, value, mask, type_)
         if isinstance(pointer, PointerChoice):
             return  # each of them has been stored by itself
@@ -162,6 +188,8 @@ class FollowedMemory(Memory):
         update: Callable[[Array, Array, list[Array]], Array | None],
     ) -> Any:
         """Update, with radii: sums of floats are bounded in the end, for any order."""
+        if operands and isinstance(operands[0], Uncertain):
+            self.stored, operands = [operands[0].radius], [operands[0].actual, *operands[1:]]
         simple = not isinstance(pointer, PointerChoice)
         half_ulp = self.half_ulp
         if simple and half_ulp is not None and pointer.argument is not None:

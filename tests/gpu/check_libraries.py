@@ -150,6 +150,8 @@ def one_case(package: str, name: str, warps: int, stages: int, dtype: str) -> No
 
 def checked_rows(out: Path) -> Any:
     from kvtrace.calls.recorded import UnreadyCall
+    from kvtrace.opened.checking import recorded_ttgir
+    from kvtrace.oracle.checking import fault_of
     from kvtrace.oracle.comparing import check
     from kvtrace.oracle.kept import checked_launches
     from kvtrace.oracle.locating import pattern, writers
@@ -164,6 +166,7 @@ def checked_rows(out: Path) -> Any:
             row["call_id"]: kernels[row["kernel_id"]]
             for row in trace.table("calls", (run,), columns=["call_id", "kernel_id"]).to_pylist()
         }
+        ttgir = recorded_ttgir(trace, run)
         for launch in checked_launches(trace, run):
             begin = time.perf_counter()
             if isinstance(launch, UnreadyCall):
@@ -180,6 +183,8 @@ def checked_rows(out: Path) -> Any:
                 "bound": max((each.bound for each in found.tensors), default=0.0),
                 "wrong": [],
             }  # fmt: skip
+            if found.answer == "differs":
+                row["stage"] = fault_of(launch, ttgir).text
             for each in found.tensors:
                 if not len(each.differing):
                     continue
@@ -256,7 +261,7 @@ def main() -> None:
     for row in rows:
         if row.get("answer") == "differs":
             print("DIFFERS", row["case"], row["as"], row["kernel"], f"num_warps={row['warps']}",
-                  f"num_stages={row['stages']} grid={row['grid']}", *row["wrong"])  # fmt: skip
+                  f"num_stages={row['stages']} grid={row['grid']}", *row["wrong"], row["stage"])  # fmt: skip
         elif row.get("reference") and row["reference"] != "equal to the reference":
             print("REFERENCE", row["case"], row["as"], row["asked"], row["reference"][:200])
     ends = Counter(row["end"][:110] for row in rows if row.get("end"))

@@ -42,6 +42,17 @@ POSITIONS = {
     "tt.descriptor_reduce": ((1,), None, (2, 3)),
     "tt.descriptor_gather": ((), None, (1, 2)),
     "tt.descriptor_scatter": ((3,), None, (1, 2)),
+    "ttng.async_tma_copy_local_to_global": ((3,), None, (1, 2)),
+    "ttng.async_tma_reduce": ((3,), None, (1, 2)),
+    "ttng.async_tma_scatter": ((3,), None, (1, 2)),
+}
+
+#: Copies into shared memory: where their other operands stand, besides those of loads. As in
+#: TritonGPUOps.td and TritonNvidiaGPUOps.td, for a descriptor of two axes.
+COPIES = {
+    "ttg.async_copy_global_to_local": {"shared": 1, "mask": 2, "other": 3},
+    "ttng.async_tma_copy_global_to_local": {"barrier": 3, "shared": 4, "predicate": 5},
+    "ttng.async_tma_gather": {"barrier": 3, "shared": 4, "predicate": 5},
 }
 
 
@@ -65,8 +76,17 @@ def test_operands_of_memory_ops_are_where_triton_has_them(name):
     assert sorted(value for _, value in operands_of(op)) == list(range(count))
 
 
+@pytest.mark.parametrize("name", COPIES)
+def test_operands_of_copies_are_where_triton_has_them(name):
+    op = given(name, 1 + max(COPIES[name].values()))
+
+    assert address_of(op) == 0
+    assert {each: op.operand(each) for each in COPIES[name]} == COPIES[name]
+    assert positions_of(op) == (() if "mask" in COPIES[name] else (1, 2))
+
+
 def test_every_memory_op_is_there():
-    assert set(POSITIONS) == MEMORY
+    assert {*POSITIONS, *COPIES} == MEMORY
     assert {name for name in POSITIONS if KINDS[name].has("value")} == WRITING
 
 

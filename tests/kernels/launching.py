@@ -67,10 +67,13 @@ def to_array(tensor: torch.Tensor) -> np.ndarray:
 
 
 @cache
-def _compiled(function: Any, signature: tuple, constexprs: tuple, options: tuple) -> Module:
+def _compiled(function: Any, signature: tuple, constexprs: tuple, options: tuple) -> str:
     types = dict(signature)
     types.update({name: "constexpr" for name, _ in constexprs})
-    return parsed(compile_generic(function, types, dict(constexprs), **dict(options)))
+    return compile_generic(function, types, dict(constexprs), **dict(options))
+
+
+_read = cache(parsed)
 
 
 def scalar_type(value: Any) -> str:
@@ -85,6 +88,13 @@ def compile_for(
     function: Any, arguments: Mapping[str, Any], constexprs: Mapping[str, Any], **options: Any
 ) -> Module:
     """The module of a kernel for these arguments; compiled once in a test session."""
+    return _read(generic_for(function, arguments, constexprs, **options))
+
+
+def generic_for(
+    function: Any, arguments: Mapping[str, Any], constexprs: Mapping[str, Any], **options: Any
+) -> str:
+    """Its text."""
     signature = []
     for name, value in arguments.items():
         if isinstance(value, torch.Tensor):

@@ -103,3 +103,63 @@ def mapped(x, y, out, other, N: tl.constexpr):
     first, second = tl.map_elementwise(_grown, tl.load(x + lanes), tl.load(y + lanes))
     tl.store(out + lanes, first)
     tl.store(other + lanes, second)
+
+
+@triton.jit
+def row_softmax(x, out, columns, N: tl.constexpr):
+    row, lanes = tl.program_id(0), tl.arange(0, N)
+    inside = lanes < columns
+    found = tl.load(x + row * columns + lanes, mask=inside, other=-float("inf"))
+    powers = tl.exp(found - tl.max(found, axis=0))
+    tl.store(out + row * columns + lanes, powers / tl.sum(powers, axis=0), mask=inside)
+
+
+@triton.jit
+def tiled_product(
+    a, b, out, m, n, k, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
+):  # fmt: skip
+    """Tiles that a loop loads, which Triton pipelines."""
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns = tl.program_id(1) * BN + tl.arange(0, BN)
+    inner = tl.arange(0, BK)
+    total = tl.zeros((BM, BN), tl.float32)
+    for start in range(0, k, BK):
+        left = tl.load(
+            a + rows[:, None] * k + (start + inner)[None, :],
+            mask=(rows[:, None] < m) & ((start + inner)[None, :] < k), other=0.0,
+        )  # fmt: skip
+        right = tl.load(
+            b + (start + inner)[:, None] * n + columns[None, :],
+            mask=((start + inner)[:, None] < k) & (columns[None, :] < n), other=0.0,
+        )  # fmt: skip
+        total = tl.dot(left, right, total)
+    place = rows[:, None] * n + columns[None, :]
+    tl.store(out + place, total, mask=(rows[:, None] < m) & (columns[None, :] < n))
+
+
+@triton.jit
+def described_product(
+    a, b, out, m, n, k, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
+):  # fmt: skip
+    """The same by descriptors, which Hopper copies by itself."""
+    left = tl.make_tensor_descriptor(a, [m, k], [k, 1], [BM, BK])
+    right = tl.make_tensor_descriptor(b, [k, n], [n, 1], [BK, BN])
+    target = tl.make_tensor_descriptor(out, [m, n], [n, 1], [BM, BN])
+    row, column = tl.program_id(0) * BM, tl.program_id(1) * BN
+    total = tl.zeros((BM, BN), tl.float32)
+    for start in range(0, k, BK):
+        total = tl.dot(left.load([row, start]), right.load([start, column]), total)
+    target.store([row, column], total)
+
+
+@triton.jit
+def summed_product(a, b, out, k, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """A product of tiles one of which is summed as well, in registers."""
+    rows, columns, inner = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+    total, beside = tl.zeros((BM, BN), tl.float32), 0.0
+    for start in range(0, k, BK):
+        left = tl.load(a + rows[:, None] * k + (start + inner)[None, :])
+        right = tl.load(b + (start + inner)[:, None] * BN + columns[None, :])
+        beside += tl.sum(right.to(tl.float32))
+        total = tl.dot(left, right, total)
+    tl.store(out + rows[:, None] * BN + columns[None, :], total + beside)

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from kvtrace.calls.recorded import Call
-from kvtrace.evaluate import TensorArgument, evaluate
+from kvtrace.evaluate import TensorArgument, evaluate, parsed
 from kvtrace.oracle.comparing import LaunchCheck, TensorCheck, check
 from kvtrace.oracle.kept import CheckedLaunch, Piece, StorageAfter
 from kvtrace.oracle.locating import Places, pattern, writers
-from tests.kernels.launching import bind, compile_for, to_array, to_tensor
+from tests.kernels.launching import bind, compile_for, generic_for, to_array, to_tensor
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -26,6 +26,7 @@ class Launched:
     constexprs: Mapping[str, Any] = field(default_factory=dict)
     grid: tuple[int, ...] = (1,)
     layouts: Callable[[Any], Mapping[int, Any]] = lambda _module: {}
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def call(self, unknown: tuple[str, ...] = ()) -> Call:
         """The call, each time with memory of its own."""
@@ -33,7 +34,7 @@ class Launched:
             name: to_tensor(value) if isinstance(value, np.ndarray) else value
             for name, value in self.inputs.items()
         }
-        module = compile_for(self.kernel, given, self.constexprs)
+        module = compile_for(self.kernel, given, self.constexprs, **self.options)
         x, y, z = (*self.grid, 1, 1)[:3]
         arguments = tuple(bind(self.kernel, given, unknown=unknown))
         call = Call(
@@ -48,8 +49,26 @@ class Launched:
         evaluate(call.module, call.arguments, call.grid, kernel=call.kernel)
         return {name: to_array(self._alive[name]) for name in self.outputs}
 
+    def ttgir(self) -> str:
+        """What Triton makes of the TTIR next, in generic form."""
+        given = {
+            name: to_tensor(value) if isinstance(value, np.ndarray) else value
+            for name, value in self.inputs.items()
+        }
+        return generic_for(self.kernel, given, self.constexprs, stage="ttgir", **self.options)
+
+    def left_by(self, ttgir: str) -> dict[str, np.ndarray]:
+        """What a device leaves that keeps to other IR of the kernel."""
+        call = self.call()
+        evaluate(parsed(ttgir), call.arguments, call.grid, kernel=call.kernel, planned=False)
+        return {name: to_array(self._alive[name]) for name in self.outputs}
+
     def checked(self, made: Arrays, unknown: tuple[str, ...] = ()) -> LaunchCheck:
         """Compare outputs that a device may have made with what the IR means."""
+        return check(self.launch(made, unknown))
+
+    def launch(self, made: Arrays, unknown: tuple[str, ...] = ()) -> CheckedLaunch:
+        """The launch of a device that made these outputs."""
         kept: list[Any] = []
 
         def again() -> Call:
@@ -62,7 +81,7 @@ class Launched:
             for place, each in enumerate(self.call().arguments)
             if isinstance(each, TensorArgument) and each.name in made
         )
-        return check(CheckedLaunch(0, 1, self.kernel.fn.__name__, "first", None, again, after))
+        return CheckedLaunch(0, 1, self.kernel.fn.__name__, "first", None, again, after)
 
     def located(self, tensor: TensorCheck) -> tuple[Call, Places | None]:
         """Who writes the elements that differ."""

@@ -37,21 +37,50 @@ def with_other_memory(out: Path, kernel: str, change: Callable[[bytes], bytes]) 
     opened.add_derived(run.run_id, "planted", {"artifacts": artifacts})
 
 
+def with_other_ttgir(out: Path, kernel: str, change: Callable[[str], str]) -> None:
+    """Have a trace say that the compiler made other TTGIR of a kernel."""
+    opened = open_trace(out)
+    (run,) = opened.runs
+    made: list[dict[str, Any]] = []
+
+    def other(row: dict[str, Any]) -> dict[str, Any]:
+        if row["name"] != kernel:
+            return {}
+        stages = [dict(stage) for stage in row["stages"]]
+        (stage,) = [each for each in stages if each["stage"] == "ttgir"]
+        text = opened.artifact(stage["artifact"])
+        assert text is not None
+        made.append(artifact_row("ttgir", change(text.decode()).encode()))
+        stage["artifact"] = made[-1]["sha256"]
+        return {"stages": stages}
+
+    _rewrite(out, "kernels", other)
+    artifacts = pa.Table.from_pylist(made, TABLES["artifacts"].schema)
+    opened.add_derived(run.run_id, "planted-ttgir", {"artifacts": artifacts})
+
+
 def rewrite_memory(
     out: Path, chosen: Callable[[dict[str, Any]], bool], artifact: Callable[[str], str]
 ) -> None:
     """Name other artifacts as what chosen launches left in memory."""
-    opened, table = open_trace(out), TABLES["checked_memory"]
+
+    def other(row: dict[str, Any]) -> dict[str, Any]:
+        if chosen(row) and row["when"] == "after":
+            return {"artifact": artifact(row["artifact"])}
+        return {}
+
+    _rewrite(out, "checked_memory", other)
+
+
+def _rewrite(out: Path, name: str, changes: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    """Write a table of a run of one part anew, with changes to each row."""
+    opened, table = open_trace(out), TABLES[name]
     (run,) = opened.runs
     (path,) = (out / table.name / f"run={run.run_id}").glob("*.parquet")
     with open_part(path) as file:
         facts = part_facts(file, path, table.name)
-    kept = []
-    for row in plain_rows(opened.table(table.name)):
-        changes = (
-            {"artifact": artifact(row["artifact"])}
-            if chosen(row) and row["when"] == "after"
-            else {}
-        )
-        kept.append({name: row.get(name) for name in table.schema.names} | changes)
+    kept = [
+        {column: row.get(column) for column in table.schema.names} | changes(row)
+        for row in plain_rows(opened.table(table.name))
+    ]
     write_part(path, table, facts, pa.Table.from_pylist(kept, table.schema).to_batches())

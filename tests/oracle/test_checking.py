@@ -3,6 +3,7 @@
 import inspect
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
 from tests.backends.compiled import check_kernels
 from tests.oracle import bad_kernels, kernels
-from tests.oracle.planting import rewrite_memory, with_other_memory
+from tests.oracle.planting import rewrite_memory, with_other_memory, with_other_ttgir
 from tests.support.sarif_shape import violations
 from tests.support.warm_python import warm_python
 
@@ -47,15 +48,15 @@ def trace(sound, tmp_path):
 @pytest.fixture
 def planted(trace):
     """The trace of a device that stored 99 in lanes 8 to 11 of the last program of `add`."""
-
-    def change(content):
-        held = np.frombuffer(content, np.float32).copy()
-        held[768 + 8 : 768 + 12] = 99
-        return held.tobytes()
-
-    with_other_memory(trace, "add", change)
+    with_other_memory(trace, "add", ninety_nine)
     assert validate(trace) == []
     return trace
+
+
+def ninety_nine(content):
+    held = np.frombuffer(content, np.float32).copy()
+    held[768 + 8 : 768 + 12] = 99
+    return held.tobytes()
 
 
 def printed(capsys, *words):
@@ -116,6 +117,72 @@ def test_json_has_rows_and_findings(planted, capsys):
     (finding,) = found["findings"]
     assert (finding["rule"], finding["verdict"]) == ("wrong-result", "violation")
     assert (finding["arg"], finding["lanes"], finding["access"]) == ("out", 4, "store")
+
+
+def test_what_comes_after_ttgir_is_at_fault(trace, capsys):
+    with_other_memory(trace, "add", ninety_nine)
+
+    _, out, _ = printed(capsys, trace)
+
+    assert "\n  at fault is what comes after TTGIR: the TTGIR means what the TTIR does\n" in out
+    found = json.loads(printed(capsys, trace, "--json")[1])
+    told = {(row["answer"], row["stage"], row["stage_reason"]) for row in found["checks"]}
+    assert told == {
+        ("agrees", None, None),
+        ("differs", "behind ttgir", "the TTGIR means what the TTIR does"),
+    }
+    (finding,) = found["findings"]
+    assert finding["message"].endswith(
+        "; at fault is what comes after TTGIR: the TTGIR means what the TTIR does"
+    )
+    stages = kvtrace.open(trace).check().arrow.column("stage").to_pylist()
+    assert set(stages) == {None, "behind ttgir"}
+
+
+def test_the_passes_that_make_ttgir_are_at_fault(trace, capsys):
+    """They made a product of the sum, and the device keeps to that."""
+    torch.manual_seed(1)
+    product = (torch.randn(1000) * torch.randn(1000)).numpy()
+    with_other_memory(trace, "add", lambda _: product.tobytes())
+    with_other_ttgir(trace, "add", lambda text: text.replace("arith.addf", "arith.mulf"))
+    assert validate(trace) == []
+
+    _, out, _ = printed(capsys, trace)
+
+    assert (
+        "\n  at fault are Triton's passes from TTIR to TTGIR: the device left what the TTGIR "
+        "means, which is not what TTIR does\n" in out
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda text: text.replace("arith.addf", "arith.addition"), "cannot read the IR"),
+        (lambda text: text.replace("arith.addf", "arith.remf"), "means neither"),
+    ],
+)
+def test_which_stage_is_at_fault_may_not_be_known(trace, change, reason, capsys):
+    with_other_memory(trace, "add", ninety_nine)
+    with_other_ttgir(trace, "add", change)
+
+    _, out, _ = printed(capsys, trace)
+
+    assert re.search(f"which stage is at fault cannot be told: .*{reason}", out)
+
+
+def test_a_kernel_without_ttgir_says_so(tmp_path, capsys):
+    cache = str(tmp_path / "cache")  # in the others' are whole kernels
+    trace = recorded(
+        tmp_path, KVTRACE_CHECK="first", KVTRACE_COMPILE="ttir", TRITON_CACHE_DIR=cache
+    )
+    with_other_memory(trace, "add", ninety_nine)
+
+    _, out, _ = printed(capsys, trace)
+
+    assert (
+        "  which stage is at fault cannot be told: its kernel was recorded without TTGIR\n" in out
+    )
 
 
 def test_sarif_points_to_the_store(planted, capsys):

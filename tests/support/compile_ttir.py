@@ -33,9 +33,10 @@ def compile_ttir(
     *,
     divisible_by_16: tuple[str, ...] = (),
     target: GPUTarget = HOPPER,
+    stage: str = "ttir",
     **options: Any,
 ) -> str:
-    """Compile to TTIR as Triton prints it.
+    """Compile to TTIR, or to TTGIR, as Triton prints it.
 
     signature: every parameter's type, as {"x": "*fp32", "n": "i32", "BLOCK": "constexpr"}.
     """
@@ -60,7 +61,8 @@ def compile_ttir(
     )
     stages: dict[str, Any] = {}
     backend.add_stages(stages, parsed, source.language)
-    return str(stages["ttir"](module, {}).str())
+    module = stages["ttir"](module, {})
+    return str((module if stage == "ttir" else stages[stage](module, {})).str())
 
 
 def compile_generic(
@@ -69,7 +71,7 @@ def compile_generic(
     constexprs: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> str:
-    """Compile to TTIR in MLIR's generic form; the arguments are those of `compile_ttir`."""
+    """Compile to MLIR's generic form of TTIR; the arguments are those of `compile_ttir`."""
     key = _key(function, signature, constexprs or {}, settings)
     folder = os.environ.get("KVTRACE_TEST_TTIR")
     if key is None or folder is None:

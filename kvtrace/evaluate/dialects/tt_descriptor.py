@@ -112,13 +112,15 @@ def _axis_positions(position: Any, axis: int, shape: tuple[int, ...]) -> Sum:
     )
 
 
-def _descriptor_of(value: Any) -> Descriptor:
+def descriptor_of(value: Any) -> Descriptor:
+    """Return a descriptor, of nothing known where the value is unknown."""
     if isinstance(value, Descriptor):
         return value
     return Descriptor(Pointer(None, Unknown(frozenset())), (), (), False)
 
 
-def _padding(descriptor: Descriptor, element: ElementType, rank: int) -> Array | None:
+def padding(descriptor: Descriptor, element: ElementType, rank: int) -> Array | None:
+    """Return what lanes outside of a descriptor's extents are given; None: zero."""
     if not descriptor.padding_nan or element.kind != "f":
         return None
     return np.full((1,) * (rank + 1), np.nan, element.value)
@@ -130,11 +132,11 @@ def _reading(op: Op, block: ValueType, positions: Sequence[int]) -> Step:
     source, result = op.operand("descriptor").id, op.results[0].id
 
     def step(values: list[Any], scope: Scope) -> None:
-        descriptor = _descriptor_of(values[source])
+        descriptor = descriptor_of(values[source])
         pointer, mask = block_access(descriptor, [values[slot] for slot in positions], block)
-        other = _padding(descriptor, block.element, len(block.shape))
+        other = padding(descriptor, block.element, len(block.shape))
         loaded = scope.launch.memory.load(op, scope, pointer, mask, other, block)
-        values[result] = _reshaped(loaded, block, target)
+        values[result] = reshaped(loaded, block, target)
 
     return step
 
@@ -145,25 +147,33 @@ def _writing(op: Op, block: ValueType, positions: Sequence[int], write: Any) -> 
     target, source = op.operand("descriptor").id, op.operand("value").id
 
     def step(values: list[Any], scope: Scope) -> None:
-        descriptor = _descriptor_of(values[target])
+        descriptor = descriptor_of(values[target])
         pointer, mask = block_access(descriptor, [values[slot] for slot in positions], block)
         value = values[source]
-        if not isinstance(value, Unknown):
-            value = _reshaped(to_array(value, given), given, block)
-        write(scope, pointer, value, mask)
+        if given.shared:
+            value = scope.launch.shared.read(op, value)
+        elif not isinstance(value, Unknown):
+            value = to_array(value, given)
+        write(scope, pointer, reshaped(value, given, block), mask)
 
     return step
 
 
-def _reshaped(value: Any, block: ValueType, target: ValueType) -> Any:
+def reshaped(value: Any, block: ValueType, target: ValueType) -> Any:
     """Drop (or add) axes of extent 1 between a descriptor's block and a tensor."""
-    if block.shape == target.shape or isinstance(value, Unknown):
+    if block.shape == target.shape:
         return value
-    array = np.broadcast_to(value, (value.shape[0], *block.shape))
-    return array.reshape(array.shape[0], *target.shape)
+
+    def change(array: Array) -> Array:
+        full = np.broadcast_to(array, (array.shape[0], *block.shape))
+        return full.reshape(full.shape[0], *target.shape)
+
+    return map_arrays(value, change)
 
 
-def _storing(op: Op, block: ValueType, positions: Sequence[int]) -> Step:
+def storing(op: Op, block: ValueType, positions: Sequence[int]) -> Step:
+    """Make a step that writes a block at positions."""
+
     def store(scope: Scope, pointer: Pointer, value: Any, mask: Any) -> None:
         scope.launch.memory.store(op, scope, pointer, value, mask, block)
 
@@ -179,7 +189,7 @@ def descriptor_load(op: Op, _compiler: Compiler) -> Step:
 @semantics("tt.descriptor_store")
 def descriptor_store(op: Op, _compiler: Compiler) -> Step:
     """Write a block; what lies outside the extents is dropped."""
-    return _storing(op, value_type(op.operand("descriptor").type), slots_of(op.group("index")))
+    return storing(op, value_type(op.operand("descriptor").type), slots_of(op.group("index")))
 
 
 @semantics("tt.descriptor_reduce")
@@ -201,7 +211,7 @@ def descriptor_reduce(op: Op, compiler: Compiler) -> Step:
     return _writing(op, block, slots_of(op.group("index")), combine)
 
 
-def _rows(op: Op, tensor: Value) -> tuple[ValueType, tuple[int, int]]:
+def rows_of(op: Op, tensor: Value) -> tuple[ValueType, tuple[int, int]]:
     """Return the type of the rows that a gather or scatter touches, and where they are said."""
     element, rows = value_type(op.operand("descriptor").type).element, value_type(tensor.type)
     block = ValueType(rows.text, rows.shape, element)
@@ -211,10 +221,10 @@ def _rows(op: Op, tensor: Value) -> tuple[ValueType, tuple[int, int]]:
 @semantics("tt.descriptor_gather")
 def descriptor_gather(op: Op, _compiler: Compiler) -> Step:
     """Read rows by index, from a column on."""
-    return _reading(op, *_rows(op, op.results[0]))
+    return _reading(op, *rows_of(op, op.results[0]))
 
 
 @semantics("tt.descriptor_scatter")
 def descriptor_scatter(op: Op, _compiler: Compiler) -> Step:
     """Write rows by index, from a column on."""
-    return _storing(op, *_rows(op, op.operand("value")))
+    return storing(op, *rows_of(op, op.operand("value")))

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from kvtrace.evaluate.compiler import Compiler, attribute, slots_of
+from kvtrace.evaluate.compiler import Compiler, attribute, slot_of, slots_of
 from kvtrace.evaluate.registry import Step, semantics
 from kvtrace.evaluate.rounding import from_memory, rounding_to, truncated_to_tf32
 from kvtrace.evaluate.scope import Scope
-from kvtrace.evaluate.types import element_of, value_type
-from kvtrace.evaluate.values import Array, full_array, to_array, unknown_of
+from kvtrace.evaluate.types import ValueType, element_of, value_type
+from kvtrace.evaluate.values import (
+    Array,
+    SharedView,
+    Unknown,
+    full_array,
+    merge_programs,
+    program_flags,
+    select_programs,
+    to_array,
+    unknown_of,
+)
 from kvtrace.ir import Op
+from kvtrace.ir.ops import KINDS
 
 _TF32 = 0
 """Triton's InputPrecision: 0 tf32, 1 tf32x3, 2 ieee, 3 bf16x3, 4 bf16x6."""
@@ -49,30 +61,70 @@ def product(left: Array, right: Array, working: np.dtype[Any], *, tf32: bool) ->
     return result
 
 
+def dot_operands(op: Op) -> Callable[[list[Any], Scope], list[Any]]:
+    """Return what gives a dot's factors, read where they are in shared memory, and its addend.
+
+    Of a dot that says whether it adds, the addend is zero in programs where it does not. One that
+    others need not wait for has its views of shared memory in use from then on.
+    """
+    slots = slots_of(op.operand(name) for name in ("left", "right", "added"))
+    adds = slot_of(op, "adds") if KINDS[op.name].has("adds") else None
+    type_ = value_type(op.operand("added").type)
+    nobody_waits = bool(attribute(op, "isAsync", default=False))
+
+    def given(values: list[Any], scope: Scope) -> list[Any]:
+        found = [values[slot] for slot in slots]
+        views = [value for value in found if isinstance(value, SharedView)]
+        if views:
+            found = [scope.launch.shared.given(op, value) for value in found]
+        if nobody_waits:
+            scope.launch.shared.begin_reads(scope, views)
+        if adds is not None:
+            found[2] = _where(values[adds], found[2], scope.programs, type_)
+        return found
+
+    return given
+
+
+def _where(flags: Any, value: Any, programs: int, type_: ValueType) -> Any:
+    """Return a value in programs where a flag holds, zero in others."""
+    if isinstance(flags, Unknown):
+        return flags
+    held = program_flags(flags, programs)
+    if held.all():
+        return value
+    zero = np.zeros((1,) * (len(type_.shape) + 1), type_.element.value)
+    rows = np.flatnonzero(held)
+    parts = [(rows, select_programs(value, rows)), (np.flatnonzero(~held), zero)]
+    return merge_programs(parts, programs, type_) if len(rows) else zero
+
+
 @semantics("tt.dot")
 def dot(op: Op, compiler: Compiler) -> Step:
     """Multiply and add. tf32 inputs are truncated, see rounding.py; other splits count as exact."""
-    given = [op.operand(name) for name in ("left", "right", "added")]
-    left_type, right_type, sum_type = (value_type(value.type) for value in given)
-    left, right, addend = slots_of(given)
+    left_type, right_type, sum_type = (
+        value_type(op.operand(name).type) for name in ("left", "right", "added")
+    )
+    operands = dot_operands(op)
     result = op.results[0].id
     element = sum_type.element
     form = dot_form(op)
     rounded = rounding_to(element)
     flops = 2 * sum_type.size * left_type.shape[-1]
 
-    def step(values: list[Any], _scope: Scope) -> None:
-        unknown = unknown_of((values[left], values[right], values[addend]))
+    def step(values: list[Any], scope: Scope) -> None:
+        left, right, addend = operands(values, scope)
+        unknown = unknown_of((left, right, addend))
         if unknown is not None:
             values[result] = unknown
             return
         total = product(
-            full_array(values[left], left_type),
-            full_array(values[right], right_type),
+            full_array(left, left_type),
+            full_array(right, right_type),
             form.working,
             tf32=form.tf32,
         )
-        start = to_array(values[addend], sum_type)
+        start = to_array(addend, sum_type)
         if start.size != 1 or start.flat[0] != 0:
             fits = start.shape[0] <= total.shape[0] and start.dtype == total.dtype
             total = np.add(total, start, out=total) if fits else total + start

@@ -37,7 +37,6 @@ def relaned(known: Known, source: Sequence[int], places: Sequence[Term | None]) 
 
 @meaning(
     "tt.splat", "tt.unsplat", "tt.broadcast", "ttg.convert_layout", "tt.descriptor_to_tensor",
-    "ttg.local_alloc", "ttg.local_load",
 )  # fmt: skip
 def same_everywhere(walk: Walk, op: Op) -> None:
     """Keep the value: what does not vary along an axis has no lane of it."""

@@ -1,0 +1,213 @@
+"""`ttg`: what TTGIR has besides TTIR. Layouts change no value; shared memory is memory.
+
+Shared memory, and when copies into it arrive, are in shared.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from kvtrace.evaluate.compiler import Compiler, attribute, slot_of, slots_of
+from kvtrace.evaluate.dialects.tt_dot import unpacked
+from kvtrace.evaluate.registry import Step, semantics, unsupported
+from kvtrace.evaluate.scope import Scope
+from kvtrace.evaluate.types import value_type
+from kvtrace.evaluate.values import (
+    Array,
+    Pointer,
+    SharedView,
+    Unknown,
+    full_array,
+    to_array,
+    unknown_of,
+)
+from kvtrace.ir import Op
+
+_ORDERED = True
+"""The value of tokens: what they order is said by the ops that take them."""
+
+
+@semantics("ttg.local_alloc")
+def local_alloc(op: Op, _compiler: Compiler) -> Step:
+    """Make a buffer, with a tensor in it if one is given."""
+    result, type_ = op.results[0].id, value_type(op.results[0].type)
+    source = op.optional("source")
+    given = None if source is None else (source.id, value_type(source.type))
+
+    def step(values: list[Any], scope: Scope) -> None:
+        shared = scope.launch.shared
+        view = values[result] = shared.allocate(scope, type_)
+        if given is not None:
+            shared.write(op, scope, view, values[given[0]], given[1])
+
+    return step
+
+
+@semantics("ttg.local_dealloc")
+def local_dealloc(op: Op, _compiler: Compiler) -> Step:
+    """Give a buffer back."""
+    slot = op.operand("shared").id
+
+    def step(values: list[Any], scope: Scope) -> None:
+        scope.launch.shared.forget(values[slot])
+
+    return step
+
+
+@semantics("ttg.local_load")
+def local_load(op: Op, _compiler: Compiler) -> Step:
+    """Read a view as a tensor."""
+    slot, result = op.operand("shared").id, op.results[0].id
+
+    def step(values: list[Any], scope: Scope) -> None:
+        values[result] = scope.launch.shared.read(op, values[slot])
+
+    return step
+
+
+@semantics("ttg.local_store")
+def local_store(op: Op, _compiler: Compiler) -> Step:
+    """Write a tensor to a view."""
+    target, source = op.operand("shared").id, op.operand("value").id
+    type_ = value_type(op.operand("value").type)
+
+    def step(values: list[Any], scope: Scope) -> None:
+        scope.launch.shared.write(op, scope, values[target], values[source], type_)
+
+    return step
+
+
+def _viewed(op: Op, change: Callable[[Array], Array]) -> Step:
+    """Make a step that gives a view of the same elements, at other places or fewer."""
+    slot, result = op.operand("shared").id, op.results[0].id
+
+    def step(values: list[Any], _scope: Scope) -> None:
+        view = values[slot]
+        if isinstance(view, SharedView):
+            view = SharedView(view.buffer, view.start, change(view.lanes))
+        values[result] = view
+
+    return step
+
+
+@semantics("ttg.memdesc_trans")
+def memdesc_trans(op: Op, _compiler: Compiler) -> Step:
+    """Permute axes."""
+    order = tuple(attribute(op, "order"))
+    return _viewed(op, lambda lanes: lanes.transpose(order))
+
+
+@semantics("ttg.memdesc_reshape")
+def memdesc_reshape(op: Op, _compiler: Compiler) -> Step:
+    """Give the elements another shape, in row-major order."""
+    shape = value_type(op.results[0].type).shape
+    return _viewed(op, lambda lanes: lanes.reshape(shape))
+
+
+@semantics("ttg.memdesc_subslice")
+def memdesc_subslice(op: Op, _compiler: Compiler) -> Step:
+    """Take a block, from an offset along each axis on."""
+    shape = value_type(op.results[0].type).shape
+    starts = attribute(op, "offsets")
+    block = tuple(slice(first, first + n) for first, n in zip(starts, shape, strict=True))
+    return _viewed(op, lambda lanes: lanes[block])
+
+
+@semantics("ttg.memdesc_index")
+def memdesc_index(op: Op, compiler: Compiler) -> Step:
+    """Take one of the parts along the first axis, which each program says."""
+    slot, place, result = op.operand("shared").id, op.operand("index").id, op.results[0].id
+    type_, shape = value_type(op.operand("index").type), value_type(op.results[0].type).shape
+
+    def step(values: list[Any], _scope: Scope) -> None:
+        view, index = values[slot], values[place]
+        unknown = unknown_of((view, index))
+        if unknown is not None:
+            values[result] = unknown
+            return
+        numbers = np.broadcast_to(to_array(index, type_).reshape(-1), view.start.shape)
+        count = len(view.lanes)
+        if numbers.size and not 0 <= numbers.min() <= numbers.max() < count:
+            raise unsupported(op, compiler.kernel, f"beyond the {count} parts that there are")
+        first = view.lanes.reshape(count, -1)[:, 0]
+        lanes = (view.lanes[0] - first[0]).reshape(shape)
+        values[result] = SharedView(view.buffer, view.start + first[numbers], lanes)
+
+    return step
+
+
+@semantics("ttg.async_copy_global_to_local")
+def async_copy_global_to_local(op: Op, _compiler: Compiler) -> Step:
+    """Begin to copy from memory; lanes that are masked off get `other`, or zero without one."""
+    target = op.operand("shared").id
+    type_ = value_type(op.operand("shared").type)
+    pointer, mask, other = op.operand("pointer").id, slot_of(op, "mask"), slot_of(op, "other")
+    result = op.results[0].id
+
+    def step(values: list[Any], scope: Scope) -> None:
+        fill = None if other is None else values[other]
+        if fill is not None and not isinstance(fill, Unknown):
+            fill = to_array(fill, type_)
+        chosen = None if mask is None else values[mask]
+        launch = scope.launch
+        loaded = launch.memory.load(op, scope, values[pointer], chosen, fill, type_)
+        launch.shared.copy(op, scope, values[target], loaded, type_)
+        values[result] = _ORDERED
+
+    return step
+
+
+@semantics("ttg.async_commit_group")
+def async_commit_group(op: Op, _compiler: Compiler) -> Step:
+    """Close a group of copies, which can then be waited for."""
+    results = slots_of(op.results)
+
+    def step(values: list[Any], scope: Scope) -> None:
+        scope.launch.shared.commit(scope)
+        for slot in results:
+            values[slot] = _ORDERED
+
+    return step
+
+
+@semantics("ttg.async_wait")
+def async_wait(op: Op, _compiler: Compiler) -> Step:
+    """Wait until no more than `num` groups of copies are under way."""
+    left, results = int(attribute(op, "num")), slots_of(op.results)
+
+    def step(values: list[Any], scope: Scope) -> None:
+        scope.launch.shared.wait(scope, left)
+        for slot in results:
+            values[slot] = _ORDERED
+
+    return step
+
+
+@semantics("ttg.global_scratch_alloc")
+def global_scratch_alloc(op: Op, _compiler: Compiler) -> Step:
+    """Give memory that only descriptors are put in, which stand in place of its address then."""
+    result = op.results[0].id
+
+    def step(values: list[Any], _scope: Scope) -> None:
+        values[result] = Pointer(None, Unknown(frozenset({"the device's scratch memory"})))
+
+    return step
+
+
+@semantics("ttg.fp4_to_fp")
+def fp4_to_fp(op: Op, compiler: Compiler) -> Step:
+    """Unpack two 4-bit floats from each byte, along an axis."""
+    type_, target = value_type(op.operand("source").type), value_type(op.results[0].type)
+    slot, result = op.operand("source").id, op.results[0].id
+    axis = int(attribute(op, "axis")) - len(type_.shape)
+
+    def step(values: list[Any], _scope: Scope) -> None:
+        value = values[slot]
+        if not isinstance(value, Unknown):
+            value = unpacked(full_array(value, type_), "e2m1", axis).astype(target.element.value)
+        values[result] = value
+
+    return compiler.counted(op, step, target.size, 0)

@@ -1,0 +1,96 @@
+"""Which stage of the compiler a difference comes from: the TTGIR of the launch, computed too.
+
+TTIR says what is meant, the device what came of it. Where the TTGIR in between means what TTIR
+does, the passes up to it are not at fault; where it means what the device left, they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Literal
+
+from kvtrace.oracle.comparing import Expected, distances, expected
+from kvtrace.schema.errors import KvtraceError
+
+if TYPE_CHECKING:
+    from kvtrace.ir import Module
+    from kvtrace.oracle.kept import CheckedLaunch
+
+Stage = Literal["ttgir", "behind ttgir", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """The stage at fault: the one that makes TTGIR of TTIR, one behind it, or not known which."""
+
+    stage: Stage
+    reason: str
+
+    @property
+    def text(self) -> str:
+        """Say it in one clause."""
+        return f"{_WORDS[self.stage]}: {self.reason}"
+
+
+_WORDS: Final = {
+    "ttgir": "at fault are Triton's passes from TTIR to TTGIR",
+    "behind ttgir": "at fault is what comes after TTGIR",
+    "unknown": "which stage is at fault cannot be told",
+}
+
+
+def stage_at_fault(launch: CheckedLaunch, ttgir: Module) -> Fault:
+    """Compare what a launch that differs from its TTIR left with what its TTGIR means."""
+    try:
+        meant = {each.place: each for each in expected(launch).known}
+        computed = expected(launch, ttgir)
+    except KvtraceError as error:
+        return Fault("unknown", f"its TTGIR could not be computed: {error}")
+    if computed.faults:
+        return Fault("ttgir", computed.faults[0])
+    lower = {each.place: each for each in computed.known}
+    differs = changed = left = open_ = 0
+    for place, upper in meant.items():
+        wrong = distances(upper).beyond
+        if not wrong.any():
+            continue
+        other = lower.get(place)
+        if other is None or not _match(upper, other):
+            return Fault("unknown", f"its TTGIR stores to {upper.tensor.name} in another way")
+        by_ttgir = distances(other)
+        differs += int(wrong.sum())
+        left += int((wrong & by_ttgir.beyond).sum())
+        open_ += int((wrong & by_ttgir.loose).sum())
+        changed += int(distances(_between(upper, other)).beyond.sum())
+    return _judged(differs, changed, left, open_)
+
+
+def _judged(differs: int, changed: int, left: int, open_: int) -> Fault:
+    """Judge by the elements that differ: of how many TTGIR means something else than TTIR does.
+
+    `left` of them are not what TTGIR means either, of `open_` its bounds are too wide to say.
+    """
+    if left == differs and not changed:
+        return Fault("behind ttgir", "the TTGIR means what the TTIR does")
+    if left + open_ == 0 and changed:
+        return Fault("ttgir", "the device left what the TTGIR means, which is not what TTIR does")
+    if changed:
+        return Fault(
+            "unknown", "the TTGIR means neither what the TTIR does nor what the device left"
+        )
+    return Fault("unknown", "the bounds of what its TTGIR means are too wide")
+
+
+def _match(first: Expected, second: Expected) -> bool:
+    return first.element == second.element and [
+        (piece.offset, len(piece.radii)) for piece in first.pieces
+    ] == [(piece.offset, len(piece.radii)) for piece in second.pieces]
+
+
+def _between(upper: Expected, lower: Expected) -> Expected:
+    """Return what TTIR means as what is meant, what TTGIR means as what is there."""
+    pieces = tuple(
+        replace(first, got=second.expected, radii=first.radii + second.radii)
+        for first, second in zip(upper.pieces, lower.pieces, strict=True)
+    )
+    return replace(upper, pieces=pieces)

@@ -1,0 +1,43 @@
+"""TTGIR of a trace is read by the Triton that is installed, in another process."""
+
+import pytest
+
+from kvtrace.backends.triton.recorded_ttgir import UnreadableTtgir, generic_ttgir
+from kvtrace.ir import parse
+from tests.backends.compiled import check_kernels
+from tests.support.compile_ttir import compile_ttir
+
+SIGNATURE = {"x": "*fp32", "y": "*fp32", "out": "*fp32", "n": "i32", "BLOCK": "constexpr"}
+
+
+@pytest.fixture(scope="module")
+def ttgir():
+    return compile_ttir(check_kernels.add, SIGNATURE, {"BLOCK": 256}, stage="ttgir")
+
+
+def test_it_becomes_the_generic_form(ttgir):
+    module = parse(generic_ttgir(ttgir))
+
+    assert module.main.name == "add"
+    assert any("#blocked" in str(value.type) for op in module.ops for value in op.results)
+
+
+def test_what_triton_cannot_read_says_so(ttgir):
+    with pytest.raises(UnreadableTtgir, match=r"Triton [\d.]+ cannot read the IR of kernel add"):
+        generic_ttgir(ttgir.replace("arith.addf", "arith.of_another_version"))
+
+
+def test_without_triton_it_says_so(ttgir, tmp_path, monkeypatch):
+    (tmp_path / "triton.py").write_text("raise ImportError")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    with pytest.raises(UnreadableTtgir, match="Triton, which reads TTGIR, is not installed here"):
+        generic_ttgir(ttgir)
+
+
+def test_a_compiler_that_crashes_is_survived(ttgir, tmp_path, monkeypatch):
+    (tmp_path / "triton.py").write_text("import os; os.abort()")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    with pytest.raises(UnreadableTtgir, match="Triton ended with -6 over it"):
+        generic_ttgir(ttgir)

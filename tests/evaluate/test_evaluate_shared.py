@@ -1,0 +1,188 @@
+"""Shared memory as TTGIR has it: views of buffers, copies that arrive when they are waited for."""
+
+import re
+
+import numpy as np
+import pytest
+
+from kvtrace.evaluate import Deadlock, Storage, TensorArgument, UnsupportedOp, evaluate, parsed
+from kvtrace.evaluate.shared import SharedMemory
+
+SIZE = 128
+BUFFER = "!ttg.memdesc<2x8x16xf32, #s, #smem, mutable>"
+PART = "!ttg.memdesc<8x16xf32, #s, #smem, mutable>"
+LINE = f"!ttg.memdesc<{SIZE}xf32, #s, #smem, mutable>"
+BARRIER = "!ttg.memdesc<1xi64, #s, #smem, mutable>"
+LANES = f"tensor<{SIZE}xi32>"
+TENSOR = f"tensor<{SIZE}xf32>"
+POINTERS = f"tensor<{SIZE}x!tt.ptr<f32>>"
+TOKEN = "!ttg.async.token"
+COPY = (
+    '"ttg.async_copy_global_to_local"(%p, %view) '
+    f"<{{operandSegmentSizes = array<i32: 1, 1, 0, 0>}}> : ({POINTERS}, {LINE}) -> {TOKEN}"
+)
+COMMIT = f'"ttg.async_commit_group"() : () -> {TOKEN}'
+
+
+def module(*lines):
+    """A kernel of `x` and `out`: `%p` and `%q` are pointers to a program's part of them."""
+    start = f"""
+      %pid = "tt.get_program_id"() <{{axis = 0 : i32}}> : () -> i32
+      %zero = "arith.constant"() <{{value = 0 : i32}}> : () -> i32
+      %one = "arith.constant"() <{{value = 1 : i32}}> : () -> i32
+      %size = "arith.constant"() <{{value = {SIZE} : i32}}> : () -> i32
+      %first = "arith.muli"(%pid, %size) : (i32, i32) -> i32
+      %lane = "tt.make_range"() <{{start = 0 : i32, end = {SIZE} : i32}}> : () -> {LANES}
+      %start = "tt.splat"(%first) : (i32) -> {LANES}
+      %place = "arith.addi"(%start, %lane) : ({LANES}, {LANES}) -> {LANES}
+      %xs = "tt.splat"(%x) : (!tt.ptr<f32>) -> {POINTERS}
+      %outs = "tt.splat"(%out) : (!tt.ptr<f32>) -> {POINTERS}
+      %p = "tt.addptr"(%xs, %place) : ({POINTERS}, {LANES}) -> {POINTERS}
+      %q = "tt.addptr"(%outs, %place) : ({POINTERS}, {LANES}) -> {POINTERS}
+      %loaded = "tt.load"(%p) : ({POINTERS}) -> {TENSOR}
+    """
+    end = f"""
+      "tt.store"(%q, %result) : ({POINTERS}, {TENSOR}) -> ()
+      "tt.return"() : () -> ()
+    """
+    body = "\n".join([start, *lines, end])
+    kind = "(!tt.ptr<f32>, !tt.ptr<f32>) -> ()"
+    return parsed(f"""
+    "builtin.module"() ({{
+      "tt.func"() <{{function_type = {kind}, sym_name = "k"}}> ({{
+      ^bb0(%x: !tt.ptr<f32>, %out: !tt.ptr<f32>):{body}
+      }}) : () -> ()
+    }}) : () -> ()
+    """)
+
+
+@pytest.fixture
+def faults(monkeypatch):
+    """What comes too early in the launches of a test."""
+    told = {}
+
+    def began(self, programs):
+        made(self, programs)
+        self.faults = told
+
+    made = SharedMemory.__init__
+    monkeypatch.setattr(SharedMemory, "__init__", began)
+    return told
+
+
+def run(kernel, programs=2):
+    """What the kernel makes of a number at each place."""
+    x = np.arange(1, 1 + programs * SIZE, dtype=np.float32)
+    out = np.zeros_like(x)
+    tensors = [
+        TensorArgument(name, Storage(each.nbytes, each.view(np.uint8)), 0, "fp32", each.shape, (1,))
+        for name, each in (("x", x), ("out", out))
+    ]
+    evaluate(kernel, tensors, (programs,), planned=False)
+    return x.reshape(programs, SIZE), out.reshape(programs, SIZE)
+
+
+def test_views_are_of_the_same_elements(faults):
+    """Each program writes its own part of a buffer, and reads a turned block of it."""
+    x, out = run(module(
+        f'%block = "tt.reshape"(%loaded) : ({TENSOR}) -> tensor<8x16xf32>',
+        f'%buffer = "ttg.local_alloc"() : () -> {BUFFER}',
+        f'%part = "ttg.memdesc_index"(%buffer, %pid) : ({BUFFER}, i32) -> {PART}',
+        f'"ttg.local_store"(%block, %part) : (tensor<8x16xf32>, {PART}) -> ()',
+        f'%again = "ttg.memdesc_index"(%buffer, %pid) : ({BUFFER}, i32) -> {PART}',
+        '%cut = "ttg.memdesc_subslice"(%again) <{offsets = array<i32: 4, 8>}>'
+        f" : ({PART}) -> !ttg.memdesc<4x8xf32, #s, #smem, mutable, 8x16>",
+        '%turned = "ttg.memdesc_trans"(%cut) <{order = array<i32: 1, 0>}>'
+        " : (!ttg.memdesc<4x8xf32, #s, #smem, mutable, 8x16>)"
+        " -> !ttg.memdesc<8x4xf32, #s, #smem, mutable, 16x8>",
+        '%flat = "ttg.memdesc_reshape"(%turned) : (!ttg.memdesc<8x4xf32, #s, #smem, mutable, 16x8>)'
+        " -> !ttg.memdesc<32xf32, #s, #smem, mutable>",
+        '%few = "ttg.local_load"(%flat) : (!ttg.memdesc<32xf32, #s, #smem, mutable>)'
+        " -> tensor<32xf32>",
+        '%row = "tt.expand_dims"(%few) <{axis = 0 : i32}> : (tensor<32xf32>) -> tensor<1x32xf32>',
+        '%rows = "tt.broadcast"(%row) : (tensor<1x32xf32>) -> tensor<4x32xf32>',
+        f'%result = "tt.reshape"(%rows) : (tensor<4x32xf32>) -> {TENSOR}',
+    ))  # fmt: skip
+
+    wanted = [np.tile(row.reshape(8, 16)[4:8, 8:16].T.reshape(-1), 4) for row in x]
+    assert np.array_equal(out, wanted)
+    assert not faults
+
+
+def copied(*lines):
+    """A kernel that copies into a buffer, does something, and reads it."""
+    return module(
+        f'%view = "ttg.local_alloc"() : () -> {LINE}',
+        f"%t0 = {COPY}",
+        f"%t1 = {COMMIT}",
+        *lines,
+        f'%result = "ttg.local_load"(%view) : ({LINE}) -> {TENSOR}',
+    )
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_a_copy_arrives_with_the_wait_for_its_group(left, faults):
+    x, out = run(copied(f'%t2 = "ttg.async_wait"() <{{num = {left} : i32}}> : () -> {TOKEN}'))
+
+    assert np.array_equal(out, x if left == 0 else 0 * x)
+    assert bool(faults) == (left == 1)
+
+
+def test_a_group_is_waited_for_by_each_program(faults):
+    """The second program closes one more group, so that a wait that leaves one ends its copy."""
+    x, out = run(copied(
+        '%more = "arith.cmpi"(%pid, %zero) <{predicate = 4 : i64}> : (i32, i32) -> i1',
+        '"scf.if"(%more) ({',
+        f"%t2 = {COMMIT}",
+        '"scf.yield"() : () -> ()',
+        "}, {",
+        "}) : (i1) -> ()",
+        f'%t3 = "ttg.async_wait"() <{{num = 1 : i32}}> : () -> {TOKEN}',
+    ))  # fmt: skip
+
+    assert np.array_equal(out, [0 * x[0], x[1]])
+    (fault,) = faults
+    assert re.fullmatch(
+        "ttg.local_load at an unknown line reads what a copy may not have brought yet", fault
+    )
+
+
+def test_a_barrier_that_nothing_arrives_at_is_a_deadlock():
+    kernel = module(
+        f'%bar = "ttg.local_alloc"() : () -> {BARRIER}',
+        f'"ttng.init_barrier"(%bar) <{{count = 1 : i32}}> : ({BARRIER}) -> ()',
+        '"ttng.wait_barrier"(%bar, %zero) <{operandSegmentSizes = array<i32: 1, 1, 0, 0>}>'
+        f" : ({BARRIER}, i32) -> ()",
+        f'%result = "tt.bitcast"(%loaded) : ({TENSOR}) -> {TENSOR}',
+    )
+
+    with pytest.raises(
+        Deadlock, match=r"ttng\.wait_barrier at .* waits for ever: no copy is under"
+    ):
+        run(kernel)
+
+
+def test_a_phase_that_is_over_is_not_waited_for():
+    """Of a new barrier the phase before the first is over."""
+    kernel = module(
+        f'%bar = "ttg.local_alloc"() : () -> {BARRIER}',
+        f'"ttng.init_barrier"(%bar) <{{count = 1 : i32}}> : ({BARRIER}) -> ()',
+        '"ttng.wait_barrier"(%bar, %one) <{operandSegmentSizes = array<i32: 1, 1, 0, 0>}>'
+        f" : ({BARRIER}, i32) -> ()",
+        f'%result = "tt.bitcast"(%loaded) : ({TENSOR}) -> {TENSOR}',
+    )
+
+    x, out = run(kernel)
+
+    assert np.array_equal(out, x)
+
+
+def test_a_part_that_is_not_there_is_refused():
+    kernel = module(
+        f'%buffer = "ttg.local_alloc"() : () -> {BUFFER}',
+        f'%part = "ttg.memdesc_index"(%buffer, %size) : ({BUFFER}, i32) -> {PART}',
+        f'%result = "tt.bitcast"(%loaded) : ({TENSOR}) -> {TENSOR}',
+    )
+
+    with pytest.raises(UnsupportedOp, match=r"memdesc_index' beyond the 2 parts that there are"):
+        run(kernel)
