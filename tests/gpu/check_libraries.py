@@ -261,7 +261,8 @@ def main() -> None:
     for row in rows:
         if row.get("answer") == "differs":
             print("DIFFERS", row["case"], row["as"], row["kernel"], f"num_warps={row['warps']}",
-                  f"num_stages={row['stages']} grid={row['grid']}", *row["wrong"], row["stage"])  # fmt: skip
+                  f"num_stages={row['stages']} grid={row['grid']}", *row["wrong"])  # fmt: skip
+            print("  ", row["stage"])
         elif row.get("reference") and row["reference"] != "equal to the reference":
             print("REFERENCE", row["case"], row["as"], row["asked"], row["reference"][:200])
     ends = Counter(row["end"][:110] for row in rows if row.get("end"))
