@@ -88,9 +88,10 @@ class LaunchCheck:
 
 
 class _Inside(Observer):
-    """Ends an evaluation that reads what lies outside of its tensors, which nobody kept.
+    """Ends an evaluation that leaves its tensors: nobody kept what is read there, or overwritten.
 
-    Of the arguments `views` no more was kept than their tensors.
+    On a device, what is stored beyond a storage may well be the next one's, of the same launch. Of
+    the arguments `views` no more was kept than their tensors.
     """
 
     def __init__(self, views: frozenset[int]) -> None:
@@ -98,10 +99,11 @@ class _Inside(Observer):
 
     def out_of_bounds(self, defect: OutOfBounds) -> None:
         """Refuse to go on."""
-        if defect.rule == "out-of-view" and defect.argument not in self._views:
+        writes = defect.kind == "store"
+        if defect.rule == "out-of-view" and (writes or defect.argument not in self._views):
             return
-        if defect.kind != "store":
-            raise Undecided(f"{place(defect.op)} reads outside of its tensor")
+        verb = "writes" if writes else "reads"
+        raise Undecided(f"{place(defect.op)} {verb} outside of its tensor")
 
 
 @dataclass(frozen=True, slots=True)

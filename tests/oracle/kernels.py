@@ -82,6 +82,15 @@ def beyond(x, out, N: tl.constexpr):
 
 
 @triton.jit
+def spilled(x, short, out, N: tl.constexpr):
+    """Stores beyond one of its tensors."""
+    lanes = tl.arange(0, N)
+    values = tl.load(x + lanes)
+    tl.store(out + lanes, values)
+    tl.store(short + lanes, values)
+
+
+@triton.jit
 def undefined(a, b, x, quotient, remainder, shifted, whole, N: tl.constexpr):
     """What the IR leaves open for some operands."""
     lanes = tl.arange(0, N)

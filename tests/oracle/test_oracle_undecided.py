@@ -78,6 +78,17 @@ def test_reading_outside_of_a_tensor():
     assert "reads outside of its tensor" in undecided(launched)
 
 
+def test_writing_outside_of_a_tensor():
+    """On a device that may be the memory of another tensor, which differs then for no fault."""
+    launched = Launched(
+        kernels.spilled,
+        {"x": floats(64), "short": np.zeros(48, F32), "out": np.zeros(64, F32)},
+        ("short", "out"),
+        {"N": 64},
+    )
+    assert "writes outside of its tensor" in undecided(launched)
+
+
 def test_memory_that_was_not_kept():
     launched = Launched(
         kernels.fused,
