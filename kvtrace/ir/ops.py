@@ -244,12 +244,8 @@ _rows(
         "descriptor row column value": "tt.descriptor_scatter",
     }, effect="store",
 )  # fmt: skip
-_rows(
-    "tt_descriptor",
-    Kind.MEMORY,
-    {"descriptor value index*": "tt.descriptor_reduce"},
-    effect="atomic",
-)
+_REDUCE = {"descriptor value index*": "tt.descriptor_reduce"}
+_rows("tt_descriptor", Kind.MEMORY, _REDUCE, effect="atomic")
 _rows("tt_descriptor", Kind.ADDRESS, {
     "pointer size* stride*": "tt.make_tensor_descriptor",
     "pointer size* stride* offset*": "tt.make_tensor_ptr",
@@ -364,12 +360,8 @@ _rows("ttg", Kind.SHARED, {
     "value shared": "ttg.local_store",
     "token*": "ttg.async_commit_group ttg.async_wait",
 })  # fmt: skip
-_rows(
-    "ttg",
-    Kind.MEMORY,
-    {"pointer shared mask? other?": "ttg.async_copy_global_to_local"},
-    effect="load",
-)
+_COPY = {"pointer shared mask? other?": "ttg.async_copy_global_to_local"}
+_rows("ttg", Kind.MEMORY, _COPY, effect="load")
 _rows("ttg", Kind.GIVEN, {"": "ttg.global_scratch_alloc"})
 _rows("ttg", Kind.PICKED, {"source": "ttg.fp4_to_fp"})
 _rows("ttng", Kind.SHARED, {
