@@ -360,7 +360,8 @@ class Trace:
         if runs is None:
             return self.run_ids
         wanted = [run.run_id if isinstance(run, Run) else run for run in runs]
-        unknown = [run_id for run_id in wanted if run_id not in self.run_ids]
+        known = set(self.run_ids) if len(wanted) > 1 else self.run_ids
+        unknown = [run_id for run_id in wanted if run_id not in known]
         if unknown:
             raise UnknownRun(f"{self.path} has no run {unknown[0]!r}")
         return tuple(dict.fromkeys(wanted))
