@@ -99,9 +99,7 @@ def _limit(database: duckdb.DuckDBPyConnection, memory: str | None, folder: Path
     database.execute("SET temp_directory = ?", ["" if folder is None else str(folder)])
 
 
-def _named(
-    database: duckdb.DuckDBPyConnection, text: str, trace: "Trace"
-) -> frozenset[str] | None:
+def _named(database: duckdb.DuckDBPyConnection, text: str, trace: "Trace") -> frozenset[str] | None:
     """Return the tables and views that a query names; None where it may ask for others, too."""
     nodes = list(_nodes(_tree(database, text)))
     if any(map(_lists_tables, nodes)):

@@ -159,6 +159,25 @@ def sealed_runs_row(out: Path, run_id: str, names: Sequence[str]) -> dict[str, A
     return None
 
 
+def sealed_runs_rows(
+    out: Path, run_ids: Sequence[str], names: Sequence[str]
+) -> dict[str, dict[str, Any]]:
+    """What `sealed_runs_row` says of many runs, but those that need a closer look, at once.
+
+    Errors as there.
+    """
+    table, found = TABLES["runs"], {}
+    for run_id in run_ids:
+        first = next(iter(part_numbers(run_folder(out, "runs", run_id)).values()), None)
+        rows = None if first is None else read_part(first, table, names)
+        if rows is not None and rows.num_rows == 1:
+            found[run_id] = rows
+    if not found:
+        return {}
+    rows = plain_rows(repaired(table, pa.concat_tables(found.values()), quietly))
+    return dict(zip(found, rows, strict=True)) if len(rows) == len(found) else {}
+
+
 def journal_runs_row(
     out: Path, run_id: str, note: Note, names: Sequence[str] = RUN_COLUMNS
 ) -> dict[str, Any] | None:
