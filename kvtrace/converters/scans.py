@@ -68,18 +68,12 @@ class Scans:
         database.execute("SET allowed_paths = ?", [paths])
         database.execute("SET enable_external_access = false")
 
-    def create_view(
-        self,
-        database: duckdb.DuckDBPyConnection,
-        name: str,
-        runs: Sequence["Run"] | None = None,
-    ) -> None:
-        """Make, or make anew, the view of one table, of some of the runs; as `Trace.table`."""
+    def create_view(self, database: duckdb.DuckDBPyConnection, name: str) -> None:
+        """Make the view of one table; errors as `Trace.table`."""
         table = self._trace.definition(name, self._runs)
-        runs = self._runs if runs is None else runs
         found = self._parts(name)
-        rest = [run for run in runs if run.run_id not in found]
-        parts = {run.run_id: found[run.run_id] for run in runs if found.get(run.run_id)}
+        rest = [run for run in self._runs if run.run_id not in found]
+        parts = {run: several for run, several in found.items() if several}
         rows: pa.Table = self._trace.table(name, rest)
         names = ", ".join(_identifier(column.name) for column in table.columns)
         view = database.from_arrow(rows).project(f"{names}, run::VARCHAR AS run")
@@ -102,14 +96,6 @@ class Scans:
             for run, parts in self._parts(name).items()
             if parts and all(part.columns >= wanted for part in parts)
         }
-
-    def rows(self, name: str, run: "Run") -> int:
-        """Return how many rows of a table a run has; errors as `Trace.pieces`."""
-        parts = self._parts(name).get(run.run_id)
-        if parts is not None:
-            return sum(part.rows for part in parts)
-        (column, *_) = self._trace.definition(name).keys
-        return sum(piece.num_rows for piece in self._trace.pieces(name, [run], [column]))
 
     def _parts(self, name: str) -> dict[str, list[_Part]]:
         """Return the parts of a table that can be scanned, by run; no others' rows."""
@@ -166,6 +152,15 @@ def in_plain_folders(out: Path, parts: Iterable[str]) -> bool:
     """Whether no path of parts of these runs of a trace would mean a pattern to who scans them."""
     plain = _PLAIN_FOLDER.fullmatch(str(out)) is not None
     return plain and all(_PLAIN_RUN.fullmatch(run) for run in parts)
+
+
+def row_count(trace: "Trace", run: "Run", name: str) -> int:
+    """Count the rows of one of the format's tables; errors as `Trace.pieces`."""
+    table = trace.definition(name)
+    parts = _scannable(trace.path, table, run) if run.sealed else None
+    if parts is not None:
+        return sum(part.rows for part in parts)
+    return sum(piece.num_rows for piece in trace.pieces(name, [run], table.keys[:1]))
 
 
 def sound_rows(trace: "Trace", run: "Run", name: str, columns: Sequence[str]) -> int | None:
