@@ -1,5 +1,6 @@
 """The rows of one run, wherever they are: parts, journal segments, and those of the passes."""
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +18,8 @@ from kvtrace.schema.tables import TABLES, Table
 
 #: How often to look again when a file goes between listing and reading it.
 _TRIES: Final = 20
+#: So many small files are read on all cores.
+_MANY: Final = 64
 
 #: Every column of `runs`.
 RUN_COLUMNS: Final = tuple(column.name for column in TABLES["runs"].columns)
@@ -166,16 +169,29 @@ def sealed_runs_rows(
 
     Errors as there.
     """
-    table, found = TABLES["runs"], {}
+    table = TABLES["runs"]
+    parts = {}
     for run_id in run_ids:
-        first = next(iter(part_numbers(run_folder(out, "runs", run_id)).values()), None)
-        rows = None if first is None else read_part(first, table, names)
-        if rows is not None and rows.num_rows == 1:
-            found[run_id] = rows
-    if not found:
+        numbered = part_numbers(run_folder(out, "runs", run_id))
+        if numbered:
+            parts[run_id] = next(iter(numbered.values()))
+
+    def read(path: Path) -> pa.Table:
+        return read_part(path, table, names)
+
+    if len(parts) < _MANY:
+        pieces = [read(path) for path in parts.values()]
+    else:
+        from concurrent.futures import ThreadPoolExecutor  # not for every process that records
+
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            pieces = list(pool.map(read, parts.values()))
+    single = [run_id for run_id, rows in zip(parts, pieces, strict=True) if rows.num_rows == 1]
+    if not single:
         return {}
-    rows = plain_rows(repaired(table, pa.concat_tables(found.values()), quietly))
-    return dict(zip(found, rows, strict=True)) if len(rows) == len(found) else {}
+    whole = pa.concat_tables([rows for rows in pieces if rows.num_rows == 1])
+    found = plain_rows(repaired(table, whole, quietly))
+    return dict(zip(single, found, strict=True)) if len(found) == len(single) else {}
 
 
 def journal_runs_row(
