@@ -5,6 +5,7 @@ looked at alone anyway, small groups are found faster, and memory does not grow 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ import pyarrow as pa
 from kvtrace.converters.database import database as new_database
 from kvtrace.converters.fleet.judging import judge_times
 from kvtrace.converters.fleet.model import Fleet, FleetFinding, Job, KernelTimes, Kind
+from kvtrace.converters.parallel import in_order
 from kvtrace.converters.query import connect, query
 from kvtrace.converters.scans import row_count
 from kvtrace.converters.trials import TUNING
@@ -34,11 +36,20 @@ _APART: Final[dict[Kind, str]] = {
     "device": "CREATE TEMP TABLE apart AS SELECT run, seq FROM tuning",
     "host": "CREATE TEMP TABLE apart AS SELECT run, seq FROM compiling",
 }
+#: Executions that do not say themselves which call they are of; nearly no run has some.
+_UNPLACED: Final = """
+    SELECT 1 FROM gpu_kernels WHERE call_id IS NULL AND launch_seq IS NOT NULL LIMIT 1
+"""
+#: The view `placed` where there are none: half of the view's time is to look for them.
+_PLACED: Final = """(
+    SELECT run, record, launch_seq, call_id, epoch_ns("end") - epoch_ns("start") AS device_ns
+    FROM gpu_kernels
+)"""
 #: How many there are of each run and call, and the median of their times.
 _MEDIANS: Final[dict[Kind, str]] = {
     "device": """
         SELECT p.run, p.call_id, count(p.device_ns) AS times, median(p.device_ns) AS ns
-        FROM placed p LEFT JOIN apart a ON a.run = p.run AND a.seq = p.launch_seq
+        FROM {executions} p LEFT JOIN apart a ON a.run = p.run AND a.seq = p.launch_seq
         WHERE p.record % {every} = 0 AND a.seq IS NULL AND p.call_id IS NOT NULL
         GROUP BY p.run, p.call_id HAVING count(p.device_ns) > 0
     """,
@@ -137,7 +148,8 @@ def read_fleet(
     kernels: list[KernelTimes] = []
     by_kind: tuple[tuple[Kind, list[Run]], ...] = (("device", timed), ("host", on_host))
     for kind, chosen in by_kind:
-        times = [_times(trace, kind, some, every) for some in _portions(chosen, rows, every)]
+        portions = _portions(chosen, rows, every)
+        times = list(in_order(partial(_times, trace, kind, some, every) for some in portions))
         kernels += _kernels(kind, chosen, times, job_of, place)
     return Fleet(
         path=str(trace.path),
@@ -203,7 +215,9 @@ def _times(trace: "Trace", kind: Kind, runs: Sequence["Run"], every: int) -> pa.
     """Return the rows of `_BY_RUN`; of each run, one in `every` launches is looked at."""
     with connect(trace, runs, _NAMED[kind]) as database:
         database.execute(_APART[kind])
-        medians = _MEDIANS[kind].format(every=every)
+        placed = kind == "device" and not database.execute(_UNPLACED).fetchall()
+        executions = _PLACED if placed else "placed"
+        medians = _MEDIANS[kind].format(every=every, executions=executions)
         found = database.sql(_BY_RUN.format(medians=medians)).to_arrow_table()
     for name in ("run", "kernel", "module"):
         place = found.column_names.index(name)
