@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import pyarrow as pa
 
 from kvtrace.converters.database import database as new_database
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 MOST_LAUNCHES: Final = 20_000_000
 #: What is looked at together, at most, if it is more than one run.
 _LAUNCHES_AT_ONCE: Final = 4_000_000
-_RUNS_AT_ONCE: Final = 250
+_RUNS_AT_ONCE: Final = 125
 
 _TRIALS: Final = ", ".join(f"'{phase}'" for phase in TUNING)
 #: Launches whose time is none of a run of their kernel. They are few: a table of them is built
@@ -76,7 +77,7 @@ _BY_RUN: Final = """
     FROM medians m JOIN known n ON n.run = m.run AND n.call_id = m.call_id
     GROUP BY ALL
 """
-#: Of each kernel and machine the times by job, of the grid that took most time.
+#: Of each kernel and machine the times by job and run, of the grid that took most time.
 _KERNELS: Final = """
     WITH by_run AS (
         SELECT r.kernel, r.module, j.machine, r.grid_x, r.grid_y, r.grid_z, j.job, r.total, r.ns
@@ -87,19 +88,15 @@ _KERNELS: Final = """
                 grid_z) AS place, sum(sum(total)) OVER (PARTITION BY kernel, module, machine)
                 AS all_ns
         FROM by_run GROUP BY kernel, module, machine, grid_x, grid_y, grid_z
-    ), by_job AS (
-        SELECT b.kernel, b.module, b.machine, b.grid_x, b.grid_y, b.grid_z, r.all_ns, b.job,
-            median(b.ns) AS ns
-        FROM by_run b JOIN ranked r ON r.place = 1 AND b.kernel = r.kernel
-            AND b.machine = r.machine AND b.module IS NOT DISTINCT FROM r.module
-            AND b.grid_x IS NOT DISTINCT FROM r.grid_x AND b.grid_y IS NOT DISTINCT FROM r.grid_y
-            AND b.grid_z IS NOT DISTINCT FROM r.grid_z
-        WHERE b.ns > 0
-        GROUP BY ALL
     )
-    SELECT kernel, module, machine, grid_x, grid_y, grid_z, all_ns,
-        list(job ORDER BY job) AS jobs, list(ns ORDER BY job) AS ns
-    FROM by_job GROUP BY ALL
+    SELECT b.kernel, b.module, b.machine, b.grid_x, b.grid_y, b.grid_z, r.all_ns,
+        list(b.job ORDER BY b.job, b.ns) AS jobs, list(b.ns ORDER BY b.job, b.ns) AS ns
+    FROM by_run b JOIN ranked r ON r.place = 1 AND b.kernel = r.kernel
+        AND b.machine = r.machine AND b.module IS NOT DISTINCT FROM r.module
+        AND b.grid_x IS NOT DISTINCT FROM r.grid_x AND b.grid_y IS NOT DISTINCT FROM r.grid_y
+        AND b.grid_z IS NOT DISTINCT FROM r.grid_z
+    WHERE b.ns > 0
+    GROUP BY ALL
 """
 #: What is opened.
 _NAMED: Final[dict[Kind, str]] = {
@@ -240,12 +237,26 @@ def _kernels(
     with new_database() as database:
         database.register("jobs", pa.table(jobs))
         database.register("times", pa.concat_tables(times).unify_dictionaries())
-        rows = database.sql(_KERNELS).to_arrow_table().to_pylist()
-    return [_kernel(kind, row, newest) for row in rows]
+        found = database.sql(_KERNELS).to_arrow_table()
+    jobs_of, ns_of = (found.column(name) for name in ("jobs", "ns"))
+    return [
+        _kernel(kind, row, _medians(jobs_of[place].values, ns_of[place].values), newest)
+        for place, row in enumerate(found.drop_columns(["jobs", "ns"]).to_pylist())
+    ]
 
 
-def _kernel(kind: Kind, row: Mapping[str, Any], newest: int) -> KernelTimes:
-    times = dict(zip(row["jobs"], row["ns"], strict=True))
+def _medians(job_of_each: pa.Array, ns_of_each: pa.Array) -> dict[int, float]:
+    """Return the median of each job; both are sorted by job, and by time in it."""
+    jobs, ns = job_of_each.to_numpy(), ns_of_each.to_numpy()
+    first = np.flatnonzero(np.diff(jobs, prepend=-1))
+    count = np.diff(first, append=jobs.size)
+    low, high = ns[first + (count - 1) // 2], ns[first + count // 2]
+    return dict(zip(jobs[first].tolist(), (low + (high - low) / 2).tolist(), strict=True))
+
+
+def _kernel(
+    kind: Kind, row: Mapping[str, Any], times: dict[int, float], newest: int
+) -> KernelTimes:
     judged, reason, changes = judge_times(kind, times, newest)
     return KernelTimes(
         kernel=row["kernel"],
