@@ -47,7 +47,8 @@ HOST: Final = _BY_HAND.format(begin="enter", end="exit", table="launches")
 DEVICE: Final = _BY_HAND.format(begin="start", end="end", table="gpu_kernels")
 #: The least that `fleet` has to find out of the executions that it looks at.
 MEDIANS: Final = (
-    'SELECT count(*) FROM (SELECT run, call_id, median(epoch_ns("end") - epoch_ns("start")) FROM '
+    "SELECT sum(ns) FROM (SELECT run, call_id, "
+    'median(epoch_ns("end") - epoch_ns("start")) AS ns FROM '
     + _READ.replace("{{trace}}", "{trace}").replace("{table}", "gpu_kernels")
     + " WHERE record % 5 = 0 GROUP BY run, call_id)"
 )

@@ -19,6 +19,7 @@ from kvtrace.converters.query import connect, query
 from kvtrace.converters.scans import row_count
 from kvtrace.converters.trials import TUNING
 from kvtrace.schema.layout import pass_parts, run_folder
+from kvtrace.schema.remote import remote_folder
 
 if TYPE_CHECKING:
     from kvtrace.schema.runs import Run
@@ -146,7 +147,10 @@ def read_fleet(
     by_kind: tuple[tuple[Kind, list[Run]], ...] = (("device", timed), ("host", on_host))
     for kind, chosen in by_kind:
         portions = _portions(chosen, rows, every)
-        times = list(in_order(partial(_times, trace, kind, some, every) for some in portions))
+        tasks = (partial(_times, trace, kind, some, every) for some in portions)
+        # What an object store holds is listed by one thread.
+        remote = remote_folder(trace.path) is not None
+        times = [task() for task in tasks] if remote else list(in_order(tasks))
         kernels += _kernels(kind, chosen, times, job_of, place)
     return Fleet(
         path=str(trace.path),

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import threading
 import time
 
 import numpy as np
@@ -204,6 +205,21 @@ def test_runs_looked_at_some_at_a_time_say_the_same(mixed, monkeypatch, runs, la
     for kernel in (*found["kernels"], *whole["kernels"]):
         kernel["total_ns"] = round(kernel["total_ns"])
     assert found == whole
+
+
+@pytest.mark.parametrize("remote", [None, "a store"])
+def test_runs_in_an_object_store_are_looked_at_by_one_thread(trace, monkeypatch, remote):
+    threads = set()
+    times = reading._times
+
+    def seen(*given):
+        threads.add(threading.current_thread())
+        return times(*given)
+
+    monkeypatch.setattr(reading, "_times", seen)
+    monkeypatch.setattr(reading, "remote_folder", lambda path: remote)
+    assert len(read_fleet(trace, trace.select()).kernels) == 2
+    assert (threads == {threading.main_thread()}) == (remote is not None)
 
 
 def test_executions_find_their_call_by_their_launch(mixed):
