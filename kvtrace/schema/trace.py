@@ -336,9 +336,8 @@ class Trace:
 
     def _run(self, run_id: str, sealed_row: dict[str, Any] | None = None) -> Run:
         if run_id not in self._runs:
-            row, sealed = sealed_row, True
-            if row is None:
-                row, sealed = run_row(self.path, run_id, RUN_COLUMNS, self.note)
+            place = (self.path, run_id, RUN_COLUMNS, self.note)
+            row, sealed = (sealed_row, True) if sealed_row else run_row(*place)
             if row is None:
                 self.note(f"run {run_id} says nothing of itself: its first write was cut off")
                 row = {"run_id": run_id}
