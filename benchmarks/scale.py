@@ -45,6 +45,13 @@ _BY_HAND: Final = (
 )
 HOST: Final = _BY_HAND.format(begin="enter", end="exit", table="launches")
 DEVICE: Final = _BY_HAND.format(begin="start", end="end", table="gpu_kernels")
+#: The least that `fleet` has to find out of the executions that it looks at.
+MEDIANS: Final = (
+    "SELECT sum(ns) FROM (SELECT run, call_id, "
+    'median(epoch_ns("end") - epoch_ns("start")) AS ns FROM '
+    + _READ.replace("{{trace}}", "{trace}").replace("{table}", "gpu_kernels")
+    + " WHERE record % 5 = 0 GROUP BY run, call_id)"
+)
 HOST_TOP: Final = TOP.format(ns="host_ns", sums="phase_sums")
 DEVICE_TOP: Final = TOP.format(ns="device_ns", sums="device_sums")
 RANK: Final = ("--run", "a20260102-030405-0001", "--from", "0", "--to", "1", "-o", "{out}")
@@ -63,6 +70,7 @@ COMMANDS: Final[tuple[tuple[str, str, list[str], str | None], ...]] = (
     ("profile", "runs", ["profile", "{trace}"], None),
     ("sql, top by host time", "runs", ["sql", "{trace}", HOST_TOP], None),
     ("sql --all, the same", "runs", ["sql", "--all", "{trace}", HOST_TOP], HOST),
+    ("fleet", "runs", ["fleet", "{trace}"], MEDIANS),
 )  # fmt: skip
 
 

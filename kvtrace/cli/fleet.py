@@ -36,7 +36,7 @@ def command(
     from kvtrace.converters.output import whole_file
     from kvtrace.text import terminal_width
 
-    selection = select(trace, run)
+    selection = select(trace, run, every=True)
     fleet = read_fleet(selection.trace, selection.runs)
     complain_of(selection.trace)
     if output is not None:

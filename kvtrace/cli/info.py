@@ -54,7 +54,7 @@ def command(
         raise BadSetting("--all shows every run and --run chooses some; give one of them.")
     if since is not None and not warmup:
         raise BadSetting("--since says which launches --warmup shows; give both.")
-    selection = select(trace, run)
+    selection = select(trace, run, every=everything)
     runs = selection.trace.runs if everything else selection.runs
     if autotune:
         tunings = read_tunings(selection.trace, runs)

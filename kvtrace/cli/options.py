@@ -83,8 +83,10 @@ def written_to(output: Path | None, default: str) -> Iterator[tuple[Path, Callab
         sys.stdout.buffer.flush()
 
 
-def select(trace: Path, run: str | None = None) -> "Selection":
+def select(trace: Path, run: str | None = None, *, every: bool = False) -> "Selection":
     """Open the trace and choose the runs that a TRACE argument and a --run option name.
+
+    `every`: the others are looked at, too.
 
     Raises:
         TraceNotFound, EmptyTrace, UnknownRun, NewerFormat, DamagedFile: as `kvtrace.schema.trace`.
@@ -92,7 +94,7 @@ def select(trace: Path, run: str | None = None) -> "Selection":
     """
     from kvtrace.schema.trace import select_runs
 
-    return select_runs(trace, run)
+    return select_runs(trace, run, every=every)
 
 
 def refuse_master(engine: Engine, master: str | None) -> None:

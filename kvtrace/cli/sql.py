@@ -63,7 +63,7 @@ def command(
     refuse_master(engine, master)
     if engine == "spark" and (memory is not None or temporary is not None):
         raise BadSetting("--memory and --temp are DuckDB's; Spark has settings of its own.")
-    selection = select(trace, run)
+    selection = select(trace, run, every=every_run)
     runs = selection.trace.runs if every_run else selection.runs
     text = sys.stdin.read() if statement == "-" else statement
     if engine == "spark":

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 #: Statements that may only read. Views and macros of the session are made here, not by the query.
 _READING: Final = ("SELECT", "EXPLAIN", "MULTI")
-#: Functions that may stand in FROM: none of them opens a file.
-_IN_FROM: Final = re.compile(r"range|generate_series|unnest|repeat|json_(each|tree)|duckdb_\w+")
+#: Functions that may stand in FROM: none of them opens a file; others say what tables there are.
+_MAKES_ROWS: Final = re.compile(r"range|generate_series|unnest|repeat|json_(each|tree)")
+_IN_FROM: Final = re.compile(rf"{_MAKES_ROWS.pattern}|duckdb_\w+")
 _SIZE: Final = re.compile(r"\d+(\.\d+)?\s*[kmgt]i?b", re.IGNORECASE)
 #: DuckDB reaches no extension and no variable of Python's. Without a folder for temporary files it
 #: has none to write to either; a query that does not fit into memory is refused.
@@ -76,9 +77,9 @@ def connect(
     _limit(database, memory, temporary)
     for setting in _CLOSED:
         database.execute(setting)
-    names = None if text is None else _named(text, trace)
+    names = None if text is None else _named(database, text, trace)
     tables = (*TABLES, *trace.client_tables) if names is None else tables_of(names)
-    scans = Scans(trace, runs, itself=text is not None and _is_plain(text))
+    scans = Scans(trace, runs, itself=text is not None and _is_plain(database, text))
     scans.close(database, tables)
     for name in tables:
         scans.create_view(database, name)
@@ -98,15 +99,23 @@ def _limit(database: duckdb.DuckDBPyConnection, memory: str | None, folder: Path
     database.execute("SET temp_directory = ?", ["" if folder is None else str(folder)])
 
 
-def _named(text: str, trace: "Trace") -> frozenset[str] | None:
+def _named(database: duckdb.DuckDBPyConnection, text: str, trace: "Trace") -> frozenset[str] | None:
     """Return the tables and views that a query names; None where it may ask for others, too."""
-    with new_database() as parser:
+    nodes = list(_nodes(_tree(database, text)))
+    if any(map(_lists_tables, nodes)):
+        return None
+    # DuckDB's own list is taken of other statements alone: it cannot make one where there is USING.
+    names = {n["table_name"].lower() for n in nodes if n.get("type") == "BASE_TABLE"}
+    if not nodes:
         try:
-            names = frozenset(parser.get_table_names(text))
+            names = database.get_table_names(text)
         except duckdb.Error:
             return None
-    known = {*TABLES, *VIEWS, *trace.client_tables}
-    return names if names and names <= known else None
+    own = {each["key"].lower() for n in nodes for each in n.get("cte_map", {}).get("map", ())}
+    known = {*TABLES, *VIEWS}
+    if not names - own <= known:
+        known.update(trace.client_tables)
+    return frozenset(names & known) if (nodes or names) and names - own <= known else None
 
 
 def query(
@@ -132,29 +141,40 @@ def query_arrow(database: duckdb.DuckDBPyConnection, text: str) -> pa.Table:
         kind = statements[0].type.name
         if kind not in _READING:
             raise BadQuery(f"only statements that read are run here, and this is a {kind}.")
-        if _reaches_files(database) and not _is_plain(text):
+        if _reaches_files(database) and not _is_plain(database, text):
             raise BadQuery("this connection is for another query; connect for this one.")
         return database.sql(text).to_arrow_table()
     except duckdb.Error as problem:
         raise BadQuery(_one_sentence(problem)) from problem
 
 
-def _is_plain(text: str) -> bool:
+def _is_plain(database: duckdb.DuckDBPyConnection, text: str) -> bool:
     """Tell whether a text is one SELECT that asks tables, and nothing that may open a file.
 
     Only for that DuckDB is let near the trace's files: a path that it may read it could write, too,
     as COPY (PIVOT …) TO does, whose kind of statement says nothing.
     """
-    with new_database() as parser:
-        try:
-            kinds = [each.type.name for each in parser.extract_statements(text)]
-            if kinds != ["SELECT"]:
-                return False
-            ((told,),) = parser.execute("SELECT json_serialize_sql(?)", [text]).fetchall()
-        except duckdb.Error:
-            return False
+    tree = _tree(database, text)
+    return tree is not None and all(map(_asks_tables, _nodes(tree)))
+
+
+def _tree(database: duckdb.DuckDBPyConnection, text: str) -> Any:
+    """Return the syntax tree of a text that is one SELECT; None of another."""
+    try:
+        if [each.type.name for each in database.extract_statements(text)] != ["SELECT"]:
+            return None
+        ((told,),) = database.execute("SELECT json_serialize_sql(?)", [text]).fetchall()
+    except duckdb.Error:
+        return None
     tree = json.loads(told)
-    return not tree["error"] and all(map(_asks_tables, _nodes(tree)))
+    return None if tree["error"] else tree
+
+
+def _lists_tables(node: Mapping[str, Any]) -> bool:
+    """Tell whether a node of a query's tree says what tables there are."""
+    if node.get("type") == "TABLE_FUNCTION":
+        return _MAKES_ROWS.fullmatch(str(node["function"].get("function_name", ""))) is None
+    return node.get("type") == "SHOW_REF"
 
 
 def _asks_tables(node: Mapping[str, Any]) -> bool:

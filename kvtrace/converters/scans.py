@@ -2,15 +2,16 @@
 
 Parts of sealed runs are scanned where they lie, so that a query over a hundred million launches
 reads only the columns and row groups that it needs: by DuckDB itself, which takes a third of the
-time, or for it by pyarrow, where it is to open no file, or a path would mean a pattern to it. Runs
-that still have a journal, and parts of an older version of the format, go through the reader of
-the trace.
+time, or for it by pyarrow, where it is to open no file, or a path would mean a pattern to it. What
+a part of another minor version lacks is null. Runs that still have a journal, and parts of an older
+major version of the format, go through the reader of the trace.
 """
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -18,7 +19,8 @@ import pyarrow as pa
 from kvtrace.schema.layout import OBSERVED, SHARED, fetch, part_numbers, pass_parts, run_folder
 from kvtrace.schema.parts import open_part, part_facts
 from kvtrace.schema.repair import LATEST
-from kvtrace.schema.versions import FORMAT_VERSION
+from kvtrace.schema.tables import TABLES
+from kvtrace.schema.versions import FORMAT_VERSION, version_numbers
 
 if TYPE_CHECKING:
     import pyarrow.dataset as pds
@@ -31,8 +33,17 @@ _BY_CONTENT: Final = {"stacks": "stack_id", "artifacts": "sha256"}
 #: A folder, or a run, whose name means only itself in a list of files with `run=` folders.
 _PLAIN_FOLDER: Final = re.compile(r"[^*?\[\]{}=%\\:]*")
 _PLAIN_RUN: Final = re.compile(r"[A-Za-z0-9_.-]+")
+_MAJOR: Final = version_numbers(FORMAT_VERSION)[0]
 
 _Parts = Mapping[str, Sequence[Path]]
+
+
+class _Part(NamedTuple):
+    """A part that can be scanned where it lies, what columns it has, and how many rows."""
+
+    path: Path
+    columns: frozenset[str]
+    rows: int
 
 
 class Scans:
@@ -45,13 +56,13 @@ class Scans:
         self._trace = trace
         self._runs = runs
         self._itself = itself
-        self._parts: dict[str, _Parts] = {}
+        self._found: dict[str, dict[str, list[_Part]]] = {}
 
     def close(self, database: duckdb.DuckDBPyConnection, tables: Iterable[str]) -> None:
         """Leave a database nothing to reach but the parts of these tables."""
         opened = tables if self._itself else ()
-        parts = [files for name in opened for files in self.parts(name).values()]
-        paths = [str(path) for files in parts for path in files]
+        found = [parts for name in opened for parts in self._parts(name).values()]
+        paths = [str(part.path) for parts in found for part in parts]
         database.execute("SET TimeZone = 'UTC'")
         database.execute("SET enable_external_file_cache = false")
         database.execute("SET allowed_paths = ?", [paths])
@@ -60,60 +71,96 @@ class Scans:
     def create_view(self, database: duckdb.DuckDBPyConnection, name: str) -> None:
         """Make the view of one table; errors as `Trace.table`."""
         table = self._trace.definition(name, self._runs)
-        parts = self.parts(name)
-        names = ", ".join(_identifier(column.name) for column in table.columns)
-        rest = [run for run in self._runs if run.run_id not in parts]
+        found = self._parts(name)
+        rest = [run for run in self._runs if run.run_id not in found]
+        parts = {run: several for run, several in found.items() if several}
         rows: pa.Table = self._trace.table(name, rest)
+        names = ", ".join(_identifier(column.name) for column in table.columns)
         view = database.from_arrow(rows).project(f"{names}, run::VARCHAR AS run")
         if parts:
-            scanned = self._whole(database, table, parts)
+            types = dict(zip(view.columns, view.types, strict=True))
+            whole = self._whole(database, table, parts, types)
             key = _BY_CONTENT.get(name)
-            several = any(len(files) > 1 for files in parts.values())
-            once = f"DISTINCT ON (run, {key}) " if key and several else ""
-            whole = scanned.query("parts", f"SELECT {once}{names}, run FROM parts")  # noqa: S608
-            assert whole is not None  # a query that selects is a relation
+            if key and any(len(several) > 1 for several in parts.values()):
+                once = whole.query("parts", f"SELECT DISTINCT ON (run, {key}) * FROM parts")  # noqa: S608
+                assert once is not None  # a query that selects is a relation
+                whole = once
             view = whole.union(view) if rows.num_rows else whole
         view.create_view(name)
 
     def parts(self, name: str) -> _Parts:
-        """Return the parts of a table that can be read as they are, by run; no others' rows."""
-        if name not in self._parts:
+        """Return the parts of a table with all of its columns, by run; runs that have no others."""
+        wanted = {column.name for column in self._trace.definition(name, self._runs).columns}
+        return {
+            run: [part.path for part in parts]
+            for run, parts in self._parts(name).items()
+            if parts and all(part.columns >= wanted for part in parts)
+        }
+
+    def _parts(self, name: str) -> dict[str, list[_Part]]:
+        """Return the parts of a table that can be scanned, by run; no others' rows."""
+        if name not in self._found:
             table = self._trace.definition(name, self._runs)
-            found = {
-                run.run_id: _parts_as_they_are(self._trace.path, table, run)
-                for run in self._runs
-                if run.sealed
-            }
-            self._parts[name] = {run: files for run, files in found.items() if files}
-        return self._parts[name]
+            sealed = [run for run in self._runs if run.sealed]
+            found = {run.run_id: _scannable(self._trace.path, table, run) for run in sealed}
+            self._found[name] = {run: parts for run, parts in found.items() if parts is not None}
+        return self._found[name]
 
     def _whole(
-        self, database: duckdb.DuckDBPyConnection, table: "Table", parts: _Parts
+        self,
+        database: duckdb.DuckDBPyConnection,
+        table: "Table",
+        parts: Mapping[str, Sequence[_Part]],
+        types: Mapping[str, Any],
     ) -> duckdb.DuckDBPyRelation:
         """Return the rows of parts; DamagedFile where the first of them, or its like, is none."""
+        files = [part for several in parts.values() for part in several]
+        fetch(part.path for part in files)
         try:
-            return self._scanned(database, table, parts)
+            if not (self._itself and in_plain_folders(self._trace.path, parts)):
+                found = database.from_arrow(_dataset(self._trace.path / table.name, table, files))
+                return found.project(", ".join(_identifier(name) for name in types))
+            alike: dict[frozenset[str], list[_Part]] = {}
+            for part in files:
+                alike.setdefault(part.columns, []).append(part)
+            scanned = (_scanned(database, each, types) for each in alike.values())
+            return reduce(duckdb.DuckDBPyRelation.union, scanned)
         except duckdb.Error:
-            for path in (path for files in parts.values() for path in files):
-                with open_part(path):
+            for part in files:
+                with open_part(part.path):
                     pass
             raise
 
-    def _scanned(
-        self, database: duckdb.DuckDBPyConnection, table: "Table", parts: _Parts
-    ) -> duckdb.DuckDBPyRelation:
-        fetch(path for files in parts.values() for path in files)
-        if not (self._itself and in_plain_folders(self._trace.path, parts)):
-            return database.from_arrow(_dataset(self._trace.path / table.name, table, parts))
-        files = ", ".join(_text(str(path)) for each in parts.values() for path in each)
-        how = "hive_partitioning = true, hive_types_autocast = false"
-        return database.sql(f"SELECT * FROM read_parquet([{files}], {how})")  # noqa: S608
+
+def _scanned(
+    database: duckdb.DuckDBPyConnection, parts: Sequence[_Part], types: Mapping[str, Any]
+) -> duckdb.DuckDBPyRelation:
+    """Return the rows of parts with the same columns, with others of these types as null."""
+    files = ", ".join(_text(str(part.path)) for part in parts)
+    known = {*parts[0].columns, "run"}
+    columns = ", ".join(
+        _identifier(name)
+        if name in known
+        else f"CAST(NULL AS {types[name]}) AS {_identifier(name)}"
+        for name in types
+    )
+    how = "hive_partitioning = true, hive_types_autocast = false"
+    return database.sql(f"SELECT {columns} FROM read_parquet([{files}], {how})")  # noqa: S608
 
 
-def in_plain_folders(out: Path, parts: _Parts) -> bool:
-    """Whether no path of these parts of a trace would mean a pattern to who scans them."""
+def in_plain_folders(out: Path, parts: Iterable[str]) -> bool:
+    """Whether no path of parts of these runs of a trace would mean a pattern to who scans them."""
     plain = _PLAIN_FOLDER.fullmatch(str(out)) is not None
     return plain and all(_PLAIN_RUN.fullmatch(run) for run in parts)
+
+
+def row_count(trace: "Trace", run: "Run", name: str) -> int:
+    """Count the rows of one of the format's tables; errors as `Trace.pieces`."""
+    table = trace.definition(name)
+    parts = _scannable(trace.path, table, run) if run.sealed else None
+    if parts is not None:
+        return sum(part.rows for part in parts)
+    return sum(piece.num_rows for piece in trace.pieces(name, [run], table.keys[:1]))
 
 
 def sound_rows(trace: "Trace", run: "Run", name: str, columns: Sequence[str]) -> int | None:
@@ -123,12 +170,12 @@ def sound_rows(trace: "Trace", run: "Run", name: str, columns: Sequence[str]) ->
     its begin is not told by them.
     """
     table = trace.definition(name, [run])
-    files = _parts_as_they_are(trace.path, table, run) if run.sealed else None
-    if files is None or (not files and part_numbers(run_folder(trace.path, name, run.run_id))):
+    found = _scannable(trace.path, table, run) if run.sealed else None
+    if found is None:
         return None
     count = 0
-    for path in files:
-        with open_part(path) as part:
+    for each in found:
+        with open_part(each.path) as part:
             metadata = part.metadata
             places = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
             if not places.keys() >= set(columns):
@@ -154,30 +201,35 @@ def _sound(chunk: Any, key: bool) -> bool:
     return bool(told.min_raw >= -LATEST and told.max_raw <= LATEST)
 
 
-def _parts_as_they_are(out: Path, table: "Table", run: "Run") -> list[Path]:
-    """Parts of a run and table, or none where they have to be read by `Trace.table`."""
+def _scannable(out: Path, table: "Table", run: "Run") -> list[_Part] | None:
+    """Parts of a run and table, or None where they have to be read by `Trace.table`."""
     folder = run_folder(out, table.name, run.run_id)
-    files = [*part_numbers(folder).values(), *pass_parts(folder)]
     if table.name == "findings" and pass_parts(folder, OBSERVED):
-        return []  # of what the run saw and what judging found, readers are given one of each
+        return None  # of what the run saw and what judging found, readers are given one of each
     if table.name == "artifacts" and SHARED in run.settings:
-        return []  # other runs hold some
-    wanted = {column.name for column in table.columns}
-    for path in files:
-        with open_part(path) as part:
-            facts = part_facts(part, path, table.name)
-            if facts.format_version != FORMAT_VERSION or set(part.schema_arrow.names) != wanted:
-                return []
-    return files
+        return None  # other runs hold some
+    wanted = frozenset(column.name for column in table.columns)
+    found = []
+    for path in (*part_numbers(folder).values(), *pass_parts(folder)):
+        with open_part(path) as file:
+            facts = part_facts(file, path, table.name)
+            columns = frozenset(file.schema_arrow.names)
+            rows = file.metadata.num_rows
+        # A client's own table may differ in more than columns that came later.
+        odd = columns != wanted and (table.name not in TABLES or "run" in columns)
+        if facts.major != _MAJOR or odd:
+            return None
+        found.append(_Part(path, columns & wanted, rows))
+    return found
 
 
-def _dataset(folder: Path, table: "Table", parts: _Parts) -> "pds.Dataset":
+def _dataset(folder: Path, table: "Table", parts: Sequence[_Part]) -> "pds.Dataset":
     """Return the parts of several runs with a column `run`, which their folders' names say."""
     import pyarrow.dataset as pds  # which takes a tenth of a second, and is not needed for most
 
     run = pa.field("run", pa.string())
     return pds.dataset(
-        [str(path) for files in parts.values() for path in files],
+        [str(part.path) for part in parts],
         schema=pa.schema([*table.schema, run]),
         format="parquet",
         partitioning=pds.HivePartitioning(pa.schema([run]), segment_encoding="none"),

@@ -95,10 +95,15 @@ def filled(table: Table, rows: pa.Table, names: Sequence[str], source: str) -> p
         DamagedFile: a column has another type than the format says.
 
     """
-    schema = table.schema
+    kinds = {column.name: column.type for column in table.columns}
+    # Nullable: a file of an older minor version may lack what has become a column since.
+    wanted = pa.schema([(name, kinds[name]) for name in names])
+    found = rows.schema
+    if found.names == wanted.names and found.types == wanted.types:
+        return pa.table(rows.columns, schema=wanted)
     columns = []
-    for name in names:
-        field = schema.field(name)
+    for field in wanted:
+        name = field.name
         if name not in rows.column_names:
             columns.append(pa.chunked_array([pa.nulls(rows.num_rows, field.type)]))
             continue
@@ -110,9 +115,7 @@ def filled(table: Table, rows: pa.Table, names: Sequence[str], source: str) -> p
                 f"column {name} of {source} is {found.type}, and the format says {field.type}; "
                 "restore the file, or move it out of the trace"
             ) from error
-    # Nullable: a file of an older minor version may lack what has become a column since.
-    fields = [pa.field(name, schema.field(name).type) for name in names]
-    return pa.table(columns, schema=pa.schema(fields))
+    return pa.table(columns, schema=wanted)
 
 
 def checked_names(table: Table, names: Sequence[str] | None) -> tuple[str, ...]:

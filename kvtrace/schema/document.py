@@ -118,8 +118,9 @@ newer major version, and migrates older ones while reading.
 - `stack_id` is the first 8 bytes of BLAKE2b-64 over each frame's file, line, column and function
   as text (nothing for null), each followed by a NUL byte; read big-endian, without the top bit.
 - `artifacts.bytes` is a zstd frame; `sha256` is of the plain content.
-- Files are compressed with zstd, rows are in the order given for the table, row groups hold up to
-  131,072 rows or 8 MiB, and pages have statistics, so range queries read little.
+- Files are compressed with zstd (not those of `runs`, which have one row), rows are in the order
+  given for the table, row groups hold up to 131,072 rows or 8 MiB, and pages have statistics, so
+  range queries read little.
 
 ## Reading without kvtrace
 

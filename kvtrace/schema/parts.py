@@ -37,6 +37,8 @@ Chosen = Callable[[Any], list[int]]
 _GROWING: Final = frozenset({"seq", "record", "launch_seq", "correlation_id", "mark_id"})
 #: Content that is compressed already.
 _COMPRESSED: Final = frozenset({"bytes"})
+#: Tables of one row: compressed, they would be larger, and take twice as long to read.
+_OF_ONE_ROW: Final = frozenset({"runs"})
 
 
 def write_part(path: Path, table: Table, facts: FileFacts, batches: Batches) -> None:
@@ -232,9 +234,10 @@ def _options(table: Table) -> dict[str, Any]:
             continue
         rest.extend(_leaves(column.name, column.type))
     every = [*growing, *rest, *uncompressed]
+    plain = set(every) if table.name in _OF_ONE_ROW else uncompressed
     return {
-        "compression": {name: "none" if name in uncompressed else "zstd" for name in every},
-        "compression_level": {name: 3 for name in every if name not in uncompressed},
+        "compression": {name: "none" if name in plain else "zstd" for name in every},
+        "compression_level": {name: 3 for name in every if name not in plain},
         "use_dictionary": rest,
         "column_encoding": growing,
         "write_statistics": [name for name in every if name not in uncompressed],

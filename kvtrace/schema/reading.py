@@ -1,5 +1,6 @@
 """The rows of one run, wherever they are: parts, journal segments, and those of the passes."""
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +18,8 @@ from kvtrace.schema.tables import TABLES, Table
 
 #: How often to look again when a file goes between listing and reading it.
 _TRIES: Final = 20
+#: So many small files are read on all cores.
+_MANY: Final = 64
 
 #: Every column of `runs`.
 RUN_COLUMNS: Final = tuple(column.name for column in TABLES["runs"].columns)
@@ -157,6 +160,38 @@ def sealed_runs_row(out: Path, run_id: str, names: Sequence[str]) -> dict[str, A
             )
         return rows[0]
     return None
+
+
+def sealed_runs_rows(
+    out: Path, run_ids: Sequence[str], names: Sequence[str]
+) -> dict[str, dict[str, Any]]:
+    """What `sealed_runs_row` says of many runs, but those that need a closer look, at once.
+
+    Errors as there.
+    """
+    table = TABLES["runs"]
+    parts = {}
+    for run_id in run_ids:
+        numbered = part_numbers(run_folder(out, "runs", run_id))
+        if numbered:
+            parts[run_id] = next(iter(numbered.values()))
+
+    def read(path: Path) -> pa.Table:
+        return read_part(path, table, names)
+
+    if len(parts) < _MANY:
+        pieces = [read(path) for path in parts.values()]
+    else:
+        from concurrent.futures import ThreadPoolExecutor  # not for every process that records
+
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            pieces = list(pool.map(read, parts.values()))
+    single = [run_id for run_id, rows in zip(parts, pieces, strict=True) if rows.num_rows == 1]
+    if not single:
+        return {}
+    whole = pa.concat_tables([rows for rows in pieces if rows.num_rows == 1])
+    found = plain_rows(repaired(table, whole, quietly))
+    return dict(zip(single, found, strict=True)) if len(found) == len(single) else {}
 
 
 def journal_runs_row(

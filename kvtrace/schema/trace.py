@@ -31,7 +31,14 @@ from kvtrace.schema.layout import (
 )
 from kvtrace.schema.observed import KEYS, one_of_each
 from kvtrace.schema.parts import open_part, part_definition, part_facts
-from kvtrace.schema.reading import RUN_COLUMNS, quietly, run_pieces, run_row, run_rows
+from kvtrace.schema.reading import (
+    RUN_COLUMNS,
+    quietly,
+    run_pieces,
+    run_row,
+    run_rows,
+    sealed_runs_rows,
+)
 from kvtrace.schema.references import artifacts_named
 from kvtrace.schema.remote import is_remote, open_remote, remote_folder
 from kvtrace.schema.runs import Run
@@ -102,8 +109,7 @@ class Trace:
             DamagedFile, NewerFormat, OlderFormat: a run's row cannot be read.
 
         """
-        self._fetch_rows()
-        return tuple(self._run(run_id) for run_id in self.run_ids)
+        return self._read_runs(self.run_ids)
 
     def select(self, spec: str | None = None) -> tuple[Run, ...]:
         """The runs that are meant, oldest first.
@@ -132,7 +138,7 @@ class Trace:
                 f"{self.path} has no run {spec!r}; it has {_counted(len(self.run_ids), 'run')}, "
                 f"the newest is {self.run_ids[-1]} (kvtrace info lists them)"
             )
-        return tuple(self._run(run_id) for run_id in found)
+        return self._read_runs(found)
 
     def table(
         self,
@@ -303,27 +309,35 @@ class Trace:
     @cached_property
     def _membership(self) -> dict[str, _Member]:
         """Group and commit of every run, oldest first: two columns are quickly read."""
+        names = ("group_id", "git_commit")
+        rows = self._sealed_rows(self.run_ids, names)
         found = {}
-        self._fetch_rows()
         for run_id in self.run_ids:
-            known = self._runs.get(run_id)
-            if known is not None:
-                found[run_id] = _Member(known.group_id or run_id, known.git_commit or "")
-                continue
-            row, _ = run_row(self.path, run_id, ("group_id", "git_commit"), self.note)
-            row = row or {}
+            if run_id in self._runs:
+                row = {name: getattr(self._runs[run_id], name) for name in names}
+            else:
+                row = rows.get(run_id) or run_row(self.path, run_id, names, self.note)[0] or {}
             found[run_id] = _Member(row.get("group_id") or run_id, row.get("git_commit") or "")
         return found
 
-    def _fetch_rows(self) -> None:
-        """Have the rows of all runs here at once, where the trace is in an object store."""
+    def _sealed_rows(
+        self, run_ids: Iterable[str], names: Sequence[str]
+    ) -> dict[str, dict[str, Any]]:
+        """The rows of sealed runs that this object has not read yet, nearly all of them."""
+        wanted = [run_id for run_id in run_ids if run_id not in self._runs]
         if remote_folder(self.path) is not None:
-            folders = (run_folder(self.path, "runs", run_id) for run_id in self.run_ids)
+            folders = (run_folder(self.path, "runs", run_id) for run_id in wanted)
             fetch(path for folder in folders for path in part_numbers(folder).values())
+        return sealed_runs_rows(self.path, wanted, names)
 
-    def _run(self, run_id: str) -> Run:
+    def _read_runs(self, run_ids: Sequence[str]) -> tuple[Run, ...]:
+        rows = self._sealed_rows(run_ids, RUN_COLUMNS)
+        return tuple(self._run(run_id, rows.get(run_id)) for run_id in run_ids)
+
+    def _run(self, run_id: str, sealed_row: dict[str, Any] | None = None) -> Run:
         if run_id not in self._runs:
-            row, sealed = run_row(self.path, run_id, RUN_COLUMNS, self.note)
+            place = (self.path, run_id, RUN_COLUMNS, self.note)
+            row, sealed = (sealed_row, True) if sealed_row else run_row(*place)
             if row is None:
                 self.note(f"run {run_id} says nothing of itself: its first write was cut off")
                 row = {"run_id": run_id}
@@ -334,11 +348,8 @@ class Trace:
         return self._runs[run_id]
 
     def _group(self, group: str) -> tuple[Run, ...]:
-        return tuple(
-            self._run(run_id)
-            for run_id, member in self._membership.items()
-            if member.group == group
-        )
+        members = self._membership
+        return self._read_runs([each for each in members if members[each].group == group])
 
     def _of_commit(self, commit: str) -> tuple[Run, ...]:
         members = self._membership
@@ -354,13 +365,14 @@ class Trace:
                 f"{self.path} has no run of commit {commit!r}; its newest commits: {known}"
             )
         group = members[found[-1]].group
-        return tuple(self._run(run_id) for run_id in found if members[run_id].group == group)
+        return self._read_runs([run_id for run_id in found if members[run_id].group == group])
 
     def _ids(self, runs: Iterable[Run | str] | None) -> tuple[str, ...]:
         if runs is None:
             return self.run_ids
         wanted = [run.run_id if isinstance(run, Run) else run for run in runs]
-        unknown = [run_id for run_id in wanted if run_id not in self.run_ids]
+        known = set(self.run_ids) if len(wanted) > 1 else self.run_ids
+        unknown = [run_id for run_id in wanted if run_id not in known]
         if unknown:
             raise UnknownRun(f"{self.path} has no run {unknown[0]!r}")
         return tuple(dict.fromkeys(wanted))
@@ -417,10 +429,16 @@ def open_trace(path: str | os.PathLike[str]) -> Trace:
     return trace
 
 
-def resolve(text: str | os.PathLike[str], base: str | os.PathLike[str] | None = None) -> Selection:
+def resolve(
+    text: str | os.PathLike[str],
+    base: str | os.PathLike[str] | None = None,
+    *,
+    every: bool = False,
+) -> Selection:
     """The runs that "out/", "out/@COMMIT", "out/RUN_ID", "@COMMIT" or "RUN_ID" mean.
 
-    The last two are looked up in `base`. A directory alone means its newest group.
+    The last two are looked up in `base`. A directory alone means its newest group. `every`:
+    `Trace.runs` will be asked for, so that the rows of all runs are read now, once.
 
     Raises:
         TraceNotFound, EmptyTrace, UnknownRun: as `open_trace` and `Trace.select`.
@@ -429,11 +447,9 @@ def resolve(text: str | os.PathLike[str], base: str | os.PathLike[str] | None = 
     text = os.fspath(text)
     if is_remote(text):
         address, _, spec = text.partition("/@")
-        trace = open_trace(address)
-        return Selection(trace, trace.select(f"@{spec}" if spec else None))
+        return _selected(address, f"@{spec}" if spec else None, every)
     if text and Path(text).is_dir():
-        trace = open_trace(text)
-        return Selection(trace, trace.select())
+        return _selected(text, None, every)
     match = re.fullmatch(r"(?P<folder>.*?)[/\\]?(?P<spec>@[^/\\]+|[^/\\@]+)", text)
     if match is None or not (match["folder"] or base is not None):
         raise TraceNotFound(
@@ -444,11 +460,12 @@ def resolve(text: str | os.PathLike[str], base: str | os.PathLike[str] | None = 
         raise TraceNotFound(
             f"there is no directory {text}; name a trace as out/, out/@COMMIT or out/RUN_ID"
         )
-    trace = open_trace(folder)
-    return Selection(trace, trace.select(match["spec"]))
+    return _selected(folder, match["spec"], every)
 
 
-def select_runs(path: str | os.PathLike[str], run: str | None = None) -> Selection:
+def select_runs(
+    path: str | os.PathLike[str], run: str | None = None, *, every: bool = False
+) -> Selection:
     """The runs that `path` means, as `resolve`; with `run`, those that it names in that directory.
 
     Raises:
@@ -456,9 +473,15 @@ def select_runs(path: str | os.PathLike[str], run: str | None = None) -> Selecti
 
     """
     if run is None:
-        return resolve(os.fspath(path))
+        return resolve(os.fspath(path), every=every)
+    return _selected(path, run, every)
+
+
+def _selected(path: str | os.PathLike[str], spec: str | None, every: bool) -> Selection:
     trace = open_trace(path)
-    return Selection(trace, trace.select(run))
+    if every:
+        _ = trace.runs
+    return Selection(trace, trace.select(spec))
 
 
 def _is_trace(folder: str) -> bool:

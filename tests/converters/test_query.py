@@ -127,6 +127,14 @@ def test_nothing_but_the_trace_is_in_reach(tmp_path, monkeypatch, text):
         "FROM launched SELECT count(*)",
         "WITH l AS (SELECT * FROM launched) SELECT count(*) FROM l, range(1)",
         "SELECT CAST(sum(launches) AS BIGINT) FROM call_sums",
+        "SELECT count(*) FROM launches JOIN calls USING (run, call_id)",
+        "SELECT CAST(sum(s.launches) AS BIGINT) FROM phase_sums s JOIN calls USING (run, call_id)",
+        "SELECT count(*) FROM Launches",
+        "WITH launches AS (SELECT * FROM launches) SELECT count(*) FROM launches",
+        "WITH Own AS (SELECT run FROM launches) SELECT count(*) FROM own JOIN calls USING (run)"
+        " WHERE call_id = 0",
+        "SELECT 4",
+        "SELECT max(range) FROM range(5)",
     ],
 )
 def test_a_table_that_is_not_asked_for_is_not_opened(tmp_path, text):
@@ -175,9 +183,19 @@ def test_memory_is_limited_and_a_folder_takes_what_does_not_fit(tmp_path):
         connect(side.trace, side.runs, text, memory="much")
 
 
-def test_only_the_tables_and_the_views_are_listed(tmp_path):
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SHOW TABLES",
+        "SELECT name FROM (SHOW TABLES)",
+        "SELECT table_name FROM information_schema.tables",
+        "SELECT table_name FROM duckdb_columns(), launches WHERE NOT internal"
+        " UNION SELECT table_name FROM duckdb_columns() WHERE NOT internal",
+    ],
+)
+def test_only_the_tables_and_the_views_are_listed(tmp_path, text):
     side = write_trace(tmp_path, [SCALE])
-    assert {name for (name,) in ask(side, "SHOW TABLES")} == {*TABLES, *VIEWS}
+    assert {name for (name,) in ask(side, text)} == {*TABLES, *VIEWS}
 
 
 def test_the_name_of_a_column_is_never_run(tmp_path):

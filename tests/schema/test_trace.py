@@ -5,8 +5,10 @@ import shutil
 import time
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from kvtrace.schema import reading
 from kvtrace.schema.content import artifact_row
 from kvtrace.schema.errors import (
     DamagedFile,
@@ -19,7 +21,7 @@ from kvtrace.schema.errors import (
 from kvtrace.schema.layout import part_path, segment_path
 from kvtrace.schema.runs import Run
 from kvtrace.schema.tables import NAME, TABLES
-from kvtrace.schema.trace import open_trace, resolve
+from kvtrace.schema.trace import open_trace, resolve, select_runs
 from kvtrace.schema.writer import RunWriter, new_run_id
 
 
@@ -270,6 +272,59 @@ def test_a_trace_that_is_sealed_while_it_is_open_is_read_from_its_parts(tmp_path
     assert trace.table("kernels").num_rows == 1
     assert [run.sealed for run in trace.runs] == [True]
     assert ids == trace.run_ids
+
+
+@pytest.fixture
+def many(tmp_path):
+    """So many runs that they are read on all cores; one is not sealed."""
+    for number in range(70):
+        own = {"group_id": f"job {number // 2}", "git_commit": f"{number:040x}"}
+        own |= {"settings": {"sample": "1/2"}} if number == 5 else {}
+        record(tmp_path, f"20260101-{number:06d}", number != 33, **own)
+    return tmp_path
+
+
+def test_rows_of_many_runs_are_what_each_says_alone(many):
+    together = open_trace(many)
+    assert together.runs == tuple(open_trace(many).select(each)[0] for each in together.run_ids)
+    assert [run.run_id for run in together.runs if not run.sealed] == ["20260101-000033"]
+    assert [run.run_id for run in together.select()] == ["20260101-000068", "20260101-000069"]
+    assert open_trace(many).select("@" + "0" * 39 + "7") == together.runs[7:8]
+    assert any("20260101-000005" in note for note in together.notes)
+
+
+def test_rows_of_all_runs_are_read_once_where_they_are_asked_for(many, monkeypatch):
+    opened: list[str] = []
+    read = reading.read_part
+
+    def counted(path, *rest):
+        opened.append(path.parent.name)
+        return read(path, *rest)
+
+    monkeypatch.setattr(reading, "read_part", counted)
+    selection = select_runs(many, every=True)
+    assert len(selection.runs) == 2
+    assert len(selection.trace.runs) == 70
+    assert sorted(opened) == [f"run={each}" for each in selection.trace.run_ids if "33" not in each]
+
+
+@pytest.mark.parametrize("damage", ["two rows", "no row", "cut"])
+def test_among_many_runs_one_whose_row_is_damaged_is_told(many, damage):
+    path = part_path(many, "runs", "20260101-000011", 0)
+    whole = pq.ParquetFile(path).read()
+    if damage == "cut":
+        path.write_bytes(path.read_bytes()[:-9])
+    else:
+        pq.write_table(pa.concat_tables([whole] * 2) if damage == "two rows" else whole[:0], path)
+    for ask in (lambda: open_trace(many).runs, lambda: open_trace(many).select()):
+        with pytest.raises(DamagedFile, match="20260101-000011"):
+            ask()
+
+
+def test_a_runs_own_row_is_not_compressed(many):
+    group = pq.ParquetFile(part_path(many, "runs", "20260101-000011", 0)).metadata.row_group(0)
+    codecs = {group.column(each).compression for each in range(group.num_columns)}
+    assert codecs == {"UNCOMPRESSED"}
 
 
 def test_opening_a_trace_of_many_runs_is_quick(tmp_path):

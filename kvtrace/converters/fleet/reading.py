@@ -1,16 +1,25 @@
-"""Kernels' times by job, and findings by kernel, read by the views; launches are never loaded."""
+"""Kernels' times by job, and findings by kernel, read by the views; launches are never loaded.
 
-from collections.abc import Mapping, Sequence
+Medians cannot be added up, so a directory of runs is asked some runs at a time: each of them is
+looked at alone anyway, small groups are found faster, and memory does not grow with launches.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-import duckdb
+import numpy as np
 import pyarrow as pa
 
+from kvtrace.converters.database import database as new_database
 from kvtrace.converters.fleet.judging import judge_times
 from kvtrace.converters.fleet.model import Fleet, FleetFinding, Job, KernelTimes, Kind
-from kvtrace.converters.query import connect, query, query_arrow
+from kvtrace.converters.parallel import in_order
+from kvtrace.converters.query import connect, query
+from kvtrace.converters.scans import row_count
 from kvtrace.converters.trials import TUNING
 from kvtrace.schema.layout import pass_parts, run_folder
+from kvtrace.schema.remote import remote_folder
 
 if TYPE_CHECKING:
     from kvtrace.schema.runs import Run
@@ -18,61 +27,83 @@ if TYPE_CHECKING:
 
 #: Of more launches than this a part is looked at, the same share of each run.
 MOST_LAUNCHES: Final = 20_000_000
+#: What is looked at together, at most, if it is more than one run.
+_LAUNCHES_AT_ONCE: Final = 4_000_000
+_RUNS_AT_ONCE: Final = 125
 
 _TRIALS: Final = ", ".join(f"'{phase}'" for phase in TUNING)
-_COUNTS: Final = "SELECT run, count(*) FROM {table} GROUP BY run"
-#: How many there are of each run and call, and the median of their times.
-_DEVICE: Final = """
-    SELECT p.run, p.call_id, count(p.device_ns) AS times, median(p.device_ns) AS ns
-    FROM placed p LEFT JOIN tuning t ON t.run = p.run AND t.seq = p.launch_seq
-    WHERE p.record % {every} = 0 AND t.seq IS NULL AND p.call_id IS NOT NULL
-    GROUP BY p.run, p.call_id HAVING count(p.device_ns) > 0
+#: Launches whose time is none of a run of their kernel. They are few: a table of them is built
+#: first, as DuckDB else takes them for the larger side of the join.
+_APART: Final[dict[Kind, str]] = {
+    "device": "CREATE TEMP TABLE apart AS SELECT run, seq FROM tuning",
+    "host": "CREATE TEMP TABLE apart AS SELECT run, seq FROM compiling",
+}
+#: Executions that do not say themselves which call they are of; nearly no run has some.
+_UNPLACED: Final = """
+    SELECT 1 FROM gpu_kernels WHERE call_id IS NULL AND launch_seq IS NOT NULL LIMIT 1
 """
-_HOST: Final = f"""
-    SELECT l.run, l.call_id, count(*) AS times, median(epoch_ns(l."exit") - epoch_ns(l."enter"))
-        AS ns
-    FROM launches l LEFT JOIN compiling c ON c.run = l.run AND c.seq = l.seq
-    WHERE l.seq % {{every}} = 0 AND c.seq IS NULL AND coalesce(l.phase, 'run') NOT IN ({_TRIALS})
-        AND l."exit" >= l."enter"
-    GROUP BY l.run, l.call_id
-"""  # noqa: S608
-#: Of each kernel and machine the times by job, of the grid that took most time. Calls of one grid
-#: stand for as many launches as were looked at of each. (Joined in this order, or rows of one run
-#: are paired before anything else is compared.)
-_KERNELS: Final = """
+#: The view `placed` where there are none: half of the view's time is to look for them.
+_PLACED: Final = """(
+    SELECT run, record, launch_seq, call_id, epoch_ns("end") - epoch_ns("start") AS device_ns
+    FROM gpu_kernels
+)"""
+#: How many there are of each run and call, and the median of their times.
+_MEDIANS: Final[dict[Kind, str]] = {
+    "device": """
+        SELECT p.run, p.call_id, count(p.device_ns) AS times, median(p.device_ns) AS ns
+        FROM {executions} p LEFT JOIN apart a ON a.run = p.run AND a.seq = p.launch_seq
+        WHERE p.record % {every} = 0 AND a.seq IS NULL AND p.call_id IS NOT NULL
+        GROUP BY p.run, p.call_id HAVING count(p.device_ns) > 0
+    """,
+    "host": f"""
+        SELECT l.run, l.call_id, count(*) AS times,
+            median(epoch_ns(l."exit") - epoch_ns(l."enter")) AS ns
+        FROM launches l LEFT JOIN apart a ON a.run = l.run AND a.seq = l.seq
+        WHERE l.seq % {{every}} = 0 AND a.seq IS NULL
+            AND coalesce(l.phase, 'run') NOT IN ({_TRIALS}) AND l."exit" >= l."enter"
+        GROUP BY l.run, l.call_id
+    """,  # noqa: S608
+}
+#: Of each run, kernel and grid all time that was looked at, and the time of a launch: calls of one
+#: grid stand for as many launches as were looked at of each. (Joined in this order, or rows of one
+#: run are paired before anything else is compared.)
+_BY_RUN: Final = """
     WITH medians AS MATERIALIZED ({medians}), known AS MATERIALIZED (
         SELECT c.run, c.call_id, coalesce(k.name, '?') AS kernel, k.module, c.grid_x, c.grid_y,
             c.grid_z
         FROM calls c JOIN kernels k ON k.run = c.run AND k.kernel_id = c.kernel_id
-    ), by_run AS MATERIALIZED (
-        SELECT n.kernel, n.module, j.machine, n.grid_x, n.grid_y, n.grid_z, j.job, m.run,
-            sum(m.times * m.ns) AS total, sum(m.times * m.ns) / sum(m.times) AS ns
-        FROM medians m JOIN known n ON n.run = m.run AND n.call_id = m.call_id
-        JOIN jobs j ON j.run = m.run
-        GROUP BY ALL
+    )
+    SELECT m.run, n.kernel, n.module, n.grid_x, n.grid_y, n.grid_z, sum(m.times * m.ns) AS total,
+        sum(m.times * m.ns) / sum(m.times) AS ns
+    FROM medians m JOIN known n ON n.run = m.run AND n.call_id = m.call_id
+    GROUP BY ALL
+"""
+#: Of each kernel and machine the times by job and run, of the grid that took most time.
+_KERNELS: Final = """
+    WITH by_run AS (
+        SELECT r.kernel, r.module, j.machine, r.grid_x, r.grid_y, r.grid_z, j.job, r.total, r.ns
+        FROM times r JOIN jobs j ON j.run = r.run
     ), ranked AS (
         SELECT kernel, module, machine, grid_x, grid_y, grid_z, row_number() OVER (
                 PARTITION BY kernel, module, machine ORDER BY sum(total) DESC, grid_x, grid_y,
                 grid_z) AS place, sum(sum(total)) OVER (PARTITION BY kernel, module, machine)
                 AS all_ns
         FROM by_run GROUP BY kernel, module, machine, grid_x, grid_y, grid_z
-    ), by_job AS (
-        SELECT b.kernel, b.module, b.machine, b.grid_x, b.grid_y, b.grid_z, r.all_ns, b.job,
-            median(b.ns) AS ns
-        FROM by_run b JOIN ranked r ON r.place = 1 AND b.kernel = r.kernel
-            AND b.machine = r.machine AND b.module IS NOT DISTINCT FROM r.module
-            AND b.grid_x IS NOT DISTINCT FROM r.grid_x AND b.grid_y IS NOT DISTINCT FROM r.grid_y
-            AND b.grid_z IS NOT DISTINCT FROM r.grid_z
-        WHERE b.ns > 0
-        GROUP BY ALL
     )
-    SELECT kernel, module, machine, grid_x, grid_y, grid_z, all_ns,
-        list(job ORDER BY job) AS jobs, list(ns ORDER BY job) AS ns
-    FROM by_job GROUP BY ALL
+    SELECT b.kernel, b.module, b.machine, b.grid_x, b.grid_y, b.grid_z, r.all_ns,
+        list(b.job ORDER BY b.job, b.ns) AS jobs, list(b.ns ORDER BY b.job, b.ns) AS ns
+    FROM by_run b JOIN ranked r ON r.place = 1 AND b.kernel = r.kernel
+        AND b.machine = r.machine AND b.module IS NOT DISTINCT FROM r.module
+        AND b.grid_x IS NOT DISTINCT FROM r.grid_x AND b.grid_y IS NOT DISTINCT FROM r.grid_y
+        AND b.grid_z IS NOT DISTINCT FROM r.grid_z
+    WHERE b.ns > 0
+    GROUP BY ALL
 """
-#: What is opened: of all runs, and of those without a device timeline.
-_NAMED: Final = "SELECT 1 FROM placed, tuning, calls, kernels"
-_NAMED_ON_HOST: Final = "SELECT 1 FROM launches, compiling, calls, kernels"
+#: What is opened.
+_NAMED: Final[dict[Kind, str]] = {
+    "device": "SELECT 1 FROM placed, tuning, calls, kernels",
+    "host": "SELECT 1 FROM launches, compiling, calls, kernels",
+}
 _FINDINGS: Final = """
     SELECT f.run, k.module, coalesce(k.name, '?') AS kernel, f.rule, min(f.severity) AS severity,
         count(DISTINCT f.finding_id) AS distinct_findings
@@ -107,19 +138,20 @@ def read_fleet(
     if having:
         with connect(trace, having, _FINDINGS) as database:
             findings = query(database, _FINDINGS)[1]
-    with connect(trace, runs, _NAMED) as database:
-        counts = [
-            dict(query(database, _COUNTS.format(table=table))[1])
-            for table in ("gpu_kernels", "launches")
-        ]
-        timed = [run for run in runs if run.run_id in counts[0]]
-        on_host = [run for run in runs if run.run_id not in counts[0] and _models(run)]
-        rows = sum(counts[0].values()) + sum(counts[1].get(run.run_id, 0) for run in on_host)
-        every = max(1, -(-rows // most_launches))
-        kernels = _kernels(database, "device", timed, every, job_of, place) if timed else []
-    if on_host:
-        with connect(trace, on_host, _NAMED_ON_HOST) as database:
-            kernels += _kernels(database, "host", on_host, every, job_of, place)
+    rows = {run.run_id: row_count(trace, run, "gpu_kernels") for run in runs}
+    timed = [run for run in runs if rows[run.run_id]]
+    on_host = [run for run in runs if not rows[run.run_id] and _models(run)]
+    rows |= {run.run_id: row_count(trace, run, "launches") for run in on_host}
+    every = max(1, -(-sum(rows.values()) // most_launches))
+    kernels: list[KernelTimes] = []
+    by_kind: tuple[tuple[Kind, list[Run]], ...] = (("device", timed), ("host", on_host))
+    for kind, chosen in by_kind:
+        portions = _portions(chosen, rows, every)
+        tasks = (partial(_times, trace, kind, some, every) for some in portions)
+        # What an object store holds is listed by one thread.
+        remote = remote_folder(trace.path) is not None
+        times = [task() for task in tasks] if remote else list(in_order(tasks))
+        kernels += _kernels(kind, chosen, times, job_of, place)
     return Fleet(
         path=str(trace.path),
         jobs=jobs,
@@ -165,24 +197,70 @@ def _models(run: "Run") -> list[str]:
     return sorted({str(device["name"]) for device in run.devices if device.get("name")})
 
 
+def _portions(runs: Sequence["Run"], rows: Mapping[str, int], every: int) -> Iterator[list["Run"]]:
+    """Return the runs in portions that are looked at together."""
+    portion: list[Run] = []
+    held = 0
+    for run in runs:
+        more = rows[run.run_id] // every
+        if portion and (held + more > _LAUNCHES_AT_ONCE or len(portion) == _RUNS_AT_ONCE):
+            yield portion
+            portion, held = [], 0
+        portion.append(run)
+        held += more
+    if portion:
+        yield portion
+
+
+def _times(trace: "Trace", kind: Kind, runs: Sequence["Run"], every: int) -> pa.Table:
+    """Return the rows of `_BY_RUN`; of each run, one in `every` launches is looked at."""
+    with connect(trace, runs, _NAMED[kind]) as database:
+        database.execute(_APART[kind])
+        placed = kind == "device" and not database.execute(_UNPLACED).fetchall()
+        executions = _PLACED if placed else "placed"
+        medians = _MEDIANS[kind].format(every=every, executions=executions)
+        found = database.sql(_BY_RUN.format(medians=medians)).to_arrow_table()
+    for name in ("run", "kernel", "module"):
+        place = found.column_names.index(name)
+        found = found.set_column(place, name, found.column(name).dictionary_encode())
+    return found
+
+
 def _kernels(
-    database: duckdb.DuckDBPyConnection, kind: Kind, runs: Sequence["Run"], every: int,
-    job_of: Mapping[str, int], newest: int,
+    kind: Kind, runs: Sequence["Run"], times: Sequence[pa.Table], job_of: Mapping[str, int],
+    newest: int,
 ) -> list[KernelTimes]:  # fmt: skip
-    """Return the kernels of some runs; of each run, one in `every` launches is looked at."""
+    """Return the kernels of some runs, of which `_times` were read."""
+    if not times:
+        return []
     jobs = {
         "run": [run.run_id for run in runs],
         "job": [job_of[run.run_id] for run in runs],
         "machine": [_machine(run, kind) for run in runs],
     }
-    database.register("jobs", pa.table(jobs))
-    medians = (_DEVICE if kind == "device" else _HOST).format(every=every)
-    rows = query_arrow(database, _KERNELS.format(medians=medians)).to_pylist()
-    return [_kernel(kind, row, newest) for row in rows]
+    with new_database() as database:
+        database.register("jobs", pa.table(jobs))
+        database.register("times", pa.concat_tables(times).unify_dictionaries())
+        found = database.sql(_KERNELS).to_arrow_table()
+    jobs_of, ns_of = (found.column(name) for name in ("jobs", "ns"))
+    return [
+        _kernel(kind, row, _medians(jobs_of[place].values, ns_of[place].values), newest)
+        for place, row in enumerate(found.drop_columns(["jobs", "ns"]).to_pylist())
+    ]
 
 
-def _kernel(kind: Kind, row: Mapping[str, Any], newest: int) -> KernelTimes:
-    times = dict(zip(row["jobs"], row["ns"], strict=True))
+def _medians(job_of_each: pa.Array, ns_of_each: pa.Array) -> dict[int, float]:
+    """Return the median of each job; both are sorted by job, and by time in it."""
+    jobs, ns = job_of_each.to_numpy(), ns_of_each.to_numpy()
+    first = np.flatnonzero(np.diff(jobs, prepend=-1))
+    count = np.diff(first, append=jobs.size)
+    low, high = ns[first + (count - 1) // 2], ns[first + count // 2]
+    return dict(zip(jobs[first].tolist(), (low + (high - low) / 2).tolist(), strict=True))
+
+
+def _kernel(
+    kind: Kind, row: Mapping[str, Any], times: dict[int, float], newest: int
+) -> KernelTimes:
     judged, reason, changes = judge_times(kind, times, newest)
     return KernelTimes(
         kernel=row["kernel"],

@@ -1,14 +1,23 @@
 """Kernels over many jobs: what is claimed of them, findings, and the page."""
 
 import json
+import shutil
+import threading
 import time
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from kvtrace.cli import main
-from kvtrace.converters.fleet import fleet_object, fleet_page, fleet_text, read_fleet
+from kvtrace.converters.fleet import (
+    fleet_object,
+    fleet_page,
+    fleet_text,
+    read_fleet,
+    reading,
+)
 from kvtrace.converters.fleet.judging import judge_times
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
@@ -23,7 +32,10 @@ def commit_of(number):
     return f"{0xABC0 + number:04x}" * 10
 
 
-def write_job(folder, number, *, kernels, ranks=1, device=True, devices=H200, findings=()):
+def write_job(
+    folder, number, *, kernels, ranks=1, device=True, devices=H200, findings=(), seal=True,
+    settings=None, weight=None, placed=True,
+):  # fmt: skip
     """Write a job: of each kernel, twelve launches that take about as long as is said."""
     for rank in range(ranks):
         random = np.random.default_rng((number, rank))
@@ -48,18 +60,22 @@ def write_job(folder, number, *, kernels, ranks=1, device=True, devices=H200, fi
             enter = began + 100_000 * seq
             took = 5_000 if device else ns
             launches.append({"seq": seq, "call_id": call, "enter": enter, "exit": enter + took})
-            launches[-1] |= {"thread": 1, "phase": "run"}
+            launches[-1] |= {"thread": 1, "phase": "run", "weight": weight}
             end = enter + 50_000 + ns
-            executions.append({"record": seq, "launch_seq": seq, "call_id": call})
-            executions[-1] |= {"start": enter + 50_000, "end": end}
+            executions.append({"record": seq, "launch_seq": seq})
+            executions[-1] |= {"start": enter + 50_000, "end": end, "weight": weight}
+            executions[-1] |= {"call_id": call} if placed else {}
         writer.append_rows("launches", launches)
         writer.append_rows("gpu_kernels", executions if device else [])
-        writer.seal(
-            {
-                "run_id": run, "group_id": f"job-{number}", "started": began, "host": "node1",
-                "git_commit": commit_of(number), "devices": devices, "ending": "exit",
-            }
-        )  # fmt: skip
+        row = {
+            "run_id": run, "group_id": f"job-{number}", "started": began, "host": "node1",
+            "git_commit": commit_of(number), "devices": devices, "settings": settings,
+        }  # fmt: skip
+        if seal:
+            writer.seal(row | {"ending": "exit"})
+        else:
+            writer.append_rows("runs", [row])
+            writer.flush()
         if findings is not None:
             rows = [
                 {"finding_id": name, "call_id": 0, "rule": name, "verdict": "violation",
@@ -152,6 +168,96 @@ def test_of_very_many_launches_a_part_is_looked_at_and_said(trace):
     assert [change.job for change in fleet.kernels[0].changes] == [8]
     assert any("one launch in 3" in line for line in fleet_text(fleet))
     assert "one launch in 3" in fleet_page(fleet)
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory):
+    """Jobs of every kind: on devices and on the host, sampled, not sealed, of an older format."""
+    folder = tmp_path_factory.mktemp("mixed") / "out"
+    for number in range(16):
+        kernels = {"matmul": 90_000 * (1.3 if number >= 8 else 1.0), "softmax": 20_000}
+        write_job(folder, number, kernels=kernels, ranks=2, device=number % 4 != 3, findings=None,
+                  seal=number != 14, settings={"sample": "1/10"} if number == 5 else None,
+                  weight=10 if number == 5 else None, placed=number != 6)  # fmt: skip
+    for table in ("launches", "gpu_kernels", "kernels"):
+        for path in (folder / table).glob("run=20260101-000002-*/*.parquet"):
+            rows = pq.ParquetFile(path).read()
+            older = rows.schema.metadata | {b"kvtrace.format_version": b"1.0"}
+            dropped = [c for c in ("weight", "kind", "bytes", "loops") if c in rows.column_names]
+            pq.write_table(rows.drop_columns(dropped).replace_schema_metadata(older), path)
+    return folder
+
+
+@pytest.mark.parametrize(("runs", "launches"), [(1, 4_000_000), (3, 4_000_000), (99, 50)])
+def test_runs_looked_at_some_at_a_time_say_the_same(mixed, monkeypatch, runs, launches):
+    trace = open_trace(mixed)
+    whole = fleet_object(read_fleet(trace, trace.select()))
+    assert len(whole["jobs"]) == 16
+    kinds = {(kernel["kernel"], kernel["kind"]): kernel for kernel in whole["kernels"]}
+    assert set(kinds[("matmul", "device")]["times"]) == {n for n in range(16) if n % 4 != 3}
+    assert set(kinds[("matmul", "host")]["times"]) == {3, 7, 11, 15}
+    assert [change["job"] for change in kinds[("matmul", "device")]["changes"]] == [8]
+    monkeypatch.setattr(reading, "_RUNS_AT_ONCE", runs)
+    monkeypatch.setattr(reading, "_LAUNCHES_AT_ONCE", launches)
+    trace = open_trace(mixed)
+    assert len(list(reading._portions(trace.runs, dict.fromkeys(trace.run_ids, 24), 1))) > 1
+    found = fleet_object(read_fleet(trace, trace.select()))
+    for kernel in (*found["kernels"], *whole["kernels"]):
+        kernel["total_ns"] = round(kernel["total_ns"])
+    assert found == whole
+
+
+@pytest.mark.parametrize("remote", [None, "a store"])
+def test_runs_in_an_object_store_are_looked_at_by_one_thread(trace, monkeypatch, remote):
+    threads = set()
+    times = reading._times
+
+    def seen(*given):
+        threads.add(threading.current_thread())
+        return times(*given)
+
+    monkeypatch.setattr(reading, "_times", seen)
+    monkeypatch.setattr(reading, "remote_folder", lambda path: remote)
+    assert len(read_fleet(trace, trace.select()).kernels) == 2
+    assert (threads == {threading.main_thread()}) == (remote is not None)
+
+
+def test_executions_find_their_call_by_their_launch(mixed):
+    trace = open_trace(mixed)
+    (matmul,) = [k for k in read_fleet(trace, trace.select()).kernels
+                 if (k.kernel, k.kind) == ("matmul", "device")]  # fmt: skip
+    assert matmul.times[6] == pytest.approx(90_000, rel=0.01)
+
+
+def test_a_trace_that_nobody_may_write_is_read_and_stays_as_it_is(mixed):
+    paths = sorted(mixed.rglob("*"))
+    held = {path: path.stat().st_mtime_ns for path in paths}
+    for path in paths:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    try:
+        trace = open_trace(mixed)
+        assert read_fleet(trace, trace.select()).runs == 32
+    finally:
+        for path in paths:
+            path.chmod(0o755 if path.is_dir() else 0o644)
+    assert {path: path.stat().st_mtime_ns for path in sorted(mixed.rglob("*"))} == held
+
+
+def test_a_run_that_is_added_or_replaced_is_seen(tmp_path):
+    for number in range(6):
+        write_job(tmp_path, number, kernels={"k": 9_000}, findings=None)
+    trace = open_trace(tmp_path)
+    (before,) = read_fleet(trace, trace.select()).kernels
+    shutil.rmtree(tmp_path / "gpu_kernels" / "run=20260101-000005-0")
+    other = tmp_path / "other"
+    write_job(other, 5, kernels={"k": 18_000}, findings=None)
+    held = "gpu_kernels/run=20260101-000005-0"
+    shutil.copytree(other / held, tmp_path / held)
+    trace = open_trace(tmp_path)
+    (after,) = read_fleet(trace, trace.select()).kernels
+    assert before.times[5] == pytest.approx(9_000, rel=0.01)
+    assert after.times[5] == pytest.approx(18_000, rel=0.01)
+    assert {**after.times, 5: 0} == {**before.times, 5: 0}
 
 
 def test_noise_is_not_claimed_and_a_step_is():

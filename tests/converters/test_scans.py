@@ -1,0 +1,119 @@
+"""Parts of many runs and versions scanned where they lie, with the answers of the reader."""
+
+import shutil
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kvtrace.converters.query import connect, query_arrow
+from kvtrace.converters.scans import row_count
+from kvtrace.schema.errors import OlderFormat
+from kvtrace.schema.layout import part_path
+from kvtrace.schema.tables import TABLES
+from kvtrace.schema.trace import Trace, open_trace
+from tests.converters.test_query import SCALE
+from tests.converters.written_trace import write_trace
+from tests.schema.make_golden import GOLDEN, SEALED
+
+VERSIONS = sorted(folder.name for folder in GOLDEN.iterdir())
+#: Tables of which readers are given one of several rows: they are not scanned in golden traces.
+UNITED = {"findings", "artifacts", "stacks"}
+
+
+def rewrite(path, change, **facts):
+    """Write a part anew with other rows, and with other facts in its metadata."""
+    rows = pq.ParquetFile(path).read()
+    metadata = rows.schema.metadata | {
+        f"kvtrace.{key}".encode(): value.encode() for key, value in facts.items()
+    }
+    pq.write_table(change(rows).replace_schema_metadata(metadata), path)
+
+
+def rows_of(found, columns):
+    """Rows of a table as text, points in time and all, in any order."""
+    text = found.select(columns).cast(
+        pa.schema([
+            (c, pa.int64() if pa.types.is_timestamp(found.schema.field(c).type)
+             else found.schema.field(c).type) for c in columns
+        ])
+    )  # fmt: skip
+    return sorted(map(repr, text.to_pylist()))
+
+
+@pytest.fixture
+def of_all_versions(tmp_path):
+    """One directory with the golden run of every version, each under an id of its own."""
+    for version in VERSIONS:
+        for table in (GOLDEN / version / "trace").iterdir():
+            held = table / f"run={SEALED}"
+            if held.is_dir() and not table.name.startswith("."):
+                shutil.copytree(held, tmp_path / table.name / f"run={SEALED}-{version}")
+    return open_trace(tmp_path)
+
+
+@pytest.mark.parametrize("name", sorted(TABLES.keys() - UNITED))
+def test_runs_of_all_minor_versions_are_scanned_as_they_are_read(
+    of_all_versions, name, monkeypatch
+):
+    trace = of_all_versions
+    columns = [column.name for column in TABLES[name].columns]
+    plain = [c for c in columns if not pa.types.is_nested(TABLES[name].schema.field(c).type)]
+    plain = [c for c in plain if not pa.types.is_dictionary(TABLES[name].schema.field(c).type)]
+    expected = trace.table(name)
+    having = set(expected["run"].to_pylist())
+    assert f"{SEALED}-{VERSIONS[-1]}" in having
+    text = f'SELECT * FROM "{name}"'
+    read = Trace.table
+    asked: list[str] = []
+
+    def table(self, name, runs=None, columns=None):
+        asked.extend(run.run_id for run in runs)
+        return read(self, name, runs, columns)
+
+    monkeypatch.setattr(Trace, "table", table)
+    with connect(trace, trace.runs, text) as database:
+        found = query_arrow(database, text)
+    assert found.column_names == [*columns, "run"]
+    assert set(found["run"].to_pylist()) == having
+    assert rows_of(found, plain) == rows_of(expected, plain)
+    assert asked == []
+
+
+def test_a_column_that_a_newer_minor_version_adds_is_not_seen(tmp_path):
+    side = write_trace(tmp_path, [SCALE])
+    path = part_path(tmp_path, "launches", side.runs[0].run_id, 0)
+    more = lambda rows: rows.append_column("later", pa.array(range(rows.num_rows)))  # noqa: E731
+    rewrite(path, more, format_version="1.99")
+    text = "SELECT * FROM launches"
+    with connect(side.trace, side.runs, text) as database:
+        found = query_arrow(database, text)
+    assert "later" not in found.column_names
+    assert found.num_rows == 4
+
+
+def test_another_major_version_is_told(tmp_path):
+    side = write_trace(tmp_path, [SCALE])
+    path = part_path(tmp_path, "launches", side.runs[0].run_id, 0)
+    rewrite(path, lambda rows: rows, format_version="0.9")
+    with pytest.raises(OlderFormat):
+        connect(side.trace, side.runs, "SELECT count(*) FROM launches")
+
+
+def test_a_run_without_rows_of_a_table_is_not_read_for_them(tmp_path, monkeypatch):
+    for number in range(3):
+        write_trace(tmp_path, [SCALE], run_id=f"r{number}")
+    trace = open_trace(tmp_path)
+    runs = trace.runs
+    read: list[str] = []
+    monkeypatch.setattr("kvtrace.schema.trace.run_rows", lambda *given: read.append(given[2]))
+    with connect(trace, runs, "SELECT * FROM findings") as database:
+        assert query_arrow(database, "SELECT * FROM findings").num_rows == 0
+    assert read == []
+
+
+@pytest.mark.parametrize("seal", [True, False])
+def test_rows_are_counted_wherever_they_lie(tmp_path, seal):
+    side = write_trace(tmp_path, [SCALE], seal=seal)
+    assert row_count(side.trace, side.runs[0], "launches") == 4
+    assert row_count(side.trace, side.runs[0], "gpu_kernels") == 0
