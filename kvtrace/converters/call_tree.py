@@ -9,11 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final
 
-import pyarrow as pa
-
 from kvtrace.converters.call_paths import Grouping, Placed, Step, path_of
-from kvtrace.converters.counted_times import device_times
-from kvtrace.converters.database import database
+from kvtrace.converters.call_times import CallTimes, device_times
 from kvtrace.converters.device_busy import stepping
 from kvtrace.converters.device_time import read_device_time
 from kvtrace.converters.launch_sums import launch_sums
@@ -26,12 +23,6 @@ if TYPE_CHECKING:
 _COLUMNS: Final = (
     "kernel_id", "name", "module", "file", "line", "compile_ns", "origin", "origins",
 )  # fmt: skip
-
-_EXECUTED: Final = """
-    SELECT run, call_id, sum(ns::HUGEINT * times), coalesce(sum(times) FILTER (replayed), 0)::BIGINT
-    FROM executed WHERE NOT tuning AND call_id IS NOT NULL GROUP BY run, call_id
-"""
-_TIMED: Final = "SELECT DISTINCT run FROM executed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,13 +172,13 @@ def _whole(entries: Sequence[Any] | None) -> list[Any]:
 
 
 def _figures(
-    trace: "Trace", runs: Sequence["Run"], executed: pa.Table
+    trace: "Trace", runs: Sequence["Run"], executed: CallTimes
 ) -> dict[tuple[str, int], CallFigures]:
     """Return runs and times by run and call; `executed` is what `device_times` gave."""
-    with database() as connection:
-        connection.register("executed", executed)
-        ran = {(run, call): rest for run, call, *rest in connection.execute(_EXECUTED).fetchall()}
-        timed = {run for (run,) in connection.execute(_TIMED).fetchall()}
+    columns = (executed.sums[name].to_pylist() for name in ("run", "call_id", "ns", "replays"))
+    rows = list(zip(*columns, strict=True))
+    timed = {run for run, *_ in rows}
+    ran = {(run, call): rest for run, call, *rest in rows if call is not None}
     found: dict[tuple[str, int], CallFigures] = {}
     for run_id, sums in launch_sums(trace, runs).items():
         phases = [phase for phase in sums.phases if phase not in TUNING]

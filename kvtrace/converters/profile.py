@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from kvtrace.converters.advice import Advice, read_advice
+from kvtrace.converters.call_times import CallTimes, device_times, host_times
 from kvtrace.converters.chip_profile import ChipProfile, read_chip_profiles
-from kvtrace.converters.counted_times import CountedTimes, device_times, host_times
 from kvtrace.converters.device_busy import stepping
 from kvtrace.converters.device_limits import ChosenDevice, chosen_device
 from kvtrace.converters.device_time import DeviceTime, read_device_time
@@ -169,13 +169,13 @@ def read_profile(
     calls: bool = False,
     lines: bool = False,
     device: str | None = None,
-    times: CountedTimes | None = None,
+    times: tuple[CallTimes, CallTimes] | None = None,
 ) -> Profile:
     """Read the profile of the runs; `calls` and `lines` add those levels.
 
     `device` names the one to draw rooflines for; else it is the one that was recorded, or a common
-    one that the kernels' compile target fits. With `times` of another engine launches and
-    executions are not read here, and it is not said when devices were idle.
+    one that the kernels' compile target fits. With `times` (host, device) of another engine
+    launches and executions are not read here, and it is not said when devices were idle.
 
     Raises:
         BadSetting: the limits of `device` are not known.
@@ -185,8 +185,8 @@ def read_profile(
     steps, given = None, times
     if times is None:
         steps, windows = stepping(trace, runs)
-        times = CountedTimes(host_times(trace, runs), device_times(trace, runs, windows))
-    with ProfileTables(trace, runs, times) as tables:
+        times = host_times(trace, runs), device_times(trace, runs, windows)
+    with ProfileTables(trace, runs, *times) as tables:
         chosen = chosen_device(device, _device_names(runs), tables.targets())
         by_kernel, by_call = tables.sums("kernel"), tables.sums("place")
         flops = tables.flops()
@@ -200,7 +200,7 @@ def read_profile(
         _kernel(row, by_kernel.get(row["kernel"], {}), flops, call_profiles.get(row["kernel"], []))
         for row in kernels
     ]
-    time = None if given else read_device_time(trace, runs, steps, times.device)
+    time = None if given else read_device_time(trace, runs, steps, times[1])
     names = {row["kernel"]: (row["module"], row["name"] or "") for row in kernels}
     by_name: dict[tuple[str | None, str], list[Row]] = {}
     for access in accesses:

@@ -5,7 +5,7 @@ from statistics import median
 import numpy as np
 from hypothesis import given, settings
 
-from kvtrace.converters.counted_times import device_times as counted_device_times
+from kvtrace.converters.call_times import device_times as summed_device_times
 from kvtrace.converters.diff.samples import device_times, host_times
 from kvtrace.converters.diff.times import Places
 from kvtrace.converters.trials import TUNING
@@ -59,13 +59,9 @@ def test_times_on_the_host(tmp_path_factory, runs):
 def test_times_on_the_device(tmp_path_factory, runs):
     trace = written(tmp_path_factory.mktemp("samples"), runs)
     found = device_times(trace, trace.runs, places_of(trace)).sums().to_pylist()
-    counted = counted_device_times(trace, trace.runs, {}).to_pylist()
+    summed = summed_device_times(trace, trace.runs, {}).sums.to_pylist()
     for row in found:
         run, call = divmod(row["place"], 6)
-        own = [
-            each for each in counted
-            if (each["run"], each["call_id"]) == (f"r{run}", call) and not each["tuning"]
-        ]  # fmt: skip
-        total = sum(each["ns"] * each["times"] for each in own)
-        assert row["total"] == (total if own else None)
-        assert row["timed"] == sum(each["times"] for each in own)
+        own = [each for each in summed if (each["run"], each["call_id"]) == (f"r{run}", call)]
+        assert row["total"] == (own[0]["ns"] if own else None)
+        assert row["timed"] == (own[0]["timed"] if own else 0)

@@ -8,21 +8,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from kvtrace.converters.columns import Integers, integers, narrow
-from kvtrace.converters.compiling import CompilingLaunches
-from kvtrace.converters.counted_times import LaunchesOfExecutions
+from kvtrace.converters.columns import Integers, narrow
 from kvtrace.converters.diff.times import Places, Samples, places_at
-from kvtrace.converters.trials import is_tuning
-from kvtrace.schema.kept import weights
+from kvtrace.converters.timed_rows import Executed, Launched, Mask, executed, launched
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
-
-Mask = npt.NDArray[np.bool_]
 
 #: What is summed by call: launches (or executions), those of tuning, and of the others the steady
 #: ones that are timed and their ns, and the compiling ones, those of them that are timed, their ns.
@@ -43,23 +36,12 @@ class Times:
         self._waiting: list[tuple[Integers, Integers]] = []
         self._place = self._ns = self._at = self._first = np.zeros(0, np.int64)
 
-    def add(
-        self,
-        known: Places,
-        call: Integers,
-        ns: Integers,
-        timed: Mask,
-        tuning: Mask,
-        slow: Mask,
-        times: Integers,
-    ) -> None:
-        """Add launches of a run; those of calls that are not known are left out.
-
-        `times` says for how many launches each stands.
-        """
-        at, found = places_at(known, call)
-        timed, tuning, slow = timed & found, tuning & found, slow & found
-        steady = timed & ~tuning & ~slow
+    def add(self, known: Places, piece: Launched | Executed, slow: Mask) -> None:
+        """Add launches of a run; those of calls that are not known are left out."""
+        at, found = places_at(known, piece.call)
+        timed, tuning, slow = piece.timed & found, piece.tuning & found, slow & found
+        steady = piece.steady & found
+        ns, times = piece.ns, piece.times
         all_ns = ns * times
         for name, chosen, amount in (
             ("launches", found & ~tuning, times),
@@ -122,32 +104,16 @@ class Times:
 def host_times(trace: "Trace", runs: Sequence["Run"], places: Sequence[Places]) -> Times:
     """Read the times of launches on the host, of runs with their distinct calls."""
     times = Times(places)
-    columns = ["call_id", "enter", "exit", "thread", "phase", "weight"]
     for run, known in zip(runs, places, strict=True):
-        compiling = CompilingLaunches(trace, run)
-        for piece in trace.pieces("launches", [run], columns):
-            slow = compiling.among(piece)  # of all rows, in their order
-            ns, timed = _taken(piece, "enter", "exit")
-            call = integers(piece["call_id"], -1)
-            times.add(known, call, ns, timed, is_tuning(piece), slow, weights(piece))
+        for piece in launched(trace, run):
+            times.add(known, piece, piece.compiling)
     return times.gather()
 
 
 def device_times(trace: "Trace", runs: Sequence["Run"], places: Sequence[Places]) -> Times:
     """Read the times of executions on devices, of runs with their distinct calls."""
     times = Times(places)
-    columns = ["launch_seq", "call_id", "start", "end", "weight"]
     for run, known in zip(runs, places, strict=True):
-        launches = LaunchesOfExecutions(trace, run)
-        for piece in trace.pieces("gpu_kernels", [run], columns):
-            call = pc.coalesce(piece["call_id"], launches.calls(piece["launch_seq"]))
-            tuning = launches.tuning(piece["launch_seq"])
-            ns, timed = _taken(piece, "start", "end")
-            slow = np.zeros(piece.num_rows, np.bool_)
-            times.add(known, integers(call, -1), ns, timed, tuning, slow, weights(piece))
+        for piece in executed(trace, run):
+            times.add(known, piece, np.zeros(piece.call.size, np.bool_))
     return times.gather()
-
-
-def _taken(piece: pa.Table, begin: str, end: str) -> tuple[Integers, Mask]:
-    timed = pc.and_(pc.is_valid(piece[begin]), pc.is_valid(piece[end])).to_numpy()
-    return integers(piece[end]) - integers(piece[begin]), timed
