@@ -128,7 +128,9 @@ class _Tally:
         codes, counts = (np.concatenate(list(each)) for each in zip(*together, strict=True))
         codes, counts = _alike(codes, counts)
         # Once there are too many, they are made far fewer, so that what comes soon counts as known.
-        least = self._fewest * (1 + np.count_nonzero(np.diff(codes >> (self.bits + _EXPONENT))))
+        least = self._fewest * (
+            1 + int(np.count_nonzero(np.diff(codes >> (self.bits + _EXPONENT))))
+        )
         enough = max(self._most, least)
         if codes.size > enough:
             enough = max(self._most >> 3, least)

@@ -194,10 +194,16 @@ def read_profile(
         by_line = tables.lines() if lines else []
         accesses = tables.accesses()
         replayed, missing = tables.coverage()
-    roofs = _positions(work, flops, chosen)
-    call_profiles = _call_profiles(places, by_call, work, flops, roofs)
+    flops_of = {key: _by(flops, key) for key in ("place", "kernel")}
+    roofs = _positions(work, flops_of["place"], chosen)
+    call_profiles = _call_profiles(places, by_call, work, flops_of["place"], roofs)
     found = [
-        _kernel(row, by_kernel.get(row["kernel"], {}), flops, call_profiles.get(row["kernel"], []))
+        _kernel(
+            row,
+            by_kernel.get(row["kernel"], {}),
+            flops_of["kernel"].get(row["kernel"], ()),
+            call_profiles.get(row["kernel"], []),
+        )
         for row in kernels
     ]
     time = None if given else read_device_time(trace, runs, steps, times[1])
@@ -253,14 +259,14 @@ def _replay_facts(trace: "Trace", runs: Sequence["Run"]) -> tuple[tuple[str, ...
 
 
 def _positions(
-    work: Sequence[Row], flops: Sequence[Row], device: ChosenDevice | None
+    work: Sequence[Row], flops: Mapping[int, Sequence[Row]], device: ChosenDevice | None
 ) -> dict[int, Position | None]:
     """The place of each launched and replayed call under the device's roof."""
     if device is None:
         return {}
     found = {}
     for row in work:
-        by_type = _flops_by_type(flops, "place", row["place"], once=True)
+        by_type = _flops_by_type(flops.get(row["place"], ()), once=True)
         unique = _whole(row["unique_bytes"])
         one = Work(
             unique_bytes=unique if row["accesses"] else 0,
@@ -272,14 +278,17 @@ def _positions(
     return found
 
 
-def _flops_by_type(
-    flops: Sequence[Row], key: str, value: int, *, once: bool = False
-) -> FlopsByType:
-    """Sum over runs (`once`: over one of each call) of a kernel or a place."""
+def _by(rows: Sequence[Row], key: str) -> dict[int, list[Row]]:
+    found: dict[int, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row[key], []).append(row)
+    return found
+
+
+def _flops_by_type(flops: Sequence[Row], *, once: bool = False) -> FlopsByType:
+    """Sum the FLOPs of some calls over their runs (`once`: over one of each call)."""
     found = FlopsByType({}, {})
     for row in flops:
-        if row[key] != value:
-            continue
         kind = found.dot if row["dot"] else found.other
         times = 1 if once else int(row["runs"])
         kind[row["dtype"]] = kind.get(row["dtype"], 0) + int(row["flops"]) * times
@@ -290,7 +299,7 @@ def _kernel(
     row: Row, sums: Mapping[str, Any], flops: Sequence[Row], calls: Sequence[CallProfile]
 ) -> KernelProfile:
     measured = _measured(sums)
-    by_type = _flops_by_type(flops, "kernel", row["kernel"])
+    by_type = _flops_by_type(flops)
     unique = [call.derived.unique_bytes for call in calls]
     roof = joined(call.roofline for call in calls)
     return KernelProfile(
@@ -314,7 +323,7 @@ def _call_profiles(
     places: Sequence[Row],
     sums: Mapping[int, Row],
     work: Sequence[Row],
-    flops: Sequence[Row],
+    flops: Mapping[int, Sequence[Row]],
     roofs: Mapping[int, Position | None],
 ) -> dict[int, list[CallProfile]]:
     """Profiles of launched calls by kernel, those that took longest first."""
@@ -338,7 +347,7 @@ def _call_profiles(
             measured=measured,
             derived=_derived(
                 figures,
-                _flops_by_type(flops, "place", place),
+                _flops_by_type(flops.get(place, ())),
                 None if unique is None else unique * runs,
             ),
             roofline=_achieved(roofs.get(place), figures),
