@@ -143,13 +143,20 @@ class _Tally:
 
 def _alike(codes: Integers, times: Integers) -> tuple[Integers, Integers]:
     """Return the different codes, sorted, and the sum of `times` of each."""
-    if times.size and times.max() == 1:
+    if not codes.size:
+        return codes, times
+    once = bool(times.max() == 1)
+    if once:
         codes = np.sort(codes)
     else:
         order = np.argsort(codes)
         codes, times = codes[order], times[order]
-    starts = np.flatnonzero(np.diff(codes, prepend=-1))
-    return codes[starts], np.add.reduceat(times, starts) if starts.size else times
+    fresh = np.append(True, codes[1:] != codes[:-1])
+    if fresh.all():
+        return codes, times
+    starts = np.flatnonzero(fresh)
+    counts = np.diff(starts, append=codes.size) if once else np.add.reduceat(times, starts)
+    return codes[starts], counts
 
 
 def _bins(ns: Integers, bits: int) -> Integers:
