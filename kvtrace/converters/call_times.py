@@ -56,15 +56,19 @@ def host_times(
     trace: "Trace",
     runs: Sequence["Run"],
     read: Callable[["Run"], Iterable[Launched]] | None = None,
+    *,
+    kernels: bool = True,
 ) -> CallTimes:
     """Sum the launches of calls; `read` gives those of a run, where another engine read them.
+
+    Without `kernels` there are no medians of kernels.
 
     `launches` are those that are not `tuning`; some of them `captured` into a graph. `ns` is the
     time of those that are `timed`, and the median one of theirs, which are without trials and
     `compiling` ones. Errors as `Trace.table`.
     """
     read = read or partial(launched, trace)
-    gathered = _Gathered(trace, runs, _LAUNCHED)
+    gathered = _Gathered(trace, runs, _LAUNCHED, kernels=kernels)
 
     def add(run: "Run", piece: Launched) -> None:
         at = gathered.places[run.run_id].of(piece.call)
@@ -125,8 +129,16 @@ class _Gathered:
     executions have without one, which are numbered over all runs.
     """
 
-    def __init__(self, trace: "Trace", runs: Sequence["Run"], names: Sequence[str]) -> None:
+    def __init__(
+        self,
+        trace: "Trace",
+        runs: Sequence["Run"],
+        names: Sequence[str],
+        *,
+        kernels: bool = True,
+    ) -> None:
         self._runs = runs
+        self._by_kernel = kernels
         self._names = names
         self._kernels: dict[tuple[str, str], int] = {}
         self._symbols: dict[tuple[str, str], int] = {}
@@ -194,6 +206,8 @@ class _Gathered:
         """Add times to those whose medians are wanted."""
         if run.run_id in self._open:
             self._of_calls[run.run_id].add(at, ns, times)
+        if not self._by_kernel:
+            return
         calls = self._kernel_of[run.run_id]
         names = np.arange(len(self._symbols)) * 2 + 1
         self._of_kernels.add(np.append(calls * 2, names)[at], ns, times)

@@ -54,7 +54,8 @@ def report_data(trace: "Trace", runs: "Sequence[TraceRun]", title: str, shown_as
         _read_run(trace, run, index, gathered)
     steps, windows = stepping(trace, runs)
     device = device_times(trace, runs, windows)
-    gathered.calls.read_medians(runs, host_times(trace, runs), device)
+    host = host_times(trace, runs, kernels=False)
+    gathered.calls.read_medians(runs, host, device)
     gathered.calls.read_work(trace, runs)
     judged = {run.run_id for run in runs if _was_derived(trace, "findings", run)}
     if findings.tallies or judged:
