@@ -5,7 +5,7 @@ that is not known, or that is not sealed, is read in pieces, as `Trace.table` re
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
@@ -184,8 +184,8 @@ def _in_pieces(trace: "Trace", run: "Run") -> LaunchSums:
     return LaunchSums(counts, phase_ns, compiling_ns, last_exit)
 
 
-def _summed(figures: Any) -> Counter[Any]:
-    found: Counter[Any] = Counter()
+def _summed(figures: Iterable[tuple[Any, int]]) -> Counter[Any]:
+    found: dict[Any, int] = {}  # a Counter asks Python of each key that is new
     for key, number in figures:
-        found[key] += number
-    return found
+        found[key] = found.get(key, 0) + number
+    return Counter(found)
