@@ -50,6 +50,8 @@ class CallRows:
     """Kernel of each call."""
     by_id: dict[tuple[int, int], int] = field(default_factory=dict)
     """(run, call_id) → call."""
+    places: list[dict[int, int]] = field(default_factory=list)
+    """For each run: call_id → call."""
     arguments: dict[Argument, int] = field(default_factory=dict)
     counts: dict[str, Integers] = field(
         default_factory=lambda: {name: np.zeros(0, np.int64) for name in _COUNTS}
@@ -82,6 +84,7 @@ class CallRows:
             self.counts[name] = np.concatenate(
                 [column, np.zeros(len(self.calls) - len(column), np.int64)]
             )
+        self.places.append(places)
         return places
 
     def _call(
@@ -117,10 +120,6 @@ class CallRows:
         """Return the kernel of each call; NO_CALL where the call is not known."""
         width = np.int16 if max(self.call_kernels, default=0) < 1 << 15 else np.int32
         return np.asarray([*self.call_kernels, NO_CALL], width)[calls]
-
-    def places(self, run: int) -> dict[int, int]:
-        """Return call_id → index of the calls of a run."""
-        return {call_id: index for (of, call_id), index in self.by_id.items() if of == run}
 
     def count_launches(
         self, piece: Mapping[str, Integers], tuning: Integers, captured: int

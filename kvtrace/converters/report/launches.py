@@ -172,7 +172,7 @@ class Timeline:
 
         def pieces() -> Iterator[Slices]:
             for index, run in enumerate(runs):
-                known = _Lookup(calls.places(index))
+                known = _Lookup(calls.places[index])
                 for table in trace.pieces("launches", (run,), _TIMED):
                     piece = self._timed_piece(table, index, known)
                     timed = piece.pop("timed")
