@@ -335,3 +335,18 @@ def test_of_very_many_launches_an_even_choice_is_kept_and_bins_count_all(tmp_pat
     whole = bin_slices(every.launches, every.span_ns, 2000)
     for name in ("track", "bin", "kernel", "count", "busy_ns"):
         assert getattr(report.bins, name).tolist() == getattr(whole, name).tolist()
+
+
+def test_the_median_of_a_sampled_call_counts_each_launch_as_often_as_it_stands_for(tmp_path):
+    writer = RunWriter(tmp_path / "out", "20260102T030405-sample")
+    writer.append_rows("kernels", [{"kernel_id": 5, "name": "k"}])
+    writer.append_rows("calls", [{"call_id": 7, "kernel_id": 5}])
+    launches = [(0, 10, 5), (100, 20, None), (200, 30, 2)]
+    writer.append_rows(
+        "launches",
+        [{"seq": seq, "call_id": 7, "enter": begin, "exit": begin + took, "weight": weight}
+         for seq, (begin, took, weight) in enumerate(launches)],
+    )  # fmt: skip
+    writer.seal({})
+    (call,) = report_of(tmp_path / "out").calls
+    assert (call.launches, call.host_ns, call.host_median_ns) == (8, 130, 10.0)

@@ -2,15 +2,12 @@
 
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
-from kvtrace.converters import timed_rows
 from kvtrace.converters.profile import profile_object, read_profile
 from kvtrace.converters.profile_text import profile_text
 from kvtrace.converters.query import BadQuery, connect, query
 from kvtrace.converters.spark import SparkTrace, spark_times
-from kvtrace.converters.spark.counted import DEVICE_TIMES, HOST_TIMES
 from kvtrace.converters.views import TOP_KERNELS, VIEWS
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
@@ -97,40 +94,6 @@ def test_spark_answers_as_duckdb_does(name, spark, request):
     assert expected.device_time is not None
     assert any(kernel.measured.device_median_ns for kernel in profile.kernels)
     assert "device" in profile_text(profile)[0]
-
-
-def read_all(trace, read):
-    names = ("call", "ns", "timed", "tuning", "captured", "replayed", "compiling", "times")
-    tables = [
-        pa.table(
-            {name: getattr(piece, name) for name in names if hasattr(piece, name)}
-        ).append_column("run", pa.array([run.run_id] * piece.call.size))
-        for run in trace.runs
-        for piece in read(trace, run)
-    ]
-    rows = pa.concat_tables(tables)
-    ns = pa.compute.if_else(rows["timed"], rows["ns"], None)
-    rows = rows.drop_columns(["timed", "ns"]).append_column("ns", ns)
-    return rows.filter(pa.compute.greater_equal(rows["call"], 0)).rename_columns(
-        {"call": "call_id"}
-    )
-
-
-def counted(rows: pa.Table, of: pa.Table) -> list[tuple]:
-    names = [name for name in of.column_names if name in rows.column_names and name != "times"]
-    wanted = rows.select([*names, "times"]).group_by(names).aggregate([("times", "sum")])
-    return sorted(plain(zip(*wanted.to_pydict().values(), strict=True)), key=str)
-
-
-@pytest.mark.parametrize("name", ["decoding", "llama", "llama_graphs", "llama_ranks", "train"])
-def test_the_texts_that_spark_is_asked_give_on_duckdb_what_the_reader_counts(name):
-    trace = open_trace(FIXTURE.parent / name)
-    pieces = [read_all(trace, read) for read in (timed_rows.launched, timed_rows.executed)]
-    with connect(trace, trace.runs) as database:
-        for text, expected in zip((HOST_TIMES, DEVICE_TIMES), pieces, strict=True):
-            found = database.sql(text).to_arrow_table()
-            found = found.filter(found["call_id"].is_valid())
-            assert counted(found, found) == counted(expected, found)
 
 
 @pytest.mark.parametrize(
