@@ -94,7 +94,10 @@ class Times:
         empty = np.zeros(0, np.int8)
         place, ns, number = (np.concatenate([empty, *each]) for each in columns)
         kernel = self._kernel[place]
-        while (many := np.bincount(kernel, minlength=self._every.size) > MOST_TIMES).any():
+        # Of each distinct call the first launch stays, however many calls there are.
+        calls = np.bincount(self._kernel[self._seen > 0], minlength=self._every.size)
+        most = np.maximum(calls, MOST_TIMES)
+        while (many := np.bincount(kernel, minlength=self._every.size) > most).any():
             self._every[many] *= 2
             chosen = number % self._every[kernel] == 0
             place, ns, number, kernel = (each[chosen] for each in (place, ns, number, kernel))
