@@ -63,7 +63,8 @@ def command(
     if engine == "spark":
         from kvtrace.converters.spark import SparkTrace, spark_times
 
-        times = spark_times(SparkTrace(selection.trace, selection.runs, master))
+        spark = SparkTrace(selection.trace, selection.runs, master)
+        times = spark_times(selection.trace, selection.runs, spark)
     profile = read_profile(
         selection.trace, selection.runs, calls=calls, lines=lines, device=device, times=times
     )

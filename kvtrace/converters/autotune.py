@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from kvtrace.converters.launch_sums import launch_sums
 from kvtrace.converters.occupancy import Occupancy, occupancy_of
 from kvtrace.converters.specialization import specialization
+from kvtrace.converters.trials import has_phase
 from kvtrace.schema.runs import plain_rows
 from kvtrace.text import columns, count, duration, plural, printable, size, wrapped
 
@@ -80,13 +81,13 @@ def _of_run(
 ) -> Iterable[Tuning]:
     if not any(phase == "autotune" for _, phase in launches):
         return
-    kernels = {row["kernel_id"]: row for row in _kernel_rows(trace, run)}
+    calls = trace.table("calls", [run], ["call_id", "kernel_id", "args"])
+    tried = [call for (call, phase), number in launches.items() if phase == "autotune" and number]
+    kernels = {row["kernel_id"]: row for row in _kernels_like(trace, run, calls, tried)}
     times = _device_times(trace, run)
     gathered: dict[tuple[str | None, str | None, str, str], _Gathered] = {}
-    for call in trace.table("calls", [run], ["call_id", "kernel_id", "args"]).to_pylist():
-        kernel = kernels.get(call["kernel_id"])
-        if kernel is None:  # its row was lost with a process that was killed
-            continue
+    for call in _rows_with(calls, "kernel_id", list(kernels)).to_pylist():
+        kernel = kernels[call["kernel_id"]]
         key = (kernel["module"], kernel["file"], kernel["name"], _arguments(call["args"]))
         group = gathered.setdefault(key, _Gathered())
         group.calls[call["kernel_id"]].append(call["call_id"])
@@ -162,19 +163,36 @@ def _why(trials: Sequence[Trial]) -> str:
     return f"the fastest; the next takes {(second / best.median_ns - 1) * 100:.1f} % longer"
 
 
-def _kernel_rows(trace: "Trace", run: "Run") -> list[dict[str, Any]]:
-    return plain_rows(trace.table("kernels", [run]))
+def _kernels_like(
+    trace: "Trace", run: "Run", calls: pa.Table, tried: Sequence[int]
+) -> list[dict[str, Any]]:
+    """Return the kernels of some calls, and all others of their names; a run may have thousands."""
+    kernels = trace.table("kernels", [run])
+    ids = pc.unique(_rows_with(calls, "call_id", tried)["kernel_id"]).to_pylist()
+    names = pc.unique(_rows_with(kernels, "kernel_id", ids)["name"].cast(pa.string())).to_pylist()
+    return plain_rows(_rows_with(kernels, "name", names))
+
+
+def _rows_with(rows: pa.Table, name: str, values: Sequence[Any]) -> pa.Table:
+    """Return the rows that have one of some values in a column."""
+    column = rows[name].cast(pa.string()) if pa.types.is_dictionary(rows[name].type) else rows[name]
+    return rows.filter(pc.is_in(column, pa.array(values, column.type)))
 
 
 def _device_times(trace: "Trace", run: "Run") -> dict[int, list[int]]:
     """Nanoseconds on the device of each call's trials, in order of their launch."""
+    if not any(piece.num_rows for piece in trace.pieces("gpu_kernels", [run], ["record"])):
+        return {}
     call_of: dict[int, int] = {}
     for piece in trace.pieces("launches", [run], ["seq", "call_id", "phase"]):
-        trials = piece.filter(pc.equal(piece["phase"].cast(pa.string()), "autotune"))
-        call_of.update(zip(trials["seq"].to_pylist(), trials["call_id"].to_pylist(), strict=True))
-    table = trace.table("gpu_kernels", [run], ["launch_seq", "start", "end"])
-    table = table.filter(pc.is_in(table["launch_seq"], pa.array(list(call_of), pa.int64())))
-    table = table.sort_by("launch_seq")
+        chosen = has_phase(piece, ["autotune"])
+        if chosen.any():
+            trials = piece.filter(pa.array(chosen))
+            columns = (trials[name].to_pylist() for name in ("seq", "call_id"))
+            call_of.update(zip(*columns, strict=True))
+    pieces = trace.pieces("gpu_kernels", [run], ["launch_seq", "start", "end"])
+    ran = [_rows_with(piece, "launch_seq", list(call_of)) for piece in pieces]
+    table = pa.concat_tables(ran).sort_by("launch_seq")
     taken = pc.subtract(table["end"].cast(pa.int64()), table["start"].cast(pa.int64()))
     found: dict[int, list[int]] = defaultdict(list)
     for seq, ns in zip(table["launch_seq"].to_pylist(), taken.to_pylist(), strict=True):

@@ -6,14 +6,11 @@ tree add up to all that devices did (autotuners and warm-ups left out) and to al
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
-import pyarrow as pa
-
 from kvtrace.converters.call_paths import Grouping, Placed, Step, path_of
-from kvtrace.converters.counted_times import device_times
-from kvtrace.converters.database import database
+from kvtrace.converters.call_times import CallTimes, device_times
 from kvtrace.converters.device_busy import stepping
 from kvtrace.converters.device_time import read_device_time
 from kvtrace.converters.launch_sums import launch_sums
@@ -26,12 +23,10 @@ if TYPE_CHECKING:
 _COLUMNS: Final = (
     "kernel_id", "name", "module", "file", "line", "compile_ns", "origin", "origins",
 )  # fmt: skip
-
-_EXECUTED: Final = """
-    SELECT run, call_id, sum(ns::HUGEINT * times), coalesce(sum(times) FILTER (replayed), 0)::BIGINT
-    FROM executed WHERE NOT tuning AND call_id IS NOT NULL GROUP BY run, call_id
-"""
-_TIMED: Final = "SELECT DISTINCT run FROM executed"
+#: What says where a kernel is placed.
+_PLACING: Final = ("module", "name", "file", "line", "origin", "origins")
+#: Stands for a call's stack that is not known; a kernel that was never launched has none.
+_NO_STACK: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +65,9 @@ class Branch:
 class CallSums:
     """What is placed in trees, with its figures; `known` names the figures that were recorded.
 
-    `generated` counts kernels that Inductor made; of those, `with_operators` and `with_lines` are
-    recorded with the operators, and with the lines of the program, that they were made from.
+    Calls of one kernel from one stack are a row together. `generated` counts kernels that Inductor
+    made; of those, `with_operators` and `with_lines` are recorded with the operators, and with the
+    lines of the program, that they were made from.
     """
 
     known: tuple[str, ...]
@@ -101,19 +97,27 @@ def read_call_sums(trace: "Trace", runs: Sequence["Run"]) -> CallSums:
         row["stack_id"]: _whole(row["frames"])
         for row in trace.table("stacks", runs, ["stack_id", "frames"]).to_pylist()
     }
+    alike: dict[tuple[str, int | None], tuple[Placed, list[CallFigures]]] = {}
+    written = {key: repr([row[name] for name in _PLACING]) for key, row in kernels.items()}
+
+    def add(kernel: tuple[str, int], stack: int | None, figures: CallFigures) -> None:
+        frames = None if stack is None else stacks.get(stack) or ()
+        placed = Placed(kernels[kernel], frames)
+        alike.setdefault((written[kernel], stack), (placed, []))[1].append(figures)
+
     compiled = {key: int(row["compile_ns"] or 0) for key, row in kernels.items()}
-    rows: list[tuple[Placed, CallFigures]] = []
     calls = trace.table("calls", runs, ["call_id", "kernel_id", "stack_id"]).to_pylist()
     for call in sorted(calls, key=lambda call: (call["run"], call["call_id"] or 0)):
         place, kernel = (call["run"], call["call_id"]), (call["run"], call["kernel_id"])
         if kernel not in kernels:
             continue  # what ran of it is a row of the device's, under its own name
         found = figures.get(place, CallFigures())
-        found += CallFigures(
-            bytes=moved.get(place, 0) * found.runs, compile_ns=compiled.pop(kernel, 0)
-        )
-        rows.append((Placed(kernels[kernel], stacks.get(call["stack_id"]) or ()), found))
-    rows += [(Placed(kernels[key]), CallFigures(compile_ns=ns)) for key, ns in compiled.items()]
+        own = moved.get(place, 0) * found.runs, compiled.pop(kernel, 0)
+        stack = _NO_STACK if call["stack_id"] is None else call["stack_id"]
+        add(kernel, stack, replace(found, bytes=own[0], compile_ns=own[1]))
+    for kernel, ns in compiled.items():
+        add(kernel, None, CallFigures(compile_ns=ns))
+    rows = [(placed, _summed(parts)) for placed, parts in alike.values()]
     time = read_device_time(trace, runs, steps, executed)
     for row in () if time is None else time.rows:
         if row.kind != "Triton":
@@ -129,6 +133,10 @@ def read_call_sums(trace: "Trace", runs: Sequence["Run"]) -> CallSums:
         with_operators=sum(any(one["op"] for one in origins) for origins in made),
         with_lines=sum(any(one["line"] for one in origins) for origins in made),
     )
+
+
+def _summed(parts: Sequence[CallFigures]) -> CallFigures:
+    return CallFigures(*(sum(getattr(each, name) for each in parts) for name in FIGURES))
 
 
 def call_tree(sums: CallSums, grouping: Grouping) -> Branch:
@@ -181,19 +189,22 @@ def _whole(entries: Sequence[Any] | None) -> list[Any]:
 
 
 def _figures(
-    trace: "Trace", runs: Sequence["Run"], executed: pa.Table
+    trace: "Trace", runs: Sequence["Run"], executed: CallTimes
 ) -> dict[tuple[str, int], CallFigures]:
     """Return runs and times by run and call; `executed` is what `device_times` gave."""
-    with database() as connection:
-        connection.register("executed", executed)
-        ran = {(run, call): rest for run, call, *rest in connection.execute(_EXECUTED).fetchall()}
-        timed = {run for (run,) in connection.execute(_TIMED).fetchall()}
+    columns = (executed.sums[name].to_pylist() for name in ("run", "call_id", "ns", "replays"))
+    rows = list(zip(*columns, strict=True))
+    timed = {run for run, *_ in rows}
+    ran: dict[str, dict[int, list[int]]] = {run: {} for run in timed}
+    for run, call, *rest in rows:
+        if call is not None:
+            ran[run][call] = rest
     found: dict[tuple[str, int], CallFigures] = {}
     for run_id, sums in launch_sums(trace, runs).items():
         phases = [phase for phase in sums.phases if phase not in TUNING]
-        own = [call for of, call in ran if of == run_id]
+        own = ran.get(run_id, {})
         for call in {*sums.calls, *own}:
-            device_ns, replays = ran.get((run_id, call), (0, 0))
+            device_ns, replays = own.get(call, (0, 0))
             launches = sum(sums.counts[call, phase] for phase in phases)
             if run_id in timed:
                 launches += replays - sums.counts[call, "graph_capture"]

@@ -33,6 +33,38 @@ def narrow(column: Integers) -> Integers:
     return column.astype(np.int64, copy=False)
 
 
+class Positions:
+    """Where numbers are among some, which are sorted; -1 where they are not."""
+
+    def __init__(self, known: Integers) -> None:
+        self._known = known
+        highest = int(known[-1]) if known.size else -1
+        self._table: Integers | None = None
+        if highest < 4 * known.size + 1_000 and (not known.size or known[0] >= 0):  # ids are dense
+            self._table = np.full(highest + 2, -1)
+            self._table[known[::-1]] = np.arange(known.size)[::-1]  # of those alike the first
+
+    def of(self, wanted: Integers) -> Integers:
+        """Return the place of each."""
+        if self._table is not None:
+            last = self._table.size - 1
+            found: Integers = self._table[np.where((wanted < 0) | (wanted > last), last, wanted)]
+            return found
+        at = np.minimum(np.searchsorted(self._known, wanted), self._known.size - 1)
+        return np.where(self._known[at] == wanted, at, -1)
+
+
+def summed_by(code: Integers, amount: Integers) -> Integers:
+    """Return the sum of the amounts of each code from 0 to the highest."""
+    if not code.size:
+        return np.zeros(0, np.int64)
+    if int(np.abs(amount).max()) * code.size < 1 << 53:  # as floating-point numbers they are exact
+        return np.bincount(code, amount).astype(np.int64)
+    found = np.zeros(int(code.max()) + 1, np.int64)
+    np.add.at(found, code, amount)
+    return found
+
+
 def without_dictionary(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return the column without dictionary encoding, which differs between chunks."""
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kvtrace.converters.columns import integers
+from kvtrace.converters.columns import Positions, integers
 from kvtrace.converters.trials import HoldingTrials
 
 if TYPE_CHECKING:
@@ -27,14 +27,14 @@ class CompilingLaunches:
     def __init__(self, trace: "Trace", run: "Run") -> None:
         """Read when each call's kernel was compiled and loaded; errors as `Trace.table`."""
         kernels = trace.table("kernels", [run], ["kernel_id", "compile_begin", "load_begin"])
+        kernels = kernels.sort_by("kernel_id")
         calls = trace.table("calls", [run], ["call_id", "kernel_id"]).sort_by("call_id")
-        ids = integers(kernels["kernel_id"])
-        order = np.argsort(ids, kind="stable")
-        self._calls = integers(calls["call_id"])
+        self._calls = Positions(integers(calls["call_id"]))
         self._holding = HoldingTrials()
-        at = _places(ids[order], integers(calls["kernel_id"], -1))
+        at = Positions(integers(kernels["kernel_id"])).of(integers(calls["kernel_id"], -1))
+        #: By call; the last stands for those that are not known.
         self._begins = [
-            np.append(integers(kernels[name], _NEVER)[order], _NEVER)[at]
+            np.append(np.append(integers(kernels[name], _NEVER), _NEVER)[at], _NEVER)
             for name in ("compile_begin", "load_begin")
         ]
 
@@ -43,11 +43,15 @@ class CompilingLaunches:
 
         Pieces are given in their order; columns call_id, enter, exit, phase and thread.
         """
-        at = _places(self._calls, integers(piece["call_id"], -1))
-        enter, leave = (integers(piece[name], _NEVER) for name in ("enter", "exit"))
         found = self._holding.among(piece)
+        if not found.size:
+            return found
+        enter, leave = (integers(piece[name], _NEVER) for name in ("enter", "exit"))
+        first, last = enter.min(), leave.max()
         for begins in self._begins:
-            found |= began_in(np.append(begins, _NEVER)[at], enter, leave)
+            if ((begins >= first) & (begins < last)).any():
+                at = self._calls.of(integers(piece["call_id"], -1))
+                found |= began_in(begins[at], enter, leave)
         return found
 
 
@@ -57,11 +61,3 @@ def began_in(
     """Tell of each launch whether something began in it; a begin of int64's least is none."""
     found: npt.NDArray[np.bool_] = (begin != _NEVER) & (enter <= begin) & (begin < leave)
     return found
-
-
-def _places(known: npt.NDArray[np.int64], wanted: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return where each wanted number is among sorted ones; -1, the last, where it is not."""
-    if not known.size:
-        return np.full(wanted.shape, -1)
-    at = np.minimum(np.searchsorted(known, wanted), known.size - 1)
-    return np.where(known[at] == wanted, at, -1)

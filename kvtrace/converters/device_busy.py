@@ -225,9 +225,10 @@ class _Spans:
 def _union(start: Integers, end: Integers) -> tuple[Integers, Integers]:
     if not start.size:
         return start, end
-    order = np.argsort(start, kind="stable")
-    start = start[order]
-    until = np.maximum.accumulate(end[order])
+    if not (start[1:] >= start[:-1]).all():
+        order = np.argsort(start, kind="stable")
+        start, end = start[order], end[order]
+    until = np.maximum.accumulate(end)
     fresh = np.append(True, start[1:] > until[:-1])
     return start[fresh], until[np.append(np.flatnonzero(fresh)[1:] - 1, len(start) - 1)]
 
@@ -238,15 +239,20 @@ class _Idle:
     def __init__(self, first: Integers, last: Integers) -> None:
         self._origin = first[0]
         # Idle time grows from where a span ends to where the next begins, and rests in between.
-        self._times = np.column_stack([first, last]).reshape(-1) - self._origin
+        times = np.column_stack([first, last]).reshape(-1) - self._origin
         idle = np.append(0, np.cumsum(first[1:] - last[:-1]))
-        self._before = np.repeat(idle, 2)
+        self._times, self._before = times.astype(np.float64), np.repeat(idle, 2).astype(np.float64)
 
     def within(self, begin: Integers, end: Integers) -> int:
         """Return the idle time in some ranges that do not overlap."""
-        low, high = (
-            np.interp(moment - self._origin, self._times, self._before) for moment in (begin, end)
-        )
+        if not begin.size:
+            return 0
+        begin, end = begin - self._origin, end - self._origin
+        # NumPy looks at all moments that it is given, and these are ranges of a short time.
+        first = max(int(np.searchsorted(self._times, begin.min())) - 1, 0)
+        near = slice(first, int(np.searchsorted(self._times, end.max(), side="right")) + 1)
+        times, before = self._times[near], self._before[near]
+        low, high = (np.interp(moment, times, before) for moment in (begin, end))
         return round(float((high - low).sum()))
 
     def while_compiling(self, trace: "Trace", run: "Run") -> int:

@@ -214,28 +214,35 @@ def _kernels(
     time: DeviceTime | None,
 ) -> tuple[KernelOverview, ...]:
     rows = trace.table("kernels", runs, ["kernel_id", "name", "module", "file", "line", "origin"])
-    names = list(zip(*(rows[each].to_pylist() for each in ("module", "name")), strict=True))
-    places = zip(*(rows[each].to_pylist() for each in ("run", "kernel_id")), strict=True)
-    kernel_of = dict(zip(places, names, strict=True))
-    first: dict[tuple[str | None, str | None], int] = {}
-    for place, kernel in enumerate(names):
-        first.setdefault(kernel, place)
-    variants = Counter((run, kernel) for (run, _), kernel in kernel_of.items())
-    calls: Counter[tuple[str, tuple[str | None, str | None]]] = Counter()
-    launches: Counter[tuple[str | None, str | None]] = Counter()
-    host: dict[tuple[str | None, str | None], int] = {}
-    compiling: dict[tuple[str | None, str | None], int] = {}
-    launched = {run_id: found.calls for run_id, found in sums.items()}
-    taken = {run_id: (found.host_ns, found.compiling_ns) for run_id, found in sums.items()}
+    columns = (rows[each].to_pylist() for each in ("run", "kernel_id", "module", "name"))
+    number: dict[tuple[str | None, str | None], int] = {}
+    first: list[int] = []
+    numbers: dict[str, dict[int, int]] = {run.run_id: {} for run in runs}
+    for place, (run_id, kernel_id, *name) in enumerate(zip(*columns, strict=True)):
+        kernel = number.setdefault((name[0], name[1]), len(number))
+        if kernel == len(first):
+            first.append(place)
+        numbers[run_id][kernel_id] = kernel
     table = trace.table("calls", runs, ["call_id", "kernel_id"])
     columns = (table[each].to_pylist() for each in ("run", "call_id", "kernel_id"))
-    for run, call, kernel_id in zip(*columns, strict=True):
-        kernel = kernel_of.get((run, kernel_id), (None, None))
-        calls[run, kernel] += 1
-        launches[kernel] += launched[run][call]
-        for own, total in zip(taken[run], (host, compiling), strict=True):
-            if call in own:
-                total[kernel] = total.get(kernel, 0) + own[call]
+    called: dict[str, list[tuple[int, int]]] = {run.run_id: [] for run in runs}
+    for run_id, call, kernel_id in zip(*columns, strict=True):
+        called[run_id].append((call, numbers[run_id].get(kernel_id, -1)))
+    variants, calls, launches = ([0] * (len(number) + 1) for _ in range(3))  # last: not known
+    host: dict[int, int] = {}
+    compiling: dict[int, int] = {}
+    for run_id, own in called.items():
+        for kernel, times in Counter(numbers[run_id].values()).items():
+            variants[kernel] = max(variants[kernel], times)
+        for kernel, times in Counter(kernel for _, kernel in own).items():
+            calls[kernel] = max(calls[kernel], times)
+        launched = sums[run_id].calls
+        for call, kernel in own:
+            launches[kernel] += launched.get(call, 0)
+        for taken, total in ((sums[run_id].host_ns, host), (sums[run_id].compiling_ns, compiling)):
+            for call, kernel in own:
+                if call in taken:
+                    total[kernel] = total.get(kernel, 0) + taken[call]
     executed: dict[tuple[str | None, str | None], int] = {
         (row.module, row.name): row.device_ns
         for row in (time.rows if time is not None else ())
@@ -248,14 +255,14 @@ def _kernels(
             file=row["file"],
             line=row["line"],
             origin=row["origin"],
-            variants=max(variants[run.run_id, kernel] for run in runs),
-            calls=max(calls[run.run_id, kernel] for run in runs),
+            variants=variants[kernel],
+            calls=calls[kernel],
             launches=launches[kernel],
-            device_ns=executed.get(kernel),
+            device_ns=executed.get(name),
             host_ns=host.get(kernel),
             compiling_ns=compiling.get(kernel),
         )
-        for kernel, row in zip(first, rows.take(list(first.values())).to_pylist(), strict=True)
+        for (name, kernel), row in zip(number.items(), rows.take(first).to_pylist(), strict=True)
     ]
     return tuple(
         sorted(found, key=lambda k: (-(k.device_ns or 0), -(k.host_ns or 0), -k.launches, k.name))

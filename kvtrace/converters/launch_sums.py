@@ -5,9 +5,10 @@ that is not known, or that is not sealed, is read in pieces, as `Trace.table` re
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
 
 import duckdb
 import pyarrow as pa
@@ -36,6 +37,9 @@ _REACH: Final = "SELECT run, max(seq) FROM tuning GROUP BY run ORDER BY max(seq)
 #: Launches up to the last trial, of all runs, that a window over their threads may hold in memory.
 _MOST_HELD: Final = 1 << 18
 _COLUMNS: Final = ("seq", "call_id", "enter", "exit")
+
+
+_SUMMED: Final[WeakKeyDictionary["Trace", dict[str, "LaunchSums"]]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,18 @@ class LaunchSums:
 
 
 def launch_sums(trace: "Trace", runs: Sequence["Run"]) -> dict[str, LaunchSums]:
-    """Count and sum the launches of each run; errors as `Trace.table`."""
+    """Count and sum the launches of each run; errors as `Trace.table`.
+
+    Those of sealed runs are counted once for an opened trace, whoever asks.
+    """
+    known = _SUMMED.setdefault(trace, {})
+    new = [run for run in runs if not run.sealed or run.run_id not in known]
+    found = _read(trace, new) if new else {}
+    known.update((run.run_id, found[run.run_id]) for run in new if run.sealed)
+    return {run.run_id: found.get(run.run_id) or known[run.run_id] for run in runs}
+
+
+def _read(trace: "Trace", runs: Sequence["Run"]) -> dict[str, LaunchSums]:
     sound = [run for run in runs if sound_rows(trace, run, "launches", _COLUMNS) is not None]
     sound = _tuned_early(trace, sound) if sound else []
     found = _asked(trace, sound) if sound else {}
@@ -169,8 +184,8 @@ def _in_pieces(trace: "Trace", run: "Run") -> LaunchSums:
     return LaunchSums(counts, phase_ns, compiling_ns, last_exit)
 
 
-def _summed(figures: Any) -> Counter[Any]:
-    found: Counter[Any] = Counter()
+def _summed(figures: Iterable[tuple[Any, int]]) -> Counter[Any]:
+    found: dict[Any, int] = {}  # a Counter asks Python of each key that is new
     for key, number in figures:
-        found[key] += number
-    return found
+        found[key] = found.get(key, 0) + number
+    return Counter(found)

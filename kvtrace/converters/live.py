@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from kvtrace.converters.captions import script_name
 from kvtrace.converters.columns import combined_codes, dictionary_values, integers
 from kvtrace.converters.compiling import began_in
-from kvtrace.converters.device_time import kind_of
+from kvtrace.converters.makers import kind_of
 from kvtrace.converters.trials import HoldingTrials
 from kvtrace.schema.following import News
 from kvtrace.schema.kept import weights

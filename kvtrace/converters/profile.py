@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from kvtrace.converters.advice import Advice, read_advice
+from kvtrace.converters.call_times import CallTimes, device_times, host_times
 from kvtrace.converters.chip_profile import ChipProfile, read_chip_profiles
-from kvtrace.converters.counted_times import CountedTimes, device_times, host_times
 from kvtrace.converters.device_busy import stepping
 from kvtrace.converters.device_limits import ChosenDevice, chosen_device
 from kvtrace.converters.device_time import DeviceTime, read_device_time
@@ -169,13 +169,13 @@ def read_profile(
     calls: bool = False,
     lines: bool = False,
     device: str | None = None,
-    times: CountedTimes | None = None,
+    times: tuple[CallTimes, CallTimes] | None = None,
 ) -> Profile:
     """Read the profile of the runs; `calls` and `lines` add those levels.
 
     `device` names the one to draw rooflines for; else it is the one that was recorded, or a common
-    one that the kernels' compile target fits. With `times` of another engine launches and
-    executions are not read here, and it is not said when devices were idle.
+    one that the kernels' compile target fits. With `times` (host, device) of another engine
+    launches and executions are not read here, and it is not said when devices were idle.
 
     Raises:
         BadSetting: the limits of `device` are not known.
@@ -185,8 +185,8 @@ def read_profile(
     steps, given = None, times
     if times is None:
         steps, windows = stepping(trace, runs)
-        times = CountedTimes(host_times(trace, runs), device_times(trace, runs, windows))
-    with ProfileTables(trace, runs, times) as tables:
+        times = host_times(trace, runs), device_times(trace, runs, windows)
+    with ProfileTables(trace, runs, *times) as tables:
         chosen = chosen_device(device, _device_names(runs), tables.targets())
         by_kernel, by_call = tables.sums("kernel"), tables.sums("place")
         flops = tables.flops()
@@ -194,13 +194,19 @@ def read_profile(
         by_line = tables.lines() if lines else []
         accesses = tables.accesses()
         replayed, missing = tables.coverage()
-    roofs = _positions(work, flops, chosen)
-    call_profiles = _call_profiles(places, by_call, work, flops, roofs)
+    flops_of = {key: _by(flops, key) for key in ("place", "kernel")}
+    roofs = _positions(work, flops_of["place"], chosen)
+    call_profiles = _call_profiles(places, by_call, work, flops_of["place"], roofs)
     found = [
-        _kernel(row, by_kernel.get(row["kernel"], {}), flops, call_profiles.get(row["kernel"], []))
+        _kernel(
+            row,
+            by_kernel.get(row["kernel"], {}),
+            flops_of["kernel"].get(row["kernel"], ()),
+            call_profiles.get(row["kernel"], []),
+        )
         for row in kernels
     ]
-    time = None if given else read_device_time(trace, runs, steps, times.device)
+    time = None if given else read_device_time(trace, runs, steps, times[1])
     names = {row["kernel"]: (row["module"], row["name"] or "") for row in kernels}
     by_name: dict[tuple[str | None, str], list[Row]] = {}
     for access in accesses:
@@ -253,14 +259,14 @@ def _replay_facts(trace: "Trace", runs: Sequence["Run"]) -> tuple[tuple[str, ...
 
 
 def _positions(
-    work: Sequence[Row], flops: Sequence[Row], device: ChosenDevice | None
+    work: Sequence[Row], flops: Mapping[int, Sequence[Row]], device: ChosenDevice | None
 ) -> dict[int, Position | None]:
     """The place of each launched and replayed call under the device's roof."""
     if device is None:
         return {}
     found = {}
     for row in work:
-        by_type = _flops_by_type(flops, "place", row["place"], once=True)
+        by_type = _flops_by_type(flops.get(row["place"], ()), once=True)
         unique = _whole(row["unique_bytes"])
         one = Work(
             unique_bytes=unique if row["accesses"] else 0,
@@ -272,14 +278,17 @@ def _positions(
     return found
 
 
-def _flops_by_type(
-    flops: Sequence[Row], key: str, value: int, *, once: bool = False
-) -> FlopsByType:
-    """Sum over runs (`once`: over one of each call) of a kernel or a place."""
+def _by(rows: Sequence[Row], key: str) -> dict[int, list[Row]]:
+    found: dict[int, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row[key], []).append(row)
+    return found
+
+
+def _flops_by_type(flops: Sequence[Row], *, once: bool = False) -> FlopsByType:
+    """Sum the FLOPs of some calls over their runs (`once`: over one of each call)."""
     found = FlopsByType({}, {})
     for row in flops:
-        if row[key] != value:
-            continue
         kind = found.dot if row["dot"] else found.other
         times = 1 if once else int(row["runs"])
         kind[row["dtype"]] = kind.get(row["dtype"], 0) + int(row["flops"]) * times
@@ -290,7 +299,7 @@ def _kernel(
     row: Row, sums: Mapping[str, Any], flops: Sequence[Row], calls: Sequence[CallProfile]
 ) -> KernelProfile:
     measured = _measured(sums)
-    by_type = _flops_by_type(flops, "kernel", row["kernel"])
+    by_type = _flops_by_type(flops)
     unique = [call.derived.unique_bytes for call in calls]
     roof = joined(call.roofline for call in calls)
     return KernelProfile(
@@ -314,7 +323,7 @@ def _call_profiles(
     places: Sequence[Row],
     sums: Mapping[int, Row],
     work: Sequence[Row],
-    flops: Sequence[Row],
+    flops: Mapping[int, Sequence[Row]],
     roofs: Mapping[int, Position | None],
 ) -> dict[int, list[CallProfile]]:
     """Profiles of launched calls by kernel, those that took longest first."""
@@ -338,7 +347,7 @@ def _call_profiles(
             measured=measured,
             derived=_derived(
                 figures,
-                _flops_by_type(flops, "place", place),
+                _flops_by_type(flops.get(place, ())),
                 None if unique is None else unique * runs,
             ),
             roofline=_achieved(roofs.get(place), figures),

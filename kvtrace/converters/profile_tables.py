@@ -1,6 +1,6 @@
 """What the profile is made from, summed in the database: rows per kernel, call and source line.
 
-Of launches and executions it is given how often each time was taken, by call.
+Of launches and executions it is given the sums by call, and medians.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import duckdb
 import pyarrow as pa
 
-from kvtrace.converters.counted_times import CountedTimes
+from kvtrace.converters.call_times import CallTimes
 from kvtrace.converters.database import database as new_database
 
 if TYPE_CHECKING:
@@ -44,37 +44,35 @@ _PREPARE_PLACES: Final = """
     FROM calls c JOIN kernel k ON c.run = k.run AND c.kernel_id = k.kernel_id;
 """
 
-#: `times` says for how many launches, or executions, a row stands.
 _PREPARE_TIMES: Final = """
     CREATE TABLE host AS
-    SELECT p.place, p.kernel, l.ns, l.tuning, l.captured, l.compiling, l.times
-    FROM launched_times l JOIN place p ON l.run = p.run AND l.call_id = p.call_id;
+    SELECT p.place, p.kernel, l.* FROM launched_sums l JOIN place p USING (run, call_id);
 
     CREATE TABLE device AS
-    SELECT p.place, p.kernel, e.ns, e.replayed, e.times
-    FROM executed_times e JOIN place p ON e.run = p.run AND e.call_id = p.call_id
-    WHERE NOT e.tuning;
+    SELECT p.place, p.kernel, e.* FROM executed_sums e JOIN place p USING (run, call_id)
+    WHERE e.executions > 0;
 
     -- What was captured into a graph ran when the graph was replayed, so it counts as often as
     -- that; without a device timeline nobody knows, and it counts once.
     CREATE TABLE launched AS
-    WITH told AS (
-        SELECT place, kernel, coalesce(sum(times) FILTER (NOT tuning), 0)::BIGINT AS launches,
-            coalesce(sum(times) FILTER (tuning), 0)::BIGINT AS tuning,
-            coalesce(sum(times) FILTER (captured), 0)::BIGINT AS captured
-        FROM host GROUP BY ALL
-    ), ran AS (
-        SELECT place, coalesce(sum(times) FILTER (ns IS NOT NULL), 0)::BIGINT AS executions,
-            sum(ns::HUGEINT * times) AS ns,
-            coalesce(sum(times) FILTER (replayed), 0)::BIGINT AS replays
-        FROM device GROUP BY ALL
-    ), counted AS (
-        SELECT place, told.kernel, launches, tuning, executions, ns, CASE
-            WHEN p.run IN (SELECT run FROM executed_times)
-            THEN launches - captured + coalesce(replays, 0) ELSE launches END AS runs
-        FROM told JOIN place p USING (place) LEFT JOIN ran USING (place)
+    WITH counted AS (
+        SELECT h.place, h.kernel, h.launches, coalesce(d.timed, 0) AS executions, d.ns, CASE
+            WHEN h.run IN (SELECT run FROM executed_sums)
+            THEN h.launches - h.captured + coalesce(d.replays, 0) ELSE h.launches END AS runs
+        FROM host h LEFT JOIN device d USING (place)
     )
-    SELECT *, ns * runs / executions AS all_ns FROM counted;
+    SELECT *, ns::HUGEINT * runs / executions AS all_ns FROM counted;
+
+    CREATE TABLE median_place AS
+    SELECT place AS key, h.median AS host_median, d.median AS device_median
+    FROM host h FULL JOIN device d USING (place);
+
+    CREATE TABLE median_kernel AS
+    SELECT k.kernel AS key, h.median AS host_median, d.median AS device_median
+    FROM (SELECT DISTINCT kernel, coalesce(module, '') AS module, coalesce(name, '') AS name
+        FROM kernel) k
+    LEFT JOIN launched_medians h USING (module, name)
+    LEFT JOIN (FROM executed_medians WHERE kind = 'Triton') d USING (module, name);
 """
 
 _PREPARE_WORK: Final = """
@@ -120,33 +118,13 @@ _KERNELS: Final = """
 
 _SUMS: Final = """
     WITH timed AS (
-        SELECT {key} AS key, coalesce(sum(times) FILTER (NOT tuning), 0)::BIGINT AS launches,
-            coalesce(sum(times) FILTER (tuning), 0)::BIGINT AS tuning,
-            sum(ns::HUGEINT * times) FILTER (NOT tuning AND NOT compiling) AS host,
-            coalesce(sum(times) FILTER (compiling), 0)::BIGINT AS compiling,
-            sum(ns::HUGEINT * times) FILTER (compiling) AS compiling_host
+        SELECT {key} AS key, sum(launches)::BIGINT AS launches, sum(tuning)::BIGINT AS tuning,
+            sum(ns) AS host, sum(compiling)::BIGINT AS compiling,
+            sum(compiling_ns) AS compiling_host
         FROM host GROUP BY ALL
     ), ran AS (
-        SELECT {key} AS key, sum(times)::BIGINT AS executions, sum(ns::HUGEINT * times) AS device
+        SELECT {key} AS key, sum(executions)::BIGINT AS executions, sum(ns) AS device
         FROM device GROUP BY ALL
-    ), ranked AS (
-        SELECT {key} AS key, false AS on_device, ns, sum(times) AS times
-        FROM host WHERE NOT tuning AND NOT compiling AND ns IS NOT NULL GROUP BY ALL
-        UNION ALL
-        SELECT {key} AS key, true AS on_device, ns, sum(times) AS times
-        FROM device WHERE ns IS NOT NULL GROUP BY ALL
-    ), counted AS (
-        SELECT key, on_device, ns, sum(times) OVER (PARTITION BY key, on_device) AS total,
-            sum(times) OVER (PARTITION BY key, on_device ORDER BY ns) AS reached
-        FROM ranked
-    ), middle AS (  -- the mean of the two in the middle, which may be one and the same
-        SELECT key, on_device, min(ns) FILTER (2 * reached >= total)::DOUBLE AS low,
-            min(ns) FILTER (2 * reached > total)::DOUBLE AS high
-        FROM counted GROUP BY ALL
-    ), medians AS (
-        SELECT key, any_value(low + (high - low) / 2) FILTER (NOT on_device) AS host_median,
-            any_value(low + (high - low) / 2) FILTER (on_device) AS device_median
-        FROM middle GROUP BY ALL
     ), summed AS (
         SELECT {key} AS key, sum(bytes * runs) AS bytes, sum(flops * runs) AS flops,
             sum(lanes * runs) AS lanes, sum(masked * runs) AS masked,
@@ -160,7 +138,7 @@ _SUMS: Final = """
             CASE WHEN bool_and(all_ns IS NOT NULL) FILTER (runs > 0) THEN sum(all_ns) END AS all_ns
         FROM launched GROUP BY ALL
     )
-    SELECT * FROM timed FULL JOIN ran USING (key) LEFT JOIN medians USING (key)
+    SELECT * FROM timed FULL JOIN ran USING (key) LEFT JOIN median_{key} USING (key)
     LEFT JOIN summed USING (key) LEFT JOIN whole USING (key)
 """
 
@@ -257,14 +235,17 @@ def work_of_calls(trace: "Trace", runs: Sequence["Run"]) -> tuple[list[Row], lis
 class ProfileTables:
     """The tables of some runs in a database of their own; close it, or use it in a `with`."""
 
-    def __init__(self, trace: "Trace", runs: Sequence["Run"], times: CountedTimes) -> None:
+    def __init__(
+        self, trace: "Trace", runs: Sequence["Run"], host: CallTimes, device: CallTimes
+    ) -> None:
         """Read the tables, and take the times of these runs' launches and executions."""
         self._database = new_database()
         for name, columns in _WANTED.items():
             table: pa.Table = trace.table(name, runs, list(columns))
             self._database.register(name, table)
-        self._database.register("launched_times", times.host)
-        self._database.register("executed_times", times.device)
+        for name, times in (("launched", host), ("executed", device)):
+            self._database.register(f"{name}_sums", times.sums)
+            self._database.register(f"{name}_medians", times.medians)
         for tables in (_PREPARE_PLACES, _PREPARE_TIMES, _PREPARE_WORK):
             self._database.execute(tables)
 

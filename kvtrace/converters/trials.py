@@ -1,5 +1,6 @@
 """Launches that autotuners and warm-ups make, and those in which they are made."""
 
+from collections.abc import Collection
 from typing import Final
 
 import numpy as np
@@ -17,11 +18,16 @@ _NEVER: Final = np.iinfo(np.int64).min
 
 def is_tuning(launches: pa.Table) -> npt.NDArray[np.bool_]:
     """Tell which launches an autotuner or a warm-up made; column phase."""
+    return has_phase(launches, TUNING)
+
+
+def has_phase(launches: pa.Table, names: Collection[str]) -> npt.NDArray[np.bool_]:
+    """Tell which launches have a phase of these names; column phase."""
     phases = launches["phase"].unify_dictionaries()
     if not phases.num_chunks:
         return np.zeros(0, np.bool_)
-    tuning = [name in TUNING for name in phases.chunk(0).dictionary.to_pylist()]
-    known = np.array([*tuning, False])  # the last stands for none
+    chosen = [name in names for name in phases.chunk(0).dictionary.to_pylist()]
+    known = np.array([*chosen, False])  # the last stands for none
     codes = [integers(pa.chunked_array([part.indices]), -1) for part in phases.chunks]
     return known[np.concatenate(codes)]
 
@@ -43,9 +49,11 @@ class HoldingTrials:
         """
         found = np.zeros(piece.num_rows, np.bool_)
         tuning = is_tuning(piece)
-        if not tuning.any() and not self._last:
+        if not found.size or (not tuning.any() and not self._last):
             return found
         enter, leave = (integers(piece[name], _NEVER) for name in ("enter", "exit"))
+        if not tuning.any() and enter.min() > max(self._last.values()):
+            return found
         codes, first = combined_codes([piece["thread"]])
         for number, thread in enumerate(dictionary_values(piece["thread"], first)):
             rows = np.flatnonzero(codes == number)

@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 import pytest
 
 from kvtrace.converters.device_text import told_apart
-from kvtrace.converters.device_time import kind_of, read_device_time
+from kvtrace.converters.device_time import read_device_time
+from kvtrace.converters.makers import kind_of
 from kvtrace.converters.profile import profile_object, read_profile
 from kvtrace.converters.profile_text import profile_text
 from kvtrace.schema.symbols import titled

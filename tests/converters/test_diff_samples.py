@@ -1,17 +1,23 @@
 """Times of launches and executions, kept narrow, are those that a loop over the rows finds."""
 
+from collections import Counter
 from statistics import median
+from unittest import mock
 
 import numpy as np
 from hypothesis import given, settings
 
-from kvtrace.converters.counted_times import device_times as counted_device_times
+from kvtrace.converters.call_times import device_times as summed_device_times
+from kvtrace.converters.diff import samples
 from kvtrace.converters.diff.samples import device_times, host_times
 from kvtrace.converters.diff.times import Places
+from kvtrace.converters.timed_rows import Launched
 from kvtrace.converters.trials import TUNING
 from tests.converters.test_views import KERNELS, LAUNCHES, st, written
 
 VARIANT = np.array([0, 1, 0, 2, 1, 0])
+#: Of three variants.
+KERNELS_OF = np.array([0, 0, 1])
 WORK = np.array([7, 7, 8, 9, 7, 8])
 
 
@@ -25,7 +31,7 @@ def places_of(trace):
 @given(st.lists(st.tuples(KERNELS, LAUNCHES), min_size=1, max_size=2))
 def test_times_on_the_host(tmp_path_factory, runs):
     trace = written(tmp_path_factory.mktemp("samples"), runs)
-    times = host_times(trace, trace.runs, places_of(trace))
+    times = host_times(trace, trace.runs, places_of(trace), KERNELS_OF)
     steady, sums = [], times.sums().to_pylist()
     for number, (kernels, launches) in enumerate(runs):
         trials = {}
@@ -58,14 +64,45 @@ def test_times_on_the_host(tmp_path_factory, runs):
 @given(st.lists(st.tuples(KERNELS, LAUNCHES), min_size=1, max_size=2))
 def test_times_on_the_device(tmp_path_factory, runs):
     trace = written(tmp_path_factory.mktemp("samples"), runs)
-    found = device_times(trace, trace.runs, places_of(trace)).sums().to_pylist()
-    counted = counted_device_times(trace, trace.runs, {}).to_pylist()
+    found = device_times(trace, trace.runs, places_of(trace), KERNELS_OF).sums().to_pylist()
+    summed = summed_device_times(trace, trace.runs, {}).sums.to_pylist()
     for row in found:
         run, call = divmod(row["place"], 6)
-        own = [
-            each for each in counted
-            if (each["run"], each["call_id"]) == (f"r{run}", call) and not each["tuning"]
-        ]  # fmt: skip
-        total = sum(each["ns"] * each["times"] for each in own)
-        assert row["total"] == (total if own else None)
-        assert row["timed"] == sum(each["times"] for each in own)
+        own = [each for each in summed if (each["run"], each["call_id"]) == (f"r{run}", call)]
+        assert row["total"] == (own[0]["ns"] if own else None)
+        assert row["timed"] == (own[0]["timed"] if own else 0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 99)), max_size=40), max_size=6),
+    st.sampled_from([1, 4, 16]),
+)
+def test_of_many_launches_every_nth_of_each_call_is_kept_and_all_are_counted(pieces, most):
+    known = [Places(np.arange(6), VARIANT, WORK, np.arange(6))]
+    with mock.patch.multiple(samples, MOST_TIMES=most, _FEW=8):
+        times = samples.Times(known, KERNELS_OF)
+        for piece in filter(None, pieces):
+            call, ns = (np.array(column) for column in zip(*piece, strict=True))
+            yes, no = np.ones(call.size, bool), np.zeros(call.size, bool)
+            once = np.ones(call.size, np.int64)
+            times.add(0, Launched(call, ns, yes, no, no, no, once), no)
+        times.gather()
+    launched = [row for piece in pieces for row in piece]
+    for variants in ([0, 1], [2]):
+        found = times.of(variants)
+        own = [call for call, _ in launched if VARIANT[call] in variants]
+        counts = Counter(WORK[call].item() for call in own)
+        assert dict(zip(found.works.tolist(), found.launched.tolist(), strict=True)) == counts
+        assert found.launches == len(own)
+        assert len(found.ns) <= max(most, len(set(own)))
+        for every in (2**n for n in range(8)):
+            kept = [
+                ns for at, (call, ns) in enumerate(launched)
+                if VARIANT[call] in variants
+                and sum(other == call for other, _ in launched[:at]) % every == 0
+            ]  # fmt: skip
+            if kept == found.ns.tolist():
+                break
+        else:
+            raise AssertionError(found)

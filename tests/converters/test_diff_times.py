@@ -1,6 +1,7 @@
 """A change of time is claimed where chance does not explain it, and only then."""
 
 from dataclasses import replace
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -9,6 +10,8 @@ from kvtrace.converters.diff import compare
 from kvtrace.converters.diff.model import KernelTime, Totals
 from kvtrace.converters.diff.times import (
     Samples,
+    _resampled,
+    _stretches,
     beyond,
     compare_times,
     shared_by_all,
@@ -24,7 +27,14 @@ def samples(ns, *, work=0, runs=1):
     ns = np.asarray(ns).astype(np.int64)
     zeros = np.zeros(len(ns), np.int64)
     run = np.sort(np.arange(len(ns)) % runs)
-    return Samples(zeros, zeros + work, run, ns, np.arange(len(ns)))
+    launched = np.array([len(ns)]) if len(ns) else zeros
+    return Samples(zeros, zeros + work, run, ns, zeros[:1] + work, launched)
+
+
+def together(*parts):
+    columns = zip(*((part.variant, part.work, part.run, part.ns) for part in parts), strict=True)
+    joined = [np.concatenate(column) for column in columns]
+    return Samples(*joined, *np.unique(joined[1], return_counts=True))
 
 
 def drawn(seed, launches=300, scale=1.0, drift=0.02):
@@ -112,12 +122,46 @@ def test_what_all_kernels_of_two_processes_share_blames_none(scales, shared, cla
 def test_only_launches_with_the_same_arguments_are_compared():
     small, large = samples([1000] * 50, work=1), samples([9000] * 50, work=2)
     assert compared(small, large).reason == "no launch has the same arguments"
-    both = Samples(*(np.concatenate([getattr(part, name) for part in (small, large)])
-                     for name in ("variant", "work", "run", "ns", "at")))  # fmt: skip
-    more = Samples(*(np.concatenate([getattr(part, name) for part in (small, large, large)])
-                     for name in ("variant", "work", "run", "ns", "at")))  # fmt: skip
+    both, more = together(small, large), together(small, large, large)
     found = compared(both, more)
     assert (found.ratio, found.claimed) == (1.0, False)
+
+
+def test_an_even_choice_of_launches_stands_for_all_of_them():
+    """Arguments are weighed by launches that there were; too few that are kept claim nothing."""
+    before, after = (
+        replace(together(samples([ns] * 50, work=1), samples([9000] * 5, work=2)), launched=number)
+        for ns, number in ((1000, np.array([800, 80])), (1100, np.array([800, 81])))
+    )
+    found = compared(before, after)
+    assert (found.launches, found.ratio, found.claimed) == ((800, 800), 1.1, True)
+    few = replace(samples([1000] * 4), launched=np.array([4000]))
+    assert compared(few, few).reason == "too few launches"
+
+
+def test_medians_of_stretches_are_those_of_their_launches():
+    random = np.random.default_rng(3)
+    ns, run = random.integers(1, 200, 500), random.integers(0, 7, 500)
+    zeros = np.zeros(500, np.int64)
+    side = Samples(zeros, zeros, run, ns.astype(np.uint8), zeros[:1], np.array([500]))
+    expected = [
+        np.median(part)
+        for each in range(7)
+        for part in np.array_split(ns[run == each], min(12, (run == each).sum() // 5))
+    ]
+    assert _stretches(side).tolist() == expected
+
+
+@pytest.mark.parametrize("number", [65, 66, 200])
+def test_medians_of_many_are_drawn_as_if_each_was_drawn_by_itself(number):
+    medians = np.random.default_rng(5).lognormal(9, 0.3, number)
+    quick = [_resampled(medians, np.random.default_rng(seed)) for seed in range(10)]
+    singly = mock.patch("kvtrace.converters.diff.times._DRAWN_SINGLY", 1_000)
+    with singly:
+        plain = [_resampled(medians, np.random.default_rng(seed)) for seed in range(10)]
+    shares = (0.005, 0.1, 0.5, 0.9, 0.995)
+    found, expected = (np.quantile(np.concatenate(each), shares) for each in (quick, plain))
+    assert found == pytest.approx(expected, rel=0.01)
 
 
 def test_times_of_two_devices_are_not_compared():

@@ -4,6 +4,7 @@ import duckdb
 import pytest
 
 from kvtrace.converters.report import report_data
+from kvtrace.converters.report.slices import bin_slices
 from kvtrace.schema.errors import DamagedFile
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter
@@ -312,3 +313,40 @@ def test_a_variant_s_occupancy_follows_from_its_resources(report):
     occupancy = report.variants[0].occupancy
     assert (occupancy.warps, occupancy.of, occupancy.limited_by) == (64, 64, "warps")
     assert report.variants[3].occupancy is None
+
+
+def test_of_very_many_launches_an_even_choice_is_kept_and_bins_count_all(tmp_path, monkeypatch):
+    built = build_report_trace(tmp_path, launches=5000, derived=False, stages=("ttir",))
+    every = report_of(built.path)
+    monkeypatch.setattr("kvtrace.converters.report.data._KEPT", 500)
+    report = report_of(built.path)
+    assert report.calls == every.calls
+    assert report.totals == every.totals
+    assert (report.origin, report.span_ns) == (every.origin, every.span_ns)
+    assert (
+        report.rows
+        == every.rows
+        == {"launches": len(every.launches)}
+        | ({"gpu_kernels": len(every.device)} if len(every.device) else {})
+    )
+    assert 400 < len(report.launches) < 1000
+    assert set(report.launches.seq.tolist()) <= set(every.launches.seq.tolist())
+    assert every.bins is None
+    whole = bin_slices(every.launches, every.span_ns, 2000)
+    for name in ("track", "bin", "kernel", "count", "busy_ns"):
+        assert getattr(report.bins, name).tolist() == getattr(whole, name).tolist()
+
+
+def test_the_median_of_a_sampled_call_counts_each_launch_as_often_as_it_stands_for(tmp_path):
+    writer = RunWriter(tmp_path / "out", "20260102T030405-sample")
+    writer.append_rows("kernels", [{"kernel_id": 5, "name": "k"}])
+    writer.append_rows("calls", [{"call_id": 7, "kernel_id": 5}])
+    launches = [(0, 10, 5), (100, 20, None), (200, 30, 2)]
+    writer.append_rows(
+        "launches",
+        [{"seq": seq, "call_id": 7, "enter": begin, "exit": begin + took, "weight": weight}
+         for seq, (begin, took, weight) in enumerate(launches)],
+    )  # fmt: skip
+    writer.seal({})
+    (call,) = report_of(tmp_path / "out").calls
+    assert (call.launches, call.host_ns, call.host_median_ns) == (8, 130, 10.0)

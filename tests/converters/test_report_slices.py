@@ -1,13 +1,20 @@
 """Thinning and counting launches: what is left out of the page is never left out of its sums."""
 
-from dataclasses import replace
+from collections import Counter
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvtrace.converters.columns import narrow
-from kvtrace.converters.report.slices import Slices, bin_slices, medians, thin
+from kvtrace.converters.report.slices import (
+    Slices,
+    Thinned,
+    bin_pieces,
+    bin_slices,
+    coarser,
+    thin,
+)
 
 
 def slices(rows: list[tuple[int, int, int, int, int]]) -> Slices:
@@ -75,19 +82,45 @@ def test_nothing_is_thinned_that_fits():
     assert thin(few, 2) is few
 
 
-@given(ROWS)
-def test_medians_are_those_of_each_known_call(rows):
-    given_slices = slices(rows)
-    found = medians(given_slices)
-    for call in set(given_slices.call.tolist()) | set(found):
-        mine = given_slices.duration[given_slices.call == call]
-        assert found.get(call) == (None if call == -1 else np.median(mine))
+@settings(max_examples=200)
+@given(ROWS, st.integers(2, 9), st.integers(1, 20))
+def test_rows_are_chosen_as_they_come(rows, every, size):
+    columns = np.array(rows, np.int64)
+    call, duration = columns[:, 3], columns[:, 1]
+    thinned = Thinned(every)
+    parts = range(0, len(rows), size)
+    kept = [thinned.chosen(call[at : at + size], duration[at : at + size]) for at in parts]
+    found = np.concatenate(kept)
+    assert found[::every].all()
+    for each in set(call.tolist()) - {-1}:
+        own = np.flatnonzero(call == each)
+        assert found[own[0]]
+        assert found[own[np.argmax(duration[own])]]
+    assert not found[(call == -1) & (np.arange(len(rows)) % every > 0)].any()
+    everything = Thinned(1).chosen(call, duration)
+    assert everything.all()
 
 
-def test_phases_that_are_left_out_do_not_count():
-    both = slices([(0, 10, 0, 0, 0), (5, 30, 0, 0, 0)])
-    tuned = replace(both, phase=np.array([1, 0]))
-    assert medians(tuned, [1]) == {0: 30.0}
+@settings(max_examples=100)
+@given(ROWS, st.integers(1, 50), st.integers(1, 5))
+def test_bins_of_pieces_are_those_of_all_and_wider_ones_their_sums(rows, count, times):
+    whole = slices(rows)
+    span = int((whole.begin + whole.duration).max())
+    pieces = [whole.take(np.arange(at, min(at + 9, len(rows)))) for at in range(0, len(rows), 9)]
+    expected = bin_slices(whole, span, count)
+    found = bin_pieces(iter(pieces), span, count, tracks=3, kernels=4)
+    wider = coarser(found, times)
+    sums = Counter()
+    for name in ("track", "bin", "kernel", "count", "busy_ns"):
+        assert getattr(found, name).tolist() == getattr(expected, name).tolist()
+    for each in (found, wider):
+        columns = (each.track, each.bin // (times if each is found else 1), each.kernel)
+        for *key, number, busy in zip(*columns, each.count, each.busy_ns, strict=True):
+            sums[each is wider, "count", *map(int, key)] += int(number)
+            sums[each is wider, "busy", *map(int, key)] += int(busy)
+    for (of_wider, *key), number in list(sums.items()):
+        assert sums[not of_wider, *key] == number
+    assert wider.width_ns == found.width_ns * times
 
 
 @given(st.lists(st.integers(-(2**40), 2**40), max_size=20))
@@ -115,8 +148,3 @@ def test_pieces_are_counted_as_one(monkeypatch):
     for name in ("track", "bin", "kernel", "count", "busy_ns"):
         assert getattr(found[0], name).tolist() == getattr(expected[0], name).tolist()
     assert found[1].seq.tolist() == expected[1].seq.tolist()
-
-
-def test_what_is_to_be_left_out_and_is_not_there_is_no_matter():
-    two = slices([(0, 10, 0, 0, 0), (20, 30, 0, 0, 0)])
-    assert medians(two, but=[(0, 10), (0, 10), (0, 7), (3, 30)]) == {0: 30.0}

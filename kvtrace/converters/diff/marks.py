@@ -8,9 +8,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.converters.columns import integers
+from kvtrace.converters.columns import Positions, integers
 from kvtrace.converters.diff.model import LaunchChange
-from kvtrace.converters.diff.times import Places, places_at
+from kvtrace.converters.diff.times import Places
 from kvtrace.converters.diff.variant import KernelKey
 from kvtrace.converters.trials import is_tuning
 
@@ -90,8 +90,8 @@ def _kernels(
             kernel_of[variant.position] = kernels.get(key, -1)
     if not places.call.size:
         return np.full(len(call), -1)
-    at, found = places_at(places, call)
-    return np.where(found, kernel_of[places.variant[at]], -1)
+    at = Positions(places.call).of(call)
+    return np.where(at >= 0, kernel_of[places.variant[at]], -1)
 
 
 def _counts(side: "Snapshot", kernels: dict[KernelKey, int]) -> dict[str, Whole]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import pyarrow as pa
 
 from kvtrace.converters.chip_profile import read_chip_profiles
@@ -115,7 +116,10 @@ def take_snapshot(selection: "Selection", label: str) -> Snapshot:
         calls = trace.table("calls", runs, list(_OF_CALLS))
         prepare(database, members, calls)
         places = [places_of(database, run) for run in runs]
-        host, device = host_times(trace, runs, places), device_times(trace, runs, places)
+        numbers: dict[KernelKey, int] = {}
+        of_variants = [numbers.setdefault(variant.key, len(numbers)) for variant in variants]
+        own = np.array(of_variants, np.int64)
+        host, device = (read(trace, runs, places, own) for read in (host_times, device_times))
         add_sums(database, host, device, ops)
         fill_totals(database, variants, host, device)
         fill_calls(database, variants)

@@ -36,25 +36,41 @@ _SEED: Final = 20_260_102
 _TAIL: Final = 0.005
 _STRETCHES: Final = 12
 _LEAST_STRETCH: Final = 4
+#: Of so many medians each is drawn by itself, which takes time that goes with their number.
+_DRAWN_SINGLY: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Times of launches: `work` says which had the same arguments, `run` which process.
+    """Times of launches in their order, all or an even choice of them.
 
-    `at` is the place of each in the order of launches.
+    `work` says which had the same arguments, `run` which process. Of each of `works`, so many
+    launches there were are `launched`.
     """
 
     variant: Whole
     work: Whole
     run: Whole
     ns: Whole
-    at: Whole
+    works: Whole
+    launched: Whole
 
-    def chosen(self, which: Whole | npt.NDArray[np.bool_]) -> "Samples":
-        """Return some, by a mask or by their places."""
-        columns = (self.variant, self.work, self.run, self.ns, self.at)
-        return Samples(*(column[which] for column in columns))
+    @property
+    def launches(self) -> int:
+        """How many launches these stand for."""
+        return int(self.launched.sum())
+
+    def of_works(self, works: Whole) -> "Samples":
+        """Return those with some arguments."""
+        chosen, told = np.isin(self.work, works), np.isin(self.works, works)
+        return Samples(
+            self.variant[chosen],
+            self.work[chosen],
+            self.run[chosen],
+            self.ns[chosen],
+            self.works[told],
+            self.launched[told],
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +93,17 @@ def compare_times(
 
     `why_not` is the reason why they cannot be compared, where there is one.
     """
-    if not before.ns.size or not after.ns.size:
+    if not before.launches or not after.launches:
         return None
     medians = float(np.median(before.ns)), float(np.median(after.ns))
-    launches = before.ns.size, after.ns.size
+    launches = before.launches, after.launches
     if why_not is not None:
         return TimeComparison(kind, *medians, launches, reason=why_not)
     a, b = _same_work(before, after)
     if not a.ns.size:
         return TimeComparison(kind, *medians, launches, reason="no launch has the same arguments")
-    medians, launches = (float(np.median(a.ns)), float(np.median(b.ns))), (a.ns.size, b.ns.size)
-    if min(launches) < _LEAST or medians[0] <= 0 or medians[1] <= 0:
+    medians, launches = (float(np.median(a.ns)), float(np.median(b.ns))), (a.launches, b.launches)
+    if min(a.ns.size, b.ns.size) < _LEAST or medians[0] <= 0 or medians[1] <= 0:
         return TimeComparison(kind, *medians, launches, reason="too few launches")
     ratio = medians[1] / medians[0]
     low, high = _interval(a, b)
@@ -127,36 +143,17 @@ def _single(a: Samples, b: Samples) -> bool:
     return all(int(side.run.min()) == int(side.run.max()) for side in (a, b))
 
 
-def places_at(known: Places, call: Whole) -> tuple[Whole, npt.NDArray[np.bool_]]:
-    """Return where each call is among the known ones, and whether it is there at all."""
-    if not known.call.size:
-        return np.zeros(len(call), np.int64), np.zeros(len(call), np.bool_)
-    highest = int(known.call[-1])
-    if int(known.call[0]) >= 0 and highest < 4 * known.call.size + 1_000:  # ids are dense
-        table = np.full(highest + 2, -1)
-        table[known.call] = np.arange(known.call.size)
-        at = table[np.where((call < 0) | (call > highest), highest + 1, call)]
-        return np.maximum(at, 0), at >= 0
-    at = np.minimum(np.searchsorted(known.call, call), known.call.size - 1)
-    return at, known.call[at] == call
-
-
 def _same_work(before: Samples, after: Samples) -> tuple[Samples, Samples]:
     """Return the launches with the same arguments on both sides.
 
     Where those with some arguments are launched more often than on the other side, a median over
     all would tell of that: then the arguments with most launches are taken alone.
     """
-    works, counts = np.unique(before.work, return_counts=True)
-    others, more = np.unique(after.work, return_counts=True)
-    common, i, j = np.intersect1d(works, others, return_indices=True)
-    if not common.size:
-        nothing = np.zeros(len(before.ns), np.bool_)
-        return before.chosen(nothing), after.chosen(np.zeros(len(after.ns), np.bool_))
-    first, second = counts[i], more[j]
+    common, i, j = np.intersect1d(before.works, after.works, return_indices=True)
+    first, second = before.launched[i], after.launched[j]
     if np.any(first * second.sum() != second * first.sum()):
         common = common[[np.argmax(np.minimum(first, second))]]
-    return before.chosen(np.isin(before.work, common)), after.chosen(np.isin(after.work, common))
+    return before.of_works(common), after.of_works(common)
 
 
 def _interval(a: Samples, b: Samples) -> tuple[float, float]:
@@ -186,17 +183,28 @@ def _medians(ns: Whole, random: np.random.Generator) -> Real:
 
 def _stretches(side: Samples) -> Real:
     """Return the medians of stretches of launches that follow each other in a run."""
-    found = []
-    for run in np.unique(side.run):
-        ns = side.ns[side.run == run]
-        pieces = min(_STRETCHES, max(1, len(ns) // _LEAST))
-        found += [float(np.median(piece)) for piece in np.array_split(ns, pieces)]
-    return np.array(found)
+    order = np.argsort(side.run, kind="stable")
+    _, counts = np.unique(side.run, return_counts=True)
+    parts = [(n, min(_STRETCHES, max(1, n // _LEAST))) for n in counts.tolist()]
+    sizes = np.concatenate([n // many + (np.arange(many) < n % many) for n, many in parts])
+    ns = side.ns[order].astype(np.float64)
+    ns = ns[np.lexsort((ns, np.repeat(np.arange(sizes.size), sizes)))]
+    first = np.cumsum(sizes) - sizes
+    return np.asarray((ns[first + (sizes - 1) // 2] + ns[first + sizes // 2]) / 2)
 
 
 def _resampled(medians: Real, random: np.random.Generator) -> Real:
-    drawn = random.integers(0, len(medians), (_DRAWS, len(medians)))
-    return np.asarray(np.median(medians[drawn], axis=1))
+    """Draw medians of as many of these, with replacement; of many as in `_medians`."""
+    n = len(medians)
+    if n <= _DRAWN_SINGLY:
+        drawn = random.integers(0, n, (_DRAWS, n))
+        return np.asarray(np.median(medians[drawn], axis=1))
+    ordered, middle = np.sort(medians), (n + 1) // 2
+    low = random.beta(middle, n + 1 - middle, _DRAWS)
+    # Of an even number two are in the middle: the next one is the least of those above the first.
+    high = low if n % 2 else low + (1 - low) * random.beta(1, n - middle, _DRAWS)
+    at = (np.minimum((each * n).astype(np.int64), n - 1) for each in (low, high))
+    return np.asarray(sum(ordered[each] for each in at) / 2)
 
 
 def why_not_comparable(kind: Kind, before: Sequence["Run"], after: Sequence["Run"]) -> str | None:

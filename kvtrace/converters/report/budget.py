@@ -1,6 +1,6 @@
 """What of a report fits into a page, and what is left out and said so."""
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -9,7 +9,14 @@ import numpy as np
 from kvtrace.converters.device_limits import ChosenDevice
 from kvtrace.converters.report.model import Limits, Report, Variant
 from kvtrace.converters.report.pack import columns_block, json_block
-from kvtrace.converters.report.slices import Slices, bin_slices, thin
+from kvtrace.converters.report.slices import (
+    BIN_COUNTS,
+    Bins,
+    Slices,
+    bin_slices,
+    coarser,
+    thin,
+)
 from kvtrace.converters.report.sources import Block, BlockSource, Context, block_sources
 
 if TYPE_CHECKING:
@@ -21,15 +28,16 @@ __all__ = ["Budget", "Dropped", "fitted_blocks"]
 REPORT_FIELDS: Final = tuple(
     each.name
     for each in fields(Report)
-    if each.name not in {"launches", "device", "texts", "stack_places", "stage_artifacts"}
+    if each.name
+    not in {"launches", "device", "rows", "bins", "texts", "stack_places", "stage_artifacts"}
 )
 #: Launches may always have this share of the room, however much else there is.
 _LAUNCH_SHARE: Final = 0.5
 _FEWEST_LAUNCHES: Final = 20
 #: More than this a browser can hold, but not open in a second or two.
 _MOST_LAUNCHES: Final = 1_000_000
-#: Bins over the whole timeline; the finest that fit.
-_BIN_COUNTS: Final = (2000, 500, 100, 20)
+#: How much wider bins are made that were counted before, until they fit.
+_COARSER: Final = (1, 4, 20, 100)
 _MOST_CALLS: Final = 20_000
 _MOST_FINDINGS: Final = 5_000
 #: As many blocks of a source may be too large before the rest is not looked at.
@@ -232,9 +240,10 @@ def _add_blocks(budget: Budget, source: BlockSource, blocks: Iterable[Block], ro
 
 def _add_slices(budget: Budget) -> None:
     """Add launches and device executions; where launches are left out, bins that count all."""
-    device, launches = budget.report.device, budget.report.launches
-    both = len(device) + len(launches)
-    share = len(device) / both if both else 0.0
+    device, launches, rows = (
+        getattr(budget.report, each) for each in ("device", "launches", "rows")
+    )
+    share = rows["gpu_kernels"] / max(sum(rows.values()), 1)
     budget.blocks["device"] = _fitted(
         budget, device, share, "executions on the device", "gpu_kernels"
     )
@@ -249,21 +258,26 @@ def _add_slices(budget: Budget) -> None:
 
 def _add_bins(budget: Budget) -> None:
     """Add bins that count every launch, as fine as half of the room allows."""
-    for count in _BIN_COUNTS:
-        bins = bin_slices(budget.report.launches, budget.report.span_ns, count)
-        block = columns_block(
-            {
-                "track": bins.track,
-                "bin": bins.bin,
-                "kernel": bins.kernel,
-                "count": bins.count,
-                "busy": bins.busy_ns,
-            }
-        )
-        if _block_size(block) <= budget.room() // 2 or count == _BIN_COUNTS[-1]:
-            budget.blocks["bins"] = block
-            budget.bin_ns = bins.width_ns
+    room = budget.room() // 2
+    for bins in _ever_coarser(budget.report):
+        columns = {
+            "track": bins.track,
+            "bin": bins.bin,
+            "kernel": bins.kernel,
+            "count": bins.count,
+            "busy": bins.busy_ns,
+        }
+        budget.blocks["bins"] = block = columns_block(columns)
+        budget.bin_ns = bins.width_ns
+        if _block_size(block) <= room:
             return
+
+
+def _ever_coarser(report: Report) -> Iterator[Bins]:
+    if report.bins is None:
+        yield from (bin_slices(report.launches, report.span_ns, count) for count in BIN_COUNTS)
+    else:
+        yield from (coarser(report.bins, times) for times in _COARSER)
 
 
 def _fitted(budget: Budget, slices: Slices, share: float, noun: str, table: str) -> str:
@@ -278,10 +292,11 @@ def _fitted(budget: Budget, slices: Slices, share: float, noun: str, table: str)
     if len(block) > max(room, 0) and len(slices):
         kept = type(slices).empty()
         block = _slices_block(kept)
-    if len(kept) < len(slices):
+    number = budget.report.rows[table]
+    if len(kept) < number:
         budget.drop(
             noun,
-            f"{len(kept):,} of {len(slices):,} {noun} are on this page one by one: an even choice, "
+            f"{len(kept):,} of {number:,} {noun} are on this page one by one: an even choice, "
             "with the first and the longest of each call where there is room. The figures count "
             "every one. All:",
             _sql(budget.report, f"FROM {table}"),

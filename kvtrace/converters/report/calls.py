@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from kvtrace.converters.call_times import CallTimes
 from kvtrace.converters.device_limits import DeviceLimits
 from kvtrace.converters.profile_tables import work_of_calls
 from kvtrace.converters.report.model import Argument, Call, Roofline
@@ -49,6 +50,8 @@ class CallRows:
     """Kernel of each call."""
     by_id: dict[tuple[int, int], int] = field(default_factory=dict)
     """(run, call_id) → call."""
+    places: list[dict[int, int]] = field(default_factory=list)
+    """For each run: call_id → call."""
     arguments: dict[Argument, int] = field(default_factory=dict)
     counts: dict[str, Integers] = field(
         default_factory=lambda: {name: np.zeros(0, np.int64) for name in _COUNTS}
@@ -81,6 +84,7 @@ class CallRows:
             self.counts[name] = np.concatenate(
                 [column, np.zeros(len(self.calls) - len(column), np.int64)]
             )
+        self.places.append(places)
         return places
 
     def _call(
@@ -158,9 +162,18 @@ class CallRows:
         self.counts["runs"][own] = runs
 
     def _add(self, name: str, calls: Integers, values: Integers) -> None:
-        known = calls != NO_CALL
-        column = self.counts[name]
-        column += _exact_sums(calls[known], values[known], len(column))
+        known = calls >= self._first  # of other runs there are none
+        column = self.counts[name][self._first :]
+        column += _exact_sums(calls[known] - self._first, values[known], len(column))
+
+    def read_medians(self, runs: "Sequence[Run]", host: CallTimes, device: CallTimes) -> None:
+        """Take the median times of calls."""
+        places = {run.run_id: index for index, run in enumerate(runs)}
+        for found, times in ((self.host_medians, host), (self.device_medians, device)):
+            columns = (times.sums[name].to_pylist() for name in ("run", "call_id", "median"))
+            for run, call_id, median in zip(*columns, strict=True):
+                if call_id is not None and median is not None:
+                    found[self.by_id[places[run], call_id]] = median
 
     def read_work(self, trace: "Trace", runs: "Sequence[Run]") -> None:
         """Read what one launch of each replayed call does."""

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from kvtrace.converters.call_times import device_times, host_times
+from kvtrace.converters.device_busy import stepping
 from kvtrace.converters.device_limits import ChosenDevice, chosen_device
 from kvtrace.converters.device_time import read_device_time
 from kvtrace.converters.findings import read_findings
@@ -14,7 +16,8 @@ from kvtrace.converters.report.findings import PageFindings, finding_counts, pla
 from kvtrace.converters.report.kernels import KernelRows, kernels_of
 from kvtrace.converters.report.launches import Timeline
 from kvtrace.converters.report.model import MEASURED, Mark, Message, Report, Run, Totals
-from kvtrace.converters.report.slices import Executions, Slices, medians
+from kvtrace.converters.report.slices import BIN_COUNTS, Executions, Slices
+from kvtrace.converters.scans import sound_rows
 from kvtrace.schema.contents import first_contents, with_values
 from kvtrace.schema.layout import replayed_parts, run_folder
 from kvtrace.schema.runs import plain_rows
@@ -25,6 +28,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Report", "report_data"]
 
+#: Launches, and executions, that are kept one by one: of more than twice as many an even choice.
+_KEPT: Final = 1 << 21
+#: Bins of kernels on tracks that are counted at the same time.
+_MOST_BINS: Final = 1 << 23
 _FINDING_OPS: Final = ("finding_id", "call_id", "op_index", "other_op_index")
 
 
@@ -40,8 +47,15 @@ def report_data(trace: "Trace", runs: "Sequence[TraceRun]", title: str, shown_as
     """
     gathered = _Gathered()
     findings = read_findings(trace, runs)  # counts launches too: not while they are in memory
+    for table in ("launches", "gpu_kernels"):
+        number = sum(_rows(trace, run, table) for run in runs)
+        gathered.timeline.every[table] = -(-number // _KEPT) if number > 2 * _KEPT else 1
     for index, run in enumerate(runs):
         _read_run(trace, run, index, gathered)
+    steps, windows = stepping(trace, runs)
+    device = device_times(trace, runs, windows)
+    host = host_times(trace, runs, kernels=False)
+    gathered.calls.read_medians(runs, host, device)
     gathered.calls.read_work(trace, runs)
     judged = {run.run_id for run in runs if _was_derived(trace, "findings", run)}
     if findings.tallies or judged:
@@ -56,8 +70,14 @@ def report_data(trace: "Trace", runs: "Sequence[TraceRun]", title: str, shown_as
         )
     shown = tuple(_run(run, runs) for run in runs)
     limits = chosen_device(None, _device_names(runs), gathered.targets())
-    time = read_device_time(trace, runs)
+    time = read_device_time(trace, runs, steps, device)
     report = gathered.report(title, shown_as, shown, limits)
+    if gathered.timeline.every["launches"] > 1:
+        tracks = len(report.tracks) * len(report.kernels)
+        bins = next((n for n in BIN_COUNTS if n * tracks <= _MOST_BINS), BIN_COUNTS[-1])
+        origin = gathered.extent()[0] or 0
+        counted = gathered.timeline.binned(trace, runs, gathered.calls, origin, bins)
+        report = replace(report, bins=counted)
     return replace(report, notes=tuple(trace.notes), device_time=time)
 
 
@@ -92,10 +112,7 @@ class _Gathered:
 
         timeline = self.timeline
         launches, device = Slices.join(timeline.launches), Executions.join(timeline.device)
-        tuning = timeline.tuning_phases()
-        self.calls.host_medians = medians(launches, tuning, timeline.compiling)
-        self.calls.device_medians = medians(device, tuning)
-        origin, end = self._extent(launches, device)
+        origin, end = self.extent()
         kernels, calls = kernels_of(
             self.kernels, self.calls, self.findings, None if limits is None else limits.limits
         )
@@ -143,19 +160,17 @@ class _Gathered:
             device_time=None,
             launches=launches,
             device=device,
+            rows=timeline.rows,
+            bins=None,
             texts=tuple(self.kernels.texts),
             stack_places=self.stack_places,
             stage_artifacts=tuple(self.kernels.stage_artifacts),
         )
 
-    def _extent(self, launches: Slices, device: Slices) -> tuple[int | None, int]:
+    def extent(self) -> tuple[int | None, int]:
         """Return the first and the last moment of anything that the timeline shows."""
-        begins = [int(part.begin[0]) for part in (launches, device) if len(part)]
-        ends = [
-            int((piece.begin + piece.duration).max())
-            for part in (launches, device)
-            for piece in part.pieces()
-        ]
+        known = self.timeline.extent
+        begins, ends = ([], []) if known is None else ([known[0]], [known[1]])
         begins += [begin for _, begin, _, _ in self.compiles] + [m.begin for m in self.marks]
         ends += [begin + duration for _, begin, duration, _ in self.compiles]
         ends += [m.begin + (m.duration or 0) for m in self.marks]
@@ -190,6 +205,13 @@ def _count_since(origin: int, slices: Slices) -> None:
     """Let times count from the origin, in place: the column can be long."""
     begin = slices.begin
     begin -= begin.dtype.type(origin) if len(begin) else 0
+
+
+def _rows(trace: "Trace", run: "TraceRun", table: str) -> int:
+    known = sound_rows(trace, run, table, [])
+    if known is not None:
+        return known
+    return sum(map(len, trace.pieces(table, [run], list(trace.definition(table).keys))))
 
 
 def _read_run(trace: "Trace", run: "TraceRun", index: int, gathered: _Gathered) -> None:

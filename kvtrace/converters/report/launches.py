@@ -1,17 +1,26 @@
 """Launches and device executions of the runs, read piece by piece into narrow columns."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
 
-from kvtrace.converters.columns import integers, narrow
+from kvtrace.converters.columns import combined_codes, integers, narrow
 from kvtrace.converters.compiling import CompilingLaunches
 from kvtrace.converters.report.calls import CallRows
 from kvtrace.converters.report.model import Track
-from kvtrace.converters.report.slices import NO_CALL, Executions, Integers, Slices
+from kvtrace.converters.report.slices import (
+    NO_CALL,
+    Bins,
+    Executions,
+    Integers,
+    Slices,
+    Thinned,
+    bin_pieces,
+)
 from kvtrace.converters.trials import TUNING
 from kvtrace.schema.kept import weights
 from kvtrace.schema.symbols import titled
@@ -24,6 +33,7 @@ __all__ = ["MISSING", "Timeline"]
 #: Stands for null in columns of whole numbers.
 MISSING: Final = int(np.iinfo(np.int64).min)
 _NOT_RECORDED: Final = "not recorded"
+_TIMED: Final = ("call_id", "enter", "exit", "thread")
 _LAUNCH: Final = ("seq", "call_id", "enter", "exit", "thread", "phase", "weight")
 _EXECUTION: Final = (
     "record", "launch_seq", "call_id", "start", "end", "device", "stream", "graph_id", "name",
@@ -61,8 +71,12 @@ class Timeline:
     """Names of device functions → index."""
     launch_count: int = 0
     host_ns: int = 0
-    compiling: list[tuple[int, int]] = field(default_factory=list)
-    """Call and duration of launches in which the kernel was compiled or loaded."""
+    extent: tuple[int, int] | None = None
+    """First begin and last end of all that has a time."""
+    every: dict[str, int] = field(default_factory=dict)
+    """By table, every how many-th row is kept; else all."""
+    rows: Counter[str] = field(default_factory=Counter)
+    """By table, how many rows with a time there are."""
     gpu_kernels: int | None = None
     device_ns: int | None = None
 
@@ -102,6 +116,9 @@ class Timeline:
         self, trace: "Trace", run: "Run", index: int, known: "_Lookup", calls: CallRows
     ) -> _Launches:
         columns: dict[str, list[Integers]] = {}
+        launched: dict[str, list[Integers]] = {}
+        device = any(map(len, trace.pieces("gpu_kernels", (run,), ("record",))))
+        thinned = Thinned(self.every.get("launches", 1))
         compiling = CompilingLaunches(trace, run)
         for table in trace.pieces("launches", (run,), _LAUNCH):
             piece = self._launch_piece(table, index, known)
@@ -110,35 +127,83 @@ class Timeline:
             compiled, weight = piece.pop("compiling"), piece.pop("weight")
             self.launch_count += int(weight.sum())
             self.host_ns += int((piece["duration"] * weight)[~compiled].sum())
-            slow = compiled & ~self._is_tuning(piece["phase"])
-            slow &= piece["call"] != NO_CALL
-            self.compiling += zip(
-                piece["call"][slow].tolist(), piece["duration"][slow].tolist(), strict=True
-            )
-            _keep(piece, columns)
-        whole = {name: _joined(columns.pop(name)) for name in list(columns)}
-        if not whole:
+            if device:
+                _keep({name: piece[name] for name in ("seq", "call", "phase")}, launched)
+            self._keep("launches", piece, thinned, columns)
+        if columns:
+            whole = {name: _joined(columns.pop(name)) for name in list(columns)}
+            self.launches.append(Slices(kernel=calls.kernels(whole["call"]), **whole))
+        if not launched:
             return _Launches(*(np.zeros(0, np.int64) for _ in range(3)))
-        timed = whole.pop("timed").astype(bool)
-        kernel = calls.kernels(whole["call"])
-        slices = Slices(kernel=kernel, **whole)
-        self.launches.append(slices if timed.all() else slices.take(np.flatnonzero(timed)))
-        return _in_order(_Launches(whole["seq"], whole["call"], whole["phase"]))
+        return _in_order(_Launches(*(_joined(launched[n]) for n in ("seq", "call", "phase"))))
+
+    def _keep(
+        self,
+        table: str,
+        piece: dict[str, Integers],
+        thinned: Thinned,
+        columns: dict[str, list[Integers]],
+    ) -> None:
+        """Keep of the rows that have a time those that the page may show one by one."""
+        timed = piece.pop("timed")
+        if not timed.all():
+            piece = {name: column[timed] for name, column in piece.items()}
+        begin, duration = piece["begin"], piece["duration"]
+        if not len(begin):
+            return
+        first, last = int(begin.min()), int((begin + duration).max())
+        low, high = self.extent or (first, last)
+        self.extent = min(low, first), max(high, last)
+        self.rows[table] += len(begin)
+        chosen = thinned.chosen(piece["call"], duration)
+        _keep(piece if chosen.all() else {n: c[chosen] for n, c in piece.items()}, columns)
+
+    def binned(
+        self,
+        trace: "Trace",
+        runs: Sequence["Run"],
+        calls: CallRows,
+        origin: int,
+        bins: int,
+    ) -> Bins:
+        """Count all launches in bins from `origin` on, which reads them again."""
+        span = 0 if self.extent is None else self.extent[1] - origin
+        kernels = max(calls.call_kernels, default=0) + 1
+
+        def pieces() -> Iterator[Slices]:
+            for index, run in enumerate(runs):
+                known = _Lookup(calls.places[index])
+                for table in trace.pieces("launches", (run,), _TIMED):
+                    piece = self._timed_piece(table, index, known)
+                    timed = piece.pop("timed")
+                    columns = {name: column[timed] for name, column in piece.items()}
+                    columns["begin"] -= origin
+                    none = np.zeros(0, np.int8)
+                    kernel = calls.kernels(columns["call"])
+                    yield Slices(kernel=kernel, phase=none, seq=none, **columns)
+
+        return bin_pieces(pieces(), span, bins, len(self.tracks), kernels)
 
     def _launch_piece(self, table: pa.Table, run: int, known: "_Lookup") -> dict[str, Integers]:
+        return {
+            **self._timed_piece(table, run, known),
+            "phase": self._phases(table),
+            "seq": integers(table["seq"], 0),
+            "weight": weights(table),
+        }
+
+    def _timed_piece(self, table: pa.Table, run: int, known: "_Lookup") -> dict[str, Integers]:
         enter, leave = (integers(table[name], MISSING) for name in ("enter", "exit"))
         timed = (enter != MISSING) & (leave != MISSING)
-        threads, inverse = np.unique(integers(table["thread"], 0), return_inverse=True)
+        inverse, first = combined_codes([table["thread"]])
+        threads = integers(table["thread"].take(pa.array(first)), 0)
         tracks = np.array([self.track("host", run, int(thread)) for thread in threads], np.int64)
         return {
             "begin": np.where(timed, enter, 0),
             "duration": np.where(timed, leave - np.where(timed, enter, 0), 0),
             "call": known.indices(integers(table["call_id"], MISSING)),
             "track": tracks[inverse],
-            "phase": self._phases(table),
-            "seq": integers(table["seq"], 0),
             "timed": timed,
-            "weight": weights(table),
         }
 
     def _phases(self, table: pa.Table) -> Integers:
@@ -178,6 +243,7 @@ class Timeline:
         calls: CallRows,
     ) -> None:
         columns: dict[str, list[Integers]] = {}
+        executed, thinned = False, Thinned(self.every.get("gpu_kernels", 1))
         for table in trace.pieces("gpu_kernels", (run,), _EXECUTION):
             if not len(table):
                 continue
@@ -187,13 +253,12 @@ class Timeline:
             weight = piece.pop("weight")
             self.gpu_kernels = (self.gpu_kernels or 0) + int(weight.sum())
             self.device_ns = (self.device_ns or 0) + int((piece["duration"] * weight).sum())
-            _keep(piece, columns)
-        calls.end_run(timeline=bool(columns))
+            self._keep("gpu_kernels", piece, thinned, columns)
+            executed = True
+        calls.end_run(timeline=executed)
         if columns:
             whole = {name: _joined(columns.pop(name)) for name in list(columns)}
-            timed = whole.pop("timed").astype(bool)
-            slices = Executions(kernel=calls.kernels(whole["call"]), **whole)
-            self.device.append(slices if timed.all() else slices.take(np.flatnonzero(timed)))
+            self.device.append(Executions(kernel=calls.kernels(whole["call"]), **whole))
 
     def _device_piece(
         self, table: pa.Table, run: int, known: "_Lookup", launches: _Launches

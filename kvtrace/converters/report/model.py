@@ -12,7 +12,7 @@ from kvtrace.converters.device_limits import ChosenDevice
 from kvtrace.converters.device_time import DeviceTime
 from kvtrace.converters.findings.model import Finding
 from kvtrace.converters.occupancy import Occupancy
-from kvtrace.converters.report.slices import Executions, Slices
+from kvtrace.converters.report.slices import Bins, Executions, Slices
 from kvtrace.converters.roofline import Position
 from kvtrace.converters.specialization import Change
 
@@ -383,7 +383,12 @@ class Report:
     device_time: DeviceTime | None
     """All that devices did, whoever launched it; None without a device timeline."""
     launches: Slices
+    """All that have a time, or of very many an even choice; likewise executions in `device`."""
     device: Executions
+    rows: dict[str, int]
+    """By table (launches, gpu_kernels), how many rows with a time there are."""
+    bins: Bins | None
+    """All launches, counted, where `launches` is a choice."""
     texts: tuple[tuple[str, str], ...]
     """Stage (or "source") and sha256 of each text; the content is read when the page is written."""
     stack_places: dict[int, int]

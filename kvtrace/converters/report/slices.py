@@ -4,22 +4,26 @@ There can be tens of millions, so columns are as narrow as what they hold, and n
 more than a few arrays of their length; the rest goes piece by piece.
 """
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from kvtrace.converters.columns import summed_by
+
 __all__ = [
+    "BIN_COUNTS",
     "NO_CALL",
     "Bins",
     "Executions",
     "Integers",
     "Slices",
+    "Thinned",
+    "bin_pieces",
     "bin_slices",
-    "medians",
+    "coarser",
     "thin",
 ]
 
@@ -28,11 +32,10 @@ Integers = npt.NDArray[Any]
 
 #: In `Slices.call`, `Slices.kernel` and `Slices.phase`: not known, or not on the page.
 NO_CALL: Final = -1
+#: Bins over the whole timeline; the finest that fit.
+BIN_COUNTS: Final = (2000, 500, 100, 20)
 #: Rows that are looked at together.
 _PIECE: Final = 1 << 18
-#: Durations above 18 minutes are alike as far as medians are concerned.
-_MEDIAN_BITS: Final = 40
-_LONGEST: Final = (1 << _MEDIAN_BITS) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,38 +106,32 @@ class Executions(Slices):
     """Index into the report's device names."""
 
 
-def medians(
-    slices: Slices, left_out: Sequence[int] = (), but: Sequence[tuple[int, int]] = ()
-) -> dict[int, float]:
-    """Return the median duration of each known call; phases in `left_out` do not count.
+class Thinned:
+    """Chooses rows as they come: every n-th, and of each call the first and the longest yet."""
 
-    Nor do slices of the calls and durations in `but`, each once.
-    """
-    wanted = slices.call != NO_CALL
-    for phase in left_out:
-        wanted &= slices.phase != phase
-    keys = slices.call[wanted].astype(np.int64) << _MEDIAN_BITS
-    duration = slices.duration[wanted]
-    keys |= np.minimum(duration, _LONGEST) if duration.itemsize == 8 else duration
-    keys.sort()
-    keys = np.delete(keys, _found(keys, [call << _MEDIAN_BITS | ns for call, ns in but]))
-    calls = np.arange(int(keys[-1] >> _MEDIAN_BITS) + 2) if len(keys) else np.zeros(1, np.int64)
-    bounds = np.searchsorted(keys, calls << _MEDIAN_BITS)
-    found = {}
-    for call in np.flatnonzero(np.diff(bounds)).tolist():
-        first, last = int(bounds[call]), int(bounds[call + 1])
-        middle = keys[[(first + last - 1) // 2, (first + last) // 2]] & _LONGEST
-        found[call] = float(middle.mean())
-    return found
+    def __init__(self, every: int) -> None:
+        self._every = every
+        self._rows = 0
+        self._longest = np.zeros(0, np.int64)
 
-
-def _found(keys: Integers, wanted: list[int]) -> list[int]:
-    """Return where in sorted keys each wanted one is; of one that is wanted twice, two places."""
-    found: list[int] = []
-    for key, times in Counter(wanted).items():
-        first, last = np.searchsorted(keys, [key, key + 1]).tolist()
-        found += range(first, min(first + times, last))
-    return found
+    def chosen(self, call: Integers, duration: Integers) -> npt.NDArray[np.bool_]:
+        """Tell of each row whether it is kept; rows are given in their order."""
+        chosen: npt.NDArray[np.bool_] = (self._rows + np.arange(len(call))) % self._every == 0
+        self._rows += len(call)
+        if self._every == 1 or not len(call):
+            return chosen
+        more = max(int(call.max()) + 1 - len(self._longest), 0)
+        self._longest = np.append(self._longest, np.full(more, -1))
+        known = np.flatnonzero(call != NO_CALL)
+        new = known[self._longest[call[known]] < 0]
+        chosen[new[np.unique(call[new], return_index=True)[1]]] = True
+        longest = self._longest.copy()
+        np.maximum.at(longest, call[known], duration[known])
+        longer = known[duration[known] > self._longest[call[known]]]
+        longer = longer[duration[longer] == longest[call[longer]]]
+        chosen[longer[np.unique(call[longer], return_index=True)[1]]] = True
+        self._longest = longest
+        return chosen
 
 
 def thin(slices: Slices, keep: int) -> Slices:
@@ -204,6 +201,38 @@ def bin_slices(slices: Slices, span_ns: int, bins: int = 2000) -> Bins:
     place, kernel = np.divmod(keys, kernels)
     track, index = np.divmod(place, places)
     return Bins(width, track, index, kernel - 1, count, busy)
+
+
+def bin_pieces(
+    pieces: Iterable[Slices], span_ns: int, bins: int, tracks: int, kernels: int
+) -> Bins:
+    """Count as `bin_slices` slices that are too many to be held, whose sums are not.
+
+    `tracks` and `kernels` are how many there are at most.
+    """
+    width = max(-(-span_ns // bins), 1)
+    places, kernels = span_ns // width + 2, kernels + 1
+    count, busy = (np.zeros(tracks * places * kernels, np.int64) for _ in range(2))
+    for piece in filter(len, pieces):
+        keys, *columns = _shares(piece, width, kernels, places)
+        first = int(keys.min())
+        for total, column in zip((count, busy), columns, strict=True):
+            sums = summed_by(keys - first, column)
+            total[first : first + len(sums)] += sums
+    keys = np.flatnonzero((count > 0) | (busy > 0))
+    place, kernel = np.divmod(keys, kernels)
+    track, index = np.divmod(place, places)
+    return Bins(width, track, index, kernel - 1, count[keys], busy[keys])
+
+
+def coarser(bins: Bins, times: int) -> Bins:
+    """Return bins that are so many times as wide."""
+    places, kernels = int(bins.bin.max(initial=0)) + 1, int(bins.kernel.max(initial=0)) + 2
+    keys = (bins.track * places + bins.bin // times) * kernels + bins.kernel + 1
+    keys, count, busy = _sums(keys, bins.count, bins.busy_ns)
+    place, kernel = np.divmod(keys, kernels)
+    track, index = np.divmod(place, places)
+    return Bins(bins.width_ns * times, track, index, kernel - 1, count, busy)
 
 
 def _shares(

@@ -2,15 +2,12 @@
 
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
-from kvtrace.converters.counted_times import device_times, host_times
 from kvtrace.converters.profile import profile_object, read_profile
 from kvtrace.converters.profile_text import profile_text
 from kvtrace.converters.query import BadQuery, connect, query
 from kvtrace.converters.spark import SparkTrace, spark_times
-from kvtrace.converters.spark.counted import DEVICE_TIMES, HOST_TIMES
 from kvtrace.converters.views import TOP_KERNELS, VIEWS
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
@@ -90,29 +87,13 @@ def test_spark_answers_as_duckdb_does(name, spark, request):
             assert plain(answered) == plain(rows)
             assert rows
     expected = read_profile(trace, trace.runs, calls=True)
-    profile = read_profile(trace, trace.runs, calls=True, times=spark_times(on_spark))
+    profile = read_profile(
+        trace, trace.runs, calls=True, times=spark_times(trace, trace.runs, on_spark)
+    )
     assert profile_object(profile)["kernels"] == profile_object(expected)["kernels"]
     assert expected.device_time is not None
     assert any(kernel.measured.device_median_ns for kernel in profile.kernels)
     assert "device" in profile_text(profile)[0]
-
-
-def counted(rows: pa.Table, of: pa.Table) -> list[tuple]:
-    names = [name for name in of.column_names if name in rows.column_names and name != "times"]
-    wanted = rows.select([*names, "times"]).group_by(names).aggregate([("times", "sum")])
-    return sorted(plain(zip(*wanted.to_pydict().values(), strict=True)), key=str)
-
-
-@pytest.mark.parametrize("name", ["decoding", "llama", "llama_graphs", "llama_ranks", "train"])
-def test_the_texts_that_spark_is_asked_give_on_duckdb_what_the_reader_counts(name):
-    trace = open_trace(FIXTURE.parent / name)
-    pieces = host_times(trace, trace.runs), device_times(trace, trace.runs, {})
-    with connect(trace, trace.runs) as database:
-        for text, expected in zip((HOST_TIMES, DEVICE_TIMES), pieces, strict=True):
-            found = database.sql(text).to_arrow_table()
-            ours = expected.filter(expected["call_id"].is_valid())
-            found = found.filter(found["call_id"].is_valid())
-            assert counted(found, found) == counted(ours, found)
 
 
 @pytest.mark.parametrize(
