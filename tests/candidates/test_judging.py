@@ -23,7 +23,7 @@ from tests.support.thorough import usually
 
 RIGHT, WRONG = labelled("right"), labelled("wrong")
 #: One in so many; `benchmarks/judge.py` judges all of them, too.
-EACH = usually(2, thorough=1)
+EACH = usually(4, thorough=1)
 
 
 def rules_of(judgement, *severities):
