@@ -27,6 +27,8 @@ settings.load_profile("untimed")
 #: (fsync), and waiting for that was half the time of tests/schema.
 MEMORY = Path("/dev/shm")
 LEAST_FREE = 4 << 30
+#: The garbage collector looks rarely: it was a seventh of the time of tests that make many terms.
+COLLECTED_EACH = 50_000
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -41,6 +43,7 @@ def pytest_collection_finish() -> None:
     """Let the garbage collector leave alone what lives to the end: modules, tests, parameters."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(COLLECTED_EACH)
 
 
 def pytest_unconfigure() -> None:
