@@ -37,7 +37,8 @@ def product(a, b, out, BLOCK: tl.constexpr):
 def twice(source, target, BLOCK: tl.constexpr):
     target.store([tl.program_id(0) * BLOCK, 0], source.load([tl.program_id(0) * BLOCK, 0]) * 2)
 
-@triton.autotune([triton.Config({"BLOCK": 256}, num_warps=16), triton.Config({"BLOCK": 32})], key=[])
+@triton.autotune([triton.Config({"BLOCK": 256}, num_warps=16),
+                  triton.Config({"BLOCK": 32})], key=[])
 @triton.jit
 def tuned(a, b, out, BLOCK: tl.constexpr):
     rows = tl.arange(0, BLOCK)[:, None] * BLOCK + tl.arange(0, BLOCK)[None, :]
