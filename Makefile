@@ -42,7 +42,10 @@ install: .venv/.project  ## .venv with the locked packages and kvtrace itself, e
 demo: install  ## capture a training run; make every file; find a defect; diff two versions
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash examples/demo.sh demo-out
 
-test: lint frontend-test pytest  ## lint, then every test
+# mypy, and what node checks, take one core each; pytest takes them all.
+test: install  ## lint, then every test
+	@$(MAKE) -j 2 lint frontend-test
+	@$(MAKE) pytest
 
 pytest: install  ## every test, one process a core
 	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 4 --dist worksteal

@@ -15,11 +15,14 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-# The costliest tests of properties leave the number of examples to the profile: a hundred, unless
-# `pytest --hypothesis-profile=thorough` asks for more, as after a change to what they are about.
+from tests.support.thorough import usually
+
+# The costliest tests of properties leave the number of examples to the profile: fifty, every night
+# a hundred, unless `pytest --hypothesis-profile=thorough` asks for more, as after a change to what
+# they are about.
 settings.register_profile("thorough", max_examples=2000, deadline=None)
 # How long an example takes depends on what else the machine does.
-settings.register_profile("untimed", deadline=None)
+settings.register_profile("untimed", max_examples=usually(50, thorough=100), deadline=None)
 settings.load_profile("untimed")
 
 
@@ -27,6 +30,8 @@ settings.load_profile("untimed")
 #: (fsync), and waiting for that was half the time of tests/schema.
 MEMORY = Path("/dev/shm")
 LEAST_FREE = 4 << 30
+#: The garbage collector looks rarely: it was a seventh of the time of tests that make many terms.
+COLLECTED_EACH = 50_000
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -41,6 +46,7 @@ def pytest_collection_finish() -> None:
     """Let the garbage collector leave alone what lives to the end: modules, tests, parameters."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(COLLECTED_EACH)
 
 
 def pytest_unconfigure() -> None:

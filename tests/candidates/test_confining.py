@@ -78,7 +78,7 @@ def test_forked_processes_do_not_outlive_the_judgement(attacked):
 
 
 def test_too_much_memory_is_refused(attacked):
-    judgement = attacked("eats_memory", memory_mb=1500)
+    judgement = attacked("eats_memory", memory_mb=600)
     assert judgement.verdict == "wrong"
     assert "MemoryError" in rules_of(judgement)["raises"]["message"]
 

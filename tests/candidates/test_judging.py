@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from functools import cache
 
 import jsonschema
 import pytest
@@ -23,7 +24,13 @@ from tests.support.thorough import usually
 
 RIGHT, WRONG = labelled("right"), labelled("wrong")
 #: One in so many; `benchmarks/judge.py` judges all of them, too.
-EACH = usually(2, thorough=1)
+EACH = usually(4, thorough=1)
+
+
+@cache
+def judged(path):
+    """The judgement of a labelled kernel, for tests that only read it."""
+    return judge_file(request_of(path))
 
 
 def rules_of(judgement, *severities):
@@ -33,7 +40,7 @@ def rules_of(judgement, *severities):
 
 @pytest.mark.parametrize("name", list(RIGHT)[::EACH])
 def test_a_right_kernel_is_right(name):
-    judgement = judge_file(request_of(RIGHT[name]))
+    judgement = judged(RIGHT[name])
 
     assert judgement.object["findings"] == [
         each for each in judgement.object["findings"] if each["severity"] == "note"
@@ -45,7 +52,7 @@ def test_a_right_kernel_is_right(name):
 
 @pytest.mark.parametrize("name", list(WRONG)[::EACH])
 def test_a_wrong_kernel_is_wrong_for_its_reason(name):
-    judgement = judge_file(request_of(WRONG[name]))
+    judgement = judged(WRONG[name])
 
     assert (judgement.verdict, judgement.status) == ("wrong", 1)
     assert expected_rule(WRONG[name]) in rules_of(judgement, "error")
@@ -57,7 +64,7 @@ def test_there_are_twenty_of_each():
 
 
 def test_a_finding_has_its_line_and_what_to_do():
-    judgement = judge_file(request_of(WRONG["add_no_mask"]))
+    judgement = judged(WRONG["add_no_mask"])
 
     found = next(e for e in judgement.object["findings"] if e["rule"] == "out-of-bounds")
     assert found["file"] == str(WRONG["add_no_mask"])
@@ -66,12 +73,12 @@ def test_a_finding_has_its_line_and_what_to_do():
 
 
 def test_the_object_is_what_json_has():
-    judgement = judge_file(request_of(WRONG["total_not_cleared"]))
+    judgement = judged(WRONG["total_not_cleared"])
     assert json.loads(json.dumps(judgement.object, allow_nan=False)) == judgement.object
 
 
 def test_sizes_tails_views_and_other_values_are_tried():
-    judgement = judge_file(request_of(RIGHT["add"]))
+    judgement = judged(RIGHT["add"])
     cases = {(each["kind"], each["case"]) for each in judgement.object["cases"]}
     assert {
         ("given", "x=f32[197], y=f32[197]"), ("values", "other values"),
@@ -145,7 +152,7 @@ def test_the_command_prints_its_schema(capsys):
 
 
 def test_text_has_a_line_a_finding():
-    lines = judgement_text(judge_file(request_of(WRONG["total_race"])))
+    lines = judgement_text(judged(WRONG["total_race"]))
     assert any("error[race]" in line and "total_race.py:12:" in line for line in lines)
 
 

@@ -43,6 +43,12 @@ def blocks_of(selection: Selection, *, source: bool = True, max_bytes: int = 20 
     return budget
 
 
+@functools.cache
+def replayed_blocks(name: str) -> Budget:
+    """All blocks of the page of a replayed fixture, for tests that only read them."""
+    return blocks_of(replayed(name))
+
+
 def json_blocks(budget: Budget, kind: str) -> dict[int, Any]:
     """The JSON blocks of a kind by their number."""
     return {

@@ -17,9 +17,12 @@ import pytest
 
 from kvtrace.cli import main
 from tests.support.browser import Browser, OpenPage, browser
+from tests.support.thorough import usually
 
 FRONTEND = Path(__file__).parents[2] / "kvtrace" / "converters" / "report" / "frontend"
 AXE = FRONTEND / "node_modules" / "axe-core" / "axe.min.js"
+#: Themes that axe looks at each view in: the dark one every night, and in `test_report_layout.py`.
+THEMES = ("light", "dark")[: usually(1, thorough=2)]
 #: What the check asks for: WCAG 2.1 A and AA, and what axe calls best practice.
 AXE_TAGS = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice")
 

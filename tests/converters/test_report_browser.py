@@ -22,6 +22,7 @@ from tests.converters.report_page import (
 )
 from tests.support.report_trace import HOSTILE_NAME, build_report_trace
 from tests.support.synthetic_trace import HOSTILE_NAMES, build_synthetic_trace
+from tests.support.thorough import usually
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 OWN_VIEWS = ("#/", "#/kernels", "#/launches?launch=3", "#/nowhere")
@@ -560,7 +561,10 @@ def test_the_largest_page_there_is_opens_in_three_seconds_and_answers_quickly(
         )
 
 
-@pytest.mark.parametrize("name", ["llama", "llama_graphs", "decoding", "llama_ranks"])
+GPU_PROGRAMS = ("llama_ranks", "decoding", "llama", "llama_graphs")
+
+
+@pytest.mark.parametrize("name", GPU_PROGRAMS[: usually(2, thorough=4)])
 def test_a_gpu_program_says_first_where_the_devices_time_went(report_browser, tmp_path, name):
     """The five longest come first, with their shares; rows of the timeline say what they are."""
     trace = open_trace(shutil.copytree(FIXTURES / "h200" / name, tmp_path / name))

@@ -14,6 +14,7 @@ from tests.converters.replayed_trace import (
     context_of,
     json_blocks,
     replayed,
+    replayed_blocks,
     source_named,
 )
 from tests.converters.written_trace import Kernel, Launches, Op, add_ops, write_trace
@@ -30,8 +31,8 @@ def train():
 
 
 @pytest.fixture(scope="module")
-def budget(train):
-    return blocks_of(train)
+def budget():
+    return replayed_blocks("train")
 
 
 @pytest.fixture(scope="module")
@@ -188,7 +189,7 @@ def test_a_call_that_only_a_graph_ran_has_its_executions(device):
 
 
 def test_the_roofline_names_the_recorded_device_and_its_limits(device):
-    report = read_json(blocks_of(device).blocks["report"])
+    report = read_json(replayed_blocks("device").blocks["report"])
     assert (report["limits"]["name"], report["limits"]["how"]) == ("H200 SXM", "recorded")
     assert report["limits"]["bandwidth"] == 4.8e12
     for call in report["calls"]:

@@ -4,7 +4,7 @@ import pytest
 
 from kvtrace.converters.profile import read_profile
 from kvtrace.converters.report.pack import read_json
-from tests.converters.replayed_trace import blocks_of, json_blocks, replayed
+from tests.converters.replayed_trace import json_blocks, replayed, replayed_blocks
 
 
 @pytest.fixture(scope="module")
@@ -13,8 +13,8 @@ def train():
 
 
 @pytest.fixture(scope="module")
-def budget(train):
-    return blocks_of(train)
+def budget():
+    return replayed_blocks("train")
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +96,7 @@ def test_shares_of_lanes_and_sectors_are_between_none_and_all(lines):
 
 
 def test_a_variant_that_only_a_tuner_launched_has_figures_of_one_launch():
-    budget = blocks_of(replayed("device"))
+    budget = replayed_blocks("device")
     report = read_json(budget.blocks["report"])
     blocks = json_blocks(budget, "lines")
     tried = [index for index, block in blocks.items() if block["runs"] == 0]

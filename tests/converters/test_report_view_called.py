@@ -11,7 +11,7 @@ import pytest
 from kvtrace.converters.call_paths import GROUPINGS
 from kvtrace.converters.report.pack import read_json
 from kvtrace.schema.tables import TABLES
-from tests.converters.report_page import accessibility_problems, opened_page, written_page
+from tests.converters.report_page import THEMES, accessibility_problems, opened_page, written_page
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
 
@@ -60,7 +60,7 @@ def test_a_block_has_the_tree_in_order(llama, train, grouping):
     assert block(train, grouping)["figures"]["device_ns"] is None
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", THEMES)
 @pytest.mark.parametrize("query", ["", "?by=module&measure=compile_ns&at=3"])
 def test_the_view_is_accessible(report_browser, llama, scheme, query):
     with opened_tree(report_browser, llama, query, scheme=scheme) as opened:

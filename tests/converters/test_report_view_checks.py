@@ -9,7 +9,7 @@ from kvtrace.cli import main
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from tests.backends.compiled import check_kernels
-from tests.converters.report_page import accessibility_problems, opened_page, written_page
+from tests.converters.report_page import THEMES, accessibility_problems, opened_page, written_page
 from tests.oracle import kernels
 from tests.oracle.planting import with_other_memory
 
@@ -43,7 +43,7 @@ def path(trace):
     return written_page(trace, trace.parent / "page.html", "--no-replay")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", THEMES)
 def test_what_differs_comes_first_with_where_and_a_map(report_browser, trace, path, scheme):
     with opened_page(report_browser, path, "#/checks", scheme=scheme) as opened:
         rows = [

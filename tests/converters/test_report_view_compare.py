@@ -13,7 +13,7 @@ import pytest
 from kvtrace.cli import main
 from tests.converters.finding_rows import LOAD, VIOLATION
 from tests.converters.launch_pages import blocks_of
-from tests.converters.report_page import accessibility_problems, opened_page
+from tests.converters.report_page import THEMES, accessibility_problems, opened_page
 from tests.converters.written_trace import Kernel, Launches, add_findings, write_trace
 
 if find_spec("triton") is None:
@@ -266,7 +266,7 @@ def test_a_kernel_that_one_side_lacks_has_a_page(report_browser, written):
         assert "no such kernel that differs" in opened.text("main")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", THEMES)
 def test_the_view_is_accessible(report_browser, products, written, scheme):
     for page, address in ((written, "#/compare"), (products, "#/compare/0?tab=ttir&change=1")):
         with opened_page(report_browser, page, address, scheme=scheme) as opened:

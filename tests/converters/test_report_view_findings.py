@@ -12,7 +12,7 @@ import torch
 from kvtrace.cli import main
 from kvtrace.schema.trace import resolve
 from tests.converters.launch_pages import blocks_of
-from tests.converters.report_page import accessibility_problems, opened_page, written_page
+from tests.converters.report_page import THEMES, accessibility_problems, opened_page, written_page
 
 if find_spec("triton") is None:
     pytest.skip("Triton is not installed: nothing to launch", allow_module_level=True)
@@ -289,7 +289,7 @@ def test_an_address_of_no_finding_says_so(report_browser, page):
         assert "no such finding" in opened.text("main")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", THEMES)
 def test_the_view_is_accessible(report_browser, page, report, scheme):
     with opened_page(report_browser, page, "#/findings", scheme=scheme) as opened:
         assert accessibility_problems(opened) == []

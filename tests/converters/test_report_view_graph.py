@@ -8,7 +8,7 @@ import pytest
 import kvtrace
 from kvtrace.converters.report.pack import read_json
 from kvtrace.hlo import ops, trace
-from tests.converters.report_page import accessibility_problems, opened_page, written_page
+from tests.converters.report_page import THEMES, accessibility_problems, opened_page, written_page
 from tests.hlo import programs
 
 
@@ -95,7 +95,7 @@ def test_stablehlo_is_there_for_each_op_and_left_out_without_source(page, tmp_pa
     )
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", THEMES)
 def test_pages_of_graphs_are_accessible(report_browser, page, graph, scheme):
     with opened_page(report_browser, page, "#/graphs", scheme=scheme) as opened:
         assert rows(opened, "#graphs") == 3

@@ -12,7 +12,7 @@ import pytest
 from kvtrace.converters.autotune import read_tunings
 from kvtrace.converters.report.pack import read_json
 from tests.converters.replayed_trace import blocks_of, json_blocks, replayed
-from tests.converters.report_page import accessibility_problems, opened_page, written_page
+from tests.converters.report_page import THEMES, accessibility_problems, opened_page, written_page
 from tests.support.report_trace import DEFECT_LINE, KERNELS, STAGES, build_report_trace
 
 #: Line of a call that is inlined, and of what it is inlined from.
@@ -447,7 +447,7 @@ def test_without_source_the_figures_stay(report_browser, tmp_path):
         assert accessibility_problems(opened) == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", THEMES)
 def test_it_is_accessible(opened_compiled, opened_device, scheme):
     opened_compiled.page.emulate_media(color_scheme=scheme)
     opened_compiled.go(f"#/kernel/0/variant/0?line={DEFECT_LINE}")

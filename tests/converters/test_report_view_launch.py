@@ -18,7 +18,7 @@ from tests.converters.launch_pages import (
     written_pages,
 )
 from tests.converters.page_layout import watch_canvases
-from tests.converters.report_page import accessibility_problems, opened_page
+from tests.converters.report_page import THEMES, accessibility_problems, opened_page
 
 if find_spec("triton") is None:
     pytest.skip("Triton is not installed: nothing to launch", allow_module_level=True)
@@ -669,7 +669,7 @@ def test_both_sides_of_a_race_are_shown(report_browser, pages, blocks, tmp_path)
         opened.page.wait_for_function(f"() => location.hash === '#/call/{index}'")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", THEMES)
 def test_nothing_stands_in_anyones_way(report_browser, pages, blocks, scheme):
     product, call = call_named(blocks, "product")
     volume, _ = call_named(blocks, "halved_volume")

@@ -1,11 +1,11 @@
 """A benchmark refuses a recording that is not what its figure is called."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.support.warm_python import warm_python
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
@@ -35,12 +35,8 @@ print("measured")
 def test_what_was_not_measured_is_refused(tmp_path, native, mode, launches, told):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
-    done = subprocess.run(
-        [sys.executable, program, ROOT, ROOT / "benchmarks", tmp_path / "out", mode, str(launches)],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"KVTRACE_NATIVE": native},
-        timeout=120,
-    )
+    arguments = (program, ROOT, ROOT / "benchmarks", tmp_path / "out", mode, str(launches))
+    variables = os.environ | {"KVTRACE_NATIVE": native}
+    done = warm_python().run(*arguments, folder=tmp_path, environment=variables)
     assert told in done.stdout + done.stderr
     assert done.returncode == (0 if told == "measured" else 1)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.packaging.conftest import ROOT, build, make_resolved
-from tests.support.thorough import usually
+from tests.support.thorough import THOROUGH
 
 #: A day on which nobody built kvtrace.
 ANOTHER_TIME = 1_000_000_000
@@ -82,11 +82,8 @@ def test_the_pure_wheel_differs_by_its_extensions_alone(wheel, pure_wheel):
     assert {name: native[name] for name in pure} == pure
 
 
-#: The native one is what the newcomer's way is tried with.
-KINDS = ["pure", "native"]
-
-
-@pytest.mark.parametrize("kind", KINDS[: usually(1, thorough=2)])
+@pytest.mark.skipif(not THOROUGH, reason="the newcomer's way tries the native one each time")
+@pytest.mark.parametrize("kind", ["pure", "native"])
 def test_a_wheel_works_with_what_it_declares_and_nothing_else(kind, request, tmp_path):
     wheel = request.getfixturevalue("wheel" if kind == "native" else "pure_wheel")
     environment = make_resolved(tmp_path / "environment", wheel)

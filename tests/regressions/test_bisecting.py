@@ -1,6 +1,7 @@
 """`kvtrace bisect GOOD BAD` in real repositories, with real kernels."""
 
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -41,13 +42,13 @@ def state_of(repository):
     )
 
 
-@pytest.fixture
-def repository(project):
+@pytest.fixture(scope="module")
+def history(tmp_path_factory):
     """8 commits: the fourth does not run, the sixth drops a mask."""
-    new_repository(project)
+    project = new_repository(tmp_path_factory.mktemp("history") / "project")
     (project / ".git" / "hooks" / "post-checkout").write_text("#!/bin/sh\nexit 1\n")
     (project / ".git" / "hooks" / "post-checkout").chmod(0o755)
-    history = (
+    commits = (
         ("first", {"bench.py": BENCH}),
         ("words", {"README": "words\n"}),
         ("another size", {"bench.py": BENCH.replace("n = 1000", "n = 999")}),
@@ -58,9 +59,17 @@ def repository(project):
         ("more launches", {"bench.py": UNMASKED.replace("range(3)", "range(4)")}),
     )
     (project / ".gitignore").write_text(".kvtrace/\n__pycache__/\n")
-    for subject, files in history:
+    for subject, files in commits:
         commit_all(project, subject, files)
     (project / "bench.py").write_text("# what the user has not committed yet\n")
+    return project
+
+
+@pytest.fixture
+def repository(history, project):
+    """A copy of it that the test may change, and is in."""
+    shutil.copytree(history, project, dirs_exist_ok=True)
+    git(project, "status")  # brings the index up to date with the copies
     return project
 
 

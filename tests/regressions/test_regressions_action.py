@@ -79,7 +79,7 @@ class Runner:
 
 
 @pytest.fixture
-def runner(project, tmp_path):
+def runner(project, tmp_path, run_bench):
     """A runner in a repository, with our programs and `gh` on the path."""
     new_repository(project)
     commit_all(project, "first", {"bench.py": BENCH})
@@ -93,7 +93,7 @@ def runner(project, tmp_path):
         "GH_LOG": str(tmp_path / "gh.log"), "GH_KNOWN": "", "GH_CODE": "0",
     }  # fmt: skip
     inputs = {name: str(given.get("default", "")) for name, given in ACTION["inputs"].items()} | {
-        "run": "python bench.py",
+        "run": run_bench[1],
         "save": "false",
         "token": "secret",
     }

@@ -7,7 +7,8 @@ import duckdb
 import pytest
 
 from kvtrace.schema.trace import open_trace
-from tests.regressions.programs import run
+from tests.regressions.programs import clean_environment, run
+from tests.support.warm_python import warm_python
 
 KERNELS = """import triton
 import triton.language as tl
@@ -75,6 +76,14 @@ def suite(project):
     return project
 
 
+def run_pytest(*options, folder, **variables):
+    """What `python -m pytest` does, in a process that has pytest and torch already."""
+    return warm_python(modules=("torch", "pytest")).run(
+        "-c", "import sys, pytest; sys.exit(pytest.console_main())", *options, folder=folder,
+        environment=clean_environment() | variables,
+    )  # fmt: skip
+
+
 def results_of(file):
     """Each test's name, its outcome, and its properties by name."""
     for case in ET.parse(file).getroot().iter("testcase"):
@@ -87,7 +96,7 @@ def results_of(file):
 
 @pytest.mark.parametrize("workers", WORKERS.values(), ids=WORKERS)
 def test_tests_with_a_violation_fail_and_launches_are_known_by_test(suite, workers):
-    done = run("-m", "pytest", *OURS, *workers, "--kvtrace", "out", "--kvtrace-fail=violation",
+    done = run_pytest(*OURS, *workers, "--kvtrace", "out", "--kvtrace-fail=violation",
                folder=suite)  # fmt: skip
     assert done.returncode == 1, done.stdout + done.stderr
     assert "3 failed, 27 passed" in done.stdout
@@ -121,14 +130,14 @@ def launches_in_marks(trace, runs):
 
 
 def test_without_fail_the_defects_are_told_and_all_passes(suite):
-    done = run("-m", "pytest", *OURS, "--kvtrace", "out", folder=suite)
+    done = run_pytest(*OURS, "--kvtrace", "out", folder=suite)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "30 passed" in done.stdout
     assert "3 tests launched a kernel with a defect" in done.stdout
 
 
 def test_without_the_option_nothing_happens(suite):
-    done = run("-m", "pytest", *OURS, "-k", "nothing", folder=suite)
+    done = run_pytest(*OURS, "-k", "nothing", folder=suite)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "kvtrace" not in done.stdout
     assert not (suite / "out").exists()
@@ -136,13 +145,13 @@ def test_without_the_option_nothing_happens(suite):
 
 
 def test_collecting_alone_records_nothing(suite):
-    done = run("-m", "pytest", *OURS, "--collect-only", "--kvtrace", "out", folder=suite)
+    done = run_pytest(*OURS, "--collect-only", "--kvtrace", "out", folder=suite)
     assert done.returncode == 0, done.stdout + done.stderr
     assert not (suite / "out").exists()
 
 
 def test_a_suite_without_kernels_says_so(suite):
-    done = run("-m", "pytest", *OURS, "-k", "nothing", "--kvtrace", "out", folder=suite)
+    done = run_pytest(*OURS, "-k", "nothing", "--kvtrace", "out", folder=suite)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "no test launched a kernel that was recorded in out" in done.stdout
 
@@ -150,7 +159,7 @@ def test_a_suite_without_kernels_says_so(suite):
 def test_a_recording_around_the_suite_goes_on(suite):
     """`kvtrace gate -- pytest --kvtrace …`: one run, judged test by test."""
     options = (*OURS, "-k", "copy", "--kvtrace", "mine", "--kvtrace-fail=violation")
-    done = run("-m", "pytest", *options, folder=suite, KVTRACE="around")
+    done = run_pytest(*options, folder=suite, KVTRACE="around")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "2 failed, 1 passed" in done.stdout
     assert not (suite / "mine").exists()
@@ -160,7 +169,7 @@ def test_a_recording_around_the_suite_goes_on(suite):
 def test_a_suppressed_finding_fails_nothing(suite):
     kernels = KERNELS.replace("other=0))", "other=0))  # kvtrace: ignore[out-of-bounds] padded")
     (suite / "kernels.py").write_text(kernels)
-    done = run("-m", "pytest", *OURS, "-k", "copy", "--kvtrace", "out", "--kvtrace-fail=violation",
+    done = run_pytest(*OURS, "-k", "copy", "--kvtrace", "out", "--kvtrace-fail=violation",
                folder=suite)  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -17,7 +17,7 @@ import pytest
 from kvtrace.cli import main
 from kvtrace.regressions.triton_installs import cache_folder, tag
 from kvtrace.regressions.triton_versions import Figures, Outcome, versions_table
-from tests.regressions.programs import BENCH, PYTHON
+from tests.regressions.programs import BENCH
 
 OTHER = "99.0.1"
 
@@ -56,14 +56,14 @@ def versions(project, tmp_path, monkeypatch):
     return [installed, OTHER, *(path.name for path in others)]
 
 
-def test_each_version_compiles_and_is_judged(versions, project, capsys):
+def test_each_version_compiles_and_is_judged(versions, project, run_bench, capsys):
     """The program launches another kernel, larger and without its mask, under the other version."""
     program = BENCH.replace(
         "n = 1000", f"n = 1000 if triton.__version__ != {OTHER!r} else 1010"
     ).replace("sys.exit(", f"sys.exit(4 if triton.__version__ == {OTHER!r} else ")
     program = program.replace("mask = offsets < n", "mask = offsets < 1008")
     (project / "bench.py").write_text(program)
-    words = ["bisect", "--triton", ",".join(versions), "--run", f"{PYTHON} bench.py"]
+    words = ["bisect", "--triton", ",".join(versions), "--run", run_bench[1]]
     assert main([*words, "--all", "--fail-on", "findings.new, launches>+0"]) in (0, 1)
     said, complained = capsys.readouterr()
     assert "add (BLOCK=128, *fp32)" in said
@@ -79,17 +79,19 @@ def test_each_version_compiles_and_is_judged(versions, project, capsys):
     assert "ran under" not in complained  # each ran under its own
 
 
-def test_a_version_that_is_not_the_one_asked_for_is_told(versions, capsys):
+def test_a_version_that_is_not_the_one_asked_for_is_told(versions, run_bench, capsys):
     cache = cache_folder(os.environ)
     shutil.copytree(cache / f"{OTHER}-{tag()}", cache / f"99.0.2-{tag()}", symlinks=True)
-    assert main(["bisect", "--triton", "99.0.2", "--run", f"{PYTHON} bench.py"]) == 0
+    assert main(["bisect", "--triton", "99.0.2", "--run", run_bench[1]]) == 0
     assert f"was to run under Triton 99.0.2 ran under {OTHER}" in capsys.readouterr().err
 
 
-def test_a_version_that_is_not_there_has_a_row_and_a_sentence(versions, monkeypatch, capsys):
+def test_a_version_that_is_not_there_has_a_row_and_a_sentence(
+    versions, run_bench, monkeypatch, capsys
+):
     monkeypatch.setattr("kvtrace.regressions.triton_installs.shutil.which", lambda _: None)
     monkeypatch.setattr("kvtrace.regressions.triton_installs.find_spec", lambda _: None)
-    words = ["bisect", "--triton", f"{versions[0]},0.0.1", "--run", f"{PYTHON} bench.py"]
+    words = ["bisect", "--triton", f"{versions[0]},0.0.1", "--run", run_bench[1]]
     assert main(words) == 2
     said, complained = capsys.readouterr()
     assert "neither uv nor pip is here" in complained

@@ -18,6 +18,7 @@ from kvtrace.verdicts.contents import Contents, Recorded
 from kvtrace.verdicts.evaluated import EvaluatedBounds
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.replaying import run
+from tests.support.thorough import usually
 from tests.symbolic.random_formulas import KNOWN, LANE, PROGRAM, SCALAR, conditions
 from tests.verdicts import index_kernels as kernels
 from tests.verdicts.calls import call, tensor
@@ -84,7 +85,7 @@ PLACES = {
 
 
 @pytest.mark.parametrize("place", PLACES)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=usually(50, thorough=150), deadline=None)
 @given(claim=conditions(), supposed=conditions(), numbers=st.lists(st.integers(-3, 4), min_size=17,
                                                                  max_size=17))  # fmt: skip
 def test_what_is_decided_is_so_at_every_point(place, claim, supposed, numbers):

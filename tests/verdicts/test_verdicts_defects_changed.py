@@ -12,11 +12,12 @@ import pytest
 from kvtrace.verdicts.judge import judge
 from tests.kernels.defects.corpus import CORPUS
 from tests.kernels.defects.sample import Sample
+from tests.support.thorough import usually
 from tests.verdicts import brute_force
 
 BOUNDS = ("out-of-bounds", "out-of-view")
 MOST_PROGRAMS = 600
-EVERY = 12
+EVERY = usually(36, thorough=12)
 """All 1,203 of them take two minutes; this many apart are looked at."""
 
 

@@ -7,6 +7,7 @@ printed at the end of the session, and may not fall.
 import time
 from collections import Counter, defaultdict
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -23,11 +24,14 @@ from kvtrace.verdicts.generic_calls import held_against
 from kvtrace.verdicts.growth import Relations, numbers_of
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.rules import RULES
+from tests.support.thorough import usually
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
 ACCESSES = ("out-of-bounds", "out-of-view")
 COMPILED = [name for name in ("train_compiled", "inductor") if (FIXTURES / name).is_dir()]
 """Traces with kernels of torch.compile."""
+EACH = usually(2, thorough=1)
+"""Of so many calls of Inductor's, and of so many variants of Liger's that grow, one is taken."""
 
 
 @pytest.fixture(scope="module")
@@ -54,12 +58,12 @@ def liger(tmp_path_factory):
     return out
 
 
-def verdicts_of(out):
-    """Each call that the library's kernels were launched with, and its verdicts."""
+def verdicts_of(out, each=1):
+    """Calls that the library's kernels were launched with, one in so many, and their verdicts."""
     trace = open_trace(out)
     found = []
     for run in trace.runs:
-        for call in calls_of(trace, run):
+        for call in islice(calls_of(trace, run), 0, None, each):
             assert isinstance(call, Call), call
             found.append((call, judge(call)))
     return found
@@ -119,7 +123,7 @@ def judged_inductor():
     return [
         (call, verdicts)
         for name in COMPILED
-        for call, verdicts in verdicts_of(FIXTURES / name)
+        for call, verdicts in verdicts_of(FIXTURES / name, EACH)
         if call.kernel.startswith("triton_")
     ]
 
@@ -236,7 +240,7 @@ def test_no_first_bad_size_of_ligers_kernels_is_invented(liger):
         for call in calls_of(trace, run):
             variants[id(call.module)].append(call)
     without, shown = 0, 0
-    for first, *more in variants.values():
+    for first, *more in islice(variants.values(), 0, None, EACH):
         relations = Relations(first, [numbers_of(call) for call in more])
         bad = [row for row in envelope(relations) if row.kind == "overflow"]
         without += not bad
@@ -253,5 +257,5 @@ def test_no_first_bad_size_of_ligers_kernels_is_invented(liger):
             assert "violation" in there, row
             assert "violation" not in before, row
             shown += 1
-    assert without >= 30
-    assert shown >= 2
+    assert without >= 30 / EACH
+    assert shown >= 2 / EACH

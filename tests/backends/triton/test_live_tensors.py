@@ -3,12 +3,11 @@
 import gc
 import json
 import os
-import subprocess
-import sys
 
 import pytest
 
 from tests.support.triton_versions import INSTALLED, ROOT, run_with
+from tests.support.warm_python import warm_python
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
@@ -34,13 +33,9 @@ def doubled(table, n, BLOCK: tl.constexpr):
 
 
 def test_results_are_those_of_tritons_interpreter(tmp_path):
-    done = subprocess.run(
-        [sys.executable, str(PROGRAM)],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "TRITON_INTERPRET": "1"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    variables = {**os.environ, "PYTHONPATH": str(ROOT), "TRITON_INTERPRET": "1"}
+    done = warm_python().run(PROGRAM, folder=tmp_path, environment=variables)
+    assert done.returncode == 0, done.stderr
     ours = run_with(INSTALLED, [str(PROGRAM), str(tmp_path / "out")], tmp_path / "cache")
     assert json.loads(ours.stdout) == json.loads(done.stdout)
 

@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ import pytest
 from kvtrace.backends.triton.later_stages import complete_stages
 from kvtrace.schema.trace import resolve
 from tests.support.triton_versions import ROOT
+from tests.support.warm_python import warm_python
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
@@ -38,7 +37,8 @@ def product(a, b, out, BLOCK: tl.constexpr):
 def twice(source, target, BLOCK: tl.constexpr):
     target.store([tl.program_id(0) * BLOCK, 0], source.load([tl.program_id(0) * BLOCK, 0]) * 2)
 
-@triton.autotune([triton.Config({"BLOCK": 256}), triton.Config({"BLOCK": 32})], key=[])
+@triton.autotune([triton.Config({"BLOCK": 256}, num_warps=16),
+                  triton.Config({"BLOCK": 32})], key=[])
 @triton.jit
 def tuned(a, b, out, BLOCK: tl.constexpr):
     rows = tl.arange(0, BLOCK)[:, None] * BLOCK + tl.arange(0, BLOCK)[None, :]
@@ -99,10 +99,7 @@ def _run(folder: Path, setting: str, *arguments: str, cache: str = "cache") -> A
         "TRITON_CACHE_DIR": str(folder / cache),
         "XDG_CACHE_HOME": str(folder / "home"),
     }
-    done = subprocess.run(
-        [sys.executable, str(script), *arguments],
-        env=variables, capture_output=True, text=True, timeout=200,
-    )  # fmt: skip
+    done = warm_python().run(script, *arguments, folder=folder, environment=variables, timeout=200)
     assert done.returncode == 0, done.stderr
     assert "could not be recorded" not in done.stderr
     return json.loads(done.stdout.splitlines()[-1])

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.support.triton_versions import ROOT
+from tests.support.warm_python import warm_python
 
 #: A kernel that programs below launch.
 KERNEL = """
@@ -29,8 +30,11 @@ class Ended(NamedTuple):
     code: int
 
 
-def run(folder: Path, text: str, **variables: str) -> Ended:
-    """Run a program that fills a dictionary `seen`, recording unless KVTRACE is empty."""
+def run(folder: Path, text: str, *, fresh: bool = False, **variables: str) -> Ended:
+    """Run a program that fills a dictionary `seen`, recording unless KVTRACE is empty.
+
+    fresh: torch is imported after kvtrace, and not before.
+    """
     script = folder / "program.py"
     script.write_text(f"import json\nseen = {{}}\n{text}\nprint(json.dumps(seen))\n")
     environment = {
@@ -41,10 +45,13 @@ def run(folder: Path, text: str, **variables: str) -> Ended:
         "XDG_CACHE_HOME": str(folder / "home"),
         "PYTHONPATH": os.pathsep.join((str(folder), str(ROOT))),
     } | variables
-    done = subprocess.run(
-        [sys.executable, str(script)], env=environment, cwd=folder, capture_output=True, text=True,
-        timeout=300, check=False,
-    )  # fmt: skip
+    if fresh:
+        done = subprocess.run(
+            [sys.executable, str(script)], env=environment, cwd=folder, capture_output=True,
+            text=True, timeout=300, check=False,
+        )  # fmt: skip
+    else:
+        done = warm_python().run(script, folder=folder, environment=environment, timeout=300)
     seen = json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else None
     told = [line for line in done.stderr.splitlines() if line.startswith("kvtrace:")]
     return Ended(seen, told, done.stderr, done.returncode)

@@ -59,7 +59,7 @@ seen["count"] = torch.cuda.device_count()
 
 
 def test_what_fla_asks_at_import_is_answered_for_the_target_in_one_line(tmp_path: Path) -> None:
-    ended = run(tmp_path, AS_FLA)
+    ended = run(tmp_path, AS_FLA, fresh=True)
     assert ended.seen["device"] == "cuda"
     assert ended.seen["hopper"]
     assert ended.seen["tf32"]

@@ -110,7 +110,7 @@ seen["compiled"] = compiled(torch.ones(2)).tolist()
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory: pytest.TempPathFactory) -> Ended:
     folder = tmp_path_factory.mktemp("tensors")
-    ended = run(folder, TENSORS, KVTRACE_DEVICE="cpu")
+    ended = run(folder, TENSORS, fresh=True, KVTRACE_DEVICE="cpu")
     assert ended.code == 0, ended.errors
     trace = open_trace(folder / "out")
     (run_row,) = trace.table("runs", columns=["devices"]).to_pylist()
@@ -198,7 +198,7 @@ nvmlDeviceGetMemoryInfo = nvmlDeviceGetUUID = nvmlDeviceGetHandleByIndex
 
 def test_what_vllm_asks_of_drivers_is_answered(tmp_path: Path) -> None:
     (tmp_path / "pynvml.py").write_text(PYNVML)
-    ended = run(tmp_path, AS_VLLM, KVTRACE_DEVICE="cpu", KVTRACE_TARGET="cuda:80")
+    ended = run(tmp_path, AS_VLLM, fresh=True, KVTRACE_DEVICE="cpu", KVTRACE_TARGET="cuda:80")
     assert ended.seen == {
         "count": 1, "name": "NVIDIA A100-SXM4-80GB", "capability": [8, 0],
         "memory": 80 * 1024**3, "drivers": 1, "target": "cuda", "torch": "cpu",
