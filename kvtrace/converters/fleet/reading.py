@@ -47,13 +47,14 @@ _PLACED: Final = """(
     SELECT run, record, launch_seq, call_id, epoch_ns("end") - epoch_ns("start") AS device_ns
     FROM gpu_kernels
 )"""
-#: How many there are of each run and call, and the median of their times. Those that are looked at are
-#: chosen by a product modulo 2^31 - 1 (Park and Miller's): programs repeat themselves in rounds.
+#: How many there are of each run and call, and the median of their times. Which are looked at is
+#: said by a product modulo 2^31 - 1 (Park and Miller's): programs repeat themselves in rounds.
 _MEDIANS: Final[dict[Kind, str]] = {
     "device": """
         SELECT p.run, p.call_id, count(p.device_ns) AS times, median(p.device_ns) AS ns
         FROM {executions} p LEFT JOIN apart a ON a.run = p.run AND a.seq = p.launch_seq
-        WHERE p.record * 48271 % 2147483647 % {every} = 0 AND a.seq IS NULL AND p.call_id IS NOT NULL
+        WHERE p.record * 48271 % 2147483647 % {every} = 0
+            AND a.seq IS NULL AND p.call_id IS NOT NULL
         GROUP BY p.run, p.call_id HAVING count(p.device_ns) > 0
     """,
     "host": f"""
