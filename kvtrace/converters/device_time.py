@@ -19,7 +19,7 @@ _PREPARE: Final = """
     FROM kernels;
 
     CREATE TABLE kernel AS
-    SELECT kernel, any_value(name) AS name, any_value(module) AS module, any_value(file) AS file,
+    SELECT kernel, any_value(name) AS name, any_value(module) AS module, min(file) AS file,
         min(line) AS line
     FROM variant GROUP BY kernel;
 

@@ -226,8 +226,9 @@ def _kernels(
     table = trace.table("calls", runs, ["call_id", "kernel_id"])
     columns = (table[each].to_pylist() for each in ("run", "call_id", "kernel_id"))
     called: dict[str, list[tuple[int, int]]] = {run.run_id: [] for run in runs}
+    unknown = number.get((None, None), -1)
     for run_id, call, kernel_id in zip(*columns, strict=True):
-        called[run_id].append((call, numbers[run_id].get(kernel_id, -1)))
+        called[run_id].append((call, numbers[run_id].get(kernel_id, unknown)))
     variants, calls, launches = ([0] * (len(number) + 1) for _ in range(3))  # last: not known
     host: dict[int, int] = {}
     compiling: dict[int, int] = {}

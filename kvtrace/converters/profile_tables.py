@@ -111,7 +111,7 @@ _PREPARE_WORK: Final = """
 """
 
 _KERNELS: Final = """
-    SELECT kernel, any_value(name) AS name, any_value(module) AS module, any_value(file) AS file,
+    SELECT kernel, any_value(name) AS name, any_value(module) AS module, min(file) AS file,
         min(line) AS line, count(*) AS compilations, sum(compile_ns) AS compile_ns
     FROM kernel GROUP BY kernel ORDER BY kernel
 """

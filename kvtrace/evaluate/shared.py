@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from kvtrace.evaluate.values import (
     to_array,
 )
 from kvtrace.ir import Op
+from kvtrace.schema.cached_property import cached_property
 
 
 class Buffer:

@@ -68,7 +68,7 @@ def test_a_search_for_a_number_finds_it_in_each_run(ranks, tmp_path):
         assert len(texts) == 2
         assert all(any(run in text for text in texts) for run in ranks.run_ids)
         found.last.click()
-        assert opened.text("h1").startswith("Launch 7 of ")
+        opened.page.locator("h1", has_text="Launch 7 of ").wait_for()
         assert opened.page.url.endswith("#/launch/7@1")
 
 
