@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.converters.device_time import DeviceTime, read_device_time
@@ -214,7 +215,7 @@ def _kernels(
     time: DeviceTime | None,
 ) -> tuple[KernelOverview, ...]:
     rows = trace.table("kernels", runs, ["kernel_id", "name", "module", "file", "line", "origin"])
-    columns = (rows[each].to_pylist() for each in ("run", "kernel_id", "module", "name"))
+    columns = (_listed(rows[each]) for each in ("run", "kernel_id", "module", "name"))
     number: dict[tuple[str | None, str | None], int] = {}
     first: list[int] = []
     numbers: dict[str, dict[int, int]] = {run.run_id: {} for run in runs}
@@ -224,7 +225,7 @@ def _kernels(
             first.append(place)
         numbers[run_id][kernel_id] = kernel
     table = trace.table("calls", runs, ["call_id", "kernel_id"])
-    columns = (table[each].to_pylist() for each in ("run", "call_id", "kernel_id"))
+    columns = (_listed(table[each]) for each in ("run", "call_id", "kernel_id"))
     called: dict[str, list[tuple[int, int]]] = {run.run_id: [] for run in runs}
     unknown = number.get((None, None), -1)
     for run_id, call, kernel_id in zip(*columns, strict=True):
@@ -268,6 +269,15 @@ def _kernels(
     return tuple(
         sorted(found, key=lambda k: (-(k.device_ns or 0), -(k.host_ns or 0), -k.launches, k.name))
     )
+
+
+def _listed(column: pa.ChunkedArray) -> list[Any]:
+    """Return a column's values; each text of a dictionary is made once, not for every row."""
+    if not pa.types.is_dictionary(column.type):
+        return list(column.to_pylist())
+    whole = column.combine_chunks()
+    texts: list[Any] = [*whole.dictionary.to_pylist(), None]
+    return [texts[at] for at in pc.fill_null(whole.indices, len(texts) - 1).to_pylist()]
 
 
 def _messages(trace: "Trace", runs: Sequence["Run"]) -> tuple[Message, ...]:
