@@ -47,21 +47,20 @@ _PLACED: Final = """(
     SELECT run, record, launch_seq, call_id, epoch_ns("end") - epoch_ns("start") AS device_ns
     FROM gpu_kernels
 )"""
-#: How many there are of each run and call, and the median of their times. Which are looked at is
-#: said by a product modulo 2^31 - 1 (Park and Miller's): programs repeat themselves in rounds.
+#: How many there are of each run and call, and the median of their times. A product modulo 2^20
+#: says which are looked at, out of step with the rounds in which programs repeat themselves.
 _MEDIANS: Final[dict[Kind, str]] = {
     "device": """
         SELECT p.run, p.call_id, count(p.device_ns) AS times, median(p.device_ns) AS ns
         FROM {executions} p LEFT JOIN apart a ON a.run = p.run AND a.seq = p.launch_seq
-        WHERE p.record * 48271 % 2147483647 % {every} = 0
-            AND a.seq IS NULL AND p.call_id IS NOT NULL
+        WHERE (p.record * 48271 & 1048575) < {most} AND a.seq IS NULL AND p.call_id IS NOT NULL
         GROUP BY p.run, p.call_id HAVING count(p.device_ns) > 0
     """,
     "host": f"""
         SELECT l.run, l.call_id, count(*) AS times,
             median(epoch_ns(l."exit") - epoch_ns(l."enter")) AS ns
         FROM launches l LEFT JOIN apart a ON a.run = l.run AND a.seq = l.seq
-        WHERE l.seq * 48271 % 2147483647 % {{every}} = 0 AND a.seq IS NULL
+        WHERE (l.seq * 48271 & 1048575) < {{most}} AND a.seq IS NULL
             AND coalesce(l.phase, 'run') NOT IN ({_TRIALS}) AND l."exit" >= l."enter"
         GROUP BY l.run, l.call_id
     """,  # noqa: S608
@@ -220,7 +219,7 @@ def _times(trace: "Trace", kind: Kind, runs: Sequence["Run"], every: int) -> pa.
         database.execute(_APART[kind])
         placed = kind == "device" and not database.execute(_UNPLACED).fetchall()
         executions = _PLACED if placed else "placed"
-        medians = _MEDIANS[kind].format(every=every, executions=executions)
+        medians = _MEDIANS[kind].format(most=max(1, (1 << 20) // every), executions=executions)
         found = database.sql(_BY_RUN.format(medians=medians)).to_arrow_table()
     for name in ("run", "kernel", "module"):
         place = found.column_names.index(name)
