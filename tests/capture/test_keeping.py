@@ -101,7 +101,8 @@ def test_recording_ends_by_time_or_by_size(tmp_path, limit):
     assert open_trace(tmp_path / "out").runs[0].ending == "limit"
     assert validate(tmp_path / "out") == []
     size = sum(path.stat().st_size for path in (tmp_path / "out").rglob("*") if path.is_file())
-    assert (1 <= took < 10) if limit == "1s" else (size < 150_000)
+    # A quick machine launches a hundred thousand times in the half second between two looks.
+    assert (1 <= took < 10) if limit == "1s" else (size < 500_000)
 
 
 def test_who_stops_a_recording_that_is_being_ended_waits_for_it(tmp_path):
