@@ -100,9 +100,7 @@ class Checks(TakenForLaunches[_Checked]):
 
     def may_begin(self, kind: str) -> bool:
         """Whether memory can be copied now; what stands in the way of it passes, and is counted."""
-        if kind == "cuda" and self._broken:
-            return False
-        if kind == "cuda" and not self._devices_copies().has_context():
+        if kind == "cuda" and (self._broken or not self._devices_copies().has_context()):
             return False
         if self._waiting_bytes > WAITING_BYTES:
             text = "launches are not checked while more than 512 MiB wait to be written"

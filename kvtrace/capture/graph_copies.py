@@ -157,8 +157,7 @@ class GraphCopies:
         """
         sides = [[Piece(*span) for span in spans] for spans in (before, after)]
         size = _ANSWER + sum(
-            _row.size * -(-len(pieces) // 2) * 2 + sum(VECTOR * each.vectors for each in pieces)
-            for pieces in sides
+            _table_bytes(pieces) + sum(VECTOR * each.vectors for each in pieces) for pieces in sides
         )
         with self._lock:
             room = self._room(size)
@@ -226,7 +225,7 @@ def _laid_out(
     at its ends may reach beyond it, into no other page.
     """
     table, parts, rows = place, [], []
-    place += _row.size * -(-len(pieces) // 2) * 2
+    place += _table_bytes(pieces)
     for piece in pieces:
         head = piece.address % VECTOR
         rows.append(_row.pack(piece.address - head, place, piece.vectors, 0))
@@ -235,6 +234,11 @@ def _laid_out(
     ctypes.memmove(table, b"".join(rows), _row.size * len(rows))
     largest = max((piece.vectors for piece in pieces), default=0)
     return _Table(table, len(pieces), largest), tuple(parts), place
+
+
+def _table_bytes(pieces: Sequence[Piece]) -> int:
+    """Return the bytes of a table: of an even number of rows, so that vectors follow aligned."""
+    return _row.size * -(-len(pieces) // 2) * 2
 
 
 _made: dict[DeviceKernels, GraphCopies] = {}

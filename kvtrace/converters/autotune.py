@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kvtrace.converters.columns import without_dictionary
 from kvtrace.converters.launch_sums import launch_sums
 from kvtrace.converters.occupancy import Occupancy, occupancy_of
 from kvtrace.converters.specialization import specialization
@@ -175,7 +176,7 @@ def _kernels_like(
 
 def _rows_with(rows: pa.Table, name: str, values: Sequence[Any]) -> pa.Table:
     """Return the rows that have one of some values in a column."""
-    column = rows[name].cast(pa.string()) if pa.types.is_dictionary(rows[name].type) else rows[name]
+    column = without_dictionary(rows[name])
     return rows.filter(pc.is_in(column, pa.array(values, column.type)))
 
 

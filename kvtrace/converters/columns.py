@@ -70,6 +70,16 @@ def without_dictionary(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
+def coded(column: pa.ChunkedArray) -> tuple[list[str | None], Integers]:
+    """Return the distinct names of a dictionary column, None last, and the index of each row's."""
+    if not len(column):
+        return [None], np.zeros(0, np.int64)
+    whole = column.unify_dictionaries().combine_chunks()
+    names = [*map(str, whole.dictionary.to_pylist()), None]
+    codes = whole.indices.fill_null(len(names) - 1)
+    return names, np.asarray(codes.to_numpy(zero_copy_only=False))
+
+
 def combined_codes(columns: Sequence[pa.ChunkedArray]) -> tuple[Integers, Integers]:
     """Return a number, from 0 on, to each distinct row of some columns.
 

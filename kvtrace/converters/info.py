@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kvtrace.converters.columns import coded
 from kvtrace.converters.device_time import DeviceTime, read_device_time
 from kvtrace.converters.launch_sums import LaunchSums, launch_sums
 from kvtrace.converters.recompiles import (
@@ -275,9 +276,8 @@ def _listed(column: pa.ChunkedArray) -> list[Any]:
     """Return a column's values; each text of a dictionary is made once, not for every row."""
     if not pa.types.is_dictionary(column.type):
         return list(column.to_pylist())
-    whole = column.combine_chunks()
-    texts: list[Any] = [*whole.dictionary.to_pylist(), None]
-    return [texts[at] for at in pc.fill_null(whole.indices, len(texts) - 1).to_pylist()]
+    texts, codes = coded(column)
+    return [texts[at] for at in codes.tolist()]
 
 
 def _messages(trace: "Trace", runs: Sequence["Run"]) -> tuple[Message, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
-from kvtrace.converters.columns import combined_codes, integers, narrow
+from kvtrace.converters.columns import Positions, coded, combined_codes, integers, narrow
 from kvtrace.converters.compiling import CompilingLaunches
 from kvtrace.converters.report.calls import CallRows
 from kvtrace.converters.report.model import Track
@@ -208,7 +208,7 @@ class Timeline:
 
     def _phases(self, table: pa.Table) -> Integers:
         """Return the index of each launch's phase, and count them."""
-        names, codes = _coded(table["phase"])
+        names, codes = coded(table["phase"])
         counts = np.bincount(codes, weights(table), len(names)).astype(np.int64)
         places = np.zeros(len(names), np.int64)
         for code in np.flatnonzero(counts).tolist():
@@ -220,7 +220,7 @@ class Timeline:
 
     def _names(self, table: pa.Table) -> Integers:
         """Return the index of the name of each execution's device function."""
-        names, codes = _coded(table["name"])
+        names, codes = coded(table["name"])
         places = np.zeros(len(names), np.int64)
         for code in np.unique(codes).tolist():
             places[code] = self.names.setdefault(titled(names[code] or ""), len(self.names))
@@ -298,25 +298,13 @@ class _Lookup:
     def __init__(self, places: Mapping[int, int]) -> None:
         ids = np.fromiter(places, np.int64, len(places))
         order = np.argsort(ids)
-        self._ids = ids[order]
-        self._places = np.fromiter(places.values(), np.int64, len(places))[order]
+        self._positions = Positions(ids[order])
+        #: The last stands for those that are not there.
+        self._places = np.append(np.fromiter(places.values(), np.int64)[order], NO_CALL)
 
     def indices(self, ids: Integers) -> Integers:
         """Return the index of each id, NO_CALL for one that is not there."""
-        if not len(self._ids):
-            return np.full(len(ids), NO_CALL, np.int64)
-        at = np.minimum(np.searchsorted(self._ids, ids), len(self._ids) - 1)
-        return np.where(self._ids[at] == ids, self._places[at], NO_CALL)
-
-
-def _coded(column: pa.ChunkedArray) -> tuple[list[str | None], Integers]:
-    """Return the distinct names of a column, None last, and the index of each row's."""
-    if not len(column):
-        return [None], np.zeros(0, np.int64)
-    whole = column.unify_dictionaries().combine_chunks()
-    names = [*map(str, whole.dictionary.to_pylist()), None]
-    codes = whole.indices.fill_null(len(names) - 1)
-    return names, np.asarray(codes.to_numpy(zero_copy_only=False))
+        return self._places[self._positions.of(ids)]
 
 
 def _keep(piece: Mapping[str, Integers], columns: dict[str, list[Integers]]) -> None:
