@@ -65,6 +65,7 @@ class Scans:
         paths = [str(part.path) for parts in found for part in parts]
         database.execute("SET TimeZone = 'UTC'")
         database.execute("SET enable_external_file_cache = false")
+        database.execute("SET parquet_metadata_cache = true")  # a part that is there stays as it is
         database.execute("SET allowed_paths = ?", [paths])
         database.execute("SET enable_external_access = false")
 

@@ -184,7 +184,7 @@ def _refuse_swollen(file: Any, size: int) -> None:
 
 def part_facts(file: Any, path: Path, table: str) -> FileFacts:
     """What an open part says of itself; DamagedFile if it lies in another table's folder."""
-    facts = read_facts(file.schema_arrow.metadata, str(path))
+    facts = read_facts(file.metadata.metadata, str(path))
     if facts.table != table:
         raise DamagedFile(
             f"{path} holds rows of {facts.table or 'no known table'}, not of {table}; "

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kvtrace.schema.trace import Trace
 
 #: Of more launches than this a part is looked at, the same share of each run.
-MOST_LAUNCHES: Final = 20_000_000
+MOST_LAUNCHES: Final = 10_000_000
 #: What is looked at together, at most, if it is more than one run.
 _LAUNCHES_AT_ONCE: Final = 4_000_000
 _RUNS_AT_ONCE: Final = 125
