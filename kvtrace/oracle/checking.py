@@ -21,8 +21,9 @@ from kvtrace.oracle.comparing import check
 from kvtrace.oracle.first_bad import bad_launch
 from kvtrace.oracle.kept import checked_launches
 from kvtrace.oracle.locating import pattern, writers
-from kvtrace.oracle.stages import Fault, stage_at_fault
+from kvtrace.oracle.stages import stage_at_fault
 from kvtrace.schema.errors import KvtraceError
+from kvtrace.schema.faults import Fault, message_with_fault
 from kvtrace.schema.layout import CHECK
 from kvtrace.schema.tables import TABLES
 from kvtrace.verdicts.replaying import program_at
@@ -217,9 +218,7 @@ def _wrong(
         f"what the IR means ({row['pattern']}): the farthest is {worst.got:.6g} where "
         f"{worst.expected:.6g} is meant, within {worst.bound:.3g}"
     )
-    fault = found.faults.get(launch.seq)
-    if fault is not None:
-        message += f"; {fault.text}"
+    message = message_with_fault(message, found.faults.get(launch.seq))
     return _finding(found, launch, call, op, WRONG, message) | {
         "access": "store",
         "arg": tensor.argument,

@@ -6,37 +6,16 @@ does, the passes up to it are not at fault; where it means what the device left,
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from kvtrace.oracle.comparing import Expected, distances, expected
 from kvtrace.schema.errors import KvtraceError
+from kvtrace.schema.faults import Fault
 
 if TYPE_CHECKING:
     from kvtrace.ir import Module
     from kvtrace.oracle.kept import CheckedLaunch
-
-Stage = Literal["ttgir", "behind ttgir", "unknown"]
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """The stage at fault: the one that makes TTGIR of TTIR, one behind it, or not known which."""
-
-    stage: Stage
-    reason: str
-
-    @property
-    def text(self) -> str:
-        """Say it in one clause."""
-        return f"{_WORDS[self.stage]}: {self.reason}"
-
-
-_WORDS: Final = {
-    "ttgir": "at fault are Triton's passes from TTIR to TTGIR",
-    "behind ttgir": "at fault is what comes after TTGIR",
-    "unknown": "which stage is at fault cannot be told",
-}
 
 
 def stage_at_fault(launch: CheckedLaunch, ttgir: Module) -> Fault:

@@ -14,6 +14,7 @@ from tests.oracle import kernels
 from tests.oracle.planting import with_other_memory
 
 ROWS, COLUMNS = 64, 96
+STAGE = "behind TTGIR"
 PATTERN = "1 program of 12: (1, 1, 0), warp 1 alone, whole rows 4 to 5"
 
 
@@ -52,13 +53,15 @@ def test_what_differs_comes_first_with_where_and_a_map(report_browser, trace, pa
         assert [(row[0], row[1].strip(), row[2], row[5]) for row in rows] == [
             ("differs", "scaled", "4", "out"), ("agrees", "add", "8", "out"),
         ]  # fmt: skip
-        assert rows[0][-1] == PATTERN
+        assert rows[0][-2:] == [STAGE, PATTERN]
+        assert rows[1][-2] == "–"
         assert rows[0][6:8] == ["6,144", "64"]
         opened.page.locator("#checks tbody tr").first.click()
         opened.page.wait_for_selector("#error-map")
         assert "check=0" in opened.page.evaluate("() => location.hash")
         said = opened.text("#check")
         assert PATTERN in said
+        assert f"{STAGE}: the TTGIR means what the TTIR does (derived)" in said
         assert "0 (measured)" in said
         assert "within 0 (derived)" in said
         opened.page.get_by_role("button", name="Show as a table").click()
