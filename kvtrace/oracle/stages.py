@@ -14,14 +14,15 @@ from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.faults import Fault
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kvtrace.ir import Module
     from kvtrace.oracle.kept import CheckedLaunch
 
 
-def stage_at_fault(launch: CheckedLaunch, ttgir: Module) -> Fault:
-    """Compare what a launch that differs from its TTIR left with what its TTGIR means."""
+def stage_at_fault(launch: CheckedLaunch, meant: Sequence[Expected], ttgir: Module) -> Fault:
+    """Compare what a launch that differs from `meant`, by its TTIR, left with what TTGIR means."""
     try:
-        meant = {each.place: each for each in expected(launch).known}
         computed = expected(launch, ttgir)
     except KvtraceError as error:
         return Fault("unknown", f"its TTGIR could not be computed: {error}")
@@ -29,11 +30,11 @@ def stage_at_fault(launch: CheckedLaunch, ttgir: Module) -> Fault:
         return Fault("ttgir", computed.faults[0])
     lower = {each.place: each for each in computed.known}
     differs = changed = left = open_ = 0
-    for place, upper in meant.items():
+    for upper in meant:
         wrong = distances(upper).beyond
         if not wrong.any():
             continue
-        other = lower.get(place)
+        other = lower.get(upper.place)
         if other is None or not _match(upper, other):
             return Fault("unknown", f"its TTGIR stores to {upper.tensor.name} in another way")
         by_ttgir = distances(other)
