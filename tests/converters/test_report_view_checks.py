@@ -1,14 +1,20 @@
 """The view of checked launches, in Chromium: the table, the map of errors, the link of a kernel."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 
 import kvtrace
 from kvtrace.cli import main
+from kvtrace.converters.report.pack import read_json
+from kvtrace.schema.faults import Fault, message_with_fault
 from kvtrace.schema.runs import plain_rows
-from kvtrace.schema.trace import open_trace
+from kvtrace.schema.tables import TABLES
+from kvtrace.schema.trace import open_trace, resolve
+from kvtrace.schema.writer import RunWriter, new_run_id
 from tests.backends.compiled import check_kernels
+from tests.converters.replayed_trace import blocks_of
 from tests.converters.report_page import THEMES, accessibility_problems, opened_page, written_page
 from tests.oracle import kernels
 from tests.oracle.planting import with_other_memory
@@ -78,6 +84,37 @@ def test_what_differs_comes_first_with_where_and_a_map(report_browser, trace, pa
         opened.go("#/checks?check=0&cell=661")
         assert opened.text("#chosen-cell").startswith("rows 20 to 21, columns 31 to 32: ")
         assert accessibility_problems(opened) == []
+
+
+def test_each_wrong_storage_has_the_stage_that_its_own_finding_names(tmp_path):
+    """Findings of one place that disagree say nothing of either row."""
+    faults = [Fault("ttgir", "one"), Fault("unknown", "two"), Fault("behind ttgir", "three"), None]
+    lanes = [1, 2, 2, 4]
+    writer = RunWriter(tmp_path / "out", new_run_id())
+    writer.append_rows("kernels", [{"kernel_id": 0, "name": "add"}])
+    writer.append_rows("calls", [{"call_id": 0, "kernel_id": 0}])
+    writer.seal({"ending": "exit"})
+    findings = [
+        {"finding_id": str(seq), "call_id": 0, "rule": "wrong-result", "verdict": "violation",
+         "arg": "out", "lanes": count, "lane": [3], "message": message_with_fault("wrong", fault)}
+        for seq, (fault, count) in enumerate(zip(faults, lanes, strict=True))
+    ]  # fmt: skip
+    rows = [
+        {"seq": seq, "call_id": 0, "arg": 0, "answer": "differs", "name": "out",
+         "differing": count, "lane": [3]}
+        for seq, count in enumerate(lanes)
+    ]  # fmt: skip
+    tables = {
+        name: pa.Table.from_pylist(made, TABLES[name].schema)
+        for name, made in (("checks", rows), ("findings", findings))
+    }
+    open_trace(tmp_path / "out").add_derived(writer.run_id, "check", tables)
+
+    shown = read_json(blocks_of(resolve(str(tmp_path / "out"))).blocks["checks/index"])
+
+    assert [(row["seq"], row["stage"], row["stage_reason"]) for row in shown] == [
+        (0, "ttgir", "one"), (1, None, None), (2, None, None), (3, None, None),
+    ]  # fmt: skip
 
 
 def test_filters_stand_in_the_address_and_a_kernel_leads_there(report_browser, path):
