@@ -6,13 +6,13 @@ as it is at the graph's first replay. A launch is kept whole or not at all, and 
 run stays below the setting `check_bytes`.
 """
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.capture.device_copies import Copy, CopyFailed
 from kvtrace.capture.graph_copies import GRAPH_BYTES, FirstReplay, GraphCopies, graph_copies
+from kvtrace.capture.messages import message_row
 from kvtrace.capture.taken import Copied, Taken, TakenForLaunches
 from kvtrace.forks import Lock
 from kvtrace.schema.cached_property import cached_property
@@ -235,8 +235,8 @@ class Checks(TakenForLaunches[_Checked]):
         super()._end(journal)
         if self._nodes:
             text = "launches are not checked that went into graphs which were not replayed"
-            row = {"time": time.time_ns(), "level": "info", "code": "check-in-graph", "text": text}
-            journal.add("messages", row | {"count": len(self._nodes)})
+            row = message_row("info", "check-in-graph", text, len(self._nodes))
+            journal.add("messages", row)
 
     def _write(self, journal: "Journal", taken: _Checked, seq: int, call_id: int) -> None:
         assert taken.begun is not None

@@ -16,6 +16,7 @@ from kvtrace.capture.context import GitFacts, devices, library_versions, process
 from kvtrace.capture.groups import rank_facts
 from kvtrace.capture.hot import Recorder
 from kvtrace.capture.keeping import Keeping
+from kvtrace.capture.messages import message_row
 from kvtrace.forks import Lock
 from kvtrace.schema.errors import SchemaMismatch, TraceWriteError
 
@@ -35,21 +36,19 @@ _BREATH: Final = 0.01
 #: Seconds that the end of a run waits for a flush that is under way.
 PATIENCE: Final = 30.0
 
-_GRAPH_MESSAGE: Final = {
-    "level": "info",
-    "code": "graph-replays",
-    "text": "launches were captured into graphs; when a graph is replayed, its launches do not "
+_GRAPH_MESSAGE: Final = (
+    "info",
+    "graph-replays",
+    "launches were captured into graphs; when a graph is replayed, its launches do not "
     "pass Python and are not recorded again",
-    "count": 1,
-}
+)
 
-_CLOCK_MESSAGE: Final = {
-    "level": "warning",
-    "code": "clock-stepped-back",
-    "text": "the system's clock was set back while this run went on: times before and after it "
+_CLOCK_MESSAGE: Final = (
+    "warning",
+    "clock-stepped-back",
+    "the system's clock was set back while this run went on: times before and after it "
     "overlap, and a launch that seemed to end before it began has a duration of 0",
-    "count": 1,
-}
+)
 
 #: Something that waits: makes rows of tables, `(table, row)`, when the thread comes to it.
 Waiting = Callable[["Journal"], None]
@@ -340,10 +339,10 @@ class Journal:
         columns = columns_of(content)
         if not self._saw_graph_capture and has_graph_capture(content):
             self._saw_graph_capture = True
-            self.add("messages", _GRAPH_MESSAGE | {"time": time.time_ns()})
+            self.add("messages", message_row(*_GRAPH_MESSAGE))
         if stepped_back(columns, self._last_exit) and not self._saw_clock_step:
             self._saw_clock_step = True
-            self.add("messages", _CLOCK_MESSAGE | {"time": time.time_ns()})
+            self.add("messages", message_row(*_CLOCK_MESSAGE))
         self._last_exit = int(columns["exit"][-1])
         count = len(columns["call_id"])
         columns["seq"] = np.arange(self._next_seq, self._next_seq + count)

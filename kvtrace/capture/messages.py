@@ -38,19 +38,24 @@ class Messages:
         self._repeated[key] = 0
         if level == "warning":
             warn(text)
-        self._submit(_row(level, code, text, times))
+        self._write(level, code, text, times)
 
     def end(self) -> None:
         """Add what was repeated since it was first said."""
         for key, count in list(self._repeated.items()):
             if count:
-                self._submit(_row(*key, count))
+                self._write(*key, count)
+
+    def _write(self, level: str, code: str, text: str, count: int) -> None:
+        row = message_row(level, code, text, count)
+        self._submit(lambda journal: journal.add("messages", row))
 
 
-def _row(level: str, code: str, text: str, count: int) -> "Callable[[Journal], None]":
-    row: dict[str, Any] = {"time": time.time_ns(), "level": level, "code": code}
-    row |= {"text": capped(text), "count": count}
-    return lambda journal: journal.add("messages", row)
+def message_row(level: str, code: str, text: str, count: int = 1) -> dict[str, Any]:
+    """Return the row of `messages` that says something now."""
+    return {
+        "time": time.time_ns(), "level": level, "code": code, "text": capped(text), "count": count
+    }  # fmt: skip
 
 
 def warn(text: str) -> None:

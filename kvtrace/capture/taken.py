@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from kvtrace.capture.device_copies import Copy, DeviceCopies, device_copies
+from kvtrace.capture.messages import message_row
 
 if TYPE_CHECKING:
     from kvtrace.capture.journal import Journal
@@ -147,8 +148,7 @@ class TakenForLaunches(Generic[T]):
     def _tell_missing(self, journal: "Journal") -> None:
         """Say for how many launches something was copied and is not written."""
         for text, count in self._missing.items():
-            row = {"time": time.time_ns(), "level": "info", "code": "copy-lost", "text": text}
-            journal.add("messages", row | {"count": count})
+            journal.add("messages", message_row("info", "copy-lost", text, count))
         self._missing.clear()
 
     def _end(self, journal: "Journal") -> None:

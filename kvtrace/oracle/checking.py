@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,12 +17,13 @@ import pyarrow as pa
 from kvtrace.calls.recorded import UnreadyCall
 from kvtrace.ir import source_stack
 from kvtrace.metrics.stacks import StackRows
-from kvtrace.oracle.comparing import check
+from kvtrace.oracle.comparing import compared, computed
 from kvtrace.oracle.first_bad import bad_launch
 from kvtrace.oracle.kept import checked_launches
 from kvtrace.oracle.locating import pattern, writers
-from kvtrace.oracle.stages import Fault, stage_at_fault
+from kvtrace.oracle.stages import stage_at_fault
 from kvtrace.schema.errors import KvtraceError
+from kvtrace.schema.faults import Fault, message_with_fault
 from kvtrace.schema.layout import CHECK
 from kvtrace.schema.tables import TABLES
 from kvtrace.verdicts.replaying import program_at
@@ -30,7 +31,7 @@ from kvtrace.verdicts.replaying import program_at
 if TYPE_CHECKING:
     from kvtrace.calls.recorded import Call
     from kvtrace.ir import Module, Op
-    from kvtrace.oracle.comparing import LaunchCheck, TensorCheck
+    from kvtrace.oracle.comparing import Expected, LaunchCheck, TensorCheck
     from kvtrace.oracle.first_bad import BadLaunch
     from kvtrace.oracle.kept import CheckedLaunch
     from kvtrace.oracle.locating import Places
@@ -118,10 +119,7 @@ def check_run(
 
 
 def _compare(found: RunChecks, launch: CheckedLaunch, ttgir: Ttgir | None) -> None:
-    came = check(launch)
-    found.answers[came.answer] += 1
-    if came.answer == "differs" and ttgir is not None:
-        found.faults[launch.seq] = fault_of(launch, ttgir)
+    came = _check(found, launch, ttgir)
     args = {after.arguments[0]: after.arg for after in launch.after}
     if not came.tensors:
         found.rows.append(_undecided(launch, came))
@@ -141,13 +139,26 @@ def _compare(found: RunChecks, launch: CheckedLaunch, ttgir: Ttgir | None) -> No
         found.findings.append(_wrong(found, launch, call, tensor, op, row))
 
 
-def fault_of(launch: CheckedLaunch, ttgir: Ttgir) -> Fault:
-    """Return the stage at fault in a launch that differs; `ttgir` gives the TTGIR of its call."""
+def _check(found: RunChecks, launch: CheckedLaunch, ttgir: Ttgir | None) -> LaunchCheck:
+    """Check a launch, and note which stage is at fault; the memory it was computed in ends here."""
+    meant = computed(launch)
+    came = compared(meant)
+    found.answers[came.answer] += 1
+    if came.answer == "differs" and ttgir is not None:
+        found.faults[launch.seq] = fault_of(launch, meant.known, ttgir)
+    return came
+
+
+def fault_of(launch: CheckedLaunch, meant: Sequence[Expected], ttgir: Ttgir) -> Fault:
+    """Return the stage at fault in a launch that differs from what is meant by its TTIR.
+
+    `ttgir` gives the TTGIR of its call.
+    """
     try:
         module = ttgir(launch.call_id)
     except KvtraceError as error:
         return Fault("unknown", str(error))
-    return stage_at_fault(launch, module)
+    return stage_at_fault(launch, meant, module)
 
 
 def _undecided(launch: CheckedLaunch, came: LaunchCheck) -> dict[str, Any]:
@@ -217,9 +228,7 @@ def _wrong(
         f"what the IR means ({row['pattern']}): the farthest is {worst.got:.6g} where "
         f"{worst.expected:.6g} is meant, within {worst.bound:.3g}"
     )
-    fault = found.faults.get(launch.seq)
-    if fault is not None:
-        message += f"; {fault.text}"
+    message = message_with_fault(message, found.faults.get(launch.seq))
     return _finding(found, launch, call, op, WRONG, message) | {
         "access": "store",
         "arg": tensor.argument,

@@ -176,14 +176,20 @@ def expected(launch: CheckedLaunch, module: Module | None = None) -> Computed:
 
 def check(launch: CheckedLaunch) -> LaunchCheck:
     """Compute a launch again, and compare."""
+    return compared(computed(launch))
+
+
+def computed(launch: CheckedLaunch) -> Computed:
+    """Compute a launch again, from its TTIR; where it cannot be, the one reason says why."""
     try:
-        computed = expected(launch)
+        return expected(launch)
     except KvtraceError as error:
-        return LaunchCheck("undecided", (), str(error))
-    return _joined(tuple(map(_compared, computed.known)), computed.reasons)
+        return Computed((), (str(error),))
 
 
-def _joined(checks: tuple[TensorCheck, ...], reasons: tuple[str, ...]) -> LaunchCheck:
+def compared(meant: Computed) -> LaunchCheck:
+    """Compare what a launch left with what is meant."""
+    checks, reasons = tuple(map(_compared, meant.known)), meant.reasons
     if any(len(each.differing) for each in checks):
         return LaunchCheck("differs", checks)
     if any(each.undecided < each.elements for each in checks):

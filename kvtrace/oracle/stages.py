@@ -6,43 +6,23 @@ does, the passes up to it are not at fault; where it means what the device left,
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from kvtrace.oracle.comparing import Expected, distances, expected
 from kvtrace.schema.errors import KvtraceError
+from kvtrace.schema.faults import Fault
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kvtrace.ir import Module
     from kvtrace.oracle.kept import CheckedLaunch
 
-Stage = Literal["ttgir", "behind ttgir", "unknown"]
 
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """The stage at fault: the one that makes TTGIR of TTIR, one behind it, or not known which."""
-
-    stage: Stage
-    reason: str
-
-    @property
-    def text(self) -> str:
-        """Say it in one clause."""
-        return f"{_WORDS[self.stage]}: {self.reason}"
-
-
-_WORDS: Final = {
-    "ttgir": "at fault are Triton's passes from TTIR to TTGIR",
-    "behind ttgir": "at fault is what comes after TTGIR",
-    "unknown": "which stage is at fault cannot be told",
-}
-
-
-def stage_at_fault(launch: CheckedLaunch, ttgir: Module) -> Fault:
-    """Compare what a launch that differs from its TTIR left with what its TTGIR means."""
+def stage_at_fault(launch: CheckedLaunch, meant: Sequence[Expected], ttgir: Module) -> Fault:
+    """Compare what a launch that differs from `meant`, by its TTIR, left with what TTGIR means."""
     try:
-        meant = {each.place: each for each in expected(launch).known}
         computed = expected(launch, ttgir)
     except KvtraceError as error:
         return Fault("unknown", f"its TTGIR could not be computed: {error}")
@@ -50,11 +30,11 @@ def stage_at_fault(launch: CheckedLaunch, ttgir: Module) -> Fault:
         return Fault("ttgir", computed.faults[0])
     lower = {each.place: each for each in computed.known}
     differs = changed = left = open_ = 0
-    for place, upper in meant.items():
+    for upper in meant:
         wrong = distances(upper).beyond
         if not wrong.any():
             continue
-        other = lower.get(place)
+        other = lower.get(upper.place)
         if other is None or not _match(upper, other):
             return Fault("unknown", f"its TTGIR stores to {upper.tensor.name} in another way")
         by_ttgir = distances(other)

@@ -4,28 +4,22 @@ Renaming is atomic for one file, not for several. So what is to be renamed is wr
 the first rename; whoever is killed in between, the next pass or `kvtrace recover` finishes it.
 """
 
-import hashlib
-import json
 import re
-import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from kvtrace.schema.client_tables import is_client_table
-from kvtrace.schema.errors import DamagedFile
 from kvtrace.schema.layout import (
-    JOURNAL,
     client_folders,
     is_temporary,
     part_path,
     pass_parts,
-    refuse_irregular,
     run_folder,
     sync_folder,
-    write_whole,
 )
+from kvtrace.schema.plans import checksum, commit_plan, read_plan, unfinished_plans
 from kvtrace.schema.tables import TABLES
 
 PASS_NAME: Final = re.compile(r"[a-z][a-z0-9_-]*")
@@ -42,11 +36,8 @@ class Replacement:
 
 def commit(out: Path, replacement: Replacement) -> Path:
     """Write the plan down. From here on it will happen; OSError means that it will not."""
-    path = out / JOURNAL / f"replacement-{secrets.token_hex(8)}.json"
     plan = asdict(replacement)
-    text = json.dumps(plan | {"checksum": _checksum(plan)})
-    write_whole(path, lambda temporary: _write(temporary, text))
-    return path
+    return commit_plan(out, "replacement", plan | {"checksum": checksum(plan)})
 
 
 def carry_out(out: Path, path: Path) -> None:
@@ -57,10 +48,9 @@ def carry_out(out: Path, path: Path) -> None:
         OSError: it stays, to be finished later.
 
     """
-    try:
-        replacement = _read(path)
-    except FileNotFoundError:
-        return  # somebody else has finished it
+    replacement = read_plan(path, _parsed, "run the passes of its trace again")
+    if replacement is None:
+        return
     for name in {*TABLES, *client_folders(out), *replacement.fresh}:
         folder = run_folder(out, name, replacement.run)
         keep = part_path(out, name, replacement.run, 0, replacement.pass_name)
@@ -77,40 +67,22 @@ def carry_out(out: Path, path: Path) -> None:
 
 def unfinished(out: Path) -> tuple[Path, ...]:
     """The plans that are not carried out yet."""
-    return tuple(sorted((out / JOURNAL).glob("replacement-*.json")))
+    return unfinished_plans(out, "replacement")
 
 
-def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
-
-
-def _read(path: Path) -> Replacement:
+def _parsed(plan: Any) -> Replacement:
     """A plan, refused if it names anything but a pass's own files in this trace."""
-    refuse_irregular(path)
-    try:
-        plan = json.loads(path.read_text(encoding="utf-8"))
-        checksum = plan.pop("checksum", None)  # those of older versions have none
-        replacement = Replacement(**plan)
-        names = dict(replacement.fresh)
-        fine = (
-            checksum in (None, _checksum(plan))
-            and re.fullmatch(r"[^/\\]+", replacement.run) is not None
-            and PASS_NAME.fullmatch(replacement.pass_name) is not None
-            and all(
-                (table in TABLES or is_client_table(table)) and is_temporary(name)
-                for table, name in names.items()
-            )
+    written = plan.pop("checksum", None)  # those of older versions have none
+    replacement = Replacement(**plan)
+    fine = (
+        written in (None, checksum(plan))
+        and re.fullmatch(r"[^/\\]+", replacement.run)
+        and PASS_NAME.fullmatch(replacement.pass_name)
+        and all(
+            (table in TABLES or is_client_table(table)) and is_temporary(name)
+            for table, name in replacement.fresh.items()
         )
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise _no_plan(path) from error
+    )
     if not fine:
-        raise _no_plan(path)
+        raise ValueError(plan)
     return replacement
-
-
-def _checksum(plan: Mapping[str, object]) -> str:
-    return hashlib.sha256(json.dumps(plan, sort_keys=True).encode()).hexdigest()
-
-
-def _no_plan(path: Path) -> DamagedFile:
-    return DamagedFile(f"{path} is damaged; remove it, and run the passes of its trace again")

@@ -1,19 +1,26 @@
 """The view of checked launches, in Chromium: the table, the map of errors, the link of a kernel."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 
 import kvtrace
 from kvtrace.cli import main
+from kvtrace.converters.report.pack import read_json
+from kvtrace.schema.faults import Fault, message_with_fault
 from kvtrace.schema.runs import plain_rows
-from kvtrace.schema.trace import open_trace
+from kvtrace.schema.tables import TABLES
+from kvtrace.schema.trace import open_trace, resolve
+from kvtrace.schema.writer import RunWriter, new_run_id
 from tests.backends.compiled import check_kernels
+from tests.converters.replayed_trace import blocks_of
 from tests.converters.report_page import THEMES, accessibility_problems, opened_page, written_page
 from tests.oracle import kernels
 from tests.oracle.planting import with_other_memory
 
 ROWS, COLUMNS = 64, 96
+STAGE = "behind TTGIR"
 PATTERN = "1 program of 12: (1, 1, 0), warp 1 alone, whole rows 4 to 5"
 
 
@@ -52,13 +59,15 @@ def test_what_differs_comes_first_with_where_and_a_map(report_browser, trace, pa
         assert [(row[0], row[1].strip(), row[2], row[5]) for row in rows] == [
             ("differs", "scaled", "4", "out"), ("agrees", "add", "8", "out"),
         ]  # fmt: skip
-        assert rows[0][-1] == PATTERN
+        assert rows[0][-2:] == [STAGE, PATTERN]
+        assert rows[1][-2] == "–"
         assert rows[0][6:8] == ["6,144", "64"]
         opened.page.locator("#checks tbody tr").first.click()
         opened.page.wait_for_selector("#error-map")
         assert "check=0" in opened.page.evaluate("() => location.hash")
         said = opened.text("#check")
         assert PATTERN in said
+        assert f"{STAGE}: the TTGIR means what the TTIR does (derived)" in said
         assert "0 (measured)" in said
         assert "within 0 (derived)" in said
         opened.page.get_by_role("button", name="Show as a table").click()
@@ -75,6 +84,37 @@ def test_what_differs_comes_first_with_where_and_a_map(report_browser, trace, pa
         opened.go("#/checks?check=0&cell=661")
         assert opened.text("#chosen-cell").startswith("rows 20 to 21, columns 31 to 32: ")
         assert accessibility_problems(opened) == []
+
+
+def test_each_wrong_storage_has_the_stage_that_its_own_finding_names(tmp_path):
+    """Findings of one place that disagree say nothing of either row."""
+    faults = [Fault("ttgir", "one"), Fault("unknown", "two"), Fault("behind ttgir", "three"), None]
+    lanes = [1, 2, 2, 4]
+    writer = RunWriter(tmp_path / "out", new_run_id())
+    writer.append_rows("kernels", [{"kernel_id": 0, "name": "add"}])
+    writer.append_rows("calls", [{"call_id": 0, "kernel_id": 0}])
+    writer.seal({"ending": "exit"})
+    findings = [
+        {"finding_id": str(seq), "call_id": 0, "rule": "wrong-result", "verdict": "violation",
+         "arg": "out", "lanes": count, "lane": [3], "message": message_with_fault("wrong", fault)}
+        for seq, (fault, count) in enumerate(zip(faults, lanes, strict=True))
+    ]  # fmt: skip
+    rows = [
+        {"seq": seq, "call_id": 0, "arg": 0, "answer": "differs", "name": "out",
+         "differing": count, "lane": [3]}
+        for seq, count in enumerate(lanes)
+    ]  # fmt: skip
+    tables = {
+        name: pa.Table.from_pylist(made, TABLES[name].schema)
+        for name, made in (("checks", rows), ("findings", findings))
+    }
+    open_trace(tmp_path / "out").add_derived(writer.run_id, "check", tables)
+
+    shown = read_json(blocks_of(resolve(str(tmp_path / "out"))).blocks["checks/index"])
+
+    assert [(row["seq"], row["stage"], row["stage_reason"]) for row in shown] == [
+        (0, "ttgir", "one"), (1, None, None), (2, None, None), (3, None, None),
+    ]  # fmt: skip
 
 
 def test_filters_stand_in_the_address_and_a_kernel_leads_there(report_browser, path):

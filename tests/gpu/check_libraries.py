@@ -152,7 +152,7 @@ def checked_rows(out: Path) -> Any:
     from kvtrace.calls.recorded import UnreadyCall
     from kvtrace.opened.checking import recorded_ttgir
     from kvtrace.oracle.checking import fault_of
-    from kvtrace.oracle.comparing import check
+    from kvtrace.oracle.comparing import compared, computed
     from kvtrace.oracle.kept import checked_launches
     from kvtrace.oracle.locating import pattern, writers
     from kvtrace.schema.trace import open_trace
@@ -172,7 +172,8 @@ def checked_rows(out: Path) -> Any:
             if isinstance(launch, UnreadyCall):
                 yield {"kernel": launch.kernel, "answer": "unready", "reason": launch.reason}
                 continue
-            found = check(launch)
+            meant = computed(launch)
+            found = compared(meant)
             row = {
                 "kernel": launch.kernel, "answer": found.answer, "reason": found.reason[:200],
                 "warps": of_call[launch.call_id].get("num_warps"), "grid": launch.call().grid,
@@ -184,7 +185,7 @@ def checked_rows(out: Path) -> Any:
                 "wrong": [],
             }  # fmt: skip
             if found.answer == "differs":
-                row["stage"] = fault_of(launch, ttgir).text
+                row["stage"] = fault_of(launch, meant.known, ttgir).text
             for each in found.tensors:
                 if not len(each.differing):
                     continue

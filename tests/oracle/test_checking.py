@@ -13,6 +13,8 @@ import torch
 
 import kvtrace
 from kvtrace.cli import main
+from kvtrace.evaluate import evaluate
+from kvtrace.oracle import comparing
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
@@ -137,6 +139,20 @@ def test_what_comes_after_ttgir_is_at_fault(trace, capsys):
     )
     stages = kvtrace.open(trace).check().arrow.column("stage").to_pylist()
     assert set(stages) == {None, "behind ttgir"}
+
+
+def test_what_is_meant_is_computed_once(planted, monkeypatch, capsys):
+    """And what the TTGIR means, of the launch that differs."""
+    computed = []
+
+    def counted(module, *arguments, kernel, **more):
+        computed.append(kernel)
+        return evaluate(module, *arguments, kernel=kernel, **more)
+
+    monkeypatch.setattr(comparing, "evaluate", counted)
+    printed(capsys, planted)
+    assert computed.count("add") == 2
+    assert len(computed) == 5 + 1
 
 
 def test_the_passes_that_make_ttgir_are_at_fault(trace, capsys):

@@ -23,7 +23,8 @@ from kvtrace.backends.cupti.records import (
     read_transfers,
 )
 from kvtrace.backends.cupti.sharing import Sharing
-from kvtrace.capture.records import GRAPH_CAPTURE, capped
+from kvtrace.capture.messages import message_row
+from kvtrace.capture.records import GRAPH_CAPTURE
 from kvtrace.forks import Lock
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.symbols import readable
@@ -374,16 +375,11 @@ def foreign_message(executions: Mapping[str, int]) -> dict[str, Any]:
         named[readable(symbol)] += count
     listed = ", ".join(f"{name} ({count:,})" for name, count in named.most_common(_NAMED))
     more = f" and {len(named) - _NAMED} others" if len(named) > _NAMED else ""
-    return {
-        "time": time.time_ns(),
-        "level": "info",
-        "code": "kernels-without-launch",
-        "text": capped(
-            "these kernels ran without a launch by Python's Triton, as those of AOTInductor, C++ "
-            f"launchers and libraries do, and are in gpu_kernels without one: {listed}{more}"
-        ),
-        "count": named.total(),
-    }
+    text = (
+        "these kernels ran without a launch by Python's Triton, as those of AOTInductor, C++ "
+        f"launchers and libraries do, and are in gpu_kernels without one: {listed}{more}"
+    )
+    return message_row("info", "kernels-without-launch", text, named.total())
 
 
 def _placed(part: Executions) -> dict[str, Any]:

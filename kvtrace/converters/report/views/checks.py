@@ -1,7 +1,7 @@
 """`checks/index`: checked launches with what came of them; `checks/<number>`: where one is wrong.
 
 A row is a storage after a launch, or a launch that could not be computed. What the device has is
-measured, what the IR means and the bounds are derived.
+measured, what the IR means and the bounds are derived; the stage at fault is in the findings.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,8 +10,12 @@ from functools import partial
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow.compute as pc
+
+from kvtrace.converters.columns import without_dictionary
 from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.sources import Block, BlockSource, Context
+from kvtrace.schema.faults import Fault, fault_in
 from kvtrace.schema.runs import plain_rows
 
 if TYPE_CHECKING:
@@ -20,6 +24,13 @@ if TYPE_CHECKING:
 __all__ = ["SOURCE", "CheckRow", "ErrorMap"]
 
 _ORDER: Final = {"differs": 0, "undecided": 1, "agrees": 2}
+
+#: What a wrong storage's finding says of where that is, and the columns of `checks` for the same.
+_PLACE: Final = {
+    "call_id": "call_id", "arg": "name", "lanes": "differing", "program_x": "program_x",
+    "program_y": "program_y", "program_z": "program_z", "lane": "lane",
+}  # fmt: skip
+_WRONG: Final = "wrong-result"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +62,9 @@ class CheckRow:
     program: tuple[int, int, int] | None
     lane: tuple[int, ...] | None
     pattern: str | None
+    stage: str | None
+    """The stage at fault where it differs: ttgir, behind ttgir or unknown."""
+    stage_reason: str | None
     has_map: bool
 
 
@@ -80,20 +94,41 @@ def _found(context: Context) -> Iterator[tuple[CheckRow, dict[str, Any]]]:
     """Return the rows of all runs, what differs first."""
     calls = {(call.run, call.call_id): place for place, call in enumerate(context.report.calls)}
     rows = [
-        (index, row)
+        (index, *each)
         for index, run in enumerate(context.runs)
-        for row in _rows(context, run)
+        for each in _rows(context, run)
     ]  # fmt: skip
     rows.sort(key=lambda each: _ORDER.get(each[1]["answer"], 1))
-    for number, (run, row) in enumerate(rows):
-        yield _row(number, run, calls.get((run, row["call_id"])), row), row
+    for number, (run, row, fault) in enumerate(rows):
+        yield _row(number, run, calls.get((run, row["call_id"])), row, fault), row
 
 
-def _rows(context: Context, run: "Run") -> list[dict[str, Any]]:
-    return list(plain_rows(context.trace.table("checks", (run,))))
+def _rows(context: Context, run: "Run") -> Iterator[tuple[dict[str, Any], Fault | None]]:
+    """Return each row with the stage at fault, where findings of that place agree on one."""
+    rows = list(plain_rows(context.trace.table("checks", (run,))))
+    faults = _faults(context, run) if any(row["answer"] == "differs" for row in rows) else {}
+    for row in rows:
+        told = tuple(faults.get(_place(row, _PLACE.values()), ()))
+        yield row, told[0] if len(told) == 1 else None
 
 
-def _row(number: int, run: int, call: int | None, row: dict[str, Any]) -> CheckRow:
+def _faults(context: Context, run: "Run") -> dict[str, set[Fault | None]]:
+    """Return the stages at fault that findings of wrong results name, by their places."""
+    table = context.trace.table("findings", (run,), [*_PLACE, "rule", "message"])
+    wrong = table.filter(pc.equal(without_dictionary(table["rule"]), _WRONG))
+    found: dict[str, set[Fault | None]] = {}
+    for row in plain_rows(wrong):
+        found.setdefault(_place(row, _PLACE), set()).add(fault_in(row["message"]))
+    return found
+
+
+def _place(row: dict[str, Any], columns: Iterable[str]) -> str:
+    return repr([row[name] for name in columns])
+
+
+def _row(
+    number: int, run: int, call: int | None, row: dict[str, Any], fault: Fault | None
+) -> CheckRow:
     x, y, z = (row[f"program_{axis}"] for axis in "xyz")
     return CheckRow(
         number=number,
@@ -116,6 +151,8 @@ def _row(number: int, run: int, call: int | None, row: dict[str, Any]) -> CheckR
         program=None if x is None else (x, y or 0, z or 0),
         lane=None if row["lane"] is None else tuple(row["lane"]),
         pattern=row["pattern"],
+        stage=None if fault is None else fault.stage,
+        stage_reason=None if fault is None else fault.reason,
         has_map=bool(row["map"] and row["map_columns"]),
     )
 

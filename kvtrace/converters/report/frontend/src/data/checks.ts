@@ -13,6 +13,16 @@ export function kernelOf(row: CheckRow): number {
   return variantOf(row)?.kernel ?? -1;
 }
 
+const STAGES: Readonly<Record<string, string>> = {
+  ttgir: "passes up to TTGIR",
+  "behind ttgir": "behind TTGIR",
+  unknown: "not known",
+};
+
+/** The compiler's stage at fault, in a word or two; null where none is told. */
+export const stageOf = ({ stage }: CheckRow): string | null =>
+  stage === null ? null : (STAGES[stage] ?? stage);
+
 /** The tensor that was compared. */
 export function tensorOf(row: CheckRow): Argument | undefined {
   const call = page.report.calls[row.call ?? -1];

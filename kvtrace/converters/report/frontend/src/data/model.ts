@@ -183,6 +183,9 @@ export interface CheckRow {
   readonly program: readonly [number, number, number] | null;
   readonly lane: readonly number[] | null;
   readonly pattern: string | null;
+  /** The stage at fault where it differs: ttgir, behind ttgir or unknown. */
+  readonly stage: string | null;
+  readonly stage_reason: string | null;
   readonly has_map: boolean;
 }
 

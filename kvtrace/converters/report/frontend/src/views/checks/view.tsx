@@ -24,7 +24,7 @@ import {
   Section,
 } from "../../parts/text";
 import { ErrorMapPart } from "./error_map";
-import { CHECKS, kernelOf, variantOf } from "../../data/checks";
+import { CHECKS, kernelOf, stageOf, variantOf } from "../../data/checks";
 
 const PILLS: Readonly<Record<string, PillKind>> = { differs: "error", agrees: "fine" };
 const scientific = (value: number | null | undefined): string =>
@@ -53,7 +53,14 @@ function Shown({ all }: { all: readonly CheckRow[] }) {
     () =>
       all.filter(
         (row) =>
-          matches(asked, kernelName(kernelOf(row)), row.name, row.pattern, row.reason) &&
+          matches(
+            asked,
+            kernelName(kernelOf(row)),
+            row.name,
+            row.pattern,
+            row.reason,
+            stageOf(row),
+          ) &&
           (kernel === null || kernelOf(row) === kernel) &&
           (answer === null || row.answer === answer),
       ),
@@ -126,6 +133,7 @@ const COLUMNS: readonly Column<CheckRow>[] = [
   words("The farthest: device", (row) => row.got, { source: "measured" }),
   words("IR", (row) => row.expected, { source: "derived" }),
   figure("Within", "derived", (row) => row.worst_bound, scientific, "How far it may be off"),
+  words("At fault", stageOf, { source: "derived", title: "The compiler's stage at fault" }),
   words("Where, or why not", (row) => row.pattern ?? row.reason, { prose: true, limit: 200 }),
 ];
 
@@ -141,6 +149,7 @@ function OneCheck({ row }: { row: CheckRow }) {
           ["Compiled with", variant && `${variant.num_warps} warps, ${variant.num_stages} stages`],
           ["Why", row.reason],
           ["What they share", row.pattern],
+          ["Stage at fault", row.stage && `${stageOf(row)}: ${row.stage_reason} (derived)`],
           ["Farthest in", row.program && `program ${formatTuple(row.program)}`],
           ["Its lane", row.lane && formatTuple(row.lane)],
           ["The device has", row.got && `${row.got} (measured)`],

@@ -1,0 +1,21 @@
+"""A finding's message says the stage at fault, and it is found there again."""
+
+from typing import get_args
+
+import pytest
+
+from kvtrace.schema.faults import Fault, Stage, fault_in, message_with_fault
+
+MESSAGE = "4 of 1,000 elements of out are not what the IR means (1 program, warp 0 alone)"
+
+
+@pytest.mark.parametrize("stage", get_args(Stage))
+def test_a_stage_is_found_in_the_message_that_ends_with_it(stage):
+    fault = Fault(stage, "its TTGIR could not be computed: no op 'a'; at k.py:3: none")
+
+    assert fault_in(message_with_fault(MESSAGE, fault)) == fault
+
+
+@pytest.mark.parametrize("message", [None, "redacted", message_with_fault(MESSAGE, None)])
+def test_a_message_without_a_stage_has_none(message):
+    assert fault_in(message) is None

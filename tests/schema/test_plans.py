@@ -1,0 +1,77 @@
+"""Plans on disk keep their form, and are carried out; what is none is refused."""
+
+import json
+from hashlib import sha256
+
+import pytest
+
+from kvtrace.schema.recovery import recover
+from kvtrace.schema.removal import commit_removal, unfinished_removals
+from kvtrace.schema.replacement import Replacement, commit
+from kvtrace.schema.trace import open_trace
+from tests.schema.many_runs import write_run
+
+
+@pytest.fixture
+def out(tmp_path):
+    """Two runs."""
+    for number in range(2):
+        write_run(tmp_path / "out", number, 10 - number)
+    (tmp_path / "out" / ".journal").mkdir(exist_ok=True)
+    return tmp_path / "out"
+
+
+def with_sum(plan, text):
+    return plan | {"checksum": sha256(text.encode()).hexdigest()}
+
+
+def test_plans_have_the_form_that_other_versions_know(out):
+    removal = json.loads(commit_removal(out, ["one", "two"]).read_text())
+    assert removal == with_sum({"runs": ["one", "two"]}, '["one", "two"]')
+    path = commit(out, Replacement("one", "sanitize", {"findings": "fresh"}))
+    text = '{"fresh": {"findings": "fresh"}, "pass_name": "sanitize", "run": "one"}'
+    assert json.loads(path.read_text()) == with_sum(json.loads(text), text)
+
+
+def test_a_removal_is_carried_out_by_recover(out):
+    oldest, newest = open_trace(out).run_ids
+    commit_removal(out, [oldest])
+
+    done = recover(out)
+
+    assert "runs that kvtrace prune was removing are gone" in done.notes
+    assert open_trace(out).run_ids == (newest,)
+    assert unfinished_removals(out) == ()
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        lambda runs: {"runs": runs},
+        lambda runs: with_sum({"runs": runs[:1]}, json.dumps(runs)),
+        lambda _: with_sum({"runs": ["../elsewhere"]}, '["../elsewhere"]'),
+        lambda _: with_sum({"runs": [1]}, "[1]"),
+        lambda runs: runs,
+        lambda _: "no plan",
+    ],
+)
+def test_what_is_no_removal_is_refused(out, plan):
+    runs = list(open_trace(out).run_ids)
+    path = out / ".journal" / "removal-0123456789abcdef.json"
+    path.write_text(json.dumps(plan(runs)))
+
+    done = recover(out)
+
+    assert any(str(path) in note and "is damaged" in note for note in done.notes)
+    assert list(open_trace(out).run_ids) == runs
+
+
+def test_half_a_plan_is_refused(out):
+    runs = open_trace(out).run_ids
+    path = commit_removal(out, runs)
+    path.write_text(path.read_text()[:-20])
+
+    done = recover(out)
+
+    assert any(str(path) in note and "is damaged" in note for note in done.notes)
+    assert open_trace(out).run_ids == runs
