@@ -98,7 +98,7 @@ FOUND = {
 
 
 #: Each with some of the commands: those of the next follow on.
-PAIRS = list(product(READING, FOUND))[:: usually(6, thorough=1)]
+PAIRS = list(product(READING, FOUND))[:: usually(11, thorough=1)]
 
 
 @pytest.mark.parametrize(("command", "found"), PAIRS)

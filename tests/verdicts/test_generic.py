@@ -307,7 +307,7 @@ def test_every_kernel_that_is_drawn_has_calls_on_both_sides(drawn):
 
 
 def test_the_corpus_of_defects_with_one_number_changed(say):
-    each = usually(15, thorough=5)
+    each = usually(30, thorough=5)
     calls = [one for sample in CORPUS if sample.programs <= 64 for _, one in mutants(sample.call())]
     counts = counted(calls[::each])
     say(SECTION, f"corpus of defects, one number changed: {shares(counts)}")

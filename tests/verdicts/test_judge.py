@@ -67,7 +67,7 @@ def test_verdicts_on_the_catalogue_and_its_mutants_are_what_evaluation_finds(say
 
 def test_verdicts_on_mutants_of_the_corpus_are_what_evaluation_finds(say):
     total: Counter = Counter()
-    each = usually(21, thorough=7)
+    each = usually(42, thorough=7)
     for sample in CORPUS[::each]:
         if sample.look_at or sample.programs > 1000:
             continue

@@ -39,12 +39,12 @@ FOUND_BEFORE = (
 FOUND_WITH_PATIENCE = (5500079, 6400084, 7100023)
 
 
-@pytest.mark.parametrize("seed", FOUND_WITH_PATIENCE[:: usually(2, thorough=1)])
+@pytest.mark.parametrize("seed", FOUND_WITH_PATIENCE[:: usually(3, thorough=1)])
 def test_nothing_is_proven_that_is_not_so_with_time_to_prove_it(seed):
     assert list(failures(seed, Counter(), PATIENT)) == []
 
 
-FOUND = FOUND_BEFORE[:: usually(2, thorough=1)]
+FOUND = FOUND_BEFORE[:: usually(4, thorough=1)]
 
 
 @pytest.mark.parametrize("seeds", [FOUND, range(1000, 1000 + usually(2, thorough=12))])

@@ -36,7 +36,7 @@ MOST_MUTANTS = 7
 #: How many tests share the corpus, which processes run side by side.
 PARTS = 4
 #: Mutants of each sample of the corpus, and of how many samples one is taken.
-OF_A_SAMPLE = usually(2, thorough=3)
+OF_A_SAMPLE = usually(1, thorough=3)
 EACH = usually(3, thorough=1)
 
 

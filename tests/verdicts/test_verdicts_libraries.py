@@ -31,12 +31,12 @@ ACCESSES = ("out-of-bounds", "out-of-view")
 COMPILED = [name for name in ("train_compiled", "inductor") if (FIXTURES / name).is_dir()]
 """Traces with kernels of torch.compile."""
 EACH = usually(2, thorough=1)
-"""Of so many calls of Inductor's, and of so many variants of Liger's that grow, one is taken."""
+"""Of so many calls of Inductor's, and of so many of Liger's operators, one is taken."""
 
 
 @pytest.fixture(scope="module")
 def liger(tmp_path_factory):
-    """Each operator of Liger's forward and backward, launched once; contents of integers kept."""
+    """Operators of Liger's forward and backward, launched once; contents of integers kept."""
     if find_spec("liger_kernel") is None:
         pytest.skip("Liger-Kernel is not installed")
     from tests.evaluate.test_evaluate_liger import OPERATORS, outcome
@@ -46,7 +46,7 @@ def liger(tmp_path_factory):
         # The backward pass of dyt asks a GPU for its processors, and knows no other device.
         patch.setattr("liger_kernel.ops.dyt.infer_device", lambda: "npu")
         patch.setattr("liger_kernel.ops.dyt.get_npu_core_count", lambda: 8)
-        for name, operator in OPERATORS.items():
+        for name, operator in islice(OPERATORS.items(), 0, None, EACH):
             torch.manual_seed(len(name))
             inputs = operator.inputs()
             leaves = [
@@ -133,7 +133,7 @@ def test_all_of_ligers_kernels_are_judged(liger, judged_liger):
 
     launched = open_trace(liger).table("kernels", columns=["name"])["name"].to_pylist()
     assert {call.kernel for call, _ in judged_liger} == set(launched)
-    assert len(set(launched)) > len(OPERATORS)
+    assert len(set(launched)) > len(OPERATORS) / EACH
     memory = {"tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_cas"}
     for call, verdicts in judged_liger:
         asked = {op.index for op in call.module.ops if op.name in memory}
@@ -216,7 +216,7 @@ def test_accesses_have_conditions_for_all_shapes(library, request, say):
         *(f"  unknown: {number} × {reason}" for reason, number in reasons.most_common()),
     )
     other = counts["unknown"] - reasons["data"]
-    floor = {"Liger": 0.86, "Inductor": 0.82}[library.partition(",")[0]]
+    floor = {"Liger": 0.83, "Inductor": 0.82}[library.partition(",")[0]]
     assert counts["exact"] + counts["enough"] >= floor * total
     assert other <= 0.12 * (total - reasons["data"])
 
@@ -240,7 +240,7 @@ def test_no_first_bad_size_of_ligers_kernels_is_invented(liger):
         for call in calls_of(trace, run):
             variants[id(call.module)].append(call)
     without, shown = 0, 0
-    for first, *more in islice(variants.values(), 0, None, EACH):
+    for first, *more in variants.values():
         relations = Relations(first, [numbers_of(call) for call in more])
         bad = [row for row in envelope(relations) if row.kind == "overflow"]
         without += not bad
