@@ -68,6 +68,7 @@ def run_missing_checks(
 
     `asked`: whether the user wants it however long it takes.
     """
+    from kvtrace.opened.checking import recorded_ttgir
     from kvtrace.oracle.checking import check_run
 
     trace = selection.trace
@@ -82,7 +83,8 @@ def run_missing_checks(
         deadline = None if asked else began + MOST_SECONDS
         try:
             with shown(f"check {run.run_id}") as progress:
-                check_run(trace, run, _watched(progress, began, deadline, "checking", "launches"))
+                watched = _watched(progress, began, deadline, "checking", "launches")
+                check_run(trace, run, watched, recorded_ttgir(trace, run))
         except KvtraceError as error:
             yield f"{str(error).rstrip('.')}: kvtrace check {trace.path} does it"
             return

@@ -141,6 +141,16 @@ def test_what_comes_after_ttgir_is_at_fault(trace, capsys):
     assert set(stages) == {None, "behind ttgir"}
 
 
+def test_a_report_that_checks_unasked_says_the_stage_too(trace, capsys, tmp_path):
+    with_other_memory(trace, "add", ninety_nine)
+
+    assert main(["report", str(trace), "-o", str(tmp_path / "page.html")]) == 0
+
+    messages = open_trace(trace).table("findings", columns=["rule", "message"]).to_pylist()
+    (told,) = {row["message"] for row in messages if row["rule"] == "wrong-result"}
+    assert "; at fault is what comes after TTGIR: " in told
+
+
 def test_what_is_meant_is_computed_once(planted, monkeypatch, capsys):
     """And what the TTGIR means, of the launch that differs."""
     computed = []
