@@ -24,6 +24,8 @@ ROW_GROUP_BYTES: Final = 8 << 20
 _SMALL_FILE: Final = 4 << 20
 _MOST_GROWTH: Final = 1000
 _MOST_OF_SMALL: Final = 64 << 20
+#: Files of up to so many bytes are read whole: as much is read for the footer of a larger one.
+_READ_WHOLE: Final = 64 << 10
 #: Bytes that a value takes in memory, about.
 _WIDTH: Final = 8
 #: So few rows are sorted without Arrow's functions, whose import takes a process 25 ms.
@@ -159,7 +161,8 @@ def open_part(path: Path) -> Any:
     """
     size = refuse_irregular(path).st_size
     try:
-        file = pq.ParquetFile(path, page_checksum_verification=True)
+        source = pa.py_buffer(path.read_bytes()) if size <= _READ_WHOLE else path
+        file = pq.ParquetFile(source, page_checksum_verification=True)
         _refuse_swollen(file, size)
     except FileNotFoundError:
         raise
