@@ -1,0 +1,557 @@
+"""All states that a program may be in, of any trip counts: what comes too early in one of them.
+
+Each op that acts on shared memory changes a state; loops are gone through until no state at their
+head is a new one, so that what holds then holds for any number of trips. A condition that is not
+known is both. Barriers between ordinary accesses are of no concern: Triton puts them in later.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from kvtrace.evaluate.compiler import attribute, compiled
+from kvtrace.evaluate.errors import UNFIT
+from kvtrace.evaluate.scope import Launch, Scope
+from kvtrace.evaluate.types import value_type
+from kvtrace.evaluate.values import Unknown, constant_sum, to_array
+from kvtrace.ir import Block, Module, Op, Region, Value
+from kvtrace.ir.asynchronous import (
+    Act,
+    act_of,
+    goes_on,
+    group_size,
+    is_known,
+    left_of,
+    targets_amd,
+)
+from kvtrace.ir.constants import constant_of
+from kvtrace.ir.flow import called, counter_of, deciding, jumps, terminator
+from kvtrace.ir.ops import BRANCHES, CALLS, KINDS, LOOPS, Kind, mask_of, operator_of
+from kvtrace.ir.types import IndexType, IntegerType, SharedType
+from kvtrace.schema.errors import KvtraceError
+from kvtrace.verdicts.pipeline.relevance import Relevance
+from kvtrace.verdicts.pipeline.state import Held, Pending, State, Use, View
+
+#: States at heads of loops, and what may be under way at once, beyond which nothing is said.
+_MOST_STATES: Final = 4000
+_MOST_UNDER_WAY: Final = 128
+
+Early = str
+"""What is wrong: see `FAULTS`."""
+
+READS_EARLY: Final = "reads early"
+WRITES_EARLY: Final = "writes early"
+OVERWRITES: Final = "overwrites"
+STORED_EARLY: Final = "stored early"
+USED_EARLY: Final = "used early"
+
+
+class Unexplored(KvtraceError):
+    """It is not known what may be under way."""
+
+    slug = "unexplored"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """An op that comes too early: before what `other` began has ended.
+
+    `trips` are those of the loops around the op, `other_trips` of those around the other. `doubt`
+    says why no program may get there; empty: nothing speaks against it.
+    """
+
+    kind: Early
+    op: Op
+    other: Op
+    view: View | None
+    trips: tuple[int, ...]
+    other_trips: tuple[int, ...]
+    doubt: str
+
+
+@dataclass(slots=True)
+class Explored:
+    """What came of it: the first fault that is sure, and others that may be."""
+
+    fault: Fault | None = None
+    possible: list[Fault] = field(default_factory=list)
+    states: int = 0
+    blocked: Op | None = None
+    """A wait that never ends, in some state."""
+
+
+class _Found(Exception):
+    """A fault that is sure."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__()
+        self.fault = fault
+
+
+def explore(module: Module) -> Explored:
+    """Go through all states of a program of a kernel's TTGIR, up to the first fault.
+
+    Raises:
+        Unexplored: an op of which it is not known what it begins, or too many states.
+        NoKernel: the module has no function to run.
+
+    """
+    if targets_amd(module):
+        raise Unexplored("it is made for a GPU of AMD's, whose waits count otherwise")
+    if group_size(module) > 1:
+        raise Unexplored("a program is of several blocks of threads")
+    explorer = _Explorer(module)
+    try:
+        explorer.run()
+    except _Found as found:
+        explorer.found.fault = found.fault
+    return explorer.found
+
+
+class _Explorer:
+    def __init__(self, module: Module) -> None:
+        self.found = Explored()
+        self._module = module
+        self._relevance = Relevance(module)
+        self._numbers = _Numbers(module)
+        self._uses: dict[Act, Callable[[Op, State], list[State] | None]] = {
+            Act.ALLOCATE: self._allocate,
+            Act.INDEX: self._index,
+            Act.PART: self._part,
+            Act.TURN: self._turn,
+            Act.RESHAPE: self._reshape,
+            Act.READ: self._read,
+            Act.WRITE: self._write,
+            Act.COPY: self._copy,
+            Act.CLOSE: lambda _op, state: state.close(),
+            Act.WAIT_COPIES: lambda op, state: state.wait_for_copies(left_of(op)),
+            Act.BEGIN_PHASES: lambda op, s: s.begin_phases(self._barrier(op, s)),
+            Act.EXPECT: self._expect,
+            Act.ARRIVE: self._arrive,
+            Act.WAIT_PHASE: self._wait_for_phase,
+            Act.END_PHASES: lambda op, s: s.end_phases(self._barrier(op, s)),
+            Act.PRODUCT: self._product,
+            Act.WAIT_PRODUCTS: self._wait_for_products,
+            Act.STORE: self._store,
+            Act.WAIT_STORES: lambda op, state: state.wait_for_stores(left_of(op)),
+        }
+
+    def run(self) -> None:
+        """Go through the kernel."""
+        self._region(self._module.main.body, [State()])
+
+    # -- control ---------------------------------------------------------------------------------
+
+    def _region(self, region: Region, states: list[State]) -> list[State]:
+        """Return the states at the end of a region."""
+        if len(region.blocks) == 1:
+            return self._block(region.blocks[0], states)
+        ended: list[State] = []
+        seen: set[object] = set()
+        waiting = deque((region.blocks[0], state) for state in states)
+        while waiting:
+            block, state = waiting.popleft()
+            if not self._is_new(seen, (id(block), state.key(frozenset(state.values)))):
+                continue
+            for after in self._block(block, [state]):
+                targets = jumps(block.ops[-1])
+                if not targets:
+                    ended.append(after)
+                for target, given in targets:
+                    way = after.copy()
+                    self._pass(way, given, target.arguments, after)
+                    waiting.append((target, way))
+        return ended
+
+    def _is_new(self, seen: set[object], key: object) -> bool:
+        if key in seen:
+            return False
+        seen.add(key)
+        self.found.states += 1
+        if self.found.states > _MOST_STATES:
+            raise Unexplored(f"there are more than {_MOST_STATES:,} states")
+        return True
+
+    def _block(self, block: Block, states: list[State]) -> list[State]:
+        for op in self._relevance.steps[id(block)]:
+            after: list[State] = []
+            for state in states:
+                after += self._step(op, state)
+            states = after
+        return states
+
+    def _step(self, op: Op, state: State) -> list[State]:
+        if not is_known(op):
+            raise Unexplored(f"it is not known what {op.name} begins")
+        act = act_of(op)
+        if act is None or act is Act.STORE:
+            self._use(op, state)
+        if act is not None:
+            if act is Act.FREE:
+                return [state]
+            after = self._uses[act](op, state)
+            if state.size > _MOST_UNDER_WAY:
+                raise Unexplored(f"nothing waits for what {op.name} begins")
+            return [state] if after is None else after
+        if op.name in LOOPS:
+            return self._loop(op, state)
+        if op.name in BRANCHES:
+            return self._branch(op, state)
+        if op.name in CALLS:
+            return self._call(op, state)
+        if any(isinstance(value.type, SharedType) for value in op.operands):
+            if KINDS[op.name].kind not in (Kind.END, Kind.REMARK):
+                raise Unexplored(f"it is not known what {op.name} does to shared memory")
+            return [state]
+        return self._number(op, state)
+
+    def _loop(self, op: Op, state: State) -> list[State]:
+        """Go through a loop until no state at its head is a new one; it may end after any trip."""
+        head, body = op.regions[0].blocks[0], op.regions[-1].blocks[0]
+        counter, counted = counter_of(op), None
+        if counter is not None and counter.id in self._relevance.numbers:
+            counted = self._bounds(op, state)
+        first = state.copy()
+        self._pass(first, op.group("initial"), head.arguments[counter is not None :], state)
+        if counter is not None and counted:
+            first.values[counter.id] = counted[0]
+        live, later = self._relevance.live(op), self._relevance.live(op, after=True)
+        first.forget(live)
+        first.trips = (*state.trips, 0)
+        seen: set[object] = set()
+        left: dict[object, State] = {}
+        waiting = deque([first])
+        while waiting:
+            at = waiting.popleft()
+            if not self._is_new(seen, at.key(live)):
+                continue
+            for leaving, staying in self._ways(op, at, counted):
+                if leaving is not None:
+                    self._leave(leaving, later, left)
+                for after in [] if staying is None else self._block(body, [staying]):
+                    again = after.copy()
+                    passed = terminator(op, -1).group("passed")
+                    self._pass(again, passed, head.arguments[counter is not None :], after)
+                    if counter is not None and counted:
+                        again.values[counter.id] = self._after(counter, at, counted)
+                    again.trips = (*state.trips, at.trips[-1] + 1)
+                    again.forget(live)
+                    waiting.append(again)
+        return list(left.values())
+
+    def _ways(
+        self, op: Op, at: State, counted: tuple[int, int, int] | None
+    ) -> Iterator[tuple[State | None, State | None]]:
+        """Yield the states in which a loop is left from its head, and in which a trip begins."""
+        counter = counter_of(op)
+        if counter is not None:
+            over = counted is not None and self._over(at.values[counter.id], counted)
+            leaving = None if counted and not over else at.copy()
+            if leaving is not None:
+                self._pass(leaving, op.regions[0].blocks[0].arguments[1:], op.results, at)
+            yield leaving, None if over else at.copy()
+            return
+        end = terminator(op, 0)
+        for after in self._block(op.regions[0].blocks[0], [at.copy()]):
+            (condition,) = deciding(op)
+            known = self._value(condition, after)
+            leaving, staying = after.copy(), after.copy()
+            self._pass(leaving, end.group("passed"), op.results, after)
+            self._pass(staying, end.group("passed"), op.regions[1].blocks[0].arguments, after)
+            yield None if known == 1 else leaving, None if known == 0 else staying
+
+    def _leave(self, state: State, later: frozenset[int], left: dict[object, State]) -> None:
+        state.leave_loop()
+        state.trips = state.trips[:-1]
+        state.forget(later)
+        left.setdefault(state.key(later), state)
+
+    def _bounds(self, op: Op, state: State) -> tuple[int, int, int] | None:
+        known = [self._value(value, state) for value in deciding(op)]
+        first, end, step = (each if isinstance(each, int) else None for each in known)
+        return None if first is None or end is None or not step else (first, end, step)
+
+    def _over(self, at: Held, counted: tuple[int, int, int]) -> bool:
+        return isinstance(at, int) and at >= counted[1]
+
+    def _after(self, counter: Value, at: State, counted: tuple[int, int, int]) -> int:
+        before = at.values[counter.id]
+        return (before if isinstance(before, int) else 0) + counted[2]
+
+    def _branch(self, op: Op, state: State) -> list[State]:
+        """Go each way that may be taken; what only one of them leads to is in doubt."""
+        ways = [region for region in op.regions]
+        known = [self._value(value, state) for value in deciding(op)]
+        if len(ways) == 2 and known and isinstance(known[0], int):
+            ways = ways[:1] if known[0] else ways[1:]
+        live = self._relevance.live(op, after=True)
+        merged: list[dict[object, State]] = []
+        for region in ways:
+            came: dict[object, State] = {}
+            for after in self._region(region, [state.copy()]) if region.blocks else [state.copy()]:
+                if region.blocks:
+                    end = region.blocks[-1].ops[-1]
+                    self._pass(after, end.operands, op.results, after.copy())
+                after.forget(live)
+                came.setdefault(after.key(live), after)
+            merged.append(came)
+        together = {key: way for came in merged for key, way in came.items()}
+        for key, way in together.items():
+            if not way.doubt and not all(key in came for came in merged):
+                way.doubt = f"it depends on the condition of {op.name}"
+        return list(together.values())
+
+    def _call(self, op: Op, state: State) -> list[State]:
+        function = called(op, self._module)
+        if function is None or not self._relevance.matters(function):
+            return [state]
+        raise Unexplored(f"{op.name} runs a function that uses shared memory")
+
+    def _pass(
+        self, state: State, given: Iterable[Value], taken: Iterable[Value], source: State
+    ) -> None:
+        """Have values be copies of others, all at once."""
+        found = [self._value(value, source) for value in given]
+        for held, value in zip(found, taken, strict=False):
+            if held is None:
+                state.values.pop(value.id, None)
+            else:
+                state.values[value.id] = held
+
+    # -- numbers ---------------------------------------------------------------------------------
+
+    def _number(self, op: Op, state: State) -> list[State]:
+        """Compute an integer, where what it is made of is known."""
+        if not any(value.id in self._relevance.numbers for value in op.results):
+            return [state]
+        result = op.results[0]
+        given = [self._value(value, state) for value in op.operands]
+        if all(isinstance(each, int) for each in given):
+            number = self._numbers.of(op, [each for each in given if isinstance(each, int)])
+            if number is not None:
+                state.values[result.id] = number
+                return [state]
+        state.values.pop(result.id, None)
+        if operator_of(op) != "where":
+            return [state]
+        arms = [self._value(op.operand(name), state) for name in ("first", "second")]
+        if None in arms:
+            return [state]
+        ways = []
+        for arm in dict.fromkeys(arms):
+            way = state.copy()
+            assert arm is not None
+            way.values[result.id] = arm
+            if arms[0] != arms[1]:
+                way.doubt = way.doubt or f"it depends on the condition of {op.name}"
+            ways.append(way)
+        return ways
+
+    def _value(self, value: Value, state: State) -> Held | None:
+        held = state.values.get(value.id)
+        if held is not None:
+            return held
+        if not isinstance(value.type, IntegerType | IndexType):
+            return None
+        constant = constant_of(value)
+        return None if constant is None else int(constant)
+
+    def _known(self, op: Op, name: str, state: State) -> int | None:
+        value = op.optional(name)
+        held = None if value is None else self._value(value, state)
+        return held if isinstance(held, int) else None
+
+    # -- views -----------------------------------------------------------------------------------
+
+    def _view(self, value: Value, state: State) -> View:
+        held = state.values.get(value.id)
+        if not isinstance(held, View):
+            raise Unexplored("it is not known which buffer an op is about")
+        return held
+
+    def _allocate(self, op: Op, state: State) -> None:
+        (result,) = op.results
+        assert isinstance(result.type, SharedType)
+        box = tuple((0, extent) for extent in result.type.shape)
+        view = View(op, box, tuple(range(len(box))))
+        state.values[result.id] = view
+        if op.optional("source") is not None:
+            self._use(op, state)
+            self._see_free(op, view, state)
+
+    def _index(self, op: Op, state: State) -> None:
+        view = self._view(op.operand("shared"), state)
+        state.values[op.results[0].id] = view.part(self._known(op, "index", state))
+
+    def _part(self, op: Op, state: State) -> None:
+        view, type_ = self._view(op.operand("shared"), state), op.results[0].type
+        assert isinstance(type_, SharedType)
+        for axis, (start, extent) in enumerate(
+            zip(attribute(op, "offsets"), type_.shape, strict=True)
+        ):
+            view = view.within(axis, start, start + extent)
+        state.values[op.results[0].id] = view
+
+    def _turn(self, op: Op, state: State) -> None:
+        view = self._view(op.operand("shared"), state)
+        state.values[op.results[0].id] = view.turned(attribute(op, "order"))
+
+    def _reshape(self, op: Op, state: State) -> None:
+        view = self._view(op.operand("shared"), state)
+        state.values[op.results[0].id] = View(view.buffer, view.box, None, view.exact)
+
+    # -- what reads and writes -------------------------------------------------------------------
+
+    def _read(self, op: Op, state: State) -> None:
+        self._see_arrived(op, self._view(op.operand("shared"), state), state)
+
+    def _write(self, op: Op, state: State) -> None:
+        self._use(op, state)
+        self._see_free(op, self._view(op.operand("shared"), state), state)
+
+    def _copy(self, op: Op, state: State) -> None:
+        view = self._view(op.operand("shared"), state)
+        masked = mask_of(op) is not None
+        self._see_free(op, view, state, masked=masked)
+        state.open = (*state.open, Use(view, op, masked, trips=state.trips))
+
+    def _expect(self, op: Op, state: State) -> None:
+        if self._known(op, "predicate", state) != 0:
+            state.expect(self._barrier(op, state))
+
+    def _arrive(self, op: Op, state: State) -> None:
+        predicate = self._known(op, "predicate", state)
+        if predicate == 0:
+            return
+        view, barrier = self._view(op.operand("shared"), state), self._barrier(op, state)
+        masked = predicate is None
+        self._see_free(op, view, state, masked=masked)
+        use = Use(view, op, masked, trips=state.trips)
+        state.arriving = (*state.arriving, (barrier, use))
+
+    def _barrier(self, op: Op, state: State) -> View:
+        barrier = self._view(op.operand("barrier"), state)
+        if not barrier.exact:
+            raise Unexplored(f"it is not known which barrier {op.name} is about")
+        if barrier not in state.phases and act_of(op) not in (Act.BEGIN_PHASES, Act.END_PHASES):
+            raise Unexplored(f"{op.name} is about a barrier that was not begun here")
+        return barrier
+
+    def _wait_for_phase(self, op: Op, state: State) -> list[State]:
+        if self._known(op, "predicate", state) == 0:
+            return [state]
+        parity = self._known(op, "phase", state)
+        if parity is None:
+            raise Unexplored(f"it is not known for which phase {op.name} waits")
+        if state.wait_for_phase(self._barrier(op, state), parity & 1):
+            return [state]
+        self.found.blocked = self.found.blocked or op
+        return []
+
+    def _product(self, op: Op, state: State) -> None:
+        views = []
+        for name in ("left", "right"):
+            value = op.operand(name)
+            if isinstance(value.type, SharedType):
+                views.append(self._view(value, state))
+                self._see_arrived(op, views[-1], state)
+            else:
+                self._see_made(op, value, state)
+        result = op.results[0].id
+        if goes_on(op):
+            uses = [Use(view, op, trips=state.trips) for view in views]
+            state.values[result] = state.begin_product(uses)
+        else:  # it is waited for at once, and with it those before it
+            state.wait_for_products(0)
+            state.values.pop(result, None)
+
+    def _wait_for_products(self, op: Op, state: State) -> None:
+        state.wait_for_products(left_of(op))
+        self._pass(state, op.group("passed"), op.results, state)
+
+    def _store(self, op: Op, state: State) -> None:
+        view = self._view(op.operand("value"), state)
+        self._see_arrived(op, view, state)
+        state.stores = (*state.stores, Use(view, op, trips=state.trips))
+
+    # -- faults ----------------------------------------------------------------------------------
+
+    def _see_arrived(self, op: Op, view: View, state: State) -> None:
+        self._see(READS_EARLY, op, view, state.copies(), state)
+
+    def _see_free(self, op: Op, view: View, state: State, *, masked: bool = False) -> None:
+        del masked
+        self._see(WRITES_EARLY, op, view, state.read(), state)
+        self._see(STORED_EARLY, op, view, state.stores, state)
+        self._see(OVERWRITES, op, view, state.copies(), state)
+
+    def _see(self, kind: Early, op: Op, view: View, uses: Iterable[Use], state: State) -> None:
+        for use in uses:
+            if use.view.meets(view):
+                doubt = state.doubt
+                if not use.view.exact or not view.exact:
+                    doubt = doubt or "it is not known which part of the buffer is meant"
+                elif not use.sure:
+                    doubt = doubt or f"{use.op.name} may be masked off in the last trips"
+                self._tell(
+                    Fault(kind, op, use.op, view, state.trips, use.trips, doubt)
+                )
+
+    def _use(self, op: Op, state: State) -> None:
+        if KINDS[op.name].kind not in (Kind.END, Kind.LOOP, Kind.BRANCH):
+            for value in op.operands:
+                self._see_made(op, value, state)
+
+    def _see_made(self, op: Op, value: Value, state: State) -> None:
+        held = state.values.get(value.id)
+        if isinstance(held, Pending) and state.is_pending(held):
+            uses = next((uses for number, uses in state.products if number == held.number), ())
+            other, trips = (uses[0].op, uses[0].trips) if uses else (op, state.trips)
+            self._tell(Fault(USED_EARLY, op, other, None, state.trips, trips, state.doubt))
+
+    def _tell(self, fault: Fault) -> None:
+        if not fault.doubt:
+            raise _Found(fault)
+        if not any(
+            (each.kind, each.op, each.other) == (fault.kind, fault.op, fault.other)
+            for each in self.found.possible
+        ):
+            self.found.possible.append(fault)
+
+
+class _Numbers:
+    """What integer ops give, as the evaluator has it; each question is asked once."""
+
+    def __init__(self, module: Module) -> None:
+        self._compiler = compiled(module, observed=False)
+        self._scope = Scope(Launch("", (1, 1, 1), (), ()), np.zeros(1, np.int64))
+        self._known: dict[tuple[int, tuple[int, ...]], int | None] = {}
+
+    def of(self, op: Op, given: list[int]) -> int | None:
+        """Return what an op makes of integers; None: that is not known."""
+        key = (op.index, tuple(given))
+        if key not in self._known:
+            self._known[key] = self._computed(op, given)
+        return self._known[key]
+
+    def _computed(self, op: Op, given: list[int]) -> int | None:
+        values = {
+            value.id: bool(number) if str(value.type) == "i1" else constant_sum(number)
+            for value, number in zip(op.operands, given, strict=True)
+        }
+        result = op.results[0]
+        if not op.operands or not isinstance(result.type, IntegerType | IndexType):
+            return None
+        try:
+            self._compiler.step(op)(values, self._scope)  # type: ignore[arg-type]
+            made = values[result.id]
+            if isinstance(made, Unknown):
+                return None
+            return int(to_array(made, value_type(result.type)).reshape(-1)[0])
+        except (KvtraceError, *UNFIT):
+            return None

@@ -1,0 +1,172 @@
+"""Which ops of a module decide what is under way, and how long their values are of use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from kvtrace.ir import Block, Module, Op, Value
+from kvtrace.ir.asynchronous import VIEWING, Act, act_of, is_known
+from kvtrace.ir.flow import around, backward, deciding, flow_of, forward
+from kvtrace.ir.ops import BRANCHES, KINDS, LOOPS, Kind
+from kvtrace.ir.types import IndexType, IntegerType, SharedType
+
+_DECIDING = ("index", "phase", "predicate")
+_BLOCKS = frozenset({Kind.BRANCH, Kind.LOOP})
+
+
+class Relevance:
+    """What of a module an exploration has to look at.
+
+    Attributes:
+        numbers: ids of the integers that decide which buffer, which phase, or which way.
+        pending: ids of values that a product may not have made yet.
+        steps: of each block the ops that are looked at.
+
+    """
+
+    def __init__(self, module: Module) -> None:
+        self._module = module
+        self._flow = flow_of(module)
+        self._ends = _ends(module)
+        self._lives: dict[tuple[int, bool], frozenset[int]] = {}
+        self.pending = self._pending()
+        self._acting = self._around(op for op in module.ops if _acts(op))
+        self.numbers = self._numbers()
+        self.steps = {
+            id(block): tuple(op for op in block.ops if self._matters(op))
+            for op in module.ops
+            for region in op.regions
+            for block in region.blocks
+        }
+        self._spans = dict(self._spans_of_values())
+
+    def matters(self, op: Op) -> bool:
+        """Whether a loop or branch holds anything that is looked at."""
+        return op.index in self._acting or any(value.id in self.numbers for value in op.results)
+
+    def live(self, op: Op, *, after: bool = False) -> frozenset[int]:
+        """Return the ids of values that are of use in a loop, or after a loop or branch."""
+        key = (op.index, after)
+        found = self._lives.get(key)
+        if found is None:
+            first, end = op.index, self._ends[op.index]
+            since = end if after else first
+            own = frozenset[int]() if after else _arguments(op)
+            found = self._lives[key] = own | frozenset(
+                slot
+                for slot, (made, used) in self._spans.items()
+                if used > since and not (first < made <= end)
+            )
+        return found
+
+    def _matters(self, op: Op) -> bool:
+        row = KINDS.get(op.name)
+        if row is None or row.kind is Kind.CALL or act_of(op) is not None:
+            return True
+        if row.kind in _BLOCKS:
+            return self.matters(op)
+        return any(value.id in self.numbers for value in op.results) or any(
+            value.id in self.pending for value in op.operands
+        )
+
+    def _around(self, ops: Iterable[Op]) -> set[int]:
+        return {outer.index for op in ops for outer in (op, *around(op))}
+
+    def _pending(self) -> set[int]:
+        """Return what products make that others need not wait for, and its copies."""
+        made = [v for op in self._module.ops if act_of(op) is Act.PRODUCT for v in op.results]
+
+        def onwards(op: Op, value: Value) -> list[Value]:
+            if act_of(op) is not Act.WAIT_PRODUCTS:
+                return []
+            pairs = zip(op.group("passed"), op.results, strict=True)
+            return [result for passed, result in pairs if passed is value]
+
+        return forward(self._flow, made, onwards)
+
+    def _numbers(self) -> set[int]:
+        """Return the integers that decide something, and what they are made of."""
+        found: set[int] = set()
+        while True:
+            sinks = [
+                value
+                for op in self._module.ops
+                for value in self._deciding(op, found)
+                if value.id not in found
+            ]
+            if not sinks:
+                return found
+            found |= {value.id for value in backward(sinks, self._made_of)}
+
+    def _deciding(self, op: Op, found: set[int]) -> Iterator[Value]:
+        row = KINDS.get(op.name)
+        if row is None:
+            return
+        if act_of(op) is not None:
+            for name in _DECIDING:
+                if row.has(name):
+                    yield from op.group(name)
+        elif op.name in BRANCHES or (op.name in LOOPS and not row.has("step")):
+            if op.index in self._acting or any(value.id in found for value in op.results):
+                yield from deciding(op)
+
+    def _made_of(self, value: Value) -> list[Value]:
+        return [
+            each
+            for each in self._flow.made_of(value)
+            if isinstance(each.type, IntegerType | IndexType)
+        ]
+
+    def _spans_of_values(self) -> Iterator[tuple[int, tuple[int, int]]]:
+        """Yield of each value that is kept where it is made, and until where it is used."""
+        for op in self._module.ops:
+            values = list(op.results)
+            for region in op.regions:
+                for block in region.blocks:
+                    values += block.arguments
+            for value in values:
+                if self._is_kept(value):
+                    inside = value.owner is not op
+                    yield value.id, (op.index + inside, self._last_use(value))
+
+    def _is_kept(self, value: Value) -> bool:
+        return (
+            value.id in self.numbers or value.id in self.pending
+            or isinstance(value.type, SharedType)
+        )  # fmt: skip
+
+    def _last_use(self, value: Value) -> int:
+        """Return the last op that may use a value; all of a loop does, that it comes from outside of."""
+        home = value.owner.block if isinstance(value.owner, Op) else value.owner
+        last = -1
+        for op in self._flow.uses(value):
+            last = max(last, op.index)
+            inner = op
+            while inner.block is not home and inner.parent is not None:
+                inner = inner.parent
+                if inner.name in LOOPS:
+                    last = max(last, self._ends[inner.index])
+        if home is not None and len(home.region.blocks) > 1:
+            last = max(last, self._ends[home.region.owner.index])
+        return last
+
+
+def _acts(op: Op) -> bool:
+    act = act_of(op)
+    return not is_known(op) or (act is not None and act not in VIEWING)
+
+
+def _arguments(op: Op) -> frozenset[int]:
+    return frozenset(
+        value.id for region in op.regions for block in region.blocks for value in block.arguments
+    )
+
+
+def _ends(module: Module) -> dict[int, int]:
+    """Return of each op the last one that is in it."""
+    found: dict[int, int] = {}
+    for op in reversed(module.ops):
+        inner: list[Block] = [block for region in op.regions for block in region.blocks]
+        last = inner[-1].ops[-1] if inner and inner[-1].ops else op
+        found[op.index] = found.get(last.index, op.index)
+    return found
