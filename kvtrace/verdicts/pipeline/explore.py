@@ -113,6 +113,29 @@ def explore(module: Module) -> Explored:
     return explorer.found
 
 
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """A loop whose counter goes from a number to before another, and the value it is."""
+
+    slot: int
+    first: int
+    end: int
+    step: int
+
+    def is_over(self, at: State) -> bool:
+        """Whether the loop is over at its head."""
+        return self._number(at) >= self.end
+
+    def after(self, at: State) -> int:
+        """Return the counter of the next trip."""
+        return self._number(at) + self.step
+
+    def _number(self, at: State) -> int:
+        held = at.values[self.slot]
+        assert isinstance(held, int)
+        return held
+
+
 class _Explorer:
     def __init__(self, module: Module) -> None:
         self.found = Explored()
@@ -179,6 +202,9 @@ class _Explorer:
 
     def _block(self, block: Block, states: list[State]) -> list[State]:
         for op in self._relevance.steps[id(block)]:
+            if op.name in LOOPS:
+                states = self._loop(op, states)
+                continue
             after: list[State] = []
             for state in states:
                 after += self._step(op, state)
@@ -198,8 +224,6 @@ class _Explorer:
             if state.size > _MOST_UNDER_WAY:
                 raise Unexplored(f"nothing waits for what {op.name} begins")
             return [state] if after is None else after
-        if op.name in LOOPS:
-            return self._loop(op, state)
         if op.name in BRANCHES:
             return self._branch(op, state)
         if op.name in CALLS:
@@ -210,78 +234,72 @@ class _Explorer:
             return [state]
         return self._number(op, state)
 
-    def _loop(self, op: Op, state: State) -> list[State]:
+    def _loop(self, op: Op, states: list[State]) -> list[State]:
         """Go through a loop until no state at its head is a new one; it may end after any trip."""
         head, body = op.regions[0].blocks[0], op.regions[-1].blocks[0]
-        counter, counted = counter_of(op), None
-        if counter is not None and counter.id in self._relevance.numbers:
-            counted = self._bounds(op, state)
-        first = state.copy()
-        self._pass(first, op.group("initial"), head.arguments[counter is not None :], state)
-        if counter is not None and counted:
-            first.values[counter.id] = counted[0]
+        counter = counter_of(op)
+        carried = head.arguments[counter is not None :]
+        passed = terminator(op, -1).group("passed")
         live, later = self._relevance.live(op), self._relevance.live(op, after=True)
-        first.forget(live)
-        first.trips = (*state.trips, 0)
+        waiting: deque[tuple[State, _Counted | None]] = deque()
+        for state in states:
+            first, counted = state.copy(), self._counted(op, counter, state)
+            self._pass(first, op.group("initial"), carried, state)
+            if counted is not None:
+                first.values[counted.slot] = counted.first
+            first.trips = (*state.trips, 0)
+            waiting.append((first, counted))
         seen: set[object] = set()
         left: dict[object, State] = {}
-        waiting = deque([first])
         while waiting:
-            at = waiting.popleft()
-            if not self._is_new(seen, at.key(live)):
+            at, counted = waiting.popleft()
+            if not self._is_new(seen, (at.key(live), counted)):
                 continue
             for leaving, staying in self._ways(op, at, counted):
                 if leaving is not None:
                     self._leave(leaving, later, left)
                 for after in [] if staying is None else self._block(body, [staying]):
                     again = after.copy()
-                    passed = terminator(op, -1).group("passed")
-                    self._pass(again, passed, head.arguments[counter is not None :], after)
-                    if counter is not None and counted:
-                        again.values[counter.id] = self._after(counter, at, counted)
-                    again.trips = (*state.trips, at.trips[-1] + 1)
-                    again.forget(live)
-                    waiting.append(again)
+                    self._pass(again, passed, carried, after)
+                    if counted is not None:
+                        again.values[counted.slot] = counted.after(at)
+                    again.trips = (*at.trips[:-1], at.trips[-1] + 1)
+                    waiting.append((again, counted))
         return list(left.values())
 
+    def _counted(self, op: Op, counter: Value | None, state: State) -> _Counted | None:
+        """Return how a loop counts, where that is known and its counter decides something."""
+        if counter is None or counter.id not in self._relevance.numbers:
+            return None
+        first, end, step = (self._value(value, state) for value in deciding(op))
+        if not (isinstance(first, int) and isinstance(end, int) and isinstance(step, int)):
+            return None
+        return _Counted(counter.id, first, end, step) if step > 0 else None
+
     def _ways(
-        self, op: Op, at: State, counted: tuple[int, int, int] | None
+        self, op: Op, at: State, counted: _Counted | None
     ) -> Iterator[tuple[State | None, State | None]]:
         """Yield the states in which a loop is left from its head, and in which a trip begins."""
-        counter = counter_of(op)
-        if counter is not None:
-            over = counted is not None and self._over(at.values[counter.id], counted)
-            leaving = None if counted and not over else at.copy()
-            if leaving is not None:
-                self._pass(leaving, op.regions[0].blocks[0].arguments[1:], op.results, at)
-            yield leaving, None if over else at.copy()
+        head = op.regions[0].blocks[0]
+        if counter_of(op) is not None:
+            over = None if counted is None else counted.is_over(at)
+            leaving = at.copy()
+            self._pass(leaving, head.arguments[1:], op.results, at)
+            yield None if over is False else leaving, None if over else at.copy()
             return
-        end = terminator(op, 0)
-        for after in self._block(op.regions[0].blocks[0], [at.copy()]):
+        passed = terminator(op, 0).group("passed")
+        for after in self._block(head, [at.copy()]):
             (condition,) = deciding(op)
             known = self._value(condition, after)
             leaving, staying = after.copy(), after.copy()
-            self._pass(leaving, end.group("passed"), op.results, after)
-            self._pass(staying, end.group("passed"), op.regions[1].blocks[0].arguments, after)
+            self._pass(leaving, passed, op.results, after)
+            self._pass(staying, passed, op.regions[1].blocks[0].arguments, after)
             yield None if known == 1 else leaving, None if known == 0 else staying
 
     def _leave(self, state: State, later: frozenset[int], left: dict[object, State]) -> None:
         state.leave_loop()
         state.trips = state.trips[:-1]
-        state.forget(later)
         left.setdefault(state.key(later), state)
-
-    def _bounds(self, op: Op, state: State) -> tuple[int, int, int] | None:
-        known = [self._value(value, state) for value in deciding(op)]
-        first, end, step = (each if isinstance(each, int) else None for each in known)
-        return None if first is None or end is None or not step else (first, end, step)
-
-    def _over(self, at: Held, counted: tuple[int, int, int]) -> bool:
-        return isinstance(at, int) and at >= counted[1]
-
-    def _after(self, counter: Value, at: State, counted: tuple[int, int, int]) -> int:
-        before = at.values[counter.id]
-        return (before if isinstance(before, int) else 0) + counted[2]
 
     def _branch(self, op: Op, state: State) -> list[State]:
         """Go each way that may be taken; what only one of them leads to is in doubt."""
@@ -297,7 +315,6 @@ class _Explorer:
                 if region.blocks:
                     end = region.blocks[-1].ops[-1]
                     self._pass(after, end.operands, op.results, after.copy())
-                after.forget(live)
                 came.setdefault(after.key(live), after)
             merged.append(came)
         together = {key: way for came in merged for key, way in came.items()}

@@ -117,19 +117,24 @@ class State:
         return replace(self, values=dict(self.values), phases=dict(self.phases))
 
     def key(self, live: frozenset[int]) -> object:
-        """Return what two states have in common that go on alike; `live` values are used later."""
-        values = tuple(
-            (slot, held.number - self.begun if isinstance(held, Pending) else held)
-            for slot, held in sorted(self.values.items(), key=lambda item: item[0])
-            if slot in live
+        """Return what two states have in common that go on alike; only `live` values are kept."""
+        self.forget(live)
+        values = frozenset(
+            (slot, Pending(held.number - self.begun) if isinstance(held, Pending) else held)
+            for slot, held in self.values.items()
         )
         products = tuple((number - self.begun, uses) for number, uses in self.products)
         phases = frozenset(self.phases.items())
         return values, self.open, self.groups, self.arriving, phases, products, self.stores
 
     def forget(self, live: frozenset[int]) -> None:
-        """Forget values that are used no more."""
-        self.values = {slot: held for slot, held in self.values.items() if slot in live}
+        """Forget values that are used no more, and of which products they were that have ended."""
+        under_way = {number for number, _ in self.products}
+        self.values = {
+            slot: held
+            for slot, held in self.values.items()
+            if slot in live and not (isinstance(held, Pending) and held.number not in under_way)
+        }
 
     # -- what is under way -----------------------------------------------------------------------
 
