@@ -27,7 +27,6 @@ from kvtrace.evaluate.values import (
 from kvtrace.ir import Op
 from kvtrace.schema.cached_property import cached_property
 
-
 READS_EARLY: Final = "reads what a copy may not have brought yet"
 WRITES_EARLY: Final = "writes what a product may still be reading"
 

@@ -1,4 +1,4 @@
-"""What TTGIR's ops do to the memory that a program's threads share, and what of it goes on after them.
+"""What TTGIR's ops do to the memory that threads share, and what of it goes on after them.
 
 Copies, matrix products and stores of tiles may be under way while the program goes on, until it
 waits for them. Whoever asks what lands when asks this table; operands have their names in ops.py.
@@ -102,10 +102,8 @@ def goes_on(op: Op) -> bool:
 
 def may_go_on(text: str) -> bool:
     """Whether anything in a text of TTGIR may be under way after its op; unknown ops may."""
-    for name in set(_OP.findall(text)):
-        if name not in KINDS or ACTS.get(name) in _BEGINNING:
-            return True
-    return False
+    names = set(_OP.findall(text))
+    return any(name not in KINDS or ACTS.get(name) in _BEGINNING for name in names)
 
 
 def targets_amd(module: Module) -> bool:

@@ -11,13 +11,14 @@ from kvtrace.clients.registry import as_client
 from kvtrace.clients.sanitizer import Sanitizer
 from kvtrace.converters.findings import Findings, observed_rules, read_findings
 from kvtrace.nki.findings import RULES as NKI_RULES
+from kvtrace.opened.ordering import judge_kernels
 from kvtrace.opened.progress import Shown, unshown
 from kvtrace.opened.replaying import Engine, Recipe
 from kvtrace.oracle.checking import RULES as CHECK_RULES
 from kvtrace.schema.trace import Selection
 from kvtrace.settings import settings_from_environment
 from kvtrace.verdicts.choice import rule_ids
-from kvtrace.verdicts.rules import RULES
+from kvtrace.verdicts.rules import KERNEL_RULES, RULES
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ def judge_runs(
 
     """
     trace, runs = selection.trace, selection.runs
-    observed = (*NKI_RULES, *observed_rules(trace, runs, (*RULES, *NKI_RULES)))
+    observed = (*NKI_RULES, *observed_rules(trace, runs, (*RULES, *KERNEL_RULES, *NKI_RULES)))
     rules = rule_ids(names, observed)
     judged = [name for name in rules if name in RULES]
     failures: list[str] = []
@@ -61,7 +62,10 @@ def judge_runs(
         for error in outcome.errors:
             raise error
         failures += outcome.failures
-    known = (*RULES, *observed, *CHECK_RULES)
+    if any(name in KERNEL_RULES for name in rules):
+        for run in runs:
+            judge_kernels(trace, run)
+    known = (*RULES, *KERNEL_RULES, *observed, *CHECK_RULES)
     findings = read_findings(trace, runs, proven=proven, rules=rules, known_rules=known)
     return Judged(findings, tuple(failures))
 

@@ -303,7 +303,7 @@ class _Explorer:
 
     def _branch(self, op: Op, state: State) -> list[State]:
         """Go each way that may be taken; what only one of them leads to is in doubt."""
-        ways = [region for region in op.regions]
+        ways = list(op.regions)
         known = [self._value(value, state) for value in deciding(op)]
         if len(ways) == 2 and known and isinstance(known[0], int):
             ways = ways[:1] if known[0] else ways[1:]
@@ -433,8 +433,8 @@ class _Explorer:
 
     def _copy(self, op: Op, state: State) -> None:
         view = self._view(op.operand("shared"), state)
+        self._see_free(op, view, state)
         masked = mask_of(op) is not None
-        self._see_free(op, view, state, masked=masked)
         state.open = (*state.open, Use(view, op, masked, trips=state.trips))
 
     def _expect(self, op: Op, state: State) -> None:
@@ -446,9 +446,8 @@ class _Explorer:
         if predicate == 0:
             return
         view, barrier = self._view(op.operand("shared"), state), self._barrier(op, state)
-        masked = predicate is None
-        self._see_free(op, view, state, masked=masked)
-        use = Use(view, op, masked, trips=state.trips)
+        self._see_free(op, view, state)
+        use = Use(view, op, predicate is None, trips=state.trips)
         state.arriving = (*state.arriving, (barrier, use))
 
     def _barrier(self, op: Op, state: State) -> View:
@@ -501,8 +500,7 @@ class _Explorer:
     def _see_arrived(self, op: Op, view: View, state: State) -> None:
         self._see(READS_EARLY, op, view, state.copies(), state)
 
-    def _see_free(self, op: Op, view: View, state: State, *, masked: bool = False) -> None:
-        del masked
+    def _see_free(self, op: Op, view: View, state: State) -> None:
         self._see(WRITES_EARLY, op, view, state.read(), state)
         self._see(STORED_EARLY, op, view, state.stores, state)
         self._see(OVERWRITES, op, view, state.copies(), state)
@@ -515,9 +513,7 @@ class _Explorer:
                     doubt = doubt or "it is not known which part of the buffer is meant"
                 elif not use.sure:
                     doubt = doubt or f"{use.op.name} may be masked off in the last trips"
-                self._tell(
-                    Fault(kind, op, use.op, view, state.trips, use.trips, doubt)
-                )
+                self._tell(Fault(kind, op, use.op, view, state.trips, use.trips, doubt))
 
     def _use(self, op: Op, state: State) -> None:
         if KINDS[op.name].kind not in (Kind.END, Kind.LOOP, Kind.BRANCH):

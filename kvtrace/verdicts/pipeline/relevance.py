@@ -106,9 +106,10 @@ class Relevance:
             for name in _DECIDING:
                 if row.has(name):
                     yield from op.group(name)
-        elif op.name in BRANCHES or (op.name in LOOPS and not row.has("step")):
-            if op.index in self._acting or any(value.id in found for value in op.results):
-                yield from deciding(op)
+        elif (op.name in BRANCHES or (op.name in LOOPS and not row.has("step"))) and (
+            op.index in self._acting or any(value.id in found for value in op.results)
+        ):
+            yield from deciding(op)
 
     def _made_of(self, value: Value) -> list[Value]:
         return [
@@ -136,7 +137,7 @@ class Relevance:
         )  # fmt: skip
 
     def _last_use(self, value: Value) -> int:
-        """Return the last op that may use a value; all of a loop does, that it comes from outside of."""
+        """Return the last op that may use a value, a loop's last for one from outside of it."""
         home = value.owner.block if isinstance(value.owner, Op) else value.owner
         last = -1
         for op in self._flow.uses(value):

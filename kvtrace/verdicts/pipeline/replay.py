@@ -130,10 +130,12 @@ class _EmptyShared(SharedMemory):
         self, op: Op, scope: Scope, view: Any, value: Any, type_: ValueType, barrier: Any = None
     ) -> None:
         """Begin a copy of nothing."""
+        del value
         super().copy(op, scope, view, _zero(type_), type_, barrier)
 
     def write(self, op: Op, scope: Scope, view: Any, value: Any, type_: ValueType) -> None:
         """Write nothing to a view."""
+        del value
         super().write(op, scope, view, _zero(type_), type_)
 
     def read(self, op: Op, view: Any) -> Any:
