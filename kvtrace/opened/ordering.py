@@ -73,7 +73,7 @@ def _ttgir(kernel: Kernel) -> str | None:
 def _verdicts(
     trace: Trace, run: Run, kernels: Sequence[Kernel], calls: Mapping[int, Sequence[int]]
 ) -> Iterator[tuple[Kernel, OrderVerdict]]:
-    """Yield kernels with what is to be said of each; the same TTGIR is judged once."""
+    """Yield kernels with what is to be said of each; of those that share TTGIR, the first."""
     by_text: dict[str, list[Kernel]] = {}
     for kernel in kernels:
         by_text.setdefault(str(_ttgir(kernel)), []).append(kernel)
@@ -85,15 +85,12 @@ def _verdicts(
             asynchronous[digest] = text
             continue
         lost = undecided("the trace has lost its kernel's TTGIR")
-        for kernel in same:
-            yield kernel, lost if content is None else NOTHING_GOES_ON
+        yield same[0], lost if content is None else NOTHING_GOES_ON
     generic = generic_ttgirs(list(asynchronous.values()))
     for digest, module in zip(asynchronous, generic, strict=True):
         same = by_text[digest]
         called = [call for kernel in same for call in calls[kernel["kernel_id"]]]
-        verdict = _verdict(module, same[0], _some(trace, run, called))
-        for kernel in same:
-            yield kernel, verdict
+        yield same[0], _verdict(module, same[0], _some(trace, run, called))
 
 
 def _some(trace: Trace, run: Run, called: Sequence[int]) -> Iterator[Call]:
@@ -114,7 +111,7 @@ def _verdict(text: str | UnreadableTtgir, kernel: Kernel, calls: Iterator[Call])
 
 def _row(kernel: Kernel, call_id: int, verdict: OrderVerdict, stacks: StackRows) -> dict[str, Any]:
     """Return a row of `findings`, at a kernel's first call; ops of TTGIR have no index there."""
-    what = f"{RULE} {kernel['name']} {verdict.verdict} {verdict.message}"
+    what = f"{RULE} {kernel['name']} {_ttgir(kernel)} {verdict.verdict} {verdict.message}"
     violated = verdict.verdict == "violation"
     return {
         "finding_id": hashlib.sha256(what.encode()).hexdigest()[:32],

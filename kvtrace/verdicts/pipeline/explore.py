@@ -38,7 +38,7 @@ from kvtrace.verdicts.pipeline.relevance import Relevance
 from kvtrace.verdicts.pipeline.state import Held, Pending, State, Use, View
 
 #: States at heads of loops, and what may be under way at once, beyond which nothing is said.
-_MOST_STATES: Final = 4000
+_MOST_STATES: Final = 1000
 _MOST_UNDER_WAY: Final = 128
 
 Early = str

@@ -22,6 +22,8 @@ from kvtrace.evaluate.shared import WRITES_EARLY as SEEN_WRITING
 from kvtrace.evaluate.shared import SharedMemory
 from kvtrace.evaluate.values import Unknown
 from kvtrace.ir.asynchronous import act_of
+from kvtrace.ir.flow import around
+from kvtrace.ir.ops import LOOPS
 from kvtrace.ir.types import TensorType
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.pipeline.explore import READS_EARLY, WRITES_EARLY, Fault
@@ -44,20 +46,23 @@ def shows(fault: Fault, module: Module, call: Call) -> bool | None:
     """Tell whether a fault shows in an evaluation of a call's TTGIR; None: that cannot be told.
 
     It is evaluated with the call's integers, and with large ones in their place where it does not
-    show with them: loops may be too short.
+    show with them: loops may be too short. Evaluated, a buffer that is made in a loop is another
+    one in each trip.
     """
-    if fault.kind not in _SEEN:
+    made = [] if fault.view is None else [each.name for each in around(fault.view.buffer)]
+    if fault.kind not in _SEEN or not LOOPS.isdisjoint(made):
         return None
     wanted = f"{fault.op.name} at {place(fault.op)} {_SEEN[fault.kind]}"
     found: bool | None = None
     for arguments in _arguments(call):
         try:
-            faults = _faults(module, arguments, call)
+            watching = _evaluated(fault, module, arguments, call)
         except (KvtraceError, *UNFIT):  # not all ops are evaluated; nothing is concluded then
             continue
-        if wanted in faults:
+        if wanted in watching.shared.faults:
             return True
-        found = False
+        if watching.shared.complete and watching.reached:
+            found = False
     return found
 
 
@@ -71,9 +76,11 @@ def _arguments(call: Call) -> Iterator[tuple[Argument, ...]]:
     )
 
 
-def _faults(module: Module, arguments: tuple[Argument, ...], call: Call) -> dict[str, None]:
+def _evaluated(
+    fault: Fault, module: Module, arguments: tuple[Argument, ...], call: Call
+) -> _Watching:
     count = prod(call.grid)
-    watching = _Watching()
+    watching = _Watching(fault)
     evaluate(
         module,
         arguments,
@@ -84,13 +91,23 @@ def _faults(module: Module, arguments: tuple[Argument, ...], call: Call) -> dict
         programs=np.unique([0, count // 2, count - 1]) if count else np.zeros(0, np.int64),
         most_steps=_STEPS,
     )
-    return watching.shared.faults
+    return watching
 
 
 class _Watching(Instrument):
-    """Has an evaluation do no more than decides what is under way."""
+    """Has an evaluation do no more than decides what is under way, and sees how far it gets."""
 
-    shared: SharedMemory
+    shared: _EmptyShared
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__()
+        self._fault = fault
+        self._times = 0
+
+    @property
+    def reached(self) -> bool:
+        """Whether the op at fault ran as often as it takes."""
+        return self._times > max(self._fault.trips, default=0)
 
     def begin(self, launch: Launch, values: list[Any]) -> None:
         """Put memories in place that hold nothing."""
@@ -101,6 +118,8 @@ class _Watching(Instrument):
     def wrapped(self, op: Op, step: Step) -> Step:
         """Leave out what makes tensors."""
         plain = not any(isinstance(value.type, TensorType) for value in (*op.results, *op.operands))
+        if op is self._fault.op:
+            return self._counted(step)
         if op.regions or act_of(op) is not None or plain:
             return step
         results = tuple(value.id for value in op.results)
@@ -110,6 +129,13 @@ class _Watching(Instrument):
                 values[slot] = _NOTHING
 
         return nothing
+
+    def _counted(self, step: Step) -> Step:
+        def counted(values: list[Any], scope: Scope) -> None:
+            self._times += 1
+            step(values, scope)
+
+        return counted
 
 
 class _NoMemory(Memory):
@@ -125,6 +151,11 @@ class _NoMemory(Memory):
 
 class _EmptyShared(SharedMemory):
     """Shared memory of which only what is under way is known."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether each op was certain to run, at a place that is known."""
+        return self._complete
 
     def copy(
         self, op: Op, scope: Scope, view: Any, value: Any, type_: ValueType, barrier: Any = None
