@@ -14,6 +14,12 @@ from typing import Final
 from kvtrace.ir.model import Module, Op
 from kvtrace.ir.ops import KINDS
 
+#: Ops for GPUs of AMD's that have no row among ops, and end where they stand.
+_ENDING: Final = re.compile(
+    r"amdg(?:pu)?\.(?:buffer_(?:load|store|atomic_\w+)|in_thread_transpose|extract_slice|concat)"
+    r"|rocdl\.(?:s\.setprio|sched\.[\w.]+)"
+)
+
 
 class Act(Enum):
     """What an op does to shared memory."""
@@ -102,8 +108,10 @@ def goes_on(op: Op) -> bool:
 
 def may_go_on(text: str) -> bool:
     """Whether anything in a text of TTGIR may be under way after its op; unknown ops may."""
-    names = set(_OP.findall(text))
-    return any(name not in KINDS or ACTS.get(name) in _BEGINNING for name in names)
+    return any(
+        ACTS.get(name) in _BEGINNING if name in KINDS else not _ENDING.fullmatch(name)
+        for name in set(_OP.findall(text))
+    )
 
 
 def targets_amd(module: Module) -> bool:

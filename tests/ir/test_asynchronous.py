@@ -50,3 +50,19 @@ def test_products_go_on_if_they_say_so():
     assert {left_of(op) for op in named[Act.WAIT_PRODUCTS]} == {0, 1}
     assert {left_of(op) for op in named[Act.WAIT_COPIES]} == {0, 2}
     assert not any(goes_on(op) for op in named[Act.READ])
+
+
+@pytest.mark.parametrize(
+    ("name", "goes"),
+    [
+        ("amdg.buffer_load", False),
+        ("amdgpu.buffer_atomic_rmw", False),
+        ("rocdl.sched.barrier", False),
+        ("amdgpu.buffer_load_to_local", True),
+        ("amdg.async_copy_local_to_global", True),
+        ("ttg.warp_specialize", True),
+        ("ttng.tc_gen5_mma", True),
+    ],
+)
+def test_ops_without_a_row_may_go_on_but_for_those_that_end_at_once(name, goes):
+    assert may_go_on(f"  %1 = {name} %0 : tensor<1xf32>\n") is goes

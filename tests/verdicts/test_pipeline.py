@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from kvtrace.ir import parse
-from kvtrace.verdicts.pipeline.explore import Unexplored, explore
+from kvtrace.verdicts.pipeline.explore import explore
+from kvtrace.verdicts.pipeline.faults import Unexplored
 from kvtrace.verdicts.pipeline.replay import shows
 from kvtrace.verdicts.pipeline.rule import judge_order
 from tests.ir.test_asynchronous import product as summed
@@ -264,6 +265,15 @@ def test_an_op_that_is_not_known_is_named():
 def test_what_counts_otherwise_is_not_judged(said, other, reason):
     with pytest.raises(Unexplored, match=reason):
         explore(small("part a zero\ncopy a\nwait 0\nread a", **{said: other}))
+
+
+def test_a_wait_that_may_not_be_one_is_not_decided():
+    text = described(**HOPPER).ttgir()
+    (active,) = re.findall(rf'({NAME}) = "arith.cmpi"\(%arg\d+, {NAME}\)', text)
+    (wait,) = re.findall(r'"ttng.wait_barrier"[^\n]*', text)
+    other = wait.replace(") <{", f", {active}) <{{").replace("1, 1, 0, 0", "1, 1, 1, 0")
+    text = text.replace(wait, other.replace("i32) -> ()", "i32, i1) -> ()"))
+    assert verdict(text).reason == "it is not known whether ttng.wait_barrier waits"
 
 
 def test_a_counter_without_end_is_given_up():

@@ -14,7 +14,8 @@ from kvtrace.ir import parse
 from kvtrace.ir.asynchronous import Act, act_of, may_go_on
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.pipeline import replay
-from kvtrace.verdicts.pipeline.explore import READS_EARLY, Fault, explore
+from kvtrace.verdicts.pipeline.explore import explore
+from kvtrace.verdicts.pipeline.faults import READS_EARLY, Fault
 from tests.kernels.catalogue import CASES
 from tests.oracle.launched import Launched
 from tests.oracle.test_oracle_stages import (

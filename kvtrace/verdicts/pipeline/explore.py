@@ -9,16 +9,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Final
 
-import numpy as np
-
-from kvtrace.evaluate.compiler import attribute, compiled
-from kvtrace.evaluate.errors import UNFIT
-from kvtrace.evaluate.scope import Launch, Scope
-from kvtrace.evaluate.types import value_type
-from kvtrace.evaluate.values import Unknown, constant_sum, to_array
+from kvtrace.evaluate.compiler import attribute
 from kvtrace.ir import Block, Module, Op, Region, Value
 from kvtrace.ir.asynchronous import (
     Act,
@@ -33,56 +26,24 @@ from kvtrace.ir.constants import constant_of
 from kvtrace.ir.flow import called, counter_of, deciding, jumps, terminator
 from kvtrace.ir.ops import BRANCHES, CALLS, KINDS, LOOPS, Kind, mask_of, operator_of
 from kvtrace.ir.types import IndexType, IntegerType, SharedType
-from kvtrace.schema.errors import KvtraceError
+from kvtrace.verdicts.pipeline.faults import (
+    OVERWRITES,
+    READS_EARLY,
+    STORED_EARLY,
+    USED_EARLY,
+    WRITES_EARLY,
+    Early,
+    Explored,
+    Fault,
+    Unexplored,
+)
+from kvtrace.verdicts.pipeline.numbers import Counted, Numbers
 from kvtrace.verdicts.pipeline.relevance import Relevance
 from kvtrace.verdicts.pipeline.state import Held, Pending, State, Use, View
 
 #: States at heads of loops, and what may be under way at once, beyond which nothing is said.
 _MOST_STATES: Final = 1000
 _MOST_UNDER_WAY: Final = 128
-
-Early = str
-"""What is wrong: see `FAULTS`."""
-
-READS_EARLY: Final = "reads early"
-WRITES_EARLY: Final = "writes early"
-OVERWRITES: Final = "overwrites"
-STORED_EARLY: Final = "stored early"
-USED_EARLY: Final = "used early"
-
-
-class Unexplored(KvtraceError):
-    """It is not known what may be under way."""
-
-    slug = "unexplored"
-
-
-@dataclass(frozen=True)
-class Fault:
-    """An op that comes too early: before what `other` began has ended.
-
-    `trips` are those of the loops around the op, `other_trips` of those around the other. `doubt`
-    says why no program may get there; empty: nothing speaks against it.
-    """
-
-    kind: Early
-    op: Op
-    other: Op
-    view: View | None
-    trips: tuple[int, ...]
-    other_trips: tuple[int, ...]
-    doubt: str
-
-
-@dataclass(slots=True)
-class Explored:
-    """What came of it: the first fault that is sure, and others that may be."""
-
-    fault: Fault | None = None
-    possible: list[Fault] = field(default_factory=list)
-    states: int = 0
-    blocked: Op | None = None
-    """A wait that never ends, in some state."""
 
 
 class _Found(Exception):
@@ -113,35 +74,12 @@ def explore(module: Module) -> Explored:
     return explorer.found
 
 
-@dataclass(frozen=True, slots=True)
-class _Counted:
-    """A loop whose counter goes from a number to before another, and the value it is."""
-
-    slot: int
-    first: int
-    end: int
-    step: int
-
-    def is_over(self, at: State) -> bool:
-        """Whether the loop is over at its head."""
-        return self._number(at) >= self.end
-
-    def after(self, at: State) -> int:
-        """Return the counter of the next trip."""
-        return self._number(at) + self.step
-
-    def _number(self, at: State) -> int:
-        held = at.values[self.slot]
-        assert isinstance(held, int)
-        return held
-
-
 class _Explorer:
     def __init__(self, module: Module) -> None:
         self.found = Explored()
         self._module = module
         self._relevance = Relevance(module)
-        self._numbers = _Numbers(module)
+        self._numbers = Numbers(module)
         self._uses: dict[Act, Callable[[Op, State], list[State] | None]] = {
             Act.ALLOCATE: self._allocate,
             Act.INDEX: self._index,
@@ -241,7 +179,7 @@ class _Explorer:
         carried = head.arguments[counter is not None :]
         passed = terminator(op, -1).group("passed")
         live, later = self._relevance.live(op), self._relevance.live(op, after=True)
-        waiting: deque[tuple[State, _Counted | None]] = deque()
+        waiting: deque[tuple[State, Counted | None]] = deque()
         for state in states:
             first, counted = state.copy(), self._counted(op, counter, state)
             self._pass(first, op.group("initial"), carried, state)
@@ -267,17 +205,17 @@ class _Explorer:
                     waiting.append((again, counted))
         return list(left.values())
 
-    def _counted(self, op: Op, counter: Value | None, state: State) -> _Counted | None:
+    def _counted(self, op: Op, counter: Value | None, state: State) -> Counted | None:
         """Return how a loop counts, where that is known and its counter decides something."""
         if counter is None or counter.id not in self._relevance.numbers:
             return None
         first, end, step = (self._value(value, state) for value in deciding(op))
         if not (isinstance(first, int) and isinstance(end, int) and isinstance(step, int)):
             return None
-        return _Counted(counter.id, first, end, step) if step > 0 else None
+        return Counted(counter.id, first, end, step) if step > 0 else None
 
     def _ways(
-        self, op: Op, at: State, counted: _Counted | None
+        self, op: Op, at: State, counted: Counted | None
     ) -> Iterator[tuple[State | None, State | None]]:
         """Yield the states in which a loop is left from its head, and in which a trip begins."""
         head = op.regions[0].blocks[0]
@@ -459,8 +397,12 @@ class _Explorer:
         return barrier
 
     def _wait_for_phase(self, op: Op, state: State) -> list[State]:
-        if self._known(op, "predicate", state) == 0:
-            return [state]
+        if op.optional("predicate") is not None:
+            active = self._known(op, "predicate", state)
+            if active is None:
+                raise Unexplored(f"it is not known whether {op.name} waits")
+            if not active:
+                return [state]
         parity = self._known(op, "phase", state)
         if parity is None:
             raise Unexplored(f"it is not known for which phase {op.name} waits")
@@ -535,36 +477,3 @@ class _Explorer:
             for each in self.found.possible
         ):
             self.found.possible.append(fault)
-
-
-class _Numbers:
-    """What integer ops give, as the evaluator has it; each question is asked once."""
-
-    def __init__(self, module: Module) -> None:
-        self._compiler = compiled(module, observed=False)
-        self._scope = Scope(Launch("", (1, 1, 1), (), ()), np.zeros(1, np.int64))
-        self._known: dict[tuple[int, tuple[int, ...]], int | None] = {}
-
-    def of(self, op: Op, given: list[int]) -> int | None:
-        """Return what an op makes of integers; None: that is not known."""
-        key = (op.index, tuple(given))
-        if key not in self._known:
-            self._known[key] = self._computed(op, given)
-        return self._known[key]
-
-    def _computed(self, op: Op, given: list[int]) -> int | None:
-        values = {
-            value.id: bool(number) if str(value.type) == "i1" else constant_sum(number)
-            for value, number in zip(op.operands, given, strict=True)
-        }
-        result = op.results[0]
-        if not op.operands or not isinstance(result.type, IntegerType | IndexType):
-            return None
-        try:
-            self._compiler.step(op)(values, self._scope)  # type: ignore[arg-type]
-            made = values[result.id]
-            if isinstance(made, Unknown):
-                return None
-            return int(to_array(made, value_type(result.type)).reshape(-1)[0])
-        except (KvtraceError, *UNFIT):
-            return None

@@ -26,7 +26,7 @@ from kvtrace.ir.flow import around
 from kvtrace.ir.ops import LOOPS
 from kvtrace.ir.types import TensorType
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.verdicts.pipeline.explore import READS_EARLY, WRITES_EARLY, Fault
+from kvtrace.verdicts.pipeline.faults import READS_EARLY, WRITES_EARLY, Fault
 
 if TYPE_CHECKING:
     from kvtrace.calls.recorded import Call

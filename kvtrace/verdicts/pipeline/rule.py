@@ -11,7 +11,8 @@ from kvtrace.ir import source_stack
 from kvtrace.ir.asynchronous import Act, act_of
 from kvtrace.ir.types import SharedType
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.verdicts.pipeline.explore import (
+from kvtrace.verdicts.pipeline.explore import explore
+from kvtrace.verdicts.pipeline.faults import (
     OVERWRITES,
     READS_EARLY,
     STORED_EARLY,
@@ -19,7 +20,6 @@ from kvtrace.verdicts.pipeline.explore import (
     WRITES_EARLY,
     Explored,
     Fault,
-    explore,
 )
 from kvtrace.verdicts.pipeline.replay import shows
 
