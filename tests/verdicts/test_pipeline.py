@@ -24,6 +24,7 @@ from tests.oracle.test_oracle_stages import (
     product,
 )
 from tests.support.compile_ttir import compile_generic
+from tests.verdicts import pipelined_kernels
 from tests.verdicts.pipelined import call_of, small
 
 F16 = np.float16
@@ -44,6 +45,18 @@ def test_what_triton_makes_is_proven(name, target):
 
     assert (found.verdict, found.reason) == ("proven", None)
     assert found.message == "nothing in its TTGIR comes too early, in any number of trips"
+
+
+@pytest.mark.parametrize("flat", [False, True])
+@pytest.mark.parametrize("name", ["persistent", "while_there_are_rows", "streamed"])
+def test_loops_in_loops_and_stores_are_proven(name, flat):
+    sizes = {"BM": 128, "BN": 128, "BK": 64, "FLAT": flat}
+    types = pipelined_kernels.SIGNATURE | dict.fromkeys(sizes, "constexpr")
+    text = compile_generic(
+        getattr(pipelined_kernels, name), types, sizes, target=TARGETS["sm90"], stage="ttgir",
+        divisible_by_16=tuple(pipelined_kernels.SIGNATURE), num_stages=3,
+    )  # fmt: skip
+    assert verdict(text).verdict == "proven"
 
 
 @pytest.mark.parametrize("stages", [1, 2, 3, 4])

@@ -153,7 +153,9 @@ class _Explorer:
         if not is_known(op):
             raise Unexplored(f"it is not known what {op.name} begins")
         act = act_of(op)
-        if act is None or act is Act.STORE:
+        if operator_of(op) == "where":
+            self._choose(op, state)
+        elif act is None or act is Act.STORE:
             self._use(op, state)
         if act is not None:
             if act is Act.FREE:
@@ -456,6 +458,15 @@ class _Explorer:
                 elif not use.sure:
                     doubt = doubt or f"{use.op.name} may be masked off in the last trips"
                 self._tell(Fault(kind, op, use.op, view, state.trips, use.trips, doubt))
+
+    def _choose(self, op: Op, state: State) -> None:
+        """Pass on what a product makes, as Triton does with sums that may begin anew."""
+        arms = [state.values.get(op.operand(name).id) for name in ("first", "second")]
+        pending = next((held for held in arms if isinstance(held, Pending)), None)
+        if pending is None:
+            state.values.pop(op.results[0].id, None)
+        else:
+            state.values[op.results[0].id] = pending
 
     def _use(self, op: Op, state: State) -> None:
         if KINDS[op.name].kind not in (Kind.END, Kind.LOOP, Kind.BRANCH):

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator
 from kvtrace.ir import Block, Module, Op, Value
 from kvtrace.ir.asynchronous import VIEWING, Act, act_of, is_known
 from kvtrace.ir.flow import around, backward, deciding, flow_of, forward
-from kvtrace.ir.ops import BRANCHES, KINDS, LOOPS, Kind
+from kvtrace.ir.ops import BRANCHES, CONSTANTS, KINDS, LOOPS, Kind, operator_of
 from kvtrace.ir.types import IndexType, IntegerType, SharedType
 
-_DECIDING = ("index", "phase", "predicate")
+_DECIDING = ("phase", "predicate")
 _BLOCKS = frozenset({Kind.BRANCH, Kind.LOOP})
+_COMPUTED = frozenset({Kind.ELEMENTWISE})
 
 
 class Relevance:
@@ -31,6 +32,7 @@ class Relevance:
         self._lives: dict[tuple[int, bool], frozenset[int]] = {}
         self.pending = self._pending()
         self._acting = self._around(op for op in module.ops if _acts(op))
+        self._open = self._unknowable()
         self.numbers = self._numbers()
         self.steps = {
             id(block): tuple(op for op in block.ops if self._matters(op))
@@ -77,6 +79,8 @@ class Relevance:
         made = [v for op in self._module.ops if act_of(op) is Act.PRODUCT for v in op.results]
 
         def onwards(op: Op, value: Value) -> list[Value]:
+            if operator_of(op) == "where":
+                return list(op.results)
             if act_of(op) is not Act.WAIT_PRODUCTS:
                 return []
             pairs = zip(op.group("passed"), op.results, strict=True)
@@ -92,7 +96,7 @@ class Relevance:
                 value
                 for op in self._module.ops
                 for value in self._deciding(op, found)
-                if value.id not in found
+                if value.id not in found and value.id not in self._open
             ]
             if not sinks:
                 return found
@@ -102,7 +106,9 @@ class Relevance:
         row = KINDS.get(op.name)
         if row is None:
             return
-        if act_of(op) is not None:
+        if act_of(op) is Act.INDEX:
+            yield from op.group("index")
+        elif act_of(op) is not None:
             for name in _DECIDING:
                 if row.has(name):
                     yield from op.group(name)
@@ -112,20 +118,43 @@ class Relevance:
             yield from deciding(op)
 
     def _made_of(self, value: Value) -> list[Value]:
-        return [
-            each
-            for each in self._flow.made_of(value)
-            if isinstance(each.type, IntegerType | IndexType)
-        ]
+        return [each for each in self._flow.made_of(value) if _is_number(each)]
+
+    def _unknowable(self) -> set[int]:
+        """Return the integers that are never known, for they depend on arguments or on memory."""
+        found: set[int] = set()
+        numbers = [value for value in _values(self._module) if _is_number(value)]
+        while True:
+            more = {v.id for v in numbers if v.id not in found and self._depends(v, found)}
+            if not more:
+                return found
+            found |= more
+
+    def _depends(self, value: Value, unknown: set[int]) -> bool:
+        """Whether a value is made of what is not known; of copies, all have to be."""
+        origins, owner = self._flow.origins(value), value.owner
+        if origins:
+            return all(each.id in unknown for each in origins)
+        if isinstance(owner, Op):
+            if operator_of(owner) == "where":
+                arms = (*owner.group("first"), *owner.group("second"))
+                return any(each.id in unknown for each in arms)
+            row = KINDS.get(owner.name)
+            if row is None or row.kind not in _COMPUTED:
+                return owner.name not in CONSTANTS
+            return any(each.id in unknown or not _is_number(each) for each in owner.operands)
+        around = None if owner is None else owner.region.owner
+        if around is None or around.name not in LOOPS:
+            return True
+        return any(each.id in unknown for each in deciding(around))
 
     def _spans_of_values(self) -> Iterator[tuple[int, tuple[int, int]]]:
         """Yield of each value that is kept where it is made, and until where it is used."""
         for op in self._module.ops:
-            values = list(op.results)
-            for region in op.regions:
-                for block in region.blocks:
-                    values += block.arguments
-            for value in values:
+            arguments = [
+                v for region in op.regions for block in region.blocks for v in block.arguments
+            ]
+            for value in (*op.results, *arguments):
                 if self._is_kept(value):
                     inside = value.owner is not op
                     yield value.id, (op.index + inside, self._last_use(value))
@@ -150,6 +179,23 @@ class Relevance:
         if home is not None and len(home.region.blocks) > 1:
             last = max(last, self._ends[home.region.owner.index])
         return last
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value.type, IntegerType | IndexType)
+
+
+def _values(module: Module) -> Iterator[Value]:
+    for op in module.ops:
+        yield from _values_of(op)
+
+
+def _values_of(op: Op) -> Iterator[Value]:
+    """Yield the results of an op, and the arguments of the blocks in it."""
+    yield from op.results
+    for region in op.regions:
+        for block in region.blocks:
+            yield from block.arguments
 
 
 def _acts(op: Op) -> bool:
