@@ -13,12 +13,16 @@ from typing import Final
 
 from kvtrace.ir.model import Module, Op
 from kvtrace.ir.ops import KINDS
+from kvtrace.ir.types import SharedType
 
 #: Ops for GPUs of AMD's that have no row among ops, and end where they stand.
 _ENDING: Final = re.compile(
     r"amdg(?:pu)?\.(?:buffer_(?:load|store|atomic_\w+)|in_thread_transpose|extract_slice|concat)"
     r"|rocdl\.(?:s\.setprio|sched\.[\w.]+)"
 )
+
+#: Dialects whose ops, of newer Tritons too, are about values in registers and memory alone.
+_PLAIN: Final = frozenset({"arith", "math", "tt", "ub"})
 
 
 class Act(Enum):
@@ -90,7 +94,14 @@ def act_of(op: Op) -> Act | None:
 
 def is_known(op: Op) -> bool:
     """Whether it is known of an op what it does to shared memory."""
-    return op.name in KINDS
+    if op.name in KINDS:
+        return True
+    values = (*op.operands, *op.results)
+    return (
+        _is_plain(op.name)
+        and not op.regions
+        and not any(isinstance(value.type, SharedType) for value in values)
+    )
 
 
 def left_of(op: Op) -> int:
@@ -109,9 +120,13 @@ def goes_on(op: Op) -> bool:
 def may_go_on(text: str) -> bool:
     """Whether anything in a text of TTGIR may be under way after its op; unknown ops may."""
     return any(
-        ACTS.get(name) in _BEGINNING if name in KINDS else not _ENDING.fullmatch(name)
+        ACTS.get(name) in _BEGINNING if name in KINDS else not _is_plain(name)
         for name in set(_OP.findall(text))
     )
+
+
+def _is_plain(name: str) -> bool:
+    return name.partition(".")[0] in _PLAIN or _ENDING.fullmatch(name) is not None
 
 
 def targets_amd(module: Module) -> bool:

@@ -58,6 +58,7 @@ def test_products_go_on_if_they_say_so():
         ("amdg.buffer_load", False),
         ("amdgpu.buffer_atomic_rmw", False),
         ("rocdl.sched.barrier", False),
+        ("tt.of_a_newer_triton", False),
         ("amdgpu.buffer_load_to_local", True),
         ("amdg.async_copy_local_to_global", True),
         ("ttg.warp_specialize", True),

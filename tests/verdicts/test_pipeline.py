@@ -268,6 +268,13 @@ def test_an_op_that_is_not_known_is_named():
     )  # fmt: skip
 
 
+def test_an_op_of_registers_need_not_be_known():
+    text = described(**HOPPER).ttgir()
+    assert verdict(text.replace('"arith.xori"', '"arith.of_a_newer_triton"')).verdict == "unknown"
+    text = KERNELS["causal attention"](**HOPPER).ttgir()
+    assert verdict(text.replace('"math.exp2"', '"tt.of_a_newer_triton"')).verdict == "proven"
+
+
 @pytest.mark.parametrize(
     ("said", "other", "reason"),
     [

@@ -169,7 +169,7 @@ class _Explorer:
         if op.name in CALLS:
             return self._call(op, state)
         if any(isinstance(value.type, SharedType) for value in op.operands):
-            if KINDS[op.name].kind not in (Kind.END, Kind.REMARK):
+            if _kind(op) not in (Kind.END, Kind.REMARK):
                 raise Unexplored(f"it is not known what {op.name} does to shared memory")
             return [state]
         return self._number(op, state)
@@ -469,7 +469,7 @@ class _Explorer:
             state.values[op.results[0].id] = pending
 
     def _use(self, op: Op, state: State) -> None:
-        if KINDS[op.name].kind not in (Kind.END, Kind.LOOP, Kind.BRANCH):
+        if _kind(op) not in (Kind.END, Kind.LOOP, Kind.BRANCH):
             for value in op.operands:
                 self._see_made(op, value, state)
 
@@ -488,3 +488,8 @@ class _Explorer:
             for each in self.found.possible
         ):
             self.found.possible.append(fault)
+
+
+def _kind(op: Op) -> Kind | None:
+    row = KINDS.get(op.name)
+    return None if row is None else row.kind

@@ -63,10 +63,12 @@ class Relevance:
 
     def _matters(self, op: Op) -> bool:
         row = KINDS.get(op.name)
-        if row is None or row.kind is Kind.CALL or act_of(op) is not None:
+        if not is_known(op) or act_of(op) is not None:
             return True
-        if row.kind in _BLOCKS:
+        if row is not None and row.kind in _BLOCKS:
             return self.matters(op)
+        if row is not None and row.kind is Kind.CALL:
+            return True
         return any(value.id in self.numbers for value in op.results) or any(
             value.id in self.pending for value in op.operands
         )
