@@ -87,7 +87,7 @@ def test_a_fault_is_an_error_with_its_place(planted, capsys):
     assert Path(found["file"]).name == "kernels.py"
     assert "tl.dot(" in found["source"]  # which loads the tile
     assert found["message"].startswith("a product (ttng.warp_group_dot) reads part 0 of ")
-    assert found["message"].endswith("it shows in an evaluation of the TTGIR")
+    assert found["message"].endswith("; an evaluation of the TTGIR shows it")
     assert (found["iteration"], found["calls"], found["launches"]) == (0, 1, 1)
     assert found["other_stack"][0]["line"] < found["line"]
     assert "num_stages=1" in found["hint"]

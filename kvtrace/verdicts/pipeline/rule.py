@@ -109,10 +109,10 @@ def _seen(fault: Fault, module: Module, calls: Iterable[Call]) -> bool | None:
 
 
 def _violation(fault: Fault, *, confirmed: bool) -> OrderVerdict:
-    how = "shows in" if confirmed else "was not looked for in"
+    how = "an evaluation of the TTGIR shows it" if confirmed else "no evaluation could show it"
     return OrderVerdict(
         "violation",
-        f"{_told(fault)}; it {how} an evaluation of the TTGIR",
+        f"{_told(fault)}; {how}",
         op=fault.op,
         other=fault.other,
         iteration=fault.trips[-1] if fault.trips else None,
