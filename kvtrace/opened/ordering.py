@@ -11,9 +11,9 @@ from kvtrace.backends.triton.recorded_ttgir import UnreadableTtgir, generic_ttgi
 from kvtrace.calls.recorded import Call, calls_of
 from kvtrace.ir import source_stack
 from kvtrace.ir.asynchronous import may_go_on
-from kvtrace.ir.errors import IRSyntaxError
 from kvtrace.ir.relocation import module_defined_in
 from kvtrace.metrics.stacks import StackRows
+from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.layout import ORDER
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import Run, Trace
@@ -104,7 +104,7 @@ def _verdict(text: str | UnreadableTtgir, kernel: Kernel, calls: Iterator[Call])
         return undecided(str(text))
     try:
         module = module_defined_in(text, kernel["file"])
-    except IRSyntaxError as error:
+    except KvtraceError as error:
         return undecided(str(error))
     return judge_order(module, kernel["name"] or "?", calls)
 
