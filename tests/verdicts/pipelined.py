@@ -44,6 +44,7 @@ _SMALL = f"""\
     %x = "arith.constant"() <{{value = dense<0.0> : tensor<32xf16>}}> : () -> tensor<32xf16>
     %p = "tt.splat"(%source) : (!tt.ptr<f16>) -> tensor<32x!tt.ptr<f16>>
     %block = "ttng.reinterpret_tensor_descriptor"(%source) : (!tt.ptr<f16>) -> {_BLOCK}
+    %mask = "tt.splat"(%way) : (i1) -> tensor<32xi1>
     %buffer = "ttg.local_alloc"() : () -> {_BUFFER}
 BODY
     "tt.return"() : () -> ()
@@ -56,6 +57,10 @@ _FORMS = {
     "copy": '%tA = "ttg.async_copy_global_to_local"(%p, %A) '
     "<{operandSegmentSizes = array<i32: 1, 1, 0, 0>}> : "
     f"(tensor<32x!tt.ptr<f16>>, {_PART}) -> !ttg.async.token\n"
+    '%gA = "ttg.async_commit_group"(%tA) : (!ttg.async.token) -> !ttg.async.token',
+    "masked": '%tA = "ttg.async_copy_global_to_local"(%p, %A, %mask) '
+    "<{operandSegmentSizes = array<i32: 1, 1, 1, 0>}> : "
+    f"(tensor<32x!tt.ptr<f16>>, {_PART}, tensor<32xi1>) -> !ttg.async.token\n"
     '%gA = "ttg.async_commit_group"(%tA) : (!ttg.async.token) -> !ttg.async.token',
     "wait": '%wNUMBER = "ttg.async_wait"() <{num = A : i32}> : () -> !ttg.async.token',
     "read": f'%rNUMBER = "ttg.local_load"(%A) : ({_PART}) -> tensor<32xf16>',

@@ -256,6 +256,27 @@ def test_a_part_that_is_not_known_is_in_doubt():
     ]
 
 
+@pytest.mark.parametrize(("copy", "sure"), [("copy", True), ("masked", False)])
+def test_a_masked_copy_may_not_be_under_way_behind_its_loop(copy, sure):
+    """The last trips of a pipelined loop begin nothing new."""
+    found = explore(
+        small(f"""
+        part a zero
+        "scf.for"(%zero, %n, %one) ({{
+        ^bb1(%i: i32):
+          wait 0
+          {copy} a
+          "scf.yield"() : () -> ()
+        }}) : (i32, i32, i32) -> ()
+        read a
+    """)
+    )
+    assert (found.fault is not None) == sure
+    assert [each.doubt for each in found.possible] == (
+        [] if sure else ["ttg.async_copy_global_to_local may be masked off in the last trips"]
+    )
+
+
 # -- what is not decided --------------------------------------------------------------------------
 
 
@@ -273,6 +294,22 @@ def test_an_op_of_registers_need_not_be_known():
     assert verdict(text.replace('"arith.xori"', '"arith.of_a_newer_triton"')).verdict == "unknown"
     text = KERNELS["causal attention"](**HOPPER).ttgir()
     assert verdict(text.replace('"math.exp2"', '"tt.of_a_newer_triton"')).verdict == "proven"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "other", "reason"),
+    [
+        ("count = 1 :", "count = 2 :", "ttng.init_barrier makes a barrier at which several have"),
+        (r'(\n *"ttng.barrier_expect"[^\n]*)', r"\1\1", "ttng.barrier_expect may be of a phase in"),
+        ("value = -1 :", "value = 4 :", "ttg.memdesc_index may be of part 5, and there are 3"),
+    ],
+)
+def test_what_does_not_fit_is_not_decided(pattern, other, reason):
+    text = described(**HOPPER).ttgir().replace("predicate = 5 :", "predicate = 0 :")
+    found = verdict(edited(text, pattern, other))
+
+    assert found.verdict == "unknown"
+    assert found.reason.startswith(reason)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from typing import Final
 from kvtrace.evaluate.compiler import attribute
 from kvtrace.ir import Block, Module, Op, Region, Value
 from kvtrace.ir.asynchronous import (
+    VIEWING,
     Act,
     act_of,
     goes_on,
@@ -39,7 +40,8 @@ from kvtrace.verdicts.pipeline.faults import (
 )
 from kvtrace.verdicts.pipeline.numbers import Counted, Numbers
 from kvtrace.verdicts.pipeline.relevance import Relevance
-from kvtrace.verdicts.pipeline.state import Held, Pending, State, Use, View
+from kvtrace.verdicts.pipeline.state import Held, Pending, State, Use
+from kvtrace.verdicts.pipeline.views import View, viewed, whole
 
 #: States at heads of loops, and what may be under way at once, beyond which nothing is said.
 _MOST_STATES: Final = 1000
@@ -82,16 +84,13 @@ class _Explorer:
         self._numbers = Numbers(module)
         self._uses: dict[Act, Callable[[Op, State], list[State] | None]] = {
             Act.ALLOCATE: self._allocate,
-            Act.INDEX: self._index,
-            Act.PART: self._part,
-            Act.TURN: self._turn,
-            Act.RESHAPE: self._reshape,
+            **dict.fromkeys(VIEWING, self._look),
             Act.READ: self._read,
             Act.WRITE: self._write,
             Act.COPY: self._copy,
             Act.CLOSE: lambda _op, state: state.close(),
             Act.WAIT_COPIES: lambda op, state: state.wait_for_copies(left_of(op)),
-            Act.BEGIN_PHASES: lambda op, s: s.begin_phases(self._barrier(op, s)),
+            Act.BEGIN_PHASES: self._begin_phases,
             Act.EXPECT: self._expect,
             Act.ARRIVE: self._arrive,
             Act.WAIT_PHASE: self._wait_for_phase,
@@ -244,9 +243,9 @@ class _Explorer:
     def _branch(self, op: Op, state: State) -> list[State]:
         """Go each way that may be taken; what only one of them leads to is in doubt."""
         ways = list(op.regions)
-        known = [self._value(value, state) for value in deciding(op)]
-        if len(ways) == 2 and known and isinstance(known[0], int):
-            ways = ways[:1] if known[0] else ways[1:]
+        known = self._known(op, "condition", state) if KINDS[op.name].has("condition") else None
+        if known is not None:
+            ways = ways[:1] if known else ways[1:]
         live = self._relevance.live(op, after=True)
         merged: list[dict[object, State]] = []
         for region in ways:
@@ -332,35 +331,15 @@ class _Explorer:
         return held
 
     def _allocate(self, op: Op, state: State) -> None:
-        (result,) = op.results
-        assert isinstance(result.type, SharedType)
-        box = tuple((0, extent) for extent in result.type.shape)
-        view = View(op, box, tuple(range(len(box))))
-        state.values[result.id] = view
+        view = state.values[op.results[0].id] = whole(op)
         if op.optional("source") is not None:
             self._use(op, state)
             self._see_free(op, view, state)
 
-    def _index(self, op: Op, state: State) -> None:
+    def _look(self, op: Op, state: State) -> None:
+        index = self._known(op, "index", state) if act_of(op) is Act.INDEX else None
         view = self._view(op.operand("shared"), state)
-        state.values[op.results[0].id] = view.part(self._known(op, "index", state))
-
-    def _part(self, op: Op, state: State) -> None:
-        view, type_ = self._view(op.operand("shared"), state), op.results[0].type
-        assert isinstance(type_, SharedType)
-        for axis, (start, extent) in enumerate(
-            zip(attribute(op, "offsets"), type_.shape, strict=True)
-        ):
-            view = view.within(axis, start, start + extent)
-        state.values[op.results[0].id] = view
-
-    def _turn(self, op: Op, state: State) -> None:
-        view = self._view(op.operand("shared"), state)
-        state.values[op.results[0].id] = view.turned(attribute(op, "order"))
-
-    def _reshape(self, op: Op, state: State) -> None:
-        view = self._view(op.operand("shared"), state)
-        state.values[op.results[0].id] = View(view.buffer, view.box, None, view.exact)
+        state.values[op.results[0].id] = viewed(op, view, index)
 
     # -- what reads and writes -------------------------------------------------------------------
 
@@ -377,9 +356,18 @@ class _Explorer:
         masked = mask_of(op) is not None
         state.open = (*state.open, Use(view, op, masked, trips=state.trips))
 
+    def _begin_phases(self, op: Op, state: State) -> None:
+        if attribute(op, "count", 1) != 1:
+            raise Unexplored(f"{op.name} makes a barrier at which several have to arrive")
+        state.begin_phases(self._barrier(op, state))
+
     def _expect(self, op: Op, state: State) -> None:
-        if self._known(op, "predicate", state) != 0:
-            state.expect(self._barrier(op, state))
+        if self._known(op, "predicate", state) == 0:
+            return
+        barrier = self._barrier(op, state)
+        if state.phases[barrier][1]:
+            raise Unexplored(f"{op.name} may be of a phase in which copies are expected already")
+        state.expect(barrier)
 
     def _arrive(self, op: Op, state: State) -> None:
         predicate = self._known(op, "predicate", state)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:
     from kvtrace.ir import Op
-    from kvtrace.verdicts.pipeline.state import View
+    from kvtrace.verdicts.pipeline.views import View
 
-Early = str
-"""What is wrong, in one of the words below."""
+Early = Literal["reads early", "writes early", "overwrites", "stored early", "used early"]
+"""What is wrong."""
 
 READS_EARLY: Final = "reads early"
 WRITES_EARLY: Final = "writes early"

@@ -153,10 +153,7 @@ class Relevance:
     def _spans_of_values(self) -> Iterator[tuple[int, tuple[int, int]]]:
         """Yield of each value that is kept where it is made, and until where it is used."""
         for op in self._module.ops:
-            arguments = [
-                v for region in op.regions for block in region.blocks for v in block.arguments
-            ]
-            for value in (*op.results, *arguments):
+            for value in _values_of(op):
                 if self._is_kept(value):
                     inside = value.owner is not op
                     yield value.id, (op.index + inside, self._last_use(value))

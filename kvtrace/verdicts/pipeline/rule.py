@@ -26,7 +26,7 @@ from kvtrace.verdicts.pipeline.replay import shows
 if TYPE_CHECKING:
     from kvtrace.calls.recorded import Call
     from kvtrace.ir import Module, Op
-    from kvtrace.verdicts.pipeline.state import View
+    from kvtrace.verdicts.pipeline.views import View
     from kvtrace.verdicts.verdict import Answer
 
 RULE: Final = "pipeline-order"

@@ -10,47 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from kvtrace.ir import Op
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """A block of a buffer, which is known by the op that allocates it.
-
-    `box` has the first element and one past the last along each axis of the buffer, `axes` which
-    of those each axis of the view is (None: it was reshaped). Not `exact`: it is in the box.
-    """
-
-    buffer: Op
-    box: tuple[tuple[int, int], ...]
-    axes: tuple[int, ...] | None
-    exact: bool = True
-
-    def meets(self, other: View) -> bool:
-        """Whether two views may have an element in common."""
-        return self.buffer is other.buffer and all(
-            first < end and start < last
-            for (first, last), (start, end) in zip(self.box, other.box, strict=True)
-        )
-
-    def within(self, axis: int, first: int, last: int) -> View:
-        """Return the block from `first` to before `last` along an axis of the view."""
-        if self.axes is None:
-            return replace(self, exact=False)
-        place = self.axes[axis]
-        start = self.box[place][0]
-        block = (start + first, start + last)
-        return replace(self, box=(*self.box[:place], block, *self.box[place + 1 :]))
-
-    def part(self, index: int | None) -> View:
-        """Return the part of an index along the first axis; None: one of them."""
-        if self.axes is None:
-            return replace(self, exact=False)
-        chosen = replace(self, exact=False) if index is None else self.within(0, index, index + 1)
-        return replace(chosen, axes=self.axes[1:])
-
-    def turned(self, order: Iterable[int]) -> View:
-        """Return the same elements with axes permuted."""
-        return self if self.axes is None else replace(self, axes=tuple(self.axes[i] for i in order))
+from kvtrace.verdicts.pipeline.views import View
 
 
 @dataclass(frozen=True, slots=True)
