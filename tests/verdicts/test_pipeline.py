@@ -119,7 +119,8 @@ def test_a_mutation_is_found(mutation):
 
 def test_another_part_than_was_copied_is_found():
     module = parse(of_f16(**AMPERE).ttgir())
-    index = next(op for op in module.ops if op.name == "ttg.local_load").operand("shared").owner
+    reads = [op for op in module.ops if op.name == "ttg.local_load"]
+    index = reads[-1].operand("shared").owner
     while index.name != "ttg.memdesc_index":
         index = index.operand("shared").owner
     numbers = [value for op in module.ops for value in op.results if str(value.type) == "i32"]
