@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,9 @@ from kvtrace.evaluate.values import (
 )
 from kvtrace.ir import Op
 from kvtrace.schema.cached_property import cached_property
+
+READS_EARLY: Final = "reads what a copy may not have brought yet"
+WRITES_EARLY: Final = "writes what a product may still be reading"
 
 
 class Buffer:
@@ -108,9 +111,7 @@ class SharedMemory:
         places = view.places
         early = view.buffer.arriving[places] > 0
         if early.any():
-            self.faults[f"{op.name} at {place(op)} reads what a copy may not have brought yet"] = (
-                None
-            )
+            self._note(op, READS_EARLY)
         return self._joined([plane[places] for plane in view.buffer.planes], early)
 
     def given(self, op: Op, value: Any) -> Any:
@@ -170,9 +171,10 @@ class SharedMemory:
 
     def _see_that_nobody_reads(self, op: Op, view: SharedView, places: Array) -> None:
         if view.buffer.read[places].any():
-            self.faults[f"{op.name} at {place(op)} writes what a product may still be reading"] = (
-                None
-            )
+            self._note(op, WRITES_EARLY)
+
+    def _note(self, op: Op, fault: str) -> None:
+        self.faults[f"{op.name} at {place(op)} {fault}"] = None
 
     # -- copies ----------------------------------------------------------------------------------
 

@@ -11,13 +11,14 @@ from kvtrace.clients.registry import as_client
 from kvtrace.clients.sanitizer import Sanitizer
 from kvtrace.converters.findings import Findings, observed_rules, read_findings
 from kvtrace.nki.findings import RULES as NKI_RULES
+from kvtrace.opened.ordering import judge_kernels
 from kvtrace.opened.progress import Shown, unshown
 from kvtrace.opened.replaying import Engine, Recipe
 from kvtrace.oracle.checking import RULES as CHECK_RULES
-from kvtrace.schema.trace import Selection
+from kvtrace.schema.trace import Run, Selection, Trace
 from kvtrace.settings import settings_from_environment
 from kvtrace.verdicts.choice import rule_ids
-from kvtrace.verdicts.rules import RULES
+from kvtrace.verdicts.rules import KERNEL_RULES, RULES
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +48,12 @@ def judge_runs(
 
     """
     trace, runs = selection.trace, selection.runs
-    observed = (*NKI_RULES, *observed_rules(trace, runs, (*RULES, *NKI_RULES)))
+    observed = (*NKI_RULES, *observed_rules(trace, runs, (*RULES, *KERNEL_RULES, *NKI_RULES)))
     rules = rule_ids(names, observed)
-    judged = [name for name in rules if name in RULES]
     failures: list[str] = []
-    recipe = partial(sanitizer, judged)
+    recipe = partial(sanitizer, rules)
     outcomes: Iterable[Outcome] = ()
-    if judged:
+    if any(name in RULES for name in rules):
         outcomes = (
             _here(selection, recipe, shown) if engine is None else engine(selection, [recipe])
         )
@@ -61,7 +61,9 @@ def judge_runs(
         for error in outcome.errors:
             raise error
         failures += outcome.failures
-    known = (*RULES, *observed, *CHECK_RULES)
+    for run in runs:
+        judge_by_kernel(trace, run, rules)
+    known = (*RULES, *KERNEL_RULES, *observed, *CHECK_RULES)
     findings = read_findings(trace, runs, proven=proven, rules=rules, known_rules=known)
     return Judged(findings, tuple(failures))
 
@@ -73,9 +75,15 @@ def _here(selection: Selection, recipe: Recipe, shown: Shown) -> Iterator[Outcom
         yield outcome
 
 
+def judge_by_kernel(trace: Trace, run: Run, rules: Sequence[str]) -> None:
+    """Judge a run's kernels by those of some rules that are about kernels; none may be."""
+    if any(name in KERNEL_RULES for name in rules):
+        judge_kernels(trace, run)
+
+
 def sanitizer(rules: Sequence[str]) -> Client:
-    """Return the client that judges by some rules."""
-    return as_client(Sanitizer(rules), "sanitizer")
+    """Return the client that judges by those of some rules that are about calls."""
+    return as_client(Sanitizer([name for name in rules if name in RULES]), "sanitizer")
 
 
 def environment_rules() -> str:

@@ -10,7 +10,6 @@ from kvtrace.schema.layout import CHECK, EXCERPT, pass_parts, replayed_parts, ru
 from kvtrace.text import plural
 
 if TYPE_CHECKING:
-    from kvtrace.clients import Client
     from kvtrace.schema.trace import Run, Selection, Trace
 
 #: Unasked, so many distinct calls are looked at.
@@ -116,11 +115,13 @@ def _run_passes(
     trace: "Trace", run: "Run", clients: Sequence[str], deadline: float | None, shown: Shown
 ) -> str:
     from kvtrace.clients.recorded import replay  # not where nothing is missing
+    from kvtrace.opened.judging import judge_by_kernel, sanitizer
 
-    began = time.monotonic()
+    began, rules = time.monotonic(), _rules() if "sanitizer" in clients else ()
     with shown(f"replay {run.run_id}") as progress:
-        chosen = [_sanitizer() if name == "sanitizer" else name for name in clients]
+        chosen = [sanitizer(rules) if name == "sanitizer" else name for name in clients]
         outcome = replay(trace, run, _watched(progress, began, deadline), chosen)
+    judge_by_kernel(trace, run, rules)
     for error in outcome.errors:
         raise error
     whole = outcome.calls - len(outcome.failures)
@@ -130,15 +131,13 @@ def _run_passes(
     )
 
 
-def _sanitizer() -> "Client":
-    """Return a sanitizer that judges by the rules that KVTRACE_RULES names."""
+def _rules() -> tuple[str, ...]:
+    """Return the rules that KVTRACE_RULES names."""
     from kvtrace.nki.findings import RULES as NKI_RULES
-    from kvtrace.opened.judging import environment_rules, sanitizer
+    from kvtrace.opened.judging import environment_rules
     from kvtrace.verdicts.choice import rule_ids
-    from kvtrace.verdicts.rules import RULES
 
-    chosen = rule_ids([environment_rules()], NKI_RULES)
-    return sanitizer([rule for rule in chosen if rule in RULES])
+    return rule_ids([environment_rules()], NKI_RULES)
 
 
 def _watched(

@@ -20,6 +20,8 @@ JOURNAL: Final = ".journal"
 OBSERVED: Final = "observed"
 #: The pass of findings about what a device computed; it judges no accesses.
 CHECK: Final = "check"
+#: The pass of findings about kernels' TTGIR; it judges no accesses.
+ORDER: Final = "order"
 #: The setting of a run that says that it is an excerpt: passes cannot look at it any more.
 EXCERPT: Final = "excerpt"
 #: The setting of a run that says that other runs of its directory hold artifacts of its own.
@@ -71,7 +73,7 @@ def pass_parts(folder: Path, pass_name: str | None = None) -> tuple[Path, ...]:
 
 def replayed_parts(folder: Path) -> frozenset[Path]:
     """The derived parts in a run's folder by passes that went through all its calls."""
-    others = (*pass_parts(folder, OBSERVED), *pass_parts(folder, CHECK))
+    others = (part for name in (OBSERVED, CHECK, ORDER) for part in pass_parts(folder, name))
     return frozenset(pass_parts(folder)).difference(others)
 
 

@@ -19,9 +19,10 @@ def rule_ids(names: Iterable[str], observed: Iterable[str] = ()) -> tuple[str, .
         BadSetting: there is no rule of a name, or none is left.
 
     """
-    from kvtrace.verdicts.rules import RULES, default_rules
+    from kvtrace.verdicts.rules import KERNEL_RULES, RULES, default_rules
 
-    known = (*RULES, *(rule for rule in observed if rule not in RULES))
+    ours = (*RULES, *KERNEL_RULES)
+    known = (*ours, *(rule for rule in observed if rule not in ours))
     usual = {*default_rules(), *known[len(RULES) :]}
     wanted, unwanted = set[str](), set[str]()
     parts = [part.strip() for name in names for part in name.split(",") if part.strip()]
@@ -50,9 +51,9 @@ def rule_ids(names: Iterable[str], observed: Iterable[str] = ()) -> tuple[str, .
 
 def rule_texts(ids: Iterable[str]) -> dict[str, dict[str, str]]:
     """Return what rules are about, as the pass that judges by them writes it with its findings."""
-    from kvtrace.verdicts.rules import RULES
+    from kvtrace.verdicts.rules import KERNEL_RULES, RULES
 
     return {
         rule.id: {"severity": rule.severity, "summary": rule.summary, "hint": rule.hint}
-        for rule in (RULES[each] for each in ids)
+        for rule in ((RULES.get(each) or KERNEL_RULES[each]) for each in ids)
     }

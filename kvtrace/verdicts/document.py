@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-from kvtrace.verdicts.rules import RULES
+from kvtrace.verdicts.rules import KERNEL_RULES, RULES, KernelRule, Rule
 
 FOLDER: Final = Path(__file__).resolve().parents[2] / "docs" / "rules"
 INDEX: Final = FOLDER / "README.md"
@@ -13,10 +13,11 @@ _INTRODUCTION: Final = """\
 
 <!-- Made from kvtrace/verdicts/rules.py by `python -m kvtrace.verdicts.document`. -->
 
-What `kvtrace sanitize` judges each distinct call by. Each page has a bad and a good kernel, which a
-test judges. [Sanitizing](../sanitize.md) says how to ask, and what comes out. Kernels of NKI have
-rules of their own besides (`psum-bank`, `loop-dependence` …), by which they are judged while they
-run: [NKI kernels](../nki.md#what-is-checked). They are named, chosen and suppressed like these.
+What `kvtrace sanitize` judges each distinct call by; `pipeline-order` judges what Triton's passes
+made of each kernel. Each page has a bad and a good kernel, which a test judges.
+[Sanitizing](../sanitize.md) says how to ask, and what comes out. Kernels of NKI have rules of their
+own besides (`psum-bank`, `loop-dependence` …), by which they are judged while they run:
+[NKI kernels](../nki.md#what-is-checked). They are named, chosen and suppressed like these.
 What a device computed is compared by `kvtrace check`, whose findings are `wrong-result` and
 `first-non-finite`: [checks](../check.md#answers).
 
@@ -47,10 +48,11 @@ values = tl.load(source + offsets)  # kvtrace: ignore[out-of-bounds] the allocat
 
 def index_text() -> str:
     """Return the text of docs/rules/README.md."""
+    rules: list[Rule | KernelRule] = [*RULES.values(), *KERNEL_RULES.values()]
     rows = [
         f"| [{rule.id}]({rule.id}.md) | {rule.severity} | {'yes' if rule.default else 'no'} "
         f"| {rule.summary} |"
-        for rule in RULES.values()
+        for rule in rules
     ]
     return _INTRODUCTION + "\n".join(rows) + "\n" + _COMMENTS
 

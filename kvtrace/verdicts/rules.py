@@ -42,6 +42,17 @@ class Rule:
     concrete: MakeConcrete | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class KernelRule:
+    """One kind of defect of what Triton's passes made of a kernel, whatever it is called with."""
+
+    id: str
+    severity: Severity
+    summary: str
+    hint: str
+    default: bool = True
+
+
 @cache
 def _judge(file: str) -> Judge:
     """Return the `judge` of a file, which is imported when a call is judged by it."""
@@ -67,6 +78,18 @@ def _concrete(file: str) -> MakeConcrete:
 
 def _by_id(*rules: Rule) -> Mapping[str, Rule]:
     return {rule.id: rule for rule in rules}
+
+
+KERNEL_RULES: Final[Mapping[str, KernelRule]] = {
+    "pipeline-order": KernelRule(
+        "pipeline-order",
+        "error",
+        "in its TTGIR, shared memory is read or written before what is under way there has ended",
+        "compile it with num_stages=1, or another Triton; load a tile that a product and registers "
+        "read once for each",
+    ),
+}
+"""Rules by which each kernel's TTGIR is judged, and no call; see pipeline/."""
 
 
 RULES: Final = _by_id(

@@ -4,8 +4,9 @@
 
 A tile goes into a product, and registers look at it, too. Where Triton pipelines that with a buffer
 too few, results are wrong, other ones in each launch: every launch that differs has to be put down
-to the passes up to TTGIR, and none may differ without pipelining. Says so where this Triton makes
-no such mistake. Ends with 1 if anything is not as it should be.
+to the passes up to TTGIR, and none may differ without pipelining. Where launches differ,
+`pipeline-order` has to find it, too; without pipelining it has to prove that there is nothing. Says
+so where this Triton makes no such mistake. Ends with 1 if anything is not as it should be.
 """
 
 import sys
@@ -53,15 +54,20 @@ def main() -> int:
                     )
                     wrong += bool(((out.double() - wanted).abs() > 1).any())
             rows = kvtrace.open(folder).check()
+            judged = kvtrace.open(folder).sanitize("pipeline-order", proven=True)
+            order = {row["verdict"] for row in judged}
         found = Counter((row["answer"], row["stage"]) for row in rows)
         told = sum(count for (answer, _), count in found.items() if answer == "differs")
         right = told == wrong == found["differs", "ttgir"] and (stages > 1 or not wrong)
+        right &= order == {"violation" if wrong else "proven"} or (not wrong and stages > 1)
         problems += not right
         differing += wrong
         reason = next((row["stage_reason"] for row in rows if row["stage"]), "")
         head = f"{'ok   ' if right else 'WRONG'} {stages} stages"
         print(
-            f"{head}: {wrong} of {LAUNCHES} launches are wrong; {dict(found)} {reason}", flush=True
+            f"{head}: {wrong} of {LAUNCHES} launches are wrong; {dict(found)} {reason}; "
+            f"pipeline-order: {', '.join(order)}",
+            flush=True,
         )
     if not differing:
         print(f"Triton {triton.__version__} makes no such mistake here")

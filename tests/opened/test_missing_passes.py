@@ -42,7 +42,7 @@ def test_what_is_missing_is_run_once_and_told(recorded, capsys):
 
     said = capsys.readouterr().out
     assert "13 of 13 distinct calls looked at by tracer, profiler, sanitizer" in said
-    assert passes(recorded) == {"tracer", "profiler", "sanitizer"}
+    assert passes(recorded) == {"tracer", "profiler", "sanitizer", "order"}
 
     report(recorded)
 
@@ -85,7 +85,7 @@ def test_many_distinct_calls_are_looked_at_only_when_asked(recorded, capsys, mon
 
     report(recorded, "--replay")
 
-    assert passes(recorded) == {"tracer", "profiler", "sanitizer"}
+    assert passes(recorded) == {"tracer", "profiler", "sanitizer", "order"}
 
 
 def test_a_pass_that_takes_long_is_given_up_and_leaves_nothing(recorded, capsys, monkeypatch):

@@ -13,7 +13,7 @@ from kvtrace.schema.errors import KernelDefect
 from kvtrace.schema.trace import open_trace
 from kvtrace.verdicts.binding import Budget
 from kvtrace.verdicts.document import FOLDER, INDEX, index_text
-from kvtrace.verdicts.rules import RULES
+from kvtrace.verdicts.rules import KERNEL_RULES, RULES
 
 PRELUDE = "import torch\nimport triton\nimport triton.language as tl\n\n\n"
 SECTIONS = ["Bad", "Good", "How it is decided", "How to suppress it"]
@@ -32,21 +32,38 @@ def code_of(rule: str, section: str) -> str:
 
 def verdicts_of(rule: str, section: str, folder) -> set[str]:
     """Run a page's kernel, judged by the rule before its launch; give the rule's verdicts."""
-    source = folder / f"page_{next(_numbers)}.py"
-    source.write_text(PRELUDE + code_of(rule, section), encoding="utf-8")
-    spec = importlib.util.spec_from_file_location(source.stem, source)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[source.stem] = module
+    run = program_of(rule, section, folder)
     raised = False
     with kvtrace.capture(folder / "out", sanitize="raise", rules=rule, tensors="all"):
         try:
-            spec.loader.exec_module(module)
+            run()
         except KernelDefect:
             raised = True
     rows = open_trace(folder / "out").table("findings", columns=["rule", "verdict"]).to_pylist()
     verdicts = {row["verdict"] for row in rows if row["rule"] == rule}
     assert raised == ("violation" in verdicts and RULES[rule].severity == "error")
     return verdicts
+
+
+def program_of(rule: str, section: str, folder):
+    """What runs a page's kernel."""
+    source = folder / f"page_{next(_numbers)}.py"
+    source.write_text(PRELUDE + code_of(rule, section), encoding="utf-8")
+    spec = importlib.util.spec_from_file_location(source.stem, source)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[source.stem] = module
+    return lambda: spec.loader.exec_module(module)
+
+
+def kernel_verdicts_of(rule: str, section: str, folder) -> tuple[set[str], str]:
+    """Run a page's kernel, and judge its TTGIR by the rule; give the verdicts, and the TTGIR."""
+    with kvtrace.capture(folder / "out"):
+        program_of(rule, section, folder)()
+    trace = kvtrace.open(folder / "out")
+    found = {row["verdict"] for row in trace.sanitize(rule, proven=True)}
+    (kernel,) = open_trace(folder / "out").table("kernels", columns=["stages"]).to_pylist()
+    (digest,) = [each["artifact"] for each in kernel["stages"] if each["stage"] == "ttgir"]
+    return found, open_trace(folder / "out").artifact(digest).decode()
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +79,7 @@ def test_the_index_is_made_from_the_table_of_rules():
     )
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", [*RULES, *KERNEL_RULES])
 def test_each_rule_has_a_whole_page(rule):
     page = page_of(rule)
     assert page.startswith(f"# {rule}\n\n")
@@ -80,3 +97,15 @@ def test_the_bad_kernel_is_found(rule, tmp_path):
 @pytest.mark.parametrize("rule", RULES)
 def test_the_good_kernel_is_not(rule, tmp_path):
     assert "violation" not in verdicts_of(rule, "Good", tmp_path)
+
+
+@pytest.mark.parametrize("rule", KERNEL_RULES)
+def test_a_kernel_that_triton_spoils_is_found(rule, tmp_path):
+    verdicts, ttgir = kernel_verdicts_of(rule, "Bad", tmp_path)
+    spoilt = len(set(re.findall(r"memdesc<(\d)x64x64xf16", ttgir))) > 1  # not by every Triton
+    assert verdicts == ({"violation"} if spoilt else {"proven"})
+
+
+@pytest.mark.parametrize("rule", KERNEL_RULES)
+def test_a_kernel_that_it_does_not_spoil_is_proven(rule, tmp_path):
+    assert kernel_verdicts_of(rule, "Good", tmp_path)[0] == {"proven"}

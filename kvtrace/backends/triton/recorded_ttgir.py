@@ -3,9 +3,11 @@
 Triton reads it in a process of its own, for what a trace from elsewhere holds may crash it.
 """
 
+import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final
 
 from kvtrace.backends.compiled.generic import GenericFormFailed, generic_ttir
@@ -27,32 +29,56 @@ def generic_ttgir(text: str) -> str:
         UnreadableTtgir: with what Triton says of it.
 
     """
+    (found,) = generic_ttgirs([text])
+    if isinstance(found, UnreadableTtgir):
+        raise found
+    return found
+
+
+def generic_ttgirs(texts: Sequence[str]) -> Iterator[str | UnreadableTtgir]:
+    """Print several TTGIRs in generic form, by one process unless one of them ends it."""
+    left = list(texts)
+    while left:
+        lines, failure = _printed(left)
+        for line in lines:
+            generic, error = json.loads(line)
+            yield UnreadableTtgir(error) if generic is None else generic
+        left = left[len(lines) :]
+        if left:
+            yield failure
+            left = left[1:]
+
+
+def _printed(texts: Sequence[str]) -> tuple[list[str], UnreadableTtgir]:
+    """Return a line for each text that the process printed, and why it did not print the next."""
     variables = {name: value for name, value in os.environ.items() if name != "KVTRACE"}
     variables["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
     try:
         done = subprocess.run(
             [sys.executable, "-W", "ignore", "-m", __name__],
-            input=text, capture_output=True, encoding="utf-8", errors="replace", env=variables,
-            timeout=_SECONDS, check=False,
+            input=json.dumps(texts), capture_output=True, encoding="utf-8", errors="replace",
+            env=variables, timeout=_SECONDS, check=False,
         )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        raise UnreadableTtgir(f"Triton takes more than {_SECONDS} s to read it") from None
-    if done.returncode:
-        said = [line for line in done.stderr.splitlines() if line.strip()]
-        raise UnreadableTtgir(said[-1] if said else f"Triton ended with {done.returncode} over it")
-    return done.stdout
+    except subprocess.TimeoutExpired as error:
+        out = error.stdout or b""
+        text = out.decode(errors="replace") if isinstance(out, bytes) else out
+        failure = UnreadableTtgir(f"Triton takes more than {_SECONDS} s to read it")
+        return text.split("\n")[:-1], failure
+    said = [line for line in done.stderr.splitlines() if line.strip()]
+    reason = said[-1] if said else f"Triton ended with {done.returncode} over it"
+    return done.stdout.split("\n")[:-1], UnreadableTtgir(reason)
 
 
 def main() -> None:
-    """Print what is given in generic form, or why not."""
-    try:
-        import triton  # noqa: F401 - whether it is here
-    except ImportError:
-        sys.exit("Triton, which reads TTGIR, is not installed here")
-    try:
-        sys.stdout.write(generic_ttir(sys.stdin.read()))
-    except GenericFormFailed as error:
-        sys.exit(str(error))
+    """Print each text that is given in generic form, or why not: JSON in, a line of it for each."""
+    for text in json.load(sys.stdin):
+        try:
+            line = json.dumps([generic_ttir(text), None])
+        except GenericFormFailed as error:
+            line = json.dumps([None, str(error)])
+        except ImportError:
+            line = json.dumps([None, "Triton, which reads TTGIR, is not installed here"])
+        print(line, flush=True)
 
 
 if __name__ == "__main__":

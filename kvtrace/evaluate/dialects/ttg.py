@@ -25,6 +25,7 @@ from kvtrace.evaluate.values import (
     unknown_of,
 )
 from kvtrace.ir import Op
+from kvtrace.ir.asynchronous import left_of
 
 _ORDERED = True
 """The value of tokens: what they order is said by the ops that take them."""
@@ -176,7 +177,7 @@ def async_commit_group(op: Op, _compiler: Compiler) -> Step:
 @semantics("ttg.async_wait")
 def async_wait(op: Op, _compiler: Compiler) -> Step:
     """Wait until no more than `num` groups of copies are under way."""
-    left, results = int(attribute(op, "num")), slots_of(op.results)
+    left, results = left_of(op), slots_of(op.results)
 
     def step(values: list[Any], scope: Scope) -> None:
         scope.launch.shared.wait(scope, left)

@@ -1,8 +1,10 @@
 """TTGIR of a trace is read by the Triton that is installed, in another process."""
 
+import subprocess
+
 import pytest
 
-from kvtrace.backends.triton.recorded_ttgir import UnreadableTtgir, generic_ttgir
+from kvtrace.backends.triton.recorded_ttgir import UnreadableTtgir, generic_ttgir, generic_ttgirs
 from kvtrace.ir import parse
 from tests.backends.compiled import check_kernels
 from tests.support.compile_ttir import compile_ttir
@@ -41,3 +43,30 @@ def test_a_compiler_that_crashes_is_survived(ttgir, tmp_path, monkeypatch):
 
     with pytest.raises(UnreadableTtgir, match="Triton ended with -6 over it"):
         generic_ttgir(ttgir)
+
+
+def test_several_are_read_by_one_process_and_a_bad_one_spoils_no_other(ttgir, monkeypatch):
+    runs = []
+    run = subprocess.run
+    monkeypatch.setattr(subprocess, "run", lambda *a, **k: runs.append(1) or run(*a, **k))
+    wrong = ttgir.replace("arith.addf", "arith.of_another_version")
+    first, second, third = generic_ttgirs([ttgir, wrong, ttgir])
+
+    assert first == third
+    assert first.startswith("#blocked")
+    assert isinstance(second, UnreadableTtgir)
+    assert len(runs) == 1
+
+
+def test_one_that_ends_the_process_spoils_no_other(ttgir, tmp_path, monkeypatch):
+    (tmp_path / "sitecustomize.py").write_text(
+        "import builtins, os\n"
+        "from kvtrace.backends.compiled import generic\n"
+        "generic.generic_ttir = lambda text: os.abort() if text == 'bad' else text\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+
+    first, second, third = generic_ttgirs(["one", "bad", "two"])
+
+    assert (first, third) == ("one", "two")
+    assert str(second) == "Triton ended with -6 over it"

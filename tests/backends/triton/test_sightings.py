@@ -227,7 +227,7 @@ def test_a_kernel_without_any_access_left_is_not_passed_over(tmp_path, tensors, 
     code, out = sanitize(tmp_path, capsys)
     assert code == 0
     assert "unknown[out-of-bounds]: no access is left" in out
-    assert "0 violations (0.0 %), 1 unknown (100.0 %), 0 proven" in out
+    assert "0 violations, 1 unknown, 1 proven" in out  # of what its TTGIR has under way
     assert sanitize(tmp_path, capsys, "--strict")[0] == 1
 
 

@@ -1,0 +1,73 @@
+"""The integers that decide slots and phases: what ops make of them, and what loops count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kvtrace.evaluate.compiler import compiled
+from kvtrace.evaluate.errors import UNFIT
+from kvtrace.evaluate.scope import Launch, Scope
+from kvtrace.evaluate.types import value_type
+from kvtrace.evaluate.values import Unknown, constant_sum, to_array
+from kvtrace.ir import Module, Op
+from kvtrace.ir.types import IndexType, IntegerType
+from kvtrace.schema.errors import KvtraceError
+from kvtrace.verdicts.pipeline.state import State
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A loop whose counter goes from a number to before another, and the value it is."""
+
+    slot: int
+    first: int
+    end: int
+    step: int
+
+    def is_over(self, at: State) -> bool:
+        """Whether the loop is over at its head."""
+        return self._number(at) >= self.end
+
+    def after(self, at: State) -> int:
+        """Return the counter of the next trip."""
+        return self._number(at) + self.step
+
+    def _number(self, at: State) -> int:
+        held = at.values[self.slot]
+        assert isinstance(held, int)
+        return held
+
+
+class Numbers:
+    """What integer ops give, as the evaluator has it; each question is asked once."""
+
+    def __init__(self, module: Module) -> None:
+        self._compiler = compiled(module, observed=False)
+        self._scope = Scope(Launch("", (1, 1, 1), (), ()), np.zeros(1, np.int64))
+        self._known: dict[tuple[int, tuple[int, ...]], int | None] = {}
+
+    def of(self, op: Op, given: list[int]) -> int | None:
+        """Return what an op makes of integers; None: that is not known."""
+        key = (op.index, tuple(given))
+        if key not in self._known:
+            self._known[key] = self._computed(op, given)
+        return self._known[key]
+
+    def _computed(self, op: Op, given: list[int]) -> int | None:
+        values = {
+            value.id: bool(number) if str(value.type) == "i1" else constant_sum(number)
+            for value, number in zip(op.operands, given, strict=True)
+        }
+        result = op.results[0]
+        if not op.operands or not isinstance(result.type, IntegerType | IndexType):
+            return None
+        try:
+            self._compiler.step(op)(values, self._scope)  # type: ignore[arg-type]
+            made = values[result.id]
+            if isinstance(made, Unknown):
+                return None
+            return int(to_array(made, value_type(result.type)).reshape(-1)[0])
+        except (KvtraceError, *UNFIT):
+            return None

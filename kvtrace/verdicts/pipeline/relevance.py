@@ -1,0 +1,218 @@
+"""Which ops of a module decide what is under way, and how long their values are of use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from kvtrace.ir import Block, Module, Op, Value
+from kvtrace.ir.asynchronous import VIEWING, Act, act_of, is_known
+from kvtrace.ir.flow import around, backward, deciding, flow_of, forward
+from kvtrace.ir.ops import BRANCHES, CONSTANTS, KINDS, LOOPS, Kind, operator_of
+from kvtrace.ir.types import IndexType, IntegerType, SharedType
+
+_DECIDING = ("phase", "predicate")
+_BLOCKS = frozenset({Kind.BRANCH, Kind.LOOP})
+_COMPUTED = frozenset({Kind.ELEMENTWISE})
+
+
+class Relevance:
+    """What of a module an exploration has to look at.
+
+    Attributes:
+        numbers: ids of the integers that decide which buffer, which phase, or which way.
+        pending: ids of values that a product may not have made yet.
+        steps: of each block the ops that are looked at.
+
+    """
+
+    def __init__(self, module: Module) -> None:
+        self._module = module
+        self._flow = flow_of(module)
+        self._ends = _ends(module)
+        self._lives: dict[tuple[int, bool], frozenset[int]] = {}
+        self.pending = self._pending()
+        self._acting = self._around(op for op in module.ops if _acts(op))
+        self._open = self._unknowable()
+        self.numbers = self._numbers()
+        self.steps = {
+            id(block): tuple(op for op in block.ops if self._matters(op))
+            for op in module.ops
+            for region in op.regions
+            for block in region.blocks
+        }
+        self._spans = dict(self._spans_of_values())
+
+    def matters(self, op: Op) -> bool:
+        """Whether a loop or branch holds anything that is looked at."""
+        return op.index in self._acting or any(value.id in self.numbers for value in op.results)
+
+    def live(self, op: Op, *, after: bool = False) -> frozenset[int]:
+        """Return the ids of values that are of use in a loop, or after a loop or branch."""
+        key = (op.index, after)
+        found = self._lives.get(key)
+        if found is None:
+            first, end = op.index, self._ends[op.index]
+            since = end if after else first
+            own = frozenset[int]() if after else _arguments(op)
+            found = self._lives[key] = own | frozenset(
+                slot
+                for slot, (made, used) in self._spans.items()
+                if used > since and not (first < made <= end)
+            )
+        return found
+
+    def _matters(self, op: Op) -> bool:
+        row = KINDS.get(op.name)
+        if not is_known(op) or act_of(op) is not None:
+            return True
+        if row is not None and row.kind in _BLOCKS:
+            return self.matters(op)
+        if row is not None and row.kind is Kind.CALL:
+            return True
+        return any(value.id in self.numbers for value in op.results) or any(
+            value.id in self.pending for value in op.operands
+        )
+
+    def _around(self, ops: Iterable[Op]) -> set[int]:
+        return {outer.index for op in ops for outer in (op, *around(op))}
+
+    def _pending(self) -> set[int]:
+        """Return what products make that others need not wait for, and its copies."""
+        made = [v for op in self._module.ops if act_of(op) is Act.PRODUCT for v in op.results]
+
+        def onwards(op: Op, value: Value) -> list[Value]:
+            if operator_of(op) == "where":
+                return list(op.results)
+            if act_of(op) is not Act.WAIT_PRODUCTS:
+                return []
+            pairs = zip(op.group("passed"), op.results, strict=True)
+            return [result for passed, result in pairs if passed is value]
+
+        return forward(self._flow, made, onwards)
+
+    def _numbers(self) -> set[int]:
+        """Return the integers that decide something, and what they are made of."""
+        found: set[int] = set()
+        while True:
+            sinks = [
+                value
+                for op in self._module.ops
+                for value in self._deciding(op, found)
+                if value.id not in found and value.id not in self._open
+            ]
+            if not sinks:
+                return found
+            found |= {value.id for value in backward(sinks, self._made_of)}
+
+    def _deciding(self, op: Op, found: set[int]) -> Iterator[Value]:
+        row = KINDS.get(op.name)
+        if row is None:
+            return
+        if act_of(op) is Act.INDEX:
+            yield from op.group("index")
+        elif act_of(op) is not None:
+            for name in _DECIDING:
+                if row.has(name):
+                    yield from op.group(name)
+        elif (op.name in BRANCHES or (op.name in LOOPS and not row.has("step"))) and (
+            op.index in self._acting or any(value.id in found for value in op.results)
+        ):
+            yield from deciding(op)
+
+    def _made_of(self, value: Value) -> list[Value]:
+        return [each for each in self._flow.made_of(value) if _is_number(each)]
+
+    def _unknowable(self) -> set[int]:
+        """Return the integers that are never known, for they depend on arguments or on memory."""
+        found: set[int] = set()
+        numbers = [value for value in _values(self._module) if _is_number(value)]
+        while True:
+            more = {v.id for v in numbers if v.id not in found and self._depends(v, found)}
+            if not more:
+                return found
+            found |= more
+
+    def _depends(self, value: Value, unknown: set[int]) -> bool:
+        """Whether a value is made of what is not known; of copies, all have to be."""
+        origins, owner = self._flow.origins(value), value.owner
+        if origins:
+            return all(each.id in unknown for each in origins)
+        if isinstance(owner, Op):
+            if operator_of(owner) == "where":
+                arms = (*owner.group("first"), *owner.group("second"))
+                return any(each.id in unknown for each in arms)
+            row = KINDS.get(owner.name)
+            if row is None or row.kind not in _COMPUTED:
+                return owner.name not in CONSTANTS
+            return any(each.id in unknown or not _is_number(each) for each in owner.operands)
+        around = None if owner is None else owner.region.owner
+        if around is None or around.name not in LOOPS:
+            return True
+        return any(each.id in unknown for each in deciding(around))
+
+    def _spans_of_values(self) -> Iterator[tuple[int, tuple[int, int]]]:
+        """Yield of each value that is kept where it is made, and until where it is used."""
+        for op in self._module.ops:
+            for value in _values_of(op):
+                if self._is_kept(value):
+                    inside = value.owner is not op
+                    yield value.id, (op.index + inside, self._last_use(value))
+
+    def _is_kept(self, value: Value) -> bool:
+        return (
+            value.id in self.numbers or value.id in self.pending
+            or isinstance(value.type, SharedType)
+        )  # fmt: skip
+
+    def _last_use(self, value: Value) -> int:
+        """Return the last op that may use a value, a loop's last for one from outside of it."""
+        home = value.owner.block if isinstance(value.owner, Op) else value.owner
+        last = -1
+        for op in self._flow.uses(value):
+            last = max(last, op.index)
+            inner = op
+            while inner.block is not home and inner.parent is not None:
+                inner = inner.parent
+                if inner.name in LOOPS:
+                    last = max(last, self._ends[inner.index])
+        if home is not None and len(home.region.blocks) > 1:
+            last = max(last, self._ends[home.region.owner.index])
+        return last
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value.type, IntegerType | IndexType)
+
+
+def _values(module: Module) -> Iterator[Value]:
+    for op in module.ops:
+        yield from _values_of(op)
+
+
+def _values_of(op: Op) -> Iterator[Value]:
+    """Yield the results of an op, and the arguments of the blocks in it."""
+    yield from op.results
+    for region in op.regions:
+        for block in region.blocks:
+            yield from block.arguments
+
+
+def _acts(op: Op) -> bool:
+    act = act_of(op)
+    return not is_known(op) or (act is not None and act not in VIEWING)
+
+
+def _arguments(op: Op) -> frozenset[int]:
+    return frozenset(
+        value.id for region in op.regions for block in region.blocks for value in block.arguments
+    )
+
+
+def _ends(module: Module) -> dict[int, int]:
+    """Return of each op the last one that is in it."""
+    found: dict[int, int] = {}
+    for op in reversed(module.ops):
+        inner: list[Block] = [block for region in op.regions for block in region.blocks]
+        last = inner[-1].ops[-1] if inner and inner[-1].ops else op
+        found[op.index] = found.get(last.index, op.index)
+    return found

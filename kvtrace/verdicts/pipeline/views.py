@@ -1,0 +1,87 @@
+"""Views of the buffers that a program's threads share: which elements they have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from kvtrace.evaluate.compiler import attribute
+from kvtrace.ir import Op
+from kvtrace.ir.asynchronous import Act, act_of
+from kvtrace.ir.types import SharedType
+from kvtrace.verdicts.pipeline.faults import Unexplored
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A block of a buffer, which is known by the op that allocates it.
+
+    `box` has the first element and one past the last along each axis of the buffer, `axes` which
+    of those each axis of the view is (None: it was reshaped). Not `exact`: it is in the box.
+    """
+
+    buffer: Op
+    box: tuple[tuple[int, int], ...]
+    axes: tuple[int, ...] | None
+    exact: bool = True
+
+    def meets(self, other: View) -> bool:
+        """Whether two views may have an element in common."""
+        return self.buffer is other.buffer and all(
+            first < end and start < last
+            for (first, last), (start, end) in zip(self.box, other.box, strict=True)
+        )
+
+    def within(self, axis: int, first: int, last: int) -> View:
+        """Return the block from `first` to before `last` along an axis of the view."""
+        if self.axes is None:
+            return replace(self, exact=False)
+        place = self.axes[axis]
+        start = self.box[place][0]
+        block = (start + first, start + last)
+        return replace(self, box=(*self.box[:place], block, *self.box[place + 1 :]))
+
+    def part(self, index: int | None) -> View:
+        """Return the part of an index along the first axis; None: one of them."""
+        if self.axes is None:
+            return replace(self, exact=False)
+        chosen = replace(self, exact=False) if index is None else self.within(0, index, index + 1)
+        return replace(chosen, axes=self.axes[1:])
+
+    def turned(self, order: Iterable[int]) -> View:
+        """Return the same elements with axes permuted."""
+        return self if self.axes is None else replace(self, axes=tuple(self.axes[i] for i in order))
+
+
+def whole(op: Op) -> View:
+    """Return all of the buffer that an op allocates."""
+    box = tuple((0, extent) for extent in _shape(op.results[0].type))
+    return View(op, box, tuple(range(len(box))))
+
+
+def viewed(op: Op, view: View, index: int | None) -> View:
+    """Return what an op makes of a view; `index` is that of a part, None where it is not known.
+
+    Raises:
+        Unexplored: there is no such part.
+
+    """
+    act = act_of(op)
+    if act is Act.INDEX:
+        parts = _shape(op.operand("shared").type)[0]
+        if index is not None and not 0 <= index < parts:
+            raise Unexplored(f"{op.name} may be of part {index}, and there are {parts}")
+        return view.part(index)
+    if act is Act.TURN:
+        return view.turned(attribute(op, "order"))
+    if act is Act.RESHAPE:
+        return replace(view, axes=None)
+    extents = _shape(op.results[0].type)
+    for axis, (start, extent) in enumerate(zip(attribute(op, "offsets"), extents, strict=True)):
+        view = view.within(axis, start, start + extent)
+    return view
+
+
+def _shape(type_: object) -> tuple[int, ...]:
+    assert isinstance(type_, SharedType)
+    return type_.shape

@@ -1,0 +1,69 @@
+"""The table of what goes on after TTGIR's ops fits the table of ops, and texts of both forms."""
+
+import pytest
+from triton.backends.compiler import GPUTarget
+
+from kvtrace.evaluate.dialects import load_dialects
+from kvtrace.evaluate.registry import LOWERINGS
+from kvtrace.ir.asynchronous import ACTS, Act, goes_on, left_of, may_go_on
+from kvtrace.ir.ops import KINDS, SILENT
+from kvtrace.ir.parser import parse
+from tests.oracle import kernels
+from tests.support.compile_ttir import compile_generic, compile_ttir
+
+SIGNATURE = {"a": "*fp16", "b": "*fp16", "out": "*fp32", "k": "i32"}
+SIZES = {"BM": 64, "BN": 64, "BK": 64}
+ALIGNED = ("a", "b", "out", "k")
+
+
+def product(compile_, architecture=90, **options):
+    types = SIGNATURE | dict.fromkeys(SIZES, "constexpr")
+    target = GPUTarget("cuda", architecture, 32)
+    return compile_(
+        kernels.summed_product, types, SIZES, divisible_by_16=ALIGNED, target=target,
+        stage="ttgir", **options,
+    )  # fmt: skip
+
+
+def test_each_op_has_a_row_and_a_meaning():
+    load_dialects(ACTS)
+    assert set(ACTS) <= set(KINDS)
+    assert set(ACTS) <= set(LOWERINGS) | SILENT
+    assert set(ACTS.values()) == set(Act)
+
+
+@pytest.mark.parametrize("compile_", [compile_ttir, compile_generic])
+def test_what_may_go_on_is_seen_in_both_forms_of_a_text(compile_):
+    assert may_go_on(product(compile_, num_stages=3))
+    assert not may_go_on(product(compile_, architecture=80, num_stages=1))
+
+
+def test_an_op_that_is_not_known_may_go_on():
+    text = product(compile_ttir, architecture=80, num_stages=1)
+    assert may_go_on(text.replace("ttg.local_load", "ttg.local_gather"))
+
+
+def test_products_go_on_if_they_say_so():
+    module = parse(product(compile_generic, num_stages=3))
+    named = {act: [op for op in module.ops if ACTS.get(op.name) is act] for act in Act}
+    assert [goes_on(op) for op in named[Act.PRODUCT]] == [True]
+    assert {left_of(op) for op in named[Act.WAIT_PRODUCTS]} == {0, 1}
+    assert {left_of(op) for op in named[Act.WAIT_COPIES]} == {0, 2}
+    assert not any(goes_on(op) for op in named[Act.READ])
+
+
+@pytest.mark.parametrize(
+    ("name", "goes"),
+    [
+        ("amdg.buffer_load", False),
+        ("amdgpu.buffer_atomic_rmw", False),
+        ("rocdl.sched.barrier", False),
+        ("tt.of_a_newer_triton", False),
+        ("amdgpu.buffer_load_to_local", True),
+        ("amdg.async_copy_local_to_global", True),
+        ("ttg.warp_specialize", True),
+        ("ttng.tc_gen5_mma", True),
+    ],
+)
+def test_ops_without_a_row_may_go_on_but_for_those_that_end_at_once(name, goes):
+    assert may_go_on(f"  %1 = {name} %0 : tensor<1xf32>\n") is goes

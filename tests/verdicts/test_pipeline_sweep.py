@@ -1,0 +1,118 @@
+"""Many kernels, and many mutations of them: proofs and faults against evaluations of the TTGIR.
+
+The evaluation knows nothing of the exploration: whatever it sees has to be found without it.
+"""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from triton.compiler.errors import CompilationError
+
+from kvtrace.evaluate.errors import UNFIT
+from kvtrace.ir import parse
+from kvtrace.ir.asynchronous import Act, act_of, may_go_on
+from kvtrace.schema.errors import KvtraceError
+from kvtrace.verdicts.pipeline import replay
+from kvtrace.verdicts.pipeline.explore import explore
+from kvtrace.verdicts.pipeline.faults import READS_EARLY, Fault
+from tests.kernels.catalogue import CASES
+from tests.oracle.launched import Launched
+from tests.oracle.test_oracle_stages import (
+    KERNELS,
+    TARGETS,
+    _a_driver,  # noqa: F401 - a fixture
+    described,
+)
+from tests.support.thorough import usually
+from tests.verdicts.pipelined import call_of
+
+EACH = usually(40, thorough=1)
+STAGES = (2, 3, 4, 5)[:: usually(3, thorough=1)]
+WARPS = (4, 8)[: usually(1, thorough=2)]
+MADE = {**KERNELS, "product by descriptors": described}
+
+
+def seen(module):
+    """What an evaluation sees; None: it does not get to the end, or not for certain."""
+    nothing = Fault(READS_EARLY, module.op, module.op, None, (), (), "")
+    call = call_of(module)
+    try:
+        shared = replay._evaluated(nothing, module, call.arguments, call).shared
+    except (KvtraceError, *UNFIT):
+        return None
+    return shared.faults if shared.faults or shared.complete else None
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_catalogue_has_no_fault(target, say):
+    found = Counter()
+    for case in CASES[::EACH]:
+        options = {"target": TARGETS[target]}
+        launched = Launched(
+            case.kernel, case.inputs, case.outputs, case.constexprs, case.grid, options=options
+        )
+        try:
+            text = launched.ttgir()
+        except (CompilationError, RuntimeError):
+            found["refused by Triton"] += 1  # Ampere has not all types
+            continue
+        if not may_go_on(text):
+            found["nothing goes on"] += 1
+            continue
+        came = explore(parse(text))
+        assert (came.fault, came.possible, came.blocked) == (None, [], None), case.name
+        found["proven"] += 1
+    say("ttgir", f"catalogue, {target}: {dict(found)}")
+
+
+def mutants(text):
+    """Modules in which one wait waits for less, or one copy comes before all that it can."""
+    for op in parse(text).ops:
+        if act_of(op) in (Act.WAIT_COPIES, Act.WAIT_PRODUCTS):
+            for more in (1, 99):
+                module = parse(text)
+                other = module.ops[op.index]
+                name = "num" if act_of(op) is Act.WAIT_COPIES else "pendings"
+                left = replace(op.attributes[name], value=op.attributes[name].value + more)
+                other.attributes = {**other.attributes, name: left}
+                yield f"{op.name} +{more}", module
+        elif act_of(op) is Act.COPY and op.parent.name == "scf.for":
+            module = parse(text)
+            hoist(module.ops[op.index])
+            yield f"{op.name} earlier", module
+
+
+def hoist(op):
+    """Have an op, and what it is made of, come first in its block."""
+    first, wanted = {id(op)}, {value.id for value in op.operands}
+    for each in reversed(op.block.ops):
+        if any(value.id in wanted for value in each.results):
+            first.add(id(each))
+            wanted |= {value.id for value in each.operands}
+    op.block.ops = tuple(sorted(op.block.ops, key=lambda each: id(each) not in first))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_an_evaluation_sees_is_found(target, say):
+    found = Counter()
+    for name, make in MADE.items():
+        for stages in STAGES:
+            for warps in WARPS:
+                launched = make(target=TARGETS[target], num_stages=stages, num_warps=warps)
+                text = launched.ttgir()
+                if not may_go_on(text):
+                    continue
+                came = explore(parse(text))
+                assert (came.fault, came.possible, came.blocked) == (None, [], None), name
+                for what, module in mutants(text):
+                    fault, shown = explore(module).fault, seen(module)
+                    told = "proven" if fault is None else "found"
+                    found[f"{told}, {'seen' if shown else 'not seen'}"] += 1
+                    if shown:
+                        assert fault is not None, (name, stages, what, shown)
+                    if fault is not None and shown == {}:
+                        call = call_of(module)
+                        assert replay.shows(fault, module, call) is None, (name, stages, what)
+    say("ttgir", f"mutations, {target}: {dict(found)}")
+    assert found["found, seen"] > found.total() / 3
