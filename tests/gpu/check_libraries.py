@@ -8,7 +8,7 @@ Runs FLA's or Liger's operators forward and backward on the GPU, each in a proce
 KVTRACE_CHECK=first, and then compares what each kernel left in memory with what its TTIR means. FLA
 is the one on the path, so that an old release can be looked at. `--warps` restricts what autotuners
 may choose to one configuration with so many warps, where they have one. Prints differences, counts
-of answers, and what could not be decided and why.
+of answers beside those of `pipeline-order`, and what could not be decided and why.
 """
 
 import argparse
@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -149,6 +149,7 @@ def one_case(package: str, name: str, warps: int, stages: int, dtype: str) -> No
 
 
 def checked_rows(out: Path) -> Any:
+    import kvtrace
     from kvtrace.calls.recorded import UnreadyCall
     from kvtrace.opened.checking import recorded_ttgir
     from kvtrace.oracle.checking import fault_of
@@ -157,6 +158,9 @@ def checked_rows(out: Path) -> Any:
     from kvtrace.oracle.locating import pattern, writers
     from kvtrace.schema.trace import open_trace
 
+    order: dict[str, set[str]] = defaultdict(set)  # of variants of a name there is one here
+    for each in kvtrace.open(out).sanitize("pipeline-order", proven=True):
+        order[each["kernel"]].add(each["verdict"])
     trace = open_trace(out)
     for run in trace.runs:
         kernels = {}
@@ -177,6 +181,7 @@ def checked_rows(out: Path) -> Any:
             row = {
                 "kernel": launch.kernel, "answer": found.answer, "reason": found.reason[:200],
                 "warps": of_call[launch.call_id].get("num_warps"), "grid": launch.call().grid,
+                "order": "/".join(sorted(order[launch.kernel])),
                 "programs": launch.programs and len(launch.programs),
                 "elements": sum(each.elements for each in found.tensors),
                 "undecided": sum(each.undecided for each in found.tensors),
@@ -263,7 +268,7 @@ def main() -> None:
         if row.get("answer") == "differs":
             print("DIFFERS", row["case"], row["as"], row["kernel"], f"num_warps={row['warps']}",
                   f"num_stages={row['stages']} grid={row['grid']}", *row["wrong"])  # fmt: skip
-            print("  ", row["stage"])
+            print("  ", row["stage"], "| pipeline-order:", row["order"])
         elif row.get("reference") and row["reference"] != "equal to the reference":
             print("REFERENCE", row["case"], row["as"], row["asked"], row["reference"][:200])
     ends = Counter(row["end"][:110] for row in rows if row.get("end"))
@@ -272,6 +277,11 @@ def main() -> None:
     print("undecided:", *reasons.most_common(20), sep="\n  ")
     print(Counter(row["answer"] for row in rows if "answer" in row), "of", len(works), "processes,",
           len({row["kernel"] for row in rows if "kernel" in row}), "kernels")  # fmt: skip
+    both = Counter((row["answer"], row["order"]) for row in rows if "order" in row)
+    print("beside pipeline-order:", *both.most_common(), sep="\n  ")
+    found = {(row["kernel"], row["warps"], row["stages"], row["as"]) for row in rows
+             if row.get("order") == "violation"}  # fmt: skip
+    print("violations of it:", *sorted(found, key=str), sep="\n  ")
     nearest = sorted((row for row in rows if row.get("nearest")), key=lambda r: -r["nearest"])
     print("nearest to their bounds:", *((r["nearest"], r["kernel"], r["as"], r["bound"])
                                        for r in nearest[:8]), sep="\n  ")  # fmt: skip
