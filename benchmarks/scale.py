@@ -50,7 +50,7 @@ MEDIANS: Final = (
     "SELECT sum(ns) FROM (SELECT run, call_id, "
     'median(epoch_ns("end") - epoch_ns("start")) AS ns FROM '
     + _READ.replace("{{trace}}", "{trace}").replace("{table}", "gpu_kernels")
-    + " WHERE record % 5 = 0 GROUP BY run, call_id)"
+    + " WHERE record % 10 = 0 GROUP BY run, call_id)"
 )
 HOST_TOP: Final = TOP.format(ns="host_ns", sums="phase_sums")
 DEVICE_TOP: Final = TOP.format(ns="device_ns", sums="device_sums")
