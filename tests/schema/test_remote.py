@@ -156,7 +156,8 @@ def test_findings_are_stored_where_the_trace_is(store, tmp_path, monkeypatch):
     trace = open_trace(address)
     (run,) = trace.run_ids
     parts = pass_parts(run_folder(trace.path, "findings", run))
-    assert [part.name for part in parts] == ["part-sanitizer-00000.parquet"]
+    names = [f"part-{made}-00000.parquet" for made in ("order", "sanitizer")]
+    assert [part.name for part in parts] == names
     assert trace.table("findings").num_rows > 0
     assert "sanitizer" in trace.passes(run)
 
