@@ -64,7 +64,7 @@ def command(
         from kvtrace.converters.spark import SparkTrace, spark_times
 
         spark = SparkTrace(selection.trace, selection.runs, master)
-        times = spark_times(selection.trace, selection.runs, spark)
+        times = spark_times(spark)
     profile = read_profile(
         selection.trace, selection.runs, calls=calls, lines=lines, device=device, times=times
     )

@@ -52,22 +52,13 @@ class CallTimes:
     medians: pa.Table
 
 
-def host_times(
-    trace: "Trace",
-    runs: Sequence["Run"],
-    read: Callable[["Run"], Iterable[Launched]] | None = None,
-    *,
-    kernels: bool = True,
-) -> CallTimes:
-    """Sum the launches of calls; `read` gives those of a run, where another engine read them.
-
-    Without `kernels` there are no medians of kernels.
+def host_times(trace: "Trace", runs: Sequence["Run"], *, kernels: bool = True) -> CallTimes:
+    """Sum the launches of calls; without `kernels` there are no medians of kernels.
 
     `launches` are those that are not `tuning`; some of them `captured` into a graph. `ns` is the
     time of those that are `timed`, and the median one of theirs, which are without trials and
     `compiling` ones. Errors as `Trace.table`.
     """
-    read = read or partial(launched, trace)
     gathered = _Gathered(trace, runs, _LAUNCHED, kernels=kernels)
 
     def add(run: "Run", piece: Launched) -> None:
@@ -83,22 +74,18 @@ def host_times(
         gathered.add(at, slow & piece.timed, compiling_timed=piece.times, compiling_ns=all_ns)
         gathered.rank(run, at[steady], piece.ns[steady], piece.times[steady])
 
-    return gathered.times(read, add)
+    return gathered.times(partial(launched, trace), add)
 
 
 def device_times(
-    trace: "Trace",
-    runs: Sequence["Run"],
-    stepping: Mapping[str, tuple[int, int]],
-    read: Callable[["Run"], Iterable[Executed]] | None = None,
+    trace: "Trace", runs: Sequence["Run"], stepping: Mapping[str, tuple[int, int]]
 ) -> CallTimes:
     """Sum the executions of calls, and those of other kernels, copies and fills by their names.
 
     Trials are `tuned`. All else is without them: `executions`, those that are `timed` and their
     `ns`, those `replayed` from a graph, and the time of those that began within the run's range of
-    `stepping` (ns since 1970). `read` and errors as in `host_times`.
+    `stepping` (ns since 1970). Errors as in `host_times`.
     """
-    read = read or partial(executed, trace)
     gathered = _Gathered(trace, runs, _EXECUTED)
 
     def add(run: "Run", piece: Executed) -> None:
@@ -119,7 +106,7 @@ def device_times(
         steady = piece.steady
         gathered.rank(run, at[steady], piece.ns[steady], piece.times[steady])
 
-    return gathered.times(read, add)
+    return gathered.times(partial(executed, trace), add)
 
 
 class _Gathered:

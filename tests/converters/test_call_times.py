@@ -8,7 +8,7 @@ from kvtrace.converters import middles
 from kvtrace.converters.call_times import device_times, host_times
 from kvtrace.converters.profile import profile_object, read_profile
 from kvtrace.converters.query import connect
-from kvtrace.converters.spark.counted import spark_times
+from kvtrace.converters.spark.times import spark_times
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter
 
@@ -30,7 +30,7 @@ class Engine:
 def test_a_profile_of_counted_times_is_that_of_the_trace(runs):
     trace = open_trace(runs.parent)
     expected = read_profile(trace, trace.runs, calls=True)
-    times = spark_times(trace, trace.runs, Engine(trace))
+    times = spark_times(Engine(trace))
     found = read_profile(trace, trace.runs, calls=True, times=times)
     assert profile_object(found)["kernels"] == profile_object(expected)["kernels"]
 
@@ -60,7 +60,7 @@ def test_a_sampled_row_counts_as_often_as_it_stands_for(tmp_path):
     writer.seal({})
     trace = open_trace(tmp_path)
     here = host_times(trace, trace.runs), device_times(trace, trace.runs, {})
-    for times in (*here, *spark_times(trace, trace.runs, Engine(trace))):
+    for times in (*here, *spark_times(Engine(trace))):
         (row,) = times.sums.to_pylist()
         assert (row["timed"], row["ns"], row["median"]) == (7, 35, 3.0)
         assert times.medians["median"].to_pylist() == [3.0]

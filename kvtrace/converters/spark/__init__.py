@@ -8,7 +8,7 @@ would need sqlglot all the same.
 pyspark and sqlglot are imported when Spark is asked for (`pip install kvtrace[spark]`).
 """
 
-from kvtrace.converters.spark.counted import spark_times
 from kvtrace.converters.spark.session import SparkTrace, spark_session
+from kvtrace.converters.spark.times import spark_times
 
 __all__ = ["SparkTrace", "spark_session", "spark_times"]

@@ -87,9 +87,7 @@ def test_spark_answers_as_duckdb_does(name, spark, request):
             assert plain(answered) == plain(rows)
             assert rows
     expected = read_profile(trace, trace.runs, calls=True)
-    profile = read_profile(
-        trace, trace.runs, calls=True, times=spark_times(trace, trace.runs, on_spark)
-    )
+    profile = read_profile(trace, trace.runs, calls=True, times=spark_times(on_spark))
     assert profile_object(profile)["kernels"] == profile_object(expected)["kernels"]
     assert expected.device_time is not None
     assert any(kernel.measured.device_median_ns for kernel in profile.kernels)
