@@ -240,9 +240,14 @@ def _module(trace: Trace, kernel: dict[str, Any]) -> Module:
     return module_defined_in(text, kernel["file"])
 
 
-def _stage(trace: Trace, kernel: dict[str, Any], name: str) -> str | None:
+def stage_artifact(kernel: Mapping[str, Any], name: str) -> str | None:
+    """Return the hash of what a stage of the compiler made of a kernel; None: nothing is kept."""
     stages = kernel["stages"] or []
-    digest = next((stage["artifact"] for stage in stages if stage["stage"] == name), None)
+    return next((stage["artifact"] for stage in stages if stage["stage"] == name), None)
+
+
+def _stage(trace: Trace, kernel: dict[str, Any], name: str) -> str | None:
+    digest = stage_artifact(kernel, name)
     content = trace.artifact(digest) if digest else None
     try:
         return None if content is None else content.decode()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kvtrace.backends.triton.recorded_ttgir import generic_ttgir
-from kvtrace.calls.recorded import UnreadyCall
+from kvtrace.calls.recorded import UnreadyCall, stage_artifact
 from kvtrace.ir import Module
 from kvtrace.ir.relocation import module_defined_in
 from kvtrace.opened.progress import Shown, unshown
@@ -118,7 +118,9 @@ def recorded_ttgir(trace: Trace, run: Run) -> Ttgir:
         kernels = trace.table("kernels", (run,), columns=["kernel_id", "file", "stages"])
         by_id = {row["kernel_id"]: row for row in kernels.to_pylist()}
         calls = trace.table("calls", (run,), columns=["call_id", "kernel_id"]).to_pylist()
-        return {row["call_id"]: by_id.get(row["kernel_id"], {}) for row in calls}
+        return {
+            row["call_id"]: by_id[row["kernel_id"]] for row in calls if row["kernel_id"] in by_id
+        }
 
     @cache
     def module(digest: str, file: str | None) -> Module:
@@ -128,11 +130,11 @@ def recorded_ttgir(trace: Trace, run: Run) -> Ttgir:
         return module_defined_in(generic_ttgir(content.decode(errors="replace")), file)
 
     def ttgir(call_id: int) -> Module:
-        kernel = rows().get(call_id, {})
-        stages = {each["stage"]: each["artifact"] for each in kernel.get("stages") or ()}
-        if not stages.get("ttgir"):
+        kernel = rows().get(call_id)
+        digest = None if kernel is None else stage_artifact(kernel, "ttgir")
+        if kernel is None or digest is None:
             raise Undecided("its kernel was recorded without TTGIR")
-        return module(stages["ttgir"], kernel["file"])
+        return module(digest, kernel["file"])
 
     return ttgir
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from kvtrace.backends.triton.recorded_ttgir import UnreadableTtgir, generic_ttgirs
-from kvtrace.calls.recorded import Call, calls_of
+from kvtrace.calls.recorded import Call, calls_of, stage_artifact
 from kvtrace.ir import source_stack
 from kvtrace.ir.asynchronous import may_go_on
 from kvtrace.ir.relocation import module_defined_in
@@ -44,7 +44,7 @@ def judge_kernels(trace: Trace, run: Run) -> None:
     """
     columns = ["kernel_id", "name", "file", "stages"]
     rows = trace.table("kernels", (run,), columns=columns).to_pylist()
-    kernels = {row["kernel_id"]: row for row in rows if _ttgir(row)}
+    kernels = {row["kernel_id"]: row for row in rows if stage_artifact(row, "ttgir")}
     if not kernels:
         return
     calls: dict[int, list[int]] = {}
@@ -63,20 +63,13 @@ def judge_kernels(trace: Trace, run: Run) -> None:
     trace.add_derived(run.run_id, ORDER, tables, {"rules": rule_texts([RULE])})
 
 
-def _ttgir(kernel: Kernel) -> str | None:
-    """Return the hash of a kernel's TTGIR."""
-    return next(
-        (each["artifact"] for each in kernel["stages"] or () if each["stage"] == "ttgir"), None
-    )
-
-
 def _verdicts(
     trace: Trace, run: Run, kernels: Sequence[Kernel], calls: Mapping[int, Sequence[int]]
 ) -> Iterator[tuple[Kernel, OrderVerdict]]:
     """Yield kernels with what is to be said of each; of those that share TTGIR, the first."""
     by_text: dict[str, list[Kernel]] = {}
     for kernel in kernels:
-        by_text.setdefault(str(_ttgir(kernel)), []).append(kernel)
+        by_text.setdefault(str(stage_artifact(kernel, "ttgir")), []).append(kernel)
     asynchronous: dict[str, str] = {}
     for digest, same in by_text.items():
         content = trace.artifact(digest)
@@ -111,7 +104,8 @@ def _verdict(text: str | UnreadableTtgir, kernel: Kernel, calls: Iterator[Call])
 
 def _row(kernel: Kernel, call_id: int, verdict: OrderVerdict, stacks: StackRows) -> dict[str, Any]:
     """Return a row of `findings`, at a kernel's first call; ops of TTGIR have no index there."""
-    what = f"{RULE} {kernel['name']} {_ttgir(kernel)} {verdict.verdict} {verdict.message}"
+    ttgir = stage_artifact(kernel, "ttgir")
+    what = f"{RULE} {kernel['name']} {ttgir} {verdict.verdict} {verdict.message}"
     violated = verdict.verdict == "violation"
     return {
         "finding_id": hashlib.sha256(what.encode()).hexdigest()[:32],

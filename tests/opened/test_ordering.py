@@ -131,7 +131,7 @@ def test_what_triton_cannot_read_is_unknown(trace, capsys):
 
 def test_without_ttgir_nothing_is_judged_or_written(trace, capsys, monkeypatch):
     opened = open_trace(trace)
-    monkeypatch.setattr(ordering, "_ttgir", lambda _kernel: None)
+    monkeypatch.setattr(ordering, "stage_artifact", lambda *_: None)
     ordering.judge_kernels(opened, opened.runs[0])
 
     assert findings(trace) == []

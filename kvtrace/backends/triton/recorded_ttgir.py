@@ -36,7 +36,10 @@ def generic_ttgir(text: str) -> str:
 
 
 def generic_ttgirs(texts: Sequence[str]) -> Iterator[str | UnreadableTtgir]:
-    """Print several TTGIRs in generic form, by one process unless one of them ends it."""
+    """Print several TTGIRs in generic form, by one process unless it ends before its last.
+
+    Then another one begins where it ended: what ends one that has printed nothing is unreadable.
+    """
     left = list(texts)
     while left:
         lines, failure = _printed(left)
@@ -44,7 +47,7 @@ def generic_ttgirs(texts: Sequence[str]) -> Iterator[str | UnreadableTtgir]:
             generic, error = json.loads(line)
             yield UnreadableTtgir(error) if generic is None else generic
         left = left[len(lines) :]
-        if left:
+        if not lines:
             yield failure
             left = left[1:]
 

@@ -40,16 +40,36 @@ _EXECUTED: Final = f"""
         FROM placed p LEFT JOIN tuning s ON s.run = p.run AND s.seq = p.launch_seq
     ) t {_KNOWN}
 """  # noqa: S608
-#: What is counted, and what is added up, of which rows; null where there is none to add up.
+
+
+def _count(rows: str) -> str:
+    """Return the text that counts rows of a call."""
+    return f"sum(CASE WHEN {rows} THEN weight ELSE 0 END)"
+
+
+def _total(rows: str) -> str:
+    """Return the text that adds up the times of rows; null where there is none."""
+    return f"sum(CASE WHEN {rows} THEN ns * weight END)"
+
+
 _LAUNCHES: Final = {
-    "launches": "NOT trial", "tuning": "trial", "captured": "to_graph", "timed": "steady",
-    "ns": "steady", "compiling": "slow", "compiling_timed": "slow AND ns IS NOT NULL",
-    "compiling_ns": "slow",
-}  # fmt: skip
+    "launches": _count("NOT trial"),
+    "tuning": _count("trial"),
+    "captured": _count("to_graph"),
+    "timed": _count("steady"),
+    "ns": _total("steady"),
+    "compiling": _count("slow"),
+    "compiling_timed": _count("slow AND ns IS NOT NULL"),
+    "compiling_ns": _total("slow"),
+}
 _EXECUTIONS: Final = {
-    "executions": "NOT trial", "timed": "steady", "ns": "steady",
-    "replays": "of_graph AND NOT trial", "tuned": "trial AND ns IS NOT NULL", "tuned_ns": "trial",
-}  # fmt: skip
+    "executions": _count("NOT trial"),
+    "timed": _count("steady"),
+    "ns": _total("steady"),
+    "replays": _count("of_graph AND NOT trial"),
+    "tuned": _count("trial AND ns IS NOT NULL"),
+    "tuned_ns": _total("trial"),
+}
 
 
 def spark_times(spark: SparkTrace) -> tuple[CallTimes, CallTimes]:
@@ -76,12 +96,7 @@ def _times(spark: SparkTrace, rows: str, sums: Mapping[str, str]) -> CallTimes:
 
 def _sums(named: Mapping[str, str]) -> str:
     """Return the text that sums rows by call."""
-    columns = ", ".join(
-        f"CAST(sum(CASE WHEN {rows} THEN ns * weight END) AS BIGINT) AS {name}"
-        if name == "ns" or name.endswith("_ns")
-        else f"CAST(sum(CASE WHEN {rows} THEN weight ELSE 0 END) AS BIGINT) AS {name}"
-        for name, rows in named.items()
-    )
+    columns = ", ".join(f"CAST({text} AS BIGINT) AS {name}" for name, text in named.items())
     return f"SELECT run, call_id, {columns} FROM told GROUP BY run, call_id"  # noqa: S608
 
 

@@ -70,3 +70,21 @@ def test_one_that_ends_the_process_spoils_no_other(ttgir, tmp_path, monkeypatch)
 
     assert (first, third) == ("one", "two")
     assert str(second) == "Triton ended with -6 over it"
+
+
+def test_a_process_that_ends_after_many_is_not_laid_to_the_next(tmp_path, monkeypatch):
+    """As where all of them together take longer than one may."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os\n"
+        "from kvtrace.backends.compiled import generic\n"
+        "read = []\n"
+        "def generic_ttir(text):\n"
+        "    read.append(text)\n"
+        "    return text if len(read) < 3 else os.abort()\n"
+        "generic.generic_ttir = generic_ttir\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+
+    assert [*generic_ttgirs(["one", "two", "three", "four", "five"])] == [
+        "one", "two", "three", "four", "five"
+    ]  # fmt: skip
