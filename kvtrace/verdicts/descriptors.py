@@ -1,11 +1,11 @@
 """The rule descriptor-contract: what tensor maps demand, and what stores write past extents.
 
-From sm_90 on, a tensor descriptor is a tensor map of the hardware, which nobody checks where it is
-made on the device. What it demands is claimed of each access through one, wherever that is reached:
-addresses, strides, the block's row and its start are multiples of 16 bytes, extents and strides are
-in range. Of stores, reductions and scatters it is claimed, too, that no active lane lies past the
-inner extent: the target writes whole chunks of 16 bytes (`kvtrace.ir.tensor_maps`). Storages are
-taken to start at multiples of 256 bytes, as in `misaligned`.
+From sm_90 on, a tensor descriptor is a tensor map of the hardware, and nothing checks one that is
+made on the device. Claimed of each access through one, wherever it is reached: addresses, strides,
+the block's row and its start are multiples of 16 bytes, extents and strides are in range. Of
+stores, reductions and scatters also: no active lane lies past the inner extent, as the target writes
+whole chunks of 16 bytes (`kvtrace.ir.tensor_maps`). Storages are assumed to start at multiples of
+256 bytes, as in `misaligned`.
 
 The demands: cuTensorMapEncodeTiled in the CUDA driver's documentation,
 https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TENSOR__MEMORY.html; the start's:
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir.data_dependence import depending_on_data
+from kvtrace.ir.ops import KINDS
 from kvtrace.ir.tensor_maps import CHUNK_BYTES, has_tensor_maps
 from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction, equal, less
 from kvtrace.symbolic.decide import Given, Proven, Refuted
@@ -40,24 +41,29 @@ _STRENGTH: Final = ("interval", "affine", "solver")
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
     """Return a verdict for each op that goes through a tensor descriptor."""
-    target = bound.call.module.target
-    if target.startswith("cuda:") and not has_tensor_maps(bound.call.module):
-        return ()  # copies by pointers
+    module = bound.call.module
+    if module.target.startswith("cuda:") and not has_tensor_maps(module):
+        return ()  # it copies by pointers
     found: dict[int, Verdict] = {}
     for access in bound.summary.accesses:
-        if access.descriptor is None:
+        if not KINDS[access.op.name].has("descriptor"):
             continue
-        if has_tensor_maps(bound.call.module):
-            verdict = _judged(bound, access, access.descriptor)
+        if not has_tensor_maps(module):
+            verdict = _unknown(bound, access, _target_unknown(module.target))
+        elif access.descriptor is None:
+            verdict = _unknown(bound, access, "a descriptor that is not followed")
         else:
-            known = f"what {target} makes of descriptors is not known" if target else (
-                "it was not recorded what the kernel was compiled for"
-            )  # fmt: skip
-            verdict = _unknown(bound, access, known)
+            verdict = _judged(bound, access, access.descriptor)
         before = found.get(verdict.op.index)
         if before is None or _RANK.index(verdict.verdict) > _RANK.index(before.verdict):
             found[verdict.op.index] = verdict
     return found.values()
+
+
+def _target_unknown(target: str) -> str:
+    if not target:
+        return "it was not recorded what the kernel was compiled for"
+    return f"what {target} makes of descriptors is not known"
 
 
 def _judged(bound: BoundCall, access: Access, descriptor: BlockPointer) -> Verdict:

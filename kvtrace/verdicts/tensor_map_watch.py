@@ -1,4 +1,4 @@
-"""What tensor maps demand, looked at in an evaluation: what replays witnesses of that rule."""
+"""What tensor maps demand, checked in an evaluation: it replays the witnesses of that rule."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ _Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Breach:
-    """A demand that is not met: where it was first seen, in words, and at which address.
+    """A demand that is not met, in words, where it was first seen.
 
-    `past_extent`: what the access writes past the inner extent.
+    `past_extent`: what is broken is that the access writes past the inner extent; only then there
+    are a lane and an address, in bytes from the argument's data pointer.
     """
 
     text: str
@@ -60,7 +61,7 @@ _Seen = tuple[int, str]
 
 
 class TensorMapWatch(Instrument):
-    """Looks at a descriptor whenever an op goes through it; evaluation ends at the first breach.
+    """Checks a descriptor whenever an op goes through it; evaluation ends at the first breach.
 
     `hidden`: not all of it was seen, since it depends on contents that were not recorded.
     """
