@@ -3,9 +3,9 @@
 From sm_90 on, a tensor descriptor is a tensor map of the hardware, and nothing checks one that is
 made on the device. Claimed of each access through one, wherever it is reached: addresses, strides,
 the block's row and its start are multiples of 16 bytes, extents and strides are in range. Of
-stores, reductions and scatters also: no active lane lies past the inner extent, as the target writes
-whole chunks of 16 bytes (`kvtrace.ir.tensor_maps`). Storages are assumed to start at multiples of
-256 bytes, as in `misaligned`.
+stores, reductions and scatters also: no active lane lies past the inner extent, as the target
+writes whole chunks of 16 bytes (`kvtrace.ir.tensor_maps`). Storages are assumed to start at
+multiples of 256 bytes, as in `misaligned`.
 
 The demands: cuTensorMapEncodeTiled in the CUDA driver's documentation,
 https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TENSOR__MEMORY.html; the start's:
