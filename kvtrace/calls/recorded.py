@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 #: Gives the content of an artifact, None where it is not there.
 ContentOf = Callable[[str], bytes | None]
 
-_KERNEL_COLUMNS = ("kernel_id", "name", "file", "signature", "stages", "origin")
+_KERNEL_COLUMNS = ("kernel_id", "name", "file", "target", "signature", "stages", "origin")
 
 #: Kernels that have no IR to evaluate: their calls were observed while the program ran, or they are
 #: graphs, whose figures follow from their shapes.
@@ -237,7 +237,7 @@ def _module(trace: Trace, kernel: dict[str, Any]) -> Module:
         )
     if text is None:
         raise CannotReplay(f"kernel {kernel['name']} was recorded without its generic TTIR")
-    return module_defined_in(text, kernel["file"])
+    return module_defined_in(text, kernel["file"], kernel["target"] or "")
 
 
 def stage_artifact(kernel: Mapping[str, Any], name: str) -> str | None:

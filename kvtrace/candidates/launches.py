@@ -48,6 +48,8 @@ class Memory:
     #: Contents by launch and argument, to see whether they depend on the inputs' values.
     contents: dict[tuple[int, str], str] = field(default_factory=dict)
     modules: dict[str, Module] = field(default_factory=dict)
+    #: What kernels are compiled for.
+    target: str = ""
     reason: str | None = None
 
     def view(self, entry: Mapping[str, Any]) -> NDArray[Any]:
@@ -98,7 +100,7 @@ def entries_of(log: Path) -> dict[int, list[dict[str, Any]]]:
 
 
 def run_launches(
-    case: Case, entries: Sequence[Mapping[str, Any]], inputs: Path, folder: Path
+    case: Case, entries: Sequence[Mapping[str, Any]], inputs: Path, folder: Path, target: str
 ) -> Memory:
     """Evaluate the launches of a case, and return what memory holds then.
 
@@ -107,12 +109,13 @@ def run_launches(
         entries: Its launches.
         inputs: Where contents of inputs are.
         folder: Where the candidate's process left TTIR and contents.
+        target: What its kernels are compiled for.
 
     Raises:
         CannotJudge: the log says what cannot be.
 
     """
-    memory = Memory()
+    memory = Memory(target=target)
     for number, tensor in enumerate(case.tensors):
         content = (inputs / tensor.file).read_bytes()
         memory.held[number] = np.frombuffer(content, np.uint8).copy()
@@ -143,7 +146,7 @@ def _launch(at: int, entry: Mapping[str, Any], folder: Path, memory: Memory) -> 
     digest = _digest(entry["ttir"])
     if digest not in memory.modules:
         text = (folder / f"ttir-{digest}").read_text(encoding="utf-8")
-        memory.modules[digest] = module_from(text, entry["file"])
+        memory.modules[digest] = module_from(text, entry["file"], memory.target)
     module = memory.modules[digest]
     if follows_addresses(module):
         raise KvtraceError("it reads addresses out of memory, which are another process's here")

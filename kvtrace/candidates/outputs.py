@@ -86,7 +86,8 @@ class Outputs:
             text = "the log does not tell what the candidate returned"
             self._add("cannot-judge", "unjudged", text, case=case.label)
             return
-        memory = run_launches(case, launches, self._inputs, self._child)
+        target = self._request.target
+        memory = run_launches(case, launches, self._inputs, self._child, target)
         self._look_at(memory)
         if memory.reason is not None:
             self._add("cannot-judge", "unjudged", memory.reason, case=case.label)

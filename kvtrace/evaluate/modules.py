@@ -6,8 +6,8 @@ from kvtrace.ir.model import Module
 
 
 @lru_cache(maxsize=256)
-def parsed(text: str) -> Module:
-    """Parse generic IR; the same text gives the same module, so it is compiled once."""
+def parsed(text: str, target: str = "") -> Module:
+    """Parse generic IR for a target; the same text gives the same module, compiled once."""
     from kvtrace.ir.parser import parse  # a process that evaluates nothing does without
 
-    return parse(text)
+    return parse(text, target)

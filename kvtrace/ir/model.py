@@ -195,12 +195,14 @@ class _Memo(dict[object, Any]):
 class Module:
     """A parsed module. ``ops`` holds all its ops in text order, so ``ops[i].index == i``.
 
-    ``memo`` is `kvtrace.ir.memo`'s. Modules are compared by identity.
+    ``target`` is what it was compiled for, as ``cuda:90``; "" where nobody said. ``memo`` is
+    `kvtrace.ir.memo`'s. Modules are compared by identity.
     """
 
     op: Op
     ops: tuple[Op, ...]
     value_count: int
+    target: str = ""
     memo: dict[object, Any] = field(default_factory=_Memo, init=False, repr=False)
 
     @cached_property

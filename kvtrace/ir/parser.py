@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from kvtrace.ir.attribute_reader import AttributeReader
-from kvtrace.ir.attributes import Attribute, LocationAttribute
+from kvtrace.ir.attributes import Attribute, LocationAttribute, StringAttribute
 from kvtrace.ir.errors import IRSyntaxError
 from kvtrace.ir.locations import (
     UNKNOWN,
@@ -61,8 +61,12 @@ _UNTYPED: Final = OpaqueType("")
 _NO_ATTRIBUTES: Final[Mapping[str, Attribute]] = {}
 
 
-def parse(text: str) -> Module:
+def parse(text: str, target: str = "") -> Module:
     """Parse one module in generic form.
+
+    Args:
+        text: the module.
+        target: what it was compiled for, as cuda:90, which TTGIR says itself.
 
     Raises:
         IRSyntaxError: with the line and column of what could not be read.
@@ -70,7 +74,7 @@ def parse(text: str) -> Module:
     """
     parser = _Parser(text)
     try:
-        return parser.module()
+        return parser.module(target)
     except RecursionError:
         raise IRSyntaxError("nested too deeply", text, parser.position) from None
 
@@ -106,7 +110,7 @@ class _Parser(AttributeReader):
         self._known_signatures: dict[str, FunctionType] = {}
         self._known_locations: dict[str, Location] = {}
 
-    def module(self) -> Module:
+    def module(self, target: str) -> Module:
         """Read the whole text: aliases before and after one operation."""
         alias_ends = self._read_aliases()
         self.position = 0
@@ -124,7 +128,9 @@ class _Parser(AttributeReader):
         if top is None:
             self.fail("expected a module")
         self._close_scope()
-        return Module(top, tuple(self._ops), self._value_count)
+        said = top.attributes.get("ttg.target")
+        target = said.value if isinstance(said, StringAttribute) else target
+        return Module(top, tuple(self._ops), self._value_count, target)
 
     def _read_aliases(self) -> dict[int, int]:
         """Read all aliases first, since they are printed after their use; start -> end of each.

@@ -7,10 +7,11 @@ may name the place where the same text was compiled first.
 from kvtrace.ir.model import Module, source_stack
 
 
-def module_defined_in(text: str, file: str | None) -> Module:
+def module_defined_in(text: str, file: str | None, target: str = "") -> Module:
     """Read generic IR whose kernel is defined in `file`; its locations then name that file.
 
-    Locations in other files stay as they are, for nothing says where those are now.
+    Locations in other files stay as they are, for nothing says where those are now. `target` is
+    what it was compiled for.
 
     Raises:
         IRSyntaxError: the text is no generic IR.
@@ -18,11 +19,12 @@ def module_defined_in(text: str, file: str | None) -> Module:
     """
     from kvtrace.ir.parser import parse  # a process that evaluates nothing does without
 
-    module = parse(text)
+    module = parse(text, target)
     frames = source_stack(module.main.op)
     if not file or not frames or frames[0].file == file:
         return module
-    return parse(text.replace(f'"{_escaped(frames[0].file)}":', f'"{_escaped(file)}":'))
+    moved = text.replace(f'"{_escaped(frames[0].file)}":', f'"{_escaped(file)}":')
+    return parse(moved, target)
 
 
 def _escaped(path: str) -> str:

@@ -57,7 +57,8 @@ class CheckRow:
     """What came of one storage of a checked launch; see the table `checks`.
 
     `stage` is the stage of the compiler at fault, where it differs: `ttgir` (the passes that make
-    it), `behind ttgir` or `unknown`; `stage_reason` says why.
+    it), `behind ttgir`, `descriptor stores` (none: the target's go past extents) or `unknown`;
+    `stage_reason` says why.
     """
 
     kernel: str | None

@@ -21,7 +21,7 @@ from kvtrace.oracle.comparing import compared, computed
 from kvtrace.oracle.first_bad import bad_launch
 from kvtrace.oracle.kept import checked_launches
 from kvtrace.oracle.locating import pattern, writers
-from kvtrace.oracle.stages import stage_at_fault
+from kvtrace.oracle.stages import fault_of_descriptors, in_whole_chunks, stage_at_fault
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.faults import Fault, message_with_fault
 from kvtrace.schema.layout import CHECK
@@ -152,8 +152,15 @@ def _check(found: RunChecks, launch: CheckedLaunch, ttgir: Ttgir | None) -> Laun
 def fault_of(launch: CheckedLaunch, meant: Sequence[Expected], ttgir: Ttgir) -> Fault:
     """Return the stage at fault in a launch that differs from what is meant by its TTIR.
 
+    Stores past descriptors' extents, which are no fault of the compiler's, are set apart before.
     `ttgir` gives the TTGIR of its call.
     """
+    chunks = in_whole_chunks(launch)
+    if chunks is not None:
+        fault = fault_of_descriptors(launch, chunks)
+        if fault is not None:
+            return fault
+        meant = chunks
     try:
         module = ttgir(launch.call_id)
     except KvtraceError as error:

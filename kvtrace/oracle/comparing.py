@@ -15,6 +15,7 @@ from kvtrace.evaluate.registry import place
 from kvtrace.evaluate.rounding import from_memory
 from kvtrace.evaluate.scope import MOST_STEPS
 from kvtrace.evaluate.types import ElementType, element_of
+from kvtrace.ir.tensor_maps import within_extents
 from kvtrace.oracle.bounds import Bounds
 from kvtrace.oracle.errors import Undecided
 from kvtrace.schema.errors import KvtraceError
@@ -138,15 +139,22 @@ class Computed:
     faults: tuple[str, ...] = ()
 
 
-def expected(launch: CheckedLaunch, module: Module | None = None) -> Computed:
+def expected(
+    launch: CheckedLaunch, module: Module | None = None, *, may_leave: bool = False
+) -> Computed:
     """Compute a launch again, from its TTIR, or from another module of the same kernel.
+
+    Args:
+        launch: what is computed.
+        module: another module; by TTIR itself, stores keep to descriptors' extents.
+        may_leave: whether it may leave its tensors, of which no more than what was kept is known.
 
     Raises:
         KvtraceError: the launch cannot be computed, or its result is not decided by its IR.
 
     """
     call = launch.call()
-    module = module or call.module
+    module = module or within_extents(call.module)
     bounds = Bounds(module)
     programs = None if launch.programs is None else np.array(launch.programs, np.int64)
     try:
@@ -155,7 +163,7 @@ def expected(launch: CheckedLaunch, module: Module | None = None) -> Computed:
             call.arguments,
             call.grid,
             kernel=call.kernel,
-            observers=(_Inside(launch.views),),
+            observers=() if may_leave else (_Inside(launch.views),),
             programs=programs,
             instrument=bounds,
             most_steps=MOST_STEPS,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from kvtrace.ir.tensor_maps import CHUNK_BYTES, stores_whole_chunks
 from kvtrace.oracle.comparing import Expected, distances, expected
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.faults import Fault
@@ -18,6 +19,35 @@ if TYPE_CHECKING:
 
     from kvtrace.ir import Module
     from kvtrace.oracle.kept import CheckedLaunch
+
+
+def in_whole_chunks(launch: CheckedLaunch) -> Sequence[Expected] | None:
+    """Return what a launch leaves whose stores go past extents as its target's do.
+
+    None: it has none that may, or what they leave cannot be computed.
+    """
+    module = launch.call().module
+    if not stores_whole_chunks(module):
+        return None
+    try:
+        return expected(launch, module, may_leave=True).known
+    except KvtraceError:
+        return None
+
+
+def fault_of_descriptors(launch: CheckedLaunch, chunks: Sequence[Expected]) -> Fault | None:
+    """Return the fault of stores past descriptors' extents; None: not all that differs is theirs.
+
+    `chunks` is what they leave.
+    """
+    if not chunks or any(distances(each).beyond.any() for each in chunks):
+        return None
+    target = launch.call().module.target
+    return Fault(
+        "descriptor stores",
+        f"{target} writes whole chunks of {CHUNK_BYTES} bytes, past a descriptor's inner extent; "
+        "with these, memory is what the IR means",
+    )
 
 
 def stage_at_fault(launch: CheckedLaunch, meant: Sequence[Expected], ttgir: Module) -> Fault:

@@ -6,18 +6,22 @@ Whoever checks says it, and readers of the table `findings` find it there again.
 from dataclasses import dataclass
 from typing import Final, Literal
 
-Stage = Literal["ttgir", "behind ttgir", "unknown"]
+Stage = Literal["ttgir", "behind ttgir", "descriptor stores", "unknown"]
 
 _WORDS: Final[dict[Stage, str]] = {
     "ttgir": "at fault are Triton's passes from TTIR to TTGIR",
     "behind ttgir": "at fault is what comes after TTGIR",
+    "descriptor stores": "the cause is descriptor-contract",
     "unknown": "which stage is at fault cannot be told",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """The stage at fault: the one that makes TTGIR of TTIR, one behind it, or not known which."""
+    """The stage at fault: the one that makes TTGIR of TTIR, one behind it, or not known which.
+
+    Of stores that go past a descriptor's extent it is none: the hardware's do.
+    """
 
     stage: Stage
     reason: str

@@ -64,7 +64,9 @@ class Access(Place):
     op; their masks exclude each other.
 
     `value`: what is stored, or the load's or atomic's result. `operator`, `semantics`, `scope`: an
-    atomic's, by Triton's names.
+    atomic's, by Triton's names. `descriptor`: the tensor descriptor that it goes through, at the
+    block's position; its extents are those that the kernel states, which `mask` exceeds where the
+    target stores in chunks.
     """
 
     kind: AccessKind
@@ -78,6 +80,7 @@ class Access(Place):
     semantics: str = ""
     scope: str = ""
     unknown: str | None = None
+    descriptor: BlockPointer | None = None
 
     @property
     def active(self) -> Condition:

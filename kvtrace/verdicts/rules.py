@@ -124,6 +124,15 @@ RULES: Final = _by_id(
         _judge("alignment"),
     ),
     Rule(
+        "descriptor-contract",
+        "error",
+        "a tensor descriptor is not as the hardware demands, or a store through it writes past its "
+        "inner extent",
+        "make its base, strides, blocks' starts and, of stores, the inner extent multiples of 16 "
+        "bytes",
+        _judge("descriptors"),
+    ),
+    Rule(
         "overflow",
         "error",
         "an integer that decides an access does not fit its width and wraps around",

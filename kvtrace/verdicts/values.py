@@ -36,7 +36,7 @@ class Sighting:
     number: int
 
 
-class _Found(Exception):
+class Found(Exception):
     """The value was seen: no need to go on."""
 
 
@@ -89,7 +89,7 @@ class ValueWatch(Instrument):
             tuple(lane),
             int(numbers[tuple(places[0])]),
         )
-        raise _Found
+        raise Found
 
 
 def _offsets_of(type_: Type) -> Type:
@@ -117,5 +117,5 @@ def evaluated(
     lanes = bound.budget.lanes if programs is None else bound.budget.replay_lanes
     try:
         return run(bound.call, (), programs, lanes=lanes, instrument=instrument)
-    except _Found:
+    except Found:
         return None

@@ -44,7 +44,7 @@ from tests.kernels.defects.corpus import CORPUS  # noqa: E402
 from tests.kernels.defects.sample import Expected, Sample, Tensor  # noqa: E402
 
 SEEN_BY_MEMCHECK = {"out-of-bounds", "null-pointer", "misaligned"}
-ENDS_THE_PROGRAM = {"device-assert"}
+ENDS_THE_PROGRAM = {"device-assert", "descriptor-contract"}
 NOT_ON_HOPPER = {"tt.descriptor_gather", "tt.descriptor_scatter"}
 REPORTED = 86
 MOST_BYTES = 24 << 30

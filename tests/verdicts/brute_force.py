@@ -8,7 +8,7 @@ the same kernel with integers of 64 bits.
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -136,6 +136,64 @@ def never_active(sample: Sample, watcher: Watcher) -> set[str]:
     """Give the marks of ops that are reached, and whose mask leaves no lane in any program."""
     dead = [op for index, op in watcher.idle.items() if index not in watcher.busy]
     return {sample.mark_of(op) for op in dead}
+
+
+def stored_past_extents(sample: Sample, watcher: Watcher) -> set[str]:
+    """Give the marks of ops that touch more on hardware than where pointers and masks do it."""
+    masked = watched(sample, replace(sample.module(), target=""))
+    more, fewer = (_elements_by_op(each) for each in (watcher, masked))
+    return {
+        sample.mark_of(sample.module().ops[op]) for op, found in more.items() if found - fewer[op]
+    }
+
+
+def _elements_by_op(watcher: Watcher) -> dict[int, set[tuple[int, int]]]:
+    found: dict[int, set[tuple[int, int]]] = defaultdict(set)
+    for touched in watcher.touched:
+        found[touched.op.index] |= set(
+            zip(touched.offsets.tolist(), touched.programs.tolist(), strict=True)
+        )
+    return found
+
+
+class _Maps(Instrument):
+    """Notes copies by descriptors that no tensor map could be."""
+
+    def __init__(self, sample: Sample) -> None:
+        super().__init__()
+        self.found: set[str] = set()
+        self._sample = sample
+        self._arguments = sample.bound()
+
+    def wrapped(self, op: Op, step: Any) -> Any:
+        if not op.name.startswith("tt.descriptor_"):
+            return step
+        size = value_type(op.operands[0].type).element.bytes
+        number = value_type(op.operands[-1].type)
+
+        def looked(values: list[Any], scope: Any) -> None:
+            held = values[op.operands[0].id]
+            tensor = self._arguments[held.base.argument]
+            assert isinstance(tensor, TensorArgument)
+            base, start, *sizes = (
+                to_array(each, number).astype(np.int64)
+                for each in (held.base.offset, values[op.operands[-1].id], *held.shape,
+                             *held.strides[:-1])
+            )  # fmt: skip
+            rank = len(held.shape)
+            whole = [base + tensor.offset_bytes, start * size, *(n * size for n in sizes[rank:])]
+            if any((each % 16).any() for each in whole) or any((n < 1).any() for n in sizes[:rank]):
+                self.found.add(self._sample.mark_of(op))
+            step(values, scope)
+
+        return looked
+
+
+def unlike_tensor_maps(sample: Sample) -> set[str]:
+    """Give the marks of copies by descriptors with an address or extent that no tensor map has."""
+    maps = _Maps(sample)
+    evaluate(sample.module(), sample.bound(), sample.grid, instrument=maps)
+    return maps.found
 
 
 Toucher = tuple[str, int]

@@ -44,5 +44,5 @@ def call(kernel: Any, grid: tuple[int, ...], *, wide=(), debug=False, **argument
     recorded = tuple(
         a.name for a in bound if isinstance(a, TensorArgument) and a.storage.data is not None
     )
-    module = parsed(compile_generic(kernel, types, constants, debug=debug))
+    module = parsed(compile_generic(kernel, types, constants, debug=debug), "cuda:90")
     return Call(1, kernel.fn.__name__, (x, y, z), module, tuple(bound), recorded)

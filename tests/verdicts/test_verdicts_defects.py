@@ -107,6 +107,14 @@ def test_labels_of_alignment_and_of_dead_masks_are_what_addresses_are(sample):
     assert brute_force.never_active(sample, watched(sample)) == dead
 
 
+@each(lambda sample: sample.theme == "descriptors")
+def test_labels_of_descriptors_are_what_chunks_add_and_multiples_of_16(sample):
+    added = brute_force.stored_past_extents(sample, watched(sample))
+    marks = {mark for _, mark in labelled(sample, "descriptor-contract")}
+
+    assert marks == added | brute_force.unlike_tensor_maps(sample)
+
+
 @each(lambda sample: not sample.look_at and not labelled(sample, "device-assert"), OF_LABELS)
 def test_labels_of_divisions_are_what_divisors_are(sample):
     marks = {mark for _, mark in labelled(sample, "division-by-zero")}

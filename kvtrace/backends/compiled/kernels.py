@@ -161,7 +161,6 @@ def kernel_record(
     """
     kernel = getattr(kernel, "known", kernel)  # nothing is compiled further for the record
     metadata = kernel.metadata
-    target = metadata.target
     function = function_of(kernel)
     file, line = (None, None) if function is None else definition(function)
     registers, spills = resources(kernel)
@@ -179,8 +178,8 @@ def kernel_record(
         source=str(function.src) if keep != "off" and function is not None else None,
         files=_files(ttir, file, line, keep) if isinstance(ttir, str) else (),
         signature=parameters_of(kernel),
-        target=f"{target.backend}:{target.arch}",
-        warp_size=int(target.warp_size),
+        target=target_of(metadata),
+        warp_size=int(metadata.target.warp_size),
         num_warps=metadata.num_warps,
         num_ctas=metadata.num_ctas,
         num_stages=getattr(metadata, "num_stages", None),
@@ -194,6 +193,11 @@ def kernel_record(
         **_load_facts(load),
         stages=tuple(_stages(stages, compilation, tell)),
     )
+
+
+def target_of(metadata: Any) -> str:
+    """Return what a kernel was compiled for, as cuda:90."""
+    return f"{metadata.target.backend}:{metadata.target.arch}"
 
 
 def _compilation_facts(compilation: Compilation | None) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FunctionType, SimpleNamespace
 from typing import Any, Final
 
-from kvtrace.backends.compiled.kernels import Compilation, kernel_record, parameters_of
+from kvtrace.backends.compiled.kernels import Compilation, kernel_record, parameters_of, target_of
 from kvtrace.backends.compiled.loads import Load
 from kvtrace.backends.inductor import LIBRARY
 from kvtrace.backends.inductor.origins import origins_of
@@ -104,6 +104,11 @@ class Launched:
         )
         shadow(*args, **kwargs, stream=0)
         return noted[0]
+
+    @property
+    def target(self) -> str:
+        """What it was compiled for, as cuda:90."""
+        return target_of(self._metadata(self.stages().get("json")))
 
     def record(
         self,

@@ -250,7 +250,8 @@ def module_of(launched: Launched) -> "Module":
         from kvtrace.ir.relocation import module_defined_in
 
         text = generic_ttir(launched.stages()["ttir"])
-        found = _modules[launched.launcher] = module_defined_in(text, launched.place[0])
+        found = module_defined_in(text, launched.place[0], launched.target)
+        _modules[launched.launcher] = found
     return found
 
 

@@ -81,11 +81,14 @@ class BackgroundCompiler:
         """Have a kernel compiled."""
         if self._refused:
             return
-        target = known.metadata.target
+        from kvtrace.backends.compiled.kernels import (
+            target_of,
+        )  # which a compiling process is without
+
         job = {
             "ttir": known.asm["ttir"],
-            "target": f"{target.backend}:{target.arch}",
-            "warp_size": target.warp_size,
+            "target": target_of(known.metadata),
+            "warp_size": known.metadata.target.warp_size,
             "options": dict(known.options),
         }
         try:

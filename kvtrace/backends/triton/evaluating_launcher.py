@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kvtrace.backends.compiled.kernels import target_of
 from kvtrace.backends.compiled.written_lines import as_written
 from kvtrace.backends.triton.device_free import state
 from kvtrace.backends.triton.modules import module_from
@@ -67,7 +68,7 @@ class EvaluatingLauncher:
 
     Args:
         source: Triton's description of what was compiled; has `signature`.
-        metadata: the compiled kernel's metadata; has `name` and `hash`.
+        metadata: the compiled kernel's metadata; has `name`, `hash` and `target`.
         ttir: the kernel's TTIR, where it was compiled no further; else Triton's cache has it.
 
     """
@@ -76,6 +77,7 @@ class EvaluatingLauncher:
         self._source_name = str(source.name)
         self._kernel = str(metadata.name)
         self._hash = str(metadata.hash)
+        self._target = target_of(metadata)
         self._file = _defining_file(source)
         self._function = getattr(source, "fn", None)
         self._signature = tuple(source.signature.items())
@@ -118,7 +120,7 @@ class EvaluatingLauncher:
 
     def _execute(self, grid: tuple[int, int, int], values: tuple[Any, ...]) -> None:
         if self._module is None:
-            self._module = module_from(self._ttir(), self._file)
+            self._module = module_from(self._ttir(), self._file, self._target)
         module = self._module
         arguments = evaluator_arguments(
             self._signature, values, pointers_for_descriptors=self._lowered

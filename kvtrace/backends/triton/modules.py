@@ -3,7 +3,7 @@
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from kvtrace.backends.compiled.kernels import function_of, kernel_name
+from kvtrace.backends.compiled.kernels import function_of, kernel_name, target_of
 from kvtrace.backends.compiled.versions import definition
 from kvtrace.backends.compiled.written_lines import as_written
 
@@ -24,24 +24,27 @@ def module_of(kernel: Any) -> "Module":
             raise CannotReplay(
                 f"kernel {kernel_name(kernel)} has no TTIR, as those written in Gluon"
             )
-        found = _modules[kernel] = module_from(as_written(ttir, function), file)
+        text, target = as_written(ttir, function), target_of(kernel.metadata)
+        found = _modules[kernel] = module_from(text, file, target)
     return found
 
 
-def module_from(ttir: str, file: str | None) -> "Module":
-    """Read TTIR of a kernel defined in `file`; those with the same share it while one lives.
+def module_from(ttir: str, file: str | None, target: str) -> "Module":
+    """Read TTIR of a kernel defined in `file`, compiled for `target`.
 
-    So do the launcher of a kernel and what is recorded of it.
+    Those with the same share it while one lives; so do the launcher of a kernel and what is
+    recorded of it.
     """
-    found = _by_text.get((ttir, file))
+    found = _by_text.get((ttir, file, target))
     if found is None:
         from kvtrace.backends.compiled.generic import generic_once
         from kvtrace.ir.relocation import module_defined_in
 
-        found = _by_text[ttir, file] = module_defined_in(generic_once(ttir), file)
+        found = module_defined_in(generic_once(ttir), file, target)
+        _by_text[ttir, file, target] = found
     return found
 
 
 _modules: "weakref.WeakKeyDictionary[Any, Module]" = weakref.WeakKeyDictionary()
-_by_text: "weakref.WeakValueDictionary[tuple[str, str | None], Module]"
+_by_text: "weakref.WeakValueDictionary[tuple[str, str | None, str], Module]"
 _by_text = weakref.WeakValueDictionary()

@@ -1,6 +1,7 @@
 """`tt`: tensor descriptors, as base pointer, extents and strides with a box of lanes.
 
-Lanes outside the descriptor's extents are no defects: loads pad them, stores drop them.
+Lanes outside the descriptor's extents are no defects: loads pad them, stores drop them, but for
+those that a target writes in one chunk with lanes inside (`kvtrace.ir.tensor_maps`).
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from kvtrace.evaluate.values import (
     to_sum,
     unknown_of,
 )
-from kvtrace.ir import Op, Value
+from kvtrace.ir import Module, Op, Value
+from kvtrace.ir.tensor_maps import elements_stored_at_once
 from kvtrace.ir.updates import update_of
 
 _PAD_NAN = 2
@@ -56,11 +58,12 @@ def make_tensor_descriptor(op: Op, _compiler: Compiler) -> Step:
 
 
 def block_access(
-    descriptor: Descriptor, positions: Sequence[Any], block: ValueType
+    descriptor: Descriptor, positions: Sequence[Any], block: ValueType, chunk: int = 1
 ) -> tuple[Any, Any]:
     """Return pointers and mask of a block that starts at a position (one scalar per axis).
 
-    A position may also be a vector of the axis's own extents (as gathers have).
+    A position may also be a vector of the axis's own extents (as gathers have). The inner extent
+    counts as the next multiple of `chunk`.
     """
     rank = len(block.shape)
     size = block.element.bytes
@@ -75,12 +78,19 @@ def block_access(
     for axis, position in enumerate(positions):
         lanes = _axis_positions(position, axis, block.shape)
         extent = _spread(to_sum(descriptor.shape[axis]), rank)
+        if axis == rank - 1:
+            extent = _whole_chunks(extent, chunk, wide)
         stride = _spread(to_sum(descriptor.strides[axis]), rank)
         mask = sums.both(mask, sums.compare("slt", lanes, extent, wide))
         mask = sums.both(mask, sums.compare("sge", lanes, constant_sum(0), wide))
         steps = to_sum(sums.multiply(lanes, stride, wide))
         offset = to_sum(sums.add(offset, sums.scaled(steps, size), wide))
     return Pointer(descriptor.base.argument, offset, gcd(descriptor.base.unit, size)), mask
+
+
+def _whole_chunks(extent: Sum, chunk: int, type_: ValueType) -> Sum:
+    """Round an extent up to a multiple of so many elements."""
+    return extent if chunk == 1 else to_sum(-(-to_array(extent, type_) // chunk) * chunk)
 
 
 def _spread(value: Any, rank: int) -> Any:
@@ -141,14 +151,18 @@ def _reading(op: Op, block: ValueType, positions: Sequence[int]) -> Step:
     return step
 
 
-def _writing(op: Op, block: ValueType, positions: Sequence[int], write: Any) -> Step:
+def _writing(
+    op: Op, block: ValueType, positions: Sequence[int], module: Module, write: Any
+) -> Step:
     """Make a step that has a block written: `write(scope, pointer, value, mask)`."""
+    chunk = elements_stored_at_once(module, block.element.bytes)
     given = value_type(op.operand("value").type)
     target, source = op.operand("descriptor").id, op.operand("value").id
 
     def step(values: list[Any], scope: Scope) -> None:
         descriptor = descriptor_of(values[target])
-        pointer, mask = block_access(descriptor, [values[slot] for slot in positions], block)
+        places = [values[slot] for slot in positions]
+        pointer, mask = block_access(descriptor, places, block, chunk)
         value = values[source]
         if given.shared:
             value = scope.launch.shared.read(op, value)
@@ -171,13 +185,13 @@ def reshaped(value: Any, block: ValueType, target: ValueType) -> Any:
     return map_arrays(value, change)
 
 
-def storing(op: Op, block: ValueType, positions: Sequence[int]) -> Step:
+def storing(op: Op, block: ValueType, positions: Sequence[int], module: Module) -> Step:
     """Make a step that writes a block at positions."""
 
     def store(scope: Scope, pointer: Pointer, value: Any, mask: Any) -> None:
         scope.launch.memory.store(op, scope, pointer, value, mask, block)
 
-    return _writing(op, block, positions, store)
+    return _writing(op, block, positions, module, store)
 
 
 @semantics("tt.descriptor_load")
@@ -187,9 +201,10 @@ def descriptor_load(op: Op, _compiler: Compiler) -> Step:
 
 
 @semantics("tt.descriptor_store")
-def descriptor_store(op: Op, _compiler: Compiler) -> Step:
+def descriptor_store(op: Op, compiler: Compiler) -> Step:
     """Write a block; what lies outside the extents is dropped."""
-    return storing(op, value_type(op.operand("descriptor").type), slots_of(op.group("index")))
+    block = value_type(op.operand("descriptor").type)
+    return storing(op, block, slots_of(op.group("index")), compiler.module)
 
 
 @semantics("tt.descriptor_reduce")
@@ -208,7 +223,7 @@ def descriptor_reduce(op: Op, compiler: Compiler) -> Step:
     def combine(scope: Scope, pointer: Pointer, value: Any, mask: Any) -> None:
         scope.launch.memory.atomic(op, scope, pointer, [value], mask, block, update)
 
-    return _writing(op, block, slots_of(op.group("index")), combine)
+    return _writing(op, block, slots_of(op.group("index")), compiler.module, combine)
 
 
 def rows_of(op: Op, tensor: Value) -> tuple[ValueType, tuple[int, int]]:
@@ -225,6 +240,6 @@ def descriptor_gather(op: Op, _compiler: Compiler) -> Step:
 
 
 @semantics("tt.descriptor_scatter")
-def descriptor_scatter(op: Op, _compiler: Compiler) -> Step:
+def descriptor_scatter(op: Op, compiler: Compiler) -> Step:
     """Write rows by index, from a column on."""
-    return storing(op, *rows_of(op, op.operand("value")))
+    return storing(op, *rows_of(op, op.operand("value")), compiler.module)

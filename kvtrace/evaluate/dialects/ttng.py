@@ -186,15 +186,16 @@ def _arriving(op: Op, block: ValueType, positions: Sequence[int]) -> Step:
 
 
 @semantics("ttng.async_tma_copy_local_to_global")
-def async_tma_copy_local_to_global(op: Op, _compiler: Compiler) -> Step:
+def async_tma_copy_local_to_global(op: Op, compiler: Compiler) -> Step:
     """Copy a block to memory, at once; what lies outside the descriptor's extents is dropped."""
-    return storing(op, value_type(op.operand("descriptor").type), slots_of(op.group("index")))
+    block = value_type(op.operand("descriptor").type)
+    return storing(op, block, slots_of(op.group("index")), compiler.module)
 
 
 @semantics("ttng.async_tma_scatter")
-def async_tma_scatter(op: Op, _compiler: Compiler) -> Step:
+def async_tma_scatter(op: Op, compiler: Compiler) -> Step:
     """Copy rows to memory by index, from a column on, at once."""
-    return storing(op, *rows_of(op, op.operand("value")))
+    return storing(op, *rows_of(op, op.operand("value")), compiler.module)
 
 
 @semantics("ttng.async_tma_reduce")

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from kvtrace.ir.attributes import DenseArrayAttribute
+from kvtrace.ir.tensor_maps import elements_stored_at_once
 from kvtrace.ir.updates import REDUCTIONS
 from kvtrace.symbolic.conditions import Condition, at_least, conjunction, less
+from kvtrace.symbolic.functions import quotient
 from kvtrace.symbolic.meanings import meaning
 from kvtrace.symbolic.meanings.tt_memory import loaded, moved
 from kvtrace.symbolic.meanings.tt_shape import reshaped
-from kvtrace.symbolic.summary import BlockPointer, Known, Pointer
+from kvtrace.symbolic.summary import Access, BlockPointer, Known, Pointer
 from kvtrace.symbolic.terms import ZERO, Term, lane
 from kvtrace.symbolic.walk_types import bytes_in_memory, number_of, pointee_bytes, shape_of
 
 if TYPE_CHECKING:
     from kvtrace.ir import Op, Value
+    from kvtrace.ir.ops import AccessKind
     from kvtrace.symbolic.walk import Walk
 
 
@@ -74,15 +78,33 @@ def make_tensor_descriptor(walk: Walk, op: Op) -> None:
     walk.set(op.results[0], BlockPointer(base, extents, strides, ()))
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a block of a descriptor is: `block` is the descriptor at it, where that is known."""
+
+    pointer: Pointer
+    mask: Condition
+    block: BlockPointer | None
+
+
 def _descriptor_access(
-    walk: Walk, descriptor: Value, positions: Sequence[Term], shape: tuple[int, ...]
-) -> tuple[Pointer, Condition]:
-    """Return the pointers and the mask of a block; all axes are checked."""
+    walk: Walk,
+    descriptor: Value,
+    positions: Sequence[Term],
+    shape: tuple[int, ...],
+    *,
+    stores: bool,
+) -> _Place:
+    """Return where a block is; all axes are checked, the inner one as the target's stores do."""
     known = walk.known(descriptor)
     if not isinstance(known, BlockPointer):
-        return walk.pointer(descriptor), conjunction(())
+        return _Place(walk.pointer(descriptor), conjunction(()), None)
     at = BlockPointer(known.base, known.extents, known.strides, tuple(positions))
-    return block_access(at, shape, pointee_bytes(descriptor.type), range(len(shape)))
+    size = pointee_bytes(descriptor.type)
+    chunk = elements_stored_at_once(walk.module, size) if stores else 1
+    inner = quotient(at.extents[-1] + (chunk - 1), chunk, floor=True) * chunk
+    checked = replace(at, extents=(*at.extents[:-1], inner))
+    return _Place(*block_access(checked, shape, size, range(len(shape))), at)
 
 
 def _terms(walk: Walk, op: Op, name: str) -> tuple[Term, ...]:
@@ -90,18 +112,10 @@ def _terms(walk: Walk, op: Op, name: str) -> tuple[Term, ...]:
     return tuple(walk.term(value) for value in op.group(name))
 
 
-def _read(
-    walk: Walk,
-    op: Op,
-    place: tuple[Pointer, Condition],
-    shape: tuple[int, ...],
-) -> None:
+def _read(walk: Walk, op: Op, place: _Place, shape: tuple[int, ...]) -> None:
     value = op.results[0]
-    pointer, mask = place
-    accesses = walk.accessed(
-        op, "load", pointer, mask, bytes_in_memory(value.type), shape, value=value
-    )
-    known: Known | None = loaded(walk, op, value, accesses, mask, ZERO)
+    accesses = _accessed(walk, op, "load", place, shape, value)
+    known: Known | None = loaded(walk, op, value, accesses, place.mask, ZERO)
     if known is not None:
         known = reshaped(known, shape, shape_of(value.type))
     walk.set(value, known)
@@ -111,30 +125,49 @@ def _read(
 def descriptor_load(walk: Walk, op: Op) -> None:
     """Note a read of a block."""
     shape = shape_of(op.operand("descriptor").type)
-    positions = _terms(walk, op, "index")
-    _read(walk, op, _descriptor_access(walk, op.operand("descriptor"), positions, shape), shape)
+    _read(walk, op, _block_access(walk, op, shape, stores=False), shape)
 
 
 @meaning("tt.descriptor_gather")
 def descriptor_gather(walk: Walk, op: Op) -> None:
     """Note a read of rows by index, from a column on."""
     shape = shape_of(op.results[0].type)
-    _read(walk, op, _rows_access(walk, op, shape), shape)
+    _read(walk, op, _rows_access(walk, op, shape, stores=False), shape)
 
 
-def _rows_access(walk: Walk, op: Op, shape: tuple[int, ...]) -> tuple[Pointer, Condition]:
+def _block_access(walk: Walk, op: Op, shape: tuple[int, ...], *, stores: bool) -> _Place:
+    positions = _terms(walk, op, "index")
+    return _descriptor_access(walk, op.operand("descriptor"), positions, shape, stores=stores)
+
+
+def _rows_access(walk: Walk, op: Op, shape: tuple[int, ...], *, stores: bool) -> _Place:
     positions = [walk.term(op.operand("row")), walk.term(op.operand("column"))]
-    return _descriptor_access(walk, op.operand("descriptor"), positions, (1, *shape[1:]))
+    rows = (1, *shape[1:])
+    return _descriptor_access(walk, op.operand("descriptor"), positions, rows, stores=stores)
+
+
+def _accessed(
+    walk: Walk,
+    op: Op,
+    kind: AccessKind,
+    place: _Place,
+    shape: tuple[int, ...],
+    value: Value,
+    **details: Any,
+) -> list[Access]:
+    size = bytes_in_memory(value.type)
+    return walk.accessed(
+        op, kind, place.pointer, place.mask, size, shape,
+        value=value, descriptor=place.block, **details,
+    )  # fmt: skip
 
 
 @meaning("tt.descriptor_store")
 def descriptor_store(walk: Walk, op: Op) -> None:
     """Note a write of a block."""
-    shape, value = shape_of(op.operand("descriptor").type), op.operand("value")
-    pointer, mask = _descriptor_access(
-        walk, op.operand("descriptor"), _terms(walk, op, "index"), shape
-    )
-    walk.accessed(op, "store", pointer, mask, bytes_in_memory(value.type), shape, value=value)
+    shape = shape_of(op.operand("descriptor").type)
+    place = _block_access(walk, op, shape, stores=True)
+    _accessed(walk, op, "store", place, shape, op.operand("value"))
 
 
 @meaning("tt.descriptor_scatter")
@@ -142,20 +175,16 @@ def descriptor_scatter(walk: Walk, op: Op) -> None:
     """Note a write of rows by index, from a column on."""
     value = op.operand("value")
     shape = shape_of(value.type)
-    pointer, mask = _rows_access(walk, op, shape)
-    walk.accessed(op, "store", pointer, mask, bytes_in_memory(value.type), shape, value=value)
+    _accessed(walk, op, "store", _rows_access(walk, op, shape, stores=True), shape, value)
 
 
 @meaning("tt.descriptor_reduce")
 def descriptor_reduce(walk: Walk, op: Op) -> None:
     """Note an atomic update of a block."""
-    shape, value = shape_of(op.operand("descriptor").type), op.operand("value")
-    pointer, mask = _descriptor_access(
-        walk, op.operand("descriptor"), _terms(walk, op, "index"), shape
-    )
-    kind = number_of(op, "kind")
-    walk.accessed(
-        op, "atomic", pointer, mask, bytes_in_memory(value.type), shape, value=value,
-        operator=REDUCTIONS[kind] if kind < len(REDUCTIONS) else "", semantics="relaxed",
-        scope="gpu",
+    shape = shape_of(op.operand("descriptor").type)
+    place, kind = _block_access(walk, op, shape, stores=True), number_of(op, "kind")
+    operator = REDUCTIONS[kind] if kind < len(REDUCTIONS) else ""
+    _accessed(
+        walk, op, "atomic", place, shape, op.operand("value"),
+        operator=operator, semantics="relaxed", scope="gpu",
     )  # fmt: skip

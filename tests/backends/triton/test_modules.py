@@ -13,20 +13,21 @@ from tests.support.corpus import CORPUS
 
 def test_the_same_ttir_of_the_same_file_is_read_once() -> None:
     text = CORPUS["vector_add"]()
-    module = module_from(text, "/a/k.py")
+    module = module_from(text, "/a/k.py", "cuda:90")
 
-    assert module_from(str(text), "/a/k.py") is module
-    assert module_from(text, "/b/k.py") is not module
+    assert module_from(str(text), "/a/k.py", "cuda:90") is module
+    assert module_from(text, "/b/k.py", "cuda:90") is not module
+    assert module_from(text, "/a/k.py", "cuda:80") is not module
 
 
 def test_it_is_kept_no_longer_than_somebody_has_it() -> None:
     text = CORPUS["vector_add"]()
-    first = module_from(text, "/c/k.py")
+    first = module_from(text, "/c/k.py", "cuda:90")
     first.memo["mark"] = True
     del first
     gc.collect()
 
-    assert "mark" not in module_from(text, "/c/k.py").memo
+    assert "mark" not in module_from(text, "/c/k.py", "cuda:90").memo
 
 
 def test_who_executes_and_who_records_print_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,7 +37,7 @@ def test_who_executes_and_who_records_print_it_once(monkeypatch: pytest.MonkeyPa
         generic, "generic_ttir", lambda text: printed.append(text) or print_it(text)
     )
     text = CORPUS["softmax"]().replace("softmax", "softmax_once")
-    module_from(text, None)
+    module_from(text, None, "cuda:90")
     (stage,) = kernels._generic(text, pytest.fail)
 
     assert printed == [text]

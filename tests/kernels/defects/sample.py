@@ -210,7 +210,7 @@ def _module(
     signature = dict(types) | {name: "constexpr" for name, _ in constants}
     debug = {"debug": True} if kernel.debug else {}  # else assertions are left out
     text = compile_generic(kernel, signature, dict(constants), divisible_by_16=divisible, **debug)
-    return parsed(text)
+    return parsed(text, "cuda:90")
 
 
 @cache

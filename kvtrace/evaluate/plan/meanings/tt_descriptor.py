@@ -29,6 +29,7 @@ from kvtrace.evaluate.plan.values import (
 from kvtrace.evaluate.plan.walk import Walk
 from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.ir import Op
+from kvtrace.ir.tensor_maps import elements_stored_at_once
 
 
 @planned("tt.make_tensor_descriptor")
@@ -53,9 +54,12 @@ def make_tensor_descriptor(op: Op, _compiler: PlanCompiler) -> PlanStep:
 
 
 def _block(
-    walk: Walk, value: Any, positions: list[Any], block: ValueType
+    walk: Walk, value: Any, positions: list[Any], block: ValueType, chunk: int = 1
 ) -> tuple[Pointer, Resolved]:
-    """Return pointers and mask of a block of a descriptor that starts at a position."""
+    """Return pointers and mask of a block of a descriptor that starts at a position.
+
+    The inner extent counts as the next multiple of `chunk`.
+    """
     if not isinstance(value, Descriptor) or not all(isinstance(x, Integer) for x in positions):
         raise Unplannable("a descriptor's block is not at an affine position")
     form = value.base.form
@@ -67,10 +71,21 @@ def _block(
         stride = walk.constant_of(value.strides[axis])
         if stride is None:
             raise Unplannable("a descriptor's stride varies")
-        forms += (shifted(plus(value.extents[axis].form, lanes, -1), -1), lanes)
+        extent = value.extents[axis].form
+        if chunk > 1 and axis == rank - 1:
+            extent = _whole_chunks(walk, value.extents[axis], chunk)
+        forms += (shifted(plus(extent, lanes, -1), -1), lanes)
         form = plus(form, times(lanes, stride * block.element.bytes))
     mask = settled(walk, forms, block.shape)
     return Pointer(value.base.argument, form, block.shape), mask_of(walk, mask)
+
+
+def _whole_chunks(walk: Walk, extent: Any, chunk: int) -> Affine:
+    """Round an extent up to a multiple of so many elements."""
+    number = walk.constant_of(extent)
+    if number is None:
+        raise Unplannable("a descriptor's inner extent varies")
+    return Affine(-(-number // chunk) * chunk, (), ())
 
 
 @planned("tt.descriptor_load")
@@ -94,15 +109,18 @@ def descriptor_load(op: Op, _compiler: PlanCompiler) -> PlanStep:
 
 
 @planned("tt.descriptor_store")
-def descriptor_store(op: Op, _compiler: PlanCompiler) -> PlanStep:
+def descriptor_store(op: Op, compiler: PlanCompiler) -> PlanStep:
     """Plan a write of a block; what lies outside the extents is dropped."""
+    size = value_type(op.operand("descriptor").type).element.bytes
+    chunk = elements_stored_at_once(compiler.module, size)
     block, given = value_type(op.operand("descriptor").type), value_type(op.operand("value").type)
     target, source = op.operand("descriptor").id, op.operand("value").id
     positions = slots_of(op.group("index"))
 
     def step(walk: Walk) -> None:
         values = walk.values
-        pointer, mask = _block(walk, values[target], [values[slot] for slot in positions], block)
+        places = [values[slot] for slot in positions]
+        pointer, mask = _block(walk, values[target], places, block, chunk)
         value = _without_units(walk, values[source], given.shape, block.shape)
         store(walk, op, pointer, mask, value, block)
 

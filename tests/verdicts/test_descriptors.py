@@ -1,0 +1,190 @@
+"""The rule descriptor-contract beyond its corpus: targets, large grids, contents, recordings."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+import triton
+import triton.language as tl
+
+import kvtrace
+from kvtrace.evaluate import parsed
+from kvtrace.verdicts.binding import Budget
+from kvtrace.verdicts.judge import judge
+from tests.kernels.defects.corpus import CORPUS
+from tests.support.compile_ttir import compile_generic
+from tests.verdicts.calls import call, tensor
+
+RULE = "descriptor-contract"
+
+
+@triton.jit
+def filled(out, rows, columns, pitch, R: tl.constexpr, C: tl.constexpr):
+    target = tl.make_tensor_descriptor(out, [rows, columns], [pitch, 1], [R, C])
+    tile = tl.full((R, C), 3, out.dtype.element_ty)
+    target.store([tl.program_id(0) * R, tl.program_id(1) * C], tile)
+
+
+@triton.jit
+def filled_from(out, starts, columns, pitch, C: tl.constexpr):
+    """Rows begin where a table says."""
+    start = tl.load(starts + tl.program_id(0))
+    target = tl.make_tensor_descriptor(out + start, [1, columns], [pitch, 1], [1, C])
+    target.store([0, 0], tl.full((1, C), 3, out.dtype.element_ty))
+
+
+@triton.jit
+def filled_by(target, R: tl.constexpr, C: tl.constexpr):
+    target.store([tl.program_id(0) * R, tl.program_id(1) * C], tl.full((R, C), 3, tl.float32))
+
+
+def table(columns, grid=(2, 2), pitch=64, rows=8):
+    sizes = {"rows": rows, "columns": columns, "pitch": pitch, "R": 4, "C": 32}
+    return call(filled, grid, out=tensor(rows, pitch), **sizes)
+
+
+def verdict(of, **settings):
+    (found,) = [each for each in judge(of, [RULE], **settings) if each.rule == RULE]
+    return found
+
+
+def for_target(of, target):
+    return replace(of, module=replace(of.module, target=target))
+
+
+def test_older_targets_copy_by_pointers():
+    assert judge(for_target(table(5), "cuda:80"), [RULE]) == []
+
+
+@pytest.mark.parametrize(
+    ("target", "reason"),
+    [
+        ("", "it was not recorded what the kernel was compiled for"),
+        ("hip:gfx1250", "what hip:gfx1250 makes of descriptors is not known"),
+    ],
+)
+def test_of_what_is_not_known_of_a_target_nothing_is_proven(target, reason):
+    found = verdict(for_target(table(8), target))
+
+    assert (found.verdict, found.reason) == ("unknown", reason)
+
+
+def test_a_witness_says_what_is_written_past_the_extent():
+    found = verdict(table(37))
+
+    assert found.message == (
+        "store by descriptor writes elements 37 to 39 of the inner axis, past its extent of 37: "
+        "cuda:90 writes whole chunks of 16 bytes"
+    )
+    assert (found.program, found.lane, found.address_offset) == ((0, 1, 0), (0, 5), 4 * 37)
+
+
+def test_a_grid_of_a_billion_programs_is_decided_by_formulas():
+    grid = (1 << 20, 1 << 10)
+    size = {"grid": grid, "rows": 1 << 22, "pitch": 1 << 15}
+    budget = Budget(lanes=0)
+
+    proven, violated = (verdict(table(n, **size), budget=budget) for n in (1 << 15, 32765))
+
+    assert (proven.verdict, violated.verdict) == ("proven", "violation")
+    assert proven.method in ("interval", "affine")
+    assert violated.program == (0, 1023, 0)
+
+
+def test_the_largest_extent_is_rounded_up_beyond_32_bits():
+
+    found = verdict(table(2**31 - 1, grid=(1, 1), pitch=2**31 - 1 & ~15))
+
+    assert found.verdict == "proven"  # the one tile ends long before
+
+
+@pytest.mark.parametrize(
+    ("starts", "answer"),
+    [([0, 8, 64, 72], "proven"), ([0, 8, 62, 72], "violation"), (None, "unknown")],
+)
+def test_a_base_from_memory_is_judged_by_what_that_holds(starts, answer):
+    data = None if starts is None else np.array(starts, np.int32)
+    found = verdict(
+        call(
+            filled_from, (4,), out=tensor(128), starts=tensor(4, dtype="i32", data=data),
+            columns=8, pitch=8, C=8,
+        )
+    )  # fmt: skip
+
+    assert found.verdict == answer
+    if answer == "proven":
+        assert "for the recorded contents of starts" in found.message
+    if answer == "violation":
+        assert found.program == (2, 0, 0)
+        assert "the descriptor's base is 8 bytes past a multiple of 16" in found.message
+    if answer == "unknown":
+        assert "starts" in found.reason
+
+
+def test_each_sample_says_what_breaks_the_contract():
+    words = {
+        "descriptor from a base between multiples of 16 bytes": "base is 8 bytes past",
+        "descriptor with rows of 60 16-bit floats, 120 bytes": "a stride of 120 bytes along axis 0",
+        "descriptor's tiles moved by two columns": "the block starts 8 bytes along the inner axis",
+        "descriptor without rows": "an extent of 0 along axis 0 is not in 1 to 2^32",
+        "descriptor read from a column between chunks": "load by descriptor: the block starts 12",
+        "descriptor adds past its columns in the last tile": "elements 45 to 47 of the inner axis",
+    }
+    samples = {sample.name: sample for sample in CORPUS}
+
+    for name, part in words.items():
+        assert part in verdict(samples[name].call()).message
+
+
+# -- recorded, and judged later -------------------------------------------------------------------
+
+
+def recorded(folder, run):
+    """Record what runs, and return the verdicts and messages of the rule, without a GPU."""
+    with kvtrace.capture(folder, compile="ttir"):
+        run()
+    found = kvtrace.open(folder).sanitize(RULE, proven=True)
+    return [(row["verdict"], row["message"]) for row in found]
+
+
+def test_a_recording_is_judged_for_what_its_kernels_were_compiled_for(tmp_path):
+    tables = [torch.zeros(8, 64) for _ in range(2)]
+
+    def run():
+        for out, columns in zip(tables, (37, 40), strict=True):
+            filled[(2, 2)](out, 8, columns, 64, R=4, C=32)
+
+    (first, _), (second, _) = recorded(tmp_path / "out", run)
+
+    assert (first, second) == ("violation", "proven")
+    assert [int((out != 0).sum()) for out in tables] == [8 * 40, 8 * 40]
+
+
+def test_descriptors_made_on_the_host_are_judged_too(tmp_path):
+    from triton.tools.tensor_descriptor import TensorDescriptor
+
+    out = torch.zeros(8, 64)
+
+    def run():
+        for columns in (37, 40):
+            filled_by[(2, 2)](TensorDescriptor(out, [8, columns], [64, 1], [4, 32]), R=4, C=32)
+
+    (first, message), (second, _) = recorded(tmp_path / "out", run)
+
+    assert (first, second) == ("violation", "proven")
+    assert "elements 37 to 39 of the inner axis" in message
+
+
+def test_ir_of_an_older_target_has_no_descriptors_left():
+    constants = {"R": 4, "C": 32}
+    types = {"out": "*fp32", "rows": "i32", "columns": "i32", "pitch": "i32"}
+    signature = types | dict.fromkeys(constants, "constexpr")
+    from triton.backends.compiler import GPUTarget
+
+    text = compile_generic(filled, signature, constants, target=GPUTarget("cuda", 80, 32))
+    older = replace(table(37), module=parsed(text, "cuda:80"))
+
+    assert "tensordesc" not in text
+    assert {each.verdict for each in judge(older)} == {"proven"}
+    assert judge(older, [RULE]) == []
