@@ -232,7 +232,7 @@ def _wide(file: Any, table: str) -> list[str]:
 
 
 def _is_narrow(kind: pa.DataType) -> bool:
-    return pa.types.is_primitive(kind) or pa.types.is_dictionary(kind)
+    return bool(pa.types.is_primitive(kind) or pa.types.is_dictionary(kind))
 
 
 def _plain(column: pa.Array) -> pa.Array:

@@ -3,6 +3,7 @@
 import os
 import shutil
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -13,9 +14,11 @@ from kvtrace.schema.errors import TraceWriteError
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter, new_run_id
+from kvtrace.text import printable
 from tests.cli.test_cli_bad_input import READING, asked
 from tests.support.thorough import usually
 
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 BEGAN = 1_767_323_045_000_000_000
 SECOND = 1_000_000_000
 
@@ -135,6 +138,34 @@ def test_the_other_calls_are_looked_at(command, own_trace, kvtrace):
 
     assert "call 0 of ?: the trace has no record of its kernel, whose kernel_id is 999" in err
     assert "call 1 of " in err  # of the made-up trace, whose IR none evaluates
+
+
+@pytest.mark.parametrize("text", ["x y", "9" * 5_000, "[" * 300, "1\0", "-" * 10_000 + "1"])
+def test_a_scalar_that_is_no_number_costs_its_call(text, kvtrace, tmp_path):
+    out = tmp_path / "trace"
+    shutil.copytree(FIXTURES / "h200" / "device", out)
+
+    def change(rows):
+        args = rows[0]["args"]
+        next(arg for arg in args if arg["kind"] == "scalar")["scalar"] = text
+
+    rewrite(out, "calls", change)
+
+    code, said, err = kvtrace("sanitize", out)
+
+    assert code in (0, 1)
+    shown = text if len(text) <= 40 else f"{text[:40]}…"
+    assert f"has the value {printable(shown)}, which is no number" in " ".join(err.split())
+    assert "proven" in said
+
+
+@pytest.mark.parametrize("table", ["kernels", "calls", "launches", "messages"])
+def test_a_run_without_rows_of_a_table(table, own_trace, kvtrace):
+    part = next((own_trace / table).rglob("*.parquet"))
+    part.unlink()
+    for command in ("info", "profile", "report"):
+        code, _, err = kvtrace(*asked(command, own_trace))
+        assert code == 0, err
 
 
 def test_what_is_left_out_is_said(own_trace, kvtrace):
