@@ -78,7 +78,7 @@ def command(
     if form == "json":
         print_lines(json_lines(names, rows))
     elif form == "csv":
-        print_lines(csv_lines(names, rows), raw=not sys.stdout.isatty())
+        print_lines(csv_lines(names, rows))
     else:
         width = terminal_width() if sys.stdout.isatty() else None
         print_lines(table_lines(names, rows, width))

@@ -128,8 +128,15 @@ def query(
     return tuple(table.column_names), list(zip(*columns, strict=True))
 
 
-def query_arrow(database: duckdb.DuckDBPyConnection, text: str) -> pa.Table:
+def query_arrow(
+    database: duckdb.DuckDBPyConnection, text: str, most: int | None = None
+) -> pa.Table:
     """Run one statement that reads, and return what it gives, points in time as such.
+
+    Args:
+        database: what `connect` returned.
+        text: the statement.
+        most: how many rows are made at most; None: all.
 
     Raises:
         BadQuery: DuckDB refuses it; the text is its first line.
@@ -144,13 +151,30 @@ def query_arrow(database: duckdb.DuckDBPyConnection, text: str) -> pa.Table:
             raise BadQuery(f"only statements that read are run here, and this is a {kind}.")
         if _reaches_files(database) and not _is_plain(database, text):
             raise BadQuery("this connection is for another query; connect for this one.")
-        return database.sql(text).to_arrow_table()
+        if most is None:
+            return database.sql(text).to_arrow_table()
+        return _first_rows(database, text, most)
     except duckdb.Error as problem:
         raise BadQuery(_one_sentence(problem)) from problem
 
 
+def _first_rows(database: duckdb.DuckDBPyConnection, text: str, most: int) -> pa.Table:
+    """Return the first rows of a result, of which no more than a few thousand are made beyond."""
+    reader = database.sql(text).to_arrow_reader(2048)
+    batches: list[pa.RecordBatch] = []
+    rows = 0
+    while rows < most:
+        try:
+            batch = reader.read_next_batch()
+        except StopIteration:
+            break
+        batches.append(batch)
+        rows += batch.num_rows
+    return pa.Table.from_batches(batches, reader.schema).slice(0, most)
+
+
 def _kind(statement: duckdb.Statement) -> str:
-    """Return what kind of statement it is; DuckDB has some that its Python module has no name for."""
+    """Return the kind of a statement; Python's DuckDB has no name for some."""
     try:
         return statement.type.name
     except ValueError:

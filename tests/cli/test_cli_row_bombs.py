@@ -1,4 +1,4 @@
-"""Small files that decode to very much: one row millions of times, one text in each of many rows."""
+"""Small files that decode to very much: one row many times, one text in each of many rows."""
 
 import resource
 import subprocess
@@ -32,7 +32,7 @@ def test_one_row_many_times_is_refused_before_it_is_decoded(table, own_trace):
     repeat_rows(part, 500_000)
     assert part.stat().st_size < 5 << 20
 
-    with pytest.raises(DamagedFile, match="its .* bytes (say that they )?hold"):
+    with pytest.raises(DamagedFile, match=r"its .* bytes (say that they )?hold"):
         open_part(part)
 
 
