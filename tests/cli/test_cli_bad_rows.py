@@ -159,6 +159,18 @@ def test_a_scalar_that_is_no_number_costs_its_call(text, kvtrace, tmp_path):
     assert "proven" in said
 
 
+@pytest.mark.parametrize("source", [(), ("--source",)])
+def test_a_script_of_a_kernel_with_any_name_is_python(source, kvtrace, tmp_path):
+    out = tmp_path / "trace"
+    shutil.copytree(FIXTURES / "h200" / "device", out)
+    rewrite(out, "kernels", lambda rows: [row.update(name='k\0"""\\\x1b') for row in rows])
+
+    code, _, err = kvtrace("repro", out, "--call", "0", "-o", tmp_path / "r.py", *source)
+
+    assert code == 0, err
+    compile((tmp_path / "r.py").read_bytes(), "r.py", "exec")
+
+
 @pytest.mark.parametrize("table", ["kernels", "calls", "launches", "messages"])
 def test_a_run_without_rows_of_a_table(table, own_trace, kvtrace):
     part = next((own_trace / table).rglob("*.parquet"))

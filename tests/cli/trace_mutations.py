@@ -51,7 +51,9 @@ def mutate(trace: Path, rng: random.Random) -> str:
         mutation = rng.choices(*zip(*_MUTATIONS, strict=True))[0]
         try:
             done.append(mutation(trace, rng))
-        except (OSError, pa.ArrowException, ValueError, TypeError, OverflowError) as error:
+        except (
+            OSError, pa.ArrowException, ValueError, TypeError, OverflowError, IndexError,
+        ) as error:  # fmt: skip
             done.append(f"nothing ({type(error).__name__}: {str(error)[:60]})")
     return "; ".join(done)
 
