@@ -49,8 +49,8 @@ out/
 
 While a process runs, its rows go to files ("segments") under `.journal/`, handed to the operating
 system twice a second. `kill -9` loses the launches since the last time: half a second at most where the
-thread that writes gets its turn. That is no promise: measured over 206 kills with two busy cores, a
-kill lost 0.37 s of launches in the median and 2.22 s at the most. At the start that thread imports
+thread that writes gets its turn. That is no promise: on a loaded machine with two cores, a
+kill was seen to lose 0.37 s in the median and 2.22 s at the most. At the start that thread imports
 pyarrow first. SIGTERM, where the program leaves it to the system, `exec` and `os._exit` wait until
 all is handed over. What a row refers to is always written before it.
 
