@@ -178,12 +178,21 @@ def open_part(path: Path) -> Any:
     try:
         source = pa.py_buffer(path.read_bytes()) if status.st_size <= _READ_WHOLE else path
         file = pq.ParquetFile(source, page_checksum_verification=True)
+        _refuse_doubled(file)
         _refuse_swollen(file, status)
     except FileNotFoundError:
         raise
     except (pa.ArrowException, OSError, ValueError) as error:
         raise damaged(path, error) from error
     return file
+
+
+def _refuse_doubled(file: Any) -> None:
+    """See that no two columns have one name: neither could be asked for."""
+    names = file.schema_arrow.names
+    doubled = next((name for name in names if names.count(name) > 1), None)
+    if doubled is not None:
+        raise ValueError(f"it has the column {doubled} twice")
 
 
 #: Parts that were decoded to learn their size, by inode, size and time of the last change.

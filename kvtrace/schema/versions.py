@@ -128,7 +128,7 @@ def read_facts(metadata: Mapping[bytes, bytes] | None, source: str) -> FileFacts
 def _settings(text: str, source: str) -> dict[str, Any]:
     try:
         settings = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         settings = None
     if not isinstance(settings, dict):
         raise DamagedFile(f"{source} has settings that are no JSON object; run its pass again")

@@ -288,3 +288,50 @@ def test_a_folder_that_a_terminal_obeys(own_trace, kvtrace, tmp_path):
     for command in READING:
         _, out, err = kvtrace(*asked(command, hostile))
         assert "\x1b" not in out + err, command
+
+
+# -- parts as nobody writes them --------------------------------------------------------------
+
+
+def twice(rows):
+    name = rows.column_names[1]
+    return rows.append_column(name, rows.column(name))
+
+
+def deep(rows):
+    return rows.replace_schema_metadata(
+        rows.schema.metadata | {b"kvtrace.settings": b"[" * 100_000 + b"]" * 100_000}
+    )
+
+
+@pytest.mark.parametrize("change", [twice, deep])
+@pytest.mark.parametrize("command", ["info", "validate", "profile"])
+def test_a_part_that_no_writer_makes_is_damaged(change, command, own_trace, kvtrace):
+    part = next((own_trace / "kernels").rglob("*.parquet"))
+    rows = pq.ParquetFile(part).read()
+    metadata = {k: v for k, v in rows.schema.metadata.items() if k != b"kvtrace.sha256"}
+    pq.write_table(change(rows.replace_schema_metadata(metadata)), part)
+
+    code, out, err = kvtrace(*asked(command, own_trace))
+
+    assert code == 2
+    assert "failed on" not in out + err
+    assert str(part) in "".join((out + err).split())
+
+
+@pytest.mark.parametrize("time", [-(2**63) + 1, 2**63 - 1])
+def test_messages_without_a_time_are_counted(time, own_trace, kvtrace):
+    part = next((own_trace / "messages").rglob("*.parquet"))
+    rows = pq.ParquetFile(part).read()
+    kind = rows.schema.field("time").type
+    times = pa.array([time] * rows.num_rows, pa.int64()).cast(kind)
+    fields = [pa.field(field.name, field.type) for field in rows.schema]
+    metadata = {k: v for k, v in rows.schema.metadata.items() if k != b"kvtrace.sha256"}
+    place = rows.column_names.index("time")
+    columns = [times if n == place else column for n, column in enumerate(rows.columns)]
+    pq.write_table(pa.Table.from_arrays(columns, schema=pa.schema(fields, metadata)), part)
+
+    code, out, err = kvtrace("convert", "chrome", own_trace, "-o", "c.json")
+
+    assert code == 0, err
+    assert f"messages without a time ({rows.num_rows})" in " ".join(out.split())
