@@ -39,7 +39,12 @@ def descriptor_arguments(
     found = _FORM.search(arg["scalar"] or "")
     if found is None:
         raise UnreadableDescriptor(f"the record of descriptor {name} has no shape and strides")
-    shape, strides = (tuple(ast.literal_eval(found[part])) for part in ("shape", "strides"))
+    try:
+        shape, strides = (tuple(ast.literal_eval(found[part])) for part in ("shape", "strides"))
+    except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError) as error:
+        raise UnreadableDescriptor(
+            f"the record of descriptor {name} has a shape or strides that are no numbers"
+        ) from error
     lowered = isinstance(parameters[0], PointerType)
     tensor = TensorArgument(
         name=name,

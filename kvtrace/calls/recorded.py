@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 #: Gives the content of an artifact, None where it is not there.
 ContentOf = Callable[[str], bytes | None]
 
+#: Characters of a value that a message shows.
+_SHOWN: Final = 40
+
 _KERNEL_COLUMNS = ("kernel_id", "name", "file", "target", "signature", "stages", "origin")
 
 #: Kernels that have no IR to evaluate: their calls were observed while the program ran, or they are
@@ -334,7 +337,11 @@ def _literal(text: str) -> int | float | bool:
     named = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
     if text in named:
         return named[text]
-    value = ast.literal_eval(text)
+    try:
+        value = ast.literal_eval(text)
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        value = None
     if not isinstance(value, int | float):
-        raise CannotReplay(f"a scalar argument has the value {text}, which is no number")
+        shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+        raise CannotReplay(f"a scalar argument has the value {shown}, which is no number")
     return value

@@ -74,7 +74,10 @@ def start(out: str | os.PathLike[str], **settings: Any) -> Session:
 
 
 def stop() -> None:
-    """End the recording and seal its files; does nothing where none goes on."""
+    """End the recording and seal its files; does nothing where none goes on.
+
+    The program goes on as it was: where there is no GPU, its kernels run in the evaluator still.
+    """
     _end("stopped")
 
 
@@ -94,6 +97,7 @@ def capture(out: str | os.PathLike[str], **settings: Any) -> Iterator[Session]:
     if session is before:
         yield session
         return
+    session.of_block = True
     try:
         yield session
     except BaseException:

@@ -58,6 +58,8 @@ class Session:
         self.on_defects: list[Callable[[int, Sequence[Any]], None]] = []
         self._lock = Lock()
         self.identities = Identities(lambda text: self.message("info", "argument-identity", text))
+        #: Whether it ends with a `with` block, behind which nothing of the recording is left.
+        self.of_block = False
         self._recorder: Recorder | None = None
         self._journal: Journal | None = None
         self._contents: Contents | None = None

@@ -13,13 +13,12 @@ import secrets
 import shutil
 import threading
 from http import HTTPStatus
-from http.server import ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 from urllib.parse import quote, urlsplit
 
-from kvtrace.cli.serving import LOOPBACK, LoopbackAnswers
+from kvtrace.cli.serving import LOOPBACK, LoopbackAnswers, LoopbackServer
 from kvtrace.schema.errors import BadSetting
 
 PERFETTO_UI: Final = "https://ui.perfetto.dev"
@@ -134,8 +133,8 @@ class Handover:
         self._thread.join()
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = False  # server_close waits for answers under way
+class _Server(LoopbackServer):
+    daemon_threads = False  # server_close waits for answers in flight
     block_on_close = True
 
     def __init__(self, handover: Handover) -> None:

@@ -172,14 +172,16 @@ def sql(trace: str, statement: str, run: str | None = None, rows: int = _MOST_RO
         trace: Trace directory.
         statement: The statement.
         run: Run id, its beginning, or @COMMIT.
-        rows: How many rows to return at most.
+        rows: How many rows to return at most; `more` says whether there are others.
 
     """
     from kvtrace.opened.traces import open as open_trace
 
-    found = open_trace(trace, run=run).sql(statement)
-    listed = [row for row, _ in zip(found, range(max(rows, 0)), strict=False)]
-    return _json({"columns": found.arrow.column_names, "rows": listed, "of": len(found)})
+    most = max(rows, 0)
+    found = open_trace(trace, run=run).sql(statement, most + 1)
+    listed = [row for row, _ in zip(found, range(most), strict=False)]
+    more = len(found) > most
+    return _json({"columns": found.arrow.column_names, "rows": listed, "more": more})
 
 
 def _json(told: Any) -> str:

@@ -4,28 +4,47 @@ The page has an address that cannot be guessed, and nothing else is served. Requ
 another host are refused: a foreign name may point to this machine.
 """
 
+import re
 import secrets
+import sys
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Final
+from typing import Any, Final
 
 from kvtrace.schema.errors import BadSetting
 
 LOOPBACK: Final = "127.0.0.1"
+#: Where a page says what it may load.
+_POLICY: Final = re.compile(rb'<meta http-equiv="Content-Security-Policy" content="([^"]*)"')
 
 
-class PageServer(ThreadingHTTPServer):
+class LoopbackServer(ThreadingHTTPServer):
+    """A server for this machine alone; a browser that goes away in the middle is no error."""
+
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of a connection that the browser closed; print all else, as the base does."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
+class PageServer(LoopbackServer):
     """A server of one page, at `address`; `serve_forever` serves until it is ended.
+
+    The page's policy for its contents is sent as a header, too, with what no page can say of
+    itself: that no other page may frame it.
 
     Raises:
         BadSetting: the port cannot be had.
 
     """
 
-    daemon_threads = True
-
     def __init__(self, page: bytes, port: int = 0) -> None:
         self.page = page
+        found = _POLICY.search(page)
+        own = found[1].decode() if found else "default-src 'none'"
+        self.policy = f"{own.rstrip('; ')}; frame-ancestors 'none'"
         self.path = f"/{secrets.token_urlsafe(18)}/"
         try:
             super().__init__((LOOPBACK, port), _Answers)
@@ -85,5 +104,6 @@ class _Answers(LoopbackAnswers):
     def _found(self) -> bool:
         found = self.path == self.server.path and not self.is_refused()
         status = HTTPStatus.OK if found else HTTPStatus.NOT_FOUND
-        self.head(status, "text/html; charset=utf-8", len(self.server.page) if found else 0)
+        size = len(self.server.page) if found else 0
+        self.head(status, "text/html; charset=utf-8", size, self.server.policy)
         return found

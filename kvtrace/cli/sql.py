@@ -1,5 +1,7 @@
 """`kvtrace sql`: the tables of a trace, in SQL."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -76,7 +78,7 @@ def command(
     if form == "json":
         print_lines(json_lines(names, rows))
     elif form == "csv":
-        print_lines(csv_lines(names, rows), raw=not sys.stdout.isatty())
+        print_lines(csv_lines(names, rows))
     else:
         width = terminal_width() if sys.stdout.isatty() else None
         print_lines(table_lines(names, rows, width))
@@ -89,7 +91,33 @@ def _here(
     from kvtrace.converters.query import connect, query
 
     with (
-        connect(trace, runs, text, memory=memory, temporary=temporary) as database,
+        _private(temporary) as folder,
+        connect(trace, runs, text, memory=memory, temporary=folder) as database,
         query_progress(database.query_progress),
     ):
         return query(database, text)
+
+
+@contextmanager
+def _private(folder: Path | None) -> Iterator[Path | None]:
+    """Make a new folder below one: DuckDB lets a query read and write in that for temporary files.
+
+    Raises:
+        BadSetting: it cannot be made there.
+
+    """
+    from tempfile import TemporaryDirectory
+
+    from kvtrace.schema.errors import BadSetting
+
+    if folder is None:
+        yield None
+        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        made = TemporaryDirectory(prefix=".kvtrace-sql-", dir=folder)
+    except OSError as error:
+        reason = error.strerror or error
+        raise BadSetting(f"--temp: no folder can be made in {folder}: {reason}") from error
+    with made:
+        yield Path(made.name)

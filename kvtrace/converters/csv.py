@@ -14,6 +14,7 @@ from typing import BinaryIO, Final
 import pyarrow as pa
 from pyarrow import csv
 
+from kvtrace.converters.csv_cells import safe_column
 from kvtrace.converters.output import whole_file
 from kvtrace.converters.registry import Conversion, reject_unknown_settings
 from kvtrace.schema.errors import BadSetting
@@ -60,6 +61,8 @@ def write_table(selection: Selection, table: str, file: BinaryIO) -> int:
     definition = selection.trace.definition(table, selection.runs)
     columns = [c.name for c in definition.columns if not pa.types.is_binary(c.type)]
     rows = flattened(selection.table(table, columns))
+    for index, name in enumerate(rows.column_names):
+        rows = rows.set_column(index, name, safe_column(rows.column(index)))
     # Some versions of pyarrow write the header once more for an empty first batch.
     filled = [batch for batch in rows.to_batches() if batch.num_rows]
     whole = pa.Table.from_batches(filled, rows.schema)

@@ -300,7 +300,10 @@ class _Builder:
 
     def _draw_messages(self) -> None:
         messages = plain_rows(self._table("messages"))
-        points = [(row["time"], message_caption(row)) for row in messages]
+        timed = [row for row in messages if row["time"] is not None]
+        if len(timed) < len(messages):
+            self._leave_out("messages without a time", len(messages) - len(timed))
+        points = [(row["time"], message_caption(row)) for row in timed]
         if points:
             self._draw_instants(self._process.child("kvtrace", rank=2), "message", points)
 

@@ -251,6 +251,7 @@ def _kernels(
         for row in (time.rows if time is not None else ())
         if row.kind == "Triton"
     }
+    firsts = rows.take(pa.array(first, pa.int64())).to_pylist()
     found = [
         KernelOverview(
             name=row["name"] or "",
@@ -265,7 +266,7 @@ def _kernels(
             host_ns=host.get(kernel),
             compiling_ns=compiling.get(kernel),
         )
-        for (name, kernel), row in zip(number.items(), rows.take(first).to_pylist(), strict=True)
+        for (name, kernel), row in zip(number.items(), firsts, strict=True)
     ]
     return tuple(
         sorted(found, key=lambda k: (-(k.device_ns or 0), -(k.host_ns or 0), -k.launches, k.name))

@@ -66,7 +66,8 @@ def connect(
         runs: the runs whose rows there are.
         text: what will be asked: no table is opened that it does not name. None: all are there.
         memory: what DuckDB may take at most, as "2GB"; None: most of what the machine has.
-        temporary: a folder for what does not fit into that; None: such a query is refused.
+        temporary: a folder for what does not fit into that, with nothing in it: a query may read
+            and write there. None: such a query is refused.
 
     Raises:
         BadSetting: `memory` is no size.
@@ -127,8 +128,15 @@ def query(
     return tuple(table.column_names), list(zip(*columns, strict=True))
 
 
-def query_arrow(database: duckdb.DuckDBPyConnection, text: str) -> pa.Table:
+def query_arrow(
+    database: duckdb.DuckDBPyConnection, text: str, most: int | None = None
+) -> pa.Table:
     """Run one statement that reads, and return what it gives, points in time as such.
+
+    Args:
+        database: what `connect` returned.
+        text: the statement.
+        most: how many rows are made at most; None: all.
 
     Raises:
         BadQuery: DuckDB refuses it; the text is its first line.
@@ -138,14 +146,39 @@ def query_arrow(database: duckdb.DuckDBPyConnection, text: str) -> pa.Table:
         statements = database.extract_statements(text)
         if len(statements) != 1:
             raise BadQuery(f"one SQL statement is needed, and there are {len(statements)}.")
-        kind = statements[0].type.name
+        kind = _kind(statements[0])
         if kind not in _READING:
             raise BadQuery(f"only statements that read are run here, and this is a {kind}.")
         if _reaches_files(database) and not _is_plain(database, text):
             raise BadQuery("this connection is for another query; connect for this one.")
-        return database.sql(text).to_arrow_table()
+        if most is None:
+            return database.sql(text).to_arrow_table()
+        return _first_rows(database, text, most)
     except duckdb.Error as problem:
         raise BadQuery(_one_sentence(problem)) from problem
+
+
+def _first_rows(database: duckdb.DuckDBPyConnection, text: str, most: int) -> pa.Table:
+    """Return the first rows of a result, of which no more than a few thousand are made beyond."""
+    reader = database.sql(text).to_arrow_reader(2048)
+    batches: list[pa.RecordBatch] = []
+    rows = 0
+    while rows < most:
+        try:
+            batch = reader.read_next_batch()
+        except StopIteration:
+            break
+        batches.append(batch)
+        rows += batch.num_rows
+    return pa.Table.from_batches(batches, reader.schema).slice(0, most)
+
+
+def _kind(statement: duckdb.Statement) -> str:
+    """Return the kind of a statement; Python's DuckDB has no name for some."""
+    try:
+        return statement.type.name
+    except ValueError:
+        return "statement of another kind"
 
 
 def _is_plain(database: duckdb.DuckDBPyConnection, text: str) -> bool:
@@ -161,7 +194,7 @@ def _is_plain(database: duckdb.DuckDBPyConnection, text: str) -> bool:
 def _tree(database: duckdb.DuckDBPyConnection, text: str) -> Any:
     """Return the syntax tree of a text that is one SELECT; None of another."""
     try:
-        if [each.type.name for each in database.extract_statements(text)] != ["SELECT"]:
+        if [_kind(each) for each in database.extract_statements(text)] != ["SELECT"]:
             return None
         ((told,),) = database.execute("SELECT json_serialize_sql(?)", [text]).fetchall()
     except duckdb.Error:
@@ -203,9 +236,20 @@ def _nodes(tree: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def column_values(column: pa.ChunkedArray) -> list[Any]:
-    """Return the column's values; points in time as ISO 8601 text, to the nanosecond."""
+    """Return the column's values; points in time as ISO 8601 text, to the nanosecond.
+
+    Raises:
+        BadQuery: a value has no form in Python, as a date of the year 5,000,000.
+
+    """
     if not pa.types.is_timestamp(column.type):
-        return list(column.to_pylist())
+        try:
+            return list(column.to_pylist())
+        except (OverflowError, ValueError) as error:
+            raise BadQuery(
+                f"a {column.type} in the result is out of range here ({error}); select "
+                "CAST(it AS VARCHAR)."
+            ) from error
     texts = column.cast(TEXT).to_pylist()
     return [None if v is None else v.replace(" ", "T").replace("+0000", "Z") for v in texts]
 

@@ -9,6 +9,7 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
+from kvtrace.converters.csv_cells import safe_text
 from kvtrace.text import display_width, printable, shorten
 
 _WIDEST_CELL = 60
@@ -24,12 +25,16 @@ def json_lines(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]
 
 
 def csv_lines(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
-    """Return CSV (RFC 4180) with a header; nested values are JSON."""
+    """Return CSV (RFC 4180) with a header; nested values are JSON, texts as `safe_text`."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(names)
-    writer.writerows([_cell(value) for value in row] for row in rows)
+    writer.writerow(map(safe_text, names))
+    writer.writerows([_csv_cell(value) for value in row] for row in rows)
     return [file.getvalue().removesuffix("\n")]
+
+
+def _csv_cell(value: Any) -> str:
+    return safe_text(value) if isinstance(value, str) else _cell(value)
 
 
 def table_lines(

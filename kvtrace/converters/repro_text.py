@@ -151,7 +151,8 @@ def _docstring(repro: Repro) -> str:
         "    kvtrace run -o out/ repro.py --check   # without one, in kvtrace's evaluator",
         "",
     ]
-    return "\n".join(lines).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    text = "\n".join(map(printable, lines))  # Python takes no NUL in a script
+    return text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
 
 
 def _listed(points: tuple[str, ...]) -> Iterator[str]:

@@ -108,15 +108,19 @@ class OpenedTrace:
         """
         return Rows(name, self.selection.table(name, columns))
 
-    def sql(self, statement: str) -> Rows:
+    def sql(self, statement: str, most: int | None = None) -> Rows:
         """Return what one statement of DuckDB's SQL gives that only reads; as `kvtrace sql`.
+
+        Args:
+            statement: The statement.
+            most: How many rows to make at most; None: all.
 
         Raises:
             BadQuery: it is not correct, or does not only read.
 
         """
         with connect(self.selection.trace, self._runs, statement) as database:
-            return Rows("sql", query_arrow(database, statement))
+            return Rows("sql", query_arrow(database, statement, most))
 
     def info(self) -> Told[Overview]:
         """Return what the runs hold; its rows are the runs."""

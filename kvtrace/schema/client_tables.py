@@ -80,7 +80,7 @@ def table_of_file(name: str, schema: pa.Schema, source: str) -> Table:
         )
     except SchemaMismatch as error:
         raise DamagedFile(f"{source} defines a table that cannot be one: {error}") from error
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise DamagedFile(
             f"{source} does not say what its columns are; run the client that wrote it again"
         ) from error

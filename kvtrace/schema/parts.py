@@ -1,5 +1,6 @@
 """Parquet parts: how they are written (encodings, row groups, order) and read."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -12,8 +13,15 @@ from kvtrace.schema.client_tables import definition_metadata, table_of_file
 from kvtrace.schema.columns import filled
 from kvtrace.schema.errors import DamagedFile
 from kvtrace.schema.layout import refuse_irregular, write_aside, write_whole
-from kvtrace.schema.tables import Table
-from kvtrace.schema.versions import FORMAT_VERSION, FileFacts, migrate, read_facts, version_numbers
+from kvtrace.schema.tables import TABLES, Table
+from kvtrace.schema.versions import (
+    FORMAT_VERSION,
+    TABLE_KEY,
+    FileFacts,
+    migrate,
+    read_facts,
+    version_numbers,
+)
 
 #: Row groups end at whichever comes first; a reader that wants one artifact reads one group.
 ROW_GROUP_ROWS: Final = 131_072
@@ -21,9 +29,16 @@ ROW_GROUP_BYTES: Final = 8 << 20
 
 #: Files of up to so many bytes are asked how much they hold, before it is read: at most so many
 #: times their size, or so much if that is more. What is recorded stays far below.
-_SMALL_FILE: Final = 4 << 20
-_MOST_GROWTH: Final = 1000
+_SMALL_FILE: Final = 8 << 20
+_MOST_GROWTH: Final = 100
 _MOST_OF_SMALL: Final = 64 << 20
+#: Bytes that a row takes in a file of more rows than `_MANY_ROWS`, at the least: rows of these two
+#: tables are read in pieces, those of others may become objects.
+_ROW_BYTES: Final = {"launches": 1, "gpu_kernels": 1}
+_OTHER_ROW_BYTES: Final = 6
+_MANY_ROWS: Final = 131_072
+#: Rows that are decoded at a time to learn how much text and how many lists a part holds.
+_TASTED: Final = 128
 #: Files of up to so many bytes are read whole: as much is read for the footer of a larger one.
 _READ_WHOLE: Final = 64 << 10
 #: Bytes that a value takes in memory, about.
@@ -156,14 +171,15 @@ def _batches(
 def open_part(path: Path) -> Any:
     """An open `pq.ParquetFile`; DamagedFile if it is none, FileNotFoundError if it is gone.
 
-    A file that says it holds a thousand times what it has room for is damaged, too. Pages that it
-    reads are compared with their checksums.
+    A small file that decodes to a hundred times its size is damaged, too: one row that is repeated
+    millions of times, say. Pages that it reads are compared with their checksums.
     """
-    size = refuse_irregular(path).st_size
+    status = refuse_irregular(path)
     try:
-        source = pa.py_buffer(path.read_bytes()) if size <= _READ_WHOLE else path
+        source = pa.py_buffer(path.read_bytes()) if status.st_size <= _READ_WHOLE else path
         file = pq.ParquetFile(source, page_checksum_verification=True)
-        _refuse_swollen(file, size)
+        _refuse_doubled(file)
+        _refuse_swollen(file, status)
     except FileNotFoundError:
         raise
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -171,18 +187,65 @@ def open_part(path: Path) -> Any:
     return file
 
 
-def _refuse_swollen(file: Any, size: int) -> None:
-    """See that a small file does not say that it holds very much: columns of one value, say."""
+def _refuse_doubled(file: Any) -> None:
+    """See that no two columns have one name: neither could be asked for."""
+    names = file.schema_arrow.names
+    doubled = next((name for name in names if names.count(name) > 1), None)
+    if doubled is not None:
+        raise ValueError(f"it has the column {doubled} twice")
+
+
+#: Parts that were decoded to learn their size, by inode, size and time of the last change.
+_TASTED_PARTS: Final[set[tuple[int, int, int]]] = set()
+
+
+def _refuse_swollen(file: Any, status: os.stat_result) -> None:
+    """See that a small file does not hold very much: columns of one value, say.
+
+    What a damaged footer says of single columns is not asked: pyarrow aborts the process. Numbers
+    take what the count of rows says. A text or list is stored once for all rows that have it, so
+    where there could be too much of them they are decoded, a few rows at a time.
+    """
+    size = status.st_size
     if size > _SMALL_FILE:
         return
     most = max(_MOST_OF_SMALL, _MOST_GROWTH * size)
     metadata = file.metadata
-    held = 0
-    for group in map(metadata.row_group, range(metadata.num_row_groups)):
-        # What a damaged footer says of single columns is not asked: pyarrow aborts the process.
-        held += max(group.total_byte_size, group.num_rows * metadata.num_columns * _WIDTH)
+    groups = list(map(metadata.row_group, range(metadata.num_row_groups)))
+    stored = sum(group.total_byte_size for group in groups)
+    held = max(stored, metadata.num_rows * metadata.num_columns * _WIDTH)
     if max(held, metadata.num_rows) > most:
         raise ValueError(f"its {size:,} bytes say that they hold {held:,}")
+    table = (metadata.metadata or {}).get(TABLE_KEY, b"").decode(errors="replace")
+    if metadata.num_rows > max(_MANY_ROWS, size // _ROW_BYTES.get(table, _OTHER_ROW_BYTES)):
+        raise ValueError(f"its {size:,} bytes say that they hold {metadata.num_rows:,} rows")
+    known = status.st_ino, size, status.st_mtime_ns
+    if metadata.num_rows * stored <= most or known in _TASTED_PARTS:
+        return
+    held = 0
+    for batch in file.iter_batches(_TASTED, columns=_wide(file, table), use_threads=False):
+        held += sum(_plain(column).nbytes for column in batch.columns)
+        if held > most:
+            raise ValueError(f"its {size:,} bytes hold more than {most:,}")
+    _TASTED_PARTS.add(known)
+
+
+def _wide(file: Any, table: str) -> list[str]:
+    """Return the columns whose values may take any number of bytes in memory, as they are read."""
+    known = {c.name: c.type for c in TABLES[table].columns} if table in TABLES else {}
+    return [
+        field.name
+        for field in file.schema_arrow
+        if not (_is_narrow(field.type) and _is_narrow(known.get(field.name, field.type)))
+    ]
+
+
+def _is_narrow(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_primitive(kind) or pa.types.is_dictionary(kind))
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
 def part_facts(file: Any, path: Path, table: str) -> FileFacts:

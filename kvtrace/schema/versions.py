@@ -24,7 +24,7 @@ Migration = Callable[[str, pa.Table], pa.Table]
 MIGRATIONS: Final[dict[int, Migration]] = {}
 
 _VERSION_KEY = b"kvtrace.format_version"
-_TABLE_KEY = b"kvtrace.table"
+TABLE_KEY = b"kvtrace.table"
 _RUN_KEY = b"kvtrace.run_id"
 _PASS_KEY = b"kvtrace.pass"
 _SETTINGS_KEY = b"kvtrace.settings"
@@ -59,7 +59,7 @@ class FileFacts:
         }
         return {
             _VERSION_KEY: self.format_version.encode(),
-            _TABLE_KEY: self.table.encode(),
+            TABLE_KEY: self.table.encode(),
             _RUN_KEY: self.run_id.encode(),
             **{key: value.encode() for key, value in optional.items() if value is not None},
         }
@@ -117,7 +117,7 @@ def read_facts(metadata: Mapping[bytes, bytes] | None, source: str) -> FileFacts
     check_major(major, version, source)
     return FileFacts(
         version,
-        found.get(_TABLE_KEY, ""),
+        found.get(TABLE_KEY, ""),
         found.get(_RUN_KEY, ""),
         found.get(_PASS_KEY),
         _settings(found.get(_SETTINGS_KEY, "{}"), source),
@@ -128,7 +128,7 @@ def read_facts(metadata: Mapping[bytes, bytes] | None, source: str) -> FileFacts
 def _settings(text: str, source: str) -> dict[str, Any]:
     try:
         settings = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         settings = None
     if not isinstance(settings, dict):
         raise DamagedFile(f"{source} has settings that are no JSON object; run its pass again")

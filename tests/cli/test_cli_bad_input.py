@@ -207,6 +207,8 @@ def test_run_of_a_script_that_is_not_there(kvtrace, tmp_path):
         "SET enable_external_access = true",
         "DROP VIEW launches",
         "SELECT 'a'::INTEGER",
+        "UPDATE EXTENSIONS",
+        "SELECT * FROM test_all_types()",
     ],
 )
 def test_sql_that_cannot_be_answered(kvtrace, sound_trace, tmp_path, statement):
@@ -242,3 +244,28 @@ def test_as_a_program_of_its_own(own_trace, command):
         cwd=ROOT,
     )
     assert_one_sentence(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "COPY (SELECT 1) TO 'TEMP/written.csv'",
+        "EXPLAIN ANALYZE COPY (SELECT 1) TO 'TEMP/written.csv'",
+        "COPY (PIVOT runs ON host) TO 'TEMP/written.csv'",
+        "SELECT content FROM read_text('TEMP/secret')",
+    ],
+)
+def test_sql_neither_reads_nor_writes_in_the_folder_for_temporary_files(
+    kvtrace, sound_trace, tmp_path, statement
+):
+    folder = tmp_path / "temp"
+    folder.mkdir()
+    (folder / "secret").write_text("mine")
+
+    code, out, err = kvtrace(
+        "sql", sound_trace, statement.replace("TEMP", str(folder)), "--temp", folder
+    )
+
+    assert "mine" not in out
+    assert_one_sentence(code, out, err)
+    assert [path.name for path in folder.iterdir()] == ["secret"]

@@ -3,6 +3,7 @@
 import os
 import shutil
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -13,9 +14,11 @@ from kvtrace.schema.errors import TraceWriteError
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter, new_run_id
+from kvtrace.text import printable
 from tests.cli.test_cli_bad_input import READING, asked
 from tests.support.thorough import usually
 
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 BEGAN = 1_767_323_045_000_000_000
 SECOND = 1_000_000_000
 
@@ -137,6 +140,46 @@ def test_the_other_calls_are_looked_at(command, own_trace, kvtrace):
     assert "call 1 of " in err  # of the made-up trace, whose IR none evaluates
 
 
+@pytest.mark.parametrize("text", ["x y", "9" * 5_000, "[" * 300, "1\0", "-" * 10_000 + "1"])
+def test_a_scalar_that_is_no_number_costs_its_call(text, kvtrace, tmp_path):
+    out = tmp_path / "trace"
+    shutil.copytree(FIXTURES / "h200" / "device", out)
+
+    def change(rows):
+        args = rows[0]["args"]
+        next(arg for arg in args if arg["kind"] == "scalar")["scalar"] = text
+
+    rewrite(out, "calls", change)
+
+    code, said, err = kvtrace("sanitize", out)
+
+    assert code in (0, 1)
+    shown = text if len(text) <= 40 else f"{text[:40]}…"
+    assert f"has the value {printable(shown)}, which is no number" in " ".join(err.split())
+    assert "proven" in said
+
+
+@pytest.mark.parametrize("source", [(), ("--source",)])
+def test_a_script_of_a_kernel_with_any_name_is_python(source, kvtrace, tmp_path):
+    out = tmp_path / "trace"
+    shutil.copytree(FIXTURES / "h200" / "device", out)
+    rewrite(out, "kernels", lambda rows: [row.update(name='k\0"""\\\x1b') for row in rows])
+
+    code, _, err = kvtrace("repro", out, "--call", "0", "-o", tmp_path / "r.py", *source)
+
+    assert code == 0, err
+    compile((tmp_path / "r.py").read_bytes(), "r.py", "exec")
+
+
+@pytest.mark.parametrize("table", ["kernels", "calls", "launches", "messages"])
+def test_a_run_without_rows_of_a_table(table, own_trace, kvtrace):
+    part = next((own_trace / table).rglob("*.parquet"))
+    part.unlink()
+    for command in ("info", "profile", "report"):
+        code, _, err = kvtrace(*asked(command, own_trace))
+        assert code == 0, err
+
+
 def test_what_is_left_out_is_said(own_trace, kvtrace):
     rewrite(own_trace, "launches", assign("call_id", None, row=3))
 
@@ -245,3 +288,50 @@ def test_a_folder_that_a_terminal_obeys(own_trace, kvtrace, tmp_path):
     for command in READING:
         _, out, err = kvtrace(*asked(command, hostile))
         assert "\x1b" not in out + err, command
+
+
+# -- parts as nobody writes them --------------------------------------------------------------
+
+
+def twice(rows):
+    name = rows.column_names[1]
+    return rows.append_column(name, rows.column(name))
+
+
+def deep(rows):
+    return rows.replace_schema_metadata(
+        rows.schema.metadata | {b"kvtrace.settings": b"[" * 100_000 + b"]" * 100_000}
+    )
+
+
+@pytest.mark.parametrize("change", [twice, deep])
+@pytest.mark.parametrize("command", ["info", "validate", "profile"])
+def test_a_part_that_no_writer_makes_is_damaged(change, command, own_trace, kvtrace):
+    part = next((own_trace / "kernels").rglob("*.parquet"))
+    rows = pq.ParquetFile(part).read()
+    metadata = {k: v for k, v in rows.schema.metadata.items() if k != b"kvtrace.sha256"}
+    pq.write_table(change(rows.replace_schema_metadata(metadata)), part)
+
+    code, out, err = kvtrace(*asked(command, own_trace))
+
+    assert code == 2
+    assert "failed on" not in out + err
+    assert str(part) in "".join((out + err).split())
+
+
+@pytest.mark.parametrize("time", [-(2**63) + 1, 2**63 - 1])
+def test_messages_without_a_time_are_counted(time, own_trace, kvtrace):
+    part = next((own_trace / "messages").rglob("*.parquet"))
+    rows = pq.ParquetFile(part).read()
+    kind = rows.schema.field("time").type
+    times = pa.array([time] * rows.num_rows, pa.int64()).cast(kind)
+    fields = [pa.field(field.name, field.type) for field in rows.schema]
+    metadata = {k: v for k, v in rows.schema.metadata.items() if k != b"kvtrace.sha256"}
+    place = rows.column_names.index("time")
+    columns = [times if n == place else column for n, column in enumerate(rows.columns)]
+    pq.write_table(pa.Table.from_arrays(columns, schema=pa.schema(fields, metadata)), part)
+
+    code, out, err = kvtrace("convert", "chrome", own_trace, "-o", "c.json")
+
+    assert code == 0, err
+    assert f"messages without a time ({rows.num_rows})" in " ".join(out.split())

@@ -47,7 +47,7 @@ def test_a_real_client_finds_the_tools_and_judges(trace):
     assert told["verdict"] == "wrong"
     assert told["findings"][0]["rule"] == "out-of-bounds"
     answer = json.loads(counted.content[0].text)
-    assert (answer["columns"], answer["of"]) == (["n"], 1)
+    assert (answer["columns"], answer["more"]) == (["n"], False)
     assert answer["rows"][0]["n"] > 0
 
 

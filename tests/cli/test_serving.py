@@ -1,7 +1,10 @@
 """A served page: at its own address, for this machine alone."""
 
 import http.client
+import socket
+import struct
 import threading
+import time
 from urllib.parse import urlsplit
 
 import pytest
@@ -61,3 +64,31 @@ def test_head_has_no_body_and_other_methods_are_refused(server):
 def test_a_port_that_is_taken_is_said(server):
     with pytest.raises(BadSetting, match=f"cannot listen on port {server.server_port}: "):
         PageServer(PAGE, server.server_port)
+
+
+def test_a_page_is_sent_with_its_policy_and_framed_by_nobody(server):
+    for path in (server.path, "/"):
+        _, headers, _ = ask(server, path)
+        assert headers["Content-Security-Policy"] == "default-src 'none'; frame-ancestors 'none'"
+
+    page = (
+        b'<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
+        b"script-src 'sha256-x'\">"
+    )
+    with PageServer(page) as other:
+        assert other.policy == ("default-src 'none'; script-src 'sha256-x'; frame-ancestors 'none'")
+
+
+def test_a_browser_that_goes_away_prints_nothing(capfd):
+    with PageServer(bytes(32 << 20)) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+        thread.start()
+        with socket.create_connection(("127.0.0.1", server.server_port)) as browser:
+            browser.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            text = f"GET {server.path} HTTP/1.1\r\nHost: localhost:{server.server_port}\r\n\r\n"
+            browser.sendall(text.encode())
+            browser.recv(1000)  # and then it is reset
+        server.shutdown()
+        thread.join()
+        time.sleep(0.5)  # the answer's own thread sees the reset
+    assert capfd.readouterr().err == ""

@@ -51,7 +51,9 @@ def mutate(trace: Path, rng: random.Random) -> str:
         mutation = rng.choices(*zip(*_MUTATIONS, strict=True))[0]
         try:
             done.append(mutation(trace, rng))
-        except (OSError, pa.ArrowException, ValueError, TypeError, OverflowError) as error:
+        except (
+            OSError, pa.ArrowException, ValueError, TypeError, OverflowError, IndexError,
+        ) as error:  # fmt: skip
             done.append(f"nothing ({type(error).__name__}: {str(error)[:60]})")
     return "; ".join(done)
 
@@ -109,6 +111,29 @@ def _rewritten(change: Callable[[pa.Table, random.Random], tuple[pa.Table, str]]
         return f"{_table_of(path)}: {what}"
 
     return mutation
+
+
+def repeat_rows(path: Path, count: int) -> None:
+    """Rewrite a part so that it has its first row again and again: a small file still."""
+    row = pq.ParquetFile(path).read().slice(0, 1)
+    metadata = {k: v for k, v in (row.schema.metadata or {}).items() if k != b"kvtrace.sha256"}
+    place = pa.repeat(pa.scalar(0, pa.int64()), min(count, 1 << 16))
+    chunk = row.replace_schema_metadata(metadata).take(place)
+    with pq.ParquetWriter(path, chunk.schema, compression="zstd") as writer:
+        for begin in range(0, count, 1 << 16):
+            writer.write_table(chunk.slice(0, count - begin))
+
+
+def _bomb(trace: Path, rng: random.Random) -> str:
+    """One part with a row repeated, as far as it stays below 5 MB."""
+    files = [path for path in _files(trace, "*.parquet") if pq.ParquetFile(path).metadata.num_rows]
+    path = rng.choice(files)
+    count = rng.choice((50_000, 300_000, 1_500_000))
+    repeat_rows(path, count)
+    if path.stat().st_size > 5 << 20:
+        repeat_rows(path, 1)
+        return f"{_table_of(path)}: its first row"
+    return f"{_table_of(path)}: {count:,} rows, all alike"
 
 
 def _nullable(rows: pa.Table) -> pa.Schema:
@@ -463,4 +488,5 @@ _MUTATIONS: tuple[tuple[Mutation, int], ...] = (
     (_change_metadata, 2),
     (_change_file, 4),
     (_change_folder, 3),
+    (_bomb, 2),
 )

@@ -53,6 +53,7 @@ class Session:
     """What the driver needs of a session; keeps what it is told."""
 
     settings = Settings(target=sys.argv[1])
+    of_block = False
 
     def __init__(self) -> None:
         self.messages: list[tuple[str, str, str]] = []
@@ -116,10 +117,9 @@ def main() -> None:
 
     seen["messages"] = session.messages
     device_free.uninstall()
-    try:
-        triton.runtime.driver.active  # noqa: B018 - looks for a driver
-    except RuntimeError as error:
-        seen["uninstalled"] = str(error)
+    out.zero_()
+    vector_add[(4,)](x, y, out, 1000, BLOCK=256)
+    seen["goes on"] = torch.equal(out, x + y) and len(session.messages) == len(seen["messages"])
     json.dump(seen, sys.stdout)
 
 

@@ -52,16 +52,27 @@ def install(session: "Session", adapter: "LaunchAdapter | None" = None) -> None:
     told of defects that execution meets, `adapter` of their calls; the session's setting `target`
     is what to compile for.
     """
+    _take_back()  # one that is left is of another session's settings
     module: Any = sys.modules["triton.runtime.driver"]
-    if state.create is None:
-        state.create = module._create_driver
+    state.create = module._create_driver
     state.session, state.adapter = session, adapter
     module._create_driver = partial(_create, state.create, session)
 
 
 def uninstall() -> None:
-    """Take the driver back: Triton is left as it was found."""
+    """Report to no session any more.
+
+    A driver that Triton has got stays, unless the recording was that of a block: the program goes
+    on after its recording, and its daemon threads go on after its main one.
+    """
+    of_block = state.session is not None and state.session.of_block
     state.session = state.adapter = None
+    if state.driver is None or of_block:
+        _take_back()
+
+
+def _take_back() -> None:
+    """Take the driver back: Triton is left as it was found."""
     if state.create is None:
         return
     module: Any = sys.modules["triton.runtime.driver"]
@@ -69,9 +80,8 @@ def uninstall() -> None:
     state.create = None
     if state.driver is None:
         return
-    from kvtrace.backends.triton import absent_gpu, autotune_free
+    from kvtrace.backends.triton import autotune_free
 
-    absent_gpu.no_longer()
     autotune_free.uninstall()
     if state.launchers is not None:
         state.launchers.undo()

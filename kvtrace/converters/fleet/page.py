@@ -3,16 +3,16 @@
 The page has no script and requests nothing; every text of the trace is escaped.
 """
 
+import html
 import math
 from collections.abc import Iterable, Sequence
-from html import escape
 from pathlib import Path
 from string import Template
 from typing import Final
 
 from kvtrace.converters.fleet.model import Fleet, KernelTimes
 from kvtrace.converters.fleet.text import expected, headline, place_of, sampled, verdict
-from kvtrace.text import duration
+from kvtrace.text import duration, printable
 
 _TEMPLATE: Final = Path(__file__).with_name("page.html")
 #: Kernels with a line of their own; the others take less time than each of these.
@@ -100,3 +100,8 @@ def _rows(rows: Iterable[str]) -> str:
 
 def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+
+
+def escape(text: str) -> str:
+    """Return a text for a page; a terminal that prints the page obeys nothing in it, either."""
+    return html.escape(printable(text))

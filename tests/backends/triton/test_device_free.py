@@ -77,6 +77,37 @@ def test_what_cannot_be_executed_is_one_sentence(seen: Any) -> None:
     assert "argument x is on device meta" in seen["meta"]
 
 
-def test_nothing_stays_behind(seen: Any) -> None:
-    assert seen["uninstalled"].startswith("0 active drivers")
+def test_the_program_goes_on_behind_its_recording(seen: Any) -> None:
+    assert seen["goes on"]
     assert [code for _, code, _ in seen["messages"]].count("device-free") == 1
+
+
+STOPPED = """
+import sys
+import torch, triton, triton.language as tl
+import kvtrace
+from kvtrace.capture.api import process_ends
+
+@triton.jit
+def add(x, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    tl.store(x + lanes, tl.load(x + lanes) + 1)
+
+x = torch.zeros(64, device="cuda")
+add[(1,)](x, BLOCK=64)
+{"stop": kvtrace.stop, "daemon": process_ends}[sys.argv[1]]()
+add[(1,)](x, BLOCK=64)  # as a daemon thread does while the process ends
+print(x.sum().item())
+"""
+
+
+@pytest.mark.parametrize("ending", ["stop", "daemon"])
+def test_the_end_of_a_recording_is_not_that_of_the_program(ending: str, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(STOPPED)
+
+    done = run_with(
+        INSTALLED, [str(tmp_path / "program.py"), ending], tmp_path, fresh=True,
+        KVTRACE=str(tmp_path / "out"), KVTRACE_DEVICE="cpu",
+    )  # fmt: skip
+
+    assert done.stdout == "128.0\n"

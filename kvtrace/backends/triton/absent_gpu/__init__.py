@@ -61,9 +61,12 @@ class HostBackend:
 
     name: Final = "absent-gpu"
     libraries: Final = ("torch",)
+    _session: "Session | None" = None
 
     def install(self, session: "Session") -> None:
         """Replace what torch does, if the settings ask for it and no GPU is there."""
+        no_longer()  # what is left is of another session's settings
+        self._session = session
         if session.settings.device != "cpu":
             return
         torch: Any = sys.modules["torch"]
@@ -75,7 +78,6 @@ class HostBackend:
         from kvtrace.backends.triton.absent_gpu.facts import target_with_facts
         from kvtrace.backends.triton.absent_gpu.host_tensors import install_host_tensors
 
-        no_longer()
         target = target_with_facts(session.settings.target)
         _state.replaced = install_answers(session, target, says_there_is_one=True)
         install_host_tensors(_state.replaced)
@@ -84,8 +86,10 @@ class HostBackend:
             nvml.install(session)
 
     def uninstall(self) -> None:
-        """Put back what was replaced."""
-        no_longer()
+        """Put back what was replaced for a block; else the program goes on with its tensors."""
+        if self._session is not None and self._session.of_block:
+            no_longer()
+        self._session = None
 
 
 class NvmlBackend:

@@ -1,0 +1,74 @@
+"""Small files that decode to very much: one row many times, one text in each of many rows."""
+
+import resource
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kvtrace.schema.errors import DamagedFile
+from kvtrace.schema.parts import open_part
+from tests.cli.test_cli_bad_input import READING, asked, part_of
+from tests.cli.trace_mutations import repeat_rows
+
+#: Run commands one after the other in a process of limited memory; print how each ended.
+PROGRAM = """
+import sys, io, contextlib, json
+from kvtrace.cli import main
+for words in json.loads(sys.argv[1]):
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        code = main(words)
+    print(json.dumps([words[0], code, said.getvalue()[-400:]]))
+"""
+
+
+@pytest.mark.parametrize("table", ["calls", "artifacts", "kernels", "launches", "stacks"])
+def test_one_row_many_times_is_refused_before_it_is_decoded(table, own_trace):
+    part = part_of(own_trace, table)
+    repeat_rows(part, 500_000)
+    assert part.stat().st_size < 5 << 20
+
+    with pytest.raises(DamagedFile, match=r"its .* bytes (say that they )?hold"):
+        open_part(part)
+
+
+def test_one_text_in_many_rows_is_refused(own_trace):
+    part = part_of(own_trace, "artifacts")
+    rows = pq.ParquetFile(part).read().slice(0, 1)
+    rows = rows.take(pa.array(np.zeros(3_000, np.int64)))
+    text = pa.DictionaryArray.from_arrays(np.zeros(3_000, np.int32), pa.array([bytes(1 << 20)]))
+    pq.write_table(rows.set_column(rows.column_names.index("bytes"), "bytes", text), part)
+    assert part.stat().st_size < 5 << 20
+
+    with pytest.raises(DamagedFile, match="bytes hold more than"):
+        open_part(part)
+
+
+@pytest.mark.parametrize("table", ["calls", "artifacts"])
+def test_commands_end_soon_and_in_little_memory(table, own_trace):
+    import json
+
+    repeat_rows(part_of(own_trace, table), 500_000)
+    words = [asked(command, own_trace) for command in ("sanitize", "profile", "validate", "repro")]
+
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, json.dumps(words)],
+        capture_output=True, text=True, timeout=60, check=True, cwd=own_trace.parent,
+    )  # fmt: skip
+
+    ended = {name: (code, said) for name, code, said in map(json.loads, done.stdout.splitlines())}
+    assert set(ended) == {word[0] for word in words}
+    assert all("failed on" not in said for _, said in ended.values())
+    assert ended["validate"][0] == 2
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 2 << 20  # KiB
+
+
+def test_what_is_recorded_stays_readable(sound_trace):
+    for command in ("info", "validate"):
+        assert READING[command]
+    for part in sound_trace.rglob("*.parquet"):
+        open_part(part).close()
