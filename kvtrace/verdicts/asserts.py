@@ -10,6 +10,7 @@ from kvtrace.evaluate.observe import FailedAssertion
 from kvtrace.symbolic.decide import Proven, Refuted
 from kvtrace.symbolic.summary import Assertion
 from kvtrace.verdicts.concrete import Concrete
+from kvtrace.verdicts.feeding import feeding
 from kvtrace.verdicts.replaying import run
 from kvtrace.verdicts.verdict import Verdict
 
@@ -53,7 +54,10 @@ def _judged(bound: BoundCall, assertion: Assertion) -> Verdict:
     if not isinstance(decision, Refuted):
         return _unknown(assertion, decision.reason, decision.solver_ns)
     if bound.doubts(decision.model):
-        return _unknown(assertion, bound.described_doubts(decision.model), decision.solver_ns)
+        reason = bound.described_doubts(decision.model)
+        if bound.contents.read_by(feeding(op, bound.call.module)):
+            reason += f"; {bound.missing_contents(op)}"
+        return _unknown(assertion, reason, decision.solver_ns)
     program = bound.program_of(decision.model)
     seen = EvaluatedAsserts(bound.call, ())
     run(bound.call, (seen,), (program,), lanes=_MOST_LANES)

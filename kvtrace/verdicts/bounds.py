@@ -30,15 +30,18 @@ from kvtrace.symbolic.linear import Interval, constant
 from kvtrace.symbolic.summary import Access, Arithmetic
 from kvtrace.symbolic.terms import Symbol
 from kvtrace.verdicts import overflow
+from kvtrace.verdicts.admitted import admitted
 from kvtrace.verdicts.assumptions import assumption_of
 from kvtrace.verdicts.contents import depends_on
 from kvtrace.verdicts.evaluated import EvaluatedBounds, violation
+from kvtrace.verdicts.farthest import farthest_point
 from kvtrace.verdicts.feeding import feeding
 from kvtrace.verdicts.replaying import run
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.observe import Access as Evaluated
+    from kvtrace.evaluate.observe import OutOfBounds
     from kvtrace.ir import Op
     from kvtrace.verdicts.binding import BoundCall
     from kvtrace.verdicts.concrete import Concrete
@@ -73,6 +76,7 @@ class _Outside:
     `suspected`: why it may, where what is refuted is not its bounds but what they rest on.
     """
 
+    access: Access
     rule: str
     refuted: Refuted
     suspected: str | None = None
@@ -217,7 +221,7 @@ def _wrapping(
         if bound.unrecorded(symbols):
             return _unrecorded(bound, access, _view(tensor), symbols, decision.solver_ns)
         if not bound.doubts(decision.model):
-            return _Outside("out-of-bounds", decision, reason)
+            return _Outside(access, "out-of-bounds", decision, reason)
     return _Open(reason, evaluating=True, solver_ns=decision.solver_ns)
 
 
@@ -240,7 +244,7 @@ def _compared(bound: BoundCall, access: Access, tensor: TensorArgument, given: G
         return _Open(decision.reason, evaluating=True, solver_ns=decision.solver_ns)
     doubts = bound.doubts(decision.model)
     if not doubts:
-        return _Outside(rule, decision)
+        return _Outside(access, rule, decision)
     return _open(bound, access, view, decision, doubts)
 
 
@@ -342,7 +346,7 @@ class _Witnesses:
         self, op: Op, found: Sequence[_Outside], arg: str | None, kind: str
     ) -> Iterator[Verdict]:
         """Return what a run shows of an op that is said to leave its tensor."""
-        refuted = found[0].refuted
+        access, refuted = found[0].access, found[0].refuted
         seen, counted = self._run(op, refuted.model)
         defects = seen.defects(op.index)
         if not defects:
@@ -355,9 +359,22 @@ class _Witnesses:
             )  # fmt: skip
             return
         for rule, defect in defects.items():
-            lanes = seen.lanes(op.index, rule) if counted else None
-            shown = violation(defect, lanes, self._bound.call.arguments, refuted.method)
-            yield replace(shown, solver_ns=refuted.solver_ns or None)
+            if not counted and rule == found[0].rule and found[0].suspected is None:
+                defect = self._with_farthest(access, defect, refuted)
+            shown = violation(defect, self._bound.call.arguments, refuted.method, counted=counted)
+            why = admitted(self._bound, access, defect)
+            yield replace(shown, reason=why, solver_ns=refuted.solver_ns or None)
+
+    def _with_farthest(self, access: Access, defect: OutOfBounds, refuted: Refuted) -> OutOfBounds:
+        """Return a defect that was seen in one program with the lane that goes farthest, too."""
+        bound, past = self._bound, defect.past_end_bytes > 0
+        point = farthest_point(bound, access, refuted.model, past=past)
+        if point is None:
+            return defect
+        seen = EvaluatedBounds(bound.call, (access.op.index,))
+        run(bound.call, (seen,), (bound.program_of(point),), lanes=_MOST_LANES)
+        other = seen.defects(access.op.index).get(defect.rule)
+        return defect if other is None else defect.followed_by(other)
 
     def _run(self, op: Op, point: Point) -> tuple[EvaluatedBounds, bool]:
         """Return what was seen, and whether in all programs."""

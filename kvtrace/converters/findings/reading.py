@@ -176,7 +176,7 @@ def finding_of(
         call=row["call_id"],
         grid=call.grid,
         launches=call.launches,
-        hint=hint_for(row, rules),
+        hint=hint_for(row, rules, call.tensors),
         invocation=call.invocation,
         launched_at=call.launched_at,
         source=source(file, line),

@@ -264,7 +264,8 @@ def _function(found: Finding) -> str | None:
 
 
 def _unless_told(text: str | None, found: Finding) -> str | None:
-    return None if text is not None and text in message_of(found) else text
+    told = text is not None and (text in message_of(found) or text in (found.hint or ""))
+    return None if told else text
 
 
 def _window(text: str, column: int | None, width: int) -> tuple[str, int | None]:
