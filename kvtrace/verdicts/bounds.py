@@ -359,7 +359,8 @@ class _Witnesses:
             )  # fmt: skip
             return
         for rule, defect in defects.items():
-            if not counted and rule == found[0].rule and found[0].suspected is None:
+            told = found[0].rule == rule and found[0].suspected is None
+            if not counted and told and self._bound.budget.replay_lanes:
                 defect = self._with_farthest(access, defect, refuted)
             shown = violation(defect, self._bound.call.arguments, refuted.method, counted=counted)
             why = admitted(self._bound, access, defect)

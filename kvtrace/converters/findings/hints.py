@@ -21,6 +21,10 @@ _HINTS: Final = {
 }
 #: How the reason of a violation begins whose access has a mask already.
 _MASKED: Final = "the mask admits "
+_GENERATED: Final = (
+    "Inductor wrote this kernel: keep that line out of the compiled graph "
+    "(torch.compiler.disable), and report it to PyTorch"
+)
 _INTEGERS: Final = "record integer tensors with KVTRACE_TENSORS=int, so that indices are known"
 _FLOATS: Final = "record floats, too, with KVTRACE_TENSORS=all: int keeps integer tensors alone"
 #: How evaluation names the tensors without contents that a value depends on.
@@ -31,10 +35,12 @@ def hint_for(
     row: Mapping[str, Any],
     rules: Mapping[str, RuleText],
     tensors: Mapping[str, str | None] = MappingProxyType({}),
+    *,
+    generated: bool = False,
 ) -> str | None:
     """Return what to do about a row of `findings`, where there is something to be said.
 
-    `tensors` are the call's, by name, as `fp32[1000]`.
+    `tensors` are the call's, by name, as `fp32[1000]`; `generated`: Inductor wrote the kernel.
     """
     rule, verdict, reason = row["rule"], row["verdict"], row["reason"] or ""
     if verdict == "proven":
@@ -42,6 +48,9 @@ def hint_for(
     if verdict != "violation":
         missing = "data" in reason and "KVTRACE_TENSORS" not in reason
         return _recording(reason, tensors) if missing else None
+    if generated and row["severity"] == "error":
+        told = f"{reason}. " if reason.startswith(_MASKED) else ""
+        return told + _GENERATED
     if rule in ("out-of-bounds", "out-of-view") and "wraps around" in reason:
         return "compute the offset in 64 bits: .to(tl.int64) before the product or sum that wraps"
     if rule == "out-of-bounds" and (row["past_end_bytes"] or 0) < 0:

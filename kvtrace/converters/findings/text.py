@@ -1,20 +1,23 @@
 """Findings for a terminal, as a good compiler tells them: place, source, caret, witness, hint.
 
-Lines fit the width that is asked for and need no colour. The same defect in several distinct calls
-(other shapes, other grids) is told once.
+Lines fit the width that is asked for and need no colour. Findings of one cause are told once, and
+what needs no attention is counted.
 """
 
 import os
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from kvtrace.converters.findings.causes import by_cause
 from kvtrace.converters.findings.model import (
     CONTEXT,
     UNUSED_IGNORE,
     VERDICTS,
     Finding,
     Findings,
+    Operator,
     StackFrame,
     grouped,
 )
@@ -35,6 +38,9 @@ _CODES: Final = {
 }
 _LABEL: Final = 10
 _REASONS: Final = 12
+#: Lines of the program behind generated code, and other places of a cause, that are named.
+_SHOWN: Final = 3
+_OTHERS: Final = 6
 _VERBS: Final = {"load": "reads", "store": "writes", "atomic": "updates"}
 
 
@@ -51,16 +57,24 @@ def findings_text(
 
     """
     printer = Printer(findings.lines, colour=colour, width=width, base=base)
+    caused = by_cause(findings)
     lines: list[str] = []
-    for group in grouped(findings.listed):
+    for group in caused.groups:
         lines += [*printer.defect(group), ""]
-    return lines + printer.summary(findings)
+    for line in caused.lint_lines():
+        lines += [*wrapped(line, width), ""]
+    return lines + printer.summary(findings, caused.lints)
 
 
 def findings_lines(findings: Findings, *, base: str | None = None) -> list[str]:
-    """Return a line a finding, as compilers' are: `path:line:column: severity[rule]: text`."""
+    """Return a line a finding, as compilers' are: `path:line:column: severity[rule]: text`.
+
+    Those of one place are one line; lints of generated code are one line at the end.
+    """
     printer = Printer({}, base=base)
-    return [printer.line(group[0]) for group in grouped(findings.listed)]
+    caused = by_cause(findings)
+    listed = [found for group in caused.groups for found in group]
+    return [*(printer.line(group[0]) for group in grouped(listed)), *caused.lint_lines()]
 
 
 class Printer:
@@ -80,7 +94,7 @@ class Printer:
         self._base = base
 
     def defect(self, group: Sequence[Finding]) -> list[str]:
-        """Return the lines of one defect; a group is of one place, in several distinct calls."""
+        """Return the lines of one defect; a group is of one cause, in several distinct calls."""
         found = group[0]
         lines = self._heading(found)
         lines += self.excerpt(found)
@@ -88,14 +102,30 @@ class Printer:
             lines += self._labelled(label, text)
         return lines
 
-    def summary(self, findings: Findings) -> list[str]:
-        """Return how many verdicts there are, their shares, and why some are unknown."""
+    def summary(self, findings: Findings, lints: Sequence[Finding] = ()) -> list[str]:
+        """Return how many verdicts there are, their shares, and why some are unknown.
+
+        `lints` are the violations that are no defects: lints of generated code.
+        """
         if not findings.analysed and not findings.tallies:
             return ["not analysed yet: kvtrace sanitize fills the findings"]
+        apart = Counter(dict.fromkeys(findings.counts, 0))
+        for found in lints:
+            apart[found.kernel] += found.calls
         total = findings.total
+        total["violation"] -= apart.total()
+        total["lint"] = apart.total()
         lines = wrapped(f"verdicts on distinct calls: {_shares(total)}", self._width)
+        quiet: Counter[str] = Counter()
         for kernel, sums in findings.counts.items():
-            lines += wrapped(f"{kernel}: {_counts(sums)}", self._width, indent=2)
+            told = {**sums, "violation": sums["violation"] - apart[kernel]}
+            if any(count for verdict, count in told.items() if verdict != "proven"):
+                lines += wrapped(f"{kernel}: {_counts(told)}", self._width, indent=2)
+            else:
+                quiet.update({"kernel": 1, "proven": told["proven"]})
+        if quiet:
+            what = f"{plural(quiet['kernel'], 'kernel')} with nothing to report"
+            lines += wrapped(f"{what}: {quiet['proven']:,} proven", self._width, indent=2)
         if findings.reasons:
             lines.append("unknown because:")
         for reason, count in list(findings.reasons.items())[:_REASONS]:
@@ -108,7 +138,8 @@ class Printer:
     def line(self, found: Finding) -> str:
         """Return a finding as one line, however long it is."""
         place, label, _ = self.named(found)
-        return printable(f"{place}: {label}: {message_of(found)}")
+        behind = next((f" (from {what})" for what, _ in self._behind(found)), "")
+        return printable(f"{place}: {label}: {message_of(found)}{behind}")
 
     def named(self, found: Finding) -> tuple[str, str, str]:
         """Return where a finding is, its label, and the kind that the label begins with."""
@@ -155,6 +186,11 @@ class Printer:
         )
         for frame in found.stack[1:]:
             yield "called at", f"{self._place(frame)} {frame.function or ''}".rstrip()
+        behind = list(self._behind(found))
+        for what, code in behind[:_SHOWN]:
+            yield "from", f"{what}: {code}" if code else what
+        if len(behind) > _SHOWN:
+            yield "from", f"… and {plural(len(behind) - _SHOWN, 'other line')} of the program"
         facts = (
             ("witness", witness(found)),
             ("against", self._other(found)),
@@ -166,6 +202,7 @@ class Printer:
             ("ignored", (found.suppress_reason or "no reason given") if found.suppressed else None),
             ("launch", self._launch(found)),
             ("seen in", None if found.run is None else reach(group)),
+            ("also in", self._others(group)),
             ("hint", None if found.suppressed else found.hint),
         )
         for label, text in facts:
@@ -182,6 +219,33 @@ class Printer:
             break_long_words=False,
             break_on_hyphens=False,
         )
+
+    def _behind(self, found: Finding) -> Iterator[tuple[str, str | None]]:
+        """Return the operators that generated code comes from and the code of each line."""
+        lines: dict[str, list[Operator]] = {}
+        for each in found.operators:
+            place = self._place(StackFrame(each.file, each.line, None, None))
+            lines.setdefault(f" at {place}" if each.file else "", []).append(each)
+        for place, operators in sorted(lines.items(), key=lambda entry: not entry[0]):
+            names = ", ".join(dict.fromkeys(each.op for each in operators))
+            yield f"{names}{place}", next((each.code for each in operators if each.code), None)
+
+    def _others(self, group: Sequence[Finding]) -> str | None:
+        """Name the other kernels, or places, that have the finding by the same cause."""
+        names = dict.fromkeys(self._name(found) for found in group)
+        others = [name for name in names if name != self._name(group[0])]
+        if not others:
+            return None
+        more = f" and {len(others) - _OTHERS:,} more" if len(others) > _OTHERS else ""
+        return ", ".join(others[:_OTHERS]) + more
+
+    def _name(self, found: Finding) -> str:
+        if found.generated:
+            return f"{found.kernel}:{found.line}"
+        if found.file is None:
+            return found.kernel
+        place = self._place(StackFrame(found.file, found.line, found.column, None))
+        return f"{place} ({found.kernel})"
 
     def _other(self, found: Finding) -> str | None:
         if found.other_program is None and not found.other_stack:
@@ -239,8 +303,9 @@ def witness(found: Finding) -> str | None:
 
 def reach(group: Sequence[Finding]) -> str:
     """Say in how many calls and launches it is."""
-    launches = sum(found.launches for found in group)
-    calls = sum(found.calls for found in group)
+    once = {(found.run, found.call): found for found in group}.values()
+    launches = sum(found.launches for found in once)
+    calls = sum(found.calls for found in once)
     if group[0].method == OBSERVED and launches > calls:
         return f"{plural(calls, 'distinct call')}, in one or more of {launches:,} launches"
     return f"{plural(calls, 'distinct call')}, {plural(launches, 'launch')}"
@@ -287,7 +352,7 @@ def _window(text: str, column: int | None, width: int) -> tuple[str, int | None]
 
 def _shares(total: Mapping[str, int]) -> str:
     count = sum(total.values())
-    names = [*VERDICTS, "suppressed"] if total.get("suppressed") else VERDICTS
+    names = [*VERDICTS, *(name for name in ("suppressed", "lint") if total.get(name))]
     parts = [
         f"{plural_verdict(total.get(name, 0), name)} ({percent(total.get(name, 0) / count)})"
         if count
@@ -304,4 +369,6 @@ def _counts(sums: Mapping[str, int]) -> str:
 
 def plural_verdict(number: int, verdict: str) -> str:
     """Return `1 violation`, `2 violations`, `3 proven`."""
+    if verdict == "lint":
+        return f"{plural(number, verdict)} of generated code"
     return plural(number, verdict) if verdict == "violation" else f"{number:,} {verdict}"
