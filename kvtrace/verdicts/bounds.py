@@ -34,7 +34,7 @@ from kvtrace.verdicts.admitted import admitted
 from kvtrace.verdicts.assumptions import assumption_of
 from kvtrace.verdicts.contents import depends_on
 from kvtrace.verdicts.evaluated import EvaluatedBounds, violation
-from kvtrace.verdicts.farthest import farthest_point
+from kvtrace.verdicts.farthest import with_farthest
 from kvtrace.verdicts.feeding import feeding
 from kvtrace.verdicts.replaying import run
 from kvtrace.verdicts.verdict import Verdict
@@ -358,24 +358,24 @@ class _Witnesses:
                 solver_ns=refuted.solver_ns or None, evaluating=True,
             )  # fmt: skip
             return
-        for rule, defect in defects.items():
-            told = found[0].rule == rule and found[0].suspected is None
-            if not counted and told and self._bound.budget.replay_lanes:
-                defect = self._with_farthest(access, defect, refuted)
-            shown = violation(defect, self._bound.call.arguments, refuted.method, counted=counted)
+        arguments = self._bound.call.arguments
+        for defect in defects.values():
+            whole = defect if counted else self._with_farthest(found, defect)
+            shown = violation(
+                whole or defect, arguments, refuted.method, counted=counted,
+                farthest=whole is not None,
+            )  # fmt: skip
             why = admitted(self._bound, access, defect)
             yield replace(shown, reason=why, solver_ns=refuted.solver_ns or None)
 
-    def _with_farthest(self, access: Access, defect: OutOfBounds, refuted: Refuted) -> OutOfBounds:
-        """Return a defect that was seen in one program with the lane that goes farthest, too."""
-        bound, past = self._bound, defect.past_end_bytes > 0
-        point = farthest_point(bound, access, refuted.model, past=past)
-        if point is None:
-            return defect
-        seen = EvaluatedBounds(bound.call, (access.op.index,))
-        run(bound.call, (seen,), (bound.program_of(point),), lanes=_MOST_LANES)
-        other = seen.defects(access.op.index).get(defect.rule)
-        return defect if other is None else defect.followed_by(other)
+    def _with_farthest(self, found: Sequence[_Outside], defect: OutOfBounds) -> OutOfBounds | None:
+        """Return a defect with the lane of the grid that goes farthest, None if it is not known."""
+        first, *others = found
+        if others or first.suspected or first.rule != defect.rule:
+            return None
+        if not self._bound.budget.replay_lanes:
+            return None  # the program waits
+        return with_farthest(self._bound, first.access, defect, first.refuted.model)
 
     def _run(self, op: Op, point: Point) -> tuple[EvaluatedBounds, bool]:
         """Return what was seen, and whether in all programs."""

@@ -109,19 +109,22 @@ def violation(
     method: str = "evaluated",
     *,
     counted: bool = True,
+    farthest: bool = True,
 ) -> Verdict:
     """Return the verdict on an access that was seen to leave its tensor.
 
-    `counted`: the lanes of `defect` are those of the whole grid.
+    `counted`: the lanes of `defect` are those of the whole grid. `farthest`: the farthest of the
+    whole grid is among them.
     """
     name = arguments[defect.argument].name
     inside = ", still inside its storage" if defect.rule == "out-of-view" else ""
     lanes = defect.lanes if counted else None
+    others = _others(defect, lanes) if farthest else ""
     return Verdict(
         defect.rule,
         "violation",
         defect.op,
-        f"{defect.kind} {where_it_goes(defect, name)}{inside}{_others(defect, lanes)}",
+        f"{defect.kind} {where_it_goes(defect, name)}{inside}{others}",
         method,
         access=defect.kind,
         arg=name,

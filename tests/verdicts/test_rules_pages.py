@@ -17,6 +17,11 @@ from kvtrace.verdicts.rules import KERNEL_RULES, RULES
 
 PRELUDE = "import torch\nimport triton\nimport triton.language as tl\n\n\n"
 SECTIONS = ["Bad", "Good", "How it is decided", "How to suppress it"]
+COVERS = "What proven covers"
+QUESTIONS = ("memory", "program", "TT", "device|GPU|Hardware")
+"""Which memory, which programs, which stage of the compiler, which hardware."""
+ELSEWHERE = {"race"}
+"""Rules whose page is being written with the rules about races inside of programs."""
 _numbers = itertools.count()
 
 
@@ -83,10 +88,29 @@ def test_the_index_is_made_from_the_table_of_rules():
 def test_each_rule_has_a_whole_page(rule):
     page = page_of(rule)
     assert page.startswith(f"# {rule}\n\n")
-    assert re.findall(r"^## (.*)$", page, re.MULTILINE) == SECTIONS
+    sections = re.findall(r"^## (.*)$", page, re.MULTILINE)
+    assert [section for section in sections if section != COVERS] == SECTIONS
     assert f"kvtrace: ignore[{rule}]" in page
     for target in re.findall(r"\]\(([^)#]+\.md)\)", page):
         assert (FOLDER / target).is_file(), target
+
+
+@pytest.mark.parametrize("rule", [r for r in (*RULES, *KERNEL_RULES) if r not in ELSEWHERE])
+def test_each_page_says_what_its_proven_covers(rule):
+    found = re.search(rf"## {COVERS}\n\n(.*?)\n\n## ", page_of(rule), re.DOTALL)
+    assert found is not None
+    for question in QUESTIONS:
+        assert re.search(question, found[1], re.IGNORECASE), question
+    listed = re.findall(r"^- \*\*(\w+)\*\*: ", found[1], re.MULTILINE)
+    assert listed in ([], ["Memory", "Programs", "Stage", "Hardware"])
+    assert listed or "no *proven*" in found[1]
+
+
+def test_the_limits_say_what_proven_covers_and_where_it_is_written():
+    readme = (FOLDER.parents[1] / "README.md").read_text(encoding="utf-8")
+    limits = readme.partition("## Limits\n")[2].partition("\n## ")[0]
+    assert COVERS in limits
+    assert "(docs/rules/README.md)" in limits
 
 
 @pytest.mark.parametrize("rule", RULES)
