@@ -13,7 +13,7 @@ import pytest
 from kvtrace.cli import main
 from kvtrace.converters.findings import Findings, finding_objects, findings_text, sarif
 from kvtrace.converters.findings.causes import by_cause, cause_of, is_generated, operators_of
-from kvtrace.converters.findings.model import Finding, Operator, StackFrame
+from kvtrace.converters.findings.model import Finding, Operator, StackFrame, Tally
 from kvtrace.converters.findings.text import findings_lines
 from kvtrace.opened.judging import judge_runs
 from kvtrace.schema.trace import select_runs
@@ -179,7 +179,7 @@ OP = Operator("aten.add", None, "model.py", 12, "x + y")
 def finding(**facts: Any) -> Finding:
     usual = {
         "finding_id": "f", "rule": "out-of-bounds", "verdict": "violation", "severity": "error",
-        "kernel": "triton_poi_fused_add_0", "file": "/tmp/i/ab/cabx.py", "line": 24, "column": 9,
+        "kernel": "triton_poi_fused_add_0", "file": "/cache/i/ab/cabx.py", "line": 24, "column": 9,
         "access": "load", "arg": "in_ptr0", "expression": "in_ptr0 + x0 + 128 * x1",
         "generated": True, "operators": (OP,), "stack": (StackFrame("f.py", 24, 9, "f"),),
     }  # fmt: skip
@@ -192,7 +192,7 @@ PLACED = {"generated": False, "operators": (), "file": "kernels.py"}
 @pytest.mark.parametrize(
     "other",
     [
-        finding(kernel="triton_poi_fused_add_7", file="/tmp/i/cd/ccdx.py", line=31),
+        finding(kernel="triton_poi_fused_add_7", file="/cache/i/cd/ccdx.py", line=31),
         finding(expression="in_ptr0 + x0 + 4096 * x1"),
         finding(lanes=7, message="another"),
     ],
@@ -227,7 +227,7 @@ def test_in_the_program_a_place_is_a_cause_whatever_the_sizes() -> None:
 
 def test_copies_that_inductor_makes_of_a_kernel_have_one_cause() -> None:
     def copy(number: int, definition: int, line: int) -> str:
-        name, file = f"_rms_norm_{number}", f"/tmp/i/a{number}/ca{number}x.py"
+        name, file = f"_rms_norm_{number}", f"/cache/i/a{number}/ca{number}x.py"
         stack = (StackFrame(file, line, 9, name),)
         place = {"kernel": name, "file": file, "line": line, "stack": stack}
         return cause_of(finding(**{**PLACED, **place}), definition)
@@ -263,6 +263,30 @@ def test_what_is_unknown_for_one_reason_is_told_once_with_its_places() -> None:
     assert " and 3 more" in text
 
 
+def test_what_is_unknown_in_generated_code_is_one_reason_whatever_its_arguments() -> None:
+    def unknown(arg: str, **facts: Any) -> str:
+        reason = f"it depends on what {arg} holds, which was not recorded"
+        return cause_of(finding(verdict="unknown", severity="note", reason=reason, **facts))
+
+    assert unknown("in_ptr0") == unknown("in_ptr3")
+    assert unknown("in_ptr0", **PLACED) != unknown("in_ptr3", **PLACED)  # these are the program's
+
+
+def test_the_worst_kernels_are_counted_one_by_one_and_the_others_together() -> None:
+    unknown = Tally("r", 0, "", "race", "unknown", "note", suppressed=False, count=1)
+    tallies = [replace(unknown, kernel=f"k{number:02}", count=number + 1) for number in range(20)]
+    tallies.append(replace(unknown, kernel="fine", verdict="proven", count=7))
+    tallies.append(replace(unknown, kernel="broken", verdict="violation", severity="error"))
+    text = findings_text(Findings(tallies=tuple(tallies), analysed=True))
+
+    kernels = [line.strip().partition(":")[0] for line in text if ": " in line]
+    assert kernels[1:-2] == ["broken", *(f"k{number:02}" for number in range(9, 20))]
+    assert text[-2:] == [
+        "  … and 9 other kernels: 0 violations, 45 unknown, 0 proven",
+        "  1 kernel with nothing to report: 7 proven",
+    ]
+
+
 def test_lints_are_only_those_of_generated_code() -> None:
     lint = finding(rule="mask-always-false", severity="note", calls=3)
     own = replace(lint, finding_id="g", severity="warning", **PLACED)
@@ -283,7 +307,7 @@ def test_lints_are_only_those_of_generated_code() -> None:
         ({"name": "triton_tem_fused_mm_3", "origin": "inductor", "file": "file3.py"}, True),
         ({"name": "_rms_norm_forward_kernel_0", "origin": "inductor"}, False),
         ({"name": "triton_poi_fused_add_0", "origin": "jit"}, False),
-        ({"name": "triton_red_fused_0", "file": "/tmp/i/ab/cabc.py"}, True),
+        ({"name": "triton_red_fused_0", "file": "/cache/i/ab/cabc.py"}, True),
         ({"name": "triton_red_fused_0", "file": "/home/user/kernels.py"}, False),
     ],
 )

@@ -19,6 +19,8 @@ from kvtrace.converters.findings.model import Finding, Findings, Operator
 #: writes one kernel for several cases, and masks off those that a call is not.
 LINTS: Final = frozenset({"mask-always-false", "mask-always-true"})
 
+#: Inductor's own names, of which each kernel counts its arguments, sizes and values.
+_NUMBERED: Final = re.compile(r"\b(in_out_ptr|in_ptr|out_ptr|tmp|ks|[xyzr])\d+\b")
 _NUMBER: Final = re.compile(r"\b\d[\d,]*\b")
 #: What Inductor puts behind the name of a kernel of the program that it copies.
 _COPY: Final = re.compile(r"_\d+$")
@@ -64,7 +66,10 @@ def cause_of(found: Finding, definition: int | None = None) -> str:
 
 
 def _unknown(found: Finding) -> tuple[Any, ...]:
-    return found.rule, found.verdict, _sizeless(found.reason), _sizeless(found.assumption)
+    texts = [_sizeless(text) or "" for text in (found.reason, found.assumption)]
+    if found.generated:
+        texts = [_NUMBERED.sub(r"\1", text) for text in texts]
+    return (found.rule, found.verdict, *texts)
 
 
 def _known(found: Finding, definition: int | None) -> tuple[Any, ...]:

@@ -22,7 +22,7 @@ _HINTS: Final = {
 #: How the reason of a violation begins whose access has a mask already.
 _MASKED: Final = "the mask admits "
 _GENERATED: Final = (
-    "Inductor wrote this kernel: keep that line out of the compiled graph "
+    "Inductor wrote this kernel: keep the line that it comes from out of the compiled graph "
     "(torch.compiler.disable), and report it to PyTorch"
 )
 _INTEGERS: Final = "record integer tensors with KVTRACE_TENSORS=int, so that indices are known"

@@ -38,6 +38,9 @@ _CODES: Final = {
 }
 _LABEL: Final = 10
 _REASONS: Final = 12
+#: Kernels whose verdicts are counted one by one, and what makes one of them.
+_KERNELS: Final = 12
+_TOLD: Final = ("violation", "unknown", "suppressed")
 #: Lines of the program behind generated code, and other places of a cause, that are named.
 _SHOWN: Final = 3
 _OTHERS: Final = 6
@@ -116,16 +119,12 @@ class Printer:
         total["violation"] -= apart.total()
         total["lint"] = apart.total()
         lines = wrapped(f"verdicts on distinct calls: {_shares(total)}", self._width)
-        quiet: Counter[str] = Counter()
-        for kernel, sums in findings.counts.items():
-            told = {**sums, "violation": sums["violation"] - apart[kernel]}
-            if any(count for verdict, count in told.items() if verdict != "proven"):
-                lines += wrapped(f"{kernel}: {_counts(told)}", self._width, indent=2)
-            else:
-                quiet.update({"kernel": 1, "proven": told["proven"]})
-        if quiet:
-            what = f"{plural(quiet['kernel'], 'kernel')} with nothing to report"
-            lines += wrapped(f"{what}: {quiet['proven']:,} proven", self._width, indent=2)
+        kernels = {
+            kernel: {**sums, "violation": sums["violation"] - apart[kernel]}
+            for kernel, sums in findings.counts.items()
+        }
+        for text in _by_kernel(kernels):
+            lines += wrapped(text, self._width, indent=2)
         if findings.reasons:
             lines.append("unknown because:")
         for reason, count in list(findings.reasons.items())[:_REASONS]:
@@ -231,21 +230,27 @@ class Printer:
             yield f"{names}{place}", next((each.code for each in operators if each.code), None)
 
     def _others(self, group: Sequence[Finding]) -> str | None:
-        """Name the other kernels, or places, that have the finding by the same cause."""
-        names = dict.fromkeys(self._name(found) for found in group)
-        others = [name for name in names if name != self._name(group[0])]
-        if not others:
+        """Name the other places that have the finding by the same cause; in generated code, lines.
+
+        What is first is named in the heading.
+        """
+        first, *rest = (self._name(found) for found in group)
+        names: dict[str, list[str]] = {}
+        for where, line in dict.fromkeys(name for name in rest if name != first):
+            names.setdefault(where, []).append(line)
+        if not names:
             return None
+        others = [where + ",".join(lines) for where, lines in names.items()]
         more = f" and {len(others) - _OTHERS:,} more" if len(others) > _OTHERS else ""
         return ", ".join(others[:_OTHERS]) + more
 
-    def _name(self, found: Finding) -> str:
+    def _name(self, found: Finding) -> tuple[str, str]:
         if found.generated:
-            return f"{found.kernel}:{found.line}"
+            return f"{found.kernel}:", str(found.line or "?")
         if found.file is None:
-            return found.kernel
+            return found.kernel, ""
         place = self._place(StackFrame(found.file, found.line, found.column, None))
-        return f"{place} ({found.kernel})"
+        return f"{place} ({found.kernel})", ""
 
     def _other(self, found: Finding) -> str | None:
         if found.other_program is None and not found.other_stack:
@@ -360,6 +365,22 @@ def _shares(total: Mapping[str, int]) -> str:
         for name in names
     ]
     return ", ".join(parts)
+
+
+def _by_kernel(kernels: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
+    """Return a line for each kernel that has more than proofs, and one for all of the others."""
+    told = {k: sums for k, sums in kernels.items() if any(map(sums.get, _TOLD))}
+    worst = sorted(told, key=lambda kernel: [-told[kernel].get(name, 0) for name in _TOLD])
+    for kernel in sorted(worst[:_KERNELS]):
+        yield f"{kernel}: {_counts(told[kernel])}"
+    left: Counter[str] = Counter()
+    for kernel in worst[_KERNELS:]:
+        left.update(told[kernel])
+    if left:
+        yield f"… and {plural(len(worst) - _KERNELS, 'other kernel')}: {_counts(left)}"
+    quiet = [sums["proven"] for kernel, sums in kernels.items() if kernel not in told]
+    if quiet:
+        yield f"{plural(len(quiet), 'kernel')} with nothing to report: {sum(quiet):,} proven"
 
 
 def _counts(sums: Mapping[str, int]) -> str:
