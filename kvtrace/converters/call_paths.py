@@ -24,8 +24,8 @@ _PLUMBING: Final = re.compile(
 )
 #: How torch calls a module's forward, which so is known from an autograd function's.
 _CALLS_FORWARD: Final = "Module._call_impl"
-#: What Inductor says of the operators in a kernel's name.
-_FUSED: Final = re.compile(r"triton_[a-z]{3}_fused_(.+?)(?:_\d+)?$")
+#: What Inductor says of the operators in a kernel's name; there may be none.
+_FUSED: Final = re.compile(r"triton_[a-z]{3}_fused_(?!\d+$)(.+?)(?:_\d+)?$")
 #: So many modules, lines or operators are named in one step.
 _NAMED: Final = 4
 

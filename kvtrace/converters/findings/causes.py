@@ -45,15 +45,32 @@ def is_generated(kernel: Mapping[str, Any]) -> bool:
 def operators_of(kernel: Mapping[str, Any]) -> tuple[Operator, ...]:
     """Return the operators that a kernel was generated from, by its row of `kernels`.
 
-    Where they were not recorded, those that Inductor names in the kernel's name.
+    Where they were not recorded, nodes of the graph, or what Inductor says in the kernel's name.
     """
+    origins = kernel.get("origins") or ()
     found = dict.fromkeys(
         Operator(each["op"], each["module"], each["file"], each["line"], each["code"])
-        for each in kernel.get("origins") or ()
+        for each in origins
         if each["op"]
     )
-    named = () if found else fused_operators(kernel.get("name") or "")
+    nodes = dict.fromkeys(_COPY.sub("", each["node"]) for each in origins if each["node"])
+    named = () if found else nodes or fused_operators(kernel.get("name") or "")
     return (*found, *map(Operator, named))
+
+
+def lines_behind(found: Finding) -> dict[tuple[str, int] | None, list[Operator]]:
+    """Return the operators that generated code comes from, by the program's line.
+
+    Of those whose lines were not recorded, as where Inductor took the code from its cache, the line
+    is the program's that launched the kernel; they come last.
+    """
+    at = found.launched_at
+    launched = None if at is None or at.file is None else (at.file, at.line or 0)
+    lines: dict[tuple[str, int] | None, list[Operator]] = {}
+    for each in sorted(found.operators, key=lambda operator: operator.file is None):
+        placed = launched if each.file is None else (each.file, each.line or 0)
+        lines.setdefault(placed, []).append(each)
+    return lines or ({launched: []} if found.generated else {})
 
 
 def cause_of(found: Finding, definition: int | None = None) -> str:
@@ -66,17 +83,19 @@ def cause_of(found: Finding, definition: int | None = None) -> str:
 
 
 def _unknown(found: Finding) -> tuple[Any, ...]:
+    """Return a key of the reason alone: what decides it decides it for every rule."""
     texts = [_sizeless(text) or "" for text in (found.reason, found.assumption)]
     if found.generated:
         texts = [_NUMBERED.sub(r"\1", text) for text in texts]
-    return (found.rule, found.verdict, *texts)
+    return (found.verdict, *texts)
 
 
 def _known(found: Finding, definition: int | None) -> tuple[Any, ...]:
     what = found.rule, found.verdict, found.access
     if found.generated:
         behind = sorted(
-            {(each.op or "", each.file or "", each.line or 0) for each in found.operators}
+            (line or ("", 0), sorted({each.op for each in operators}))
+            for line, operators in lines_behind(found).items()
         )
         return (*what, _sizeless(found.expression) or found.arg, behind)
     if found.file is None:

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from typing import Any, Final
 from urllib.parse import quote
 
+from kvtrace.converters.findings.causes import lines_behind
 from kvtrace.converters.findings.model import (
     SEVERITIES,
     UNUSED_IGNORE,
@@ -140,9 +141,9 @@ def _line(frame: StackFrame, lines: Mapping[tuple[str, int], str]) -> str | None
 def _message(found: Finding) -> str:
     text = found.message or found.reason or f"{found.rule} in {found.kernel}"
     behind = ", ".join(dict.fromkeys(each.op for each in found.operators))
-    places = dict.fromkeys(f"{o.file}:{o.line}" for o in found.operators if o.file)
+    places = ", ".join(f"{place[0]}:{place[1]}" for place in lines_behind(found) if place)
     told = {
-        "From": f"{behind} ({', '.join(places)})" if places else behind,
+        "From": f"{behind} ({places})" if places else behind,
         "Witness": witness(found),
         "Reason": found.reason,
         "Hint": found.hint,

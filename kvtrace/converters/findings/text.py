@@ -10,14 +10,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from kvtrace.converters.findings.causes import by_cause
+from kvtrace.converters.findings.causes import by_cause, lines_behind
 from kvtrace.converters.findings.model import (
     CONTEXT,
     UNUSED_IGNORE,
     VERDICTS,
     Finding,
     Findings,
-    Operator,
     StackFrame,
     grouped,
 )
@@ -99,7 +98,7 @@ class Printer:
     def defect(self, group: Sequence[Finding]) -> list[str]:
         """Return the lines of one defect; a group is of one cause, in several distinct calls."""
         found = group[0]
-        lines = self._heading(found)
+        lines = self._heading(group)
         lines += self.excerpt(found)
         for label, text in self.told(group):
             lines += self._labelled(label, text)
@@ -136,21 +135,23 @@ class Printer:
 
     def line(self, found: Finding) -> str:
         """Return a finding as one line, however long it is."""
-        place, label, _ = self.named(found)
+        place, label, _ = self.named((found,))
         behind = next((f" (from {what})" for what, _ in self._behind(found)), "")
         return printable(f"{place}: {label}: {message_of(found)}{behind}")
 
-    def named(self, found: Finding) -> tuple[str, str, str]:
-        """Return where a finding is, its label, and the kind that the label begins with."""
+    def named(self, group: Sequence[Finding]) -> tuple[str, str, str]:
+        """Return where the first of a group is, its label, and the kind that it begins with."""
+        found = group[0]
         kind = found.severity if found.verdict == "violation" else found.verdict
         if found.suppressed:
             kind = "suppressed"
         place = self._place(StackFrame(found.file, found.line, found.column, None))
-        return place, f"{kind}[{found.rule}]", kind
+        rules = ", ".join(dict.fromkeys(each.rule for each in group))
+        return place, f"{kind}[{rules}]", kind
 
-    def _heading(self, found: Finding) -> list[str]:
-        place, label, kind = self.named(found)
-        lines = wrapped(f"{place}: {label}: {message_of(found)}", self._width)
+    def _heading(self, group: Sequence[Finding]) -> list[str]:
+        place, label, kind = self.named(group)
+        lines = wrapped(f"{place}: {label}: {message_of(group[0])}", self._width)
         at = next((i for i, line in enumerate(lines) if label in line), 0)
         lines[at] = lines[at].replace(label, self._paint(label, kind), 1)
         if lines[0].startswith(place):
@@ -221,36 +222,36 @@ class Printer:
 
     def _behind(self, found: Finding) -> Iterator[tuple[str, str | None]]:
         """Return the operators that generated code comes from and the code of each line."""
-        lines: dict[str, list[Operator]] = {}
-        for each in found.operators:
-            place = self._place(StackFrame(each.file, each.line, None, None))
-            lines.setdefault(f" at {place}" if each.file else "", []).append(each)
-        for place, operators in sorted(lines.items(), key=lambda entry: not entry[0]):
-            names = ", ".join(dict.fromkeys(each.op for each in operators))
-            yield f"{names}{place}", next((each.code for each in operators if each.code), None)
+        for line, operators in lines_behind(found).items():
+            names = ", ".join(dict.fromkeys(each.op for each in operators)) or "no operator"
+            if line is None:
+                yield names, None
+                continue
+            at = "at" if any(each.file for each in operators) else "launched at"
+            code = next((each.code for each in operators if each.code), None)
+            yield f"{names} {at} {self._place(StackFrame(*line, None, None))}", code
 
     def _others(self, group: Sequence[Finding]) -> str | None:
-        """Name the other places that have the finding by the same cause; in generated code, lines.
+        """Name the other places that have the finding by the same cause, by kernel or file.
 
         What is first is named in the heading.
         """
-        first, *rest = (self._name(found) for found in group)
+        first, *rest = (self._name(found, group[0]) for found in group)
         names: dict[str, list[str]] = {}
         for where, line in dict.fromkeys(name for name in rest if name != first):
             names.setdefault(where, []).append(line)
         if not names:
             return None
-        others = [where + ",".join(lines) for where, lines in names.items()]
-        more = f" and {len(others) - _OTHERS:,} more" if len(others) > _OTHERS else ""
-        return ", ".join(others[:_OTHERS]) + more
+        return _some([f"{where}{_some(lines, ',')}" for where, lines in names.items()], ", ")
 
-    def _name(self, found: Finding) -> tuple[str, str]:
+    def _name(self, found: Finding, first: Finding) -> tuple[str, str]:
         if found.generated:
             return f"{found.kernel}:", str(found.line or "?")
         if found.file is None:
             return found.kernel, ""
-        place = self._place(StackFrame(found.file, found.line, found.column, None))
-        return f"{place} ({found.kernel})", ""
+        column = f":{found.column}" if found.column else ""
+        kernel = "" if found.kernel == first.kernel else f" ({found.kernel})"
+        return f"{self._path(found.file)}:", f"{found.line or '?'}{column}{kernel}"
 
     def _other(self, found: Finding) -> str | None:
         if found.other_program is None and not found.other_stack:
@@ -365,6 +366,12 @@ def _shares(total: Mapping[str, int]) -> str:
         for name in names
     ]
     return ", ".join(parts)
+
+
+def _some(names: Sequence[str], between: str) -> str:
+    """Join names, and count those that are too many."""
+    more = f"{between}and {len(names) - _OTHERS:,} more" if len(names) > _OTHERS else ""
+    return between.join(names[:_OTHERS]) + more
 
 
 def _by_kernel(kernels: Mapping[str, Mapping[str, int]]) -> Iterator[str]:

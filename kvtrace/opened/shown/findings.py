@@ -52,7 +52,7 @@ def _printer(findings: Findings) -> Printer:
 
 def _finding(printer: Printer, group: Sequence[Finding]) -> str:
     found = group[0]
-    place, label, kind = printer.named(found)
+    place, label, kind = printer.named(group)
     heading = (
         f'<p><span class="{markup.words(kind)}">{markup.words(label)}</span> '
         f"<code>{markup.words(place)}</code> <small>derived</small></p>"
