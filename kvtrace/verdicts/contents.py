@@ -167,13 +167,11 @@ def depends_on(tensors: Iterable[TensorArgument]) -> str:
     """Say that something depends on what tensors hold, and which setting records it."""
     named = list(tensors)
     names = ", ".join(dict.fromkeys(tensor.name for tensor in named)) or "memory"
-    return f"it depends on what {names} holds, which was not recorded ({recorded_by(named)})"
-
-
-def recorded_by(tensors: Iterable[TensorArgument]) -> str:
-    """Say which setting records what tensors hold: floats are not recorded by `int`."""
-    setting = "int" if all(tensor.dtype[0] in _INTEGERS for tensor in tensors) else "all"
-    return f"KVTRACE_TENSORS={setting} records it"
+    setting = "int" if all(tensor.dtype[0] in _INTEGERS for tensor in named) else "all"
+    return (
+        f"it depends on what {names} holds, which was not recorded "
+        f"(KVTRACE_TENSORS={setting} records it)"
+    )
 
 
 def _load_of(symbol: Symbol) -> int | None:

@@ -8,7 +8,7 @@ copies of everything that is a program's own.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -17,7 +17,6 @@ from kvtrace.symbolic.conditions import Condition
 from kvtrace.symbolic.decide import Method, Proven, Refuted, decide_given
 from kvtrace.symbolic.linear import propagated
 from kvtrace.symbolic.terms import MOST_PROGRAMS, Atom, Symbol, Term, lane
-from kvtrace.verdicts.contents import recorded_by
 from kvtrace.verdicts.races.confined import assumption_of
 from kvtrace.verdicts.races.copies import Question
 from kvtrace.verdicts.races.digits import Common, Side, are_apart, are_far_apart
@@ -225,7 +224,7 @@ class Pairs:
     def _data_behind(self, pair: tuple[Sharer, Sharer]) -> Open | None:
         """Say what data decides where programs go, None if none does."""
         found: dict[str, None] = {}
-        missing: dict[str, TensorArgument] = {}
+        missing: dict[str, None] = {}
         in_address = False
         for access in (sharer.access for sharer in pair):
             atoms = access.offset.atoms() | access.active.atoms()
@@ -234,12 +233,12 @@ class Pairs:
                 if not tensors:
                     found[str(symbol.key[-1] if isinstance(symbol.key, tuple) else "data")] = None
                 found.update(dict.fromkeys(f"what {t.name} holds" for t in tensors))
-                hidden = {t.name: t for t in tensors if t.storage.data is None}
-                missing.update(hidden)
+                hidden = [t.name for t in tensors if t.storage.data is None]
+                missing.update(dict.fromkeys(hidden))
                 in_address = in_address or (bool(hidden) and symbol in access.offset.atoms())
             found.update((opaque.reason, None) for opaque in access.active.opaques())
         if missing:
-            reason = f"where it goes depends on {unrecorded(missing.values())}"
+            reason = f"where it goes depends on {unrecorded(missing)}"
             return Open(reason, evaluating=not in_address)
         return Open(f"where it goes depends on {' and '.join(found)}") if found else None
 
@@ -251,20 +250,18 @@ class Pairs:
         atomics = [self._arguments[argument] for argument in found if argument is not None]
         return loaded or tuple(a for a in atomics if isinstance(a, TensorArgument))
 
-    def unrecorded_atomics(self) -> tuple[TensorArgument, ...]:
+    def unrecorded_atomics(self) -> tuple[str, ...]:
         """Return the tensors without contents through which programs may wait for each other."""
         waiting = (s.access.argument for s in self.sharers if s.part.acquires)
         tensors = (self._arguments[argument] for argument in waiting if argument is not None)
-        hidden = {
-            t.name: t for t in tensors if isinstance(t, TensorArgument) if t.storage.data is None
-        }
-        return tuple(hidden[name] for name in sorted(hidden))
+        names = {t.name for t in tensors if isinstance(t, TensorArgument) if t.storage.data is None}
+        return tuple(sorted(names))
 
 
-def unrecorded(tensors: Collection[TensorArgument]) -> str:
+def unrecorded(names: Iterable[str]) -> str:
     """Say that what tensors hold is not known, and what would record it."""
-    names = ", ".join(tensor.name for tensor in tensors)
-    return f"what {names} holds, which was not recorded ({recorded_by(tensors)})"
+    setting = "KVTRACE_TENSORS=int records it"
+    return f"what {', '.join(names)} holds, which was not recorded ({setting})"
 
 
 def _loaded(atoms: Iterable[Atom]) -> Iterator[Symbol]:
