@@ -9,7 +9,7 @@ n - 1 per result, a scan n - 1 per row. Integer ops count 0.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -143,8 +143,8 @@ class OutOfBounds:
     inside its storage). `address_offset` is the witness's byte offset from the data pointer;
     `past_end_bytes` counts from the end of what it may touch to the end of the access, negative:
     bytes before its start. `lane` indexes the block that is accessed. `lanes` counts the elements
-    of the batch that break the same rule. `certain` False: on a branch that may not be taken, or
-    under a mask that is partly unknown.
+    of the batch that break the same rule, whose byte offsets go from `lowest` to `highest`.
+    `certain` False: on a branch that may not be taken, or under a mask that is partly unknown.
     """
 
     op: Op
@@ -157,7 +157,24 @@ class OutOfBounds:
     address_offset: int
     past_end_bytes: int
     lanes: int
+    lowest: int
+    highest: int
     certain: bool = True
+
+    @property
+    def farthest_bytes(self) -> int:
+        """`past_end_bytes` of the lane that is farthest outside, on the side of the witness."""
+        extreme = self.highest if self.past_end_bytes > 0 else self.lowest
+        return self.past_end_bytes + extreme - self.address_offset
+
+    def followed_by(self, later: OutOfBounds) -> OutOfBounds:
+        """Return this witness, of the lanes of a later batch, too."""
+        return replace(
+            self,
+            lanes=self.lanes + later.lanes,
+            lowest=min(self.lowest, later.lowest),
+            highest=max(self.highest, later.highest),
+        )
 
 
 @dataclass(frozen=True)

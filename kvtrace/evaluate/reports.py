@@ -171,7 +171,8 @@ def _tell(
     if not scope.launch.defect_observers:
         return
     first = np.unravel_index(int(broken.argmax()), broken.shape)
-    address = int(np.broadcast_to(offsets, broken.shape)[first])
+    addresses = np.broadcast_to(offsets, broken.shape)
+    address, outside = int(addresses[first]), addresses[broken]
     size = request.type_.element.bytes
     end = address + size
     past = end - limits[1] if end > limits[1] else address - limits[0]
@@ -191,7 +192,9 @@ def _tell(
         tuple(int(i) for i in first[1:]),
         address,
         past,
-        int(np.count_nonzero(broken)) * repeats,
+        len(outside) * repeats,
+        int(outside.min()),
+        int(outside.max()),
         scope.certain and request.doubt is None,
     )
     for observer in scope.launch.defect_observers:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from kvtrace.clients import Client
@@ -65,7 +65,8 @@ def judge_runs(
         judge_by_kernel(trace, run, rules)
     known = (*RULES, *KERNEL_RULES, *observed, *CHECK_RULES)
     findings = read_findings(trace, runs, proven=proven, rules=rules, known_rules=known)
-    return Judged(findings, tuple(failures))
+    parts = (part.strip() for name in names for part in name.split(","))
+    return Judged(replace(findings, named=frozenset(parts) & set(rules)), tuple(failures))
 
 
 def _here(selection: Selection, recipe: Recipe, shown: Shown) -> Iterator[Outcome]:

@@ -9,12 +9,17 @@ from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.observe import FailedAssertion
 from kvtrace.symbolic.decide import Proven, Refuted
 from kvtrace.symbolic.summary import Assertion
+from kvtrace.symbolic.terms import Symbol
 from kvtrace.verdicts.concrete import Concrete
+from kvtrace.verdicts.contents import depends_on
+from kvtrace.verdicts.feeding import feeding
 from kvtrace.verdicts.replaying import run
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
     from kvtrace.calls.recorded import Call
+    from kvtrace.ir import Op
+    from kvtrace.symbolic.decide import Point
     from kvtrace.verdicts.binding import BoundCall
 
 
@@ -53,13 +58,23 @@ def _judged(bound: BoundCall, assertion: Assertion) -> Verdict:
     if not isinstance(decision, Refuted):
         return _unknown(assertion, decision.reason, decision.solver_ns)
     if bound.doubts(decision.model):
-        return _unknown(assertion, bound.described_doubts(decision.model), decision.solver_ns)
+        return _unknown(assertion, _doubted(bound, op, decision.model), decision.solver_ns)
     program = bound.program_of(decision.model)
     seen = EvaluatedAsserts(bound.call, ())
     run(bound.call, (seen,), (program,), lanes=_MOST_LANES)
     if seen.failure is None or seen.failure.op is not op:
         return _unknown(assertion, "a counterexample to it did not show when it was run")
     return asserted(seen.failure, decision.method)
+
+
+def _doubted(bound: BoundCall, op: Op, model: Point) -> str:
+    """Say what a counterexample supposes, and which setting records the contents among that."""
+    symbols = [key for key in bound.doubts(model) if isinstance(key, Symbol)]
+    if bound.unrecorded(symbols):
+        return depends_on(bound.unrecorded(symbols))
+    reason = bound.described_doubts(model)
+    missing = bound.contents.read_by(feeding(op, bound.call.module))
+    return f"{reason}; {depends_on(missing)}" if missing else reason
 
 
 def _proven(assertion: Assertion, method: str, scope: str, solver_ns: int = 0) -> Verdict:

@@ -30,15 +30,18 @@ from kvtrace.symbolic.linear import Interval, constant
 from kvtrace.symbolic.summary import Access, Arithmetic
 from kvtrace.symbolic.terms import Symbol
 from kvtrace.verdicts import overflow
+from kvtrace.verdicts.admitted import admitted
 from kvtrace.verdicts.assumptions import assumption_of
 from kvtrace.verdicts.contents import depends_on
 from kvtrace.verdicts.evaluated import EvaluatedBounds, violation
+from kvtrace.verdicts.farthest import with_farthest
 from kvtrace.verdicts.feeding import feeding
 from kvtrace.verdicts.replaying import run
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.observe import Access as Evaluated
+    from kvtrace.evaluate.observe import OutOfBounds
     from kvtrace.ir import Op
     from kvtrace.verdicts.binding import BoundCall
     from kvtrace.verdicts.concrete import Concrete
@@ -73,6 +76,7 @@ class _Outside:
     `suspected`: why it may, where what is refuted is not its bounds but what they rest on.
     """
 
+    access: Access
     rule: str
     refuted: Refuted
     suspected: str | None = None
@@ -217,7 +221,7 @@ def _wrapping(
         if bound.unrecorded(symbols):
             return _unrecorded(bound, access, _view(tensor), symbols, decision.solver_ns)
         if not bound.doubts(decision.model):
-            return _Outside("out-of-bounds", decision, reason)
+            return _Outside(access, "out-of-bounds", decision, reason)
     return _Open(reason, evaluating=True, solver_ns=decision.solver_ns)
 
 
@@ -240,7 +244,7 @@ def _compared(bound: BoundCall, access: Access, tensor: TensorArgument, given: G
         return _Open(decision.reason, evaluating=True, solver_ns=decision.solver_ns)
     doubts = bound.doubts(decision.model)
     if not doubts:
-        return _Outside(rule, decision)
+        return _Outside(access, rule, decision)
     return _open(bound, access, view, decision, doubts)
 
 
@@ -342,7 +346,7 @@ class _Witnesses:
         self, op: Op, found: Sequence[_Outside], arg: str | None, kind: str
     ) -> Iterator[Verdict]:
         """Return what a run shows of an op that is said to leave its tensor."""
-        refuted = found[0].refuted
+        access, refuted = found[0].access, found[0].refuted
         seen, counted = self._run(op, refuted.model)
         defects = seen.defects(op.index)
         if not defects:
@@ -354,10 +358,24 @@ class _Witnesses:
                 solver_ns=refuted.solver_ns or None, evaluating=True,
             )  # fmt: skip
             return
-        for rule, defect in defects.items():
-            lanes = seen.lanes(op.index, rule) if counted else None
-            shown = violation(defect, lanes, self._bound.call.arguments, refuted.method)
-            yield replace(shown, solver_ns=refuted.solver_ns or None)
+        arguments = self._bound.call.arguments
+        for defect in defects.values():
+            whole = defect if counted else self._with_farthest(found, defect)
+            shown = violation(
+                whole or defect, arguments, refuted.method, counted=counted,
+                farthest=whole is not None,
+            )  # fmt: skip
+            why = admitted(self._bound, access, defect)
+            yield replace(shown, reason=why, solver_ns=refuted.solver_ns or None)
+
+    def _with_farthest(self, found: Sequence[_Outside], defect: OutOfBounds) -> OutOfBounds | None:
+        """Return a defect with the lane of the grid that goes farthest, None if it is not known."""
+        first, *others = found
+        if others or first.suspected or first.rule != defect.rule:
+            return None
+        if not self._bound.budget.replay_lanes:
+            return None  # the program waits
+        return with_farthest(self._bound, first.access, defect, first.refuted.model)
 
     def _run(self, op: Op, point: Point) -> tuple[EvaluatedBounds, bool]:
         """Return what was seen, and whether in all programs."""

@@ -32,7 +32,6 @@ class _OpBounds:
     arguments: set[int | None] = field(default_factory=set)
     unknown: str | None = None
     defects: dict[str, OutOfBounds] = field(default_factory=dict)
-    lanes: dict[str, int] = field(default_factory=dict)
 
 
 class EvaluatedBounds(Concrete):
@@ -66,8 +65,8 @@ class EvaluatedBounds(Concrete):
                 "runs depends on tensor data that was not recorded"
             )
             return
-        state.defects.setdefault(defect.rule, defect)
-        state.lanes[defect.rule] = state.lanes.get(defect.rule, 0) + defect.lanes
+        first = state.defects.get(defect.rule)
+        state.defects[defect.rule] = defect if first is None else first.followed_by(defect)
 
     def verdicts(self, failure: str | None) -> list[Verdict]:
         """Return one or more verdicts per memory op; `failure`: why the evaluation ended."""
@@ -81,18 +80,14 @@ class EvaluatedBounds(Concrete):
         return found
 
     def defects(self, op: int) -> dict[str, OutOfBounds]:
-        """Return the first certain defect of an op by its rule."""
+        """Return the first certain defect of an op by its rule, with the lanes of all of them."""
         state = self._ops.get(op)
         return {} if state is None else state.defects
 
-    def lanes(self, op: int, rule: str) -> int:
-        """Return how many lanes of an op break a rule, in all programs that were evaluated."""
-        return self._ops[op].lanes[rule]
-
     def _of(self, op: Op, kind: str, failure: str | None) -> Iterator[Verdict]:
         state = self._ops.get(op.index, _OpBounds())
-        for rule, defect in state.defects.items():
-            yield violation(defect, state.lanes[rule], self._call.arguments)
+        for defect in state.defects.values():
+            yield violation(defect, self._call.arguments)
         if state.defects:
             return
         arg = _name(state.arguments, self._call.arguments)
@@ -110,14 +105,21 @@ class EvaluatedBounds(Concrete):
 
 def violation(
     defect: OutOfBounds,
-    lanes: int | None,
     arguments: Sequence[Argument],
     method: str = "evaluated",
+    *,
+    counted: bool = True,
+    farthest: bool = True,
 ) -> Verdict:
-    """Return the verdict on an access that was seen to leave its tensor; `lanes`: if counted."""
+    """Return the verdict on an access that was seen to leave its tensor.
+
+    `counted`: the lanes of `defect` are those of the whole grid. `farthest`: the farthest of the
+    whole grid is among them.
+    """
     name = arguments[defect.argument].name
     inside = ", still inside its storage" if defect.rule == "out-of-view" else ""
-    others = f"; {lanes:,} lanes over the grid do" if lanes is not None and lanes > 1 else ""
+    lanes = defect.lanes if counted else None
+    others = _others(defect, lanes) if farthest else ""
     return Verdict(
         defect.rule,
         "violation",
@@ -134,6 +136,17 @@ def violation(
         lanes=lanes,
         nearest=nearest_tensor(arguments, defect.argument, defect.address_offset),
     )
+
+
+def _others(defect: OutOfBounds, lanes: int | None) -> str:
+    """Say how many lanes leave the tensor, and how far the farthest does."""
+    farthest = abs(defect.farthest_bytes)
+    by = f"by {plural(farthest, 'byte')}" if farthest > abs(defect.past_end_bytes) else ""
+    if lanes is None:
+        return f"; the farthest lane does {by}" if by else ""
+    if lanes < 2:
+        return ""
+    return f"; {lanes:,} lanes over the grid do" + (f", the farthest {by}" if by else "")
 
 
 def where_it_goes(defect: OutOfBounds, name: str) -> str:

@@ -151,8 +151,7 @@ class _Fillings:
             return None
         for each in (verdict, *self._others(verdict)):
             if all(self._shows(number, each) for number in range(len(self._calls))):
-                counted = f"; {each.lanes:,} lanes over the grid do" if each.lanes else ""
-                message = each.message.removesuffix(counted)
+                message, _, _ = each.message.partition(f"; {each.lanes or 0:,} lanes over the grid")
                 return replace(each, message=message, lanes=None)
         return None
 

@@ -131,6 +131,26 @@ def test_what_would_make_an_unknown_safe_is_told(tmp_path):
     assert "  safe if:   0 <= index < 999" in findings_text(found_in(side))
 
 
+@pytest.mark.parametrize(("tensor", "setting"), [("x_ptr", "all"), ("index", "int")])
+def test_the_setting_that_is_advised_records_what_is_missing(tmp_path, tensor, setting):
+    """`x_ptr` is of floats, which KVTRACE_TENSORS=int does not record."""
+    side = write_trace(tmp_path / "t", [KERNEL])
+    reason = f"where it goes is not followed; evaluated: depends on the data of {tensor}"
+    add_findings(side, [{**UNKNOWN, "reason": reason}], [INLINED])
+    (found,) = found_in(side).listed
+    assert f"KVTRACE_TENSORS={setting}" in found.hint
+
+
+def test_the_hint_for_a_masked_access_says_what_its_mask_admits(tmp_path):
+    side = write_trace(tmp_path / "t", [KERNEL])
+    reason = "the mask admits i = 1,000; x_ptr has 1000 elements"
+    add_findings(side, [{**VIOLATION, "reason": reason}], [LOAD])
+    (found,) = found_in(side).listed
+    assert found.hint == f"{reason}: narrow the mask, or pass the size that x_ptr has"
+    text = "\n".join(findings_text(found_in(side), width=1000))
+    assert text.count("the mask admits") == 1  # not as the reason, too
+
+
 def test_every_line_fits_the_terminal_and_colour_changes_no_text(side):
     long = {**VIOLATION, "message": "word " * 60, "expression": "x + " * 40}
     add_findings(side, [long, UNKNOWN], [LOAD, INLINED])

@@ -3,10 +3,10 @@
     python tests/gpu/trim_trace.py TRACE FIXTURE [--stages ttir_generic,source,file] [--whole]
 
 Keeps all kernels, calls, stacks and messages, the artifacts of the kinds that are named, the first
-40 launches of each call that were no trials, at most 3 trials of each call, and the kernels on the
-device that belong to those or are of others (at most 200 of NCCL's and 200 of the rest). Stages of
-other kinds stay without their content; what else a row says is not changed. With --whole launches
-and executions are all kept.
+40 launches of each call that were no trials, at most 3 trials of each call, their contents, and the
+kernels on the device that belong to those or are of others (at most 200 of NCCL's and 200 of the
+rest). Stages of other kinds stay without their content; what else a row says is not changed. With
+--whole launches and executions are all kept.
 """
 
 import argparse
@@ -47,7 +47,7 @@ def main() -> None:
     options = parser.parse_args()
     kinds = options.stages.split(",")
     seqs: dict[str, pa.Array] = {}
-    order = ("launches", "gpu_kernels")
+    order = ("launches", "contents", "gpu_kernels")
     files = sorted(options.trace.glob("*/run=*/*.parquet"))
     files.sort(key=lambda path: order.index(path.parts[-3]) if path.parts[-3] in order else -1)
     for path in files:
@@ -65,6 +65,8 @@ def main() -> None:
                 ]
             ).sort_by("seq")
             seqs[run] = table["seq"].combine_chunks()
+        if name == "contents" and not options.whole:
+            table = table.filter(pc.is_in(table["seq"], seqs[run]))
         if name == "gpu_kernels" and not options.whole:
             ours = table.filter(pc.is_in(table["launch_seq"], seqs[run]))
             others = table.filter(pc.is_null(table["call_id"]))

@@ -79,3 +79,19 @@ def counted_rows(rows, table, result, count, WIDTH: tl.constexpr):
         place = tl.load(rows + place) * WIDTH
         number += 1
     tl.store(result + place, total)
+
+
+@triton.jit
+def copy_one_more(source, result, size, BLOCK: tl.constexpr):
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    values = tl.load(source + i, mask=i < size + 1)
+    tl.store(result + i, values, mask=i < size)
+
+
+@triton.jit
+def tile(source, result, rows, columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    place = row[:, None] * columns + column[None, :]
+    inside = (row <= rows)[:, None] & (column < columns)[None, :]
+    tl.store(result + place, tl.load(source + place, mask=inside), mask=inside)

@@ -64,6 +64,63 @@ def test_lanes_are_counted_where_the_grid_is_small_and_only_there():
     assert large[0].program == small[0].program == (3, 0, 0)
 
 
+def test_the_farthest_lane_is_told_with_the_count():
+    (small,) = judged(call(kernels.fill, (4,), result=tensor(1000, dtype="i64"), BLOCK=256))
+
+    assert small.past_end_bytes == 8  # the witness is the first lane
+    assert small.message == (
+        "store ends 8 bytes past the end of result; 24 lanes over the grid do, the farthest by "
+        "192 bytes"
+    )
+
+
+def test_the_farthest_lane_of_a_large_grid_is_decided_by_formulas_and_run():
+    programs = 10**7
+    (large,) = judged(call(kernels.fill, (programs,), result=tensor(1000, dtype="i64"), BLOCK=256))
+
+    assert large.program == (3, 0, 0)
+    assert large.message == (
+        "store ends 8 bytes past the end of result; the farthest lane does by "
+        f"{8 * (256 * programs - 1000):,} bytes"
+    )
+
+
+def test_a_lane_alone_outside_is_the_farthest_itself():
+    (load, _) = judged(one_more())
+    assert load.message == "load ends 4 bytes past the end of source"
+
+
+def one_more(size=299, kernel=kernels.copy_one_more):
+    return call(
+        kernel, (3,), wide=("size",), source=tensor(size), result=tensor(size), size=size, BLOCK=128
+    )
+
+
+def test_what_a_mask_admits_is_told_in_the_kernels_names():
+    (load, store) = judged(one_more())
+
+    assert (load.lane, load.program) == ((43,), (2, 0, 0))
+    assert load.reason == "the mask admits i = 299; source has 299 elements"
+    assert (store.verdict, store.reason) == ("proven", None)
+
+
+def test_what_a_mask_of_two_axes_admits_is_told_of_both():
+    tiles = call(
+        kernels.tile, (2, 2), source=tensor(10, 30), result=tensor(16, 30), rows=10, columns=30,
+        BLOCK=16,
+    )  # fmt: skip
+    (load, store) = judged(tiles)
+
+    assert load.lane == (10, 0)
+    assert load.reason == "the mask admits row = 10, column = 0; source has shape [10, 30]"
+    assert store.verdict == "proven"
+
+
+def test_an_access_without_a_mask_admits_nothing():
+    (found,) = judged(call(kernels.fill, (4,), result=tensor(1000, dtype="i64"), BLOCK=256))
+    assert found.reason is None
+
+
 def test_an_index_that_wraps_around_is_shown_where_it_does():
     """2^31 / 1024 programs on, the address is negative; no element is ever allocated."""
     load, _ = judged(copy_of(10**12, 10**9, kernel=kernels.copy_narrow))

@@ -17,6 +17,11 @@ from kvtrace.verdicts.rules import KERNEL_RULES, RULES
 
 PRELUDE = "import torch\nimport triton\nimport triton.language as tl\n\n\n"
 SECTIONS = ["Bad", "Good", "How it is decided", "How to suppress it"]
+COVERS = "What proven covers"
+QUESTIONS = ("memory", "program", "TT", "device|GPU|Hardware")
+"""Which memory, which programs, which stage of the compiler, which hardware."""
+ELSEWHERE = {"race"}
+"""Rules whose page is being written with the rules about races inside of programs."""
 _numbers = itertools.count()
 
 
@@ -83,10 +88,32 @@ def test_the_index_is_made_from_the_table_of_rules():
 def test_each_rule_has_a_whole_page(rule):
     page = page_of(rule)
     assert page.startswith(f"# {rule}\n\n")
-    assert re.findall(r"^## (.*)$", page, re.MULTILINE) == SECTIONS
+    sections = re.findall(r"^## (.*)$", page, re.MULTILINE)
+    assert [section for section in sections if section != COVERS] == SECTIONS
     assert f"kvtrace: ignore[{rule}]" in page
     for target in re.findall(r"\]\(([^)#]+\.md)\)", page):
         assert (FOLDER / target).is_file(), target
+
+
+@pytest.mark.parametrize("rule", [r for r in (*RULES, *KERNEL_RULES) if r not in ELSEWHERE])
+def test_each_page_says_what_its_proven_covers(rule):
+    found = re.search(
+        rf"## {COVERS}\n\n(.*?)\n\n## |\n(\*Proven\* .*?)\n\n", page_of(rule), re.DOTALL
+    )
+    assert found is not None
+    said = found[1] or found[2]  # a section, or a paragraph of its own
+    for question in QUESTIONS:
+        assert re.search(question, said, re.IGNORECASE), question
+    listed = re.findall(r"^- \*\*(\w+)\*\*: ", said, re.MULTILINE)
+    assert listed in ([], ["Memory", "Programs", "Stage", "Hardware"])
+    assert listed or "*proven*" in said.lower()
+
+
+def test_the_limits_say_what_proven_covers_and_where_it_is_written():
+    readme = (FOLDER.parents[1] / "README.md").read_text(encoding="utf-8")
+    limits = readme.partition("## Limits\n")[2].partition("\n## ")[0]
+    assert COVERS in limits
+    assert "(docs/rules/README.md)" in limits
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -16,15 +16,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from kvtrace.converters.findings.causes import by_cause
 from kvtrace.converters.findings.model import (
     CONTEXT,
     Finding,
+    Findings,
     RuleText,
     StackFrame,
     finding_objects,
-    grouped,
 )
-from kvtrace.converters.findings.reading import call_facts, finding_of, suppressed_by
+from kvtrace.converters.findings.reading import call_facts, finding_of, generation, suppressed_by
 from kvtrace.converters.findings.suppressions import Suppressions
 from kvtrace.converters.findings.text import Printer
 from kvtrace.forks import Lock
@@ -126,7 +127,8 @@ class Live:
         if not findings:
             return None
         printer = Printer(_lines_around(findings), colour=colour, base=os.getcwd())  # noqa: PTH109
-        blocks = ["\n".join(printer.defect(group)) for group in grouped(findings)]
+        groups = by_cause(Findings(tuple(findings))).groups
+        blocks = ["\n".join(printer.defect(group)) for group in groups]
         return KernelDefect("\n\n".join(blocks), finding_objects(findings))
 
     def has_told(self, file: str, line: int) -> bool:
@@ -193,7 +195,11 @@ class Live:
         }
         call = new.call
         stack = _frames(new.stack)
-        facts = call_facts(call.kernel, call.grid, new.args, stack, file=new.file, line=new.line)
+        row_of_kernel = {"name": call.kernel, "file": new.file}
+        facts = call_facts(
+            call.kernel, call.grid, new.args, stack, file=new.file, line=new.line,
+            **generation(row_of_kernel),
+        )  # fmt: skip
         rules = {rule: RuleText(**text) for rule, text in self._texts.items()}
         found = finding_of({**row, "run": None}, facts, stacks, rules, _line)
         return suppressed_by(Suppressions(FilesOnDisk()), found)

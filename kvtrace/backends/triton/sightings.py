@@ -33,21 +33,20 @@ class Sightings(Observer):
     def __init__(self, kernel: str, arguments: "Sequence[Argument]") -> None:
         self._kernel = kernel
         self._arguments = arguments
-        self._first: dict[tuple[int, str], OutOfBounds] = {}
-        self._lanes: dict[tuple[int, str], int] = {}
+        self._seen: dict[tuple[int, str], OutOfBounds] = {}
         self._failure: FailedAssertion | None = None
 
     @property
     def found(self) -> bool:
         """Whether any defect was seen."""
-        return bool(self._first) or self._failure is not None
+        return bool(self._seen) or self._failure is not None
 
     def out_of_bounds(self, defect: OutOfBounds) -> None:
         """Note lanes that leave their tensor; the first of an op and rule are the witness."""
         if defect.certain:
             key = (defect.op.index, defect.rule)
-            self._first.setdefault(key, defect)
-            self._lanes[key] = self._lanes.get(key, 0) + defect.lanes
+            first = self._seen.get(key)
+            self._seen[key] = defect if first is None else first.followed_by(defect)
 
     def device_assert(self, failure: FailedAssertion) -> None:
         """Note the assertion at which the launch ends."""
@@ -82,9 +81,9 @@ class Sightings(Observer):
 
                 launch = adapter.coming(compiled, kernel_id, grid, values, {})
                 defect = saw(session, launch, self._verdicts)
-        for (op, rule), first in self._first.items():
-            if rule == "out-of-bounds":
-                self._say(session, first, self._lanes[op, rule], told=defect is not None)
+        for seen in self._seen.values():
+            if seen.rule == "out-of-bounds":
+                self._say(session, seen, told=defect is not None)
         return defect
 
     def _verdicts(self, call: "Call") -> "list[Verdict]":
@@ -92,15 +91,12 @@ class Sightings(Observer):
         from kvtrace.verdicts.evaluated import violation
         from kvtrace.verdicts.out_of_bounds_zeros import without_any_zeros
 
-        found = [
-            violation(defect, self._lanes[key], self._arguments, OBSERVED)
-            for key, defect in self._first.items()
-        ]
+        found = [violation(defect, self._arguments, OBSERVED) for defect in self._seen.values()]
         if self._failure is not None:
             found.append(asserted(self._failure, OBSERVED))
         return without_any_zeros(call.module, found)
 
-    def _say(self, session: "Session", defect: OutOfBounds, lanes: int, *, told: bool) -> None:
+    def _say(self, session: "Session", defect: OutOfBounds, *, told: bool) -> None:
         """Say what left its tensor, once for each source line of a kernel."""
         frames = source_stack(defect.op)
         file, line = (frames[0].file, frames[0].line) if frames else ("an unknown place", 0)
@@ -112,16 +108,17 @@ class Sightings(Observer):
             judging = sys.modules.get("kvtrace.backends.compiled.judging")
             told = judging is not None and judging.has_told(session, file, line)
         argument = self._arguments[defect.argument]
-        sentence = _sentence(f"kernel {self._kernel}, {file}:{line}", defect, lanes, argument)
+        sentence = _sentence(f"kernel {self._kernel}, {file}:{line}", defect, argument)
         session.message("info" if told else "warning", "out-of-bounds", sentence)
 
 
-def _sentence(place: str, defect: OutOfBounds, lanes: int, argument: Argument) -> str:
+def _sentence(place: str, defect: OutOfBounds, argument: Argument) -> str:
     from kvtrace.verdicts.evaluated import where_it_goes
 
     effect = {"load": "given zero", "store": "dropped"}.get(defect.kind, "left out")
     shape = f" of shape {argument.shape}" if isinstance(argument, TensorArgument) else ""
-    counted = "1 lane over the grid is" if lanes == 1 else f"{lanes:,} lanes over the grid are"
+    lanes = "1 lane" if defect.lanes == 1 else f"{defect.lanes:,} lanes"
+    counted = f"{lanes} over the grid {'is' if defect.lanes == 1 else 'are'}"
     return (
         f"{place}: a {defect.kind} {where_it_goes(defect, argument.name)}{shape} "
         f"in program {defect.program} ({counted} {effect}; the program goes on)"

@@ -1,6 +1,8 @@
 """What to do about a finding: by rule and kind of access, or else what the rule itself says."""
 
+import re
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 from kvtrace.converters.findings.model import RuleText
@@ -17,21 +19,51 @@ _HINTS: Final = {
     ("out-of-view", "store"): f"it overwrites its neighbour {_NEIGHBOUR}",
     ("out-of-view", "atomic"): f"it updates its neighbour {_NEIGHBOUR}",
 }
-_DATA_HINT: Final = "record integer tensors with KVTRACE_TENSORS=int, so that indices are known"
+#: How the reason of a violation begins whose access has a mask already.
+_MASKED: Final = "the mask admits "
+_GENERATED: Final = (
+    "Inductor wrote this kernel: keep the line that it comes from out of the compiled graph "
+    "(torch.compiler.disable), and report it to PyTorch"
+)
+_INTEGERS: Final = "record integer tensors with KVTRACE_TENSORS=int, so that indices are known"
+_FLOATS: Final = "record floats, too, with KVTRACE_TENSORS=all: int keeps integer tensors alone"
+#: How evaluation names the tensors without contents that a value depends on.
+_DATA_OF: Final = re.compile(r"\bthe data of (\w+(?:, \w+)*)")
 
 
-def hint_for(row: Mapping[str, Any], rules: Mapping[str, RuleText]) -> str | None:
-    """Return what to do about a row of `findings`, where there is something to be said."""
-    rule, verdict = row["rule"], row["verdict"]
+def hint_for(
+    row: Mapping[str, Any],
+    rules: Mapping[str, RuleText],
+    tensors: Mapping[str, str | None] = MappingProxyType({}),
+    *,
+    generated: bool = False,
+) -> str | None:
+    """Return what to do about a row of `findings`, where there is something to be said.
+
+    `tensors` are the call's, by name, as `fp32[1000]`; `generated`: Inductor wrote the kernel.
+    """
+    rule, verdict, reason = row["rule"], row["verdict"], row["reason"] or ""
     if verdict == "proven":
         return None
     if verdict != "violation":
-        reason = row["reason"] or ""
-        return _DATA_HINT if "data" in reason and "KVTRACE_TENSORS" not in reason else None
-    if rule in ("out-of-bounds", "out-of-view") and "wraps around" in (row["reason"] or ""):
+        missing = "data" in reason and "KVTRACE_TENSORS" not in reason
+        return _recording(reason, tensors) if missing else None
+    if generated and row["severity"] == "error":
+        told = f"{reason}. " if reason.startswith(_MASKED) else ""
+        return told + _GENERATED
+    if rule in ("out-of-bounds", "out-of-view") and "wraps around" in reason:
         return "compute the offset in 64 bits: .to(tl.int64) before the product or sum that wraps"
     if rule == "out-of-bounds" and (row["past_end_bytes"] or 0) < 0:
         return "keep the offset from going below 0: shift the start, or mask those lanes off"
+    if rule == "out-of-bounds" and reason.startswith(_MASKED):
+        return f"{reason}: narrow the mask, or pass the size that {row['arg']} has"
     text = rules.get(rule, RuleText())
     special = None if text.page else _HINTS.get((rule, row["access"] or ""))
     return special or text.hint or None
+
+
+def _recording(reason: str, tensors: Mapping[str, str | None]) -> str:
+    """Say which setting records what a verdict depends on, by the types of the tensors."""
+    named = _DATA_OF.search(reason)
+    types = [tensors.get(name) or "" for name in named[1].split(", ")] if named else []
+    return _FLOATS if any(t and t[0] not in "iu" for t in types) else _INTEGERS

@@ -27,6 +27,17 @@ class StackFrame:
 
 
 @dataclass(frozen=True, slots=True)
+class Operator:
+    """An operator of the program that a kernel was generated from, and the line it is in."""
+
+    op: str
+    module: str | None = None
+    file: str | None = None
+    line: int | None = None
+    code: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """A verdict on one access of one distinct call, or a defect.
 
@@ -36,7 +47,8 @@ class Finding:
     race. `calls` and `launches` count the distinct calls, over all runs, that have this same
     finding, and their launches. `invocation` is the call as it would be written, `launched_at`
     where its first launch was. `suppressed`: a comment in the source says that it is meant, for
-    `suppress_reason`.
+    `suppress_reason`. `generated`: Inductor wrote the kernel, from `operators`. `cause` is the same
+    for findings that one change would end (causes.py).
     """
 
     finding_id: str
@@ -76,6 +88,9 @@ class Finding:
     source: str | None = None
     stack: tuple[StackFrame, ...] = ()
     other_stack: tuple[StackFrame, ...] = ()
+    generated: bool = False
+    operators: tuple[Operator, ...] = ()
+    cause: str = ""
 
     @property
     def is_defect(self) -> bool:
@@ -125,7 +140,7 @@ class Findings:
     `sanitizer` has looked at every run; without it there may be findings of the recording itself.
     `reasons` counts why verdicts are unknown. `rules` are those that the runs were judged by, as
     far as the pass has said it. `lines` are the recorded source lines around what is listed, by
-    file and line.
+    file and line. `named` are rules that were asked for by their own name.
     """
 
     listed: tuple[Finding, ...] = ()
@@ -134,6 +149,7 @@ class Findings:
     analysed: bool = False
     rules: Mapping[str, RuleText] = field(default_factory=dict)
     lines: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    named: frozenset[str] = frozenset()
 
     @property
     def counts(self) -> dict[str, dict[str, int]]:

@@ -12,13 +12,22 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kvtrace.converters.call_paths import is_plumbing
 from kvtrace.converters.columns import without_dictionary
+from kvtrace.converters.findings.causes import (
+    LINTS,
+    cause_of,
+    is_generated,
+    is_of_inductor,
+    operators_of,
+)
 from kvtrace.converters.findings.hints import hint_for
 from kvtrace.converters.findings.invocation import invocation, tensor
 from kvtrace.converters.findings.model import (
     CONTEXT,
     Finding,
     Findings,
+    Operator,
     RuleText,
     StackFrame,
     Tally,
@@ -38,6 +47,8 @@ _WRITER: Final = "sanitizer"
 _RULES_KEY: Final = "rules"
 _TEXTS: Final = ("severity", "summary", "hint")
 
+_OF_KERNELS: Final = ["kernel_id", "name", "file", "line", "origin", "origins"]
+
 Place = tuple[str, int]
 
 
@@ -54,6 +65,9 @@ class CallFacts:
     tensors: Mapping[str, str | None] = field(default_factory=dict)
     launched_at: StackFrame | None = None
     launches: int = 0
+    generated: bool = False
+    operators: tuple[Operator, ...] = ()
+    copied: bool = False
 
 
 def read_findings(
@@ -147,11 +161,11 @@ def finding_of(
     stack = stacks.get(row["stack_id"], ())
     place = stack[0] if stack else StackFrame(call.file, call.line, None, None)
     file, line = place.file or call.file, place.line or call.line
-    return Finding(
+    found = Finding(
         finding_id=row["finding_id"],
         rule=row["rule"] or "unnamed",
         verdict=row["verdict"] or "unknown",
-        severity=row["severity"] or "note",
+        severity=_severity(row, call),
         kernel=call.kernel,
         file=file,
         line=line,
@@ -176,13 +190,23 @@ def finding_of(
         call=row["call_id"],
         grid=call.grid,
         launches=call.launches,
-        hint=hint_for(row, rules),
+        hint=hint_for(row, rules, call.tensors, generated=call.generated),
         invocation=call.invocation,
         launched_at=call.launched_at,
         source=source(file, line),
         stack=stack,
         other_stack=stacks.get(row["other_stack_id"], ()),
+        generated=call.generated,
+        operators=call.operators,
     )
+    return replace(found, cause=cause_of(found, call.line if call.copied else None))
+
+
+def _severity(row: Mapping[str, Any], call: CallFacts) -> str:
+    """Return how grave it is; a lint of generated code is a note: nobody can act on it."""
+    if call.generated and row["rule"] in LINTS:
+        return "note"
+    return row["severity"] or "note"
 
 
 def suppressed_by(suppressions: Suppressions, found: Finding) -> Finding:
@@ -236,7 +260,7 @@ def _calls(
     """Return kernel, grid, arguments and launches of every call; arguments of those needed only."""
     kernels = {
         (row["run"], row["kernel_id"]): row
-        for row in trace.table("kernels", runs, ["kernel_id", "name", "file", "line"]).to_pylist()
+        for row in trace.table("kernels", runs, _OF_KERNELS).to_pylist()
     }
     launches = _launches(trace, runs)
     columns = ["call_id", "kernel_id", "grid_x", "grid_y", "grid_z", "stack_id"]
@@ -259,8 +283,19 @@ def _calls(
             file=kernel.get("file"),
             line=kernel.get("line"),
             launches=launches[place],
+            **generation(kernel),
         )
     return found
+
+
+def generation(kernel: Mapping[str, Any]) -> dict[str, Any]:
+    """Return whether Inductor wrote a kernel, and from what, by its row of `kernels`."""
+    generated = is_generated(kernel)
+    return {
+        "generated": generated,
+        "operators": operators_of(kernel) if generated else (),
+        "copied": is_of_inductor(kernel) and not generated,
+    }
 
 
 def call_facts(
@@ -276,9 +311,15 @@ def call_facts(
         grid=grid,
         invocation=invocation(kernel, grid, args),
         tensors={arg["name"]: tensor(arg) for arg in args},
-        launched_at=stack[0] if stack else None,
+        launched_at=_launching(stack),
         **facts,
     )
+
+
+def _launching(stack: Sequence[StackFrame]) -> StackFrame | None:
+    """Return the innermost frame of the program; of torch or Triton if there is none."""
+    own = (frame for frame in stack if not is_plumbing(frame.file))
+    return next(own, stack[0] if stack else None)
 
 
 def _launches(trace: "Trace", runs: Sequence["Run"]) -> Counter[tuple[str, int]]:
@@ -303,7 +344,7 @@ def _stacks(trace: "Trace", runs: Sequence["Run"]) -> dict[int, tuple[StackFrame
 
 def _tally(found: Finding, call: CallFacts, row: Mapping[str, Any]) -> Tally:
     return Tally(
-        row["run"], call.kernel_id, call.kernel, row["rule"], found.verdict, row["severity"],
+        row["run"], call.kernel_id, call.kernel, row["rule"], found.verdict, found.severity,
         suppressed=found.suppressed, count=0,
     )  # fmt: skip
 

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from typing import Any, Final
 from urllib.parse import quote
 
+from kvtrace.converters.findings.causes import lines_behind
 from kvtrace.converters.findings.model import (
     SEVERITIES,
     UNUSED_IGNORE,
@@ -139,7 +140,14 @@ def _line(frame: StackFrame, lines: Mapping[tuple[str, int], str]) -> str | None
 
 def _message(found: Finding) -> str:
     text = found.message or found.reason or f"{found.rule} in {found.kernel}"
-    told = {"Witness": witness(found), "Reason": found.reason, "Hint": found.hint}
+    behind = ", ".join(dict.fromkeys(each.op for each in found.operators))
+    places = ", ".join(f"{place[0]}:{place[1]}" for place in lines_behind(found) if place)
+    told = {
+        "From": f"{behind} ({places})" if places else behind,
+        "Witness": witness(found),
+        "Reason": found.reason,
+        "Hint": found.hint,
+    }
     more = (f"{label}: {said}" for label, said in told.items() if said and said != text)
     return "\n".join((f"{found.kernel}: {text}", *more))
 
@@ -148,7 +156,7 @@ def _properties(found: Finding, calls: int) -> Object:
     """Keep what SARIF has no place for; nulls left out."""
     left_out = (
         "rule", "finding_id", "file", "line", "column", "message", "source", "stack", "other_stack",
-        "suppressed", "suppress_reason", "hint", "reason", "calls",
+        "suppressed", "suppress_reason", "hint", "reason", "calls", "operators",
     )  # fmt: skip
     values = {k: v for k, v in asdict(found).items() if k not in left_out and v is not None}
     return values | {"distinct_calls": calls}

@@ -1,14 +1,16 @@
 """Findings for a terminal, as a good compiler tells them: place, source, caret, witness, hint.
 
-Lines fit the width that is asked for and need no colour. The same defect in several distinct calls
-(other shapes, other grids) is told once.
+Lines fit the width that is asked for and need no colour. Findings of one cause are told once, and
+what needs no attention is counted.
 """
 
 import os
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from kvtrace.converters.findings.causes import by_cause, lines_behind
 from kvtrace.converters.findings.model import (
     CONTEXT,
     UNUSED_IGNORE,
@@ -35,6 +37,12 @@ _CODES: Final = {
 }
 _LABEL: Final = 10
 _REASONS: Final = 12
+#: Kernels whose verdicts are counted one by one, and what makes one of them.
+_KERNELS: Final = 12
+_TOLD: Final = ("violation", "unknown", "suppressed")
+#: Lines of the program behind generated code, and other places of a cause, that are named.
+_SHOWN: Final = 3
+_OTHERS: Final = 6
 _VERBS: Final = {"load": "reads", "store": "writes", "atomic": "updates"}
 
 
@@ -51,16 +59,24 @@ def findings_text(
 
     """
     printer = Printer(findings.lines, colour=colour, width=width, base=base)
+    caused = by_cause(findings)
     lines: list[str] = []
-    for group in grouped(findings.listed):
+    for group in caused.groups:
         lines += [*printer.defect(group), ""]
-    return lines + printer.summary(findings)
+    for line in caused.lint_lines():
+        lines += [*wrapped(line, width), ""]
+    return lines + printer.summary(findings, caused.lints)
 
 
 def findings_lines(findings: Findings, *, base: str | None = None) -> list[str]:
-    """Return a line a finding, as compilers' are: `path:line:column: severity[rule]: text`."""
+    """Return a line a finding, as compilers' are: `path:line:column: severity[rule]: text`.
+
+    Those of one place are one line; lints of generated code are one line at the end.
+    """
     printer = Printer({}, base=base)
-    return [printer.line(group[0]) for group in grouped(findings.listed)]
+    caused = by_cause(findings)
+    listed = [found for group in caused.groups for found in group]
+    return [*(printer.line(group[0]) for group in grouped(listed)), *caused.lint_lines()]
 
 
 class Printer:
@@ -80,22 +96,34 @@ class Printer:
         self._base = base
 
     def defect(self, group: Sequence[Finding]) -> list[str]:
-        """Return the lines of one defect; a group is of one place, in several distinct calls."""
+        """Return the lines of one defect; a group is of one cause, in several distinct calls."""
         found = group[0]
-        lines = self._heading(found)
+        lines = self._heading(group)
         lines += self.excerpt(found)
         for label, text in self.told(group):
             lines += self._labelled(label, text)
         return lines
 
-    def summary(self, findings: Findings) -> list[str]:
-        """Return how many verdicts there are, their shares, and why some are unknown."""
+    def summary(self, findings: Findings, lints: Sequence[Finding] = ()) -> list[str]:
+        """Return how many verdicts there are, their shares, and why some are unknown.
+
+        `lints` are the violations that are no defects: lints of generated code.
+        """
         if not findings.analysed and not findings.tallies:
             return ["not analysed yet: kvtrace sanitize fills the findings"]
+        apart = Counter(dict.fromkeys(findings.counts, 0))
+        for found in lints:
+            apart[found.kernel] += found.calls
         total = findings.total
+        total["violation"] -= apart.total()
+        total["lint"] = apart.total()
         lines = wrapped(f"verdicts on distinct calls: {_shares(total)}", self._width)
-        for kernel, sums in findings.counts.items():
-            lines += wrapped(f"{kernel}: {_counts(sums)}", self._width, indent=2)
+        kernels = {
+            kernel: {**sums, "violation": sums["violation"] - apart[kernel]}
+            for kernel, sums in findings.counts.items()
+        }
+        for text in _by_kernel(kernels):
+            lines += wrapped(text, self._width, indent=2)
         if findings.reasons:
             lines.append("unknown because:")
         for reason, count in list(findings.reasons.items())[:_REASONS]:
@@ -107,20 +135,23 @@ class Printer:
 
     def line(self, found: Finding) -> str:
         """Return a finding as one line, however long it is."""
-        place, label, _ = self.named(found)
-        return printable(f"{place}: {label}: {message_of(found)}")
+        place, label, _ = self.named((found,))
+        behind = next((f" (from {what})" for what, _ in self._behind(found)), "")
+        return printable(f"{place}: {label}: {message_of(found)}{behind}")
 
-    def named(self, found: Finding) -> tuple[str, str, str]:
-        """Return where a finding is, its label, and the kind that the label begins with."""
+    def named(self, group: Sequence[Finding]) -> tuple[str, str, str]:
+        """Return where the first of a group is, its label, and the kind that it begins with."""
+        found = group[0]
         kind = found.severity if found.verdict == "violation" else found.verdict
         if found.suppressed:
             kind = "suppressed"
         place = self._place(StackFrame(found.file, found.line, found.column, None))
-        return place, f"{kind}[{found.rule}]", kind
+        rules = ", ".join(dict.fromkeys(each.rule for each in group))
+        return place, f"{kind}[{rules}]", kind
 
-    def _heading(self, found: Finding) -> list[str]:
-        place, label, kind = self.named(found)
-        lines = wrapped(f"{place}: {label}: {message_of(found)}", self._width)
+    def _heading(self, group: Sequence[Finding]) -> list[str]:
+        place, label, kind = self.named(group)
+        lines = wrapped(f"{place}: {label}: {message_of(group[0])}", self._width)
         at = next((i for i, line in enumerate(lines) if label in line), 0)
         lines[at] = lines[at].replace(label, self._paint(label, kind), 1)
         if lines[0].startswith(place):
@@ -155,6 +186,11 @@ class Printer:
         )
         for frame in found.stack[1:]:
             yield "called at", f"{self._place(frame)} {frame.function or ''}".rstrip()
+        behind = list(self._behind(found))
+        for what, code in behind[:_SHOWN]:
+            yield "from", f"{what}: {code}" if code else what
+        if len(behind) > _SHOWN:
+            yield "from", f"… and {plural(len(behind) - _SHOWN, 'other line')} of the program"
         facts = (
             ("witness", witness(found)),
             ("against", self._other(found)),
@@ -166,6 +202,7 @@ class Printer:
             ("ignored", (found.suppress_reason or "no reason given") if found.suppressed else None),
             ("launch", self._launch(found)),
             ("seen in", None if found.run is None else reach(group)),
+            ("also in", self._others(group)),
             ("hint", None if found.suppressed else found.hint),
         )
         for label, text in facts:
@@ -182,6 +219,39 @@ class Printer:
             break_long_words=False,
             break_on_hyphens=False,
         )
+
+    def _behind(self, found: Finding) -> Iterator[tuple[str, str | None]]:
+        """Return the operators that generated code comes from and the code of each line."""
+        for line, operators in lines_behind(found).items():
+            names = ", ".join(dict.fromkeys(each.op for each in operators)) or "no operator"
+            if line is None:
+                yield names, None
+                continue
+            at = "at" if any(each.file for each in operators) else "launched at"
+            code = next((each.code for each in operators if each.code), None)
+            yield f"{names} {at} {self._place(StackFrame(*line, None, None))}", code
+
+    def _others(self, group: Sequence[Finding]) -> str | None:
+        """Name the other places that have the finding by the same cause, by kernel or file.
+
+        What is first is named in the heading.
+        """
+        first, *rest = (self._name(found, group[0]) for found in group)
+        names: dict[str, list[str]] = {}
+        for where, line in dict.fromkeys(name for name in rest if name != first):
+            names.setdefault(where, []).append(line)
+        if not names:
+            return None
+        return _some([f"{where}{_some(lines, ',')}" for where, lines in names.items()], ", ")
+
+    def _name(self, found: Finding, first: Finding) -> tuple[str, str]:
+        if found.generated:
+            return f"{found.kernel}:", str(found.line or "?")
+        if found.file is None:
+            return found.kernel, ""
+        column = f":{found.column}" if found.column else ""
+        kernel = "" if found.kernel == first.kernel else f" ({found.kernel})"
+        return f"{self._path(found.file)}:", f"{found.line or '?'}{column}{kernel}"
 
     def _other(self, found: Finding) -> str | None:
         if found.other_program is None and not found.other_stack:
@@ -239,8 +309,9 @@ def witness(found: Finding) -> str | None:
 
 def reach(group: Sequence[Finding]) -> str:
     """Say in how many calls and launches it is."""
-    launches = sum(found.launches for found in group)
-    calls = sum(found.calls for found in group)
+    once = {(found.run, found.call): found for found in group}.values()
+    launches = sum(found.launches for found in once)
+    calls = sum(found.calls for found in once)
     if group[0].method == OBSERVED and launches > calls:
         return f"{plural(calls, 'distinct call')}, in one or more of {launches:,} launches"
     return f"{plural(calls, 'distinct call')}, {plural(launches, 'launch')}"
@@ -264,7 +335,8 @@ def _function(found: Finding) -> str | None:
 
 
 def _unless_told(text: str | None, found: Finding) -> str | None:
-    return None if text is not None and text in message_of(found) else text
+    told = text is not None and (text in message_of(found) or text in (found.hint or ""))
+    return None if told else text
 
 
 def _window(text: str, column: int | None, width: int) -> tuple[str, int | None]:
@@ -286,7 +358,7 @@ def _window(text: str, column: int | None, width: int) -> tuple[str, int | None]
 
 def _shares(total: Mapping[str, int]) -> str:
     count = sum(total.values())
-    names = [*VERDICTS, "suppressed"] if total.get("suppressed") else VERDICTS
+    names = [*VERDICTS, *(name for name in ("suppressed", "lint") if total.get(name))]
     parts = [
         f"{plural_verdict(total.get(name, 0), name)} ({percent(total.get(name, 0) / count)})"
         if count
@@ -296,6 +368,28 @@ def _shares(total: Mapping[str, int]) -> str:
     return ", ".join(parts)
 
 
+def _some(names: Sequence[str], between: str) -> str:
+    """Join names, and count those that are too many."""
+    more = f"{between}and {len(names) - _OTHERS:,} more" if len(names) > _OTHERS else ""
+    return between.join(names[:_OTHERS]) + more
+
+
+def _by_kernel(kernels: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
+    """Return a line for each kernel that has more than proofs, and one for all of the others."""
+    told = {k: sums for k, sums in kernels.items() if any(map(sums.get, _TOLD))}
+    worst = sorted(told, key=lambda kernel: [-told[kernel].get(name, 0) for name in _TOLD])
+    for kernel in sorted(worst[:_KERNELS]):
+        yield f"{kernel}: {_counts(told[kernel])}"
+    left: Counter[str] = Counter()
+    for kernel in worst[_KERNELS:]:
+        left.update(told[kernel])
+    if left:
+        yield f"… and {plural(len(worst) - _KERNELS, 'other kernel')}: {_counts(left)}"
+    quiet = [sums["proven"] for kernel, sums in kernels.items() if kernel not in told]
+    if quiet:
+        yield f"{plural(len(quiet), 'kernel')} with nothing to report: {sum(quiet):,} proven"
+
+
 def _counts(sums: Mapping[str, int]) -> str:
     names: Iterable[str] = VERDICTS if not sums.get("suppressed") else (*VERDICTS, "suppressed")
     return ", ".join(plural_verdict(sums.get(name, 0), name) for name in names)
@@ -303,4 +397,6 @@ def _counts(sums: Mapping[str, int]) -> str:
 
 def plural_verdict(number: int, verdict: str) -> str:
     """Return `1 violation`, `2 violations`, `3 proven`."""
+    if verdict == "lint":
+        return f"{plural(number, verdict)} of generated code"
     return plural(number, verdict) if verdict == "violation" else f"{number:,} {verdict}"

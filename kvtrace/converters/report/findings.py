@@ -125,7 +125,7 @@ def _placed(
         if calls.call_kernels[each] == kernel
     ]
     return PlacedFinding(
-        replace(found, stack=(), other_stack=()),
+        replace(found, stack=(), other_stack=(), operators=()),
         kernel,
         variant,
         call,

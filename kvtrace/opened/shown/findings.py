@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from kvtrace.converters.findings.model import Finding, Findings, grouped
+from kvtrace.converters.findings.causes import by_cause
+from kvtrace.converters.findings.model import Finding, Findings
 from kvtrace.converters.findings.text import Printer, message_of
 from kvtrace.opened.shown import markup
 from kvtrace.text import plural
@@ -21,12 +22,14 @@ _SHOWN: Final = 20
 def findings_html(findings: Findings) -> str:
     """Return the findings, each with its source, and how many verdicts there are."""
     printer = _printer(findings)
-    groups = grouped(findings.listed)
+    caused = by_cause(findings)
+    groups = caused.groups
     parts = [_finding(printer, group) for group in groups[:_SHOWN]]
     if len(groups) > _SHOWN:
         more = plural(len(groups) - _SHOWN, "more finding")
         parts.append(markup.paragraph(f"… and {more}, which its text and its rows have"))
-    first, *others = printer.summary(findings)
+    parts += map(markup.paragraph, caused.lint_lines())
+    first, *others = printer.summary(findings, caused.lints)
     parts.append(markup.paragraph(first))
     if others:
         parts.append(markup.folded("by kernel", markup.code(others)))
@@ -49,7 +52,7 @@ def _printer(findings: Findings) -> Printer:
 
 def _finding(printer: Printer, group: Sequence[Finding]) -> str:
     found = group[0]
-    place, label, kind = printer.named(found)
+    place, label, kind = printer.named(group)
     heading = (
         f'<p><span class="{markup.words(kind)}">{markup.words(label)}</span> '
         f"<code>{markup.words(place)}</code> <small>derived</small></p>"

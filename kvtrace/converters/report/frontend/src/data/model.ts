@@ -750,6 +750,8 @@ export interface Roofline {
  * `calls` and `launches` count the distinct calls, over all runs, that have this same finding, and
  * their launches. `invocation` is the call as it would be written, `launched_at` where its first
  * launch was. `suppressed`: a comment in the source says that it is meant, for `suppress_reason`.
+ * `generated`: Inductor wrote the kernel, from `operators`. `cause` is the same for findings that
+ * one change would end (causes.py).
  */
 export interface Finding {
   readonly finding_id: string;
@@ -789,6 +791,9 @@ export interface Finding {
   readonly source: string | null;
   readonly stack: readonly StackFrame[];
   readonly other_stack: readonly StackFrame[];
+  readonly generated: boolean;
+  readonly operators: readonly Operator[];
+  readonly cause: string;
 }
 
 /**
@@ -977,4 +982,13 @@ export interface StackFrame {
   readonly line: number | null;
   readonly column: number | null;
   readonly function: string | null;
+}
+
+/** An operator of the program that a kernel was generated from, and the line it is in. */
+export interface Operator {
+  readonly op: string;
+  readonly module: string | null;
+  readonly file: string | null;
+  readonly line: number | null;
+  readonly code: string | null;
 }

@@ -1,0 +1,114 @@
+"""What the mask of an access lets through in the lane of a witness, in the kernel's own names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from kvtrace.evaluate import TensorArgument
+from kvtrace.ir import Op
+from kvtrace.ir.constants import constant_of
+from kvtrace.ir.flow import unmoved
+from kvtrace.ir.ops import SPREADING, mask_of, operator_of
+from kvtrace.symbolic.expressions import value_expression
+from kvtrace.symbolic.terms import Symbol, Term, as_term
+from kvtrace.symbolic.walk_types import shape_of
+from kvtrace.text import plural
+from kvtrace.verdicts.lanes import Lanes, lanes_before
+
+if TYPE_CHECKING:
+    from kvtrace.evaluate.observe import OutOfBounds
+    from kvtrace.ir import Value
+    from kvtrace.symbolic.summary import Access
+    from kvtrace.verdicts.binding import BoundCall
+
+#: How a reason of this kind begins.
+MASK_ADMITS: Final = "the mask admits"
+
+_LONGEST: Final = 60
+"""Longer expressions are not shown."""
+
+
+def admitted(bound: BoundCall, access: Access, defect: OutOfBounds) -> str | None:
+    """Say what the mask of a lane outside its tensor admits, and what the tensor has.
+
+    None: the access has no mask, or one that is true everywhere.
+    """
+    mask = mask_of(access.op)
+    if mask is None or constant_of(unmoved(mask, SPREADING)) is not None:
+        return None
+    lanes = tuple(as_term(number) for number in defect.lane)
+    found = {} if access.calls else dict(_compared(bound, access, defect, mask, lanes))
+    what = ", ".join(f"{name} = {number:,}" for name, number in found.items()) or "this lane"
+    tensor = bound.call.arguments[defect.argument]
+    assert isinstance(tensor, TensorArgument)
+    return f"{MASK_ADMITS} {what}; {tensor.name} has {_extent(tensor)}"
+
+
+def _extent(tensor: TensorArgument) -> str:
+    if len(tensor.shape) > 1:
+        return f"shape {list(tensor.shape)}"
+    return plural(tensor.shape[0] if tensor.shape else 1, "element")
+
+
+def _compared(
+    bound: BoundCall, access: Access, defect: OutOfBounds, value: Value, lanes: Lanes
+) -> Iterator[tuple[str, int]]:
+    """Return the integers that a mask compares, by name, as they are in the lane."""
+    op = value.owner
+    if not isinstance(op, Op) or lanes is None:
+        return
+    operator = operator_of(op)
+    if op.name in SPREADING:
+        source = op.operand("source")
+        inner = lanes if shape_of(source.type) else ()
+        yield from _compared(bound, access, defect, source, inner)
+    elif operator in ("expand_dims", "trans", "reshape"):
+        source = op.operand("source")
+        yield from _compared(bound, access, defect, source, lanes_before(op, lanes))
+    elif operator == "&":
+        for name in ("left", "right"):
+            yield from _compared(bound, access, defect, op.operand(name), lanes)
+    elif operator == "compare":
+        for name in ("left", "right"):
+            side = op.operand(name)
+            term = bound.summary.values.get(side.id)
+            if isinstance(term, Term) and _varies(term):
+                number = _number(bound, access, defect, term, lanes)
+                text = value_expression(side, bound.summary)
+                if number is not None and len(text) <= _LONGEST:
+                    yield text, number
+
+
+def _varies(term: Term) -> bool:
+    return any(isinstance(a, Symbol) and a.kind in ("program", "lane", "trip") for a in _all(term))
+
+
+def _all(term: Term) -> Iterator[object]:
+    for atom in term.atoms():
+        yield atom
+        yield from atom.within()
+
+
+def _number(
+    bound: BoundCall, access: Access, defect: OutOfBounds, term: Term, lanes: tuple[Term, ...]
+) -> int | None:
+    """Return what a term is in the witness's lane; None where that is not known."""
+    trips = {access.loops[-1].trip: defect.iteration} if access.loops else {}
+    point: dict[Symbol, int] = {}
+    for atom in _all(term):
+        if not isinstance(atom, Symbol):
+            continue
+        low, high = bound.ranges.of(atom)
+        if low == high:
+            point[atom] = low
+        elif atom.kind == "program" and isinstance(atom.key, int):
+            point[atom] = defect.program[atom.key]
+        elif atom.kind == "lane" and isinstance(atom.key, int) and atom.key < len(lanes):
+            point[atom] = lanes[atom.key].value({})
+        elif atom in trips:
+            point[atom] = trips[atom]
+    try:
+        return term.value(point)
+    except KeyError:  # it depends on contents, or on the trip of an outer loop
+        return None

@@ -1,0 +1,34 @@
+"""Assertions of the kernel's own: what an unknown one says would decide it."""
+
+import triton
+import triton.language as tl
+
+from kvtrace.verdicts.judge import judge
+from tests.verdicts.calls import call, tensor
+
+
+@triton.jit
+def checked(source, result, BLOCK: tl.constexpr):
+    index = tl.arange(0, BLOCK)
+    values = tl.load(source + index)
+    tl.device_assert(values < 1, "too large")
+    tl.store(result + index, values)
+
+
+def asserted(dtype):
+    one = call(
+        checked, (1,), debug=True, source=tensor(16, dtype=dtype), result=tensor(16, dtype=dtype),
+        BLOCK=16,
+    )  # fmt: skip
+    (found,) = judge(one, ["device-assert"])
+    return found
+
+
+def test_floats_are_recorded_by_all_and_not_by_int():
+    found = asserted("fp32")
+    assert found.verdict == "unknown"
+    assert "what source holds, which was not recorded (KVTRACE_TENSORS=all" in found.reason
+
+
+def test_integers_are_recorded_by_int():
+    assert "source holds, which was not recorded (KVTRACE_TENSORS=int" in asserted("i32").reason
