@@ -104,7 +104,8 @@ def _totals(initial: Term, step: Term, trip: Symbol) -> Iterator[Term]:
     for atom in step.atoms():
         if isinstance(atom, Minimum | Maximum):
             for part in atom.arguments:
-                if trip in part.atoms():
+                varying = {a for a in part.atoms() if isinstance(a, Symbol) and trip in a.within()}
+                if varying == {trip}:
                     yield initial + maximum(part.substitute({trip: 0}), 0)
 
 
