@@ -148,6 +148,18 @@ def around(op: Op) -> Iterator[Op]:
         yield parent
 
 
+def leading_to(block: Block) -> list[Block]:
+    """Return the blocks of a region from which one is reached by a jump or more, in text order."""
+    blocks = block.region.blocks
+    found: set[Block] = set()
+    waiting = {block}
+    while waiting:
+        waiting = {each for each in blocks if not waiting.isdisjoint(each.ops[-1].successors)}
+        waiting -= found
+        found |= waiting
+    return [each for each in blocks if each in found]
+
+
 def _passing(op: Op, module: Module) -> Iterator[tuple[Sequence[Value], Sequence[Value]]]:
     """Yield values, and those that are copies of them, one to one."""
     if op.name == "scf.for":

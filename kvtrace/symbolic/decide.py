@@ -30,6 +30,7 @@ from kvtrace.symbolic.linear import (
     first_point,
     is_implied,
     lowest,
+    propagated,
     tightened,
 )
 from kvtrace.symbolic.terms import Symbol
@@ -242,9 +243,15 @@ class _Cases:
             if self._left <= 0:
                 return False
             replaced = tuple(_replaced(each, variable, by) for each in (*forms, *branch))
-            if not self.holds(_replaced(goal, variable, by), replaced, splits - 1):
+            holds = self.holds(_replaced(goal, variable, by), replaced, splits - 1)
+            if not holds and not self._is_impossible(replaced):
                 return False
         return True
+
+    def _is_impossible(self, forms: Forms) -> bool:
+        """Whether forms are seen never to be >= 0 together."""
+        box = {each: self._ranges.intervals[each] for each in _variables(forms)}
+        return not propagated(forms, box)
 
 
 def _branches(variable: Variable, ranges: Ranges) -> Iterator[tuple[Forms, Linear]]:

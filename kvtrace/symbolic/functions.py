@@ -12,7 +12,7 @@ Division by 0 gives quotient 0 and the dividend as remainder, as in `kvtrace.eva
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -29,6 +29,10 @@ from kvtrace.symbolic.terms import (
 
 if TYPE_CHECKING:
     from kvtrace.symbolic.conditions import Condition
+
+
+#: Ways of a term that are distinguished.
+_MOST_WAYS: Final = 8
 
 
 class Applied(Atom):
@@ -343,6 +347,23 @@ class Choice(Atom):
 
     def __repr__(self) -> str:
         return f"({self.then!r} if {self.condition!r} else {self.otherwise!r})"
+
+
+def ways(term: Term) -> list[tuple[tuple[Condition, ...], Term]]:
+    """Return what a term is, and when: one way for each outcome of its choices, up to so many."""
+    found: list[tuple[tuple[Condition, ...], Term]] = [((), term)]
+    for place, (conditions, value) in enumerate(found):
+        while len(found) < _MOST_WAYS:
+            factors = (atom for monomial in value.coefficients for atom in monomial)
+            chosen = next((atom for atom in factors if isinstance(atom, Choice)), None)
+            if chosen is None:
+                break
+            other = value.substitute({chosen: chosen.otherwise})
+            found.append(((*conditions, ~chosen.condition), other))
+            conditions = (*conditions, chosen.condition)
+            value = value.substitute({chosen: chosen.then})
+            found[place] = conditions, value
+    return found
 
 
 def assuming(term: Term, holding: Sequence[Condition]) -> Term:

@@ -243,6 +243,8 @@ class Ranges:
             ends = divide(low, by, floor=False), divide(high, by, floor=False)
             self.intervals[variable] = ends
             rest = left.plus(single(variable), -by)
+            down, up = self._whole(left, by), -self._whole(-left, by)
+            self.cases[variable] = ((down, (left,)), (up, (-left,)))
             self._definitions[variable] = lambda: (
                 rest.shifted(by - 1),
                 (-rest).shifted(by - 1),

@@ -15,7 +15,21 @@ from typing import Literal
 from kvtrace.ir import Block, Module, Op, Value
 from kvtrace.ir.ops import AccessKind
 from kvtrace.symbolic.conditions import TRUE, Condition, conjunction
-from kvtrace.symbolic.terms import Symbol, Term
+from kvtrace.symbolic.terms import Key, Symbol, Term
+
+
+@dataclass(frozen=True, eq=False)
+class CarriedInteger:
+    """An integer that a loop carries and that no formula says.
+
+    `now` is what it is in a trip, `following` in the one after it, `initial` in the first; `keys`
+    are those of the symbols that it is, in the loop and after it.
+    """
+
+    now: Symbol
+    following: Term
+    initial: Term
+    keys: tuple[Key, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +39,8 @@ class Loop:
     `running` says that the trip symbol is one of its trips: `first + step * trip < end` for
     `scf.for`; for `scf.while`, that its condition held in the trip before (that it holds now is in
     the guards of its body). `trips` is how many there are, an unknown symbol for `scf.while`.
-    `calls` are the `tt.call` ops through which it is reached, outermost first.
+    `calls` are the `tt.call` ops through which it is reached, outermost first. Another trip comes
+    after the one of its symbol's number where `going_on` holds; `carried` are integers of it.
     """
 
     op: Op
@@ -34,6 +49,13 @@ class Loop:
     running: Condition
     guard: Condition
     calls: tuple[Op, ...] = ()
+    going_on: Condition = TRUE
+    carried: tuple[CarriedInteger, ...] = ()
+
+    @property
+    def is_asked_once_more(self) -> bool:
+        """Whether what decides on a trip runs after the last one, too, as in `scf.while`."""
+        return self.going_on is not self.running
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,6 +34,7 @@ from kvtrace.symbolic.terms import MOST_PROGRAMS, Symbol, signed_range
 from kvtrace.symbolic.walk import summarise
 from kvtrace.verdicts.arithmetic import fits, within_width
 from kvtrace.verdicts.by_contents import ByContents
+from kvtrace.verdicts.carried import CarriedRanges
 from kvtrace.verdicts.contents import Contents, depends_on
 from kvtrace.verdicts.feeding import feeding
 from kvtrace.verdicts.replaying import linear_program
@@ -89,14 +90,15 @@ class BoundCall:
         self.budget = Budget() if budget is None else budget
         self.contents = Contents(call, self.summary)
         self._known = {**_known(call), **supposed}
-        self.ranges = Ranges(self._known, self.contents.range_of)
+        self._carried = CarriedRanges(self.summary, self.supposing)
+        self.ranges = Ranges(self._known, self._range_of)
         self._spent = 0.0
         self._decided: dict[tuple[Condition, int], tuple[Decision, Given]] = {}
         self._given: dict[tuple[int, bool], tuple[Place, Given]] = {}
         self._widths: dict[int, Decision] = {}
         self.of_uses: dict[object, Decision] = {}
         for loop in self.summary.loops:  # an outer loop comes before those in it
-            most = max(self.ranges.interval(loop.trips)[1], 1)
+            most = max(self.ranges.interval(loop.trips)[1] + loop.is_asked_once_more, 1)
             known = self._known.get(("trip", loop.trip.key), (0, 0))
             self._known["trip", loop.trip.key] = (0, max(known[1], most - 1))
 
@@ -260,7 +262,12 @@ class BoundCall:
 
     def supposing(self, more: Mapping[tuple[str, Any], Interval]) -> Ranges:
         """Return ranges as they would be if so much more were known of some symbols."""
-        return Ranges({**self._known, **more}, self.contents.range_of)
+        return Ranges({**self._known, **more}, self._range_of)
+
+    def _range_of(self, symbol: Symbol) -> Interval | None:
+        """Return the range of what a load gives, or a loop carries; None: it is not known."""
+        found = self.contents.range_of(symbol)
+        return self._carried.of(symbol) if found is None else found
 
     def unrecorded(self, symbols: Iterable[Symbol]) -> tuple[TensorArgument, ...]:
         """Return the tensors without contents that content symbols were loaded from."""

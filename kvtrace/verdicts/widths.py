@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kvtrace.ir import Block, Module, Op, Value
-from kvtrace.ir.flow import around, deciding, flow_of
+from kvtrace.ir.flow import around, deciding, flow_of, leading_to
 from kvtrace.ir.memo import once_per_module
 from kvtrace.ir.ops import (
     BRANCHES,
@@ -131,12 +131,14 @@ class _Finder:
 
     def _execution(self, op: Op) -> None:
         """Look at what decides that an op runs."""
+        block = op.block
         for parent in around(op):
             if parent is self._main:
-                for block in parent.regions[0].blocks:
-                    self._ways(block.ops[-1], "branch")
+                for before in () if block is None else leading_to(block):
+                    self._ways(before.ops[-1], "branch")
             else:
                 self._ways(parent, "loop" if parent.name in LOOPS else "branch")
+            block = parent.block
 
     def _ways(self, op: Op, purpose: Purpose) -> None:
         """Look at what decides which way an op goes."""
@@ -190,9 +192,12 @@ class _Finder:
         if isinstance(known, Pointer):
             return any(choice.argument is None for choice in known.choices)
         if isinstance(known, Term):
-            ((monomial, factor),) = tuple(known.coefficients.items())[:1] or (((), 0),)
-            atom = monomial[0] if len(monomial) == 1 == factor == len(known.coefficients) else None
-            return isinstance(atom, Symbol) and atom.kind == "unknown"
+            unknown = known.symbols("unknown")
+            maker = owner.region.owner if isinstance(owner, Block) else owner
+            bare = len(unknown) == 1 and known == next(iter(unknown)).term
+            return bare or any(
+                maker is not None and _maker(symbol) == maker.index for symbol in unknown
+            )
         return not isinstance(known, Condition | BlockPointer) or isinstance(known, Opaque)
 
     def _strictly(self, value: Value, op: Op, purpose: Purpose) -> None:
@@ -425,6 +430,13 @@ class _Finder:
                     waiting.append(operand)
         fed = feeding_values((value,), self._summary.module)
         return next((self._arithmetic[op] for op in sorted(fed) if op in self._arithmetic), None)
+
+
+def _maker(symbol: Symbol) -> int | None:
+    """Return the index of the op that made a symbol for what it does not follow."""
+    place = symbol.key[0] if isinstance(symbol.key, tuple) else symbol.key
+    found = place[0] if isinstance(place, tuple) else place
+    return found if isinstance(found, int) else None
 
 
 def _is_float(value: Value) -> bool:

@@ -1,9 +1,11 @@
 """What tensors hold at launches of compiled kernels: which are looked at, when, and how.
 
 Only kernels with pointers to integers are watched. A watched kernel's launches are looked at before
-they run, as often as there is time. The first launch of a call that was missed so is looked at when
-the hot path has found the call to be new: what the kernel does not write is still there. Which
-pointers matter, and which are written, is read from the kernel's IR in the background.
+they run, as often as there is time. On the host a launch takes longer than a look at it, so that
+there mostly is; on a device a copy disturbs what an autotuner times, so that of its trials only a
+kernel's first is looked at. The first launch of a call that was missed so is looked at when the hot
+path has found the call to be new: what the kernel does not write is still there. Which pointers
+matter, and which are written, is read from the kernel's IR in the background.
 """
 
 import sys
@@ -16,12 +18,13 @@ from kvtrace.capture.contents import Listed
 from kvtrace.capture.hot import Recorder
 from kvtrace.capture.hot_choice import tensor_types
 from kvtrace.capture.records import AUTOTUNE, Parameter
+from kvtrace.capture.taken import device_kind
 
 if TYPE_CHECKING:
     from kvtrace.capture.contents import Contents
     from kvtrace.capture.session import Session
 
-#: Launches of a kernel that are looked at one after the other; later ones at growing distances.
+#: Launches of a kernel on a device that are looked at in a row; later ones at growing distances.
 IN_A_ROW: Final = 64
 _STEP: Final = 16
 _FARTHEST: Final = 1 << 20
@@ -90,10 +93,13 @@ class Watch:
         """Whether what the kernel writes is not known yet, so that a launch missed is lost."""
         return not self.settled and self._taken < IN_A_ROW
 
-    def took(self) -> None:
-        """Wait for the next one, longer the more have been looked at or had to be left out."""
+    def took(self, on_host: bool = False) -> None:
+        """Wait for the next one, longer the more have been looked at or had to be left out.
+
+        `on_host`: it is left to the time that there is.
+        """
         self._taken += 1
-        if self._everything:
+        if self._everything or on_host:
             return
         self._refused = max(0, self._refused - 1)
         beyond = self._taken - IN_A_ROW
@@ -184,12 +190,13 @@ class Watching:
     ) -> int:
         """Look at a launch that comes now; give the number of what was copied, or 0."""
         begin = time.perf_counter_ns()
-        trial = in_trials(self._session)
+        listed = watch.listed(values)
+        on_host = all(device_kind(value) == "cpu" for _, value in listed)
+        trial = not on_host and in_trials(self._session)
         if watch.is_new or (not trial and (watch.is_early or self._contents.allows())):
-            listed = watch.listed(values)
             if self._setting == "all" and not self._is_new(watch, grid, values):
                 listed = [(place, value) for place, value in listed if _holds_integers(value)]
-            watch.took()
+            watch.took(on_host)
             number = self._contents.take(listed, stream, watch)
         else:
             watch.refused(trial)

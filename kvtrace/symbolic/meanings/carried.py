@@ -5,21 +5,23 @@ Boolean as 0 or 1). What then comes out tells how it goes on:
 
 * placeholder + something that is the same in all trips: `initial + something * trip`;
 * something without placeholders: that of the trip before, and `initial` in the first;
-* anything else: unknown, within a range that the body does not leave, if one is found.
+* anything else: unknown, within a range that the body does not leave, if one is found, and within
+  the bounds that `invariants` proves of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from kvtrace.symbolic.conditions import Condition, at_least
 from kvtrace.symbolic.functions import choice
+from kvtrace.symbolic.meanings.invariants import Bound, kept_bounds
 from kvtrace.symbolic.meanings.merging import as_number, as_truth, same
 from kvtrace.symbolic.meanings.tt_memory import moved
-from kvtrace.symbolic.summary import BlockPointer, Known, Loop, Pointer
-from kvtrace.symbolic.terms import ZERO, Substitution, Symbol, Term, signed_range
+from kvtrace.symbolic.summary import BlockPointer, CarriedInteger, Known, Loop, Pointer
+from kvtrace.symbolic.terms import ZERO, Key, Substitution, Symbol, Term, signed_range
 from kvtrace.symbolic.walk_types import integer_bits, shape_of
 
 if TYPE_CHECKING:
@@ -41,6 +43,7 @@ class _Slot:
     inside: Term | None = None
     rule: Callable[[Term], Term] | None = None
     bounds: tuple[int, int] | None = None
+    kept: list[Bound] = field(default_factory=list)
 
 
 class Carried:
@@ -75,8 +78,13 @@ class Carried:
 
     # -- finding the rules -----------------------------------------------------------------------
 
-    def settle(self, run: Callable[[], list[Known | None]]) -> None:
-        """Find out how all values go on; `run` visits the body and gives the next ones."""
+    def settle(
+        self, run: Callable[[], list[Known | None]], running: Callable[[], Condition]
+    ) -> None:
+        """Find out how all values go on; `run` visits the body and gives the next ones.
+
+        `running` says, after that, under which condition there is a trip.
+        """
         slots = [slot for parts in self._slots for slot in parts]
         if not slots:
             return
@@ -91,7 +99,9 @@ class Carried:
         for position, outcome in enumerate(outcomes):
             self._take(position, outcome)
         self._solve(slots)
-        self._bound([slot for slot in slots if slot.inside is None])
+        open_ = [slot for slot in slots if slot.inside is None]
+        if open_:
+            self._bound(open_, running())
 
     def _take(self, position: int, outcome: Known | None) -> None:
         """Note the numbers that come out of the body; none if it is something else."""
@@ -134,8 +144,11 @@ class Carried:
             slot.rule = before
         return None if slot.rule is None else slot.rule(trip.term)
 
-    def _bound(self, slots: Sequence[_Slot]) -> None:
-        """Find ranges that the body does not leave, widening them to those of the types."""
+    def _bound(self, slots: Sequence[_Slot], running: Condition) -> None:
+        """Find ranges that the body does not leave, widening them to those of the types.
+
+        Then find bounds that are formulas, which are seen in what the slots are in a trip.
+        """
         solved: dict[Symbol, Term | int] = {
             slot.placeholder: slot.inside
             for parts in self._slots
@@ -164,9 +177,42 @@ class Carried:
                 break
         else:
             ranges = {slot: (slot.placeholder.low, slot.placeholder.high) for slot in slots}
+        self._keep(slots, ranges, Substitution(solved), running)
+
+    def _keep(
+        self,
+        slots: Sequence[_Slot],
+        ranges: dict[_Slot, tuple[int, int]],
+        solved: Substitution,
+        running: Condition,
+    ) -> None:
+        """Find bounds that are formulas, and say what slots are in a trip so that they are seen."""
         for slot in slots:
             slot.bounds = ranges[slot]
             slot.inside = self._within(slot, ranges[slot]).term
+        inside = Substitution({slot.placeholder: slot.inside or ZERO for slot in slots})
+        conditions = running.substitute(solved).substitute(inside).conjuncts()
+        for bound in kept_bounds(self.integers(), conditions, self._loop.trip):
+            slot = next(each for each in slots if each.placeholder.key == bound.integer.now.key)
+            slot.kept.append(bound)
+        for slot in slots:
+            slot.bounds = _narrowed(ranges[slot], slot.kept)
+            slot.inside = _seen(self._within(slot, slot.bounds).term, slot.kept, Substitution({}))
+
+    def integers(self) -> tuple[CarriedInteger, ...]:
+        """Return the numbers that no formula says, as they are settled."""
+        slots = [slot for parts in self._slots for slot in parts]
+        inside = Substitution({s.placeholder: s.inside for s in slots if s.inside is not None})
+        return tuple(
+            CarriedInteger(
+                self._within(slot, slot.bounds),
+                inside(slot.outcome),
+                slot.initial,
+                (slot.placeholder.key, self._key_after(slot)),
+            )
+            for slot in slots
+            if slot.bounds is not None and slot.outcome is not None
+        )
 
     def _within(self, slot: _Slot, bounds: tuple[int, int]) -> Symbol:
         found = slot.placeholder
@@ -189,15 +235,21 @@ class Carried:
         if position in self._lost:
             return self._unfollowed(value)
         numbers = []
-        for part, slot in enumerate(self._slots[position]):
+        for slot in self._slots[position]:
             if slot.rule is not None:
                 numbers.append(slot.rule(trips))
                 continue
-            key = (self._walk.key(self._op, position, part), "carried out of a loop")
+            key = self._key_after(slot)
             low, high = slot.bounds or (slot.placeholder.low, slot.placeholder.high)
             at = self._walk.coordinates(shape_of(value.type))
-            numbers.append(Symbol("unknown", key, low, high, at).term)
+            found = Symbol("unknown", key, low, high, at).term
+            numbers.append(_seen(found, slot.kept, Substitution({self._loop.trip: trips})))
         return self._known(position, numbers)
+
+    def _key_after(self, slot: _Slot) -> Key:
+        """Return the key of what a slot is after the loop."""
+        assert isinstance(slot.placeholder.key, tuple)
+        return (slot.placeholder.key[0], "carried out of a loop")
 
     def _unfollowed(self, value: Value) -> Known | None:
         return self._walk.unknown_of(value, self._op, "carried by a loop, and not followed")
@@ -254,6 +306,23 @@ def _displacement(initial: Pointer, outcome: Pointer) -> tuple[Term] | None:
             return None
         gaps.add(after.offset - before.offset)
     return (gaps.pop(),) if len(gaps) == 1 else None
+
+
+def _narrowed(bounds: tuple[int, int], kept: Sequence[Bound]) -> tuple[int, int]:
+    """Return a range within the kept bounds that are numbers."""
+    low, high = bounds
+    for bound in kept:
+        limit = bound.limit.constant
+        if limit is not None:
+            low, high = (low, min(high, limit)) if bound.upper else (max(low, limit), high)
+    return low, high
+
+
+def _seen(value: Term, kept: Sequence[Bound], at: Substitution) -> Term:
+    """Return a value as a formula that shows which bounds it keeps."""
+    for bound in kept:
+        value = bound.applied(value, at)
+    return value
 
 
 def _outcome_range(slot: _Slot, inner: Substitution) -> tuple[int, int]:

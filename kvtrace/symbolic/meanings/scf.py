@@ -13,6 +13,7 @@ from kvtrace.symbolic.functions import maximum, quotient
 from kvtrace.symbolic.meanings import meaning
 from kvtrace.symbolic.meanings.arith import unsigned
 from kvtrace.symbolic.meanings.carried import Carried
+from kvtrace.symbolic.meanings.invariants import most_trips
 from kvtrace.symbolic.meanings.merging import chosen, rewritten
 from kvtrace.symbolic.summary import Known, Loop
 from kvtrace.symbolic.terms import MOST_TRIPS, Substitution, Symbol
@@ -109,7 +110,8 @@ def for_(walk: Walk, op: Op) -> None:
         return [walk.known(value) for value in yielded]
 
     carried = Carried(walk, op, loop, arguments, initial)
-    carried.settle(rehearse)
+    carried.settle(rehearse, lambda: running)
+    loop = replace(loop, carried=carried.integers(), going_on=running)
     walk.found_loops.append(loop)
     walk.set(induction, counter)
     carried.bind()
@@ -142,11 +144,8 @@ def while_(walk: Walk, op: Op) -> None:
     """Visit both regions once, the second under the condition that the first computes."""
     before, after = (region.blocks[0] for region in op.regions)
     initial = [walk.known(value) for value in op.operands]
-    trip = Symbol("trip", walk.key(op), 0, MOST_TRIPS)
-    key = (walk.key(op), "the trips of a while loop")
-    trips = Symbol("unknown", key, 0, MOST_TRIPS, walk.coordinates(())).term
-    loop = Loop(op, trip, trips, TRUE, walk.guard, walk.calls)
     forwarded: list[Known | None] = []
+    going_on: list[Condition] = []
 
     def again() -> Condition:
         walk.block(before)
@@ -156,23 +155,37 @@ def while_(walk: Walk, op: Op) -> None:
 
     def run() -> list[Known | None]:
         goes_on = again()
+        going_on[:] = [goes_on]
         for value, known in zip(after.arguments, forwarded, strict=True):
             walk.set(value, known)
-        with walk.under(goes_on):
+        trip = walk.loops[-1].trip
+        is_not_after_last = less(trip.term, trip.high) if trip.high < MOST_TRIPS else TRUE
+        with walk.under(goes_on & is_not_after_last):
             walk.block(after)
         return [walk.known(value) for value in after.ops[-1].operands]
 
-    carried = Carried(walk, op, loop, list(before.arguments), initial)
-    carried.settle(run)
-    carried.bind()
-    with walk.rehearsal(), walk.inside(loop):
-        goes_on = again()
-    # a trip but the first comes after one that was not the last
-    running = equal(trip.term) | goes_on.substitute({trip: trip.term - 1})
-    loop = replace(loop, running=running)
+    def settled(most: int) -> Loop:
+        """Set what the loop, whose condition is asked for in so many trips at most, carries."""
+        trip = Symbol("trip", walk.key(op), 0, most)
+        key = (walk.key(op), "the trips of a while loop")
+        trips = Symbol("unknown", key, 0, most, walk.coordinates(())).term
+        loop = Loop(op, trip, trips, TRUE, walk.guard, walk.calls)
+        carried = Carried(walk, op, loop, list(before.arguments), initial)
+        carried.settle(run, lambda: conjunction(going_on))
+        carried.bind()
+        with walk.rehearsal(), walk.inside(loop):
+            goes_on = again()
+        # a trip but the first comes after one that was not the last
+        running = equal(trip.term) | goes_on.substitute({trip: trip.term - 1})
+        return replace(loop, running=running, going_on=goes_on, carried=carried.integers())
+
+    loop = settled(MOST_TRIPS)
+    most = most_trips(loop)
+    if most < MOST_TRIPS:
+        loop = settled(most)
     walk.found_loops.append(loop)
     with walk.inside(loop):
         run()
-    at_end = Substitution({trip: trips})
+    at_end = Substitution({loop.trip: loop.trips})
     for value, known in zip(op.results, forwarded, strict=True):
         walk.set(value, None if known is None else rewritten(known, at_end))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kvtrace.ir.ops import GROWING
-from kvtrace.symbolic.conditions import Condition
+from kvtrace.symbolic.conditions import AtLeast, Condition
+from kvtrace.symbolic.functions import Choice, maximum, minimum, single
 from kvtrace.symbolic.meanings import meaning
 from kvtrace.symbolic.meanings.merging import as_number
 from kvtrace.symbolic.meanings.tt_shape import lane_symbol, relaned
-from kvtrace.symbolic.terms import Symbol, Term, lane, signed_range
+from kvtrace.symbolic.terms import Symbol, Term, as_term, lane, signed_range
 from kvtrace.symbolic.walk_types import integer_bits, number_of, shape_of
 
 if TYPE_CHECKING:
@@ -37,6 +38,10 @@ def reduce(walk: Walk, op: Op) -> None:
             exact = _exact(known, combining, axis, source[axis])
         if exact is None:
             _unfollowed(walk, op, value, "what a reduction finds", bounds[position])
+            if combining == "arith.addi" and isinstance(known, Term) and _stays(value, bounds[0]):
+                most = relaned(_most(known, axis, source[axis]), source, places)
+                assert isinstance(most, Term)
+                walk.set(value, minimum(walk.term(value), most))
             continue
         moved = relaned(exact, source, places)
         if isinstance(moved, Term) and len(op.results) == 1:
@@ -50,16 +55,64 @@ def scan(walk: Walk, op: Op) -> None:
     """Set what is left of an axis up to each element."""
     axis, source = number_of(op, "axis"), shape_of(op.group("source")[0].type)
     bounds = _bounds(walk, op, op.regions[0].blocks[0], source[axis])
+    if len(bounds) == 1 and _only_op(op.regions[0].blocks[0]) == "arith.addi":
+        _sums(walk, op, axis, source[axis], bounds[0])
+        return
     for value, limits in zip(op.results, bounds, strict=True):
         _unfollowed(walk, op, value, "what a scan finds", limits)
+
+
+def _sums(walk: Walk, op: Op, axis: int, extent: int, limits: tuple[int, int] | None) -> None:
+    """Set sums up to each element: that element, and a sum of as many as come before it."""
+    (value,) = op.results
+    element = walk.known(op.group("source")[0])
+    if not isinstance(element, Term) or not _stays(value, limits):
+        _unfollowed(walk, op, value, "what a scan finds", limits)
+        return
+    before = lane(axis, extent)
+    if number_of(op, "reverse"):
+        before = extent - 1 - before
+    reach = extent - 1
+    others = walk.unknown(
+        op, "what a scan finds before", value.type,
+        (min(element.low * reach, 0), max(element.high * reach, 0)),
+    )  # fmt: skip
+    others = minimum(maximum(others, before * element.low), before * element.high)
+    walk.set(value, element + others)
+
+
+def _most(element: Term, axis: int, extent: int) -> Term:
+    """Return what a sum of elements is at most: how many are not 0, times the largest."""
+    most = max(element.high, 0)
+    atom = single(element)
+    if not isinstance(atom, Choice) or atom.otherwise != 0:
+        return as_term(most * extent)
+    along = lane_symbol(axis, extent)
+    count = as_term(extent)
+    for part in atom.condition.conjuncts():
+        if not isinstance(part, AtLeast):
+            continue
+        form = part.term.affine()
+        step = 0 if form is None else form[1].get(along, 0)
+        rest = part.term - along.term * step
+        if abs(step) != 1 or along in rest.atoms():
+            continue
+        many = rest + 1 if step < 0 else rest + extent  # lanes up to `rest`, or from `-rest` on
+        count = minimum(count, maximum(many, 0))
+    return count * most
+
+
+def _stays(value: Value, limits: tuple[int, int] | None) -> bool:
+    """Whether a number in a range fits its type."""
+    low, high = signed_range(integer_bits(value.type) or 64)
+    return limits is not None and low <= limits[0] and limits[1] <= high
 
 
 def _unfollowed(
     walk: Walk, op: Op, value: Value, reason: str, limits: tuple[int, int] | None
 ) -> None:
     """Set a number in a range; without one, or past its width, it may have wrapped around."""
-    low, high = signed_range(integer_bits(value.type) or 64)
-    if limits is not None and low <= limits[0] and limits[1] <= high:
+    if _stays(value, limits):
         walk.set_unknown(value, op, reason, limits)
     elif any(inner.name in GROWING for inner in op.regions[0].blocks[0].ops):
         walk.lost(value, op, reason)

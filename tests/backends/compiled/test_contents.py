@@ -6,6 +6,7 @@ import torch
 from triton.compiler.compiler import CompiledKernel
 
 import kvtrace
+from kvtrace.backends.compiled import contents as watching
 from kvtrace.calls.recorded import calls_of
 from kvtrace.capture import contents as limits
 from kvtrace.cli import main
@@ -139,15 +140,27 @@ def test_a_call_has_so_many_distinct_contents_and_the_rest_is_said(tmp_path, mon
     assert sorted(verdict for verdict, _ in bounds(tmp_path)) == ["proven", "unknown"]
 
 
-def test_launches_are_looked_at_ever_more_seldom(tmp_path, monkeypatch, launch):
-    from kvtrace.backends.compiled import contents
+def test_launches_on_a_device_are_looked_at_ever_more_seldom(monkeypatch):
+    monkeypatch.setattr(watching, "IN_A_ROW", 3)
+    monkeypatch.setattr(watching, "_STEP", 1)
+    watch = watching.Watch(frozenset({0}), list, every=False)
+    looked_at = []
+    for number in range(20):
+        if watch.wait:
+            watch.wait -= 1
+        else:
+            looked_at.append(number)
+            watch.took()
+    assert looked_at == [0, 1, 2, 4, 8, 16]
 
-    monkeypatch.setattr(contents, "IN_A_ROW", 3)
-    monkeypatch.setattr(contents, "_STEP", 1)
+
+def test_launches_on_the_host_are_looked_at_as_long_as_there_is_time(tmp_path, monkeypatch, launch):
+    monkeypatch.setattr(watching, "IN_A_ROW", 3)
+    monkeypatch.setattr(limits, "FRACTION", 1.0)
     with kvtrace.capture(tmp_path):
         for _ in range(20):
             launch(torch.arange(COUNT))
-    assert known(tmp_path) == [0, 1, 2, 4, 8, 16]
+    assert known(tmp_path) == list(range(20))
 
 
 def test_integers_that_the_kernel_writes_are_those_before_each_launch(tmp_path):
@@ -214,18 +227,19 @@ def test_nothing_is_recorded_where_it_is_switched_off(tmp_path, launch):
     assert "was not recorded" in reason
 
 
-def test_trials_are_looked_at_once(tmp_path):
-    chosen = torch.arange(COUNT)
+def test_trials_on_the_host_are_looked_at_and_judged(tmp_path):
+    chosen = torch.tensor([2, 0, 1], dtype=torch.int32)
     with kvtrace.capture(tmp_path):
         kernels.tuned_gather.fn  # noqa: B018 - an autotuner, whose trials launch each of its kernels
-        kernels.tuned_gather[lambda meta: (-(-COUNT // meta["BLOCK"]),)](
-            torch.randn(COUNT), chosen, torch.zeros(COUNT), COUNT
-        )
+        for _ in range(3):
+            kernels.tuned_gather[lambda meta: (1,)](torch.randn(3), chosen, torch.zeros(3), 3)
     launches = plain_rows(open_trace(tmp_path).table("launches"))
-    trials = {row["seq"]: row["call_id"] for row in launches if row["phase"] == "autotune"}
-    looked_at = [trials[seq] for call in set(trials.values()) for seq in known(tmp_path, call)
-                 if seq in trials]  # fmt: skip
-    assert len(looked_at) == len(set(looked_at))
+    calls = {row["call_id"] for row in launches}
+    assert {row["phase"] for row in launches} == {"autotune", "run"}
+    assert {seq for call in calls for seq in known(tmp_path, call)} == {
+        row["seq"] for row in launches
+    }
+    assert {verdict for call in calls for verdict, _ in bounds(tmp_path, call)} == {"proven"}
 
 
 class TestViews:
