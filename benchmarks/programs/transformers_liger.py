@@ -1,0 +1,68 @@
+"""Training steps of transformers' Llama with Liger's kernels, timed one by one.
+
+    python benchmarks/programs/transformers_liger.py [--compile] [--steps N] [--json FILE]
+
+Six layers of width 768 in bf16, batch 4, 512 tokens, AdamW: so little work for an H200 that the
+processor is the limit. It needs a CUDA device, `transformers` and `liger-kernel`, and knows nothing of
+kvtrace but the mark "steady", which it sets if kvtrace records it. FILE holds the seconds of each step.
+"""
+
+import argparse
+import json
+import os
+import time
+from pathlib import Path
+
+import torch
+from liger_kernel.transformers import apply_liger_kernel_to_llama
+from transformers import LlamaConfig, LlamaForCausalLM
+
+WARM_UP = 15
+BATCH, TOKENS = 4, 512
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--steps", type=int, default=150)
+    parser.add_argument("--words", type=int, default=6_000)
+    parser.add_argument(
+        "--separate-loss", action="store_true", help="no fused linear cross entropy"
+    )
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    torch.manual_seed(0)
+    fused = not options.separate_loss
+    apply_liger_kernel_to_llama(fused_linear_cross_entropy=fused, cross_entropy=not fused)
+    config = LlamaConfig(
+        vocab_size=options.words, hidden_size=768, intermediate_size=2048, num_hidden_layers=6,
+        num_attention_heads=12, num_key_value_heads=4, max_position_embeddings=TOKENS,
+    )  # fmt: skip
+    model = LlamaForCausalLM(config).to("cuda", torch.bfloat16)
+    forward = torch.compile(model) if options.compile else model
+    optimizer = torch.optim.AdamW(model.parameters(), 1e-4, fused=True)
+    ids = torch.randint(options.words, (BATCH, TOKENS), device="cuda")
+
+    def step() -> None:
+        forward(input_ids=ids, labels=ids).loss.backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        torch.cuda.synchronize()
+
+    for _ in range(WARM_UP):
+        step()
+    if os.environ.get("KVTRACE"):
+        import kvtrace
+
+        kvtrace.mark("steady")
+    seconds = []
+    for _ in range(options.steps):
+        begin = time.perf_counter()
+        step()
+        seconds.append(time.perf_counter() - begin)
+    if options.json is not None:
+        options.json.write_text(json.dumps(seconds))
+
+
+if __name__ == "__main__":
+    main()
