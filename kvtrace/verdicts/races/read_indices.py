@@ -21,6 +21,7 @@ from kvtrace.symbolic.decide import Given, Refuted, decide_given, is_counterexam
 from kvtrace.symbolic.intervals import Ranges
 from kvtrace.symbolic.terms import Substitution, Symbol, Term
 from kvtrace.verdicts.gathering import Gathering
+from kvtrace.verdicts.races.copies import Copy
 from kvtrace.verdicts.races.digits import Common, Side
 from kvtrace.verdicts.read_values import Reading, Rows, TooLarge
 
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
 _LARGEST: Final = 1 << 62
 _READ: Final = Symbol("content", ("read",), -_LARGEST, _LARGEST)
 """The number that a row reads, in units that both sides share."""
-
-Copy = tuple[Term, int, Sequence[Condition]]
-"""An access: its address, the width of its elements in bytes, and what holds where it is active."""
 
 
 @dataclass(frozen=True)
@@ -185,7 +183,7 @@ class ReadIndices:
         if common.is_nowhere:
             return True
         left = [axis for axis in self._axes if axis not in columns[0].parts[0].columns]
-        return common.determines(_READ) and common.is_one_program(left)
+        return common.determines(_READ) and common.are_equal(left)
 
     def _met(self, part: _Part, column: _Column, unit: int, places: tuple[int, int]) -> Met | bool:
         """Return two programs that do the same with one number, if all that is given lets them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -23,6 +24,7 @@ from kvtrace.symbolic.conditions import FALSE
 from kvtrace.symbolic.decide import Given, Proven, Refuted
 from kvtrace.symbolic.summary import Access
 from kvtrace.verdicts import overflow
+from kvtrace.verdicts.races.copies import Copy
 from kvtrace.verdicts.races.digits import Side
 from kvtrace.verdicts.races.parts import Part, parts_of
 
@@ -56,9 +58,25 @@ class Sharer:
         return self.side if self.modulus is None else None
 
 
+_known: weakref.WeakKeyDictionary[BoundCall, tuple[Sharer, ...]] = weakref.WeakKeyDictionary()
+
+
 def sharers_of(bound: BoundCall) -> tuple[Sharer, ...]:
-    """Return the accesses to what is written, in the order of the summary."""
-    return tuple(_sharers(bound))
+    """Return the accesses to what is written, in the order of the summary; made once for a call."""
+    found = _known.get(bound)
+    if found is None:
+        found = _known[bound] = tuple(_sharers(bound))
+    return found
+
+
+def copy_of(bound: BoundCall, sharer: Sharer) -> Copy:
+    """Return what a question is asked about of a sharer whose argument is known."""
+    access = sharer.access
+    assert access.argument is not None
+    argument = bound.call.arguments[access.argument]
+    assert isinstance(argument, TensorArgument)
+    address = access.offset + argument.offset_bytes
+    return address, access.element_bytes, access.active.conjuncts()
 
 
 def _sharers(bound: BoundCall) -> Iterator[Sharer]:

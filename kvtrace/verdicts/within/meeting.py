@@ -1,0 +1,181 @@
+"""Whether two lanes of one program touch one byte, with its ids shared by both copies of a lane.
+
+First the digits of their addresses, then linear reasoning and a solver over two copies of all that
+is a lane's own. Which loops both lanes are in the same trip of is for the caller to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from kvtrace.ir import Module
+from kvtrace.ir.flow import around
+from kvtrace.symbolic.conditions import Condition
+from kvtrace.symbolic.decide import Method, Point, Proven, Refuted, decide_given
+from kvtrace.symbolic.terms import Substitution, Symbol, lane
+from kvtrace.verdicts.races.copies import Question, Shared
+from kvtrace.verdicts.races.data_behind import data_behind, is_loaded
+from kvtrace.verdicts.races.digits import Common, are_apart, are_far_apart
+from kvtrace.verdicts.races.sharers import Sharer, copy_of, is_unreached
+
+if TYPE_CHECKING:
+    from kvtrace.verdicts.binding import BoundCall
+
+_LOST: Final = "a branch that is not followed is part of an address"
+
+
+@dataclass(frozen=True)
+class Apart:
+    """No two such lanes touch one byte."""
+
+    method: Method
+    solver_ns: int = 0
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """Two lanes that seem to touch `byte`, which counts from the start of the storage.
+
+    `sides` has the numbers of the symbols on either side: its lane, and the trips that are its own.
+    """
+
+    program: int
+    sides: tuple[Point, Point]
+    byte: int
+    method: Method
+    solver_ns: int = 0
+
+
+@dataclass(frozen=True)
+class Open:
+    """It is not known; `reason` says why, and `evaluating` the grid may tell."""
+
+    reason: str
+    evaluating: bool = True
+    solver_ns: int = 0
+
+
+def shared_by_lanes(module: Module, own_trips: Collection[Symbol] = ()) -> Shared:
+    """Return which symbols two lanes of one program have in common.
+
+    Each has its own lane, and a trip of its own in the loops of `own_trips`. What is loaded, or not
+    followed, is the same if both have it from the same execution of an op, at the same place.
+    """
+    keys = {trip.key for trip in own_trips}
+    loops = {key if isinstance(key, int) else key[0] for key in keys}
+
+    def is_shared(symbol: Symbol) -> bool:
+        if symbol.kind == "lane":
+            return False
+        if symbol.kind == "trip":
+            return symbol.key not in keys
+        if symbol.kind not in ("content", "unknown"):
+            return True
+        if loops and not loops.isdisjoint(_loops_around(module, symbol)):
+            return False
+        inside = (atom for term in symbol.at for atom in term.atoms())
+        return all(is_shared(atom) for atom in inside if isinstance(atom, Symbol))
+
+    return is_shared
+
+
+def _loops_around(module: Module, symbol: Symbol) -> Collection[int]:
+    """Return the ops around the one that a symbol comes from, itself included."""
+    key: object = symbol.key
+    while isinstance(key, tuple):
+        key = key[0]
+    if not isinstance(key, int) or not 0 <= key < len(module.ops):
+        return ()
+    return (key, *(op.index for op in around(module.ops[key])))
+
+
+def lanes_of(sharer: Sharer) -> tuple[Symbol, ...]:
+    """Return the symbols of the lanes of an access, outermost axis first; a scalar's has none."""
+    axes = (lane(axis, extent).atoms() for axis, extent in enumerate(sharer.access.shape))
+    return tuple(symbol for axis in axes for symbol in axis if isinstance(symbol, Symbol))
+
+
+def meeting(
+    bound: BoundCall,
+    one: Sharer,
+    other: Sharer,
+    differing: Sequence[Symbol] | None,
+    shared: Shared,
+    when: Callable[[Substitution], Condition] | None = None,
+) -> Apart | Meeting | Open:
+    """Find two lanes of one program that touch one byte, one by each access of one storage.
+
+    One of `differing` (lanes, trips) is different on both sides; None: all may be equal. `shared`
+    comes from `shared_by_lanes`; `when` is `Question`'s. A meeting is to be run before it is shown.
+    """
+    sides = (one.exact, other.exact)
+    if any(side is not None and side.given.is_impossible for side in sides):
+        return Apart("interval")
+    if one.side is None or other.side is None:
+        return _lost(bound, one, other)
+    if are_far_apart(one.side, other.side):
+        return Apart("interval")
+    common = Common(one.side, other.side, shared)
+    apart = common.is_nowhere if differing is None else common.are_equal(differing)
+    if apart and _is_near(one, other):
+        return Apart("affine")
+    if one.modulus is not None or other.modulus is not None:
+        return _lost(bound, one, other)
+    if one is not other and are_apart(one.side, other.side):
+        return Apart("affine")
+    assert one.storage is not None
+    question = Question(
+        copy_of(bound, one), copy_of(bound, other), differing, bound.ranges, one.storage.nbytes,
+        shared, when,
+    )  # fmt: skip
+    return _decided(bound, (one, other), question)
+
+
+def _is_near(one: Sharer, other: Sharer) -> bool:
+    """Whether addresses that are equal but for multiples of a modulus, if any, are equal."""
+    moduli = {each.modulus for each in (one, other)} - {None}
+    if not moduli:
+        return True
+    assert one.side is not None
+    assert other.side is not None
+    lowest = min(one.side.reach[0], other.side.reach[0])
+    highest = max(side.reach[1] + side.width for side in (one.side, other.side))
+    return len(moduli) == 1 and highest - lowest <= min(m for m in moduli if m is not None)
+
+
+def _lost(bound: BoundCall, one: Sharer, other: Sharer) -> Apart | Open:
+    """Say why it is not known where one of two goes."""
+    data = data_behind(bound, (one, other))
+    if data is not None and not data.evaluating:
+        return Apart("affine") if _is_unreached(bound, one, other) else Open(data.reason, False)
+    return Open(one.reason or other.reason or "its address could not be derived")
+
+
+def _is_unreached(bound: BoundCall, *pair: Sharer) -> bool:
+    return any(is_unreached(bound, each.access) for each in pair if each.exact is not None)
+
+
+def _decided(
+    bound: BoundCall, pair: tuple[Sharer, Sharer], question: Question
+) -> Apart | Meeting | Open:
+    data = data_behind(bound, pair)
+    if data is not None and not data.evaluating and _is_unreached(bound, *pair):
+        return Apart("affine")
+    if question.is_lost:
+        return Open(_LOST) if data is None else Open(data.reason, data.evaluating)
+    if any(is_loaded(each.access.offset.atoms()) for each in pair):
+        # Of an address from memory a solver finds but what the memory might hold.
+        decision = decide_given(question.claim, question.given, budget=0)
+    else:
+        decision = bound.decide(question.claim, question.given)
+    if isinstance(decision, Proven):
+        return Apart(decision.method, decision.solver_ns)
+    if data is not None:
+        return Open(data.reason, data.evaluating, decision.solver_ns)
+    if not isinstance(decision, Refuted):
+        return Open(decision.reason, solver_ns=decision.solver_ns)
+    first, second = question.sides(decision.model)
+    byte, program = question.byte(decision.model), bound.program_of(first)
+    return Meeting(program, (first, second), byte, decision.method, decision.solver_ns)
