@@ -1,23 +1,26 @@
-"""Stores of which it does not matter whose comes last: all programs store the same there.
+"""Stores of which it does not matter whose comes last: wherever two meet, they store the same.
 
-A value is the same in all programs if it is computed, in whatever lane, from constants, parameters
-and lane indices alone, and from what memory holds at addresses made of these, where no program of
-the launch writes.
+A value is followed back, from the lane that stores it, to what it is made of: constants,
+parameters, integers that are equal on both sides wherever the addresses are, and what memory holds
+at addresses that are, where the launch does not write. In one program a scalar is one number, and
+so is a value in one lane.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from typing import Final, Literal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate.compiler import attribute
 from kvtrace.ir import Block, Op, Value
-from kvtrace.ir.flow import unmoved
+from kvtrace.ir.flow import flow_of, unmoved
 from kvtrace.ir.ops import (
+    CALLS,
     CONSTANTS,
     FILLING,
     FUNCTIONS,
-    POINTED,
+    KINDS,
     SPREADING,
     Kind,
     computing,
@@ -26,47 +29,76 @@ from kvtrace.ir.ops import (
     operator_of,
 )
 from kvtrace.ir.types import TensorType
+from kvtrace.symbolic.conditions import And, AtLeast, Condition, Equal, Not, Opaque, Or
+from kvtrace.symbolic.summary import Pointer
 from kvtrace.symbolic.taint import leaves_lanes
+from kvtrace.symbolic.terms import ZERO, Atom, Substitution, Symbol, Term, lane
+from kvtrace.symbolic.walk_types import is_block_pointer, number_of, shape_of
+from kvtrace.verdicts.lanes import lanes_before, own_lanes
+from kvtrace.verdicts.races.digits import Common
+from kvtrace.verdicts.races.parts import parts_of
+from kvtrace.verdicts.races.sharers import Sharer, sharers_of
 
-Sameness = Literal["everywhere", "by lane"]
-"""Whether a value is one number, or one number in each lane."""
+if TYPE_CHECKING:
+    from kvtrace.verdicts.binding import BoundCall
 
-_COMPUTING: Final = (
-    Kind.ELEMENTWISE, Kind.SPREAD, Kind.REARRANGED, Kind.PICKED, Kind.REDUCTION, Kind.SCAN,
-    Kind.COUNT, Kind.PRODUCT,
-)  # fmt: skip
 _PURE: Final = (
-    named(lambda row: row.kind in _COMPUTING)
+    named(lambda row: row.kind in (Kind.ELEMENTWISE, Kind.SPREAD))
     | computing("+", "int_to_ptr", "ptr_to_int", "num_programs", "constant")
 ) - computing("inline_asm", "extern", "map")
-"""Ops whose result depends on their operands alone."""
-_ARRANGING: Final = named(lambda row: row.kind in (Kind.SCAN, Kind.COUNT)) | computing(
-    "join", "cat"
-)
-"""Those whose lanes may differ although those of each operand do not."""
+"""Ops whose elements are made of those at their place in the operands alone."""
+_MOVED: Final = computing("expand_dims", "trans", "reshape")
 _SPREADING: Final = SPREADING | computing("expand_dims", "reshape")
 _ENDS: Final = named(lambda row: row.kind is Kind.END)
-_MOST_OPS: Final = 256
+_MOST_VALUES: Final = 512
+
+Lanes = tuple[Term, ...]
 
 
-def stored_alike(stores: Sequence[Op], shared: Collection[int]) -> Sameness | None:
-    """Return whether all programs store the same with these ops; None: not that it is seen.
+def store_the_same(
+    bound: BoundCall, one: Sharer, other: Sharer, common: Common, *, in_one_program: bool
+) -> bool:
+    """Tell whether two lanes that touch one byte with these stores store the same there.
 
-    `shared` are the indices of the ops that access what the launch writes: what others load is the
-    same for all.
+    `common` is what both have in common. `in_one_program`: both are of one execution of one op.
     """
-    sources = [_source(op) for op in stores]
-    if sources[0] is None or any(source != sources[0] for source in sources):
-        return None
-    first, *others = (op.operand("value") for op in stores)
-    found = _Followed(shared).sameness(first)
-    one_value = all(value is first for value in others)
-    return found if found == "everywhere" or one_value else None
+    ops = one.access.op, other.access.op
+    if one.side is None or other.side is None or not _are_aligned(common, one, other):
+        return False
+    sources = [_source(op) for op in ops]
+    if sources[0] is None or sources[0] != sources[1]:
+        return False
+    first, second = (op.operand("value") for op in ops)
+    alike = _Alike(bound, common, in_one_program=in_one_program)
+    if first is second and one.access.shape == other.access.shape == shape_of(first.type):
+        return alike.of(first, own_lanes(first))
+    source = unmoved(first, _SPREADING)
+    anywhere = (
+        Symbol("lane", ("any", axis), 0, extent - 1).term
+        for axis, extent in enumerate(shape_of(source.type))
+    )
+    return alike.of(source, tuple(anywhere))
+
+
+def _are_aligned(common: Common, one: Sharer, other: Sharer) -> bool:
+    """Whether elements of both are the same bytes or none."""
+    assert one.side is not None
+    assert other.side is not None
+    if one.side.width != other.side.width:
+        return False
+    gap = one.side.form - other.side.form
+    steps = [
+        factor
+        for side in (one.side, other.side)
+        for variable, factor in side.form.coefficients.items()
+        if variable in gap.coefficients or not common.determines(variable)
+    ]
+    return all(number % one.side.width == 0 for number in (*steps, gap.constant))
 
 
 def _source(store: Op) -> object | None:
     """Return what tells a stored value from others: a constant, or the value it comes from."""
-    if store.name not in POINTED or effect_of(store) != "store":
+    if effect_of(store) != "store" or not KINDS[store.name].has("value"):
         return None
     value = store.operand("value")
     kind = str(value.type)
@@ -77,50 +109,222 @@ def _source(store: Op) -> object | None:
     return value.id
 
 
-class _Followed:
-    """Values followed back to what they are computed from, each once."""
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A value at its `lanes`: is it the same on both sides?
 
-    def __init__(self, shared: Collection[int]) -> None:
-        self._shared = shared
-        self._known: dict[int, Sameness | None] = {}
+    `beyond` is whether it may be of another trip of a loop than the store: what is equal in the
+    trip that the store is in says nothing there.
+    """
 
-    def sameness(self, value: Value) -> Sameness | None:
-        """Return whether a value is the same in all programs."""
-        if value.id not in self._known:
-            if len(self._known) > _MOST_OPS:
-                return None
-            self._known[value.id] = self._followed(value)
-        return self._known[value.id]
+    value: Value
+    lanes: Lanes
+    beyond: bool
 
-    def _followed(self, value: Value) -> Sameness | None:
-        op = value.owner
-        if not isinstance(op, Op):
-            return "everywhere" if _is_parameter(value) else None
-        if operator_of(op) == "arange":
-            return "by lane"
-        if op.name in CONSTANTS:
-            return "everywhere" if getattr(op.attributes["value"], "is_splat", True) else "by lane"
-        if not (_is_pure(op) or self._reads(op)):
-            return None
-        parts = [self.sameness(operand) for operand in (*op.operands, *_captured(op))]
-        if None in parts:
-            return None
-        by_lane = "by lane" in parts or op.name in _ARRANGING
-        return "by lane" if by_lane and isinstance(value.type, TensorType) else "everywhere"
 
-    def _reads(self, op: Op) -> bool:
-        """Tell whether a load of one address gives every program the same."""
-        return (
-            op.name in FILLING
-            and op.index not in self._shared
-            and not leaves_lanes(op)
-            and not attribute(op, "isVolatile", False)
+class _Alike:
+    """Values followed back to what they are made of, each once.
+
+    What a loop carries is the same on both sides if all that it is made of is.
+    """
+
+    def __init__(self, bound: BoundCall, common: Common, *, in_one_program: bool) -> None:
+        module = bound.call.module
+        self._bound = bound
+        self._common = common
+        self._in_one_program = in_one_program
+        self._flow = flow_of(module)
+        self._parts = parts_of(module).by_op
+        self._varying = {sharer.access.op.index for sharer in sharers_of(bound)}
+        self._is_called = any(op.name in CALLS for op in module.ops)
+
+    def of(self, value: Value, lanes: Lanes) -> bool:
+        """Tell whether a value is the same on both sides, at its `lanes` there."""
+        waiting = [self._asked(value, lanes, beyond=False)]
+        seen = set(waiting)
+        while waiting:
+            more = self._behind(waiting.pop())
+            if more is None or len(seen) > _MOST_VALUES:
+                return False
+            waiting += set(more) - seen
+            seen.update(more)
+        return True
+
+    def _asked(self, value: Value, lanes: Lanes, *, beyond: bool) -> _Asked:
+        """Ask of a value; of lanes that are equal on both sides it does not matter which."""
+        extents = enumerate(shape_of(value.type))
+        known = tuple(
+            _anywhere(extent, axis) if self._is_determined(at) else at
+            for (axis, extent), at in zip(extents, lanes, strict=True)
         )
+        return _Asked(value, known, beyond)
+
+    def _behind(self, asked: _Asked) -> list[_Asked] | None:
+        """Return of what else it must be true; None: it is not seen to be of this."""
+        value, lanes = asked.value, asked.lanes
+        if self._in_one_program and (
+            not isinstance(value.type, TensorType) or lanes == _all_of(value)
+        ):
+            return []
+        renamed = self._renaming(asked)
+        op = value.owner
+        if self._is_followed(value, renamed) or _is_parameter(value):
+            return []
+        if self._flow.origins(value):
+            return self._carried(asked)
+        if not isinstance(op, Op):
+            return None
+        if op.name in CONSTANTS:
+            splat = getattr(op.attributes["value"], "is_splat", True)
+            return [] if splat or lanes == _all_of(value) else None
+        if effect_of(op) is not None:
+            return self._loaded(op, asked, renamed)
+        places = self._places(value, op, lanes)
+        if places is None:
+            return None
+        return [self._asked(each, at, beyond=asked.beyond) for each, at in places]
+
+    # -- integers ------------------------------------------------------------------------------
+
+    def _is_determined(self, term: Term) -> bool:
+        return self._common.determines_form(self._bound.ranges.form(term))
+
+    def _is_followed(self, value: Value, renamed: Substitution) -> bool:
+        """Whether integers that are followed say that a value is the same on both sides."""
+        known = None if self._is_called else self._bound.summary.values.get(value.id)
+        if isinstance(known, Pointer):
+            return all(
+                choice.unknown is None
+                and self._is_determined(renamed(choice.offset))
+                and self._holds_alike(choice.condition, renamed)
+                for choice in known.choices
+            )
+        if isinstance(known, Condition):
+            return self._holds_alike(known, renamed)
+        return isinstance(known, Term) and self._is_determined(renamed(known))
+
+    def _holds_alike(self, condition: Condition, renamed: Substitution) -> bool:
+        if isinstance(condition, And | Or):
+            return all(self._holds_alike(part, renamed) for part in condition.parts)
+        if isinstance(condition, Not):
+            return self._holds_alike(condition.inner, renamed)
+        if isinstance(condition, AtLeast | Equal):
+            return self._is_determined(renamed(condition.term))
+        return not isinstance(condition, Opaque)
+
+    def _renaming(self, asked: _Asked) -> Substitution:
+        """Return what puts the lanes in the place of a value's own, and any trip in that of one."""
+        by: dict[Atom, Term | int] = {}
+        for axis, (extent, at) in enumerate(
+            zip(shape_of(asked.value.type), asked.lanes, strict=True)
+        ):
+            by.update(dict.fromkeys(lane(axis, extent).symbols("lane"), at))
+        if asked.beyond:
+            trips = (loop.trip for loop in self._bound.summary.loops)
+            by.update({t: Symbol("scalar", ("trip", t.key), t.low, t.high).term for t in trips})
+        return Substitution(by)
+
+    # -- what is carried, loaded and computed --------------------------------------------------
+
+    def _carried(self, asked: _Asked) -> list[_Asked] | None:
+        """Go on to what a loop, a branch or a jump passes on: in one program both take the same."""
+        if not self._in_one_program or self._is_called:
+            return None
+        origins = self._flow.origins(asked.value)
+        return [self._asked(each, asked.lanes, beyond=True) for each in origins]
+
+    def _loaded(self, op: Op, asked: _Asked, renamed: Substitution) -> list[_Asked] | None:
+        """Judge what a load gives, where the launch does not write."""
+        part = self._parts.get(op.index)
+        if part is None or part.kind != "load" or part.strong or op.index in self._varying:
+            return None
+        if leaves_lanes(op) and not self._in_one_program:
+            return None  # of one program it is the rule undefined-lanes that says so
+        other = [op.optional("other")] if op.name in FILLING else []
+        accesses = [each for each in self._bound.summary.accesses if each.op is op]
+        is_followed = bool(accesses) and not self._is_called
+        for access in accesses:
+            is_followed = (
+                is_followed
+                and access.unknown is None
+                and self._is_determined(renamed(access.offset))
+                and self._holds_alike(access.mask, renamed)
+            )
+        if not is_followed:
+            if op.name not in FILLING or is_block_pointer(op.operand("pointer").type):
+                return None
+            other += [op.operand("pointer"), op.optional("mask")]
+        return [
+            self._asked(each, _spread(each, asked.lanes), beyond=asked.beyond)
+            for each in other
+            if each is not None
+        ]
+
+    def _places(self, value: Value, op: Op, lanes: Lanes) -> list[tuple[Value, Lanes]] | None:
+        """Return the operands, and the lanes of them, that make the lanes of a result.
+
+        None: it may be made of others.
+        """
+        row, operator = KINDS[op.name], operator_of(op)
+        if op.name in _PURE or (operator == "extern" and attribute(op, "pure", False)):
+            return [(each, _spread(each, lanes)) for each in op.operands]
+        if op.name in _MOVED and not attribute(op, "allow_reorder", False):
+            before = lanes_before(op, lanes)
+            return None if before is None else [(op.operand("source"), before)]
+        if operator == "split":
+            return [(op.operand("source"), (*lanes, ZERO + value.position))]
+        if operator == "join" and self._is_determined(lanes[-1]):
+            return [(each, lanes[:-1]) for each in op.operands]
+        if row.kind in (Kind.REDUCTION, Kind.SCAN) and _is_pure(op):
+            return self._combined(op, lanes)
+        if operator == "dot" and lanes:
+            left, right, added = (op.operand(name) for name in ("left", "right", "added"))
+            depth = _anywhere(shape_of(left.type)[-1])
+            *outer, line, column = lanes
+            return [
+                (left, (*outer, line, depth)), (right, (*outer, depth, column)), (added, lanes)
+            ]  # fmt: skip
+        if row.kind in (Kind.COUNT, Kind.PICKED) or operator == "cat":
+            whole = lanes == _all_of(value)
+            return [(each, _all_of(each)) for each in op.operands] if whole else None
+        return None
+
+    def _combined(self, op: Op, lanes: Lanes) -> list[tuple[Value, Lanes]] | None:
+        """Return what a reduction or a scan takes, whole along its axis."""
+        axis = number_of(op, "axis")
+        if KINDS[op.name].kind is Kind.SCAN:
+            if not self._is_determined(lanes[axis]):
+                return None
+            lanes = (*lanes[:axis], *lanes[axis + 1 :])
+        sources = op.group("source")
+        along = _anywhere(shape_of(sources[0].type)[axis])
+        whole = [(each, (*lanes[:axis], along, *lanes[axis:])) for each in sources]
+        return [*whole, *((each, _all_of(each)) for each in _captured(op))]
+
+
+def _spread(operand: Value, lanes: Lanes) -> Lanes:
+    """Return the lanes of an operand whose elements stay at their places, or are spread."""
+    shape = shape_of(operand.type)
+    if len(shape) != len(lanes):
+        return (ZERO,) * len(shape)
+    return tuple(ZERO if extent == 1 else at for extent, at in zip(shape, lanes, strict=True))
+
+
+def _all_of(value: Value) -> Lanes:
+    """Return any lanes of a value, the same on both sides."""
+    return tuple(_anywhere(n, axis) for axis, n in enumerate(shape_of(value.type)))
+
+
+def _anywhere(extent: int, axis: int = 0) -> Term:
+    """Return an index below an extent that is the same on both sides, whichever it is."""
+    return Symbol("scalar", ("anywhere", axis), 0, extent - 1).term
 
 
 def _is_pure(op: Op) -> bool:
-    """Tell whether what an op gives depends on its operands alone, and on what its regions use."""
-    return all(each.name in _PURE for each in op.walk() if each is op or each.name not in _ENDS)
+    """Tell whether what an op combines depends on its operands alone, and on what it captures."""
+    return all(
+        each.name in _PURE for each in op.walk() if each is not op and each.name not in _ENDS
+    )
 
 
 def _captured(op: Op) -> Iterator[Value]:
