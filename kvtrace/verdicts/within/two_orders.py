@@ -90,7 +90,7 @@ def _stored(request: Request, values: Any) -> _Stored:
         request,
         np.flatnonzero(active),
         index.reshape(-1)[active],
-        raw.reshape(len(every), -1),
+        raw.reshape(len(every), element.bytes),
         every,
     )
 
@@ -161,7 +161,7 @@ class _Watch(Instrument):
 
     def look(self, stored: _Stored, data: NDArray[np.uint8]) -> None:
         """Store in two orders, and leave memory as it was."""
-        size = stored.bytes.shape[1] if len(stored.starts) else 1
+        size = stored.bytes.shape[1]
         order = np.argsort(stored.starts, kind="stable")
         close = np.flatnonzero(np.diff(stored.starts[order]) < size)
         if not len(close):
