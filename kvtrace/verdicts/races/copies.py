@@ -135,11 +135,15 @@ class Question:
         return max(self._value(term, point) for term in (self._address, self._other_address))
 
     def _value(self, term: Term, point: Mapping[Symbol | Opaque, int]) -> int:
-        """Return the number at a point, which may leave out symbols that have one value only."""
-        symbols = [atom for atom in term.atoms() if isinstance(atom, Symbol)]
-        intervals = {symbol: self.given.ranges.of(symbol) for symbol in symbols}
-        settled = {symbol: low for symbol, (low, high) in intervals.items() if low == high}
-        return term.value({**settled, **point})
+        """Return the number at a point, which may leave out what no condition depends on."""
+        known: dict[Symbol | Opaque, int] = {}
+        for atom in term.atoms():
+            if isinstance(atom, Symbol):
+                low, high = self.given.ranges.of(atom)
+                known[atom] = min(max(0, low), high)
+            elif isinstance(atom, Choice):
+                known.update(dict.fromkeys(atom.condition.opaques(), 1))
+        return term.value({**known, **point})
 
 
 def _renamed(condition: Condition, rename: Substitution, shared: Shared) -> Condition:
