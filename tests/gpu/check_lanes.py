@@ -4,9 +4,9 @@
 
 Kernels whose stores break the rule lane-conflict, and twins that do not, are launched with several
 numbers of warps, many times each, and compared with what their lanes do one after the other, in
-order. Prints of each how many results there were, how many were not that one, and what the rule says
-of it. Ends with 1 if a twin ever differs, if the rule does not say what the list does, or if no
-launch shows any conflict.
+order. Prints of each how many results there were, how many were not that one, and what the rule
+says of it. Ends with 1 if a twin ever differs, if the rule does not say what the list does, or if
+no launch shows any conflict.
 """
 
 import sys
