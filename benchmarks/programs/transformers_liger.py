@@ -3,8 +3,9 @@
     python benchmarks/programs/transformers_liger.py [--compile] [--steps N] [--json FILE]
 
 Six layers of width 768 in bf16, batch 4, 512 tokens, AdamW: so little work for an H200 that the
-processor is the limit. It needs a CUDA device, `transformers` and `liger-kernel`, and knows nothing of
-kvtrace but the mark "steady", which it sets if kvtrace records it. FILE holds the seconds of each step.
+processor is the limit. It needs a CUDA device, `transformers` and `liger-kernel`, and knows
+nothing of kvtrace but the mark "steady", which it sets if kvtrace records it. FILE holds the
+seconds of each step.
 """
 
 import argparse

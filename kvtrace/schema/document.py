@@ -49,10 +49,10 @@ out/
 
 While a process runs, its rows go to files ("segments") under `.journal/`, handed to the operating
 system twice a second. `kill -9` loses the launches since the last time: half a second at most where
-the thread that writes gets its turn. That is no promise: on a loaded machine with two cores, a kill was
-seen to lose 0.37 s in the median and 2.22 s at the most. At the start that thread imports pyarrow
-first. SIGTERM, where the program leaves it to the system, `exec` and `os._exit` wait until all is
-handed over. What a row refers to is always written before it.
+the thread that writes gets its turn. That is no promise: on a loaded machine with two cores,
+a kill was seen to lose 0.37 s in the median and 2.22 s at the most. At the start that thread
+imports pyarrow first. SIGTERM, where the program leaves it to the system, `exec` and
+`os._exit` wait until all is handed over. What a row refers to is always written before it.
 
 Segment N of a table is sealed into part N, when it has grown large or when the run ends. The part
 is written under a temporary name, brought to disk (fsync) and renamed, and only then the segment is

@@ -32,7 +32,7 @@ def side(address, conditions, ranges, width=4):
 def is_one_program(address, conditions, grid, width=4):
     ranges, axes = ranges_of(grid)
     one = side(address, conditions, ranges, width)
-    return Common(one, one).is_one_program(axes)
+    return Common(one, one).are_equal(axes)
 
 
 # -- by hand --------------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ def test_what_is_proven_never_meets(first, second, alone, grid, widths):
     one = side(*first, ranges, widths[0])
     two = one if alone else side(*other, ranges, widths[1])
 
-    if not axes or Common(one, two).is_one_program(axes) or are_apart(one, two):
+    if not axes or Common(one, two).are_equal(axes) or are_apart(one, two):
         assert not meet(first, other, grid, widths)
 
 
@@ -184,12 +184,79 @@ def test_two_copies_are_decided_as_bytes_say(first, second, grid):
         assert not met
     if isinstance(decision, Refuted):
         assert met
-        programs, byte = question.witness(decision.model, (*grid, 1))
+        byte = question.byte(decision.model)
+        x, y = _AXES[:2]
+        programs = [at.get(x, 0) + grid[0] * at.get(y, 0) for at in question.sides(decision.model)]
         assert programs[0] != programs[1]
         for access, program_ in zip((first, second), programs, strict=True):
             who, places = points_of(access, grid)
             own = places[who == program_]
             assert ((own <= byte - (1 << 10)) & (byte - (1 << 10) < own + 4)).any()
+
+
+# -- two lanes of one program ---------------------------------------------------------------------
+
+_LANES = tuple(symbol for term in (I0, I1) for symbol in term.symbols("lane"))
+
+
+def not_a_lane(symbol):
+    return symbol.kind != "lane"
+
+
+def lanes_meet(one, other, grid, widths):
+    """Whether two different lanes of one program touch a byte, found byte by byte."""
+    touched = []
+    for (address, conditions), width in zip((one, other), widths, strict=True):
+        names = [_AXES[0], _AXES[1], *_LANES]
+        extents = (grid[0], grid[1], 8, 4)
+        axes = np.meshgrid(*(np.arange(extent) for extent in extents), indexing="ij")
+        values = {name: axis.reshape(-1) for name, axis in zip(names, axes, strict=True)}
+        active = np.broadcast_to(conjunction(conditions).values(values), values[names[0]].shape)
+        places = np.broadcast_to(address.values(values), active.shape)
+        programs, lanes = np.divmod(np.arange(len(active)), 32)
+        found = {}
+        for place, who, lane_ in zip(
+            places[active].tolist(), programs[active].tolist(), lanes[active].tolist(), strict=True
+        ):
+            for byte in range(place, place + width):
+                found.setdefault((who, byte), set()).add(lane_)
+        touched.append(found)
+    return any(
+        len(lanes | touched[1][at]) > 1 for at, lanes in touched[0].items() if at in touched[1]
+    )
+
+
+@settings(max_examples=300, deadline=None)
+@given(accesses(), accesses(), st.booleans(), _GRIDS, _WIDTHS)
+def test_lanes_of_one_program_that_are_proven_apart_never_meet(first, second, alone, grid, widths):
+    other = first if alone else second
+    widths = (widths[0], widths[0]) if alone else widths
+    ranges, _ = ranges_of(grid)
+    one = side(*first, ranges, widths[0])
+    two = one if alone else side(*other, ranges, widths[1])
+
+    if Common(one, two, not_a_lane).are_equal(_LANES):
+        assert not lanes_meet(first, other, grid, widths)
+
+
+@settings(max_examples=60, deadline=None)
+@given(accesses(), accesses(), st.booleans(), _GRIDS)
+def test_two_lanes_of_one_program_are_decided_as_bytes_say(first, second, alone, grid):
+    ranges, _ = ranges_of(grid)
+    both = (first, first if alone else second)
+    sides = [(term + (1 << 10), 4, (*holds, at_least(term + (1 << 10)))) for term, holds in both]
+
+    question = Question(*sides, _LANES, ranges, 1 << 20, not_a_lane)
+    decision = decide_given(question.claim, question.given, budget=1.0)
+
+    met = lanes_meet(*both, grid, (4, 4))
+    if isinstance(decision, Proven):
+        assert not met
+    if isinstance(decision, Refuted):
+        assert met
+        one, other = question.sides(decision.model)
+        assert any(one.get(symbol, 0) != other.get(symbol, 0) for symbol in _LANES)
+        assert all(one[symbol] == other[symbol] for symbol in one if symbol.kind == "program")
 
 
 def test_programs_are_tabulated_in_every_function_that_they_may_be_under():

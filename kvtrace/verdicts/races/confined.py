@@ -80,4 +80,4 @@ def _suffices(
         form = ranges.form(access.offset).shifted(tensor.offset_bytes)
         given = Given(bound.active(access).exact, ranges)
         sides.append(Side(form, access.element_bytes, given))
-    return Common(sides[0], sides[1]).is_one_program(axes)
+    return Common(sides[0], sides[1]).are_equal(axes)

@@ -1,12 +1,13 @@
-"""Two copies of a kernel's formulas, one for each of two programs: do they meet?
+"""Two copies of a kernel's formulas, one for each of two lanes: do they meet?
 
-All that is a program's own (ids, lanes, trips, what it loads) is renamed in the second copy;
-scalars and the grid are shared.
+All that is a lane's own (its program's ids, lanes, trips, what it loads) is renamed in the second
+copy; scalars and the grid are shared, and so is what `Shared` says: of two lanes of one program its
+ids, and the trips that both are in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from kvtrace.symbolic.conditions import (
@@ -18,99 +19,149 @@ from kvtrace.symbolic.conditions import (
     at_least,
     conjunction,
     disjunction,
+    equal,
     less,
 )
 from kvtrace.symbolic.decide import Given, Point
 from kvtrace.symbolic.functions import Choice
 from kvtrace.symbolic.intervals import Ranges
 from kvtrace.symbolic.linear import Interval
-from kvtrace.symbolic.terms import Substitution, Symbol, Term
+from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term
 
 _OWN: Final = frozenset({"program", "lane", "trip", "content", "unknown"})
-"""Kinds of symbols that have a value of their own in each program."""
+"""Kinds of symbols that have a value of their own in each lane of each program."""
+
+Copy = tuple[Term, int, Sequence[Condition]]
+"""An access: its address, the width of its elements in bytes, and what holds where it is active."""
+
+Shared = Callable[[Symbol], bool]
+"""Tells whether a symbol has the same number on both sides."""
+
+
+def nothing(symbol: Symbol) -> bool:  # noqa: ARG001
+    """Share nothing, as two programs do."""
+    return False
 
 
 class Question:
-    """Whether two different programs touch one byte, with addresses in bytes of one storage.
+    """Whether two lanes of different programs, or of one, touch one byte of a storage.
 
-    `claim`, that they do not, is to be decided wherever `given` holds: both are active, and the
-    programs differ. `is_lost`: a branch that is not followed is part of an address, so two copies
-    of it cannot be told apart.
+    `claim`, that they do not, is to be decided wherever `given` holds: both are active, and one of
+    the `differing` symbols differs (None: all may be equal). `is_lost`: a branch that is not
+    followed is part of an address, so two copies of it cannot be told apart.
     """
 
     def __init__(
         self,
-        one: tuple[Term, int, Sequence[Condition]],
-        other: tuple[Term, int, Sequence[Condition]],
-        axes: Sequence[Symbol],
+        one: Copy,
+        other: Copy,
+        differing: Sequence[Symbol] | None,
         ranges: Ranges,
         nbytes: int,
+        shared: Shared = nothing,
+        when: Callable[[Substitution], Condition] | None = None,
+        about: Iterable[Term | Condition] = (),
     ) -> None:
-        """Each side is its address, the width of its elements in bytes, and what holds there.
+        """Addresses are in bytes of one storage, of `nbytes`: what lies outside is not shared.
 
-        Only what lies inside the storage, of `nbytes`, is shared: the rest is out of bounds.
+        `when` is given what renames the symbols of the second side, those of `differing` and of
+        `about` among them, and returns what else is to hold of both, as an order of their trips.
         """
-        self._axes = axes
         atoms = {atom for side in (one, other) for part in side[2] for atom in part.atoms()}
-        atoms |= one[0].atoms() | other[0].atoms() | set(axes)
+        atoms |= one[0].atoms() | other[0].atoms() | set(differing or ())
+        atoms = atoms.union(*(each.atoms() for each in about))
         symbols = sorted((a for a in atoms if isinstance(a, Symbol)), key=lambda s: s.order)
-        self.is_lost = any(isinstance(a, Choice) and a.condition.opaques() for a in atoms)
         known: dict[tuple[str, object], Interval] = {}
         self._renamed: dict[Symbol, Symbol] = {}
         for number, symbol in enumerate(symbols):
             low, high = ranges.of(symbol)
             before = known.get((symbol.kind, symbol.key), (low, high))
             known[symbol.kind, symbol.key] = min(low, before[0]), max(high, before[1])
-            if symbol.kind in _OWN:
+            if symbol.kind in _OWN and not shared(symbol):
                 key = ("other", number)
                 self._renamed[symbol] = Symbol(symbol.kind, key, symbol.low, symbol.high)
                 known[symbol.kind, key] = low, high
-        rename = Substitution({s: by.term for s, by in self._renamed.items()})
+        self._shared = shared
+        self._rename = rename = Substitution({s: by.term for s, by in self._renamed.items()})
+        opaques = (o for a in atoms if isinstance(a, Choice) for o in a.condition.opaques())
+        self.is_lost = any(_is_own(opaque, rename, shared) for opaque in opaques)
         self._address, self._other_address = one[0], rename(other[0])
         gap = self._address - self._other_address
         self.claim = disjunction((at_least(gap, other[1]), at_least(-gap, one[1])))
-        conditions = [*one[2], *(_renamed(each, rename) for each in other[2]), self._differ()]
+        conditions = [*one[2], *(_renamed(each, rename, shared) for each in other[2])]
+        if differing is not None:
+            conditions.append(self._differ(differing))
+        if when is not None:
+            conditions.append(when(rename))
         for address, width in ((self._address, one[1]), (self._other_address, other[1])):
             conditions += (at_least(address), at_least(nbytes - width - address))
         self.given = Given(conjunction(conditions).conjuncts(), Ranges(known))
 
-    def _differ(self) -> Condition:
+    def _differ(self, symbols: Sequence[Symbol]) -> Condition:
         ways = []
-        for axis in self._axes:
-            own, other = axis.term, self._renamed[axis].term
+        for symbol in symbols:
+            own, other = symbol.term, self._renamed[symbol].term
             ways += [less(own, other), less(other, own)]
         return disjunction(ways)
 
-    def witness(self, point: Point, grid: tuple[int, int, int]) -> tuple[tuple[int, int], int]:
-        """Return both programs (linear ids), and the first byte that they share, at a point."""
+    def both(self, condition: Condition) -> tuple[Condition, Condition]:
+        """Return a condition of either side; its symbols are those that it was made about."""
+        return condition, _renamed(condition, self._rename, self._shared)
+
+    def gap(self, term: Term) -> Term:
+        """Return how much more a term is on the first side; likewise."""
+        return term - self._rename(term)
+
+    @property
+    def is_one_place(self) -> Condition:
+        """That both addresses are equal."""
+        return equal(self._address, self._other_address)
+
+    def sides(self, point: Point) -> tuple[Point, Point]:
+        """Return the numbers of the first side's symbols at a point, and of the second's."""
+        renamed = set(self._renamed.values())
+        one: dict[Symbol | Opaque, int] = {
+            symbol: number
+            for symbol, number in point.items()
+            if isinstance(symbol, Symbol) and symbol not in renamed
+        }
+        other = {symbol: number for symbol, number in one.items() if symbol not in self._renamed}
+        other.update({own: point[by] for own, by in self._renamed.items() if by in point})
+        return one, other
+
+    def byte(self, point: Point) -> int:
+        """Return the first byte of the storage that both sides touch at a point."""
         assert all(isinstance(key, Symbol | Opaque) for key in point)
-        programs = [0, 0]
-        stride = 1
-        for number, extent in enumerate(grid):
-            for axis in self._axes:
-                if axis.key == number:
-                    programs[0] += stride * point.get(axis, 0)
-                    programs[1] += stride * point.get(self._renamed[axis], 0)
-            stride *= extent
-        byte = max(self._value(term, point) for term in (self._address, self._other_address))
-        return (programs[0], programs[1]), byte
+        return max(self._value(term, point) for term in (self._address, self._other_address))
 
     def _value(self, term: Term, point: Mapping[Symbol | Opaque, int]) -> int:
-        """Return the number at a point, which may leave out symbols that have one value only."""
-        symbols = [atom for atom in term.atoms() if isinstance(atom, Symbol)]
-        intervals = {symbol: self.given.ranges.of(symbol) for symbol in symbols}
-        settled = {symbol: low for symbol, (low, high) in intervals.items() if low == high}
-        return term.value({**settled, **point})
+        """Return the number at a point, which may leave out what no condition depends on."""
+        known: dict[Symbol | Opaque, int] = {}
+        for atom in term.atoms():
+            if isinstance(atom, Symbol):
+                low, high = self.given.ranges.of(atom)
+                known[atom] = min(max(0, low), high)
+            elif isinstance(atom, Choice):
+                known.update(dict.fromkeys(atom.condition.opaques(), 1))
+        return term.value({**known, **point})
 
 
-def _renamed(condition: Condition, rename: Substitution) -> Condition:
-    """Return a condition of the second program: what is not followed may be otherwise there."""
+def _renamed(condition: Condition, rename: Substitution, shared: Shared) -> Condition:
+    """Return a condition of the second side: what is not followed may be otherwise there."""
     if isinstance(condition, And | Or):
         join = conjunction if isinstance(condition, And) else disjunction
-        return join(_renamed(part, rename) for part in condition.parts)
+        return join(_renamed(part, rename, shared) for part in condition.parts)
     if isinstance(condition, Not):
-        return ~_renamed(condition.inner, rename)
+        return ~_renamed(condition.inner, rename, shared)
     if isinstance(condition, Opaque):
+        if not _is_own(condition, rename, shared):
+            return condition
         key = condition.key if isinstance(condition.key, tuple) else (condition.key,)
         return Opaque(("other", *key), condition.reason, tuple(rename(t) for t in condition.at))
     return condition.substitute(rename)
+
+
+def _is_own(opaque: Opaque, rename: Substitution, shared: Shared) -> bool:
+    """Tell whether what is not followed may be otherwise on the second side."""
+    atoms = frozenset[Atom]().union(*(term.atoms() for term in opaque.at))
+    return shared is nothing or not rename.leaves(atoms)

@@ -1,11 +1,11 @@
-"""What two programs must have in common where they touch one byte: addresses as digits.
+"""What two lanes must have in common where they touch one byte: addresses as digits.
 
 Both sides' addresses are linear forms over the same variables, each with a value of its own on
-either side. Variables with equal coefficients are digits of a mixed radix if each coefficient is
-larger than all that smaller ones and the rest can make up for: then equal addresses force each of
-them to be equal. What they determine may be the program itself, by algebra (a quotient and its
-remainder give the dividend) or by tabulating it over the grid. Grids are never enumerated where
-algebra suffices.
+either side unless both share it. Variables with equal coefficients are digits of a mixed radix if
+each coefficient is larger than all that smaller ones and the rest can make up for: then equal
+addresses force each of them to be equal. What they determine may be the program or the lane itself,
+by algebra (a quotient and its remainder give the dividend) or by tabulating it over the grid or the
+block. Neither is enumerated where algebra suffices.
 """
 
 from __future__ import annotations
@@ -21,12 +21,15 @@ from kvtrace.symbolic.functions import Choice
 from kvtrace.symbolic.intervals import Ranges
 from kvtrace.symbolic.linear import Linear, Variable, constant, interval
 from kvtrace.symbolic.terms import Atom, Symbol
-from kvtrace.verdicts.races.tables import keys_of, tell_programs_apart
+from kvtrace.verdicts.races.copies import Shared, nothing
+from kvtrace.verdicts.races.tables import keys_of, tell_apart
 
 MOST_TABULATED: Final = 1 << 20
-"""Programs of a grid over which functions of the program ids are tabulated."""
+"""Programs of a grid (or lanes of a block) over which functions of their indices are tabulated."""
 
 _ROUNDS: Final = 8
+_GIVEN: Final = ("scalar", "programs")
+"""Kinds of symbols that are the same for all programs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,9 +87,10 @@ class Common:
     is no such byte.
     """
 
-    def __init__(self, one: Side, other: Side) -> None:
+    def __init__(self, one: Side, other: Side, shared: Shared = nothing) -> None:
         self._one = one
         self._other = other
+        self._shared = shared
         self._ranges = one.ranges
         self._intervals = one.ranges.intervals
         self._solved: set[tuple[Any, ...]] = set()
@@ -101,15 +105,25 @@ class Common:
             return True
         if isinstance(variable, Symbol):
             low, high = self._ranges.of(variable)
-            return low == high
+            return low == high or variable.kind in _GIVEN or self._shared(variable)
         return _is_followed(variable) and all(self.determines(v) for v in _inside(variable))
 
     def determines_form(self, form: Linear) -> bool:
         """Whether a linear form is equal on both sides."""
         return all(self.determines(variable) for variable in form.coefficients)
 
-    def is_one_program(self, axes: Sequence[Symbol]) -> bool:
-        """Whether no two programs can touch a byte; `axes` are those of the grid with several."""
+    @cached_property
+    def spread(self) -> int | float:
+        """Bytes from the least to the most that either side reaches, besides what both share."""
+        forms = self._without_shared(self._one.form, self._other.form)
+        ends = [interval(form, self._intervals) for form in forms]
+        return max(
+            high + side.width
+            for (_, high), side in zip(ends, (self._one, self._other), strict=True)
+        ) - min(low for low, _ in ends)
+
+    def are_equal(self, axes: Sequence[Symbol]) -> bool:
+        """Whether indices along `axes`, from 0, are equal wherever both sides touch one byte."""
         if self.is_nowhere:
             return True
         if all(axis in self.variables for axis in axes):
@@ -117,7 +131,7 @@ class Common:
         extents = [int(self._ranges.of(axis)[1]) + 1 for axis in axes]
         if math.prod(extents) > MOST_TABULATED or not self._know_of(axes):
             return False
-        return tell_programs_apart(self.variables, axes, extents)
+        return tell_apart(self.variables, axes, extents)
 
     def _know_of(self, axes: Iterable[Symbol]) -> bool:
         """Whether every axis has a part in what is equal."""
@@ -134,6 +148,8 @@ class Common:
 
     def _solve(self, one: Linear, other: Linear, slack: int) -> None:
         """Add the variables that must be equal where the forms are at most `slack` apart."""
+        if self._shared is not nothing:
+            one, other = self._without_shared(one, other)
         equal = [v for v, k in one.coefficients.items() if other.coefficients.get(v) == k]
         sizes = sorted({abs(one.coefficients[variable]) for variable in equal})
         for size in sizes:
@@ -150,6 +166,20 @@ class Common:
             if rest.coefficients or other_rest.coefficients:
                 self._solve(rest, other_rest, slack)
             return
+
+    def _without_shared(self, one: Linear, other: Linear) -> tuple[Linear, Linear]:
+        """Take away what adds the same to both forms."""
+        same = [
+            variable
+            for variable, factor in one.coefficients.items()
+            if other.coefficients.get(variable) == factor and self._is_shared(variable)
+        ]
+        return (_without(one, same), _without(other, same)) if same else (one, other)
+
+    def _is_shared(self, variable: Variable) -> bool:
+        if isinstance(variable, Symbol):
+            return variable.kind in _GIVEN or self._shared(variable)
+        return _is_followed(variable) and all(self._is_shared(v) for v in _inside(variable))
 
     def _are_apart(self, one: Linear, other: Linear) -> bool:
         """Whether what is left of both addresses, besides equal digits, shares no byte."""

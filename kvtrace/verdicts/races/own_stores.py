@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kvtrace.evaluate import TensorArgument
 from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction
 from kvtrace.symbolic.decide import Proven
 from kvtrace.symbolic.terms import Substitution, Symbol, Term, lane
-from kvtrace.verdicts.races.sharers import Sharer
+from kvtrace.verdicts.races.sharers import Sharer, copy_of
 
 if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
@@ -53,11 +52,11 @@ def _covered(bound: BoundCall, store: Sharer, load: Sharer) -> Condition | None:
     if load.access.element_bytes != width or len(shape) != 1 or shape[0] < 2:
         return None
     along = lane(0, shape[0])
-    first = _address(bound, store) - along * width
+    first = copy_of(bound, store)[0] - along * width
     symbol = next(iter(along.atoms()))
     if not isinstance(symbol, Symbol) or any(symbol in atom.within() for atom in first.atoms()):
         return None
-    gap = _address(bound, load) - first
+    gap = copy_of(bound, load)[0] - first
     if any(factor % width for factor in gap.coefficients.values()):
         return None
     place = Term({monomial: factor // width for monomial, factor in gap.coefficients.items()})
@@ -65,10 +64,3 @@ def _covered(bound: BoundCall, store: Sharer, load: Sharer) -> Condition | None:
         return None
     active = access.mask.substitute(Substitution({symbol: place}))
     return conjunction((at_least(place), at_least(shape[0] - 1 - place), active))
-
-
-def _address(bound: BoundCall, sharer: Sharer) -> Term:
-    assert sharer.access.argument is not None
-    argument = bound.call.arguments[sharer.access.argument]
-    assert isinstance(argument, TensorArgument)
-    return sharer.access.offset + argument.offset_bytes

@@ -8,23 +8,23 @@ copies of everything that is a program's own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate import TensorArgument
-from kvtrace.symbolic.conditions import Condition
 from kvtrace.symbolic.decide import Method, Proven, Refuted, decide_given
 from kvtrace.symbolic.linear import propagated
-from kvtrace.symbolic.terms import MOST_PROGRAMS, Atom, Symbol, Term, lane
+from kvtrace.symbolic.terms import MOST_PROGRAMS, Symbol
 from kvtrace.verdicts.races.confined import assumption_of
 from kvtrace.verdicts.races.copies import Question
+from kvtrace.verdicts.races.data_behind import data_behind, is_loaded
 from kvtrace.verdicts.races.digits import Common, Side, are_apart, are_far_apart
 from kvtrace.verdicts.races.exclusion import Exclusion
 from kvtrace.verdicts.races.own_stores import loads_its_own
 from kvtrace.verdicts.races.read_indices import Met, ReadIndices
-from kvtrace.verdicts.races.same_values import stored_alike
-from kvtrace.verdicts.races.sharers import Sharer, is_unreached, sharers_of
+from kvtrace.verdicts.races.same_values import store_the_same
+from kvtrace.verdicts.races.sharers import Sharer, copy_of, is_unreached, sharers_of
 
 if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
@@ -107,11 +107,11 @@ class Pairs:
         if are_far_apart(one.side, other.side):
             return Free("interval")
         common = Common(one.side, other.side)
-        if common.is_one_program(self._axes) or self._is_one_program(one.side, other.side):
+        if common.are_equal(self._axes) or self._is_one_program(one.side, other.side):
             return Free("affine")
         if self._exclusion.draws_numbers(one, other, common):
             return Free("affine", "each program draws its own numbers from a counter")
-        if self._write_the_same(one, other, common):
+        if store_the_same(self._bound, one, other, common):
             return Free("affine", "all programs write the same value")
         if self._loads_its_own(one, other):
             why = "each program loads what it has itself stored, and all store the same there"
@@ -127,23 +127,21 @@ class Pairs:
 
         Addresses that are equal but for multiples of the modulus then are equal.
         """
-        moduli = {each.modulus for each in (one, other)} - {None}
+        moduli = {each.modulus for each in (one, other) if each.modulus is not None}
         if one.side is not None and other.side is not None and len(moduli) == 1:
-            lowest = min(one.side.reach[0], other.side.reach[0])
-            highest = max(side.reach[1] + side.width for side in (one.side, other.side))
-            near = highest - lowest <= min(m for m in moduli if m is not None)
-            if near and Common(one.side, other.side).is_one_program(self._axes):
+            common = Common(one.side, other.side)
+            if common.spread <= min(moduli) and common.are_equal(self._axes):
                 return Free("affine")
         return self._lost(one, other)
 
     def _lost(self, one: Sharer, other: Sharer) -> Outcome:
         """Say why it is not known where one of two goes."""
-        data = self._data_behind((one, other))
+        data = data_behind(self._bound, (one, other))
         if data is not None and not data.evaluating:
             if self._is_unreached(one, other):
                 return Free("affine")
             assumption = assumption_of(self._bound, (one, other), None, self._axes)
-            return replace(data, assumption=assumption)
+            return Open(data.reason, assumption, evaluating=False)
         return Open(one.reason or other.reason or "its address could not be derived")
 
     # -- what settles a pair -------------------------------------------------------------------
@@ -158,27 +156,13 @@ class Pairs:
         found = [_only_program(side, self._axes) for side in (one, other)]
         return found[0] is not None and found[0] == found[1]
 
-    def _write_the_same(self, one: Sharer, other: Sharer, common: Common) -> bool:
-        """Whether what all programs store where they meet is the same."""
-        assert one.side is not None
-        assert other.side is not None
-        if not _are_aligned(one.side, other.side):
-            return False
-        shared = {sharer.access.op.index for sharer in self.sharers}
-        found = stored_alike((one.part.op, other.part.op), shared)
-        if found != "by lane":
-            return found is not None
-        lanes = (lane(axis, n).atoms() for axis, n in enumerate(one.access.shape))
-        own = one.access.shape == other.access.shape
-        return own and all(common.determines(symbol) for each in lanes for symbol in each)
-
     def _loads_its_own(self, one: Sharer, other: Sharer) -> bool:
         """Whether one stores what all programs store, and the other loads it in each of them."""
         if other.part.writes or one.side is None:
             return False
-        return self._write_the_same(one, one, Common(one.side, one.side)) and loads_its_own(
-            self._bound, one, other, self.sharers
-        )
+        bound, common = self._bound, Common(one.side, one.side)
+        alike = store_the_same(bound, one, one, common)
+        return alike and loads_its_own(bound, one, other, self.sharers)
 
     # -- two copies ----------------------------------------------------------------------------
 
@@ -187,68 +171,35 @@ class Pairs:
         bound = self._bound
         assert one.storage is not None
         nbytes = one.storage.nbytes
-        question = Question(self._copy(one), self._copy(other), self._axes, bound.ranges, nbytes)
-        data = self._data_behind((one, other))
+        copies = copy_of(bound, one), copy_of(bound, other)
+        question = Question(*copies, self._axes, bound.ranges, nbytes)
+        data = data_behind(bound, (one, other))
         if data is not None and not data.evaluating and self._is_unreached(one, other):
             return Free("affine")
         if question.is_lost:
-            return data or Open("a branch that is not followed is part of an address")
-        if any(next(_loaded(each.access.offset.atoms()), None) for each in (one, other)):
+            reason = "a branch that is not followed is part of an address"
+            return Open(reason) if data is None else Open(data.reason, evaluating=data.evaluating)
+        if any(is_loaded(each.access.offset.atoms()) for each in (one, other)):
             # Of an address from memory a solver finds but what the memory might hold.
             decision = decide_given(question.claim, question.given, budget=0)
         else:
             decision = bound.decide(question.claim, question.given)
         if isinstance(decision, Proven):
             return Free(decision.method, solver_ns=decision.solver_ns)
-        read = self._indices.judged(self._copy(one), self._copy(other), nbytes)
+        read = self._indices.judged(*copies, nbytes)
         if isinstance(read, Met):
-            return Suspect(read.programs, read.byte, "affine", decision.solver_ns)
+            first, second = map(bound.program_of, read.sides)
+            return Suspect((first, second), read.byte, "affine", decision.solver_ns)
         if read:
             return Free("affine", solver_ns=decision.solver_ns)
         if data is not None:
             assumption = assumption_of(bound, (one, other), common, self._axes)
-            return replace(data, assumption=assumption, solver_ns=decision.solver_ns)
+            return Open(data.reason, assumption, decision.solver_ns, data.evaluating)
         if not isinstance(decision, Refuted):
             return Open(decision.reason, solver_ns=decision.solver_ns)
-        programs, byte = question.witness(decision.model, bound.call.grid)
-        return Suspect(programs, byte, decision.method, decision.solver_ns)
-
-    def _copy(self, sharer: Sharer) -> tuple[Term, int, Sequence[Condition]]:
-        access = sharer.access
-        assert access.argument is not None
-        argument = self._arguments[access.argument]
-        assert isinstance(argument, TensorArgument)
-        address = access.offset + argument.offset_bytes
-        return address, access.element_bytes, access.active.conjuncts()
-
-    def _data_behind(self, pair: tuple[Sharer, Sharer]) -> Open | None:
-        """Say what data decides where programs go, None if none does."""
-        found: dict[str, None] = {}
-        missing: dict[str, None] = {}
-        in_address = False
-        for access in (sharer.access for sharer in pair):
-            atoms = access.offset.atoms() | access.active.atoms()
-            for symbol in sorted(_loaded(atoms), key=lambda symbol: symbol.order):
-                tensors = self._sources(symbol)
-                if not tensors:
-                    found[str(symbol.key[-1] if isinstance(symbol.key, tuple) else "data")] = None
-                found.update(dict.fromkeys(f"what {t.name} holds" for t in tensors))
-                hidden = [t.name for t in tensors if t.storage.data is None]
-                missing.update(dict.fromkeys(hidden))
-                in_address = in_address or (bool(hidden) and symbol in access.offset.atoms())
-            found.update((opaque.reason, None) for opaque in access.active.opaques())
-        if missing:
-            reason = f"where it goes depends on {unrecorded(missing)}"
-            return Open(reason, evaluating=not in_address)
-        return Open(f"where it goes depends on {' and '.join(found)}") if found else None
-
-    def _sources(self, symbol: Symbol) -> tuple[TensorArgument, ...]:
-        """Return the tensors that an integer was loaded from, or that an atomic found it in."""
-        index = symbol.key[0] if isinstance(symbol.key, tuple) else symbol.key
-        loaded = self._bound.contents.sources(symbol)
-        found = (s.access.argument for s in self.sharers if s.access.op.index == index)
-        atomics = [self._arguments[argument] for argument in found if argument is not None]
-        return loaded or tuple(a for a in atomics if isinstance(a, TensorArgument))
+        first, second = (bound.program_of(side) for side in question.sides(decision.model))
+        byte = question.byte(decision.model)
+        return Suspect((first, second), byte, decision.method, decision.solver_ns)
 
     def unrecorded_atomics(self) -> tuple[str, ...]:
         """Return the tensors without contents through which programs may wait for each other."""
@@ -256,19 +207,6 @@ class Pairs:
         tensors = (self._arguments[argument] for argument in waiting if argument is not None)
         names = {t.name for t in tensors if isinstance(t, TensorArgument) if t.storage.data is None}
         return tuple(sorted(names))
-
-
-def unrecorded(names: Iterable[str]) -> str:
-    """Say that what tensors hold is not known, and what would record it."""
-    setting = "KVTRACE_TENSORS=int records it"
-    return f"what {', '.join(names)} holds, which was not recorded ({setting})"
-
-
-def _loaded(atoms: Iterable[Atom]) -> Iterator[Symbol]:
-    """Return the symbols that come from memory, or that are not followed."""
-    for atom in atoms:
-        if isinstance(atom, Symbol) and atom.kind in ("content", "unknown"):
-            yield atom
 
 
 def _only_program(side: Side, axes: Sequence[Symbol]) -> tuple[int, ...] | None:
@@ -287,13 +225,3 @@ def _only_program(side: Side, axes: Sequence[Symbol]) -> tuple[int, ...] | None:
             return None
         found = program
     return found
-
-
-def _are_aligned(one: Side, other: Side) -> bool:
-    """Whether elements of both are the same bytes or none."""
-    if one.width != other.width:
-        return False
-    forms = (one.form, other.form)
-    steps = [factor for form in forms for factor in form.coefficients.values()]
-    apart = one.form.constant - other.form.constant
-    return all(number % one.width == 0 for number in (*steps, apart))

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.ir import Op
-from kvtrace.verdicts.races.pairs import Free, Open, Outcome, Pairs, Suspect, unrecorded
+from kvtrace.verdicts.races.data_behind import unrecorded
+from kvtrace.verdicts.races.pairs import Free, Open, Outcome, Pairs, Suspect
 from kvtrace.verdicts.races.parts import Parts, parts_of
 from kvtrace.verdicts.races.replay import Witness, replayed
 from kvtrace.verdicts.races.sharers import Sharer

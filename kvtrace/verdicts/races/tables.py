@@ -1,4 +1,4 @@
-"""Functions of the program ids, tabulated over a grid: do they tell programs apart?"""
+"""Functions of indices, tabulated over a grid of programs or lanes: do they tell these apart?"""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _FUNCTIONS: Final = frozenset({"/", "%", "trunc", "rest", "//", "%%", "min", "ma
 """Names of functions of forms in variables; see `kvtrace.symbolic.intervals`."""
 
 
-def tell_programs_apart(
+def tell_apart(
     variables: Iterable[Variable], axes: Sequence[Symbol], extents: Sequence[int]
 ) -> bool:
-    """Whether the values of functions of the program ids differ between any two programs."""
+    """Whether the values of functions of the indices along axes differ between any two places."""
     count = math.prod(extents)
     table = _Table(axes, extents)
     key: Values = np.zeros(count, np.int64)
@@ -39,7 +39,7 @@ def tell_programs_apart(
 
 
 class _Table:
-    """Values of variables over all programs; None for what depends on more than programs."""
+    """Values of variables over all places; None for what depends on more than these indices."""
 
     def __init__(self, axes: Sequence[Symbol], extents: Sequence[int]) -> None:
         grids = np.meshgrid(*(np.arange(extent) for extent in extents), indexing="ij")

@@ -96,7 +96,7 @@ SAMPLES.good("experts' products, all tiles, of which the last are padding", fuse
 SAMPLES.bad("experts' products, all tiles, more than there are ids for", fused_experts,
             experts(), expertly("all tiles"), (5, 2), out_of_bounds=("ids", "expert"),
             doubtful={"out_of_bounds": ("left", "right", "weight", "store", "zeros")},
-            follows={"race": ("store", "zeros"),
+            follows={"race": ("store", "zeros"), "lane_conflict": ("store", "zeros"),
                      "overflow": ("places", "row of a", "expert of b")})  # fmt: skip
 SAMPLES.bad("experts' products, a token in two tiles", fused_experts,
             experts(ids=[*ROUTES[:16], 4, *ROUTES[17:]]), expertly(), TILES,
@@ -181,7 +181,8 @@ SAMPLES.undecided("experts counted by atomics, unrecorded and checked above", ex
                   histogram(tensor(11, dtype="i32")), binned("upper"), (3,), because="chosen",
                   out_of_bounds="add")  # fmt: skip
 SAMPLES.bad("experts counted by loads and stores", expert_histogram,
-            histogram(holding(CHOICES)), binned("no atomic"), (3,), race="count")  # fmt: skip
+            histogram(holding(CHOICES)), binned("no atomic"), (3,), race="count",
+            lane_conflict="count")  # fmt: skip
 
 
 @triton.jit
