@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from kvtrace.calls.compiled_barriers import CompiledBarriers
 from kvtrace.calls.host_descriptors import descriptor_arguments
 from kvtrace.calls.thread_layouts import BlockedLayout
 from kvtrace.evaluate import Argument, ScalarArgument, Storage, TensorArgument
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
 #: Gives the content of an artifact, None where it is not there.
 ContentOf = Callable[[str], bytes | None]
 
-_KERNEL_COLUMNS = ("kernel_id", "name", "file", "signature", "stages", "origin")
+_KERNEL_COLUMNS = (
+    "kernel_id", "name", "file", "signature", "stages", "origin", "num_warps", "num_ctas",
+)  # fmt: skip
 
 #: Kernels that have no IR to evaluate: their calls were observed while the program ran, or they are
 #: graphs, whose figures follow from their shapes.
@@ -54,12 +57,25 @@ class UnfitRecord(CannotReplay):
 
 
 @dataclass(frozen=True, slots=True)
+class Compiled:
+    """What the code that was made for a device tells of the threads of a program.
+
+    `layouts` say, by op index, which threads the lanes of memory ops went to. `barriers` is None
+    where no PTX was recorded, or a program is of several blocks of threads.
+    """
+
+    layouts: Mapping[int, BlockedLayout]
+    barriers: CompiledBarriers | None
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """One row of `calls` with its kernel's name and IR.
 
     `recorded` names the tensors whose contents are there: what is concluded from them holds for
-    those contents. `layouts` say, by op index, which threads the lanes of memory ops went to, where
-    the compiled code tells it. `launches` has the contents of all its launches, as far as known.
+    those contents. `warps` is how many a program has, where that was recorded, and `compiled` what
+    the code made for a device tells. `launches` has the contents of all its launches, as far as
+    known.
     """
 
     call_id: int
@@ -68,8 +84,14 @@ class Call:
     module: Module
     arguments: tuple[Argument, ...]
     recorded: tuple[str, ...]
-    layouts: Mapping[int, BlockedLayout] = field(default_factory=dict, hash=False)
+    warps: int | None = None
+    compiled: Compiled | None = field(default=None, hash=False, compare=False)
     launches: KnownLaunches | None = field(default=None, hash=False, compare=False)
+
+    @property
+    def layouts(self) -> Mapping[int, BlockedLayout]:
+        """The layouts that memory ops were compiled with, as far as known, by op index."""
+        return {} if self.compiled is None else self.compiled.layouts
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +127,7 @@ def calls_of(
     """
     kernel_rows = trace.table("kernels", (run,), columns=_KERNEL_COLUMNS).to_pylist()
     kernels = {row["kernel_id"]: row for row in kernel_rows}
-    modules: dict[int, tuple[Module, Mapping[int, BlockedLayout]]] = {}
+    modules: dict[int, tuple[Module, Compiled | None]] = {}
     contents = contents_of(trace, run)
     for row in trace.table("calls", (run,)).to_pylist():
         if only is not None and row["call_id"] not in only:
@@ -130,24 +152,22 @@ def _call(
     trace: Trace,
     row: dict[str, Any],
     kernel: dict[str, Any],
-    modules: dict[int, tuple[Module, Mapping[int, BlockedLayout]]],
+    modules: dict[int, tuple[Module, Compiled | None]],
     contents: CallContents | None,
 ) -> Call:
     kernel_id = row["kernel_id"]
     if kernel_id not in modules:
         module = _module(trace, kernel)
-        ttgir = _stage(trace, kernel, "ttgir")
-        ptx = _stage(trace, kernel, "ptx") or ""
-        modules[kernel_id] = module, {} if ttgir is None else _layouts(module, ttgir, ptx)
-    module, layouts = modules[kernel_id]
+        modules[kernel_id] = module, _compiled(trace, kernel, module)
+    module, compiled = modules[kernel_id]
     if contents is None:
-        return call_of(row, kernel, module, trace.artifact, layouts)
+        return call_of(row, kernel, module, trace.artifact, compiled)
 
     def call(chosen: ContentSet | None, whole: bool = False) -> tuple[Call, frozenset[str]]:
         values, partial = _values(trace, row["args"], chosen, whole)
         args = with_values(row["args"], {place: str(place) for place in values})
         content = {str(place): value for place, value in values.items()}
-        made = call_of({**row, "args": args}, kernel, module, content.get, layouts)
+        made = call_of({**row, "args": args}, kernel, module, content.get, compiled)
         return made, partial
 
     first, _ = call(contents.sets[0], True)
@@ -179,10 +199,15 @@ def _values(
     return values, frozenset(partial)
 
 
-def _layouts(module: Module, ttgir: str, ptx: str) -> Mapping[int, BlockedLayout]:
+def _compiled(trace: Trace, kernel: dict[str, Any], module: Module) -> Compiled | None:
     from kvtrace.calls.compiled_layouts import thread_layouts
 
-    return thread_layouts(module, ttgir, ptx)
+    ttgir, ptx = (_stage(trace, kernel, stage) for stage in ("ttgir", "ptx"))
+    if ttgir is None:
+        return None
+    alone = ptx is not None and kernel["num_ctas"] in (None, 1)
+    barriers = CompiledBarriers(module, ptx or "") if alone else None
+    return Compiled(thread_layouts(module, ttgir, ptx or ""), barriers)
 
 
 def call_of(
@@ -190,16 +215,16 @@ def call_of(
     kernel: Mapping[str, Any],
     module: Module,
     content: ContentOf,
-    layouts: Mapping[int, BlockedLayout] | None = None,
+    compiled: Compiled | None = None,
 ) -> Call:
     """Make a call of its row of `calls` and that of its kernel in `kernels`.
 
     Args:
         row: call_id, grid_x/y/z and args.
-        kernel: name and signature.
+        kernel: name, signature and, where it is known, num_warps.
         module: the kernel's IR.
         content: gives the contents of tensors by the `value_artifact` of an argument.
-        layouts: see `Call`.
+        compiled: see `Call`.
 
     Raises:
         CannotReplay: an argument is of a kind that the evaluator cannot take.
@@ -218,7 +243,8 @@ def call_of(
             for a in arguments
             if isinstance(a, TensorArgument) and a.storage.data is not None
         ),
-        layouts=layouts or {},
+        warps=kernel.get("num_warps"),
+        compiled=compiled,
     )
 
 

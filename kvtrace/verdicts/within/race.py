@@ -1,0 +1,146 @@
+"""The rule `race-within-program`: lanes of one program touch a byte in no order that holds.
+
+Each op that writes is judged against all that other lanes of its program do, at other ops or in
+other trips of its own loop. What lanes of one execution of one op do is the rule `lane-conflict`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from kvtrace.evaluate import TensorArgument
+from kvtrace.ir import Op, source_stack
+from kvtrace.ir.data_dependence import depending_on_data
+from kvtrace.metrics.of_ops import kind_of
+from kvtrace.verdicts.races.parts import parts_of
+from kvtrace.verdicts.replaying import program_at
+from kvtrace.verdicts.verdict import Verdict
+from kvtrace.verdicts.within.meeting import Open
+from kvtrace.verdicts.within.race_pairs import Free, Pairs, Shown
+from kvtrace.verdicts.within.race_replay import Side
+
+if TYPE_CHECKING:
+    from kvtrace.verdicts.binding import BoundCall
+
+RULE: Final = "race-within-program"
+
+_DOES: Final = {"load": "loads", "store": "stores to"}
+_STRENGTH: Final = ("interval", "affine", "solver")
+
+
+@dataclass
+class _Finding:
+    """What is known of one op that writes: what became of each pair that it is in."""
+
+    op: Op
+    free: list[Free] = field(default_factory=list)
+    open: list[Open] = field(default_factory=list)
+    shown: list[Shown] = field(default_factory=list)
+
+    @property
+    def solver_ns(self) -> int | None:
+        """What a solver took for it."""
+        return sum(each.solver_ns for each in (*self.free, *self.open, *self.shown)) or None
+
+
+def judge(bound: BoundCall) -> Iterable[Verdict]:
+    """Return one verdict for each op that stores, or updates what is loaded or stored, too."""
+    parts = parts_of(bound.call.module)
+    findings = {index: _Finding(p.op) for index, p in parts.by_op.items() if p.writes}
+    pairs = Pairs(bound)
+    for one, other in pairs.clashing():
+        outcome = pairs.judged(one, other)
+        for op in dict.fromkeys((one.access.op, other.access.op)):
+            finding = findings.get(op.index)
+            if finding is None:
+                continue
+            if isinstance(outcome, Free):
+                finding.free.append(outcome)
+            elif isinstance(outcome, Shown):
+                finding.shown.append(outcome)
+            else:
+                finding.open.append(outcome)
+    for finding in findings.values():
+        if finding.free or finding.open or finding.shown or kind_of(finding.op) == "store":
+            yield _verdict(bound, finding, parts.unseen)
+
+
+def _verdict(bound: BoundCall, finding: _Finding, unseen: str | None) -> Verdict:
+    op, kind = finding.op, kind_of(finding.op)
+    arg = _names(bound, op)
+    if finding.shown:
+        return _violation(bound, finding)
+    reason = finding.open[0].reason if finding.open else None
+    if reason is None and unseen is not None:
+        reason = f"the kernel has {unseen}"
+    if reason is not None:
+        message = f"whether this {kind} races within its program could not be decided: {reason}"
+        return Verdict(
+            RULE, "unknown", op, message, reason=reason, access=kind, arg=arg,
+            solver_ns=finding.solver_ns,
+        )  # fmt: skip
+    notes = list(dict.fromkeys(each.why for each in finding.free if each.why))
+    if bound.call.recorded and op.index in depending_on_data(bound.call.module):
+        notes.append(f"for the recorded contents of {', '.join(bound.call.recorded)}")
+    scope = f" ({'; '.join(notes)})" if notes else ""
+    methods = [each.method for each in finding.free] or ["interval"]
+    return Verdict(
+        RULE, "proven", op, f"{kind} races with no other lane of its program{scope}",
+        max(methods, key=_STRENGTH.index), access=kind, arg=arg, solver_ns=finding.solver_ns,
+    )  # fmt: skip
+
+
+def _violation(bound: BoundCall, finding: _Finding) -> Verdict:
+    """Show two lanes that race, this op's first."""
+    call, shown = bound.call, finding.shown[0]
+    witness = shown.witness
+    mine, other = witness.first, witness.second
+    if mine.touch.op is not finding.op:
+        mine, other = other, mine
+    tensor = call.arguments[mine.touch.argument]
+    assert isinstance(tensor, TensorArgument)
+    program = program_at(witness.program, call.grid)
+    others = len({s.witness.first.touch.op for s in finding.shown}
+                 | {s.witness.second.touch.op for s in finding.shown}) - 2  # fmt: skip
+    more = f"; it races with {others} more op{'' if others == 1 else 's'}" if others > 0 else ""
+    order = "before" if mine is witness.first else "after"
+    message = (
+        f"{_lane(mine)} of program {program} {_DOES[str(kind_of(mine.touch.op))]} byte "
+        f"{witness.byte - tensor.offset_bytes} of {tensor.name}, which {_lane(other)} "
+        f"{_DOES[str(kind_of(other.touch.op))]} {_where(mine, other)}; it is to come {order} "
+        f"that, and no barrier orders them{_of_what(bound)}: run in both orders, the program "
+        f"leaves different results{more}"
+    )
+    return Verdict(
+        RULE, "violation", finding.op, message, shown.method, access=kind_of(finding.op),
+        arg=tensor.name, program=program, iteration=mine.touch.iteration, lane=mine.lane,
+        address_offset=mine.address_offset(bound), solver_ns=finding.solver_ns,
+        other_program=program, other_op=other.touch.op,
+    )  # fmt: skip
+
+
+def _lane(side: Side) -> str:
+    return f"lane {side.lane}" if side.lane else "the scalar"
+
+
+def _where(mine: Side, other: Side) -> str:
+    """Say at which line the other lane does it, and in which trip if that is what differs."""
+    frames = source_stack(other.touch.op)
+    line = f"in line {frames[0].line}" if frames else "elsewhere"
+    if mine.touch.iteration == other.touch.iteration:
+        return line
+    return f"{line} in trip {other.touch.iteration}, not {mine.touch.iteration}"
+
+
+def _of_what(bound: BoundCall) -> str:
+    if bound.call.compiled is None:
+        return " (recorded without TTGIR, so for any layout that gives them to different threads)"
+    return " in the code that it was compiled to"
+
+
+def _names(bound: BoundCall, op: Op) -> str | None:
+    accesses = (access.argument for access in bound.summary.accesses if access.op is op)
+    names = {bound.call.arguments[index].name for index in accesses if index is not None}
+    return ",".join(sorted(names)) or None

@@ -1,0 +1,377 @@
+"""Two memory ops of one program at one byte: whether threads may do them in either order.
+
+First whether different lanes meet at all, then whether a barrier lies between, in the kernel or in
+the code that was made of it; then whether one thread does both, by the layouts of that code. What
+is left is run in two orders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from kvtrace.ir import Op
+from kvtrace.ir.ops import POINTED
+from kvtrace.symbolic.conditions import Condition, conjunction, equal, less
+from kvtrace.symbolic.decide import Method
+from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term
+from kvtrace.verdicts.races.data_behind import data_behind
+from kvtrace.verdicts.races.sharers import Sharer, sharers_of
+from kvtrace.verdicts.within.meeting import Apart, Meeting, Open, lanes_of, meeting, shared_by_lanes
+from kvtrace.verdicts.within.order import Order, Path
+from kvtrace.verdicts.within.race_replay import Side, Witness, raced
+from kvtrace.verdicts.within.threads import Doing, Threads, same_threads, stays_in_lane
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kvtrace.symbolic.summary import Loop
+    from kvtrace.verdicts.binding import BoundCall
+
+_BARRIER: Final = "a barrier orders them"
+_LANE: Final = "one lane does both"
+_THREAD: Final = "one thread does both, by the layout of its TTGIR"
+_OWN: Final = "each thread uses what it loads for what it stores itself"
+_LOCKSTEP: Final = "only the lockstep of one warp orders the lanes that meet"
+_DOUBTFUL: Final = (
+    "no barrier of the kernel's own orders the lanes that meet, and whether the code that was "
+    "compiled of it has one between is not known"
+)
+_ATOMIC: Final = "one of two that meet is atomic, which by itself orders no lanes of a program"
+_DESCRIPTOR: Final = "one of two that meet goes through a descriptor, whose copies are not followed"
+_NO_LAYOUT: Final = "which threads do it is not known: it was compiled with a layout not read here"
+_CALLED: Final = "one of two that meet is in a function that is called"
+
+
+_SAME_PLACE: Final = (
+    "lanes of one number in blocks of different shapes meet, which one thread may hold; no TTGIR "
+    "was recorded"
+)
+
+_Place = tuple[Term, Term]
+"""The warp, and the thread in it."""
+
+
+@dataclass(frozen=True)
+class Free:
+    """The two do not race; `why` says so in words where lanes meet all the same."""
+
+    method: Method
+    why: str = ""
+    solver_ns: int = 0
+
+
+@dataclass(frozen=True)
+class Shown:
+    """They race: `witness` was run in two orders, to two results."""
+
+    witness: Witness
+    method: Method
+    solver_ns: int = 0
+
+
+Outcome = Free | Shown | Open
+
+
+@dataclass(frozen=True)
+class _Case:
+    """One order in which two can come: `turned` has the second one of the pair first.
+
+    `trips` are of the common loops that may be in different trips, outermost first; of the first of
+    them the earlier op is in an earlier trip.
+    """
+
+    turned: bool
+    trips: tuple[Symbol, ...]
+    doubtful: bool
+
+
+@dataclass(frozen=True)
+class _Differing:
+    """What is to differ where two lanes meet: one of `lanes`, or warp or thread of either side.
+
+    `why` says what keeps the two apart where none do.
+    """
+
+    lanes: tuple[Symbol, ...] | None = None
+    threads: tuple[_Place, _Place] | None = None
+    why: str = ""
+
+
+class Pairs:
+    """The accesses of one call that lanes of one program may race with."""
+
+    def __init__(self, bound: BoundCall) -> None:
+        self._bound = bound
+        self._module = bound.call.module
+        self._threads = Threads(bound.call)
+        self._made_order: Order | None = None
+
+    def clashing(self) -> Iterator[tuple[Sharer, Sharer]]:
+        """Return each two sharers that race where they meet out of order, in the text's order.
+
+        One and the same op counts in loops, of which two trips may clash.
+        """
+        sharers = sharers_of(self._bound)
+        for position, one in enumerate(sharers):
+            for other in sharers[position:]:
+                if None not in (one.storage, other.storage) and one.storage is not other.storage:
+                    continue
+                kinds = {one.part.kind, other.part.kind}
+                if kinds in ({"load"}, {"atomic"}) or (one is other and not self._own(one, one)):
+                    continue
+                yield (one, other) if one.access.op.index <= other.access.op.index else (other, one)
+
+    def judged(self, one: Sharer, other: Sharer) -> Outcome:
+        """Tell whether lanes of a program race that do these."""
+        doing = self._threads.doing(one.access), self._threads.doing(other.access)
+        lanes = self._apart(one, other, doing)
+        if isinstance(lanes, Free):
+            return lanes
+        cases = self._cases(one, other)
+        if not cases:
+            return Free("affine", _BARRIER)
+        if isinstance(lanes, Open):
+            return lanes
+        found = [self._met(one, other, case, lanes) for case in cases]
+        left = [(case, met) for case, met in zip(cases, found, strict=True)
+                if not isinstance(met, Apart)]  # fmt: skip
+        if not left:
+            method: Method = "solver" if any(f.method == "solver" for f in found) else "affine"
+            return Free(method, lanes.why, sum(each.solver_ns for each in found))
+        return self._decided(one, other, doing, left)
+
+    # -- which lanes meet ----------------------------------------------------------------------
+
+    def _apart(
+        self, one: Sharer, other: Sharer, doing: tuple[Doing, Doing]
+    ) -> Free | Open | _Differing:
+        """Tell whether lanes that may be of different threads meet, in whatever trips."""
+        own = self._own(one, other)
+        same = one.access.shape == other.access.shape
+        pointed = all(each.access.op.name in POINTED for each in (one, other))
+        if same and pointed:
+            lanes = self._meeting(one, other, own, lanes_of(one))
+            if isinstance(lanes, Apart):
+                why = self._one_thread(one, other, doing)
+                if why is not None:
+                    return Free(lanes.method, why, lanes.solver_ns)
+        found = self._meeting(one, other, own, own if one is other else None)
+        if isinstance(found, Apart):
+            return Free(found.method, solver_ns=found.solver_ns)
+        if not pointed:
+            return Open(_DESCRIPTOR, evaluating=False)
+        if isinstance(found, Open):
+            return found if self._cases(one, other) else Free("affine", _BARRIER)
+        if any(each.by_all for each in doing):
+            return _Differing()
+        if not self._threads.compiled:
+            return _Differing(lanes=lanes_of(one), why=_LANE) if same else _Differing()
+        places = doing[0].places(), doing[1].places()
+        if places[0] is None or places[1] is None:
+            return _Differing()
+        return _Differing(threads=(places[0], places[1]), why=_THREAD)
+
+    def _one_thread(
+        self, one: Sharer, other: Sharer, doing: tuple[Doing, Doing]
+    ) -> str | None:
+        """Say why one thread does both where only the same lanes meet; None: it may not."""
+        loads = [
+            (sharer, each) for sharer, each in zip((one, other), doing, strict=True) if each.by_all
+        ]
+        if any(not stays_in_lane(s.access.op, self._bound.call, each) for s, each in loads):
+            return None
+        if self._threads.compiled:
+            if not all(each.is_known for each in doing) or not same_threads(*doing):
+                return None
+            return _OWN if loads else _THREAD
+        return _OWN if loads else _LANE
+
+    def _meeting(
+        self,
+        one: Sharer,
+        other: Sharer,
+        own: Sequence[Symbol],
+        differing: Sequence[Symbol] | None,
+        when: Callable[[Substitution], Condition] | None = None,
+    ) -> Apart | Meeting | Open:
+        if one.storage is None or other.storage is None:
+            data = data_behind(self._bound, (one, other))
+            reason = one.reason or other.reason or "its address could not be derived"
+            return Open(data.reason if data else reason, evaluating=False)
+        shared = shared_by_lanes(self._module, own)
+        return meeting(self._bound, one, other, differing, shared, when)
+
+    # -- orders --------------------------------------------------------------------------------
+
+    def _own(self, one: Sharer, other: Sharer) -> tuple[Symbol, ...]:
+        """Return the trips of the loops that both are in, where there are several."""
+        return tuple(loop.trip for loop in _common(one, other) if self._turns(loop))
+
+    def _turns(self, loop: Loop) -> bool:
+        return self._bound.ranges.of(loop.trip)[1] > 0
+
+    @property
+    def _order(self) -> Order:
+        if self._made_order is None:
+            loops = self._bound.summary.loops
+            sure = [loop for loop in loops if self._bound.ranges.interval(loop.trips)[0] >= 1]
+            unsure = {loop.op.index for loop in loops} - {loop.op.index for loop in sure}
+            entered = {loop.op.index for loop in sure} - unsure
+            self._made_order = Order(self._module, entered)
+        return self._made_order
+
+    def _cases(self, one: Sharer, other: Sharer) -> list[_Case]:
+        """Return the orders in which the two can come with no barrier between."""
+        found = []
+        for turned in (False, True):
+            first, second = (other, one) if turned else (one, other)
+            if first is second and turned:
+                continue
+            if first.access.calls or second.access.calls:
+                return [_Case(False, self._own(one, other), True)]
+            found += [
+                _Case(turned, trips, doubtful)
+                for trips, doubtful in self._open(first, second)
+            ]  # fmt: skip
+        return found
+
+    def _open(self, first: Sharer, second: Sharer) -> Iterator[tuple[tuple[Symbol, ...], bool]]:
+        """Yield the trips that differ where the second comes after the first with no barrier."""
+        separate = self._separate(first.access.op, second.access.op)
+        if separate:
+            return
+        common = _common(first, second)
+        paths: dict[int, bool] = {}
+        for path in self._order.paths(first.access.op, second.access.op):
+            turn = min(path.turn, len(common))
+            paths[turn] = paths.get(turn, True) and path.doubtful
+        for turn, doubtful in paths.items():
+            trips = tuple(loop.trip for loop in common[turn:] if self._turns(loop))
+            if turn < len(common) and not self._turns(common[turn]):
+                continue
+            if turn == len(common) and first is second:
+                continue
+            yield trips, self._is_doubtful(doubtful, separate, bool(common))
+
+    def _separate(self, first: Op, second: Op) -> bool | None:
+        """Tell whether a barrier of the PTX lies between; None: it does not say."""
+        compiled = self._bound.call.compiled
+        barriers = None if compiled is None else compiled.barriers
+        return None if barriers is None else barriers.separate(first, second)
+
+    def _is_doubtful(self, doubtful: bool, separate: bool | None, in_loop: bool) -> bool:
+        """Whether there may be a barrier all the same; of a loop PTX does not say in which trip."""
+        if not self._threads.compiled:
+            return doubtful
+        return separate is None or (doubtful and in_loop)
+
+    # -- what is left --------------------------------------------------------------------------
+
+    def _met(
+        self, one: Sharer, other: Sharer, case: _Case, lanes: _Differing
+    ) -> Apart | Meeting | Open:
+        """Tell whether different threads meet in one order, those of different warps first."""
+        trip = case.trips[0] if case.trips else None
+        atoms = frozenset[Atom]().union(
+            *(s.access.offset.atoms() | s.access.active.atoms() for s in (one, other))
+        )
+        ends = None if trip is None or trip not in atoms else trip.term
+        threads = lanes.threads if _are_of(lanes.threads, atoms) else None
+
+        def asked(places: int) -> Apart | Meeting | Open:
+            def when(rename: Substitution) -> Condition:
+                found = []
+                if ends is not None:
+                    order = (ends, rename(ends))
+                    found.append(less(*(order[::-1] if case.turned else order)))
+                if threads is not None:
+                    mine, others = threads
+                    same = (equal(mine[n], rename(others[n])) for n in range(places))
+                    found.append(~conjunction(same))
+                return conjunction(found)
+
+            needed = when if ends is not None or threads is not None else None
+            return self._meeting(one, other, case.trips, lanes.lanes, needed)
+
+        met = asked(1)
+        if threads is None or not isinstance(met, Apart):
+            return met
+        again = asked(2)
+        return Open(_LOCKSTEP, evaluating=False) if isinstance(again, Meeting) else again
+
+    def _decided(
+        self, one: Sharer, other: Sharer, doing: tuple[Doing, Doing],
+        left: Sequence[tuple[_Case, Apart | Meeting | Open]],
+    ) -> Outcome:  # fmt: skip
+        """Run what seems to race; say why it is open where that does not show it."""
+        solver_ns = sum(met.solver_ns for _, met in left)
+        for _, met in left:
+            if isinstance(met, Open):
+                return met
+        if one.access.calls or other.access.calls:
+            return Open(_CALLED, evaluating=False, solver_ns=solver_ns)
+        if "atomic" in (one.part.kind, other.part.kind):
+            return Open(_ATOMIC, evaluating=False, solver_ns=solver_ns)
+        if self._threads.one_warp:
+            return Open(_LOCKSTEP, evaluating=False, solver_ns=solver_ns)
+        sure = [met for case, met in left if not case.doubtful and isinstance(met, Meeting)]
+        if not sure:
+            return Open(_DOUBTFUL, evaluating=False, solver_ns=solver_ns)
+        reason = ""
+        for met in sure:
+            shown = self._run((one, other), doing, met)
+            if isinstance(shown, Witness):
+                return Shown(shown, met.method, solver_ns)
+            reason = shown
+        return Open(reason, evaluating=False, solver_ns=solver_ns)
+
+    def _run(
+        self, pair: tuple[Sharer, Sharer], doing: tuple[Doing, Doing], met: Meeting
+    ) -> Witness | str:
+        by_op = {sharer.access.op: each for sharer, each in zip(pair, doing, strict=True)}
+        seen: set[str] = set()
+
+        def differ(one: Side, other: Side) -> bool:
+            relation = self._threads.relation(
+                by_op[one.touch.op], one.lane, by_op[other.touch.op], other.lane
+            )
+            seen.add(relation)
+            return relation == "apart"
+
+        def forced(one: Side, other: Side) -> bool:
+            return by_op[one.touch.op].by_all and not by_op[other.touch.op].by_all
+
+        storage = pair[0].storage
+        assert storage is not None
+        ops: tuple[Op, Op] = pair[0].access.op, pair[1].access.op
+        found = raced(self._bound, ops, met.program, storage, met.byte, differ, forced)
+        if isinstance(found, Witness) or "apart" in seen:
+            return found
+        if "not known" in seen:
+            return _NO_LAYOUT if self._threads.compiled else _SAME_PLACE
+        return _LOCKSTEP if "one warp" in seen else found
+
+
+_SAME_PLACE: Final = (
+    "lanes of one number in blocks of different shapes meet, which one thread may hold; no TTGIR "
+    "was recorded"
+)
+
+
+def _are_of(threads: tuple[_Place, _Place] | None, atoms: frozenset[Atom]) -> bool:
+    """Whether all lanes that threads follow from are among the atoms of the accesses."""
+    terms = [term for place in threads or () for term in place]
+    symbols = (atom for term in terms for atom in term.atoms() if isinstance(atom, Symbol))
+    return atoms.issuperset(symbols)
+
+
+def _common(one: Sharer, other: Sharer) -> list[Loop]:
+    """Return the loops that both are in, outermost first."""
+    found = []
+    for mine, others in zip(one.access.loops, other.access.loops, strict=False):
+        if mine.op is not others.op:
+            break
+        found.append(mine)
+    return found

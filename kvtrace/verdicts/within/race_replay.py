@@ -1,0 +1,488 @@
+"""Running one program in two orders of its lanes, which leave two results: a race within it.
+
+In the first order each op is done by all lanes at once. In the second, one lane runs ahead of
+another: it does its access before the other's, which comes first in the program. Where contents
+were not recorded there are made-up ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from kvtrace.evaluate import Argument, Observer, Storage, TensorArgument, evaluate
+from kvtrace.evaluate.errors import UNFIT
+from kvtrace.evaluate.instrument import Instrument
+from kvtrace.evaluate.observe import Access
+from kvtrace.evaluate.scope import MOST_STEPS
+from kvtrace.evaluate.types import value_type
+from kvtrace.evaluate.values import Unknown, full_array
+from kvtrace.ir import Op
+from kvtrace.ir.ops import BARRIERS, MEMORY, READING, effect_of
+from kvtrace.schema.errors import KvtraceError
+from kvtrace.verdicts.fills import with_contents
+from kvtrace.verdicts.replaying import Limit
+from kvtrace.verdicts.within.threads import Lane
+
+if TYPE_CHECKING:
+    from kvtrace.evaluate.registry import Step
+    from kvtrace.evaluate.scope import Scope
+    from kvtrace.verdicts.binding import BoundCall
+
+#: Bytes around the one that lanes meet at that are given numbers that differ.
+_WINDOW: Final = 1 << 16
+#: Bytes that a program may store to be compared.
+_MOST_COMPARED: Final = 1 << 26
+
+_OTHERS: Final = (400.0, -400.0, float("nan"))
+"""Numbers that a lane is given to see whether what another stores follows from it."""
+
+
+@dataclass(frozen=True)
+class Touch:
+    """One execution of an op that touches the byte: its `lanes` that do, and its element there.
+
+    `number` counts the op's executions, `phase` the barriers before it. `before` and `after` are
+    the element's bytes around the execution.
+    """
+
+    op: Op
+    number: int
+    phase: int
+    lanes: tuple[Lane, ...]
+    argument: int
+    start: int
+    width: int
+    iteration: int
+    before: bytes
+    after: bytes
+
+
+@dataclass(frozen=True)
+class Side:
+    """A touch by one of its lanes; `address_offset` counts from the argument's data pointer."""
+
+    touch: Touch
+    lane: Lane
+
+    def address_offset(self, bound: BoundCall) -> int:
+        """Return where the element begins, from the data pointer of the argument."""
+        argument = bound.call.arguments[self.touch.argument]
+        assert isinstance(argument, TensorArgument)
+        return self.touch.start - argument.offset_bytes
+
+
+@dataclass(frozen=True)
+class Witness:
+    """Two lanes of a program that race; in the program `first` comes before `second`."""
+
+    first: Side
+    second: Side
+    program: int
+    byte: int
+
+
+@dataclass
+class _Memory:
+    """A program's storages, with contents that it may change."""
+
+    arguments: tuple[Argument, ...]
+    watched: np.ndarray[Any, np.dtype[np.uint8]]
+    stored: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """The bytes of each storage, by id, between the first and the last that was stored to."""
+
+    def result(self) -> dict[int, bytes] | None:
+        """Return what was stored, by the number of an argument; None: it is too much."""
+        if sum(end - start for start, end in self.stored.values()) > _MOST_COMPARED:
+            return None
+        found = {}
+        for number, argument in enumerate(self.arguments):
+            if isinstance(argument, TensorArgument) and id(argument.storage) in self.stored:
+                start, end = self.stored[id(argument.storage)]
+                assert argument.storage.data is not None
+                found[number] = argument.storage.data[max(start, 0) : end].tobytes()
+        return found
+
+
+class _Watch(Observer):
+    """Tells an instrument of the accesses of the op that runs."""
+
+    def __init__(self, lanes: _Lanes) -> None:
+        self._lanes = lanes
+
+    def access(self, access: Access) -> None:
+        """Pass it on."""
+        self._lanes.saw(access)
+
+
+class _Lanes(Instrument):
+    """Lists who touches a byte; overridden, does it in another order."""
+
+    def __init__(self, memory: _Memory, storage: Storage, byte: int) -> None:
+        super().__init__()
+        self._memory = memory
+        self._storage = storage
+        self._byte = byte
+        self._phase = 0
+        self._counts: dict[Op, int] = {}
+        self._seen: list[tuple[tuple[Lane, ...], int, int, int, int]] | None = None
+        self.touches: list[Touch] = []
+
+    @property
+    def data(self) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        """The bytes of the storage that is watched."""
+        return self._memory.watched
+
+    def wrapped(self, op: Op, step: Step) -> Step:
+        """Count barriers, and look at what goes to memory."""
+        if op.name in BARRIERS:
+            return self._barrier
+        if op.name not in MEMORY:
+            return step
+
+        def run(values: list[Any], scope: Scope) -> None:
+            number = self._counts[op] = self._counts.get(op, 0) + 1
+            self._run(op, number, step, values, scope)
+
+        return run
+
+    def _barrier(self, _values: list[Any], _scope: Scope) -> None:
+        self._phase += 1
+
+    def _run(self, op: Op, number: int, step: Step, values: list[Any], scope: Scope) -> None:
+        self._watched(op, number, lambda: step(values, scope))
+
+    def _watched(self, op: Op, number: int, step: Callable[[], None]) -> None:
+        """Run a step, and note how it touches the byte."""
+        self._seen = []
+        copy = self._around()
+        step()
+        seen, self._seen = self._seen, None
+        if seen:
+            lanes, argument, start, width, iteration = seen[0]
+            low = start - self._low
+            before = copy[low : low + width].tobytes()
+            after = self.data[start : start + width].tobytes()
+            lanes = tuple(each for found in seen for each in found[0])
+            self.touches.append(
+                Touch(op, number, self._phase, lanes, argument, start, width, iteration, before,
+                      after)
+            )  # fmt: skip
+
+    @property
+    def _low(self) -> int:
+        return max(self._byte - 16, 0)
+
+    def _around(self) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        return self.data[self._low : self._byte + 16].copy()
+
+    def saw(self, access: Access) -> None:
+        """Note the lanes of an access that cover the byte."""
+        argument = None if access.argument is None else self._memory.arguments[access.argument]
+        if not isinstance(argument, TensorArgument) or access.lowest is None:
+            return
+        assert access.highest is not None
+        begin = access.lowest + argument.offset_bytes
+        end = access.highest + argument.offset_bytes + access.element_bytes
+        if access.kind != "load":
+            low, high = self._memory.stored.get(id(argument.storage), (begin, end))
+            self._memory.stored[id(argument.storage)] = min(low, begin), max(high, end)
+        if self._seen is None or argument.storage is not self._storage or access.parts is None:
+            return
+        if not begin <= self._byte < end:
+            return
+        parts, assert_argument = access.parts, access.argument
+        assert assert_argument is not None
+        offsets = np.full((1,) * (1 + len(parts.block)), parts.constant, np.int64)
+        for term in parts.terms:
+            offsets = offsets + term
+        offsets = offsets + argument.offset_bytes
+        covers = (offsets <= self._byte) & (self._byte < offsets + access.element_bytes)
+        for factor in parts.factors:
+            covers = covers & factor
+        covers = np.broadcast_to(covers, (1, *parts.block))
+        places = np.argwhere(covers[0])
+        if not len(places):
+            return
+        lanes = tuple(tuple(map(int, place)) for place in places)
+        start = int(np.broadcast_to(offsets, covers.shape)[(0, *lanes[0])])
+        iteration = int(np.max(np.asarray(parts.iteration), initial=0))
+        self._seen.append((lanes, assert_argument, start, access.element_bytes, iteration))
+
+
+@dataclass(frozen=True)
+class _Ahead:
+    """The second lane's access is done before the first's; `forced`: by a thread that knows all."""
+
+    first: Side
+    second: Side
+    forced: bool
+
+
+class _Reordered(_Lanes):
+    """Runs a program with one lane ahead of another."""
+
+    def __init__(self, memory: _Memory, storage: Storage, byte: int, ahead: _Ahead) -> None:
+        super().__init__(memory, storage, byte)
+        self._ahead = ahead
+        self._reached = False
+        self._kept = True
+
+    @property
+    def kept(self) -> bool:
+        """Whether the lane that was ahead did there what it had done in the first order."""
+        return self._kept and self._reached
+
+    def _run(self, op: Op, number: int, step: Step, values: list[Any], scope: Scope) -> None:
+        first, second = self._ahead.first, self._ahead.second
+        if (op, number) == (second.touch.op, second.touch.number):
+            self._reached = True
+            if effect_of(op) == "load":  # it finds what was there before the first one's store
+                self._other_load(op, step, values, scope, second, first.touch, first.touch.before)
+            else:
+                step(values, scope)
+                self._end(first.touch, second.touch)
+        elif (op, number) == (first.touch.op, first.touch.number) and effect_of(op) == "load":
+            self._other_load(op, step, values, scope, first, second.touch, second.touch.after)
+        else:
+            step(values, scope)
+
+    def _end(self, first: Touch, second: Touch) -> None:
+        if effect_of(first.op) != "load":
+            _put(self.data, first, first.after)
+        elif self._ahead.forced:
+            _put(self.data, second, second.after)
+        else:
+            after = self.data[second.start : second.start + second.width].tobytes()
+            self._kept = self._kept and after == second.after
+
+    def _other_load(
+        self, op: Op, step: Step, values: list[Any], scope: Scope, side: Side, at: Touch,
+        holding: bytes,
+    ) -> None:  # fmt: skip
+        """Load, one lane finding other bytes than there are (or all lanes, of a scalar)."""
+        result, type_ = op.results[0].id, value_type(op.results[0].type)
+        step(values, scope)
+        found = values[result]
+        now = self.data[at.start : at.start + at.width].tobytes()
+        _put(self.data, at, holding)
+        step(values, scope)
+        _put(self.data, at, now)
+        other = values[result]
+        if isinstance(found, Unknown) or isinstance(other, Unknown) or type_.pointer:
+            self._kept = False
+            return
+        whole = np.array(full_array(found, type_))
+        whole[(0, *side.lane)] = full_array(other, type_)[(0, *side.lane)]
+        values[result] = whole
+
+
+class _Given(_Lanes):
+    """Runs a program in which one lane of a load is given another number."""
+
+    def __init__(
+        self, memory: _Memory, storage: Storage, byte: int, side: Side, number: float
+    ) -> None:
+        super().__init__(memory, storage, byte)
+        self._side = side
+        self._number = number
+
+    def _run(self, op: Op, number: int, step: Step, values: list[Any], scope: Scope) -> None:
+        self._watched(op, number, lambda: step(values, scope))
+        if (op, number) == (self._side.touch.op, self._side.touch.number):
+            result, type_ = op.results[0].id, value_type(op.results[0].type)
+            if isinstance(values[result], Unknown) or type_.pointer:
+                return
+            whole = np.array(full_array(values[result], type_))
+            place = (0, *self._side.lane)
+            if np.issubdtype(whole.dtype, np.inexact):
+                whole[place] = self._number
+            else:
+                whole[place] += 0 if self._number != self._number else int(self._number) // 40
+            values[result] = whole
+
+
+def _put(data: np.ndarray[Any, np.dtype[np.uint8]], at: Touch, held: bytes) -> None:
+    data[at.start : at.start + at.width] = np.frombuffer(held, np.uint8)
+
+
+def raced(
+    bound: BoundCall,
+    ops: tuple[Op, Op],
+    program: int,
+    storage: Storage,
+    byte: int,
+    differ: Callable[[Side, Side], bool],
+    forced: Callable[[Side, Side], bool],
+) -> Witness | str:
+    """Run a program in two orders of lanes at a byte of a storage; say why if no two results show.
+
+    Args:
+        bound: the call.
+        ops: those that are to touch the byte, one of them with a store.
+        program: its linear id.
+        storage: one of the call's arguments'.
+        byte: from the storage's start.
+        differ: whether two lanes may be done in any order, as far as threads go.
+        forced: whether the second is done by a thread that loads itself what the first loads.
+
+    """
+    first = _Run(bound, program, storage, byte)
+    watched = first.run(_Lanes)
+    if first.failure:
+        return first.failure
+    reason = "no two of its lanes were seen to do so when it was run"
+    result = first.memory.result()
+    for one, other in _candidates(watched.touches, ops, differ):
+        ahead = _Ahead(one, other, forced(one, other))
+        if _follows(bound, program, storage, byte, ahead):
+            reason = "what one stores follows from what the other has loaded"
+            continue
+        again = _Run(bound, program, storage, byte)
+        reordered = again.run(lambda *given, ahead=ahead: _Reordered(*given, ahead))
+        if again.failure or not reordered.kept:
+            reason = again.failure or "what one stores follows from what the other has loaded"
+        elif result is None or again.memory.result() != result:
+            if result is None:
+                return "it stores too much to be compared"
+            return Witness(one, other, program, byte)
+        else:
+            reason = "both orders left the same when it was run"
+    return reason
+
+
+def _candidates(
+    touches: Iterable[Touch], ops: tuple[Op, Op], differ: Callable[[Side, Side], bool]
+) -> Iterator[tuple[Side, Side]]:
+    """Yield pairs of lanes that touch the byte with no barrier and no store between them."""
+    found = list(touches)
+    yielded = 0
+    for position, one in enumerate(found):
+        for other in found[position + 1 :]:
+            if other.phase != one.phase:
+                break
+            kinds = {effect_of(one.op), effect_of(other.op)}
+            if {one.op, other.op} == set(ops) and "store" in kinds and "atomic" not in kinds:
+                sides = _sides(one, other, differ)
+                if sides is not None:
+                    yield sides
+                    yielded += 1
+                    if yielded == _MOST_CANDIDATES:
+                        return
+            if effect_of(other.op) != "load":
+                break
+
+
+_MOST_CANDIDATES: Final = 4
+
+
+def _sides(
+    one: Touch, other: Touch, differ: Callable[[Side, Side], bool]
+) -> tuple[Side, Side] | None:
+    for lane in one.lanes[:64]:
+        for other_lane in other.lanes[-64:][::-1]:
+            if differ(Side(one, lane), Side(other, other_lane)):
+                return Side(one, lane), Side(other, other_lane)
+    return None
+
+
+def _follows(bound: BoundCall, program: int, storage: Storage, byte: int, ahead: _Ahead) -> bool:
+    """Whether what the second stores changes with what the first loads."""
+    loads = ahead.first.touch.op.name in READING
+    if not loads or ahead.forced or effect_of(ahead.second.touch.op) == "load":
+        return False
+    for number in _OTHERS:
+        again = _Run(bound, program, storage, byte)
+        given = again.run(lambda *of, number=number: _Given(*of, ahead.first, number))
+        second = ahead.second.touch
+        same = [t for t in given.touches if (t.op, t.number) == (second.op, second.number)]
+        if not same or same[0].after != second.after:
+            return True
+    return False
+
+
+class _Run:
+    """One evaluation of a program, with memory of its own."""
+
+    def __init__(self, bound: BoundCall, program: int, storage: Storage, byte: int) -> None:
+        self._bound = bound
+        self._program = program
+        self._byte = byte
+        self._position = next(
+            number
+            for number, argument in enumerate(bound.call.arguments)
+            if isinstance(argument, TensorArgument) and argument.storage is storage
+        )
+        self.failure: str | None = None
+        self.memory: _Memory
+
+    def run(self, make: Callable[[_Memory, Storage, int], _Lanes]) -> _Lanes:
+        """Evaluate under what `make` returns; `failure` says why the end was not reached."""
+        call = self._bound.call
+        arguments = _writable(call.arguments, self._position, self._byte)
+        watched = arguments[self._position]
+        assert isinstance(watched, TensorArgument)
+        assert watched.storage.data is not None
+        self.memory = _Memory(arguments, watched.storage.data)
+        lanes = make(self.memory, watched.storage, self._byte)
+        limit = Limit(self._bound.budget.replay_lanes)
+        try:
+            evaluate(
+                call.module,
+                arguments,
+                call.grid,
+                observers=(_Watch(lanes), limit),
+                kernel=call.kernel,
+                programs=np.array([self._program], np.int64),
+                instrument=lanes,
+                most_steps=MOST_STEPS,
+            )
+        except KvtraceError as error:
+            self.failure = str(error)
+        except (*UNFIT, MemoryError) as error:
+            self.failure = f"it could not be run ({type(error).__name__})"
+        return lanes
+
+
+def _writable(arguments: Iterable[Argument], position: int, byte: int) -> tuple[Argument, ...]:
+    """Return arguments with contents of their own, which differ around a byte of one of them."""
+    arguments = tuple(arguments)
+    known = {id(a.storage) for a in arguments
+             if isinstance(a, TensorArgument) and a.storage.data is not None}  # fmt: skip
+    made: dict[int, Storage] = {}
+    found: list[Argument] = []
+    for number, argument in enumerate(with_contents(arguments)):
+        original = arguments[number]
+        if not isinstance(argument, TensorArgument) or not isinstance(original, TensorArgument):
+            found.append(argument)
+            continue
+        storage = made.get(id(original.storage))
+        if storage is None:
+            data = argument.storage.data
+            assert data is not None
+            data = data if data.flags.writeable else data.copy()
+            storage = Storage(argument.storage.nbytes, data, argument.storage.address)
+            made[id(original.storage)] = storage
+        if number == position and id(original.storage) not in known:
+            _fill(replace(argument, storage=storage), byte)
+        found.append(replace(argument, storage=storage))
+    return tuple(found)
+
+
+def _fill(tensor: TensorArgument, byte: int) -> None:
+    """Put small numbers that differ from their neighbors around a byte of a tensor's storage."""
+    from kvtrace.evaluate.rounding import to_memory
+
+    size, data = tensor.element.bytes, tensor.storage.data
+    assert data is not None
+    first = max(byte - _WINDOW, tensor.offset_bytes % size)
+    first -= (first - tensor.offset_bytes) % size
+    first += size if first < 0 else 0
+    count = (min(byte + _WINDOW, len(data)) - first) // size
+    places = np.arange(first // size, first // size + count)
+    numbers = (1 + (7 * places + places // 13) % 13).astype(tensor.element.value)
+    held = np.ascontiguousarray(to_memory(numbers, tensor.element)).view(np.uint8)
+    data[first : first + count * size] = held[: count * size]
