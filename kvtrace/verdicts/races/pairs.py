@@ -162,7 +162,7 @@ class Pairs:
         """Whether what all programs store where they meet is the same."""
         assert one.side is not None
         assert other.side is not None
-        if not _are_aligned(one.side, other.side):
+        if not are_aligned(one.side, other.side):
             return False
         shared = {sharer.access.op.index for sharer in self.sharers}
         found = stored_alike((one.part.op, other.part.op), shared)
@@ -242,7 +242,7 @@ def _only_program(side: Side, axes: Sequence[Symbol]) -> tuple[int, ...] | None:
     return found
 
 
-def _are_aligned(one: Side, other: Side) -> bool:
+def are_aligned(one: Side, other: Side) -> bool:
     """Whether elements of both are the same bytes or none."""
     if one.width != other.width:
         return False

@@ -7,12 +7,13 @@ compiled to code with a barrier in it, or to code with none: a path through one 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from kvtrace.ir import Block, Module, Op, Value
 from kvtrace.ir.flow import around, flow_of, forward, jumps
 from kvtrace.ir.memo import once_per_module
+from kvtrace.ir.model import Region
 from kvtrace.ir.ops import BARRIERS, BRANCHES, CALLS, KINDS, LOOPS, MEMORY, READING, Kind, effect_of
 
 _CROSSING = (Kind.REDUCTION, Kind.SCAN, Kind.COUNT, Kind.PRODUCT, Kind.PICKED)
@@ -23,11 +24,18 @@ class Path:
     """A way from one op to another without a barrier.
 
     `turn`: the outermost loop, as its number among those around the first op from outside in, that
-    begins another trip on the way; how many there are, where none does.
+    begins another trip on the way; how many there are, where none does. `once`: it does so once.
     """
 
     turn: int
+    once: bool
     doubtful: bool
+
+    def turning(self, loop: int | None) -> Path:
+        """Return the path as it goes on in another trip of a loop."""
+        if loop is None or loop > self.turn:
+            return self
+        return Path(loop, loop < self.turn, self.doubtful)
 
 
 def loops_around(op: Op) -> tuple[Op, ...]:
@@ -36,10 +44,16 @@ def loops_around(op: Op) -> tuple[Op, ...]:
 
 
 class Order:
-    """The paths between the ops of one kernel; `entered` are the loops that surely run."""
+    """The paths between the ops of one kernel.
 
-    def __init__(self, module: Module, entered: Collection[int]) -> None:
+    `entered` are the loops that surely run, `decided` the branches whose condition is known.
+    """
+
+    def __init__(
+        self, module: Module, entered: Collection[int], decided: Mapping[int, bool]
+    ) -> None:
         self._entered = frozenset(entered)
+        self._decided = decided
         self._moving = _moving(module)
         self._positions: dict[Op, tuple[tuple[Op, ...], int]] = {}
         self._kept: dict[Block, tuple[Op, ...]] = {}
@@ -54,7 +68,7 @@ class Order:
     def _followed(self, start: Op) -> Mapping[int, frozenset[Path]]:
         chain = {loop: number for number, loop in enumerate(loops_around(start))}
         found: dict[int, set[Path]] = defaultdict(set)
-        first = Path(len(chain), start.index in self._moving)
+        first = Path(len(chain), True, start.index in self._moving)
         waiting = [(op, first) for op in self._next(start)]
         seen = set(waiting)
         while waiting:
@@ -64,10 +78,9 @@ class Order:
             if op.name in MEMORY:
                 found[op.index].add(path)
             if op.index in self._moving:
-                path = Path(path.turn, True)
+                path = replace(path, doubtful=True)
             for each, turned in self._onwards(op):
-                turn = path.turn if turned is None else min(path.turn, chain.get(turned, path.turn))
-                state = each, Path(turn, path.doubtful)
+                state = each, path.turning(None if turned is None else chain.get(turned))
                 if state not in seen:
                     seen.add(state)
                     waiting.append(state)
@@ -80,10 +93,13 @@ class Order:
             if op.index not in self._entered:
                 yield from ((each, None) for each in self._next(op))
         elif op.name in BRANCHES:
+            taken = self._taken(op)
             for number, region in enumerate(op.regions):
-                if region.blocks:
+                if region.blocks and taken in (None, number):
                     yield self._entry(op, number), None
-            if len(op.regions) == 1 or not all(region.blocks for region in op.regions):
+            if taken is None and (len(op.regions) == 1 or not _have_blocks(op.regions)):
+                yield from ((each, None) for each in self._next(op))
+            elif taken is not None and not _have_blocks(op.regions[taken : taken + 1]):
                 yield from ((each, None) for each in self._next(op))
         elif op.successors:
             yield from ((self._ops(block)[0], None) for block, _ in jumps(op))
@@ -91,6 +107,11 @@ class Order:
             yield from self._ended(op)
         else:
             yield from ((each, None) for each in self._next(op))
+
+    def _taken(self, op: Op) -> int | None:
+        """Return the region of a branch that runs, if it is known."""
+        truth = self._decided.get(op.index)
+        return None if truth is None else int(not truth)
 
     def _ended(self, end: Op) -> Iterator[tuple[Op, Op | None]]:
         around_ = end.parent
@@ -130,6 +151,10 @@ class Order:
                 and any(self._matters(inner, inner.block or block) for inner in _inside(op))
             )
         )
+
+
+def _have_blocks(regions: Sequence[Region]) -> bool:
+    return bool(regions) and all(region.blocks for region in regions)
 
 
 def _inside(op: Op) -> Iterator[Op]:

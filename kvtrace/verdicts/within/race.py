@@ -51,11 +51,12 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
     findings = {index: _Finding(p.op) for index, p in parts.by_op.items() if p.writes}
     pairs = Pairs(bound)
     for one, other in pairs.clashing():
+        indices = dict.fromkeys((one.access.op.index, other.access.op.index))
+        writing = [findings[index] for index in indices if index in findings]
+        if all(finding.shown for finding in writing):
+            continue  # one race an op is enough
         outcome = pairs.judged(one, other)
-        for op in dict.fromkeys((one.access.op, other.access.op)):
-            finding = findings.get(op.index)
-            if finding is None:
-                continue
+        for finding in writing:
             if isinstance(outcome, Free):
                 finding.free.append(outcome)
             elif isinstance(outcome, Shown):
@@ -102,16 +103,13 @@ def _violation(bound: BoundCall, finding: _Finding) -> Verdict:
     tensor = call.arguments[mine.touch.argument]
     assert isinstance(tensor, TensorArgument)
     program = program_at(witness.program, call.grid)
-    others = len({s.witness.first.touch.op for s in finding.shown}
-                 | {s.witness.second.touch.op for s in finding.shown}) - 2  # fmt: skip
-    more = f"; it races with {others} more op{'' if others == 1 else 's'}" if others > 0 else ""
     order = "before" if mine is witness.first else "after"
     message = (
         f"{_lane(mine)} of program {program} {_DOES[str(kind_of(mine.touch.op))]} byte "
         f"{witness.byte - tensor.offset_bytes} of {tensor.name}, which {_lane(other)} "
         f"{_DOES[str(kind_of(other.touch.op))]} {_where(mine, other)}; it is to come {order} "
         f"that, and no barrier orders them{_of_what(bound)}: run in both orders, the program "
-        f"leaves different results{more}"
+        f"leaves different results"
     )
     return Verdict(
         RULE, "violation", finding.op, message, shown.method, access=kind_of(finding.op),

@@ -7,16 +7,20 @@ is left is run in two orders.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from kvtrace.ir import Op
-from kvtrace.ir.ops import POINTED
+from kvtrace.ir import Op, Value
+from kvtrace.ir.flow import deciding
+from kvtrace.ir.ops import BRANCHES, POINTED
 from kvtrace.symbolic.conditions import Condition, conjunction, equal, less
 from kvtrace.symbolic.decide import Method
 from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term
+from kvtrace.verdicts.feeding import feeding_values
 from kvtrace.verdicts.races.data_behind import data_behind
+from kvtrace.verdicts.races.pairs import are_aligned
+from kvtrace.verdicts.races.same_values import stored_alike
 from kvtrace.verdicts.races.sharers import Sharer, sharers_of
 from kvtrace.verdicts.within.meeting import Apart, Meeting, Open, lanes_of, meeting, shared_by_lanes
 from kvtrace.verdicts.within.order import Order, Path
@@ -33,6 +37,7 @@ _BARRIER: Final = "a barrier orders them"
 _LANE: Final = "one lane does both"
 _THREAD: Final = "one thread does both, by the layout of its TTGIR"
 _OWN: Final = "each thread uses what it loads for what it stores itself"
+_ALIKE: Final = "both store the same value"
 _LOCKSTEP: Final = "only the lockstep of one warp orders the lanes that meet"
 _DOUBTFUL: Final = (
     "no barrier of the kernel's own orders the lanes that meet, and whether the code that was "
@@ -49,8 +54,8 @@ _SAME_PLACE: Final = (
     "was recorded"
 )
 
-_Place = tuple[Term, Term]
-"""The warp, and the thread in it."""
+_Place = tuple[Term, ...]
+"""The warp, and the thread in it; or the number of a lane in its block."""
 
 
 @dataclass(frozen=True)
@@ -79,24 +84,26 @@ class _Case:
     """One order in which two can come: `turned` has the second one of the pair first.
 
     `trips` are of the common loops that may be in different trips, outermost first; of the first of
-    them the earlier op is in an earlier trip.
+    them the earlier op is in an earlier trip, in the one before if `once`.
     """
 
     turned: bool
     trips: tuple[Symbol, ...]
+    once: bool
     doubtful: bool
 
 
 @dataclass(frozen=True)
 class _Differing:
-    """What is to differ where two lanes meet: one of `lanes`, or warp or thread of either side.
+    """What is to differ where two lanes meet: one of `lanes`, or the place of either side.
 
-    `why` says what keeps the two apart where none do.
+    `why` says what keeps the two apart where none do, and `alike` why that is not known.
     """
 
     lanes: tuple[Symbol, ...] | None = None
-    threads: tuple[_Place, _Place] | None = None
+    places: tuple[_Place, _Place] | None = None
     why: str = ""
+    alike: str = ""
 
 
 class Pairs:
@@ -132,6 +139,8 @@ class Pairs:
         cases = self._cases(one, other)
         if not cases:
             return Free("affine", _BARRIER)
+        if self._store_alike(one, other):
+            return Free("affine", _ALIKE)
         if isinstance(lanes, Open):
             return lanes
         found = [self._met(one, other, case, lanes) for case in cases]
@@ -141,6 +150,16 @@ class Pairs:
             method: Method = "solver" if any(f.method == "solver" for f in found) else "affine"
             return Free(method, lanes.why, sum(each.solver_ns for each in found))
         return self._decided(one, other, doing, left)
+
+    def _store_alike(self, one: Sharer, other: Sharer) -> bool:
+        """Whether both store one value, whatever the lane."""
+        if not one.part.kind == other.part.kind == "store" or None in (one.side, other.side):
+            return False
+        assert one.side is not None
+        assert other.side is not None
+        written = {each.access.op.index for each in sharers_of(self._bound)}
+        alike = stored_alike((one.access.op, other.access.op), written)
+        return alike == "everywhere" and are_aligned(one.side, other.side)
 
     # -- which lanes meet ----------------------------------------------------------------------
 
@@ -167,11 +186,14 @@ class Pairs:
         if any(each.by_all for each in doing):
             return _Differing()
         if not self._threads.compiled:
-            return _Differing(lanes=lanes_of(one), why=_LANE) if same else _Differing()
+            if same:
+                return _Differing(lanes=lanes_of(one), why=_LANE)
+            numbers = (doing[0].number,), (doing[1].number,)
+            return _Differing(places=numbers, alike=_SAME_PLACE)
         places = doing[0].places(), doing[1].places()
         if places[0] is None or places[1] is None:
             return _Differing()
-        return _Differing(threads=(places[0], places[1]), why=_THREAD)
+        return _Differing(places=(places[0], places[1]), why=_THREAD)
 
     def _one_thread(
         self, one: Sharer, other: Sharer, doing: tuple[Doing, Doing]
@@ -215,12 +237,32 @@ class Pairs:
     @property
     def _order(self) -> Order:
         if self._made_order is None:
-            loops = self._bound.summary.loops
-            sure = [loop for loop in loops if self._bound.ranges.interval(loop.trips)[0] >= 1]
-            unsure = {loop.op.index for loop in loops} - {loop.op.index for loop in sure}
-            entered = {loop.op.index for loop in sure} - unsure
-            self._made_order = Order(self._module, entered)
+            self._made_order = Order(self._module, self._entered(), self._decided_branches())
         return self._made_order
+
+    def _entered(self) -> frozenset[int]:
+        """Return the loops that have a trip whenever they are reached, by op index."""
+        trips = [(loop.op, loop.trips) for loop in self._bound.summary.loops]
+        unsure = {op.index for op, count in trips if self._bound.ranges.interval(count)[0] < 1}
+        sure = {op for op, _ in trips if op.index not in unsure}
+        return frozenset(op.index for op in sure if self._is_ideal(deciding(op)))
+
+    def _decided_branches(self) -> Mapping[int, bool]:
+        """Return which branches' conditions the call's numbers decide, by op index."""
+        found = {}
+        for op in self._module.ops:
+            values = deciding(op) if op.name in BRANCHES else ()
+            known = self._bound.summary.values.get(values[0].id) if len(values) == 1 else None
+            truth = self._bound.ranges.truth(known) if isinstance(known, Condition) else None
+            if truth is not None and self._is_ideal(values):
+                found[op.index] = truth
+        return found
+
+    def _is_ideal(self, values: Sequence[Value]) -> bool:
+        """Whether no integer that values are made of may wrap around."""
+        fed = feeding_values(values, self._module)
+        arithmetic = self._bound.summary.arithmetic
+        return not any(each.op.index in fed and self._bound.wraps(each) for each in arithmetic)
 
     def _cases(self, one: Sharer, other: Sharer) -> list[_Case]:
         """Return the orders in which the two can come with no barrier between."""
@@ -230,30 +272,33 @@ class Pairs:
             if first is second and turned:
                 continue
             if first.access.calls or second.access.calls:
-                return [_Case(False, self._own(one, other), True)]
-            found += [
-                _Case(turned, trips, doubtful)
-                for trips, doubtful in self._open(first, second)
-            ]  # fmt: skip
+                return [_Case(False, self._own(one, other), False, True)]
+            found += (_Case(turned, *case) for case in self._open(first, second))
         return found
 
-    def _open(self, first: Sharer, second: Sharer) -> Iterator[tuple[tuple[Symbol, ...], bool]]:
-        """Yield the trips that differ where the second comes after the first with no barrier."""
+    def _open(
+        self, first: Sharer, second: Sharer
+    ) -> Iterator[tuple[tuple[Symbol, ...], bool, bool]]:
+        """Yield the rest of the cases in which the second comes after the first."""
         separate = self._separate(first.access.op, second.access.op)
         if separate:
             return
         common = _common(first, second)
-        paths: dict[int, bool] = {}
+        once: dict[tuple[int, bool], bool] = {}
         for path in self._order.paths(first.access.op, second.access.op):
-            turn = min(path.turn, len(common))
-            paths[turn] = paths.get(turn, True) and path.doubtful
-        for turn, doubtful in paths.items():
+            inside = path.turn < len(common)
+            key = min(path.turn, len(common)), path.doubtful
+            once[key] = once.get(key, True) and (path.once or not inside)
+        for (turn, doubtful), one_turn in sorted(once.items()):
+            if turn < len(common):
+                if not self._turns(common[turn]):
+                    continue
+            elif first is second:
+                continue
+            if doubtful and (not once.get((turn, False), True)):
+                continue  # a path that is not doubtful says as much
             trips = tuple(loop.trip for loop in common[turn:] if self._turns(loop))
-            if turn < len(common) and not self._turns(common[turn]):
-                continue
-            if turn == len(common) and first is second:
-                continue
-            yield trips, self._is_doubtful(doubtful, separate, bool(common))
+            yield trips, one_turn, self._is_doubtful(doubtful, separate, bool(common))
 
     def _separate(self, first: Op, second: Op) -> bool | None:
         """Tell whether a barrier of the PTX lies between; None: it does not say."""
@@ -278,26 +323,29 @@ class Pairs:
             *(s.access.offset.atoms() | s.access.active.atoms() for s in (one, other))
         )
         ends = None if trip is None or trip not in atoms else trip.term
-        threads = lanes.threads if _are_of(lanes.threads, atoms) else None
+        places = lanes.places if _are_of(lanes.places, atoms) else None
 
-        def asked(places: int) -> Apart | Meeting | Open:
+        def asked(parts: int) -> Apart | Meeting | Open:
             def when(rename: Substitution) -> Condition:
                 found = []
                 if ends is not None:
                     order = (ends, rename(ends))
-                    found.append(less(*(order[::-1] if case.turned else order)))
-                if threads is not None:
-                    mine, others = threads
-                    same = (equal(mine[n], rename(others[n])) for n in range(places))
+                    early, late = order[::-1] if case.turned else order
+                    found.append(equal(early + 1, late) if case.once else less(early, late))
+                if places is not None:
+                    pairs = zip(places[0][:parts], places[1], strict=False)
+                    same = (equal(mine, rename(others)) for mine, others in pairs)
                     found.append(~conjunction(same))
                 return conjunction(found)
 
-            needed = when if ends is not None or threads is not None else None
+            needed = when if ends is not None or places is not None else None
             return self._meeting(one, other, case.trips, lanes.lanes, needed)
 
         met = asked(1)
-        if threads is None or not isinstance(met, Apart):
+        if places is None or not isinstance(met, Apart):
             return met
+        if lanes.alike:
+            return Open(lanes.alike, evaluating=False)
         again = asked(2)
         return Open(_LOCKSTEP, evaluating=False) if isinstance(again, Meeting) else again
 
@@ -360,9 +408,9 @@ _SAME_PLACE: Final = (
 )
 
 
-def _are_of(threads: tuple[_Place, _Place] | None, atoms: frozenset[Atom]) -> bool:
+def _are_of(places: tuple[_Place, _Place] | None, atoms: frozenset[Atom]) -> bool:
     """Whether all lanes that threads follow from are among the atoms of the accesses."""
-    terms = [term for place in threads or () for term in place]
+    terms = [term for place in places or () for term in place]
     symbols = (atom for term in terms for atom in term.atoms() if isinstance(atom, Symbol))
     return atoms.issuperset(symbols)
 

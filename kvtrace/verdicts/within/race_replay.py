@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kvtrace.evaluate import Argument, Observer, Storage, TensorArgument, evaluate
 from kvtrace.evaluate.errors import UNFIT
@@ -90,7 +91,7 @@ class _Memory:
     """A program's storages, with contents that it may change."""
 
     arguments: tuple[Argument, ...]
-    watched: np.ndarray[Any, np.dtype[np.uint8]]
+    watched: NDArray[np.uint8]
     stored: dict[int, tuple[int, int]] = field(default_factory=dict)
     """The bytes of each storage, by id, between the first and the last that was stored to."""
 
@@ -121,18 +122,23 @@ class _Watch(Observer):
 class _Lanes(Instrument):
     """Lists who touches a byte; overridden, does it in another order."""
 
-    def __init__(self, memory: _Memory, storage: Storage, byte: int) -> None:
+    def __init__(
+        self, memory: _Memory, storage: Storage, byte: int, ops: tuple[Op, ...] = ()
+    ) -> None:
+        """`ops` are those of which it is noted where else they meet."""
         super().__init__()
         self._memory = memory
         self._storage = storage
-        self._byte = byte
+        self.byte = byte
+        self.ops = ops
+        self._starts: dict[Op, list[NDArray[np.int64]]] = {op: [] for op in ops}
         self._phase = 0
         self._counts: dict[Op, int] = {}
         self._seen: list[tuple[tuple[Lane, ...], int, int, int, int]] | None = None
         self.touches: list[Touch] = []
 
     @property
-    def data(self) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    def data(self) -> NDArray[np.uint8]:
         """The bytes of the storage that is watched."""
         return self._memory.watched
 
@@ -174,10 +180,10 @@ class _Lanes(Instrument):
 
     @property
     def _low(self) -> int:
-        return max(self._byte - 16, 0)
+        return max(self.byte - 16, 0)
 
-    def _around(self) -> np.ndarray[Any, np.dtype[np.uint8]]:
-        return self.data[self._low : self._byte + 16].copy()
+    def _around(self) -> NDArray[np.uint8]:
+        return self.data[self._low : self.byte + 16].copy()
 
     def saw(self, access: Access) -> None:
         """Note the lanes of an access that cover the byte."""
@@ -192,7 +198,7 @@ class _Lanes(Instrument):
             self._memory.stored[id(argument.storage)] = min(low, begin), max(high, end)
         if self._seen is None or argument.storage is not self._storage or access.parts is None:
             return
-        if not begin <= self._byte < end:
+        if not begin <= self.byte < end and access.op not in self._starts:
             return
         parts, assert_argument = access.parts, access.argument
         assert assert_argument is not None
@@ -200,9 +206,13 @@ class _Lanes(Instrument):
         for term in parts.terms:
             offsets = offsets + term
         offsets = offsets + argument.offset_bytes
-        covers = (offsets <= self._byte) & (self._byte < offsets + access.element_bytes)
+        active = np.ones((1,) * (1 + len(parts.block)), np.bool_)
         for factor in parts.factors:
-            covers = covers & factor
+            active = active & factor
+        if access.op in self._starts:
+            flat, on = np.broadcast_arrays(offsets, active)
+            self._starts[access.op].append(flat[on])
+        covers = (offsets <= self.byte) & (self.byte < offsets + access.element_bytes) & active
         covers = np.broadcast_to(covers, (1, *parts.block))
         places = np.argwhere(covers[0])
         if not len(places):
@@ -211,6 +221,17 @@ class _Lanes(Instrument):
         start = int(np.broadcast_to(offsets, covers.shape)[(0, *lanes[0])])
         iteration = int(np.max(np.asarray(parts.iteration), initial=0))
         self._seen.append((lanes, assert_argument, start, access.element_bytes, iteration))
+
+
+    def meeting_bytes(self) -> list[int]:
+        """Return some more bytes that the ops have both touched, from all over the block."""
+        sets = [np.unique(np.concatenate(starts)) for starts in self._starts.values() if starts]
+        if not sets or len(sets) < len(self._starts):
+            return []
+        common = sets[0] if len(sets) == 1 else np.intersect1d(*sets)
+        places = {len(common) // 2, len(common) - 1, len(common) // 3, len(common) * 3 // 4}
+        found = {int(common[place]) for place in places if 0 <= place < len(common)}
+        return sorted(found - {self.byte}, reverse=True)
 
 
 @dataclass(frozen=True)
@@ -305,7 +326,7 @@ class _Given(_Lanes):
             values[result] = whole
 
 
-def _put(data: np.ndarray[Any, np.dtype[np.uint8]], at: Touch, held: bytes) -> None:
+def _put(data: NDArray[np.uint8], at: Touch, held: bytes) -> None:
     data[at.start : at.start + at.width] = np.frombuffer(held, np.uint8)
 
 
@@ -331,12 +352,31 @@ def raced(
 
     """
     first = _Run(bound, program, storage, byte)
-    watched = first.run(_Lanes)
+    watched = first.run(lambda *given: _Lanes(*given, ops))
     if first.failure:
         return first.failure
-    reason = "no two of its lanes were seen to do so when it was run"
-    result = first.memory.result()
-    for one, other in _candidates(watched.touches, ops, differ):
+    found = _at_byte(bound, watched, first.memory.result(), program, storage, differ, forced)
+    for other in watched.meeting_bytes():
+        if isinstance(found, Witness):
+            break
+        again = _Run(bound, program, storage, other)
+        watched = again.run(lambda *given: _Lanes(*given, ops))
+        found = _at_byte(bound, watched, again.memory.result(), program, storage, differ, forced)
+    return found
+
+
+def _at_byte(
+    bound: BoundCall,
+    watched: _Lanes,
+    result: dict[int, bytes] | None,
+    program: int,
+    storage: Storage,
+    differ: Callable[[Side, Side], bool],
+    forced: Callable[[Side, Side], bool],
+) -> Witness | str:
+    """Run a program again with one of the lanes ahead that touch the byte that was watched."""
+    byte, reason = watched.byte, "no two of its lanes were seen to do so when it was run"
+    for one, other in _candidates(watched.touches, watched.ops, differ):
         ahead = _Ahead(one, other, forced(one, other))
         if _follows(bound, program, storage, byte, ahead):
             reason = "what one stores follows from what the other has loaded"
@@ -345,9 +385,9 @@ def raced(
         reordered = again.run(lambda *given, ahead=ahead: _Reordered(*given, ahead))
         if again.failure or not reordered.kept:
             reason = again.failure or "what one stores follows from what the other has loaded"
-        elif result is None or again.memory.result() != result:
-            if result is None:
-                return "it stores too much to be compared"
+        elif result is None:
+            return "it stores too much to be compared"
+        elif again.memory.result() != result:
             return Witness(one, other, program, byte)
         else:
             reason = "both orders left the same when it was run"

@@ -52,6 +52,14 @@ class Doing:
         """Whether the threads follow from the lanes."""
         return self.is_scalar or self.layout is not None
 
+    @property
+    def number(self) -> Term:
+        """The number of a lane in its block; a scalar's is 0."""
+        number = ZERO
+        for axis, extent in enumerate(self.shape):
+            number = number * extent + lane(axis, extent)
+        return number
+
     def places(self) -> tuple[Term, Term] | None:
         """Return the warp, and the thread in it, as terms of the lanes; None: not known."""
         if self.is_scalar:
