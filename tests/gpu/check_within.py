@@ -233,11 +233,14 @@ def compiled_call(case: Case) -> Call:
     return replace(sample.call(), module=module, warps=case.warps, compiled=compiled)
 
 
+def label_of(sample: Sample) -> str:
+    return "planted" if sample.violations else "undecided" if sample.unknowns else "right"
+
+
 def without_device(chosen: list[Case]) -> int:
     for case in chosen:
         answer, text = worst(compiled_call(case))
-        label = "planted" if case.sample.violations else "right  "
-        print(f"{label} {case.name:70} {answer:9} {text}")
+        print(f"{label_of(case.sample):9} {case.name:70} {answer:9} {text}")
     return 0
 
 
@@ -287,12 +290,12 @@ def told(launched: list[Launched], verdicts: dict[int, tuple[str, str]], seconds
         answer, text = verdicts[number]
         wrong = each.wrong_launches > 0
         device = f"wrong {each.wrong_launches}/{each.launches}" if wrong else "right"
-        label = "planted" if each.case.sample.violations else "right"
+        label = label_of(each.case.sample)
         refuted = wrong and (answer == "proven" or label == "right")
         failed += refuted
         counts[f"{label}, {answer}, {'wrong' if wrong else 'right'} on the device"] += 1
         print(
-            f"{'FAILED ' if refuted else ''}{label:7} {each.case.name:66} {device:13} "
+            f"{'FAILED ' if refuted else ''}{label:9} {each.case.name:66} {device:13} "
             f"({each.wrong_programs} programs)  {answer}: {text}"
         )
     for what, count in sorted(counts.items()):
