@@ -1,4 +1,4 @@
-"""Which memory ops can follow each other with no barrier between them, by the PTX made for a device.
+"""Which memory ops can follow each other with no barrier between them, by a kernel's PTX.
 
 An instruction belongs to the memory ops at its source location; one whose location no memory op has
 may belong to any op that does what it does. So a path may be listed that no program takes, and none
@@ -134,8 +134,8 @@ def _instructions(body: str) -> Iterator[tuple[_Where, bool, str, str]]:
                 continue
             guard, name, rest = found.groups()
             if name == ".loc":
-                _, row, column, *_ = (*rest.replace(",", " ").split(), "0", "0")
-                where = int(row), int(column) + 1  # frames count columns from 1
+                numbers = rest.replace(",", " ").split()
+                where = int(numbers[1]), int(numbers[2]) + 1  # frames count columns from 1
             else:
                 yield where, guard is not None, name, rest
 

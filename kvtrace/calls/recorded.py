@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from kvtrace.calls.compiled_barriers import CompiledBarriers
+from kvtrace.calls.compiled_code import Compiled, compiled_code
 from kvtrace.calls.host_descriptors import descriptor_arguments
 from kvtrace.calls.thread_layouts import BlockedLayout
 from kvtrace.evaluate import Argument, ScalarArgument, Storage, TensorArgument
@@ -54,18 +54,6 @@ class UnfitRecord(CannotReplay):
         super().__init__(
             f"its record is not as kvtrace writes it, or kvtrace has a defect: {place_of(error)}"
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Compiled:
-    """What the code that was made for a device tells of the threads of a program.
-
-    `layouts` say, by op index, which threads the lanes of memory ops went to. `barriers` is None
-    where no PTX was recorded, or a program is of several blocks of threads.
-    """
-
-    layouts: Mapping[int, BlockedLayout]
-    barriers: CompiledBarriers | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +146,8 @@ def _call(
     kernel_id = row["kernel_id"]
     if kernel_id not in modules:
         module = _module(trace, kernel)
-        modules[kernel_id] = module, _compiled(trace, kernel, module)
+        ttgir, ptx = (_stage(trace, kernel, name) for name in ("ttgir", "ptx"))
+        modules[kernel_id] = module, compiled_code(module, ttgir, ptx, kernel["num_ctas"])
     module, compiled = modules[kernel_id]
     if contents is None:
         return call_of(row, kernel, module, trace.artifact, compiled)
@@ -197,17 +186,6 @@ def _values(
             before = values.get(place, bytes(size))
             values[place] = before[: held.offset_bytes] + content + before[end:]
     return values, frozenset(partial)
-
-
-def _compiled(trace: Trace, kernel: dict[str, Any], module: Module) -> Compiled | None:
-    from kvtrace.calls.compiled_layouts import thread_layouts
-
-    ttgir, ptx = (_stage(trace, kernel, stage) for stage in ("ttgir", "ptx"))
-    if ttgir is None:
-        return None
-    alone = ptx is not None and kernel["num_ctas"] in (None, 1)
-    barriers = CompiledBarriers(module, ptx or "") if alone else None
-    return Compiled(thread_layouts(module, ttgir, ptx or ""), barriers)
 
 
 def call_of(

@@ -31,7 +31,6 @@ class BlockedLayout:
     sliced: int | None = None
     vector_bytes: int = VECTOR_BYTES
 
-
     def digits(self, axis: int) -> tuple[tuple[int, int], tuple[int, int]]:
         """Return how threads of a warp, and warps, follow from the index along an axis.
 

@@ -38,9 +38,8 @@ sys.path[:0] = [str(ROOT)]
 
 import kvtrace  # noqa: E402
 from kvtrace.backends.compiled import generic  # noqa: E402
-from kvtrace.calls.compiled_barriers import CompiledBarriers  # noqa: E402
-from kvtrace.calls.compiled_layouts import thread_layouts  # noqa: E402
-from kvtrace.calls.recorded import Call, Compiled, calls_of  # noqa: E402
+from kvtrace.calls.compiled_code import compiled_code  # noqa: E402
+from kvtrace.calls.recorded import Call, calls_of  # noqa: E402
 from kvtrace.evaluate import TensorArgument, evaluate, parsed  # noqa: E402
 from kvtrace.evaluate.types import element_of_short_name  # noqa: E402
 from kvtrace.schema.trace import open_trace  # noqa: E402
@@ -146,14 +145,10 @@ def in_order(sample: Sample) -> dict[str, np.ndarray]:
 
 def storage_of(argument: Any, data: np.ndarray, before: list[Any]) -> Any:
     for other in before:
-        if isinstance(other, TensorArgument) and other.storage.data is not None:
-            if np.shares_memory(other.storage.data, data):
-                return other.storage
-    return replace_storage(argument.storage, data)
-
-
-def replace_storage(storage: Any, data: np.ndarray) -> Any:
-    return type(storage)(len(data), data)
+        held = other.storage.data if isinstance(other, TensorArgument) else None
+        if held is not None and np.shares_memory(held, data):
+            return other.storage
+    return type(argument.storage)(len(data), data)
 
 
 class Launched:
@@ -213,8 +208,8 @@ def compiled_call(case: Case) -> Call:
     """The call of a sample's own kernel as it is compiled for Hopper, without a launch."""
     sample = case.sample
     names = list(sample.kernel.arg_names)
-    types = {name: "constexpr" for name in sample.constexprs}
-    types |= {name: sample._type(name) for name in sample.arguments}  # noqa: SLF001
+    types = dict.fromkeys(sample.constexprs, "constexpr")
+    types |= {name: sample._type(name) for name in sample.arguments}
     source = ASTSource(
         fn=sample.kernel,
         signature={name: types[name] for name in names},
@@ -228,8 +223,7 @@ def compiled_call(case: Case) -> Call:
     options = {"num_warps": case.warps}
     made = triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options)
     module = parsed(generic.generic_ttir(made.asm["ttir"]))
-    layouts = thread_layouts(module, made.asm["ttgir"], made.asm["ptx"])
-    compiled = Compiled(layouts, CompiledBarriers(module, made.asm["ptx"]))
+    compiled = compiled_code(module, made.asm["ttgir"], made.asm["ptx"])
     return replace(sample.call(), module=module, warps=case.warps, compiled=compiled)
 
 

@@ -7,7 +7,7 @@ compiled to code with a barrier in it, or to code with none: a path through one 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from kvtrace.ir import Block, Module, Op, Value
@@ -89,17 +89,17 @@ class Order:
     def _onwards(self, op: Op) -> Iterator[tuple[Op, Op | None]]:
         """Yield the ops that can come next, each with the loop that begins another trip."""
         if op.name in LOOPS:
-            yield self._entry(op, 0), None
+            yield self._first(op.regions[0]), None
             if op.index not in self._entered:
                 yield from ((each, None) for each in self._next(op))
         elif op.name in BRANCHES:
             taken = self._taken(op)
-            for number, region in enumerate(op.regions):
-                if region.blocks and taken in (None, number):
-                    yield self._entry(op, number), None
-            if taken is None and (len(op.regions) == 1 or not _have_blocks(op.regions)):
-                yield from ((each, None) for each in self._next(op))
-            elif taken is not None and not _have_blocks(op.regions[taken : taken + 1]):
+            regions = [each for n, each in enumerate(op.regions) if taken in (None, n)]
+            for region in regions:
+                if region.blocks:
+                    yield self._first(region), None
+            passed = len(op.regions) == 1 if taken is None else not regions
+            if passed or not all(region.blocks for region in regions):
                 yield from ((each, None) for each in self._next(op))
         elif op.successors:
             yield from ((self._ops(block)[0], None) for block, _ in jumps(op))
@@ -120,14 +120,14 @@ class Order:
         regions = around_.regions
         region = next(n for n, each in enumerate(regions) if end.block in each.blocks)
         if around_.name in LOOPS and region < len(regions) - 1:  # what decides on another trip
-            yield self._entry(around_, region + 1), None
+            yield self._first(regions[region + 1]), None
         elif around_.name in LOOPS:
-            yield self._entry(around_, 0), around_
+            yield self._first(regions[0]), around_
         if around_.name in BRANCHES or len(regions) == 1 or region < len(regions) - 1:
             yield from ((each, None) for each in self._next(around_))
 
-    def _entry(self, op: Op, region: int) -> Op:
-        return self._ops(op.regions[region].blocks[0])[0]
+    def _first(self, region: Region) -> Op:
+        return self._ops(region.blocks[0])[0]
 
     def _next(self, op: Op) -> Iterator[Op]:
         """Yield the op that matters after one in its block; a block's end always does."""
@@ -153,10 +153,6 @@ class Order:
         )
 
 
-def _have_blocks(regions: Sequence[Region]) -> bool:
-    return bool(regions) and all(region.blocks for region in regions)
-
-
 def _inside(op: Op) -> Iterator[Op]:
     """Yield the ops in the regions of one, but for what ends them."""
     for region in op.regions:
@@ -178,10 +174,10 @@ def _moving(module: Module) -> frozenset[int]:
     found = set()
     for op in module.ops:
         row = KINDS.get(op.name)
-        if row is None or op.name in CALLS or row.kind in _CROSSING:
+        crosses = row is None or op.name in CALLS or row.kind in _CROSSING
+        moves = row is not None and row.kind is Kind.REARRANGED
+        if crosses or (moves and any(value.id in data for value in op.operands)):
             found.add(op.index)
-        elif row.kind is Kind.REARRANGED and any(value.id in data for value in op.operands):
-            found.add(op.index)
-        elif effect_of(op) == "atomic" and any(map(flow.uses, op.results)):
-            found.add(op.index)
+        if effect_of(op) == "atomic" and any(map(flow.uses, op.results)):
+            found.add(op.index)  # its result may be handed to all threads
     return frozenset(found)

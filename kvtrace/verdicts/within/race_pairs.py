@@ -23,7 +23,7 @@ from kvtrace.verdicts.races.pairs import are_aligned
 from kvtrace.verdicts.races.same_values import stored_alike
 from kvtrace.verdicts.races.sharers import Sharer, sharers_of
 from kvtrace.verdicts.within.meeting import Apart, Meeting, Open, lanes_of, meeting, shared_by_lanes
-from kvtrace.verdicts.within.order import Order, Path
+from kvtrace.verdicts.within.order import Order
 from kvtrace.verdicts.within.race_replay import Side, Witness, raced
 from kvtrace.verdicts.within.threads import Doing, Threads, same_threads, stays_in_lane
 
@@ -46,6 +46,7 @@ _DOUBTFUL: Final = (
 _ATOMIC: Final = "one of two that meet is atomic, which by itself orders no lanes of a program"
 _DESCRIPTOR: Final = "one of two that meet goes through a descriptor, whose copies are not followed"
 _NO_LAYOUT: Final = "which threads do it is not known: it was compiled with a layout not read here"
+_SEVERAL: Final = "several threads load what one of them stores, or loads again"
 _CALLED: Final = "one of two that meet is in a function that is called"
 
 
@@ -147,8 +148,8 @@ class Pairs:
         left = [(case, met) for case, met in zip(cases, found, strict=True)
                 if not isinstance(met, Apart)]  # fmt: skip
         if not left:
-            method: Method = "solver" if any(f.method == "solver" for f in found) else "affine"
-            return Free(method, lanes.why, sum(each.solver_ns for each in found))
+            solver_ns = sum(each.solver_ns for each in found)
+            return Free("solver" if solver_ns else "affine", lanes.why, solver_ns)
         return self._decided(one, other, doing, left)
 
     def _store_alike(self, one: Sharer, other: Sharer) -> bool:
@@ -183,6 +184,8 @@ class Pairs:
             return Open(_DESCRIPTOR, evaluating=False)
         if isinstance(found, Open):
             return found if self._cases(one, other) else Free("affine", _BARRIER)
+        if any(each.by_all and not each.is_one for each in doing):
+            return Open(_SEVERAL, evaluating=False)
         if any(each.by_all for each in doing):
             return _Differing()
         if not self._threads.compiled:
@@ -195,9 +198,7 @@ class Pairs:
             return _Differing()
         return _Differing(places=(places[0], places[1]), why=_THREAD)
 
-    def _one_thread(
-        self, one: Sharer, other: Sharer, doing: tuple[Doing, Doing]
-    ) -> str | None:
+    def _one_thread(self, one: Sharer, other: Sharer, doing: tuple[Doing, Doing]) -> str | None:
         """Say why one thread does both where only the same lanes meet; None: it may not."""
         loads = [
             (sharer, each) for sharer, each in zip((one, other), doing, strict=True) if each.by_all
@@ -266,7 +267,7 @@ class Pairs:
 
     def _cases(self, one: Sharer, other: Sharer) -> list[_Case]:
         """Return the orders in which the two can come with no barrier between."""
-        found = []
+        found: list[_Case] = []
         for turned in (False, True):
             first, second = (other, one) if turned else (one, other)
             if first is second and turned:
@@ -327,7 +328,7 @@ class Pairs:
 
         def asked(parts: int) -> Apart | Meeting | Open:
             def when(rename: Substitution) -> Condition:
-                found = []
+                found: list[Condition] = []
                 if ends is not None:
                     order = (ends, rename(ends))
                     early, late = order[::-1] if case.turned else order
@@ -388,24 +389,20 @@ class Pairs:
             seen.add(relation)
             return relation == "apart"
 
-        def forced(one: Side, other: Side) -> bool:
-            return by_op[one.touch.op].by_all and not by_op[other.touch.op].by_all
+        def threads(one: Side, other: Side) -> tuple[bool, bool]:
+            sides = by_op[one.touch.op], by_op[other.touch.op]
+            repeated = any(each.by_all for each in sides)
+            return repeated, repeated and all(each.is_one for each in sides)
 
         storage = pair[0].storage
         assert storage is not None
         ops: tuple[Op, Op] = pair[0].access.op, pair[1].access.op
-        found = raced(self._bound, ops, met.program, storage, met.byte, differ, forced)
+        found = raced(self._bound, ops, met.program, storage, met.byte, differ, threads)
         if isinstance(found, Witness) or "apart" in seen:
             return found
         if "not known" in seen:
             return _NO_LAYOUT if self._threads.compiled else _SAME_PLACE
         return _LOCKSTEP if "one warp" in seen else found
-
-
-_SAME_PLACE: Final = (
-    "lanes of one number in blocks of different shapes meet, which one thread may hold; no TTGIR "
-    "was recorded"
-)
 
 
 def _are_of(places: tuple[_Place, _Place] | None, atoms: frozenset[Atom]) -> bool:

@@ -7,9 +7,11 @@ were not recorded there are made-up ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from math import prod
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +26,7 @@ from kvtrace.evaluate.values import Unknown, full_array
 from kvtrace.ir import Op
 from kvtrace.ir.ops import BARRIERS, MEMORY, READING, effect_of
 from kvtrace.schema.errors import KvtraceError
+from kvtrace.symbolic.walk_types import shape_of
 from kvtrace.verdicts.fills import with_contents
 from kvtrace.verdicts.replaying import Limit
 from kvtrace.verdicts.within.threads import Lane
@@ -95,6 +98,20 @@ class _Memory:
     stored: dict[int, tuple[int, int]] = field(default_factory=dict)
     """The bytes of each storage, by id, between the first and the last that was stored to."""
 
+    def held(self, argument: int, start: int, end: int) -> bytes:
+        """Return bytes of the storage of an argument."""
+        return self._data(argument)[start:end].tobytes()
+
+    def put(self, argument: int, start: int, held: bytes) -> None:
+        """Write bytes to the storage of an argument."""
+        self._data(argument)[start : start + len(held)] = np.frombuffer(held, np.uint8)
+
+    def _data(self, argument: int) -> NDArray[np.uint8]:
+        tensor = self.arguments[argument]
+        assert isinstance(tensor, TensorArgument)
+        assert tensor.storage.data is not None
+        return tensor.storage.data
+
     def result(self) -> dict[int, bytes] | None:
         """Return what was stored, by the number of an argument; None: it is too much."""
         if sum(end - start for start, end in self.stored.values()) > _MOST_COMPARED:
@@ -103,8 +120,7 @@ class _Memory:
         for number, argument in enumerate(self.arguments):
             if isinstance(argument, TensorArgument) and id(argument.storage) in self.stored:
                 start, end = self.stored[id(argument.storage)]
-                assert argument.storage.data is not None
-                found[number] = argument.storage.data[max(start, 0) : end].tobytes()
+                found[number] = self.held(number, max(start, 0), end)
         return found
 
 
@@ -123,7 +139,7 @@ class _Lanes(Instrument):
     """Lists who touches a byte; overridden, does it in another order."""
 
     def __init__(
-        self, memory: _Memory, storage: Storage, byte: int, ops: tuple[Op, ...] = ()
+        self, memory: _Memory, storage: Storage, byte: int, ops: tuple[Op, Op] | None = None
     ) -> None:
         """`ops` are those of which it is noted where else they meet."""
         super().__init__()
@@ -131,11 +147,14 @@ class _Lanes(Instrument):
         self._storage = storage
         self.byte = byte
         self.ops = ops
-        self._starts: dict[Op, list[NDArray[np.int64]]] = {op: [] for op in ops}
+        self._starts: dict[Op, list[NDArray[np.int64]]] = {op: [] for op in ops or ()}
         self._phase = 0
         self._counts: dict[Op, int] = {}
         self._seen: list[tuple[tuple[Lane, ...], int, int, int, int]] | None = None
+        self._stored: tuple[int, int, int] | None = None
         self.touches: list[Touch] = []
+        self.by_one: dict[tuple[Op, int], tuple[int, int, bytes]] = {}
+        """What one thread stored, by op and number: argument, first byte of its storage, bytes."""
 
     @property
     def data(self) -> NDArray[np.uint8]:
@@ -160,6 +179,10 @@ class _Lanes(Instrument):
 
     def _run(self, op: Op, number: int, step: Step, values: list[Any], scope: Scope) -> None:
         self._watched(op, number, lambda: step(values, scope))
+        if _is_by_one(op) and self._stored is not None:
+            argument, start, end = self._stored
+            self.by_one[op, number] = argument, start, self._memory.held(argument, start, end)
+        self._stored = None
 
     def _watched(self, op: Op, number: int, step: Callable[[], None]) -> None:
         """Run a step, and note how it touches the byte."""
@@ -196,6 +219,9 @@ class _Lanes(Instrument):
         if access.kind != "load":
             low, high = self._memory.stored.get(id(argument.storage), (begin, end))
             self._memory.stored[id(argument.storage)] = min(low, begin), max(high, end)
+            assert access.argument is not None
+            if begin >= 0 and end <= argument.storage.nbytes:
+                self._stored = access.argument, begin, end
         if self._seen is None or argument.storage is not self._storage or access.parts is None:
             return
         if not begin <= self.byte < end and access.op not in self._starts:
@@ -222,13 +248,12 @@ class _Lanes(Instrument):
         iteration = int(np.max(np.asarray(parts.iteration), initial=0))
         self._seen.append((lanes, assert_argument, start, access.element_bytes, iteration))
 
-
     def meeting_bytes(self) -> list[int]:
         """Return some more bytes that the ops have both touched, from all over the block."""
         sets = [np.unique(np.concatenate(starts)) for starts in self._starts.values() if starts]
         if not sets or len(sets) < len(self._starts):
             return []
-        common = sets[0] if len(sets) == 1 else np.intersect1d(*sets)
+        common = sets[0] if len(sets) == 1 else np.intersect1d(sets[0], sets[1])
         places = {len(common) // 2, len(common) - 1, len(common) // 3, len(common) * 3 // 4}
         found = {int(common[place]) for place in places if 0 <= place < len(common)}
         return sorted(found - {self.byte}, reverse=True)
@@ -236,11 +261,16 @@ class _Lanes(Instrument):
 
 @dataclass(frozen=True)
 class _Ahead:
-    """The second lane's access is done before the first's; `forced`: by a thread that knows all."""
+    """The second lane's access is done before the first's.
+
+    `repeated`: all threads load what one side loads, so that who stores has loaded it itself, and
+    stores what it stored in the first order: the second, and all `by_one`, if one thread does.
+    """
 
     first: Side
     second: Side
-    forced: bool
+    repeated: bool
+    by_one: Mapping[tuple[Op, int], tuple[int, int, bytes]] | None
 
 
 class _Reordered(_Lanes):
@@ -251,14 +281,27 @@ class _Reordered(_Lanes):
         self._ahead = ahead
         self._reached = False
         self._kept = True
+        self._left = dict(ahead.by_one or {})
 
     @property
     def kept(self) -> bool:
         """Whether the lane that was ahead did there what it had done in the first order."""
         return self._kept and self._reached
 
+    def finish(self) -> None:
+        """Store what the thread that was ahead has left to store."""
+        for stored in self._left.values():
+            self._memory.put(*stored)
+        self._left.clear()
+
     def _run(self, op: Op, number: int, step: Step, values: list[Any], scope: Scope) -> None:
         first, second = self._ahead.first, self._ahead.second
+        if self._ahead.by_one is not None and _is_by_one(op):
+            stored = self._left.pop((op, number), None)
+            if stored is not None:
+                self._memory.put(*stored)
+            self._reached = self._reached or (op, number) == (second.touch.op, second.touch.number)
+            return
         if (op, number) == (second.touch.op, second.touch.number):
             self._reached = True
             if effect_of(op) == "load":  # it finds what was there before the first one's store
@@ -274,7 +317,7 @@ class _Reordered(_Lanes):
     def _end(self, first: Touch, second: Touch) -> None:
         if effect_of(first.op) != "load":
             _put(self.data, first, first.after)
-        elif self._ahead.forced:
+        elif self._ahead.repeated:
             _put(self.data, second, second.after)
         else:
             after = self.data[second.start : second.start + second.width].tobytes()
@@ -326,6 +369,11 @@ class _Given(_Lanes):
             values[result] = whole
 
 
+def _is_by_one(op: Op) -> bool:
+    """Whether one thread stores what an op does: a scalar, or a block of one element."""
+    return effect_of(op) == "store" and prod(shape_of(op.operand("value").type)) == 1
+
+
 def _put(data: NDArray[np.uint8], at: Touch, held: bytes) -> None:
     data[at.start : at.start + at.width] = np.frombuffer(held, np.uint8)
 
@@ -337,7 +385,7 @@ def raced(
     storage: Storage,
     byte: int,
     differ: Callable[[Side, Side], bool],
-    forced: Callable[[Side, Side], bool],
+    threads: Callable[[Side, Side], tuple[bool, bool]],
 ) -> Witness | str:
     """Run a program in two orders of lanes at a byte of a storage; say why if no two results show.
 
@@ -348,20 +396,24 @@ def raced(
         storage: one of the call's arguments'.
         byte: from the storage's start.
         differ: whether two lanes may be done in any order, as far as threads go.
-        forced: whether the second is done by a thread that loads itself what the first loads.
+        threads: whether all threads do one of them, and whether one thread does the other then.
 
     """
+
+    def listing(memory: _Memory, held: Storage, at: int) -> _Lanes:
+        return _Lanes(memory, held, at, ops)
+
     first = _Run(bound, program, storage, byte)
-    watched = first.run(lambda *given: _Lanes(*given, ops))
+    watched = first.run(listing)
     if first.failure:
         return first.failure
-    found = _at_byte(bound, watched, first.memory.result(), program, storage, differ, forced)
+    found = _at_byte(bound, watched, first.memory.result(), program, storage, differ, threads)
     for other in watched.meeting_bytes():
         if isinstance(found, Witness):
             break
         again = _Run(bound, program, storage, other)
-        watched = again.run(lambda *given: _Lanes(*given, ops))
-        found = _at_byte(bound, watched, again.memory.result(), program, storage, differ, forced)
+        watched = again.run(listing)
+        found = _at_byte(bound, watched, again.memory.result(), program, storage, differ, threads)
     return found
 
 
@@ -372,17 +424,20 @@ def _at_byte(
     program: int,
     storage: Storage,
     differ: Callable[[Side, Side], bool],
-    forced: Callable[[Side, Side], bool],
+    threads: Callable[[Side, Side], tuple[bool, bool]],
 ) -> Witness | str:
     """Run a program again with one of the lanes ahead that touch the byte that was watched."""
     byte, reason = watched.byte, "no two of its lanes were seen to do so when it was run"
+    assert watched.ops is not None
     for one, other in _candidates(watched.touches, watched.ops, differ):
-        ahead = _Ahead(one, other, forced(one, other))
+        repeated, alone = threads(one, other)
+        ahead = _Ahead(one, other, repeated, watched.by_one if alone else None)
         if _follows(bound, program, storage, byte, ahead):
             reason = "what one stores follows from what the other has loaded"
             continue
         again = _Run(bound, program, storage, byte)
-        reordered = again.run(lambda *given, ahead=ahead: _Reordered(*given, ahead))
+        reordered = again.run(partial(_Reordered, ahead=ahead))
+        reordered.finish()
         if again.failure or not reordered.kept:
             reason = again.failure or "what one stores follows from what the other has loaded"
         elif result is None:
@@ -432,16 +487,19 @@ def _sides(
 def _follows(bound: BoundCall, program: int, storage: Storage, byte: int, ahead: _Ahead) -> bool:
     """Whether what the second stores changes with what the first loads."""
     loads = ahead.first.touch.op.name in READING
-    if not loads or ahead.forced or effect_of(ahead.second.touch.op) == "load":
+    if not loads or ahead.repeated or effect_of(ahead.second.touch.op) == "load":
         return False
     for number in _OTHERS:
         again = _Run(bound, program, storage, byte)
-        given = again.run(lambda *of, number=number: _Given(*of, ahead.first, number))
+        given = again.run(partial(_Given, side=ahead.first, number=number))
         second = ahead.second.touch
         same = [t for t in given.touches if (t.op, t.number) == (second.op, second.number)]
         if not same or same[0].after != second.after:
             return True
     return False
+
+
+_Made = TypeVar("_Made", bound=_Lanes)
 
 
 class _Run:
@@ -459,7 +517,7 @@ class _Run:
         self.failure: str | None = None
         self.memory: _Memory
 
-    def run(self, make: Callable[[_Memory, Storage, int], _Lanes]) -> _Lanes:
+    def run(self, make: Callable[[_Memory, Storage, int], _Made]) -> _Made:
         """Evaluate under what `make` returns; `failure` says why the end was not reached."""
         call = self._bound.call
         arguments = _writable(call.arguments, self._position, self._byte)

@@ -9,13 +9,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
 from kvtrace.calls.thread_layouts import BlockedLayout
 from kvtrace.ir.flow import flow_of, forward
-from kvtrace.ir.ops import ELEMENTWISE, MEMORY, POINTED, READING, SPREADING, effect_of
+from kvtrace.ir.ops import (
+    ELEMENTWISE,
+    MEMORY,
+    POINTED,
+    READING,
+    SPREADING,
+    computing,
+    effect_of,
+)
 from kvtrace.symbolic.functions import quotient, remainder
 from kvtrace.symbolic.terms import ZERO, Term, lane
 
@@ -23,6 +31,8 @@ if TYPE_CHECKING:
     from kvtrace.calls.recorded import Call
     from kvtrace.ir import Op, Value
     from kvtrace.symbolic.summary import Access
+
+_IN_LANE: Final = ELEMENTWISE | SPREADING | computing("+")
 
 Lane = tuple[int, ...]
 Relation = Literal["apart", "one warp", "one thread", "one lane", "not known"]
@@ -46,6 +56,11 @@ class Doing:
     def is_scalar(self) -> bool:
         """Whether it is one element, which one thread stores."""
         return self.shape == ()
+
+    @property
+    def is_one(self) -> bool:
+        """Whether it is one element, alone in its block if it has one."""
+        return prod(self.shape) == 1
 
     @property
     def is_known(self) -> bool:
@@ -108,7 +123,7 @@ class Threads:
     def relation(self, one: Doing, at: Lane, other: Doing, other_at: Lane) -> Relation:
         """Return what is known of the threads of two lanes, one of each op."""
         if one.by_all or other.by_all:
-            return "one warp" if self.one_warp else "apart"
+            return "one warp" if self.one_warp or self._in_one_warp(one, other) else "apart"
         if not self.compiled:
             return self._by_lanes(one, at, other, other_at)
         places = one.place(at), other.place(other_at)
@@ -117,6 +132,13 @@ class Threads:
         if places[0] == places[1]:
             return "one thread"
         return "one warp" if places[0][0] == places[1][0] else "apart"
+
+    @staticmethod
+    def _in_one_warp(one: Doing, other: Doing) -> bool:
+        """Whether one warp holds all lanes of a block of which all threads load an element."""
+        blocks = [each for each in (one, other) if not each.is_one]
+        places = [each.places() for each in blocks]
+        return bool(blocks) and all(each is not None and each[0] == ZERO for each in places)
 
     def _by_lanes(self, one: Doing, at: Lane, other: Doing, other_at: Lane) -> Relation:
         numbers = [
@@ -148,7 +170,7 @@ def stays_in_lane(load: Op, call: Call, doing: Doing) -> bool:
     def onwards(op: Op, value: Value) -> tuple[Value, ...]:
         nonlocal leaves
         del value
-        if op.name in ELEMENTWISE or op.name in SPREADING:
+        if op.name in _IN_LANE:
             same = all(_shape(each) in (doing.shape, ()) for each in (*op.operands, *op.results))
             leaves = leaves or not same or (doing.is_scalar and any(map(_shape, op.results)))
             return op.results

@@ -128,8 +128,9 @@ def branched(x, out, flag, HOW: tl.constexpr, BLOCK: tl.constexpr):
     tl.store(x + lanes, lanes)  # [store]
     if flag > 0:
         tl.debug_barrier()
-    elif HOW == "both":
-        tl.debug_barrier()
+    else:
+        if HOW == "both":
+            tl.debug_barrier()
     tl.store(out + lanes, tl.load(x + BLOCK - 1 - lanes))
 
 
@@ -232,6 +233,17 @@ def turned_pairs(x, HALF: tl.constexpr, PAIRED: tl.constexpr):
         a, b = tl.load(x + lanes), tl.load(x + HALF + lanes)
     tl.store(x + lanes, a - b)  # [first]
     tl.store(x + HALF + lanes, a + b)  # [second]
+
+
+@triton.jit
+def from_first(x, HOW: tl.constexpr, BLOCK: tl.constexpr):
+    """A block less its first element, in place."""
+    lanes = tl.arange(0, BLOCK)
+    first = tl.load(x)
+    block = tl.load(x + lanes)
+    if HOW == "barrier":
+        tl.debug_barrier()
+    tl.store(x + lanes, block - first)  # [store]
 
 
 @triton.jit
@@ -360,19 +372,19 @@ bad("a window that slides over what it stores", sliding, LONG,
 bad("tiles that take what a tile before has stored", sliding, LONG,
     {"STEP": 256, "FAR": 0, "BLOCK": LANES}, "store")  # fmt: skip
 good("tiles side by side", sliding, LONG, {"STEP": LANES, "FAR": 0, "BLOCK": LANES})
-SAMPLES.bad("sums by doubling without barriers", scanned, ROW, how(STEPS=9), ONE,
-            race_within_program="store", follows={"race_within_program": "store"},
-            why="the last step stores the first half as it was")  # fmt: skip
-bad("sums by doubling, a barrier before the store only", scanned, ROW, how("first", STEPS=9), "store")
-SAMPLES.bad("sums by doubling, a barrier after the store only", scanned, ROW,
-            how("last", STEPS=9), ONE, race_within_program="store",
-            follows={"race_within_program": "store"})  # fmt: skip
-good("sums by doubling, barriers on both sides", scanned, ROW, how("both", STEPS=9))
+bad("sums by doubling without barriers", scanned, ROW, how(STEPS=4), "store")
+bad("sums by doubling, a barrier before the store only", scanned, ROW, how("first", STEPS=4),
+    "store")  # fmt: skip
+bad("sums by doubling, a barrier after the store only", scanned, ROW, how("last", STEPS=4),
+    "store")  # fmt: skip
+good("sums by doubling, barriers on both sides", scanned, ROW, how("both", STEPS=4))
 bad("two buffers without a barrier", ping_pong, TWO, how(), "store")
 good("two buffers, a barrier a trip", ping_pong, TWO, how("barrier"))
 bad("neighbors turned in place, stored as halves", turned_pairs, {"x": tensor(1024)},
     {"HALF": 512, "PAIRED": True}, ("first", "second"))  # fmt: skip
 good("halves turned in place", turned_pairs, {"x": tensor(1024)}, {"HALF": 512, "PAIRED": False})
+bad("a block less its first element, in place", from_first, ROW, how(), "store")
+good("a block less its first element, all loaded first", from_first, ROW, how("barrier"))
 WORDS = {"x": tensor(LANES, dtype="i32"), "out": tensor(2 * LANES, dtype="i16")}
 bad("words stored, their halves loaded by other lanes", narrowed, WORDS, how(), "store")
 good("words stored, a barrier, their halves loaded", narrowed, WORDS, how("barrier"))
