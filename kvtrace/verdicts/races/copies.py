@@ -118,11 +118,10 @@ class Question:
         return max(self._value(term, point) for term in (self._address, self._other_address))
 
     def _value(self, term: Term, point: Mapping[Symbol | Opaque, int]) -> int:
-        """Return the number at a point, which may leave out symbols that have one value only."""
-        symbols = [atom for atom in term.atoms() if isinstance(atom, Symbol)]
-        intervals = {symbol: self.given.ranges.of(symbol) for symbol in symbols}
-        settled = {symbol: low for symbol, (low, high) in intervals.items() if low == high}
-        return term.value({**settled, **point})
+        """Return the number at a point, which may leave out symbols that any value is right of."""
+        symbols = (atom for atom in term.atoms() if isinstance(atom, Symbol))
+        lowest = {symbol: self.given.ranges.of(symbol)[0] for symbol in symbols}
+        return term.value({**lowest, **point})
 
 
 def _renamed(condition: Condition, rename: Substitution, shared: Shared) -> Condition:

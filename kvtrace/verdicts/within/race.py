@@ -104,13 +104,13 @@ def _violation(bound: BoundCall, finding: _Finding) -> Verdict:
     tensor = call.arguments[mine.touch.argument]
     assert isinstance(tensor, TensorArgument)
     program = program_at(witness.program, call.grid)
-    order = "before" if mine is witness.first else "after"
+    place = f"byte {witness.byte - tensor.offset_bytes} of {tensor.name}"
+    mine_does, other_does = (_DOES[str(kind_of(each.touch.op))] for each in (mine, other))
+    first = "this" if mine is witness.first else "that"
     message = (
-        f"{_lane(mine)} of program {program} {_DOES[str(kind_of(mine.touch.op))]} byte "
-        f"{witness.byte - tensor.offset_bytes} of {tensor.name}, which {_lane(other)} "
-        f"{_DOES[str(kind_of(other.touch.op))]} {_where(mine, other)}; it is to come {order} "
-        f"that, and no barrier orders them{_of_what(bound)}: run in both orders, the program "
-        f"leaves different results"
+        f"{_lane(mine)} of program {program} {mine_does} {place}, which {_lane(other)} "
+        f"{other_does} {_where(mine, other)}; the kernel does {first} first, and no barrier orders "
+        f"them{_of_what(bound)}: run in both orders, the program leaves different results"
     )
     return Verdict(
         RULE, "violation", finding.op, message, shown.method, access=kind_of(finding.op),
@@ -121,7 +121,10 @@ def _violation(bound: BoundCall, finding: _Finding) -> Verdict:
 
 
 def _lane(side: Side) -> str:
-    return f"lane {side.lane}" if side.lane else "the scalar"
+    """Say who does it: all threads load a scalar, and one stores it."""
+    if side.lane:
+        return f"lane {side.lane}"
+    return "every thread" if kind_of(side.touch.op) == "load" else "one thread"
 
 
 def _where(mine: Side, other: Side) -> str:
@@ -135,7 +138,7 @@ def _where(mine: Side, other: Side) -> str:
 
 def _of_what(bound: BoundCall) -> str:
     if bound.call.compiled is None:
-        return " (recorded without TTGIR, so for any layout that gives them to different threads)"
+        return " (recorded without TTGIR: in any layout that gives them to different threads)"
     return " in the code that it was compiled to"
 
 
