@@ -23,7 +23,7 @@ def alike(rounded):
     bound = BoundCall(one)
     first, second = (s for s in sharers_of(bound) if s.part.writes)
     common = Common(first.side, second.side)
-    return store_the_same(bound, first, second, common, in_one_program=False)
+    return store_the_same(bound, first, second, common)
 
 
 def test_one_number_is_the_same_everywhere():

@@ -111,7 +111,7 @@ class Pairs:
             return Free("affine")
         if self._exclusion.draws_numbers(one, other, common):
             return Free("affine", "each program draws its own numbers from a counter")
-        if store_the_same(self._bound, one, other, common, in_one_program=False):
+        if store_the_same(self._bound, one, other, common):
             return Free("affine", "all programs write the same value")
         if self._loads_its_own(one, other):
             why = "each program loads what it has itself stored, and all store the same there"
@@ -163,7 +163,7 @@ class Pairs:
         if other.part.writes or one.side is None:
             return False
         bound, common = self._bound, Common(one.side, one.side)
-        alike = store_the_same(bound, one, one, common, in_one_program=False)
+        alike = store_the_same(bound, one, one, common)
         return alike and loads_its_own(bound, one, other, self.sharers)
 
     # -- two copies ----------------------------------------------------------------------------
@@ -190,7 +190,8 @@ class Pairs:
             return Free(decision.method, solver_ns=decision.solver_ns)
         read = self._indices.judged(*copies, nbytes)
         if isinstance(read, Met):
-            return Suspect(read.programs, read.byte, "affine", decision.solver_ns)
+            first, second = map(bound.program_of, read.sides)
+            return Suspect((first, second), read.byte, "affine", decision.solver_ns)
         if read:
             return Free("affine", solver_ns=decision.solver_ns)
         if data is not None:
