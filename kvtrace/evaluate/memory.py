@@ -123,7 +123,7 @@ class Memory:
         if not self.is_known(request.tensor):
             return
         self.version += 1
-        self._write(request, value)
+        self.write(request, value)
 
     def atomic(
         self,
@@ -235,7 +235,7 @@ class Memory:
         key = (id(tensor), element.name)
         found = self._flat.get(key)
         if found is None:
-            data = self._data(tensor.storage)
+            data = self.bytes_of(tensor.storage)
             size = element.bytes
             phase = tensor.offset_bytes % size
             count = max(0, (tensor.storage.nbytes - phase) // size)
@@ -244,7 +244,7 @@ class Memory:
             self._flat[key] = found
         return found
 
-    def _data(self, storage: Storage) -> Array:
+    def bytes_of(self, storage: Storage) -> Array:
         """Return a storage's bytes; if they may be written but must not, a copy for this launch."""
         assert storage.data is not None
         if storage.data.flags.writeable or storage not in self.written:
@@ -330,7 +330,7 @@ class Memory:
     def _read_unaligned(self, request: Request, other: Any) -> Array:
         """Read elements that do not lie at multiples of their size, byte by byte."""
         element = request.type_.element
-        data = self._data(request.tensor.storage)
+        data = self.bytes_of(request.tensor.storage)
         index, mask = request.lane_bytes(), request.lane_mask()[..., None]
         bytes_ = index[..., None] + np.arange(element.bytes)
         raw = np.ascontiguousarray(data.take(np.where(mask, bytes_, 0)))
@@ -338,7 +338,7 @@ class Memory:
         fill = 0 if other is None else other
         return np.where(mask[..., 0], values, fill).astype(element.value, copy=False)
 
-    def _write(self, request: Request, values: Array) -> None:
+    def write(self, request: Request, values: Array) -> None:
         """Write with all active lanes inside the storage."""
         element = request.type_.element
         flat, start = self._elements(request.tensor, element)
@@ -370,7 +370,7 @@ class Memory:
         write_masked(flat, window, shape, cut(stored, box), mask)
 
     def _write_unaligned(self, request: Request, stored: Array) -> None:
-        data = self._data(request.tensor.storage)
+        data = self.bytes_of(request.tensor.storage)
         index, mask = request.lane_bytes(), request.lane_mask()
         size = stored.dtype.itemsize
         lanes = np.ascontiguousarray(np.broadcast_to(stored, index.shape)[mask])

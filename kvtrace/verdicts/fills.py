@@ -5,7 +5,7 @@ Where contents were not recorded there are made-up ones, which is right for what
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import nan, prod
 from typing import TYPE_CHECKING, Any, Final
@@ -25,6 +25,7 @@ from kvtrace.symbolic.taint import leaves_lanes
 from kvtrace.verdicts.replaying import Limit, program_at, untouched
 
 if TYPE_CHECKING:
+    from kvtrace.calls.recorded import Call
     from kvtrace.evaluate.registry import Step
     from kvtrace.ir import Value
     from kvtrace.verdicts.binding import BoundCall
@@ -165,6 +166,14 @@ def _numbers(value: Any, type_: Type) -> Any:
     return np.array(full_array(value, value_type(type_)))
 
 
+Numbers = Sequence[float] | None
+
+
+def few(argument: TensorArgument) -> Numbers:
+    """Return small floats that are not zero; of integers zero, which is a place in any tensor."""
+    return (1, 2, 3, 4) if argument.element.kind == "f" else ()
+
+
 class Replays:
     """Runs of programs of one call with different numbers in undefined lanes, each made once.
 
@@ -194,7 +203,10 @@ class Replays:
         key = program, number
         if key not in self._runs:
             pair = [_Filled(fill, self._looks) for fill in _FILLS[number]]
-            failures = [_evaluated(self._bound, filled, program) for filled in pair]
+            call = self._bound.call
+            failures = [
+                evaluated(call, with_contents(call.arguments), filled, program) for filled in pair
+            ]
             first, second = (filled.seen for filled in pair)
             found = {
                 look: difference
@@ -205,19 +217,23 @@ class Replays:
         return self._runs[key]
 
 
-def _evaluated(bound: BoundCall, filled: _Filled, program: int | None) -> str:
-    """Evaluate; give the reason in words where the end was not reached, "" if it was."""
-    call = bound.call
+def evaluated(
+    call: Call, arguments: Sequence[Argument], instrument: Instrument, program: int | None
+) -> str:
+    """Evaluate one program (None: all) with arguments in the place of a call's.
+
+    Returns the reason in words where the end was not reached, "" if it was.
+    """
     try:
         with np.errstate(all="ignore"):
             evaluate(
                 call.module,
-                with_contents(call.arguments),
+                arguments,
                 call.grid,
                 observers=(Limit(_MOST_LANES),),
                 kernel=call.kernel,
                 programs=None if program is None else np.array([program], np.int64),
-                instrument=filled,
+                instrument=instrument,
                 most_steps=MOST_STEPS,
             )
     except KvtraceError as error:
@@ -247,10 +263,13 @@ def _difference(seen: _Seen, place: int, lane: tuple[int, ...]) -> Difference:
     return Difference(program_at(program, seen.grid), int(seen.iterations[place]), lane)
 
 
-def with_contents(arguments: Iterable[Argument]) -> tuple[Argument, ...]:
+def with_contents(
+    arguments: Iterable[Argument], numbers: Callable[[TensorArgument], Numbers] = few
+) -> tuple[Argument, ...]:
     """Return arguments that all have contents: recorded ones (not written to), else made-up ones.
 
-    Floats are small and not zero, integers zero, which is a place in any tensor.
+    `numbers` are repeated over a tensor's storage; None: its contents stay unknown, empty: zeros,
+    as in tensors that are large.
     """
     made: dict[int, Storage] = {}
     shown = untouched(tuple(arguments))
@@ -258,15 +277,15 @@ def with_contents(arguments: Iterable[Argument]) -> tuple[Argument, ...]:
     for argument in shown:
         if not isinstance(argument, TensorArgument) or argument.storage.data is not None:
             continue
-        storage = argument.storage
-        if id(storage) in made:
+        storage, repeated = argument.storage, numbers(argument)
+        if id(storage) in made or repeated is None:
             continue
         data = np.zeros(storage.nbytes, np.uint8)
-        if argument.element.kind == "f" and storage.nbytes <= room:
+        if len(repeated) and storage.nbytes <= room:
             room -= storage.nbytes
             memory = np.dtype(argument.element.memory)
             count = storage.nbytes // memory.itemsize
-            pattern = _pattern(argument, count)
+            pattern = _pattern(argument, repeated, count)
             data[: count * memory.itemsize] = pattern.view(np.uint8)
         made[id(storage)] = Storage(storage.nbytes, data, storage.address)
     return tuple(
@@ -277,8 +296,8 @@ def with_contents(arguments: Iterable[Argument]) -> tuple[Argument, ...]:
     )
 
 
-def _pattern(argument: TensorArgument, count: int) -> Any:
+def _pattern(argument: TensorArgument, numbers: Sequence[float], count: int) -> Any:
     from kvtrace.evaluate.rounding import to_memory
 
-    numbers = np.resize(np.array([1, 2, 3, 4], argument.element.value), count)
-    return np.ascontiguousarray(to_memory(numbers, argument.element))
+    repeated = np.resize(np.array(numbers).astype(argument.element.value), count)
+    return np.ascontiguousarray(to_memory(repeated, argument.element))

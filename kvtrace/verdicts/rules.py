@@ -154,6 +154,14 @@ RULES: Final = _by_id(
         _judge("within.race"),
     ),
     Rule(
+        "lane-conflict",
+        "error",
+        "two lanes of one store write one byte, and what stays there depends on their order",
+        "give lanes places of their own, mask all but one off, or use an atomic",
+        _judge("within.lane_conflict"),
+        concrete=_concrete("within.lane_conflict"),
+    ),
+    Rule(
         "device-assert",
         "error",
         "an assertion of the kernel's own fails",

@@ -3,7 +3,10 @@
 import triton
 import triton.language as tl
 
-from kvtrace.verdicts.races.same_values import stored_alike
+from kvtrace.verdicts.binding import BoundCall
+from kvtrace.verdicts.races.digits import Common
+from kvtrace.verdicts.races.same_values import store_the_same
+from kvtrace.verdicts.races.sharers import sharers_of
 from tests.verdicts.calls import call, tensor
 
 
@@ -17,14 +20,15 @@ def stored_twice(x, out, ROUNDED: tl.constexpr):
 
 def alike(rounded):
     one = call(stored_twice, (4,), x=tensor(1), out=tensor(1, dtype="fp8e5"), ROUNDED=rounded)
-    stores = [op for op in one.module.ops if op.name == "tt.store"]
-    assert len(stores) == 2
-    return stored_alike(stores, ())
+    bound = BoundCall(one)
+    first, second = (s for s in sharers_of(bound) if s.part.writes)
+    common = Common(first.side, second.side)
+    return store_the_same(bound, first, second, common)
 
 
 def test_one_number_is_the_same_everywhere():
-    assert alike("rtne") == "everywhere"
+    assert alike("rtne")
 
 
 def test_a_number_that_is_rounded_in_two_ways_is_not_one():
-    assert alike("rtz") is None
+    assert not alike("rtz")

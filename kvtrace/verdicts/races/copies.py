@@ -7,7 +7,7 @@ ids, and the trips that both are in.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from kvtrace.symbolic.conditions import (
@@ -19,6 +19,7 @@ from kvtrace.symbolic.conditions import (
     at_least,
     conjunction,
     disjunction,
+    equal,
     less,
 )
 from kvtrace.symbolic.decide import Given, Point
@@ -59,14 +60,16 @@ class Question:
         nbytes: int,
         shared: Shared = nothing,
         when: Callable[[Substitution], Condition] | None = None,
+        about: Iterable[Term | Condition] = (),
     ) -> None:
         """Addresses are in bytes of one storage, of `nbytes`: what lies outside is not shared.
 
-        `when` is given what renames the symbols of the second side, those of `differing` among
-        them, and returns what else is to hold of both, such as an order of their trips.
+        `when` is given what renames the symbols of the second side, those of `differing` and of
+        `about` among them, and returns what else is to hold of both, as an order of their trips.
         """
         atoms = {atom for side in (one, other) for part in side[2] for atom in part.atoms()}
         atoms |= one[0].atoms() | other[0].atoms() | set(differing or ())
+        atoms = atoms.union(*(each.atoms() for each in about))
         symbols = sorted((a for a in atoms if isinstance(a, Symbol)), key=lambda s: s.order)
         known: dict[tuple[str, object], Interval] = {}
         self._renamed: dict[Symbol, Symbol] = {}
@@ -78,7 +81,8 @@ class Question:
                 key = ("other", number)
                 self._renamed[symbol] = Symbol(symbol.kind, key, symbol.low, symbol.high)
                 known[symbol.kind, key] = low, high
-        rename = Substitution({s: by.term for s, by in self._renamed.items()})
+        self._shared = shared
+        self._rename = rename = Substitution({s: by.term for s, by in self._renamed.items()})
         opaques = (o for a in atoms if isinstance(a, Choice) for o in a.condition.opaques())
         self.is_lost = any(_is_own(opaque, rename, shared) for opaque in opaques)
         self._address, self._other_address = one[0], rename(other[0])
@@ -99,6 +103,19 @@ class Question:
             own, other = symbol.term, self._renamed[symbol].term
             ways += [less(own, other), less(other, own)]
         return disjunction(ways)
+
+    def both(self, condition: Condition) -> tuple[Condition, Condition]:
+        """Return a condition of either side; its symbols are those that it was made about."""
+        return condition, _renamed(condition, self._rename, self._shared)
+
+    def gap(self, term: Term) -> Term:
+        """Return how much more a term is on the first side; likewise."""
+        return term - self._rename(term)
+
+    @property
+    def is_one_place(self) -> Condition:
+        """That both addresses are equal."""
+        return equal(self._address, self._other_address)
 
     def sides(self, point: Point) -> tuple[Point, Point]:
         """Return the numbers of the first side's symbols at a point, and of the second's."""

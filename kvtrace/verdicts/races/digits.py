@@ -28,6 +28,8 @@ MOST_TABULATED: Final = 1 << 20
 """Programs of a grid (or lanes of a block) over which functions of their indices are tabulated."""
 
 _ROUNDS: Final = 8
+_GIVEN: Final = ("scalar", "programs")
+"""Kinds of symbols that are the same for all programs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +105,7 @@ class Common:
             return True
         if isinstance(variable, Symbol):
             low, high = self._ranges.of(variable)
-            return low == high or self._shared(variable)
+            return low == high or variable.kind in _GIVEN or self._shared(variable)
         return _is_followed(variable) and all(self.determines(v) for v in _inside(variable))
 
     def determines_form(self, form: Linear) -> bool:
@@ -166,7 +168,7 @@ class Common:
 
     def _is_shared(self, variable: Variable) -> bool:
         if isinstance(variable, Symbol):
-            return self._shared(variable)
+            return variable.kind in _GIVEN or self._shared(variable)
         return _is_followed(variable) and all(self._is_shared(v) for v in _inside(variable))
 
     def _are_apart(self, one: Linear, other: Linear) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from kvtrace.evaluate import TensorArgument
 from kvtrace.symbolic.decide import Method, Proven, Refuted, decide_given
 from kvtrace.symbolic.linear import propagated
-from kvtrace.symbolic.terms import MOST_PROGRAMS, Symbol, lane
+from kvtrace.symbolic.terms import MOST_PROGRAMS, Symbol
 from kvtrace.verdicts.races.confined import assumption_of
 from kvtrace.verdicts.races.copies import Question
 from kvtrace.verdicts.races.data_behind import data_behind, is_loaded
@@ -23,7 +23,7 @@ from kvtrace.verdicts.races.digits import Common, Side, are_apart, are_far_apart
 from kvtrace.verdicts.races.exclusion import Exclusion
 from kvtrace.verdicts.races.own_stores import loads_its_own
 from kvtrace.verdicts.races.read_indices import Met, ReadIndices
-from kvtrace.verdicts.races.same_values import stored_alike
+from kvtrace.verdicts.races.same_values import store_the_same
 from kvtrace.verdicts.races.sharers import Sharer, copy_of, is_unreached, sharers_of
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class Pairs:
             return Free("affine")
         if self._exclusion.draws_numbers(one, other, common):
             return Free("affine", "each program draws its own numbers from a counter")
-        if self._write_the_same(one, other, common):
+        if store_the_same(self._bound, one, other, common):
             return Free("affine", "all programs write the same value")
         if self._loads_its_own(one, other):
             why = "each program loads what it has itself stored, and all store the same there"
@@ -158,27 +158,13 @@ class Pairs:
         found = [_only_program(side, self._axes) for side in (one, other)]
         return found[0] is not None and found[0] == found[1]
 
-    def _write_the_same(self, one: Sharer, other: Sharer, common: Common) -> bool:
-        """Whether what all programs store where they meet is the same."""
-        assert one.side is not None
-        assert other.side is not None
-        if not are_aligned(one.side, other.side):
-            return False
-        shared = {sharer.access.op.index for sharer in self.sharers}
-        found = stored_alike((one.part.op, other.part.op), shared)
-        if found != "by lane":
-            return found is not None
-        lanes = (lane(axis, n).atoms() for axis, n in enumerate(one.access.shape))
-        own = one.access.shape == other.access.shape
-        return own and all(common.determines(symbol) for each in lanes for symbol in each)
-
     def _loads_its_own(self, one: Sharer, other: Sharer) -> bool:
         """Whether one stores what all programs store, and the other loads it in each of them."""
         if other.part.writes or one.side is None:
             return False
-        return self._write_the_same(one, one, Common(one.side, one.side)) and loads_its_own(
-            self._bound, one, other, self.sharers
-        )
+        bound, common = self._bound, Common(one.side, one.side)
+        alike = store_the_same(bound, one, one, common)
+        return alike and loads_its_own(bound, one, other, self.sharers)
 
     # -- two copies ----------------------------------------------------------------------------
 
@@ -204,7 +190,8 @@ class Pairs:
             return Free(decision.method, solver_ns=decision.solver_ns)
         read = self._indices.judged(*copies, nbytes)
         if isinstance(read, Met):
-            return Suspect(read.programs, read.byte, "affine", decision.solver_ns)
+            first, second = map(bound.program_of, read.sides)
+            return Suspect((first, second), read.byte, "affine", decision.solver_ns)
         if read:
             return Free("affine", solver_ns=decision.solver_ns)
         if data is not None:
@@ -240,13 +227,3 @@ def _only_program(side: Side, axes: Sequence[Symbol]) -> tuple[int, ...] | None:
             return None
         found = program
     return found
-
-
-def are_aligned(one: Side, other: Side) -> bool:
-    """Whether elements of both are the same bytes or none."""
-    if one.width != other.width:
-        return False
-    forms = (one.form, other.form)
-    steps = [factor for form in forms for factor in form.coefficients.values()]
-    apart = one.form.constant - other.form.constant
-    return all(number % one.width == 0 for number in (*steps, apart))

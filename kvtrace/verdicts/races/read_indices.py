@@ -1,9 +1,10 @@
-"""Where programs go by indices that were recorded: by the values that each of them reads.
+"""Where programs, or lanes of one, go by indices that were recorded: by the values that they read.
 
 What an address is made of is taken apart as in `kvtrace.verdicts.by_contents`: the part that what
 is loaded decides is gone through, as one number for each row that is read; heads, columns and the
 like stay symbols. Where that number is a digit of the address, it is equal on both sides of a race;
-then no two programs meet if each number is read by one program alone.
+then no two programs meet if each number is read by one program alone, and no two lanes of one
+program if each is read by one lane of it.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.symbolic.conditions import FALSE, Condition, Opaque, at_least, conjunction
-from kvtrace.symbolic.decide import Given, Refuted, decide_given, is_counterexample
+from kvtrace.symbolic.decide import Given, Point, Refuted, decide_given, is_counterexample
 from kvtrace.symbolic.intervals import Ranges
 from kvtrace.symbolic.terms import Substitution, Symbol, Term
 from kvtrace.verdicts.gathering import Gathering
-from kvtrace.verdicts.races.copies import Copy
+from kvtrace.verdicts.races.copies import Copy, Shared, nothing
 from kvtrace.verdicts.races.digits import Common, Side
 from kvtrace.verdicts.read_values import Reading, Rows, TooLarge
 
@@ -36,9 +37,9 @@ _READ: Final = Symbol("content", ("read",), -_LARGEST, _LARGEST)
 
 @dataclass(frozen=True)
 class Met:
-    """Two programs (linear ids) that read one number, and the byte that both touch."""
+    """Both sides, that read one number, by their symbols' numbers, and the byte that both touch."""
 
-    programs: tuple[int, int]
+    sides: tuple[Point, Point]
     byte: int
 
 
@@ -60,13 +61,15 @@ class _Part:
 
 @dataclass(frozen=True)
 class _Column:
-    """What the rows of one side read, as multiples of a unit, and which programs do.
+    """What the rows of one side read, as multiples of a unit, and who does.
 
-    `certain`: whether a row is known to be active.
+    `who` numbers what may differ between two sides, `together` what both share. `certain`: whether
+    a row is known to be active.
     """
 
     numbers: NDArray[np.int64]
-    programs: NDArray[np.int64]
+    who: NDArray[np.int64]
+    together: NDArray[np.int64]
     certain: NDArray[np.bool_]
     parts: Sequence[Rows]
 
@@ -81,15 +84,19 @@ class _Column:
 
 
 class ReadIndices:
-    """Judges pairs of accesses of one call whose addresses depend on recorded contents."""
+    """Judges pairs of accesses of one call whose addresses depend on recorded contents.
 
-    def __init__(self, bound: BoundCall, axes: Sequence[Symbol]) -> None:
+    Two sides are asked about that differ in one of `axes`; both share what `shared` says.
+    """
+
+    def __init__(self, bound: BoundCall, axes: Sequence[Symbol], shared: Shared = nothing) -> None:
         self._bound = bound
         self._axes = axes
+        self._shared = shared
         self._contents = bound.by_contents
 
     def judged(self, one: Copy, other: Copy, nbytes: int) -> Met | bool:
-        """Return two programs that meet, or whether none do; False: that is not seen either.
+        """Return two sides that meet, or whether none do; False: that is not seen either.
 
         Only what lies inside the storage, of `nbytes`, is shared: the rest is out of bounds.
         """
@@ -125,7 +132,7 @@ class ReadIndices:
         columns = [self._column(own, part, unit) for part in known]
         if not all(len(column.numbers) for column in columns):
             return True
-        places = _one_number_of_two_programs(columns)
+        places = _one_number_of_two(columns)
         if places is None:
             return self._is_digit(known, columns, unit)
         return self._met(known[0], columns[0], unit, places) if is_same else False
@@ -145,7 +152,7 @@ class ReadIndices:
         return _Part(factor, read[0], rest, side[1], filters, given, gathering.sums)
 
     def _column(self, own: frozenset[Symbol], part: _Part, unit: int) -> _Column:
-        numbers, programs, certain, parts = [], [], [], []
+        numbers, who, together, certain, parts = [], [], [], [], []
         times, term = part.factor // unit, part.sums[part.read]
         for rows, reading in self._contents.rows(own, part.filters):
             read = np.broadcast_to(reading(term), len(rows))
@@ -153,40 +160,50 @@ class ReadIndices:
             if reaches >= _LARGEST or np.any(reading.doubt(term)):
                 raise TooLarge
             numbers.append(read * times)
-            programs.append(self._programs(rows))
+            who.append(self._numbered(rows, self._axes))
+            both = [symbol for symbol in rows.columns if self._shared(symbol)]
+            together.append(self._numbered(rows, sorted(both, key=lambda symbol: symbol.order)))
             certain.append(rows.certain)
             parts.append(rows)
         if not parts:
-            nothing = np.zeros(0, np.int64)
-            return _Column(nothing, nothing, nothing.astype(bool), ())
-        return _Column(
-            np.concatenate(numbers), np.concatenate(programs), np.concatenate(certain), parts
-        )
+            none = np.zeros(0, np.int64)
+            return _Column(none, none, none, none.astype(bool), ())
+        joined = [np.concatenate(each) for each in (numbers, who, together)]
+        return _Column(joined[0], joined[1], joined[2], np.concatenate(certain), parts)
 
-    def _programs(self, rows: Rows) -> NDArray[np.int64]:
-        """Return the linear ids of rows' programs; axes that rows do not have count as 0."""
+    def _numbered(self, rows: Rows, symbols: Sequence[Symbol]) -> NDArray[np.int64]:
+        """Return one number for those of symbols in each row; what rows do not have counts as 0."""
         linear, stride = np.zeros(len(rows), np.int64), 1
-        for axis, extent in enumerate(self._bound.call.grid):
-            for symbol in self._axes:
-                if symbol.key == axis and symbol in rows.columns:
-                    linear = linear + rows.columns[symbol] * stride
-            stride *= extent
+        for symbol in symbols:
+            if symbol not in rows.columns:
+                continue
+            low, high = self._bound.ranges.of(symbol)
+            linear = linear + (rows.columns[symbol] - low) * stride
+            stride *= high - low + 1
+            if stride >= _LARGEST:
+                raise TooLarge
         return linear
 
     def _is_digit(self, parts: Sequence[_Part], columns: Sequence[_Column], unit: int) -> bool:
-        """Whether equal addresses are of equal numbers, and of programs alike on other axes."""
+        """Whether equal addresses are of equal numbers, and of sides alike on other axes."""
         low = min(int(column.numbers.min()) for column in columns)
         high = max(int(column.numbers.max()) for column in columns)
         ranges = self._bound.supposing({(_READ.kind, _READ.key): (low, high)})
         sides = [_side(part, unit, ranges) for part in parts]
-        common = Common(sides[0], sides[-1])
+        shared = self._shared
+        if shared is not nothing:
+            shared = self._shared_but_read
+        common = Common(sides[0], sides[-1], shared)
         if common.is_nowhere:
             return True
         left = [axis for axis in self._axes if axis not in columns[0].parts[0].columns]
         return common.determines(_READ) and common.are_equal(left)
 
+    def _shared_but_read(self, symbol: Symbol) -> bool:
+        return symbol is not _READ and self._shared(symbol)
+
     def _met(self, part: _Part, column: _Column, unit: int, places: tuple[int, int]) -> Met | bool:
-        """Return two programs that do the same with one number, if all that is given lets them."""
+        """Return two sides that do the same with one number, if all that is given lets them."""
         if not column.certain[list(places)].all():
             return False
         rows = [column.row(place) for place in places]
@@ -209,7 +226,7 @@ class ReadIndices:
         }
         point.update(found.model)
         byte = part.rest.value(point) + int(column.numbers[places[0]]) * unit
-        one, other = (self._bound.program_of({**point, **_only(row)}) for row in rows)
+        one, other = ({**point, **_only(row)} for row in rows)
         return Met((one, other), byte)
 
     def _sums(self, part: _Part, row: Rows) -> dict[Symbol | Opaque, int]:
@@ -234,13 +251,16 @@ def _inside(side: Copy, nbytes: int) -> Copy:
     return address, width, (*given, at_least(address), at_least(nbytes - width - address))
 
 
-def _one_number_of_two_programs(columns: Sequence[_Column]) -> tuple[int, int] | None:
-    """Return two rows (by their place in all columns) of one number and different programs."""
-    numbers = np.concatenate([column.numbers for column in columns])
-    programs = np.concatenate([column.programs for column in columns])
-    order = np.lexsort((programs, numbers))
-    numbers, programs = numbers[order], programs[order]
-    apart = np.flatnonzero((numbers[1:] == numbers[:-1]) & (programs[1:] != programs[:-1]))
+def _one_number_of_two(columns: Sequence[_Column]) -> tuple[int, int] | None:
+    """Return two rows (by their place in all columns) of one number that are not of one side."""
+    numbers, who, together = (
+        np.concatenate(each)
+        for each in zip(*((c.numbers, c.who, c.together) for c in columns), strict=True)
+    )
+    order = np.lexsort((who, together, numbers))
+    numbers, who, together = numbers[order], who[order], together[order]
+    same = (numbers[1:] == numbers[:-1]) & (together[1:] == together[:-1])
+    apart = np.flatnonzero(same & (who[1:] != who[:-1]))
     return (int(order[apart[0]]), int(order[apart[0] + 1])) if len(apart) else None
 
 

@@ -12,26 +12,32 @@ from typing import TYPE_CHECKING, Final
 
 from kvtrace.ir import Module
 from kvtrace.ir.flow import around
-from kvtrace.symbolic.conditions import Condition
-from kvtrace.symbolic.decide import Method, Point, Proven, Refuted, decide_given
-from kvtrace.symbolic.terms import Substitution, Symbol, lane
+from kvtrace.symbolic.conditions import FALSE, Condition, equal
+from kvtrace.symbolic.decide import Given, Method, Point, Proven, Refuted, decide_given
+from kvtrace.symbolic.terms import Substitution, Symbol, Term, lane
 from kvtrace.verdicts.races.copies import Question, Shared
 from kvtrace.verdicts.races.data_behind import data_behind, is_loaded
 from kvtrace.verdicts.races.digits import Common, are_apart, are_far_apart
+from kvtrace.verdicts.races.read_indices import Met, ReadIndices
+from kvtrace.verdicts.races.same_values import Doubt
 from kvtrace.verdicts.races.sharers import Sharer, copy_of, is_unreached
 
 if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
+
+When = Callable[[Substitution], Condition]
+"""Given what renames the symbols of the second side, returns what else is to hold of both."""
 
 _LOST: Final = "a branch that is not followed is part of an address"
 
 
 @dataclass(frozen=True)
 class Apart:
-    """No two such lanes touch one byte."""
+    """No two such lanes touch one byte; `why` says in words why it does no harm if they do."""
 
     method: Method
     solver_ns: int = 0
+    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -103,13 +109,27 @@ def meeting(
     other: Sharer,
     differing: Sequence[Symbol] | None,
     shared: Shared,
-    when: Callable[[Substitution], Condition] | None = None,
+    when: When | None = None,
 ) -> Apart | Meeting | Open:
     """Find two lanes of one program that touch one byte, one by each access of one storage.
 
     One of `differing` (lanes, trips) is different on both sides; None: all may be equal. `shared`
     comes from `shared_by_lanes`; `when` is `Question`'s. A meeting is to be run before it is shown.
     """
+    found = quickly(bound, one, other, differing, shared)
+    if not isinstance(found, Common):
+        return found
+    return searched(bound, one, other, differing, shared, when)
+
+
+def quickly(
+    bound: BoundCall,
+    one: Sharer,
+    other: Sharer,
+    differing: Sequence[Symbol] | None,
+    shared: Shared,
+) -> Apart | Open | Common:
+    """Decide by ranges and digits alone; else give what two lanes have in common that meet."""
     sides = (one.exact, other.exact)
     if any(side is not None and side.given.is_impossible for side in sides):
         return Apart("interval")
@@ -125,12 +145,7 @@ def meeting(
         return _lost(bound, one, other)
     if one is not other and are_apart(one.side, other.side):
         return Apart("affine")
-    assert one.storage is not None
-    question = Question(
-        copy_of(bound, one), copy_of(bound, other), differing, bound.ranges, one.storage.nbytes,
-        shared, when,
-    )  # fmt: skip
-    return _decided(bound, (one, other), question)
+    return common
 
 
 def _is_near(one: Sharer, other: Sharer) -> bool:
@@ -157,21 +172,37 @@ def _is_unreached(bound: BoundCall, *pair: Sharer) -> bool:
     return any(is_unreached(bound, each.access) for each in pair if each.exact is not None)
 
 
-def _decided(
-    bound: BoundCall, pair: tuple[Sharer, Sharer], question: Question
+def searched(
+    bound: BoundCall,
+    one: Sharer,
+    other: Sharer,
+    differing: Sequence[Symbol] | None,
+    shared: Shared,
+    when: When | None = None,
 ) -> Apart | Meeting | Open:
-    data = data_behind(bound, pair)
-    if data is not None and not data.evaluating and _is_unreached(bound, *pair):
+    """Decide what `quickly` leaves, by recorded contents, linear reasoning and a solver."""
+    assert one.storage is not None
+    copies, nbytes = (copy_of(bound, one), copy_of(bound, other)), one.storage.nbytes
+    question = Question(*copies, differing, bound.ranges, nbytes, shared, when)
+    data = data_behind(bound, (one, other))
+    if data is not None and not data.evaluating and _is_unreached(bound, one, other):
         return Apart("affine")
     if question.is_lost:
         return Open(_LOST) if data is None else Open(data.reason, data.evaluating)
-    if any(is_loaded(each.access.offset.atoms()) for each in pair):
+    if any(is_loaded(each.access.offset.atoms()) for each in (one, other)):
         # Of an address from memory a solver finds but what the memory might hold.
         decision = decide_given(question.claim, question.given, budget=0)
     else:
         decision = bound.decide(question.claim, question.given)
     if isinstance(decision, Proven):
         return Apart(decision.method, decision.solver_ns)
+    if differing is not None and when is None:
+        read = ReadIndices(bound, differing, shared).judged(*copies, nbytes)
+        if read is True:
+            return Apart("affine", decision.solver_ns)
+        if isinstance(read, Met):
+            program = bound.program_of(read.sides[0])
+            return Meeting(program, read.sides, read.byte, "affine", decision.solver_ns)
     if data is not None:
         return Open(data.reason, data.evaluating, decision.solver_ns)
     if not isinstance(decision, Refuted):
@@ -179,3 +210,32 @@ def _decided(
     first, second = question.sides(decision.model)
     byte, program = question.byte(decision.model), bound.program_of(first)
     return Meeting(program, (first, second), byte, decision.method, decision.solver_ns)
+
+
+def are_settled(
+    bound: BoundCall, store: Sharer, doubts: Sequence[Doubt], shared: Shared
+) -> Proven | None:
+    """Prove what has to hold for two lanes of a store that meet to store the same; None: not so."""
+    assert store.storage is not None
+    copies, nbytes = (copy_of(bound, store), copy_of(bound, store)), store.storage.nbytes
+    about = [each for doubt in doubts for each in (doubt.what, *doubt.path) if each is not None]
+    question = Question(
+        *copies, lanes_of(store), bound.ranges, nbytes, shared, about=about
+    )  # fmt: skip
+    strongest = Proven("affine")
+    for doubt in doubts:
+        conditions = [*question.given.exact, question.is_one_place]
+        conditions += (side for each in doubt.path for side in question.both(each))
+        claim: Condition = FALSE
+        if isinstance(doubt.what, Term):
+            claim = equal(question.gap(doubt.what))
+        elif doubt.what is not None:
+            one, other = question.both(doubt.what)
+            claim = (one & other) | (~one & ~other)
+        found = bound.decide(claim, Given(conditions, question.given.ranges))
+        if not isinstance(found, Proven):
+            return None
+        taken = strongest.solver_ns + found.solver_ns
+        by_solver = "solver" in (found.method, strongest.method)
+        strongest = Proven("solver" if by_solver else "affine", taken)
+    return strongest

@@ -19,8 +19,8 @@ from kvtrace.symbolic.decide import Method
 from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term
 from kvtrace.verdicts.feeding import feeding_values
 from kvtrace.verdicts.races.data_behind import data_behind
-from kvtrace.verdicts.races.pairs import are_aligned
-from kvtrace.verdicts.races.same_values import stored_alike
+from kvtrace.verdicts.races.digits import Common
+from kvtrace.verdicts.races.same_values import store_the_same
 from kvtrace.verdicts.races.sharers import Sharer, sharers_of
 from kvtrace.verdicts.within.meeting import Apart, Meeting, Open, lanes_of, meeting, shared_by_lanes
 from kvtrace.verdicts.within.order import Order
@@ -153,14 +153,14 @@ class Pairs:
         return self._decided(one, other, doing, left)
 
     def _store_alike(self, one: Sharer, other: Sharer) -> bool:
-        """Whether both store one value, whatever the lane."""
-        if not one.part.kind == other.part.kind == "store" or None in (one.side, other.side):
+        """Whether both store one value where they meet."""
+        if not one.part.kind == other.part.kind == "store" or one.exact is None:
             return False
-        assert one.side is not None
-        assert other.side is not None
-        written = {each.access.op.index for each in sharers_of(self._bound)}
-        alike = stored_alike((one.access.op, other.access.op), written)
-        return alike == "everywhere" and are_aligned(one.side, other.side)
+        if other.exact is None:
+            return False
+        shared = shared_by_lanes(self._module, self._own(one, other))
+        common = Common(one.exact, other.exact, shared)
+        return store_the_same(self._bound, one, other, common)
 
     # -- which lanes meet ----------------------------------------------------------------------
 

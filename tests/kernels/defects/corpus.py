@@ -9,6 +9,7 @@ from tests.kernels.defects import (
     division,
     grids,
     hints,
+    lane_conflicts,
     lanes,
     loops,
     masks,
@@ -31,7 +32,7 @@ from tests.kernels.defects import (
 from tests.kernels.defects.sample import Sample
 
 _THEMES = (
-    masks, strides, grids, loops, blocks, views, overflow, races, lanes, hints, division,
+    masks, strides, grids, loops, blocks, views, overflow, races, lane_conflicts, lanes, hints, division,
     assertions, data, reported,
     serving_attention, serving_cache, serving_experts, serving_lora,
     serving_sampling, serving_scans, serving_batches, serving_sizes,

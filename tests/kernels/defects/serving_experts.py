@@ -181,7 +181,8 @@ SAMPLES.undecided("experts counted by atomics, unrecorded and checked above", ex
                   histogram(tensor(11, dtype="i32")), binned("upper"), (3,), because="chosen",
                   out_of_bounds="add")  # fmt: skip
 SAMPLES.bad("experts counted by loads and stores", expert_histogram,
-            histogram(holding(CHOICES)), binned("no atomic"), (3,), race="count")  # fmt: skip
+            histogram(holding(CHOICES)), binned("no atomic"), (3,), race="count",
+            lane_conflict="count")  # fmt: skip
 
 
 @triton.jit

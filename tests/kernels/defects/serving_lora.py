@@ -79,7 +79,7 @@ SAMPLES.good("tokens by adapter, the whole depth stored", shrink, shrunk([-1, 2,
              shrinking("parts stored", 1), (1, 2, 3))  # fmt: skip
 SAMPLES.bad("tokens by adapter, lanes past the last one stored as the first token", shrink,
             shrunk([1, 2, 0]), shrinking("first token for lanes outside", 1), (1, 2, 3),
-            race="loose")  # fmt: skip
+            race="loose", lane_conflict="loose")  # fmt: skip
 SAMPLES.undecided("tokens by adapter, adapters that were not recorded", shrink,
                   shrunk([-1, 2, 0]) | {"adapters": tensor(3, dtype="i32")}, shrinking(),
                   (2, 2, 3), because="adapters", out_of_bounds="right")  # fmt: skip

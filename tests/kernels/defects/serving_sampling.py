@@ -135,11 +135,11 @@ SAMPLES.bad("penalties for the filling of the last row", penalties,
             out_of_bounds=("load", "store"))  # fmt: skip
 SAMPLES.bad("penalties, a row's filled lanes loaded as tokens", penalties,
             penalised(holding(SEEN, "i64")), penalty("filled lanes too"), (3,),
-            out_of_bounds="filled",
+            out_of_bounds="filled", lane_conflict="store",
             doubtful={"out_of_bounds": ("load", "store"), "race": ("load", "store")})  # fmt: skip
 SAMPLES.bad("penalties, a row's filled lanes loaded as tokens, two of them the next row's",
             penalties, penalised(holding(SEEN, "i64"), (5, 1, 6)), penalty("filled lanes too"),
-            (3,), out_of_bounds="filled", race="store",
+            (3,), out_of_bounds="filled", race="store", lane_conflict="store",
             doubtful={"out_of_bounds": ("load", "store")})  # fmt: skip
 SAMPLES.undecided("penalties for tokens that were not recorded", penalties,
                   penalised(tensor(3, 6, dtype="i64")), penalty(), (3,), because="seen",

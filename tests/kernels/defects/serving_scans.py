@@ -149,7 +149,7 @@ SAMPLES.bad("convolution's step, two requests of one slot", update_convolution,
             race="moved")  # fmt: skip
 SAMPLES.bad("convolution's step, the first tap moved before the channel", update_convolution,
             convolution(holding([5, 0, 3, 1])), convolving("first tap moved too"), (4, 2),
-            out_of_bounds="moved", race="moved")  # fmt: skip
+            out_of_bounds="moved", race="moved", lane_conflict="moved")  # fmt: skip
 SAMPLES.undecided("convolution's step, slots that were not recorded", update_convolution,
                   convolution(tensor(4, dtype="i32")), convolving(), (4, 2), because="slots",
                   out_of_bounds=("old", "moved"), race="moved")  # fmt: skip

@@ -1,0 +1,204 @@
+"""The rule `lane-conflict`: two lanes of one store write one byte, and not the same to it.
+
+Asked of each store of a block, of two lanes that are active in one execution of it. By formulas
+first; two lanes that seem to conflict are run before they are shown. What formulas leave open is
+decided by what the stores touch over the whole grid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations_with_replacement
+from typing import TYPE_CHECKING, ClassVar, Final
+
+import numpy as np
+
+from kvtrace.evaluate.observe import Access as Evaluated
+from kvtrace.ir import Op, Value
+from kvtrace.ir.flow import backward
+from kvtrace.ir.ops import ELEMENTWISE, SPREADING
+from kvtrace.verdicts.concrete import Concrete
+from kvtrace.verdicts.races.digits import Common
+from kvtrace.verdicts.races.same_values import doubts_of_lanes
+from kvtrace.verdicts.races.sharers import Sharer, copy_of, sharers_of
+from kvtrace.verdicts.verdict import Verdict
+from kvtrace.verdicts.within.meeting import (
+    Apart,
+    Meeting,
+    Open,
+    are_settled,
+    lanes_of,
+    quickly,
+    searched,
+    shared_by_lanes,
+)
+from kvtrace.verdicts.within.telling import RULE, proven, unknown, violation
+from kvtrace.verdicts.within.two_orders import conflict_of
+
+if TYPE_CHECKING:
+    from kvtrace.verdicts.binding import BoundCall
+
+_STRENGTH: Final = ("interval", "affine", "solver")
+_ALIKE: Final = "lanes that meet store the same value"
+_MOST_ELEMENTS: Final = 1 << 26
+_MOST_SHOWN: Final = 16
+"""Programs of which lanes meet that are run to see whether they conflict."""
+
+
+def judge(bound: BoundCall) -> Iterable[Verdict]:
+    """Return one verdict for each store of a block."""
+    by_op: dict[int, list[Sharer]] = {}
+    for sharer in sharers_of(bound):
+        if sharer.part.kind == "store" and not sharer.part.strong and lanes_of(sharer):
+            by_op.setdefault(sharer.access.op.index, []).append(sharer)
+    for sharers in by_op.values():
+        yield _judged(bound, sharers)
+
+
+def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
+    """Return an observer that decides stores by what they touch over the whole grid."""
+    ops = [v.op for v in undecided if v.rule == RULE and v.evaluating]
+    return _Seen(bound, ops) if ops else None
+
+
+def _judged(bound: BoundCall, sharers: Sequence[Sharer]) -> Verdict:
+    """Judge all accesses of one op: a pointer may go into several arguments."""
+    op, arg = sharers[0].access.op, _names(bound, sharers)
+    if not bound.programs:
+        return proven(bound.call, op, arg, "interval", ("the grid has no program",))
+    found = [_of_two(bound, *pair) for pair in _pairs(sharers)]
+    taken = sum(each.solver_ns for each in found)
+    for each in found:
+        if isinstance(each, Meeting):
+            return _shown(bound, op, arg, each, taken)
+    for each in found:
+        if isinstance(each, Open):
+            return unknown(
+                op, arg, each.reason, evaluating=each.evaluating, solver_ns=taken, unless=op
+            )
+    apart = [each for each in found if isinstance(each, Apart)]
+    method = max((each.method for each in apart), key=_STRENGTH.index)
+    return proven(bound.call, op, arg, method, [each.why for each in apart], taken)
+
+
+def _pairs(sharers: Sequence[Sharer]) -> Iterator[tuple[Sharer, Sharer]]:
+    for one, other in combinations_with_replacement(sharers, 2):
+        if None in (one.storage, other.storage) or one.storage is other.storage:
+            yield one, other
+
+
+def _of_two(bound: BoundCall, one: Sharer, other: Sharer) -> Apart | Meeting | Open:
+    """Decide whether two lanes of one execution conflict."""
+    shared, differing = shared_by_lanes(bound.call.module), lanes_of(one)
+    found = quickly(bound, one, other, differing, shared)
+    if not isinstance(found, Common):
+        return found
+    doubts = doubts_of_lanes(bound, one, found) if one is other else None
+    if doubts == []:
+        return Apart("affine", why=_ALIKE)
+    outcome = searched(bound, one, other, differing, shared)
+    if isinstance(outcome, Apart) or doubts is None:
+        return outcome
+    settled = are_settled(bound, one, doubts, shared)
+    if settled is None:
+        return outcome
+    return Apart(settled.method, outcome.solver_ns + settled.solver_ns, _ALIKE)
+
+
+def _shown(bound: BoundCall, op: Op, arg: str | None, meeting: Meeting, taken: int) -> Verdict:
+    load = _updated(bound, op)
+    found = conflict_of(bound, op, load, (meeting.program,))
+    if isinstance(found, str):
+        return unknown(op, arg, found, evaluating=True, solver_ns=taken)
+    updates = load is not None
+    return violation(bound.call, op, found, meeting.method, updates=updates, solver_ns=taken)
+
+
+def _updated(bound: BoundCall, store: Op) -> Op | None:
+    """Return the load that gives each lane what is where it stores, of which it makes its value."""
+
+    def through(value: Value) -> Sequence[Value]:
+        op = value.owner
+        if not isinstance(op, Op) or op.name not in ELEMENTWISE | SPREADING:
+            return ()
+        return op.operands
+
+    made = {value.id for value in backward((store.operand("value"),), through)}
+    stored = [s for s in sharers_of(bound) if s.access.op is store and s.side is not None]
+    for sharer in sharers_of(bound):
+        op = sharer.access.op
+        if sharer.part.kind != "load" or sharer.side is None or op.block is not store.block:
+            continue
+        if not any(result.id in made for result in op.results):
+            continue
+        at = copy_of(bound, sharer)[0]
+        if any(s.storage is sharer.storage and copy_of(bound, s)[0] == at for s in stored):
+            return op
+    return None
+
+
+def _names(bound: BoundCall, sharers: Iterable[Sharer]) -> str | None:
+    indices = {s.access.argument for s in sharers if s.access.argument is not None}
+    return ",".join(sorted({bound.call.arguments[index].name for index in indices})) or None
+
+
+class _Seen(Concrete):
+    """Decides stores by what their lanes touch in an evaluation of the grid."""
+
+    rules: ClassVar[frozenset[str]] = frozenset({RULE})
+
+    def __init__(self, bound: BoundCall, ops: Sequence[Op]) -> None:
+        self._bound = bound
+        self._ops = {op.index: op for op in ops}
+        self._elements = 0
+        self._reasons: dict[int, str] = {}
+        self._meeting: dict[int, dict[int, None]] = {index: {} for index in self._ops}
+
+    def access(self, access: Evaluated) -> None:
+        """Look for lanes of one program that meet."""
+        index = access.op.index
+        if index not in self._ops or access.active == 0:
+            return
+        if access.lowest is None:
+            self._reasons.setdefault(index, access.reason or "its address could not be derived")
+            return
+        for part in (access,) if access.each_trip is None else access.each_trip():
+            self._look(part)
+
+    def _look(self, access: Evaluated) -> None:
+        index = access.op.index
+        self._elements += access.lanes if access.active is None else access.active
+        if self._elements > _MOST_ELEMENTS:
+            self._reasons[index] = f"it touches more than {_MOST_ELEMENTS:,} elements"
+            return
+        found = access.elements()
+        if found is None:
+            return
+        offsets, programs = found
+        order = np.lexsort((offsets, programs))
+        offsets, programs = offsets[order], programs[order]
+        close = (np.diff(offsets) < access.element_bytes) & (programs[1:] == programs[:-1])
+        for program in np.unique(programs[1:][close])[:_MOST_SHOWN].tolist():
+            self._meeting[index][program] = None
+        if close.any() and not access.certain:
+            reason = access.reason or "whether it happens depends on data"
+            self._reasons.setdefault(index, reason)
+
+    def verdicts(self, failure: str | None) -> list[Verdict]:
+        """Return one verdict for each of the stores."""
+        return [self._verdict(op, failure) for op in self._ops.values()]
+
+    def _verdict(self, op: Op, failure: str | None) -> Verdict:
+        bound = self._bound
+        arg = _names(bound, (s for s in sharers_of(bound) if s.access.op is op))
+        reason = self._reasons.get(op.index) or failure
+        programs = tuple(self._meeting[op.index])[:_MOST_SHOWN]
+        if programs:
+            load = _updated(bound, op)
+            found = conflict_of(bound, op, load, programs)
+            if not isinstance(found, str):
+                return violation(bound.call, op, found, "evaluated", updates=load is not None)
+            reason = reason or found
+        if reason is not None:
+            return unknown(op, arg, reason, evaluating=True, method="evaluated")
+        return proven(bound.call, op, arg, "evaluated")
