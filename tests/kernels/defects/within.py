@@ -7,6 +7,18 @@ from tests.kernels.defects.sample import Samples, tensor
 
 SAMPLES = Samples("within")
 
+#: Kernels of all themes whose lanes meet where data decides, or where other integers than those of
+#: the rules that the labels are about: what may be unknown of lanes, by the marks of the stores.
+MAY_BE_UNKNOWN = {
+    "accept_greedy": ("bonus", "token"), "advance": ("length",), "apply_bits": ("logit",),
+    "copy_pages": ("target",), "copy_states": ("target",), "expert_histogram": ("count",),
+    "from_number": ("load",), "grouped_product": ("store",),
+    "indexed": ("added", "count", "doubtful"), "looped": ("carried",), "move_slots": ("put",),
+    "penalties": ("store",), "rounded_up": ("store",), "run_lengths": ("longest", "whole"),
+    "share_out": ("done",), "shift_tokens": ("end", "left"), "slots_of_tokens": ("slot",),
+    "update_convolution": ("moved",), "update_state": ("step",),
+}  # fmt: skip
+
 #: What says which lanes run: more than one warp has, so that a GPU can show what is wrong.
 LANES = 512
 ONE = (1,)
