@@ -17,7 +17,6 @@ from kvtrace.calls.thread_layouts import BlockedLayout
 from kvtrace.ir.flow import flow_of, forward
 from kvtrace.ir.ops import (
     ELEMENTWISE,
-    MEMORY,
     POINTED,
     READING,
     SPREADING,
@@ -174,7 +173,7 @@ def stays_in_lane(load: Op, call: Call, doing: Doing) -> bool:
             same = all(_shape(each) in (doing.shape, ()) for each in (*op.operands, *op.results))
             leaves = leaves or not same or (doing.is_scalar and any(map(_shape, op.results)))
             return op.results
-        mine = op.name in MEMORY and op.name in POINTED and _shape(op.operands[0]) == doing.shape
+        mine = op.name in POINTED and _shape(op.operand("pointer")) == doing.shape
         if mine and effect_of(op) != "load" and not doing.is_scalar:
             layout = call.layouts.get(op.index)
             mine = op.name not in READING and (layout == doing.layout or call.compiled is None)

@@ -383,7 +383,7 @@ bad("a window that slides over what it stores", sliding, LONG,
     {"STEP": LANES, "FAR": 1, "BLOCK": LANES}, "store")  # fmt: skip
 bad("tiles that take what a tile before has stored", sliding, LONG,
     {"STEP": 256, "FAR": 0, "BLOCK": LANES}, "store")  # fmt: skip
-good("tiles side by side", sliding, LONG, {"STEP": LANES, "FAR": 0, "BLOCK": LANES})
+good("tiles in place, side by side", sliding, LONG, {"STEP": LANES, "FAR": 0, "BLOCK": LANES})
 bad("sums by doubling without barriers", scanned, ROW, how(STEPS=4), "store")
 bad("sums by doubling, a barrier before the store only", scanned, ROW, how("first", STEPS=4),
     "store")  # fmt: skip
