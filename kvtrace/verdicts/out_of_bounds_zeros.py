@@ -171,9 +171,9 @@ class _Fillings:
 
     def _shows(self, number: int, verdict: Verdict) -> bool:
         """Whether a witness does the same with the numbers of a call."""
-        call = self._calls[number]
-        if verdict.address_offset is not None and _touches(call, verdict):
-            return True
+        call, of_lanes = self._calls[number], verdict.other_program == verdict.program
+        if verdict.address_offset is not None and not of_lanes and _touches(call, verdict):
+            return True  # where two lanes of one program meet, one that touches it shows nothing
         witness = _witness(verdict)
         if number == 0 and verdict.address_offset is None:
             return True  # zeros show a violation, too, be it another one that comes first

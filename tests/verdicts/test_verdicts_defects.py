@@ -118,6 +118,29 @@ def test_labels_of_divisions_are_what_divisors_are(sample):
     assert marks <= brute_force.divided_by_zero(sample) <= marks | follow
 
 
+@each(
+    lambda s: (
+        not (s.look_at or s.unknowns or s.doubtful or labelled(s, "device-assert"))
+        and (s.theme == "lane conflicts" or not labelled(s, *BOUNDS))
+    ),
+    OF_LABELS,
+)
+def test_labels_of_lane_conflicts_are_what_lanes_of_one_store_leave(sample):
+    conflicts = {sample.mark_of(op) for op in brute_force.stores_of(sample).conflict.values()}
+
+    assert conflicts <= {mark for _, mark in labelled(sample, "lane-conflict")}
+
+
+@each(lambda sample: labelled(sample, "lane-conflict") and not sample.doubtful)
+def test_lanes_of_which_a_label_says_so_conflict(sample):
+    by_pointer = {op.index for op in sample.module().ops if op.name == "tt.store"}
+    by_pointer -= {op.index for op in sample.module().ops if "ptr<tensor" in str(op.operands[:1])}
+    seen = brute_force.stores_of(sample).conflict
+    labels = {mark for _, mark in labelled(sample, "lane-conflict")}
+
+    assert labels == {sample.mark_of(op) for op in seen.values()} or not by_pointer
+
+
 def test_the_corpus_is_large_and_has_as_many_near_misses_as_defects():
     kernels = {id(sample.kernel) for sample in CORPUS}
     with_defect = {id(sample.kernel) for sample in CORPUS if sample.violations}

@@ -112,6 +112,16 @@ class Common:
         """Whether a linear form is equal on both sides."""
         return all(self.determines(variable) for variable in form.coefficients)
 
+    @cached_property
+    def spread(self) -> int | float:
+        """Bytes from the least to the most that either side reaches, besides what both share."""
+        forms = self._without_shared(self._one.form, self._other.form)
+        ends = [interval(form, self._intervals) for form in forms]
+        return max(
+            high + side.width
+            for (_, high), side in zip(ends, (self._one, self._other), strict=True)
+        ) - min(low for low, _ in ends)
+
     def are_equal(self, axes: Sequence[Symbol]) -> bool:
         """Whether indices along `axes`, from 0, are equal wherever both sides touch one byte."""
         if self.is_nowhere:

@@ -127,12 +127,10 @@ class Pairs:
 
         Addresses that are equal but for multiples of the modulus then are equal.
         """
-        moduli = {each.modulus for each in (one, other)} - {None}
+        moduli = {each.modulus for each in (one, other) if each.modulus is not None}
         if one.side is not None and other.side is not None and len(moduli) == 1:
-            lowest = min(one.side.reach[0], other.side.reach[0])
-            highest = max(side.reach[1] + side.width for side in (one.side, other.side))
-            near = highest - lowest <= min(m for m in moduli if m is not None)
-            if near and Common(one.side, other.side).are_equal(self._axes):
+            common = Common(one.side, other.side)
+            if common.spread <= min(moduli) and common.are_equal(self._axes):
                 return Free("affine")
         return self._lost(one, other)
 

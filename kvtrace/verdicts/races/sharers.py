@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate import Storage, TensorArgument
-from kvtrace.ir import Op, Value
+from kvtrace.ir import Block, Op, Value
 from kvtrace.ir.flow import unmoved
 from kvtrace.ir.ops import (
     FUNCTIONS,
@@ -17,6 +17,7 @@ from kvtrace.ir.ops import (
     SPREADING,
     address_of,
     computing,
+    mask_of,
     operator_of,
 )
 from kvtrace.ir.types import IntegerType, TensorType
@@ -24,6 +25,7 @@ from kvtrace.symbolic.conditions import FALSE
 from kvtrace.symbolic.decide import Given, Proven, Refuted
 from kvtrace.symbolic.summary import Access
 from kvtrace.verdicts import overflow
+from kvtrace.verdicts.feeding import feeding_values
 from kvtrace.verdicts.races.copies import Copy
 from kvtrace.verdicts.races.digits import Side
 from kvtrace.verdicts.races.parts import Part, parts_of
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
 
 _SPREADING: Final = SPREADING | computing("expand_dims")
-_SUMS: Final = _SPREADING | (MODULAR & computing("+", "-", "*"))
+_SUMS: Final = _SPREADING | (MODULAR & computing("+", "-", "*")) | computing("cast")
 _LEAVES: Final = GIVEN - computing("undefined")
 
 
@@ -107,7 +109,7 @@ def _sharer(bound: BoundCall, access: Access, part: Part, tensor: TensorArgument
         side = Side(form, access.element_bytes, bound.active(access))
         return Sharer(access, part, tensor.storage, side, None)
     reason = "its address may be computed from integers that wrap around"
-    bits = None if access.calls else _bits_of_sum(access.op)
+    bits = None if access.calls else _bits_of_sum(access.op, in_one_program=False)
     if bits is None:
         return Sharer(access, part, tensor.storage, None, reason)
     side = Side(form, access.element_bytes, Given((), bound.ranges))
@@ -132,31 +134,74 @@ def is_unreached(bound: BoundCall, access: Access) -> bool:
     return isinstance(bound.decide(FALSE, bound.given(access)), Proven)
 
 
-def _bits_of_sum(op: Op) -> int | None:
-    """Return the width in which all of an address is summed up, if by sums and products alone.
+def as_in_one_program(bound: BoundCall, sharer: Sharer) -> Sharer:
+    """Return an access as one lane of a program does it, where its address may wrap around.
+
+    What is a scalar in all lanes may be whatever it is: both lanes have it.
+    """
+    if sharer.exact is not None or sharer.storage is None:
+        return sharer
+    access = sharer.access
+    bits = (
+        None
+        if access.calls or access.unknown is not None
+        else _bits_of_sum(access.op, in_one_program=True)
+    )
+    if bits is None:
+        return sharer
+    address, width, _ = copy_of(bound, sharer)
+    mask = mask_of(access.op)
+    fed = frozenset() if mask is None else feeding_values((mask,), bound.call.module)
+    wraps = any(each.op.index in fed and bound.wraps(each) for each in bound.summary.arithmetic)
+    given = Given(() if wraps or mask is None else access.mask.conjuncts(), bound.ranges)
+    side = Side(bound.ranges.form(address), width, given)
+    return replace(sharer, side=side, modulus=width << bits)
+
+
+def _bits_of_sum(op: Op, *, in_one_program: bool) -> int | None:
+    """Return the width in which an address is summed up, if by sums and products alone.
 
     These may wrap wherever they like: what comes out is right modulo two to the power of the width.
+    With `in_one_program` scalars are not asked what they are made of.
     """
-    moved = unmoved(address_of(op), _SPREADING).owner
-    if not isinstance(moved, Op) or operator_of(moved) != "+":
-        return None
-    base, offset = (unmoved(moved.operand(name), _SPREADING) for name in ("pointer", "offset"))
-    bits = _width(offset)
-    if isinstance(base.owner, Op) or bits is None:
-        return None
-    work = [offset]
+    pointer, bits = unmoved(address_of(op), _SPREADING), 64
+    while not in_one_program or isinstance(pointer.type, TensorType):
+        added = pointer.owner
+        if not isinstance(added, Op):
+            return bits if _is_given(pointer) else None
+        offset = _bits_of(added.operand("offset"), in_one_program=in_one_program) if (
+            operator_of(added) == "+"
+        ) else None  # fmt: skip
+        if offset is None:
+            return None
+        pointer, bits = unmoved(added.operand("pointer"), _SPREADING), min(bits, offset)
+    return bits
+
+
+def _bits_of(offset: Value, *, in_one_program: bool) -> int | None:
+    """Return the narrowest width in which an integer is summed up, likewise."""
+    work, bits = [offset], 64
     while work:
         value = work.pop()
-        if _width(value) != bits:
+        width = _width(value)
+        if width is None:
             return None
+        bits = min(bits, width)
+        if in_one_program and not isinstance(value.type, TensorType):
+            continue
         if not isinstance(value.owner, Op):
-            if value.owner is None or value.owner.region.owner.name not in FUNCTIONS:
+            if not _is_given(value):
                 return None
         elif value.owner.name in _SUMS:
             work += value.owner.operands
         elif value.owner.name not in _LEAVES:
             return None
     return bits
+
+
+def _is_given(value: Value) -> bool:
+    """Tell whether a value is a parameter of a function."""
+    return isinstance(value.owner, Block) and value.owner.region.owner.name in FUNCTIONS
 
 
 def _width(value: Value) -> int | None:

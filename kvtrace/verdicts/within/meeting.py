@@ -20,7 +20,7 @@ from kvtrace.verdicts.races.data_behind import data_behind, is_loaded
 from kvtrace.verdicts.races.digits import Common, are_apart, are_far_apart
 from kvtrace.verdicts.races.read_indices import Met, ReadIndices
 from kvtrace.verdicts.races.same_values import Doubt
-from kvtrace.verdicts.races.sharers import Sharer, copy_of, is_unreached
+from kvtrace.verdicts.races.sharers import Sharer, as_in_one_program, copy_of, is_unreached
 
 if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
@@ -130,34 +130,32 @@ def quickly(
     shared: Shared,
 ) -> Apart | Open | Common:
     """Decide by ranges and digits alone; else give what two lanes have in common that meet."""
+    is_one = one is other
+    one = as_in_one_program(bound, one)
+    other = one if is_one else as_in_one_program(bound, other)
     sides = (one.exact, other.exact)
     if any(side is not None and side.given.is_impossible for side in sides):
         return Apart("interval")
     if one.side is None or other.side is None:
         return _lost(bound, one, other)
-    if are_far_apart(one.side, other.side):
+    is_exact = one.modulus is None and other.modulus is None
+    if is_exact and are_far_apart(one.side, other.side):
         return Apart("interval")
     common = Common(one.side, other.side, shared)
     apart = common.is_nowhere if differing is None else common.are_equal(differing)
-    if apart and _is_near(one, other):
+    if apart and _is_near(one, other, common):
         return Apart("affine")
-    if one.modulus is not None or other.modulus is not None:
+    if not is_exact:
         return _lost(bound, one, other)
     if one is not other and are_apart(one.side, other.side):
         return Apart("affine")
     return common
 
 
-def _is_near(one: Sharer, other: Sharer) -> bool:
+def _is_near(one: Sharer, other: Sharer, common: Common) -> bool:
     """Whether addresses that are equal but for multiples of a modulus, if any, are equal."""
-    moduli = {each.modulus for each in (one, other)} - {None}
-    if not moduli:
-        return True
-    assert one.side is not None
-    assert other.side is not None
-    lowest = min(one.side.reach[0], other.side.reach[0])
-    highest = max(side.reach[1] + side.width for side in (one.side, other.side))
-    return len(moduli) == 1 and highest - lowest <= min(m for m in moduli if m is not None)
+    moduli = {each.modulus for each in (one, other) if each.modulus is not None}
+    return not moduli or (len(moduli) == 1 and common.spread <= min(moduli))
 
 
 def _lost(bound: BoundCall, one: Sharer, other: Sharer) -> Apart | Open:

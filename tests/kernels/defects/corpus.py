@@ -33,8 +33,8 @@ from tests.kernels.defects import (
 from tests.kernels.defects.sample import Sample
 
 _THEMES = (
-    masks, strides, grids, loops, blocks, views, overflow, races, lane_conflicts, lanes, hints, division,
-    assertions, data, reported,
+    masks, strides, grids, loops, blocks, views, overflow, races, lane_conflicts, lanes, hints,
+    division, assertions, data, reported,
     serving_attention, serving_cache, serving_experts, serving_lora,
     serving_sampling, serving_scans, serving_batches, serving_sizes,
     serving_layouts, serving_lookups, within,

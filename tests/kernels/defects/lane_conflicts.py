@@ -1,6 +1,5 @@
 """Lanes of one store that write the same bytes, and lanes that only look as if they did."""
 
-import numpy as np
 import triton
 import triton.language as tl
 
@@ -55,7 +54,7 @@ def placed(x, out, n, stride, KIND: tl.constexpr, BLOCK: tl.constexpr):
     elif KIND == "twice around":
         tl.store(here + lanes * 6 % n, values)  # [around]
     elif KIND == "once around":
-        tl.store(here + lanes * 5 % n, values)
+        tl.store(here + lanes * 5 % n, values)  # [once]
 
 
 X, OUT = tensor(2, 16), tensor(2, 32)
@@ -247,7 +246,7 @@ def looped(x, out, n, step, KIND: tl.constexpr, BLOCK: tl.constexpr):
     lanes = tl.arange(0, BLOCK)
     total = tl.zeros((BLOCK,), tl.float32)
     pointers = out + lanes * step
-    for trip in range(0, n):
+    for trip in range(n):
         values = tl.load(x + trip * BLOCK + lanes)
         total += values
         if KIND == "by step":
@@ -259,14 +258,14 @@ def looped(x, out, n, step, KIND: tl.constexpr, BLOCK: tl.constexpr):
             tl.store(out + trip * BLOCK + tl.minimum(lanes, BLOCK - trip - 1), values)  # [late]
         elif KIND == "together":
             columns = tl.arange(0, 2)
-            both = tl.join(values, values * 2)
-            tl.store(out + trip * 2 * BLOCK + lanes[:, None] * step + columns[None, :], both)  # [together]
+            places = out + trip * 2 * BLOCK + lanes[:, None] * step + columns[None, :]
+            tl.store(places, tl.join(values, values * 2))  # [together]
     if KIND == "sums":
         tl.store(out + lanes // step, total)  # [sums]
     elif KIND == "sum":
         tl.store(out + lanes // step, tl.sum(total) + tl.zeros((BLOCK,), tl.float32))
     elif KIND == "sums of pairs":
-        for trip in range(0, n):
+        for trip in range(n):
             total += tl.load(x + trip * BLOCK + lanes // step)
         total = tl.where(lanes >= 0, tl.load(x + lanes // step), total)
         tl.store(out + lanes // step, total)

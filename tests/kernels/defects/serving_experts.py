@@ -96,7 +96,7 @@ SAMPLES.good("experts' products, all tiles, of which the last are padding", fuse
 SAMPLES.bad("experts' products, all tiles, more than there are ids for", fused_experts,
             experts(), expertly("all tiles"), (5, 2), out_of_bounds=("ids", "expert"),
             doubtful={"out_of_bounds": ("left", "right", "weight", "store", "zeros")},
-            follows={"race": ("store", "zeros"),
+            follows={"race": ("store", "zeros"), "lane_conflict": ("store", "zeros"),
                      "overflow": ("places", "row of a", "expert of b")})  # fmt: skip
 SAMPLES.bad("experts' products, a token in two tiles", fused_experts,
             experts(ids=[*ROUTES[:16], 4, *ROUTES[17:]]), expertly(), TILES,

@@ -61,7 +61,8 @@ SAMPLES.good("sequences found for blocks of queries, the last ones not left out 
              (7,))  # fmt: skip
 SAMPLES.bad("sequences searched for one too far", found_queries, queries(),
             finding("search too far"), (9,), out_of_bounds="next",
-            doubtful={"out_of_bounds": ("q", "out"), "race": "out"})  # fmt: skip
+            doubtful={"out_of_bounds": ("q", "out"), "race": "out",
+                      "lane_conflict": "out"})  # fmt: skip
 SAMPLES.bad("sequences found, rows of the next stored too", found_queries, queries(),
             finding("rows not masked"), (7,), out_of_bounds=("q", "out"), race="out")  # fmt: skip
 SAMPLES.undecided("sequences found in starts that were not recorded", found_queries,
