@@ -357,6 +357,7 @@ class Stores(Instrument):
 
     def __init__(self) -> None:
         super().__init__()
+        self.looked: set[int] = set()
         self.meet: dict[int, Op] = {}
         self.conflict: dict[int, Op] = {}
         self._loaded: list[tuple[int | None, np.ndarray]] = []
@@ -381,6 +382,7 @@ class Stores(Instrument):
         if op.name == "tt.load":
             self._loaded.append((pointer.argument, places))
             return
+        self.looked.add(op.index)
         held = np.broadcast_to(to_array(values[data.id], type_), shape)
         active = np.ones(shape, np.bool_)
         if len(op.operands) > 2:
@@ -407,7 +409,6 @@ class Stores(Instrument):
 
 def stores_of(sample: Sample) -> Stores:
     """Run a sample on contents of many different numbers, and look at what its stores do."""
-    seen = Stores()
     arguments = with_contents(sample)
     rng = np.random.default_rng(1)
     for argument in arguments:
@@ -419,5 +420,6 @@ def stores_of(sample: Sample) -> Stores:
             numbers = rng.uniform(0.1, 2.0, len(held)).astype(argument.element.memory)
             size = len(held) // argument.element.bytes * argument.element.bytes
             held[:size] = numbers.view(np.uint8)[:size]
+    seen = Stores()
     evaluate(sample.module(), arguments, sample.grid, instrument=seen)
     return seen

@@ -135,10 +135,15 @@ class Question:
         return max(self._value(term, point) for term in (self._address, self._other_address))
 
     def _value(self, term: Term, point: Mapping[Symbol | Opaque, int]) -> int:
-        """Return the number at a point, which may leave out symbols that any value is right of."""
-        symbols = (atom for atom in term.atoms() if isinstance(atom, Symbol))
-        lowest = {symbol: self.given.ranges.of(symbol)[0] for symbol in symbols}
-        return term.value({**lowest, **point})
+        """Return the number at a point, which may leave out what no condition depends on."""
+        known: dict[Symbol | Opaque, int] = {}
+        for atom in term.atoms():
+            if isinstance(atom, Symbol):
+                low, high = self.given.ranges.of(atom)
+                known[atom] = min(max(0, low), high)
+            elif isinstance(atom, Choice):
+                known.update(dict.fromkeys(atom.condition.opaques(), 1))
+        return term.value({**known, **point})
 
 
 def _renamed(condition: Condition, rename: Substitution, shared: Shared) -> Condition:

@@ -1,8 +1,9 @@
 """Showing that lanes of one store conflict: one program is run, and the store done in two orders.
 
-The lanes of the store go in order, and then backwards from the same memory: a byte that is not the
-same afterwards is in conflict. Where lanes update what they load, one lane's update is put into
-memory before the other lane's load: what it then stores is another value, and one update is lost.
+The lanes of the store go one after the other, twice from the same memory; at the end come two that
+meet, in the one order and in the other. A byte that is not the same afterwards is in conflict.
+Where lanes update what they load, one lane's update is put into memory before the other lane's
+load: what it then stores is another value, and one update is lost.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ def _stored(request: Request, values: Any) -> _Stored:
         request,
         np.flatnonzero(active),
         index.reshape(-1)[active],
-        raw.reshape(len(every), -1),
+        raw.reshape(len(every), element.bytes),
         every,
     )
 
@@ -161,28 +162,50 @@ class _Watch(Instrument):
 
     def look(self, stored: _Stored, data: NDArray[np.uint8]) -> None:
         """Store in two orders, and leave memory as it was."""
-        size = stored.bytes.shape[1] if len(stored.starts) else 1
         order = np.argsort(stored.starts, kind="stable")
-        close = np.flatnonzero(np.diff(stored.starts[order]) < size)
+        close = np.flatnonzero(np.diff(stored.starts[order]) < stored.bytes.shape[1])
         if not len(close):
             return
         if self.meets is None:
             one, other = sorted((int(order[close[0]]), int(order[close[0] + 1])))
             self.meets = self.stores, stored, one, other
-        low, high = int(stored.starts.min()), int(stored.starts.max()) + size
-        places = stored.starts[:, None] + np.arange(size)
-        kept = data[low:high].copy()
-        data[places] = stored.bytes
-        forwards = data[low:high].copy()
-        data[low:high] = kept
-        # NumPy goes through an index in memory's order: a view with negative steps is no order.
-        data[places[::-1].copy()] = stored.bytes[::-1].copy()
-        differing = np.flatnonzero(forwards != data[low:high])
-        data[low:high] = kept
-        if len(differing):
-            byte = low + int(differing[0])
-            covering = np.flatnonzero((stored.starts <= byte) & (byte < stored.starts + size))
-            self.found = stored.conflict(int(covering[0]), int(covering[-1]))
+        pair = _different(stored, order)
+        if pair is None:
+            return
+        touched = np.unique(stored.starts[:, None] + np.arange(stored.bytes.shape[1]))
+        kept = data[touched]
+        _store(stored, (*order, *pair), data)
+        first = data[touched]
+        data[touched] = kept
+        _store(stored, (*order, *pair[::-1]), data)
+        if (first != data[touched]).any():
+            one, other = sorted(pair)
+            self.found = stored.conflict(one, other)
+        data[touched] = kept
+
+
+def _different(stored: _Stored, order: NDArray[np.int64]) -> tuple[int, int] | None:
+    """Return two lanes that meet, and do not store the same there; `order` is by where."""
+    starts, raw = stored.starts[order], stored.bytes[order]
+    is_first = np.diff(starts, prepend=starts[0] - 1) > 0
+    firsts = np.maximum.accumulate(np.where(is_first, np.arange(len(starts)), 0))
+    unlike = np.flatnonzero((raw != raw[firsts]).any(axis=1))
+    if len(unlike):
+        return int(order[firsts[unlike[0]]]), int(order[unlike[0]])
+    size = raw.shape[1]
+    for place in np.flatnonzero(is_first)[1:].tolist():
+        gap = int(starts[place] - starts[place - 1])
+        if gap < size and (raw[place - 1][gap:] != raw[place][: size - gap]).any():
+            return int(order[place - 1]), int(order[place])
+    return None
+
+
+def _store(stored: _Stored, lanes: Sequence[int], data: NDArray[np.uint8]) -> None:
+    """Store lanes one after the other."""
+    chosen = np.array(lanes, np.int64)
+    places = stored.starts[chosen][:, None] + np.arange(stored.bytes.shape[1])
+    # NumPy keeps what comes last, in memory's order of the index: this one has no other.
+    data[places] = stored.bytes[chosen]
 
 
 def conflict_of(
