@@ -37,7 +37,7 @@ def worst(judged):
 def compiled(sample, warps):
     """The call of a sample with the code that Triton makes of it for Hopper."""
     names = list(sample.kernel.arg_names)
-    types = {name: "constexpr" for name in sample.constexprs}
+    types = dict.fromkeys(sample.constexprs, "constexpr")
     types |= {name: sample._type(name) for name in sample.arguments}
     aligned = [n for n, v in sample.arguments.items() if hasattr(v, "shape") and not v.offset]
     source = ASTSource(

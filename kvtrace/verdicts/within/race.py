@@ -17,9 +17,9 @@ from kvtrace.metrics.of_ops import kind_of
 from kvtrace.verdicts.races.parts import parts_of
 from kvtrace.verdicts.replaying import program_at
 from kvtrace.verdicts.verdict import Verdict
+from kvtrace.verdicts.within.lane_orders import Side
 from kvtrace.verdicts.within.meeting import Open
 from kvtrace.verdicts.within.race_pairs import Free, Pairs, Shown
-from kvtrace.verdicts.within.race_replay import Side
 
 if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall

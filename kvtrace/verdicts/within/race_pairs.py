@@ -22,9 +22,10 @@ from kvtrace.verdicts.races.data_behind import data_behind
 from kvtrace.verdicts.races.digits import Common
 from kvtrace.verdicts.races.same_values import store_the_same
 from kvtrace.verdicts.races.sharers import Sharer, sharers_of
+from kvtrace.verdicts.within.lane_orders import Side
 from kvtrace.verdicts.within.meeting import Apart, Meeting, Open, lanes_of, meeting, shared_by_lanes
 from kvtrace.verdicts.within.order import Order
-from kvtrace.verdicts.within.race_replay import Side, Witness, raced
+from kvtrace.verdicts.within.race_replay import Witness, raced
 from kvtrace.verdicts.within.threads import Doing, Threads, same_threads, stays_in_lane
 
 if TYPE_CHECKING:
@@ -171,13 +172,14 @@ class Pairs:
         own = self._own(one, other)
         same = one.access.shape == other.access.shape
         pointed = all(each.access.op.name in POINTED for each in (one, other))
+        found: Apart | Meeting | Open = Apart("interval")
         if same and pointed:
-            lanes = self._meeting(one, other, own, lanes_of(one))
-            if isinstance(lanes, Apart):
-                why = self._one_thread(one, other, doing)
-                if why is not None:
-                    return Free(lanes.method, why, lanes.solver_ns)
-        found = self._meeting(one, other, own, own if one is other else None)
+            found = self._meeting(one, other, own, lanes_of(one))
+            why = self._one_thread(one, other, doing)
+            if isinstance(found, Apart) and why is not None:
+                return Free(found.method, why, found.solver_ns)
+        if isinstance(found, Apart):
+            found = self._meeting(one, other, own, own if one is other else None)
         if isinstance(found, Apart):
             return Free(found.method, solver_ns=found.solver_ns)
         if not pointed:
