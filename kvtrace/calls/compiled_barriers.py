@@ -66,6 +66,10 @@ class CompiledBarriers:
             return None
         return second.index not in reached
 
+    def ends(self, op: Op) -> bool:
+        """Whether an op was found, and none of its instructions goes on in the background."""
+        return self._reached is not None and op.index in self._reached
+
     @cached_property
     def _reached(self) -> Mapping[int, frozenset[int]] | None:
         """By the index of each op that is found: those that may follow without a barrier."""

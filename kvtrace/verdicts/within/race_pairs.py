@@ -196,7 +196,7 @@ class Pairs:
             numbers = (doing[0].number,), (doing[1].number,)
             return _Differing(places=numbers, alike=_SAME_PLACE)
         places = doing[0].places(), doing[1].places()
-        if places[0] is None or places[1] is None:
+        if places[0] is None or places[1] is None or not self._in_turn(one, other):
             return _Differing()
         return _Differing(places=(places[0], places[1]), why=_THREAD)
 
@@ -208,10 +208,21 @@ class Pairs:
         if any(not stays_in_lane(s.access.op, self._bound.call, each) for s, each in loads):
             return None
         if self._threads.compiled:
-            if not all(each.is_known for each in doing) or not same_threads(*doing):
+            known = all(each.is_known for each in doing) and self._in_turn(one, other)
+            if not known or not same_threads(*doing):
                 return None
             return _OWN if loads else _THREAD
         return _OWN if loads else _LANE
+
+    def _in_turn(self, one: Sharer, other: Sharer) -> bool:
+        """Whether a thread that does both does them in the kernel's order.
+
+        A load that a loop was pipelined for goes on in the background, begun some trips before.
+        """
+        compiled = self._bound.call.compiled
+        if compiled is None or compiled.barriers is None or not _common(one, other):
+            return True
+        return all(compiled.barriers.ends(each.access.op) for each in (one, other))
 
     def _meeting(
         self,
