@@ -80,8 +80,16 @@ class Memory:
         return self._data(argument)[start:end].tobytes()
 
     def put(self, argument: int, start: int, held: bytes) -> None:
-        """Write bytes to the storage of an argument."""
+        """Write bytes to the storage of an argument, as a store does."""
+        tensor = self.arguments[argument]
+        assert isinstance(tensor, TensorArgument)
+        self.wrote(tensor.storage, start, start + len(held))
         self._data(argument)[start : start + len(held)] = np.frombuffer(held, np.uint8)
+
+    def wrote(self, storage: Storage, begin: int, end: int) -> None:
+        """Note that bytes of a storage were stored to."""
+        low, high = self.stored.get(id(storage), (begin, end))
+        self.stored[id(storage)] = min(low, begin), max(high, end)
 
     def _data(self, argument: int) -> NDArray[np.uint8]:
         tensor = self.arguments[argument]
@@ -194,8 +202,7 @@ class Touches(Instrument):
         begin = access.lowest + argument.offset_bytes
         end = access.highest + argument.offset_bytes + access.element_bytes
         if access.kind != "load":
-            low, high = self._memory.stored.get(id(argument.storage), (begin, end))
-            self._memory.stored[id(argument.storage)] = min(low, begin), max(high, end)
+            self._memory.wrote(argument.storage, begin, end)
             assert access.argument is not None
             if begin >= 0 and end <= argument.storage.nbytes:
                 self._stored = access.argument, begin, end
