@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from kvtrace.calls.compiled_code import Compiled, compiled_code
 from kvtrace.calls.host_descriptors import descriptor_arguments
 from kvtrace.calls.thread_layouts import BlockedLayout
 from kvtrace.evaluate import Argument, ScalarArgument, Storage, TensorArgument
@@ -33,7 +34,9 @@ ContentOf = Callable[[str], bytes | None]
 #: Characters of a value that a message shows.
 _SHOWN: Final = 40
 
-_KERNEL_COLUMNS = ("kernel_id", "name", "file", "target", "signature", "stages", "origin")
+_KERNEL_COLUMNS = (
+    "kernel_id", "name", "file", "target", "signature", "stages", "origin", "num_warps", "num_ctas",
+)  # fmt: skip
 
 #: Kernels that have no IR to evaluate: their calls were observed while the program ran, or they are
 #: graphs, whose figures follow from their shapes.
@@ -61,8 +64,9 @@ class Call:
     """One row of `calls` with its kernel's name and IR.
 
     `recorded` names the tensors whose contents are there: what is concluded from them holds for
-    those contents. `layouts` say, by op index, which threads the lanes of memory ops went to, where
-    the compiled code tells it. `launches` has the contents of all its launches, as far as known.
+    those contents. `warps` is how many a program has, where that was recorded, and `compiled` what
+    the code made for a device tells. `launches` has the contents of all its launches, as far as
+    known.
     """
 
     call_id: int
@@ -71,8 +75,14 @@ class Call:
     module: Module
     arguments: tuple[Argument, ...]
     recorded: tuple[str, ...]
-    layouts: Mapping[int, BlockedLayout] = field(default_factory=dict, hash=False)
+    warps: int | None = None
+    compiled: Compiled | None = field(default=None, hash=False, compare=False)
     launches: KnownLaunches | None = field(default=None, hash=False, compare=False)
+
+    @property
+    def layouts(self) -> Mapping[int, BlockedLayout]:
+        """The layouts that memory ops were compiled with, as far as known, by op index."""
+        return {} if self.compiled is None else self.compiled.layouts
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +118,7 @@ def calls_of(
     """
     kernel_rows = trace.table("kernels", (run,), columns=_KERNEL_COLUMNS).to_pylist()
     kernels = {row["kernel_id"]: row for row in kernel_rows}
-    modules: dict[int, tuple[Module, Mapping[int, BlockedLayout]]] = {}
+    modules: dict[int, tuple[Module, Compiled | None]] = {}
     contents = contents_of(trace, run)
     for row in trace.table("calls", (run,)).to_pylist():
         if only is not None and row["call_id"] not in only:
@@ -133,24 +143,23 @@ def _call(
     trace: Trace,
     row: dict[str, Any],
     kernel: dict[str, Any],
-    modules: dict[int, tuple[Module, Mapping[int, BlockedLayout]]],
+    modules: dict[int, tuple[Module, Compiled | None]],
     contents: CallContents | None,
 ) -> Call:
     kernel_id = row["kernel_id"]
     if kernel_id not in modules:
         module = _module(trace, kernel)
-        ttgir = _stage(trace, kernel, "ttgir")
-        ptx = _stage(trace, kernel, "ptx") or ""
-        modules[kernel_id] = module, {} if ttgir is None else _layouts(module, ttgir, ptx)
-    module, layouts = modules[kernel_id]
+        ttgir, ptx = (_stage(trace, kernel, name) for name in ("ttgir", "ptx"))
+        modules[kernel_id] = module, compiled_code(module, ttgir, ptx, kernel["num_ctas"])
+    module, compiled = modules[kernel_id]
     if contents is None:
-        return call_of(row, kernel, module, trace.artifact, layouts)
+        return call_of(row, kernel, module, trace.artifact, compiled)
 
     def call(chosen: ContentSet | None, whole: bool = False) -> tuple[Call, frozenset[str]]:
         values, partial = _values(trace, row["args"], chosen, whole)
         args = with_values(row["args"], {place: str(place) for place in values})
         content = {str(place): value for place, value in values.items()}
-        made = call_of({**row, "args": args}, kernel, module, content.get, layouts)
+        made = call_of({**row, "args": args}, kernel, module, content.get, compiled)
         return made, partial
 
     first, _ = call(contents.sets[0], True)
@@ -182,27 +191,21 @@ def _values(
     return values, frozenset(partial)
 
 
-def _layouts(module: Module, ttgir: str, ptx: str) -> Mapping[int, BlockedLayout]:
-    from kvtrace.calls.compiled_layouts import thread_layouts
-
-    return thread_layouts(module, ttgir, ptx)
-
-
 def call_of(
     row: Mapping[str, Any],
     kernel: Mapping[str, Any],
     module: Module,
     content: ContentOf,
-    layouts: Mapping[int, BlockedLayout] | None = None,
+    compiled: Compiled | None = None,
 ) -> Call:
     """Make a call of its row of `calls` and that of its kernel in `kernels`.
 
     Args:
         row: call_id, grid_x/y/z and args.
-        kernel: name and signature.
+        kernel: name, signature and, where it is known, num_warps.
         module: the kernel's IR.
         content: gives the contents of tensors by the `value_artifact` of an argument.
-        layouts: see `Call`.
+        compiled: see `Call`.
 
     Raises:
         CannotReplay: an argument is of a kind that the evaluator cannot take.
@@ -221,7 +224,8 @@ def call_of(
             for a in arguments
             if isinstance(a, TensorArgument) and a.storage.data is not None
         ),
-        layouts=layouts or {},
+        warps=kernel.get("num_warps"),
+        compiled=compiled,
     )
 
 

@@ -31,6 +31,33 @@ class BlockedLayout:
     sliced: int | None = None
     vector_bytes: int = VECTOR_BYTES
 
+    def digits(self, axis: int) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Return how threads of a warp, and warps, follow from the index along an axis.
+
+        Each is the index divided by the first number, modulo the second.
+        """
+        size, threads, warps = self.per_thread[axis], self.threads[axis], self.warps[axis]
+        return (size, threads), (size * threads, warps)
+
+    def fits(self, block: tuple[int, ...]) -> bool:
+        """Whether a tensor of this shape can have the layout."""
+        return len(block) + (self.sliced is not None) == len(self.order)
+
+    def extents(self, block: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the extents of a block along the layout's axes; 1 along one that it lacks."""
+        if self.sliced is None:
+            return block
+        return (*block[: self.sliced], 1, *block[self.sliced :])
+
+    def is_repeated(self, block: tuple[int, ...]) -> bool:
+        """Whether several threads hold the same lane of a block."""
+        return any(
+            size * threads * warps > max(extent, size)
+            for size, threads, warps, extent in zip(
+                self.per_thread, self.threads, self.warps, self.extents(block), strict=True
+            )
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class LaneOrder:
@@ -49,11 +76,9 @@ def lane_order(
     An instruction of a warp moves, for each of its threads, some lanes that follow each other along
     the fastest axis. Of threads that hold the same lane, one counts.
     """
-    extents = list(block)
-    if layout.sliced is not None:
-        extents.insert(layout.sliced, 1)
-    if len(extents) != len(layout.order) or not block:
+    if not layout.fits(block) or not block:
         return None
+    extents = list(layout.extents(block))
     fastest = layout.order[0]
     vector = min(layout.per_thread[fastest], max(1, layout.vector_bytes // element_bytes))
     vector = min(vector, extents[fastest])

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
 
+from kvtrace.calls.compiled_code import Compiled
 from kvtrace.calls.recorded import Call
-from kvtrace.calls.thread_layouts import BlockedLayout
 from kvtrace.clients.client import Client
 from kvtrace.clients.declared import declared_tables
 from kvtrace.clients.recorded import sample_note
@@ -39,8 +39,8 @@ Key = tuple[Any, ...]
 class Launch:
     """A launch that is to be executed.
 
-    `identity` is the compiler's hash of the kernel variant. `layouts` gives, by op index, which
-    threads the lanes of memory ops went to, as far as the compiled code tells.
+    `identity` is the compiler's hash of the kernel variant. `compiled` reads what the
+    compiled code tells of threads.
     """
 
     identity: str
@@ -48,7 +48,7 @@ class Launch:
     grid: tuple[int, int, int]
     module: Module
     arguments: tuple[Argument, ...]
-    layouts: Callable[[], Mapping[int, BlockedLayout]] = dict
+    compiled: Callable[[], Compiled | None] = lambda: None
 
     def key(self) -> Key:
         """Everything but data and addresses; which tensors share a storage is told."""
@@ -68,8 +68,9 @@ class Launch:
         tensors = (each for each in self.arguments if isinstance(each, TensorArgument))
         recorded = tuple(tensor.name for tensor in tensors)
         return Call(
-            number, self.kernel, self.grid, self.module, self.arguments, recorded, self.layouts()
-        )
+            number, self.kernel, self.grid, self.module, self.arguments, recorded,
+            compiled=self.compiled(),
+        )  # fmt: skip
 
 
 class Observation:

@@ -108,7 +108,7 @@ class Compiler:
     def block(self, block: Block) -> CompiledBlock:
         """Compile the ops of a block."""
         *body, terminator = block.ops
-        steps = tuple(self._instrumented(op) for op in body if op.name not in SILENT)
+        steps = tuple(step for op in body if (step := self._instrumented(op)) is not _silent)
         ending = None if self.instrument is None else self.instrument.ending(terminator)
         steps += () if ending is None else (ending,)
         return CompiledBlock(
@@ -121,7 +121,7 @@ class Compiler:
         )
 
     def _instrumented(self, op: Op) -> Step:
-        step = self._step_or_refusal(op)
+        step = _silent if op.name in SILENT else self._step_or_refusal(op)
         return step if self.instrument is None else self.instrument.wrapped(op, step)
 
     def _step_or_refusal(self, op: Op) -> Step:
@@ -179,6 +179,10 @@ class Compiler:
             step = _array_step(function, slots, types, op.results[0].id)
         flops = meaning.flops * result_type.size if result_type.element.kind == "f" else 0
         return self.counted(op, step, result_type.size, flops)
+
+
+def _silent(_values: list[Any], _scope: Scope) -> None:
+    """Do nothing, as what means nothing when programs run as whole arrays."""
 
 
 def refuse_unfit(module: Module) -> None:

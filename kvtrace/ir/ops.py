@@ -438,6 +438,10 @@ MOVING: Final = named(lambda row: row.kind is Kind.SPREAD or row.kind is Kind.RE
 ELEMENTWISE: Final = named(lambda row: row.kind is Kind.ELEMENTWISE)
 SILENT: Final = named(lambda row: row.kind is Kind.REMARK)
 """Ops that mean nothing when programs run as whole arrays."""
+BARRIERS: Final = frozenset(
+    {"gpu.barrier", "nvvm.barrier0", "rocdl.barrier", "tt.debug_barrier", "ttg.barrier"}
+)
+"""Those at which all threads of a program wait, after which each sees what the others stored."""
 MODULAR: Final = named(lambda row: row.reading == "modular" and row.kind is not Kind.SPREAD)
 SIGNED: Final = named(lambda row: row.reading == "signed" and row.name not in _TO_FLOAT)
 UNSIGNED: Final = named(lambda row: row.reading == "unsigned" and row.name not in _TO_FLOAT)

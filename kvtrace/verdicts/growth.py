@@ -379,7 +379,7 @@ def _call(call: Call, numbers: Numbers) -> Call:
         if isinstance(each, TensorArgument) and each.storage.data is not None
     )
     return replace(
-        call, grid=(x, y, z), arguments=arguments, recorded=recorded, layouts={}, launches=None
+        call, grid=(x, y, z), arguments=arguments, recorded=recorded, compiled=None, launches=None
     )
 
 

@@ -155,6 +155,14 @@ RULES: Final = _by_id(
         concrete=_concrete("races"),
     ),
     Rule(
+        "race-within-program",
+        "error",
+        "two lanes of one program touch the same bytes, one stores, and no barrier orders them",
+        "put tl.debug_barrier() between them, let each lane touch its own elements alone, or keep "
+        "the value in registers",
+        _judge("within.race"),
+    ),
+    Rule(
         "lane-conflict",
         "error",
         "two lanes of one store write one byte, and what stays there depends on their order",

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from kvtrace.calls.compiled_code import Compiled
 from kvtrace.calls.recorded import Call
 from kvtrace.evaluate import TensorArgument, evaluate, parsed
 from kvtrace.oracle.comparing import LaunchCheck, TensorCheck, check
@@ -38,7 +39,13 @@ class Launched:
         x, y, z = (*self.grid, 1, 1)[:3]
         arguments = tuple(bind(self.kernel, given, unknown=unknown))
         call = Call(
-            1, self.kernel.fn.__name__, (x, y, z), module, arguments, (), self.layouts(module)
+            1,
+            self.kernel.fn.__name__,
+            (x, y, z),
+            module,
+            arguments,
+            (),
+            compiled=Compiled(self.layouts(module), None),
         )
         self._alive = given  # whose memory the storages are
         return call

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from kvtrace.calls.compiled_layouts import thread_layouts
-from kvtrace.calls.thread_layouts import BlockedLayout
+from kvtrace.calls.compiled_code import Compiled, compiled_code
 from kvtrace.clients.observation import Launch, Observation
 from kvtrace.clients.registry import load_clients
 
@@ -34,8 +33,8 @@ class Watch:
         """Have what is found added to the session's run when it ends."""
         self._session = session
         self._everywhere: list[Member] | None = None
-        self._layouts: weakref.WeakKeyDictionary[Module, Mapping[int, BlockedLayout]]
-        self._layouts = weakref.WeakKeyDictionary()
+        self._compiled: weakref.WeakKeyDictionary[Module, Compiled | None]
+        self._compiled = weakref.WeakKeyDictionary()
         self.observation = Observation(session.message, session.problem)
         session.at_end.append(self._finish)
 
@@ -66,13 +65,12 @@ class Watch:
     ) -> None:
         """Execute a launch; `identity` is the compiler's hash, `stage` reads what it compiled."""
 
-        def layouts() -> Mapping[int, BlockedLayout]:
-            if module not in self._layouts:
-                ttgir, ptx = stage("ttgir") or "", stage("ptx") or ""
-                self._layouts[module] = thread_layouts(module, ttgir, ptx)
-            return self._layouts[module]
+        def compiled() -> Compiled | None:
+            if module not in self._compiled:
+                self._compiled[module] = compiled_code(module, stage("ttgir"), stage("ptx"))
+            return self._compiled[module]
 
-        launch = Launch(identity, kernel, grid, module, tuple(arguments), layouts)
+        launch = Launch(identity, kernel, grid, module, tuple(arguments), compiled)
         self.observation.execute(launch, observers, members)
 
     def _finish(self) -> None:

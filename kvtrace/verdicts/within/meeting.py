@@ -7,17 +7,18 @@ is a lane's own. Which loops both lanes are in the same trip of is for the calle
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.ir import Module
 from kvtrace.ir.flow import around
 from kvtrace.symbolic.conditions import FALSE, Condition, equal
 from kvtrace.symbolic.decide import Given, Method, Point, Proven, Refuted, decide_given
+from kvtrace.symbolic.linear import Linear
 from kvtrace.symbolic.terms import Substitution, Symbol, Term, lane
 from kvtrace.verdicts.races.copies import Question, Shared
 from kvtrace.verdicts.races.data_behind import data_behind, is_loaded
-from kvtrace.verdicts.races.digits import Common, are_apart, are_far_apart
+from kvtrace.verdicts.races.digits import Common, Side, are_apart, are_far_apart
 from kvtrace.verdicts.races.read_indices import Met, ReadIndices
 from kvtrace.verdicts.races.same_values import Doubt
 from kvtrace.verdicts.races.sharers import Sharer, as_in_one_program, copy_of, is_unreached
@@ -147,9 +148,22 @@ def quickly(
         return Apart("affine")
     if not is_exact:
         return _lost(bound, one, other)
-    if one is not other and are_apart(one.side, other.side):
+    if one is not other and are_apart(*_besides(common, one.side, other.side)):
         return Apart("affine")
     return common
+
+
+def _besides(common: Common, one: Side, other: Side) -> tuple[Side, Side]:
+    """Return both sides less what is equal where they meet, as a program's ids are."""
+    forms = one.form, other.form
+    mine, others = (form.coefficients for form in forms)
+    equal = {v for v, k in mine.items() if others.get(v) == k and common.determines(v)}
+    left = (
+        Linear(form.constant, {v: k for v, k in form.coefficients.items() if v not in equal})
+        for form in forms
+    )
+    first, second = left
+    return replace(one, form=first), replace(other, form=second)
 
 
 def _is_near(one: Sharer, other: Sharer, common: Common) -> bool:

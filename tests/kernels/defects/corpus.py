@@ -29,6 +29,7 @@ from tests.kernels.defects import (
     serving_sizes,
     strides,
     views,
+    within,
 )
 from tests.kernels.defects.sample import Sample
 
@@ -37,7 +38,7 @@ _THEMES = (
     lanes, hints, division, assertions, data, reported,
     serving_attention, serving_cache, serving_experts, serving_lora,
     serving_sampling, serving_scans, serving_batches, serving_sizes,
-    serving_layouts, serving_lookups,
+    serving_layouts, serving_lookups, within,
 )  # fmt: skip
 
 CORPUS: tuple[Sample, ...] = tuple(sample for theme in _THEMES for sample in theme.SAMPLES)

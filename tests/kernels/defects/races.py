@@ -73,14 +73,16 @@ TOGETHER = {"x": tensor(1000), "out": tensor(1000, shares="x"), "n": 1000}
 SAMPLES.good("neighbour's sum into another tensor", neighbour, APART,
              {"SHIFT": 1, "BLOCK": 128}, (8,))  # fmt: skip
 SAMPLES.bad("neighbour's sum in place: input and output are one", neighbour, TOGETHER,
-            {"SHIFT": 1, "BLOCK": 128}, (8,), race="store")  # fmt: skip
+            {"SHIFT": 1, "BLOCK": 128}, (8,), race="store",
+            race_within_program="store")  # fmt: skip
 SAMPLES.good("sum in place, each element from itself", neighbour, TOGETHER,
              {"SHIFT": 0, "BLOCK": 128}, (8,))  # fmt: skip
-SAMPLES.good("neighbour's sum in place by one program", neighbour, TOGETHER | {"n": 100},
-             {"SHIFT": 1, "BLOCK": 128}, (1,))  # fmt: skip
+SAMPLES.bad("neighbour's sum in place by one program", neighbour, TOGETHER | {"n": 100},
+            {"SHIFT": 1, "BLOCK": 128}, (1,), race_within_program="store")  # fmt: skip
 SAMPLES.bad("output that begins inside the input", neighbour,
             {"x": tensor(1000, room=1100), "out": tensor(1000, offset=100, shares="x"),
-             "n": 1000}, {"SHIFT": 0, "BLOCK": 128}, (8,), race="store")  # fmt: skip
+             "n": 1000}, {"SHIFT": 0, "BLOCK": 128}, (8,), race="store",
+            race_within_program="store")  # fmt: skip
 
 
 @triton.jit
@@ -271,7 +273,7 @@ SAMPLES.good("reads odd elements, writes even ones", even_and_odd, {"x": tensor(
              {"STEP": 3, "BLOCK": 64}, (8,))  # fmt: skip
 SAMPLES.bad("reads even elements of others, writes even ones", even_and_odd,
             {"x": tensor(1000), "n": 1000}, {"STEP": 2, "BLOCK": 64}, (8,),
-            race="store")  # fmt: skip
+            race="store", race_within_program="store")  # fmt: skip
 
 
 @triton.jit

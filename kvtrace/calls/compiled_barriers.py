@@ -1,0 +1,172 @@
+"""Which memory ops can follow each other with no barrier between them, by a kernel's PTX.
+
+An instruction belongs to the memory ops at its source location; one whose location no memory op has
+may belong to any op that does what it does. So a path may be listed that no program takes, and none
+is left out.
+
+The format is PTX's: https://docs.nvidia.com/cuda/parallel-thread-execution/, chapters "Parallel
+Synchronization and Communication Instructions: bar, barrier" and "Debugging Directives: .loc".
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from kvtrace.ir import Module, Op, source_stack
+from kvtrace.ir.ops import MEMORY, POINTED, effect_of
+from kvtrace.schema.cached_property import cached_property
+
+_BODY: Final = re.compile(r"^\.(?:visible|weak) \.entry .*?^\{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
+_LINE: Final = re.compile(r"^(?:\{\s*)?(?:@!?(%\w+)\s+)?(\.?[A-Za-z$_][\w.:$]*)\s*(.*?)\s*$")
+_LABEL: Final = re.compile(r"^([$\w]+):$")
+_BARRIER: Final = re.compile(r"(?:bar|barrier)(?:\.cta)?\.sync(?:\.aligned)?")
+_ASYNCHRONOUS: Final = re.compile(r"cp\.(?:reduce\.)?async\.(?!commit|wait|bulk\.(?:commit|wait))")
+_ELSEWHERE: Final = re.compile(r"\.(?:shared|param|local|const)\b")
+_UNFOLLOWED: Final = re.compile(r"^\s*(?:@!?%\w+\s+)?(?:brx|setmaxnreg)\b", re.MULTILINE)
+"""Jumps by a table; and kernels whose warps do different things, which share no barrier."""
+_ENDS: Final = ("ret", "exit", "trap")
+_DOES: Final = {"ld": "load", "st": "store", "atom": "atomic", "red": "atomic"}
+
+#: PTX of more instructions that matter is not followed.
+_MOST_POINTS: Final = 20_000
+
+_Where = tuple[int, int]
+
+
+@dataclass
+class _Point:
+    """An instruction that accesses memory, is a barrier, or goes elsewhere."""
+
+    ops: frozenset[int] = frozenset()
+    is_barrier: bool = False
+    goes_on: bool = True
+    target: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledBarriers:
+    """The barriers of a kernel's PTX, read when it is first asked for them."""
+
+    module: Module = field(repr=False)
+    ptx: str = field(repr=False)
+
+    def separate(self, first: Op, second: Op) -> bool | None:
+        """Tell whether a barrier lies on every path from one memory op to another.
+
+        None: it is not known, as of copies that go on in the background.
+        """
+        if self._reached is None:
+            return None
+        reached = self._reached.get(first.index)
+        if reached is None or second.index not in self._reached:
+            return None
+        return second.index not in reached
+
+    def ends(self, op: Op) -> bool:
+        """Whether an op was found, and none of its instructions goes on in the background."""
+        return self._reached is not None and op.index in self._reached
+
+    @cached_property
+    def _reached(self) -> Mapping[int, frozenset[int]] | None:
+        """By the index of each op that is found: those that may follow without a barrier."""
+        body = _BODY.search(self.ptx)
+        if body is None or _UNFOLLOWED.search(body[1]) or len(_BODY.findall(self.ptx)) > 1:
+            return None
+        points, labels, asynchronous = self._points(body[1])
+        if len(points) > _MOST_POINTS or any(p.target not in labels for p in points if p.target):
+            return None
+        found: dict[int, set[int]] = defaultdict(set)
+        for position, point in enumerate(points):
+            if point.ops:
+                after = _following(points, labels, position)
+                for op in point.ops:
+                    found[op] |= after
+        return {op: frozenset(after) for op, after in found.items() if op not in asynchronous}
+
+    def _points(self, body: str) -> tuple[list[_Point], dict[str, int], set[int]]:
+        """Return what matters of the instructions, where labels are, and ops that go on after."""
+        places = _places(self.module)
+        by_effect = {
+            does: frozenset(op.index for op in self.module.ops if effect_of(op) == does)
+            for does in _DOES.values()
+        }
+        every = frozenset().union(*by_effect.values())
+        points: list[_Point] = []
+        labels: dict[str, int] = {}
+        asynchronous: set[int] = set()
+        for where, guarded, name, rest in _instructions(body):
+            mine = places.get(where, frozenset())
+            does = _DOES.get(name.partition(".")[0])
+            if name == ":":
+                labels[rest] = len(points)
+            elif _BARRIER.fullmatch(name):
+                points.append(_Point(is_barrier=not guarded and rest in ("0", "0x0")))
+            elif _ASYNCHRONOUS.match(name):
+                ops = mine or every
+                asynchronous |= ops
+                points.append(_Point(ops))
+            elif does is not None and not _ELSEWHERE.search(name):
+                alike = by_effect[does]
+                points.append(_Point(mine & alike or alike))
+            elif name == "bra" or name.startswith("bra."):
+                points.append(_Point(goes_on=guarded, target=rest))
+            elif name.partition(".")[0] in _ENDS:
+                points.append(_Point(goes_on=guarded))
+        points.append(_Point(goes_on=False))
+        return points, labels, asynchronous
+
+
+def _instructions(body: str) -> Iterator[tuple[_Where, bool, str, str]]:
+    """Yield line and column, whether it is guarded, name and operands of each instruction.
+
+    A label is an instruction named ":".
+    """
+    where = (0, 0)
+    for line in body.splitlines():
+        text = line.partition("//")[0].strip()
+        label = _LABEL.match(text)
+        if label is not None:
+            yield where, False, ":", label[1]
+            continue
+        for part in text.split(";"):
+            found = _LINE.match(part.strip())
+            if found is None:
+                continue
+            guard, name, rest = found.groups()
+            if name == ".loc":
+                numbers = rest.replace(",", " ").split()
+                where = int(numbers[1]), int(numbers[2]) + 1  # frames count columns from 1
+            else:
+                yield where, guard is not None, name, rest
+
+
+def _places(module: Module) -> Mapping[_Where, frozenset[int]]:
+    found: dict[_Where, set[int]] = defaultdict(set)
+    for op in module.ops:
+        if op.name in MEMORY and op.name in POINTED:
+            for frame in source_stack(op)[:1]:
+                found[frame.line, frame.column].add(op.index)
+    return {where: frozenset(ops) for where, ops in found.items()}
+
+
+def _following(points: list[_Point], labels: Mapping[str, int], start: int) -> set[int]:
+    """Return the ops at the points that can come after one before a barrier does."""
+    reached: set[int] = set()
+    seen: set[int] = set()
+    waiting = [start + 1]
+    while waiting:
+        position = waiting.pop()
+        while position not in seen:
+            seen.add(position)
+            point = points[position]
+            reached |= point.ops
+            if point.target is not None:
+                waiting.append(labels[point.target])
+            if point.is_barrier or not point.goes_on:
+                break
+            position += 1
+    return reached

@@ -1,0 +1,148 @@
+"""The rule `race-within-program`: lanes of one program touch a byte in no order that holds.
+
+Each op that writes is judged against all that other lanes of its program do, at other ops or in
+other trips of its own loop. What lanes of one execution of one op do is the rule `lane-conflict`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from kvtrace.evaluate import TensorArgument
+from kvtrace.ir import Op, source_stack
+from kvtrace.ir.data_dependence import depending_on_data
+from kvtrace.metrics.of_ops import kind_of
+from kvtrace.verdicts.races.parts import parts_of
+from kvtrace.verdicts.replaying import program_at
+from kvtrace.verdicts.verdict import Verdict
+from kvtrace.verdicts.within.lane_orders import Side
+from kvtrace.verdicts.within.meeting import Open
+from kvtrace.verdicts.within.race_pairs import Free, Pairs, Shown
+
+if TYPE_CHECKING:
+    from kvtrace.verdicts.binding import BoundCall
+
+RULE: Final = "race-within-program"
+
+_DOES: Final = {"load": "loads", "store": "stores to"}
+_STRENGTH: Final = ("interval", "affine", "solver")
+
+
+@dataclass
+class _Finding:
+    """What is known of one op that writes: what became of each pair that it is in."""
+
+    op: Op
+    free: list[Free] = field(default_factory=list)
+    open: list[Open] = field(default_factory=list)
+    shown: list[Shown] = field(default_factory=list)
+
+    @property
+    def solver_ns(self) -> int | None:
+        """What a solver took for it."""
+        taken = [each.solver_ns for each in self.free] + [each.solver_ns for each in self.open]
+        return sum(taken) + sum(each.solver_ns for each in self.shown) or None
+
+
+def judge(bound: BoundCall) -> Iterable[Verdict]:
+    """Return one verdict for each op that stores, or updates what is loaded or stored, too."""
+    parts = parts_of(bound.call.module)
+    findings = {index: _Finding(p.op) for index, p in parts.by_op.items() if p.writes}
+    pairs = Pairs(bound)
+    for one, other in pairs.clashing():
+        indices = dict.fromkeys((one.access.op.index, other.access.op.index))
+        writing = [findings[index] for index in indices if index in findings]
+        if all(finding.shown for finding in writing):
+            continue  # one race an op is enough
+        outcome = pairs.judged(one, other)
+        for finding in writing:
+            if isinstance(outcome, Free):
+                finding.free.append(outcome)
+            elif isinstance(outcome, Shown):
+                finding.shown.append(outcome)
+            else:
+                finding.open.append(outcome)
+    for finding in findings.values():
+        if finding.free or finding.open or finding.shown or kind_of(finding.op) == "store":
+            yield _verdict(bound, finding, parts.unseen)
+
+
+def _verdict(bound: BoundCall, finding: _Finding, unseen: str | None) -> Verdict:
+    op, kind = finding.op, kind_of(finding.op)
+    arg = _names(bound, op)
+    if finding.shown:
+        return _violation(bound, finding)
+    reason = finding.open[0].reason if finding.open else None
+    if reason is None and unseen is not None:
+        reason = f"the kernel has {unseen}"
+    if reason is not None:
+        message = f"whether this {kind} races within its program could not be decided: {reason}"
+        return Verdict(
+            RULE, "unknown", op, message, reason=reason, access=kind, arg=arg,
+            solver_ns=finding.solver_ns,
+        )  # fmt: skip
+    notes = list(dict.fromkeys(each.why for each in finding.free if each.why))
+    if bound.call.recorded and op.index in depending_on_data(bound.call.module):
+        notes.append(f"for the recorded contents of {', '.join(bound.call.recorded)}")
+    scope = f" ({'; '.join(notes)})" if notes else ""
+    methods = [each.method for each in finding.free] or ["interval"]
+    return Verdict(
+        RULE, "proven", op, f"{kind} races with no other lane of its program{scope}",
+        max(methods, key=_STRENGTH.index), access=kind, arg=arg, solver_ns=finding.solver_ns,
+    )  # fmt: skip
+
+
+def _violation(bound: BoundCall, finding: _Finding) -> Verdict:
+    """Show two lanes that race, this op's first."""
+    call, shown = bound.call, finding.shown[0]
+    witness = shown.witness
+    mine, other = witness.first, witness.second
+    if mine.touch.op is not finding.op:
+        mine, other = other, mine
+    tensor = call.arguments[mine.touch.argument]
+    assert isinstance(tensor, TensorArgument)
+    program = program_at(witness.program, call.grid)
+    place = f"byte {witness.byte - tensor.offset_bytes} of {tensor.name}"
+    mine_does, other_does = (_DOES[str(kind_of(each.touch.op))] for each in (mine, other))
+    first = "this" if mine is witness.first else "that"
+    message = (
+        f"{_lane(mine)} of program {program} {mine_does} {place}, which {_lane(other)} "
+        f"{other_does} {_where(mine, other)}; the kernel does {first} first, and no barrier orders "
+        f"them{_of_what(bound)}: run in both orders, the program leaves different results"
+    )
+    return Verdict(
+        RULE, "violation", finding.op, message, shown.method, access=kind_of(finding.op),
+        arg=tensor.name, program=program, iteration=mine.touch.iteration, lane=mine.lane,
+        address_offset=mine.address_offset(bound), solver_ns=finding.solver_ns,
+        other_program=program, other_op=other.touch.op,
+    )  # fmt: skip
+
+
+def _lane(side: Side) -> str:
+    """Say who does it: all threads load a scalar, and one stores it."""
+    if side.lane:
+        return f"lane {side.lane}"
+    return "every thread" if kind_of(side.touch.op) == "load" else "one thread"
+
+
+def _where(mine: Side, other: Side) -> str:
+    """Say at which line the other lane does it, and in which trip if that is what differs."""
+    frames = source_stack(other.touch.op)
+    line = f"in line {frames[0].line}" if frames else "elsewhere"
+    if mine.touch.iteration == other.touch.iteration:
+        return line
+    return f"{line} in trip {other.touch.iteration}, not {mine.touch.iteration}"
+
+
+def _of_what(bound: BoundCall) -> str:
+    if bound.call.compiled is None:
+        return " (recorded without TTGIR: in any layout that gives them to different threads)"
+    return " in the code that it was compiled to"
+
+
+def _names(bound: BoundCall, op: Op) -> str | None:
+    accesses = (access.argument for access in bound.summary.accesses if access.op is op)
+    names = {bound.call.arguments[index].name for index in accesses if index is not None}
+    return ",".join(sorted(names)) or None

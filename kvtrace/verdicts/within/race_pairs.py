@@ -1,0 +1,435 @@
+"""Two memory ops of one program at one byte: whether threads may do them in either order.
+
+First whether different lanes meet at all, then whether a barrier lies between, in the kernel or in
+the code that was made of it; then whether one thread does both, by the layouts of that code. What
+is left is run in two orders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from kvtrace.ir import Op, Value
+from kvtrace.ir.flow import deciding
+from kvtrace.ir.ops import BRANCHES, POINTED
+from kvtrace.symbolic.conditions import Condition, conjunction, equal, less
+from kvtrace.symbolic.decide import Method
+from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term
+from kvtrace.verdicts.feeding import feeding_values
+from kvtrace.verdicts.races.data_behind import data_behind
+from kvtrace.verdicts.races.digits import Common
+from kvtrace.verdicts.races.same_values import store_the_same
+from kvtrace.verdicts.races.sharers import Sharer, sharers_of
+from kvtrace.verdicts.within.lane_orders import Side
+from kvtrace.verdicts.within.meeting import Apart, Meeting, Open, lanes_of, meeting, shared_by_lanes
+from kvtrace.verdicts.within.order import Order
+from kvtrace.verdicts.within.race_replay import Witness, raced
+from kvtrace.verdicts.within.threads import Doing, Threads, same_threads, stays_in_lane
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kvtrace.symbolic.summary import Loop
+    from kvtrace.verdicts.binding import BoundCall
+
+_BARRIER: Final = "a barrier orders them"
+_LANE: Final = "one lane does both"
+_THREAD: Final = "one thread does both, by the layout of its TTGIR"
+_OWN: Final = "each thread uses what it loads for what it stores itself"
+_ALIKE: Final = "both store the same value"
+_LOCKSTEP: Final = "only the lockstep of one warp orders the lanes that meet"
+_DOUBTFUL: Final = (
+    "no barrier of the kernel's own orders the lanes that meet, and whether the code that was "
+    "compiled of it has one between is not known"
+)
+_ATOMIC: Final = "one of two that meet is atomic, which by itself orders no lanes of a program"
+_DESCRIPTOR: Final = "one of two that meet goes through a descriptor, whose copies are not followed"
+_NO_LAYOUT: Final = "which threads do it is not known: it was compiled with a layout not read here"
+_SEVERAL: Final = "several threads load what one of them stores, or loads again"
+_CALLED: Final = "one of two that meet is in a function that is called"
+
+
+_SAME_PLACE: Final = (
+    "lanes of one number in blocks of different shapes meet, which one thread may hold; no TTGIR "
+    "was recorded"
+)
+
+_Place = tuple[Term, ...]
+"""The warp, and the thread in it; or the number of a lane in its block."""
+
+
+@dataclass(frozen=True)
+class Free:
+    """The two do not race; `why` says so in words where lanes meet all the same."""
+
+    method: Method
+    why: str = ""
+    solver_ns: int = 0
+
+
+@dataclass(frozen=True)
+class Shown:
+    """They race: `witness` was run in two orders, to two results."""
+
+    witness: Witness
+    method: Method
+    solver_ns: int = 0
+
+
+Outcome = Free | Shown | Open
+
+
+@dataclass(frozen=True)
+class _Case:
+    """One order in which two can come: `turned` has the second one of the pair first.
+
+    `trips` are of the common loops that may be in different trips, outermost first; of the first of
+    them the earlier op is in an earlier trip, in the one before if `once`.
+    """
+
+    turned: bool
+    trips: tuple[Symbol, ...]
+    once: bool
+    doubtful: bool
+
+
+@dataclass(frozen=True)
+class _Differing:
+    """What is to differ where two lanes meet: one of `lanes`, or the place of either side.
+
+    `why` says what keeps the two apart where none do, and `alike` why that is not known.
+    """
+
+    lanes: tuple[Symbol, ...] | None = None
+    places: tuple[_Place, _Place] | None = None
+    why: str = ""
+    alike: str = ""
+
+
+class Pairs:
+    """The accesses of one call that lanes of one program may race with."""
+
+    def __init__(self, bound: BoundCall) -> None:
+        self._bound = bound
+        self._module = bound.call.module
+        self._threads = Threads(bound.call)
+        self._made_order: Order | None = None
+
+    def clashing(self) -> Iterator[tuple[Sharer, Sharer]]:
+        """Return each two sharers that race where they meet out of order, in the text's order.
+
+        One and the same op counts in loops, of which two trips may clash.
+        """
+        sharers = sharers_of(self._bound)
+        for position, one in enumerate(sharers):
+            for other in sharers[position:]:
+                if None not in (one.storage, other.storage) and one.storage is not other.storage:
+                    continue
+                kinds = {one.part.kind, other.part.kind}
+                if kinds in ({"load"}, {"atomic"}) or (one is other and not self._own(one, one)):
+                    continue
+                yield (one, other) if one.access.op.index <= other.access.op.index else (other, one)
+
+    def judged(self, one: Sharer, other: Sharer) -> Outcome:
+        """Tell whether lanes of a program race that do these."""
+        doing = self._threads.doing(one.access), self._threads.doing(other.access)
+        lanes = self._apart(one, other, doing)
+        if isinstance(lanes, Free):
+            return lanes
+        cases = self._cases(one, other)
+        if not cases:
+            return Free("affine", _BARRIER)
+        if self._store_alike(one, other):
+            return Free("affine", _ALIKE)
+        if isinstance(lanes, Open):
+            return lanes
+        found = [self._met(one, other, case, lanes) for case in cases]
+        left = [(case, met) for case, met in zip(cases, found, strict=True)
+                if not isinstance(met, Apart)]  # fmt: skip
+        if not left:
+            solver_ns = sum(each.solver_ns for each in found)
+            return Free("solver" if solver_ns else "affine", lanes.why, solver_ns)
+        return self._decided(one, other, doing, left)
+
+    def _store_alike(self, one: Sharer, other: Sharer) -> bool:
+        """Whether both store one value where they meet."""
+        if not one.part.kind == other.part.kind == "store" or one.exact is None:
+            return False
+        if other.exact is None:
+            return False
+        shared = shared_by_lanes(self._module, self._own(one, other))
+        common = Common(one.exact, other.exact, shared)
+        return store_the_same(self._bound, one, other, common)
+
+    # -- which lanes meet ----------------------------------------------------------------------
+
+    def _apart(
+        self, one: Sharer, other: Sharer, doing: tuple[Doing, Doing]
+    ) -> Free | Open | _Differing:
+        """Tell whether lanes that may be of different threads meet, in whatever trips."""
+        own = self._own(one, other)
+        same = one.access.shape == other.access.shape
+        pointed = all(each.access.op.name in POINTED for each in (one, other))
+        found: Apart | Meeting | Open = Apart("interval")
+        if same and pointed:
+            found = self._meeting(one, other, own, lanes_of(one))
+            why = self._one_thread(one, other, doing)
+            if isinstance(found, Apart) and why is not None:
+                return Free(found.method, why, found.solver_ns)
+        if isinstance(found, Apart):
+            found = self._meeting(one, other, own, own if one is other else None)
+        if isinstance(found, Apart):
+            return Free(found.method, solver_ns=found.solver_ns)
+        if not pointed:
+            return Open(_DESCRIPTOR, evaluating=False)
+        if isinstance(found, Open):
+            return found if self._cases(one, other) else Free("affine", _BARRIER)
+        if any(each.by_all and not each.is_one for each in doing):
+            return Open(_SEVERAL, evaluating=False)
+        if any(each.by_all for each in doing):
+            return _Differing()
+        if not self._threads.compiled:
+            if same:
+                return _Differing(lanes=lanes_of(one), why=_LANE)
+            numbers = (doing[0].number,), (doing[1].number,)
+            return _Differing(places=numbers, alike=_SAME_PLACE)
+        places = doing[0].places(), doing[1].places()
+        if places[0] is None or places[1] is None or not self._in_turn(one, other):
+            return _Differing()
+        return _Differing(places=(places[0], places[1]), why=_THREAD)
+
+    def _one_thread(self, one: Sharer, other: Sharer, doing: tuple[Doing, Doing]) -> str | None:
+        """Say why one thread does both where only the same lanes meet; None: it may not."""
+        loads = [
+            (sharer, each) for sharer, each in zip((one, other), doing, strict=True) if each.by_all
+        ]
+        if any(not stays_in_lane(s.access.op, self._bound.call, each) for s, each in loads):
+            return None
+        if self._threads.compiled:
+            known = all(each.is_known for each in doing) and self._in_turn(one, other)
+            if not known or not same_threads(*doing):
+                return None
+            return _OWN if loads else _THREAD
+        return _OWN if loads else _LANE
+
+    def _in_turn(self, one: Sharer, other: Sharer) -> bool:
+        """Whether a thread that does both does them in the kernel's order.
+
+        A load that a loop was pipelined for goes on in the background, begun some trips before.
+        """
+        compiled = self._bound.call.compiled
+        if compiled is None or compiled.barriers is None or not _common(one, other):
+            return True
+        return all(compiled.barriers.ends(each.access.op) for each in (one, other))
+
+    def _meeting(
+        self,
+        one: Sharer,
+        other: Sharer,
+        own: Sequence[Symbol],
+        differing: Sequence[Symbol] | None,
+        when: Callable[[Substitution], Condition] | None = None,
+    ) -> Apart | Meeting | Open:
+        if one.storage is None or other.storage is None:
+            data = data_behind(self._bound, (one, other))
+            reason = one.reason or other.reason or "its address could not be derived"
+            return Open(data.reason if data else reason, evaluating=False)
+        shared = shared_by_lanes(self._module, own)
+        return meeting(self._bound, one, other, differing, shared, when)
+
+    # -- orders --------------------------------------------------------------------------------
+
+    def _own(self, one: Sharer, other: Sharer) -> tuple[Symbol, ...]:
+        """Return the trips of the loops that both are in, where there are several."""
+        return tuple(loop.trip for loop in _common(one, other) if self._turns(loop))
+
+    def _turns(self, loop: Loop) -> bool:
+        return self._bound.ranges.of(loop.trip)[1] > 0
+
+    @property
+    def _order(self) -> Order:
+        if self._made_order is None:
+            self._made_order = Order(self._module, self._entered(), self._decided_branches())
+        return self._made_order
+
+    def _entered(self) -> frozenset[int]:
+        """Return the loops that have a trip whenever they are reached, by op index."""
+        trips = [(loop.op, loop.trips) for loop in self._bound.summary.loops]
+        unsure = {op.index for op, count in trips if self._bound.ranges.interval(count)[0] < 1}
+        sure = {op for op, _ in trips if op.index not in unsure}
+        return frozenset(op.index for op in sure if self._is_ideal(deciding(op)))
+
+    def _decided_branches(self) -> Mapping[int, bool]:
+        """Return which branches' conditions the call's numbers decide, by op index."""
+        found = {}
+        for op in self._module.ops:
+            values = deciding(op) if op.name in BRANCHES else ()
+            known = self._bound.summary.values.get(values[0].id) if len(values) == 1 else None
+            truth = self._bound.ranges.truth(known) if isinstance(known, Condition) else None
+            if truth is not None and self._is_ideal(values):
+                found[op.index] = truth
+        return found
+
+    def _is_ideal(self, values: Sequence[Value]) -> bool:
+        """Whether no integer that values are made of may wrap around."""
+        fed = feeding_values(values, self._module)
+        arithmetic = self._bound.summary.arithmetic
+        return not any(each.op.index in fed and self._bound.wraps(each) for each in arithmetic)
+
+    def _cases(self, one: Sharer, other: Sharer) -> list[_Case]:
+        """Return the orders in which the two can come with no barrier between."""
+        found: list[_Case] = []
+        for turned in (False, True):
+            first, second = (other, one) if turned else (one, other)
+            if first is second and turned:
+                continue
+            if first.access.calls or second.access.calls:
+                return [_Case(False, self._own(one, other), False, True)]
+            found += (_Case(turned, *case) for case in self._open(first, second))
+        return found
+
+    def _open(
+        self, first: Sharer, second: Sharer
+    ) -> Iterator[tuple[tuple[Symbol, ...], bool, bool]]:
+        """Yield the rest of the cases in which the second comes after the first."""
+        separate = self._separate(first.access.op, second.access.op)
+        if separate:
+            return
+        common = _common(first, second)
+        once: dict[tuple[int, bool], bool] = {}
+        for path in self._order.paths(first.access.op, second.access.op):
+            inside = path.turn < len(common)
+            key = min(path.turn, len(common)), path.doubtful
+            once[key] = once.get(key, True) and (path.once or not inside)
+        for (turn, doubtful), one_turn in sorted(once.items()):
+            if turn < len(common):
+                if not self._turns(common[turn]):
+                    continue
+            elif first is second:
+                continue
+            if doubtful and (not once.get((turn, False), True)):
+                continue  # a path that is not doubtful says as much
+            trips = tuple(loop.trip for loop in common[turn:] if self._turns(loop))
+            yield trips, one_turn, self._is_doubtful(doubtful, separate, bool(common))
+
+    def _separate(self, first: Op, second: Op) -> bool | None:
+        """Tell whether a barrier of the PTX lies between; None: it does not say."""
+        compiled = self._bound.call.compiled
+        barriers = None if compiled is None else compiled.barriers
+        return None if barriers is None else barriers.separate(first, second)
+
+    def _is_doubtful(self, doubtful: bool, separate: bool | None, in_loop: bool) -> bool:
+        """Whether there may be a barrier all the same; of a loop PTX does not say in which trip."""
+        if not self._threads.compiled:
+            return doubtful
+        return separate is None or (doubtful and in_loop)
+
+    # -- what is left --------------------------------------------------------------------------
+
+    def _met(
+        self, one: Sharer, other: Sharer, case: _Case, lanes: _Differing
+    ) -> Apart | Meeting | Open:
+        """Tell whether different threads meet in one order, those of different warps first."""
+        trip = case.trips[0] if case.trips else None
+        atoms = frozenset[Atom]().union(
+            *(s.access.offset.atoms() | s.access.active.atoms() for s in (one, other))
+        )
+        ends = None if trip is None or trip not in atoms else trip.term
+        places = lanes.places if _are_of(lanes.places, atoms) else None
+
+        def asked(parts: int) -> Apart | Meeting | Open:
+            def when(rename: Substitution) -> Condition:
+                found: list[Condition] = []
+                if ends is not None:
+                    order = (ends, rename(ends))
+                    early, late = order[::-1] if case.turned else order
+                    found.append(equal(early + 1, late) if case.once else less(early, late))
+                if places is not None:
+                    pairs = zip(places[0][:parts], places[1], strict=False)
+                    same = (equal(mine, rename(others)) for mine, others in pairs)
+                    found.append(~conjunction(same))
+                return conjunction(found)
+
+            needed = when if ends is not None or places is not None else None
+            return self._meeting(one, other, case.trips, lanes.lanes, needed)
+
+        met = asked(1)
+        if places is None or not isinstance(met, Apart):
+            return met
+        if lanes.alike:
+            return Open(lanes.alike, evaluating=False)
+        again = asked(2)
+        return Open(_LOCKSTEP, evaluating=False) if isinstance(again, Meeting) else again
+
+    def _decided(
+        self, one: Sharer, other: Sharer, doing: tuple[Doing, Doing],
+        left: Sequence[tuple[_Case, Apart | Meeting | Open]],
+    ) -> Outcome:  # fmt: skip
+        """Run what seems to race; say why it is open where that does not show it."""
+        solver_ns = sum(met.solver_ns for _, met in left)
+        for _, met in left:
+            if isinstance(met, Open):
+                return met
+        if one.access.calls or other.access.calls:
+            return Open(_CALLED, evaluating=False, solver_ns=solver_ns)
+        if "atomic" in (one.part.kind, other.part.kind):
+            return Open(_ATOMIC, evaluating=False, solver_ns=solver_ns)
+        if self._threads.one_warp:
+            return Open(_LOCKSTEP, evaluating=False, solver_ns=solver_ns)
+        sure = [met for case, met in left if not case.doubtful and isinstance(met, Meeting)]
+        if not sure:
+            return Open(_DOUBTFUL, evaluating=False, solver_ns=solver_ns)
+        reason = ""
+        for met in sure:
+            shown = self._run((one, other), doing, met)
+            if isinstance(shown, Witness):
+                return Shown(shown, met.method, solver_ns)
+            reason = shown
+        return Open(reason, evaluating=False, solver_ns=solver_ns)
+
+    def _run(
+        self, pair: tuple[Sharer, Sharer], doing: tuple[Doing, Doing], met: Meeting
+    ) -> Witness | str:
+        by_op = {sharer.access.op: each for sharer, each in zip(pair, doing, strict=True)}
+        seen: set[str] = set()
+
+        def differ(one: Side, other: Side) -> bool:
+            relation = self._threads.relation(
+                by_op[one.touch.op], one.lane, by_op[other.touch.op], other.lane
+            )
+            seen.add(relation)
+            return relation == "apart"
+
+        def threads(one: Side, other: Side) -> tuple[bool, bool]:
+            sides = by_op[one.touch.op], by_op[other.touch.op]
+            repeated = any(each.by_all for each in sides)
+            return repeated, repeated and all(each.is_one for each in sides)
+
+        storage = pair[0].storage
+        assert storage is not None
+        ops: tuple[Op, Op] = pair[0].access.op, pair[1].access.op
+        found = raced(self._bound, ops, met.program, storage, met.byte, differ, threads)
+        if isinstance(found, Witness) or "apart" in seen:
+            return found
+        if "not known" in seen:
+            return _NO_LAYOUT if self._threads.compiled else _SAME_PLACE
+        return _LOCKSTEP if "one warp" in seen else found
+
+
+def _are_of(places: tuple[_Place, _Place] | None, atoms: frozenset[Atom]) -> bool:
+    """Whether all lanes that threads follow from are among the atoms of the accesses."""
+    terms = [term for place in places or () for term in place]
+    symbols = (atom for term in terms for atom in term.atoms() if isinstance(atom, Symbol))
+    return atoms.issuperset(symbols)
+
+
+def _common(one: Sharer, other: Sharer) -> list[Loop]:
+    """Return the loops that both are in, outermost first."""
+    found = []
+    for mine, others in zip(one.access.loops, other.access.loops, strict=False):
+        if mine.op is not others.op:
+            break
+        found.append(mine)
+    return found

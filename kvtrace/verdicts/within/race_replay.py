@@ -1,0 +1,260 @@
+"""Running one program in two orders of its lanes, which leave two results: a race within it.
+
+In the first order each op is done by all lanes at once. In the second, one lane runs ahead of
+another: it does its access before the other's, which comes first in the program. Where contents
+were not recorded there are made-up ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import numpy as np
+
+from kvtrace.evaluate import Argument, Storage, TensorArgument, evaluate
+from kvtrace.evaluate.errors import UNFIT
+from kvtrace.evaluate.scope import MOST_STEPS
+from kvtrace.ir import Op
+from kvtrace.ir.ops import READING, effect_of
+from kvtrace.schema.errors import KvtraceError
+from kvtrace.verdicts.fills import with_contents
+from kvtrace.verdicts.replaying import Limit
+from kvtrace.verdicts.within.lane_orders import (
+    Ahead,
+    Given,
+    Memory,
+    Reordered,
+    Side,
+    Touch,
+    Touches,
+    Watch,
+)
+
+if TYPE_CHECKING:
+    from kvtrace.verdicts.binding import BoundCall
+
+#: Bytes around the one that lanes meet at that are given numbers that differ.
+_WINDOW: Final = 1 << 16
+#: Pairs of executions that are run in another order.
+_MOST_CANDIDATES: Final = 4
+
+_OTHERS: Final = (400.0, -400.0, float("nan"))
+"""Numbers that a lane is given to see whether what another stores follows from it."""
+
+
+@dataclass(frozen=True)
+class Witness:
+    """Two lanes of a program that race; in the program `first` comes before `second`."""
+
+    first: Side
+    second: Side
+    program: int
+    byte: int
+
+
+def raced(
+    bound: BoundCall,
+    ops: tuple[Op, Op],
+    program: int,
+    storage: Storage,
+    byte: int,
+    differ: Callable[[Side, Side], bool],
+    threads: Callable[[Side, Side], tuple[bool, bool]],
+) -> Witness | str:
+    """Run a program in two orders of lanes at a byte of a storage; say why if no two results show.
+
+    Args:
+        bound: the call.
+        ops: those that are to touch the byte, one of them with a store.
+        program: its linear id.
+        storage: one of the call's arguments'.
+        byte: from the storage's start.
+        differ: whether two lanes may be done in any order, as far as threads go.
+        threads: whether all threads do one of them, and whether one thread does the other then.
+
+    """
+
+    def listing(memory: Memory, held: Storage, at: int) -> Touches:
+        return Touches(memory, held, at, ops)
+
+    first = _Run(bound, program, storage, byte)
+    watched = first.run(listing)
+    if first.failure:
+        return first.failure
+    found = _at_byte(bound, watched, first.memory.result(), program, storage, differ, threads)
+    for other in watched.meeting_bytes():
+        if isinstance(found, Witness):
+            break
+        again = _Run(bound, program, storage, other)
+        watched = again.run(listing)
+        found = _at_byte(bound, watched, again.memory.result(), program, storage, differ, threads)
+    return found
+
+
+def _at_byte(
+    bound: BoundCall,
+    watched: Touches,
+    result: dict[int, bytes] | None,
+    program: int,
+    storage: Storage,
+    differ: Callable[[Side, Side], bool],
+    threads: Callable[[Side, Side], tuple[bool, bool]],
+) -> Witness | str:
+    """Run a program again with one of the lanes ahead that touch the byte that was watched."""
+    byte, reason = watched.byte, "no two of its lanes were seen to do so when it was run"
+    assert watched.ops is not None
+    for one, other in _candidates(watched.touches, watched.ops, differ):
+        repeated, alone = threads(one, other)
+        ahead = Ahead(one, other, repeated, watched.by_one if alone else None)
+        if _follows(bound, program, storage, byte, ahead):
+            reason = "what one stores follows from what the other has loaded"
+            continue
+        again = _Run(bound, program, storage, byte)
+        reordered = again.run(partial(Reordered, ahead=ahead))
+        reordered.finish()
+        if again.failure or not reordered.kept:
+            reason = again.failure or "what one stores follows from what the other has loaded"
+        elif result is None:
+            return "it stores too much to be compared"
+        elif again.memory.result() != result:
+            return Witness(one, other, program, byte)
+        else:
+            reason = "both orders left the same when it was run"
+    return reason
+
+
+def _candidates(
+    touches: Iterable[Touch], ops: tuple[Op, Op], differ: Callable[[Side, Side], bool]
+) -> Iterator[tuple[Side, Side]]:
+    """Yield pairs of lanes that touch the byte with no barrier and no store between them."""
+    found = list(touches)
+    yielded = 0
+    for position, one in enumerate(found):
+        for other in found[position + 1 :]:
+            if other.phase != one.phase:
+                break
+            kinds = {effect_of(one.op), effect_of(other.op)}
+            if {one.op, other.op} == set(ops) and "store" in kinds and "atomic" not in kinds:
+                sides = _sides(one, other, differ)
+                if sides is not None:
+                    yield sides
+                    yielded += 1
+                    if yielded == _MOST_CANDIDATES:
+                        return
+            if effect_of(other.op) != "load":
+                break
+
+
+def _sides(
+    one: Touch, other: Touch, differ: Callable[[Side, Side], bool]
+) -> tuple[Side, Side] | None:
+    for lane in one.lanes[:64]:
+        for other_lane in other.lanes[-64:][::-1]:
+            if differ(Side(one, lane), Side(other, other_lane)):
+                return Side(one, lane), Side(other, other_lane)
+    return None
+
+
+def _follows(bound: BoundCall, program: int, storage: Storage, byte: int, ahead: Ahead) -> bool:
+    """Whether what the second stores changes with what the first loads."""
+    loads = ahead.first.touch.op.name in READING
+    if not loads or ahead.repeated or effect_of(ahead.second.touch.op) == "load":
+        return False
+    for number in _OTHERS:
+        again = _Run(bound, program, storage, byte)
+        given = again.run(partial(Given, side=ahead.first, number=number))
+        second = ahead.second.touch
+        same = [t for t in given.touches if (t.op, t.number) == (second.op, second.number)]
+        if not same or same[0].after != second.after:
+            return True
+    return False
+
+
+_Made = TypeVar("_Made", bound=Touches)
+
+
+class _Run:
+    """One evaluation of a program, with memory of its own."""
+
+    def __init__(self, bound: BoundCall, program: int, storage: Storage, byte: int) -> None:
+        self._bound = bound
+        self._program = program
+        self._byte = byte
+        self._position = next(
+            number
+            for number, argument in enumerate(bound.call.arguments)
+            if isinstance(argument, TensorArgument) and argument.storage is storage
+        )
+        self.failure: str | None = None
+        self.memory: Memory
+
+    def run(self, make: Callable[[Memory, Storage, int], _Made]) -> _Made:
+        """Evaluate under what `make` returns; `failure` says why the end was not reached."""
+        call = self._bound.call
+        arguments = _writable(call.arguments, self._position, self._byte)
+        watched = arguments[self._position]
+        assert isinstance(watched, TensorArgument)
+        assert watched.storage.data is not None
+        self.memory = Memory(arguments, watched.storage.data)
+        lanes = make(self.memory, watched.storage, self._byte)
+        limit = Limit(self._bound.budget.replay_lanes)
+        try:
+            evaluate(
+                call.module,
+                arguments,
+                call.grid,
+                observers=(Watch(lanes), limit),
+                kernel=call.kernel,
+                programs=np.array([self._program], np.int64),
+                instrument=lanes,
+                most_steps=MOST_STEPS,
+            )
+        except KvtraceError as error:
+            self.failure = str(error)
+        except (*UNFIT, MemoryError) as error:
+            self.failure = f"it could not be run ({type(error).__name__})"
+        return lanes
+
+
+def _writable(arguments: Iterable[Argument], position: int, byte: int) -> tuple[Argument, ...]:
+    """Return arguments with contents of their own, which differ around a byte of one of them."""
+    arguments = tuple(arguments)
+    known = {id(a.storage) for a in arguments
+             if isinstance(a, TensorArgument) and a.storage.data is not None}  # fmt: skip
+    made: dict[int, Storage] = {}
+    found: list[Argument] = []
+    for number, argument in enumerate(with_contents(arguments)):
+        original = arguments[number]
+        if not isinstance(argument, TensorArgument) or not isinstance(original, TensorArgument):
+            found.append(argument)
+            continue
+        storage = made.get(id(original.storage))
+        if storage is None:
+            data = argument.storage.data
+            assert data is not None
+            data = data if data.flags.writeable else data.copy()
+            storage = Storage(argument.storage.nbytes, data, argument.storage.address)
+            made[id(original.storage)] = storage
+        if number == position and id(original.storage) not in known:
+            _fill(replace(argument, storage=storage), byte)
+        found.append(replace(argument, storage=storage))
+    return tuple(found)
+
+
+def _fill(tensor: TensorArgument, byte: int) -> None:
+    """Put small numbers that differ from their neighbors around a byte of a tensor's storage."""
+    from kvtrace.evaluate.rounding import to_memory
+
+    size, data = tensor.element.bytes, tensor.storage.data
+    assert data is not None
+    first = max(byte - _WINDOW, tensor.offset_bytes % size)
+    first -= (first - tensor.offset_bytes) % size
+    first += size if first < 0 else 0
+    count = (min(byte + _WINDOW, len(data)) - first) // size
+    places = np.arange(first // size, first // size + count)
+    numbers = (1 + (7 * places + places // 13) % 13).astype(tensor.element.value)
+    held = np.ascontiguousarray(to_memory(numbers, tensor.element)).view(np.uint8)
+    data[first : first + count * size] = held[: count * size]

@@ -1,0 +1,188 @@
+"""The rule `race-within-program`: orders, threads, replays; random kernels against their lanes."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+import triton
+import triton.language as tl
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+from kvtrace.backends.compiled import generic
+from kvtrace.calls.compiled_barriers import CompiledBarriers
+from kvtrace.calls.compiled_code import compiled_code
+from kvtrace.evaluate import parsed
+from kvtrace.ir.ops import MEMORY, effect_of
+from kvtrace.verdicts.judge import judge
+from kvtrace.verdicts.within.order import Order
+from tests.kernels.defects import within
+from tests.support.thorough import usually
+from tests.verdicts import within_kernels
+from tests.verdicts.calls import call, tensor
+
+RULE = "race-within-program"
+SAMPLES = {sample.name: sample for sample in within.SAMPLES}
+
+
+def answers(judged):
+    return [verdict.verdict for verdict in judge(judged, [RULE])]
+
+
+def worst(judged):
+    found = answers(judged)
+    return next(a for a in ("violation", "unknown", "proven") if a in found)
+
+
+def compiled(sample, warps):
+    """The call of a sample with the code that Triton makes of it for Hopper."""
+    names = list(sample.kernel.arg_names)
+    types = dict.fromkeys(sample.constexprs, "constexpr")
+    types |= {name: sample._type(name) for name in sample.arguments}
+    aligned = [n for n, v in sample.arguments.items() if hasattr(v, "shape") and not v.offset]
+    source = ASTSource(
+        fn=sample.kernel,
+        signature={name: types[name] for name in names},
+        constexprs={(names.index(name),): value for name, value in sample.constexprs.items()},
+        attrs={(names.index(name),): [["tt.divisibility", 16]] for name in aligned},
+    )
+    target = GPUTarget("cuda", 90, 32)
+    made = triton.compile(source, target=target, options={"num_warps": warps})
+    module = parsed(generic.generic_ttir(made.asm["ttir"]))
+    code = compiled_code(module, made.asm["ttgir"], made.asm["ptx"])
+    return replace(sample.call(), module=module, warps=warps, compiled=code)
+
+
+# -- with the code that was compiled ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "warps", "answer"),
+    [
+        ("a block flipped in place", 4, "violation"),
+        ("a block flipped in place", 1, "unknown"),
+        ("a block flipped in place, all loaded first", 4, "proven"),
+        ("a counter read, stored, and used by all lanes", 4, "violation"),
+        ("a counter that only its store uses", 4, "proven"),
+        ("even elements from odd ones, all stored", 4, "proven"),  # four a thread, by the layout
+        ("a tile transposed in place", 4, "proven"),  # it goes to another layout, with a barrier
+        ("scratch stored by rows and loaded by columns", 4, "proven"),  # the same threads
+        ("a number carried, the barrier before its store only", 4, "violation"),
+        ("a sum lies between a store and a load by other lanes", 4, "proven"),
+        ("a counter updated atomically and loaded plainly", 4, "unknown"),
+    ],
+)
+def test_layouts_and_barriers_of_the_compiled_code_decide(name, warps, answer):
+    assert worst(compiled(SAMPLES[name], warps)) == answer
+
+
+def test_a_single_warp_is_said_to_be_ordered_by_its_lockstep_alone():
+    (verdict,) = judge(compiled(SAMPLES["a block flipped in place"], 1), [RULE])
+    assert "lockstep" in verdict.reason
+
+
+def test_a_witness_is_of_two_warps():
+    (verdict,) = judge(compiled(SAMPLES["a block flipped in place"], 4), [RULE])
+    assert verdict.verdict == "violation"
+    assert verdict.other_op.index != verdict.op.index
+    # four elements a thread would be 128 a warp; this kernel has one: 32 a warp
+    assert verdict.lane[0] // 32 % 4 != (511 - verdict.lane[0]) // 32 % 4
+
+
+def test_ptx_tells_between_which_ops_a_barrier_lies():
+    made = compiled(SAMPLES["a store, a barrier, then a load by other lanes"], 4)
+    first, load, last = (op for op in made.module.ops if op.name in MEMORY)
+    barriers = made.compiled.barriers
+
+    assert barriers.separate(first, load) is True
+    assert barriers.separate(load, last) is False
+    assert barriers.separate(load, first) is True  # there is no way back
+    without = CompiledBarriers(made.module, barriers.ptx.replace("bar.sync", "bar.arrive"))
+    assert without.separate(first, load) is False
+
+
+@pytest.mark.parametrize("ptx", ["", "no PTX", ".visible .entry k(\n)\n{\n\tbrx.idx x;\n}\n"])
+def test_ptx_that_is_not_followed_tells_nothing(ptx):
+    module = SAMPLES["a block flipped in place"].module()
+    load, store = (op for op in module.ops if op.name in MEMORY)
+    assert CompiledBarriers(module, ptx).separate(load, store) is None
+
+
+def test_an_instruction_of_unknown_place_may_be_any_ops():
+    made = compiled(SAMPLES["a store, a barrier, then a load by other lanes"], 4)
+    first, load, _ = (op for op in made.module.ops if op.name in MEMORY)
+    moved = made.compiled.barriers.ptx.replace("bar.sync", ".loc 1 0 0\n\tld.global.b32 x;bar.sync")
+    assert CompiledBarriers(made.module, moved).separate(first, load) is False
+
+
+# -- orders ----------------------------------------------------------------------------------------
+
+
+@triton.jit
+def nested(x, n, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    for outer in range(n):
+        tl.store(x + lanes, outer)
+        for _ in range(n):
+            tl.load(x + lanes)
+            tl.debug_barrier()
+            tl.store(x + lanes + 8, tl.load(x + lanes + 16))
+        tl.debug_barrier()
+
+
+def test_ways_without_a_barrier_say_in_which_loop_they_turn():
+    module = call(nested, (1,), x=tensor(64, dtype="i32"), n=3, BLOCK=8).module
+    ops = [op for op in module.ops if op.name in MEMORY]
+    store = next(op for op in ops if effect_of(op) == "store")
+    inner = [op for op in ops if effect_of(op) == "store"][-1]
+    order = Order(module, (), {})
+
+    assert {path.turn for path in order.paths(inner, inner)} == set()  # a barrier in each trip
+    assert {path.turn for path in order.paths(store, store)} == set()
+    assert order.paths(inner, store) == frozenset()
+    loads = [op for op in ops if effect_of(op) == "load"]
+    assert {(path.turn, path.once) for path in order.paths(inner, loads[0])} <= {(1, True)}
+
+
+@pytest.mark.parametrize(("n", "answer"), [(0, "violation"), (1, "proven"), (5, "proven")])
+def test_a_loop_that_surely_runs_has_its_barrier(n, answer):
+    sample = SAMPLES["a barrier in a loop of three trips"]
+    assert worst(replace(sample, arguments={**sample.arguments, "n": n}).call()) == answer
+
+
+# -- what it costs ---------------------------------------------------------------------------------
+
+
+@triton.jit
+def in_place(x, y, n, BLOCK: tl.constexpr):
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = lanes < n
+    tl.store(x + lanes, tl.load(x + lanes, mask=mask) + tl.load(y + lanes, mask=mask), mask=mask)
+
+
+def test_elementwise_in_place_takes_no_solver():
+    made = call(in_place, (8,), x=tensor(1000), y=tensor(1000), n=1000, BLOCK=128)
+    (verdict,) = judge(made, [RULE])
+    assert (verdict.verdict, verdict.method, verdict.solver_ns) == ("proven", "affine", None)
+
+
+# -- random kernels --------------------------------------------------------------------------------
+
+
+def test_what_is_proven_leaves_one_result_and_what_is_found_several(tmp_path, say):
+    counts = Counter()
+    for seed in range(usually(60, thorough=1500)):
+        kernel = within_kernels.random_kernel(seed)
+        made = within_kernels.compiled_from(kernel, tmp_path, f"within_{seed}")
+        found = answers(call(made, (1,), x=tensor(within_kernels.CELLS, dtype="i32")))
+        expected = within_kernels.in_order(kernel)
+        one_result = all(left == expected for left in within_kernels.in_other_orders(kernel))
+        if set(found) == {"proven"}:
+            assert one_result, (seed, kernel.text())
+        if "violation" in found:
+            assert not one_result, (seed, kernel.text())
+        counts[next((a for a in ("violation", "unknown") if a in found), "proven")] += 1
+        counts["several results"] += not one_result
+    say(RULE, f"random kernels: {dict(counts)}, none of them wrong")
+    assert counts["violation"] > counts["several results"] * 2 / 3
+    assert counts["proven"] > 0
