@@ -67,12 +67,16 @@ class Question:
                 known[symbol.kind, key] = low, high
         rename = Substitution({s: by.term for s, by in self._renamed.items()})
         self._address, self._other_address = one[0], rename(other[0])
-        gap = self._address - self._other_address
-        self.claim = disjunction((at_least(gap, other[1]), at_least(-gap, one[1])))
+        self.gap = self._address - self._other_address
+        self.claim = disjunction((at_least(self.gap, other[1]), at_least(-self.gap, one[1])))
         conditions = [*one[2], *(_renamed(each, rename) for each in other[2]), self._differ()]
         for address, width in ((self._address, one[1]), (self._other_address, other[1])):
             conditions += (at_least(address), at_least(nbytes - width - address))
         self.given = Given(conjunction(conditions).conjuncts(), Ranges(known))
+
+    def renamed(self, symbol: Symbol) -> Symbol:
+        """Return what a symbol of the first program is in the second."""
+        return self._renamed.get(symbol, symbol)
 
     def _differ(self) -> Condition:
         ways = []
