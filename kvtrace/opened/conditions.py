@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -20,10 +21,14 @@ if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Selection
     from kvtrace.verdicts.contracts import Contract
     from kvtrace.verdicts.generic_calls import HeldAgainst
-    from kvtrace.verdicts.growth import Numbers, Relations
+    from kvtrace.verdicts.growth import Relations
+    from kvtrace.verdicts.launch_numbers import Numbers
     from kvtrace.verdicts.verdict import Verdict
 
 _GRAVEST = ("violation", "unknown", "proven")
+_SECONDS = 6.0
+"""What the tables of sizes of all kernels together may take."""
+_LEAST_SECONDS = 0.05
 
 
 @dataclass
@@ -37,13 +42,14 @@ class _Variant:
     others: list[OutsideCall] = field(default_factory=list)
     first: Call | None = None
     more: list[Numbers] = field(default_factory=list)
+    bad: list[tuple[Numbers, str]] = field(default_factory=list)
     broken: dict[str, None] = field(default_factory=dict)
     assumed: dict[str, Contract] = field(default_factory=dict)
 
     def whole(
-        self, sizes: Mapping[str, int], contracts: Sequence[Contract], envelope: bool
+        self, sizes: Mapping[str, int], contracts: Sequence[Contract], seconds: float
     ) -> KernelConditions:
-        """Return the plain data; `sizes`: what to judge the kernel at."""
+        """Return the plain data; `sizes`: what to judge the kernel at, `seconds`: for its table."""
         from kvtrace.verdicts.growth import Relations
 
         assert self.first is not None
@@ -51,8 +57,8 @@ class _Variant:
         return replace(
             self.described, calls=self.calls, inside=self.inside, short=self.short,
             others=tuple(self.others),
-            envelope=_envelope(relations, [*contracts, *self.assumed.values()])
-            if envelope
+            envelope=_envelope(relations, [*contracts, *self.assumed.values()], seconds, self.bad)
+            if seconds
             else (),
             at=_at(relations, sizes), broken=tuple(self.broken),
         )  # fmt: skip
@@ -145,7 +151,11 @@ def kernel_conditions(
                     described[key].broken |= dict.fromkeys(text for text in wrong if text)
                 if progress is not None:
                     progress(number, table.num_rows)
-    kernels = [variant.whole(sizes or {}, contracts, envelope) for variant in variants.values()]
+    ends, kernels = time.thread_time() + _SECONDS, []
+    for number, variant in enumerate(variants.values()):
+        left = max(ends - time.thread_time(), 0.0) / (len(variants) - number)
+        seconds = max(left, _LEAST_SECONDS) if envelope else 0.0
+        kernels.append(variant.whole(sizes or {}, contracts, seconds))
     known = {name for kernel in kernels if kernel.at for name in _names(kernel.at.asked)}
     missing = [name for name in sizes or () if name not in known]
     if missing and kernels:
@@ -185,15 +195,20 @@ def _place(op: Op | None) -> tuple[str | None, int | None]:
     return (frames[0].file, frames[0].line) if frames else (None, None)
 
 
-def _envelope(relations: Relations, contracts: Sequence[Contract]) -> tuple[EnvelopeRow, ...]:
+def _envelope(
+    relations: Relations,
+    contracts: Sequence[Contract],
+    seconds: float,
+    bad: Sequence[tuple[Numbers, str]],
+) -> tuple[EnvelopeRow, ...]:
     from kvtrace.verdicts.envelope import envelope
 
     return tuple(
         EnvelopeRow(
             row.quantity, row.recorded, row.kind, row.first_bad, row.what, *_place(row.op),
-            row.expression, row.contract, row.along, row.below, row.reason,
+            row.expression, row.contract, row.along, row.basis, row.reason,
         )
-        for row in envelope(relations, contracts)
+        for row in envelope(relations, contracts, seconds, bad)
     )  # fmt: skip
 
 
@@ -262,7 +277,7 @@ def _described(call: Call) -> KernelConditions:
 
 def _add(variant: _Variant, call: Call, run: Run, arguments: Sequence[dict[str, object]]) -> None:
     from kvtrace.verdicts.generic_calls import held_against, judged
-    from kvtrace.verdicts.growth import numbers_of
+    from kvtrace.verdicts.launch_numbers import numbers_of
 
     held = held_against(call)
     variant.calls += 1
@@ -275,7 +290,10 @@ def _add(variant: _Variant, call: Call, run: Run, arguments: Sequence[dict[str, 
         variant.inside += 1
         return
     written = invocation(call.kernel, call.grid, arguments) or call.kernel
-    variant.others.append(_outside(call, run.run_id, written, held, judged(call, held)))
+    found = _outside(call, run.run_id, written, held, judged(call, held))
+    variant.others.append(found)
+    if found.verdict == "violation":
+        variant.bad.append((numbers_of(call), found.message))
 
 
 def _outside(

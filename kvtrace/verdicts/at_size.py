@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from kvtrace.verdicts.binding import Budget
 from kvtrace.verdicts.envelope import limit_of
-from kvtrace.verdicts.growth import Ambiguous, Number, Relations
+from kvtrace.verdicts.growth import Ambiguous, Relations
 from kvtrace.verdicts.judge import judge
+from kvtrace.verdicts.launch_numbers import Number
 from kvtrace.verdicts.verdict import Verdict
 
 #: Nothing is evaluated over a whole grid: a size that is served has too many programs.

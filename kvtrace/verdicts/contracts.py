@@ -19,12 +19,15 @@ from typing import TYPE_CHECKING, Any, Final
 from kvtrace.evaluate import TensorArgument
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.expressions import assigned_name
+from kvtrace.symbolic.functions import quotient
 from kvtrace.symbolic.linear import Interval
 from kvtrace.symbolic.summary import Access
+from kvtrace.symbolic.terms import Term, as_term
 from kvtrace.symbolic.walk import summarise
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.envelope_values import index_symbols, index_tensors
-from kvtrace.verdicts.growth import Number, Numbers, Relations
+from kvtrace.verdicts.growth import Relations, Terms
+from kvtrace.verdicts.launch_numbers import Number, Numbers
 
 if TYPE_CHECKING:
     from kvtrace.calls.recorded import Call
@@ -101,13 +104,21 @@ def symbols_of(contract: Contract, call: Call) -> list[tuple[int, Symbol]]:
     return found
 
 
-def range_at(contract: Contract, relations: Relations, numbers: Numbers) -> Interval | None:
-    """Return the range that a contract gives with some numbers; None: it names others."""
+def ends_of(contract: Contract, relations: Relations, numbers: Terms) -> tuple[Term, Term] | None:
+    """Return the least and the greatest value by a contract; None: it names other numbers."""
     low = _value(contract.low, relations, numbers)
     high = _value(contract.high, relations, numbers)
     if low is None or high is None:
         return None
     return low + contract.steps[0], high - contract.steps[1]
+
+
+def range_at(contract: Contract, relations: Relations, numbers: Numbers) -> Interval | None:
+    """Return the range that a contract gives with some numbers; None: it names others."""
+    ends = ends_of(contract, relations, {n: as_term(value) for n, value in numbers.items()})
+    if ends is None or ends[0].constant is None or ends[1].constant is None:
+        return None
+    return ends[0].constant, ends[1].constant
 
 
 def supposed(
@@ -150,10 +161,10 @@ def violation(contract: Contract, call: Call) -> str | None:
     return None
 
 
-def _value(node: ast.expr, relations: Relations, numbers: Numbers) -> int | None:
+def _value(node: ast.expr, relations: Relations, numbers: Terms) -> Term | None:
     """Work out an end of a contract."""
     if isinstance(node, ast.Constant):
-        return node.value if type(node.value) is int else None
+        return as_term(node.value) if type(node.value) is int else None
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         inner = _value(node.operand, relations, numbers)
         return None if inner is None else -inner
@@ -162,7 +173,7 @@ def _value(node: ast.expr, relations: Relations, numbers: Numbers) -> int | None
         if left is None or right is None:
             return None
         if isinstance(node.op, ast.FloorDiv):
-            return left // right if right else None
+            return quotient(left, right, floor=True) if right.constant != 0 else None
         by = {ast.Add: left + right, ast.Sub: left - right, ast.Mult: left * right}
         return by.get(type(node.op))
     number = relations.number(ast.unparse(node))

@@ -1,37 +1,32 @@
-"""The size envelope of index tensors: the first value by which something goes wrong."""
+"""The size envelope of index tensors: for which values every rule is proven."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from kvtrace.evaluate import Storage, TensorArgument
-from kvtrace.symbolic.conditions import Condition, at_least, conjunction
-from kvtrace.symbolic.decide import Decision, Proven, Refuted, Undecided, decide_given
 from kvtrace.symbolic.linear import Interval
-from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import Symbol
-from kvtrace.symbolic.walk import summarise
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.envelope_rows import (
-    BUDGET,
-    MOST,
-    Clock,
-    Found,
+    Kernel,
+    Kind,
     Row,
+    Subject,
     Supposed,
+    broken_by,
+    broken_of,
     contents_of,
-    doubts_of,
-    first_where,
-    judged,
-    shown_by,
+    loaded_symbols,
     wraps_of,
 )
 from kvtrace.verdicts.growth import Relations
-from kvtrace.verdicts.widths import uses
+from kvtrace.verdicts.sized import MOST, Clock, Contents, Sized, Spent
+from kvtrace.verdicts.sized_claims import Claim
 
 if TYPE_CHECKING:
     from kvtrace.calls.recorded import Call
@@ -41,21 +36,14 @@ _MOST_BYTES: Final = 1 << 28
 
 
 def index_symbols(call: Call, place: int) -> list[Symbol]:
-    """Return what loads of a tensor give, where it goes into an address."""
+    """Return what loads of a tensor give that decides where, whether or how often is accessed."""
     argument = call.arguments[place]
-    bound = BoundCall(call)
-    atoms = {
-        atom
-        for access in bound.summary.accesses
-        for atom in access.offset.atoms()
-        if isinstance(atom, Symbol) and atom.kind == "content"
-    }
-    found = [atom for atom in atoms if argument in bound.contents.sources(atom)]
-    return sorted(found, key=lambda atom: atom.order)
+    contents = BoundCall(call).contents
+    return [each for each in loaded_symbols(call) if argument in contents.sources(each)]
 
 
 def index_tensors(call: Call) -> list[int]:
-    """Return the arguments whose values go into an address."""
+    """Return the arguments whose values decide an access."""
     return [
         place
         for place, argument in enumerate(call.arguments)
@@ -74,89 +62,78 @@ def ranges_by_tensor(call: Call, ranges: Supposed) -> Iterator[tuple[TensorArgum
             yield argument, (min(low for low, _ in found), max(high for _, high in found))
 
 
-@dataclass(frozen=True)
-class _Values:
-    """What loads of an index tensor give: as recorded, `known` of all loads, and at most."""
+class ValuesOfTensor(Subject):
+    """The values of an index tensor: `SIZE` is the greatest."""
 
-    name: str
-    symbols: list[Symbol]
-    keys: Sequence[tuple[str, Any]]
-    known: dict[tuple[str, Any], Interval]
-    recorded: int
-    most: int
+    def __init__(self, kernel: Kernel, relations: Relations, place: int, clock: Clock) -> None:
+        """`place` is the index tensor's argument."""
+        call = self._call = relations.grown({}).call
+        self._place = place
+        symbols = index_symbols(relations.call, place)
+        keys = tuple((symbol.kind, symbol.key) for symbol in symbols)
+        known = contents_of(relations.call)
+        own = [known.pop(key) for key in keys if key in known]
+        least = min((low for low, _ in own), default=0)
+        most = max((high for _, high in own), default=0)
+        terms, _ = relations.followed({})
+        sized = Sized(call, terms, Contents(known, {}), clock, (least, most), keys)
+        name = f"values of {call.arguments[place].name}"
+        end = min(MOST, *(symbol.high + 1 for symbol in symbols))
+        stay = (
+            f"values of {tensor.name} stay within {low:,} to {high:,}"
+            for tensor, (low, high) in ranges_by_tensor(relations.call, known)
+        )
+        basis = relations.basis_of_all()
+        super().__init__(kernel, name, sized, tuple(stay), basis, min(least, 0), end)
 
+    def rows(self, broken: tuple[Claim, ...] | None = None) -> list[Row]:
+        """Return the rows; where recorded values break a claim, of the values that do not."""
+        least, most = self.sized.recorded
+        try:
+            broken = broken_of(self.sized, self.kernel.claims) if broken is None else broken
+        except Spent:
+            return super().rows()
+        known = self.kernel.as_recorded(broken) if broken and (least, most) != (0, 0) else None
+        if known is None or known[1].verdict != "violation":
+            return super().rows(broken)
+        self.sized.recorded = (0, 0)
+        self.least = 0
+        rows = super().rows()
+        self.sized.recorded = (least, most)
+        return [self._with_recorded(row) for row in rows]
 
-def _values_of(call: Call, place: int) -> _Values:
-    symbols = index_symbols(call, place)
-    keys = [(symbol.kind, symbol.key) for symbol in symbols]
-    known = contents_of(call)
-    return _Values(
-        name=f"values of {call.arguments[place].name}",
-        symbols=symbols,
-        keys=keys,
-        known=known,
-        recorded=max((known[key][1] for key in keys if key in known), default=0),
-        most=min(MOST, *(symbol.high for symbol in symbols)),
-    )
+    def _with_recorded(self, row: Row) -> Row:
+        least, most = self.sized.recorded
+        row = replace(row, recorded=most)
+        if row.first_bad is None or row.first_bad > most:
+            return replace(row, along=(*row.along, f"{self.name} are never negative"))
+        return replace(row, what=f"{row.what}; the recorded values are {least:,} to {most:,}")
 
+    def launch(self, value: int) -> tuple[Call, Supposed]:
+        """Return the recorded launch, with values up to one."""
+        return self._call, self.chosen(value)
 
-def value_rows(relations: Relations, place: int) -> list[Row]:
-    """Return the rows of an index tensor: where an integer wraps around, and a tensor is left.
+    def chosen(self, value: int) -> Supposed:
+        """Return the range of the tensor's own values."""
+        return dict.fromkeys(self.sized.values, (self.least, value))
 
-    Raises:
-        Spent: it takes too long.
+    def filled(self, value: int) -> Call | None:
+        """Return the launch whose tensor holds one value everywhere."""
+        return filled_with(self._call, self._place, value)
 
-    """
-    values = _values_of(relations.call, place)
-    return [_index_row(relations, place, values), *_room_rows(relations, values)]
+    def by_run(self, claim: Claim, value: int) -> tuple[str, str | None] | None:
+        """Judge the launch with one value everywhere, and all else as recorded."""
+        call = self.filled(value)
+        if call is None:
+            return None
+        found = broken_by(call, claim)
+        if found is not None and claim.use is not None:
+            return wraps_of(call, claim.use)
+        return found
 
-
-def _index_row(relations: Relations, place: int, values: _Values) -> Row:
-    """Return the first value of an index tensor at which an integer wraps around.
-
-    Raises:
-        Spent: it takes too long.
-
-    """
-    call = relations.call
-    symbols, keys, known = values.symbols, values.keys, values.known
-    name, recorded = values.name, values.recorded
-    touching = [use for use in uses(call.module) if not use.right.atoms().isdisjoint(symbols)]
-    bare = relations.grown({}).call
-    clock = Clock()
-
-    def at(most: int, *, one: bool = False) -> Found:
-        return judged(bare, {**known, **dict.fromkeys(keys, (0, most))}, touching, clock, one=one)
-
-    others = [
-        f"values of {tensor.name} stay within {low:,} to {high:,}"
-        for tensor, (low, high) in ranges_by_tensor(call, known)
-        if tensor is not call.arguments[place]
-    ]
-    along = (f"{name} are never negative", *others)
-    most = values.most
-    found = at(most)
-    if not found.wrapping:
-        if found.open:
-            op, reason = found.open[0]
-            return Row(name, recorded, "unknown", op=op, reason=reason, along=along)
-        return Row(name, recorded, "none", along=along, below="all")
-    if at(0, one=True).wrapping:
-        reason = "it wraps around even where they are 0"
-        return Row(name, recorded, "unknown", reason=reason, along=along)
-    bad = first_where(lambda value: bool(at(value, one=True).wrapping), 0, most)
-    before = at(bad - 1)
-    if before.wrapping or before.open:
-        reason = before.open[0][1] if before.open else "nothing was decided"
-        return Row(name, recorded, "unknown", reason=f"at {bad - 1:,}: {reason}", along=along)
-    use = shown_by(filled_with(bare, place, bad), at(bad))
-    if isinstance(use, str):
-        return Row(name, recorded, "unknown", reason=f"at {bad:,}: {use}", along=along)
-    what, text = wraps_of(relations, use)
-    return Row(
-        name, recorded, "overflow", bad, what, use.access.op, text,
-        f"0 <= {name} <= {bad - 1:,}", along, "all",
-    )  # fmt: skip
+    def ended(self) -> tuple[Kind, str]:
+        """Return that nothing does: the greatest integer of its type is fine."""
+        return "none", ""
 
 
 def filled_to(call: Call, ranges: Supposed) -> Call | None:
@@ -186,40 +163,3 @@ def filled_with(call: Call, place: int, value: int) -> Call | None:
     arguments = (*call.arguments[:place], filled, *call.arguments[place + 1 :])
     recorded = tuple(dict.fromkeys((*call.recorded, tensor.name)))
     return replace(call, arguments=arguments, recorded=recorded)
-
-
-def _room_rows(relations: Relations, values: _Values) -> Iterator[Row]:
-    """Return the first value of an index tensor at which each access leaves its tensor."""
-    call = relations.call
-    symbols, keys, known = values.symbols, values.keys, values.known
-    name, recorded, most = values.name, values.recorded, values.most
-    clock = Clock()
-    for access in summarise(call.module).accesses:
-        tensor = None if access.argument is None else call.arguments[access.argument]
-        if not isinstance(tensor, TensorArgument) or access.offset.atoms().isdisjoint(symbols):
-            continue
-        first, end = tensor.view_bytes
-        claim = conjunction(
-            (at_least(access.offset, first), at_least(end - access.element_bytes - access.offset))
-        )
-
-        def decided(value: int, access: Access = access, claim: Condition = claim) -> Decision:
-            supposed = known | dict.fromkeys(keys, (0, value))
-            bound = BoundCall(call, (), BUDGET, supposed)
-            given = bound.active(access)
-            found = decide_given(claim, given, budget=clock.left(), order=bound.order)
-            if isinstance(found, Refuted) and doubts_of(bound, found, supposed):
-                return Undecided(bound.described_doubts(found.model))
-            return found
-
-        if not isinstance(decided(0), Proven):
-            continue  # the other numbers decide it, which the conditions say
-        if not isinstance(decided(most), Refuted):
-            continue
-        bad = first_where(lambda value: isinstance(decided(value), Refuted), 0, most)
-        if isinstance(decided(bad - 1), Proven):
-            what = f"the {access.kind} leaves {tensor.name} as it was recorded"
-            yield Row(
-                name, recorded, "tensor", bad, what, access.op, None,
-                f"0 <= {name} <= {bad - 1:,}", (f"{name} are never negative",), "all",
-            )  # fmt: skip

@@ -1,36 +1,50 @@
 """Which recorded numbers of a kernel's launches vary together, and launches at other sizes.
 
-Scalars and extents that were equal in every recorded launch of one variant are one *quantity*. When
-it grows, what follows from it grows along: strides of contiguous tensors, extents that were
-products of two scalars, scalars that were a stride or a product of extents, and the grid, by the
-kernel's masks or by what its programs are multiplied by. All of it must hold in every launch. Where
-two readings of a number fit all launches and differ at the new size, none is chosen: `Ambiguous`
-says which.
+A *quantity* is a set of numbers that grow as one. Numbers that differ between launches belong
+together if they are equal in all of them. Numbers that every launch has alike are equal by chance
+more often than not: a scalar, or an axis of the grid, then belongs to an extent only if the kernel
+reads or writes that tensor by it. What follows from a quantity grows along: strides of contiguous
+tensors, scalars that were a stride, `batch + 1` offsets, and the grid by the kernel's masks.
+Products of two sizes are read as such only where launches of different sizes show it. Where two
+readings of a number fit all launches and differ at a new size, none is chosen: `Ambiguous` says
+which. All that is taken along is an assumption, and is reported.
+
+Everything is followed as terms, so that one quantity may be a symbol: see `sized.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
 from itertools import combinations_with_replacement, pairwise
-from math import prod
+from operator import mul
 from typing import TYPE_CHECKING, Final
 
-from kvtrace.evaluate import ScalarArgument, Storage, TensorArgument
+from kvtrace.evaluate import TensorArgument
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.conditions import AtLeast
-from kvtrace.symbolic.terms import Symbol, Term
-from kvtrace.symbolic.walk import summarise
+from kvtrace.symbolic.functions import quotient
+from kvtrace.symbolic.terms import ONE, Term, as_term
 from kvtrace.verdicts.generic import conditions_of
+from kvtrace.verdicts.growth_ties import (
+    block_extents,
+    compared_in,
+    factors_of_program,
+    fixed_numbers,
+    limits_of,
+    size_by_grid,
+    ties_of,
+)
+from kvtrace.verdicts.launch_numbers import Number, Numbers, call_with, numbers_of
 
 if TYPE_CHECKING:
     from kvtrace.calls.recorded import Call
 
-Number = tuple[str, int, int]
-"""What a number of a launch is: ("scalar", argument, 0), ("shape" or "stride", argument, axis) or
-("grid", axis, 0)."""
-Numbers = Mapping[Number, int]
+Terms = Mapping[Number, Term]
+Quantity = tuple[Number, ...]
 
+_ROUNDS: Final = 2
 _LEAST: Final = 2
 """Smaller numbers are equal by chance."""
 
@@ -43,7 +57,7 @@ class Ambiguous(KvtraceError):
 
 @dataclass(frozen=True)
 class Grown:
-    """A launch at another size: `numbers` are all of it, `along` says what grew how, in words."""
+    """A launch at another size: `numbers` are all of it, `along` names what grew with it."""
 
     call: Call
     numbers: Numbers
@@ -55,7 +69,7 @@ class _Reading:
     """One way to read a number: by a formula of others."""
 
     text: str
-    value: Callable[[Numbers], int]
+    value: Callable[[Terms], Term]
 
 
 class Relations:
@@ -66,14 +80,16 @@ class Relations:
         self.call = call
         self.base: Numbers = numbers_of(call)
         self._launches = (self.base, *more)
-        self.quantities = self._quantities()
-        self._grid = {axis: self._grid_readings(axis) for axis in range(3)}
-        self._runs = list(self._extent_runs())
-
-    @property
-    def launches(self) -> int:
-        """How many launches the relations hold in."""
-        return len(self._launches)
+        self._as_terms = [{n: as_term(v) for n, v in each.items()} for each in self._launches]
+        self._same = [n for n in self.base if all(n in launch for launch in self._launches)]
+        self._ties = ties_of(call.module)
+        self._fixed = fixed_numbers(call.module)
+        self._compared = compared_in(call.module)
+        by_mask = {axis: self._by_reach(axis) for axis in range(3)}
+        self.quantities: tuple[Quantity, ...] = self._quantities(
+            {("grid", axis, 0) for axis, found in by_mask.items() if found}
+        )
+        self._grid = {axis: by_mask[axis] or self._grid_readings(axis) for axis in range(3)}
 
     # -- names -----------------------------------------------------------------------------------
 
@@ -89,21 +105,28 @@ class Relations:
         """Return the number that has a name."""
         return next((number for number in self.base if self.name(number) == name), None)
 
-    def quantity(self, name: str) -> tuple[Number, ...] | None:
+    def quantity(self, name: str) -> Quantity | None:
         """Return the quantity that a name belongs to; None: it is no number that may vary."""
         return next((q for q in self.quantities if any(self.name(n) == name for n in q)), None)
 
-    def follows_grid(self, axis: int) -> bool:
-        """Whether an axis of the grid is what other numbers say."""
-        return bool(self._grid[axis])
+    def basis(self, quantity: Quantity) -> str:
+        """Say how many recorded launches what is taken along is based on."""
+        count, sizes = len(self._launches), len(set(self._values(quantity[0])))
+        if count == 1:
+            return "one recorded launch"
+        return (
+            f"{count:,} recorded launches, {'all of one size' if sizes == 1 else f'{sizes} sizes'}"
+        )
 
-    def is_derived(self, quantity: Sequence[Number]) -> bool:
+    def basis_of_all(self) -> str:
+        """Say how many recorded launches there are."""
+        count = len(self._launches)
+        return "one recorded launch" if count == 1 else f"the first of {count:,} recorded launches"
+
+    def is_derived(self, quantity: Quantity) -> bool:
         """Whether a scalar was a stride, so that it grows with extents, and not by itself."""
-        (first, *_) = quantity
-        return all(number[0] == "scalar" for number in quantity) and any(
-            self._values(number) == self._values(first)
-            for number in self.base
-            if number[0] == "stride"
+        return all(n[0] == "scalar" for n in quantity) and any(
+            self._stride_readings(number) for number in quantity
         )
 
     # -- what was equal --------------------------------------------------------------------------
@@ -111,90 +134,202 @@ class Relations:
     def _values(self, number: Number) -> tuple[int, ...]:
         return tuple(launch[number] for launch in self._launches)
 
+    def _varies(self, number: Number) -> bool:
+        return number in self._same and len(set(self._values(number))) > 1
+
     def _fits(self, number: Number, reading: _Reading) -> bool:
-        return all(reading.value(launch) == launch[number] for launch in self._launches)
+        return number in self._same and all(
+            reading.value(terms).constant == launch[number]
+            for terms, launch in zip(self._as_terms, self._launches, strict=True)
+        )
 
-    def _quantities(self) -> tuple[tuple[Number, ...], ...]:
-        """Scalars and extents by their values in all launches; scalars come first."""
+    def _is_tied(self, number: Number, place: int) -> bool:
+        """Whether the kernel accesses a tensor by a scalar, or by an axis of the grid."""
+        return ((number[0], number[1]), place) in self._ties
+
+    def _quantities(self, masked: set[Number]) -> tuple[Quantity, ...]:
+        """Return numbers that grow as one; `masked` are axes of the grid that masks explain."""
         found: dict[tuple[int, ...], list[Number]] = {}
-        same = [n for n in self.base if all(n in launch for launch in self._launches)]
-        for number in sorted(same, key=lambda n: (n[0] != "scalar", n)):
-            values = self._values(number)
-            if number[0] in ("scalar", "shape") and min(values) >= _LEAST:
-                found.setdefault(values, []).append(number)
-        alone = [("grid", axis, 0) for axis in range(3) if max(self._values(("grid", axis, 0))) > 1]
-        return (*map(tuple, found.values()), *((number,) for number in alone))
+        order = ("scalar", "shape", "grid")
+        for number in sorted(self._same, key=lambda n: (n[0] not in order[:1], n[0] == "grid", n)):
+            is_size = number[0] in order and number not in masked
+            if is_size and min(self._values(number)) >= _LEAST:
+                found.setdefault(self._values(number), []).append(number)
+        for number in self._same:
+            small = self._varies(number) and min(self._values(number)) < _LEAST
+            if small and number[0] == "grid" and number not in masked:
+                found.setdefault(self._values(number), []).append(number)
+        groups = (g for each in found.values() for g in self._parted(each))
+        return tuple(tuple(g) for g in groups if not self._is_fixed(g))
 
-    def _extent_runs(self) -> Iterator[_Reading]:
-        """Products of neighbouring extents of a tensor, its number of elements among them."""
-        for place, argument in enumerate(self.call.arguments):
-            rank = len(argument.shape) if isinstance(argument, TensorArgument) else 0
-            for first in range(rank):
-                for last in range(first + 2, rank + 1):
-                    axes = [("shape", place, axis) for axis in range(first, last)]
-                    text = " * ".join(map(self.name, axes))
-                    yield _Reading(text, lambda n, axes=axes: prod(n[a] for a in axes))  # type: ignore[misc]
+    def _parted(self, equal: Sequence[Number]) -> list[list[Number]]:
+        """Part numbers that are equal in all launches: by the kernel, unless they differ there."""
+        if self._varies(equal[0]):
+            return [self._by_name(equal)]
+        groups: list[list[Number]] = []
+        for number in equal:
+            joined = [g for g in groups if any(self._belong(number, other) for other in g)]
+            groups = [g for g in groups if g not in joined]
+            groups.append([*(n for g in joined for n in g), number])
+        ordered = [self._by_name(g) for g in groups]
+        return sorted(ordered, key=lambda group: min(map(equal.index, group)))
+
+    def _by_name(self, group: Iterable[Number]) -> list[Number]:
+        """Sort a group: what it is called by is a scalar that masks compare with, if there is."""
+        order = ("scalar", "shape", "grid")
+        limits = limits_of(self.call.module)
+        return sorted(group, key=lambda n: (order.index(n[0]), n[1] not in limits, n))
+
+    def _belong(self, one: Number, other: Number) -> bool:
+        """Whether a number is an extent of a tensor that the kernel accesses by the other one."""
+        for number, extent in ((one, other), (other, one)):
+            if extent[0] == "shape" and number[0] != "shape" and self._is_tied(number, extent[1]):
+                return True
+        return False
+
+    def _is_fixed(self, group: Sequence[Number]) -> bool:
+        """Whether all of a group are extents that constants of the kernel say."""
+        return all(
+            number[0] == "shape" and not self._varies(number) and self.base[number] in self._fixed
+            for number in group
+        )
 
     def _plain(self, number: Number) -> _Reading:
         return _Reading(self.name(number), lambda numbers: numbers[number])
 
-    def _sizes(self) -> list[Number]:
-        """One number of each quantity that is no axis of the grid."""
-        return [q[0] for q in self.quantities if q[0][0] != "grid"]
-
-    # -- the grid --------------------------------------------------------------------------------
+    # -- readings --------------------------------------------------------------------------------
 
     def _grid_readings(self, axis: int) -> list[_Reading]:
-        """Readings of an axis of the grid: by the kernel's masks, else by what fits."""
+        """Return how an axis of the grid follows from sizes; () where it is a size of its own."""
         number: Number = ("grid", axis, 0)
-        by_masks = [r for r in self._by_reach(axis) if self._fits(number, r)]
-        if by_masks or max(self._values(number)) < _LEAST:
-            return by_masks
-        sizes = self._sizes()
-        blocks = _factors_of_program(self.call, axis)
-        near = [_ceiling(self._plain(s), by) for s in sizes for by in sorted(blocks | {1})]
-        tiers = [
-            near,
-            [_ceiling(self._plain(s), by) for s in sizes for by in _block_extents(self.call)],
-            list(self._products(sizes)),
+        if number not in self._same or any(len(q) > 1 and number in q for q in self.quantities):
+            return []
+        sizes = [q[0] for q in self.quantities if number not in q]
+        blocks = factors_of_program(self.call.module, axis)
+        tied = [
+            size
+            for quantity, size in ((q, q[0]) for q in self.quantities)
+            if any(n[0] == "shape" and self._is_tied(number, n[1]) for n in quantity)
         ]
-        for tier in tiers:
-            fitting = [reading for reading in tier if self._fits(number, reading)]
-            if fitting:
-                return fitting
-        return []
-
-    def _by_reach(self, axis: int) -> Iterator[_Reading]:
-        """Read `size <= block * grid`, which stores need to write all that their masks let."""
-        for found in conditions_of(self.call.module):
-            for condition in found.reach:
-                read = _size_by_grid(condition.term) if isinstance(condition, AtLeast) else None
-                if read is not None and read[1] == axis and ("scalar", read[0], 0) in self.base:
-                    yield _ceiling(self._plain(("scalar", read[0], 0)), read[2])
-
-    def _products(self, sizes: Sequence[Number]) -> Iterator[_Reading]:
-        blocks = sorted({1, *_block_extents(self.call)})
-        parts = [_ceiling(self._plain(size), by) for size in sizes for by in blocks]
-        for one, other in combinations_with_replacement(parts, 2):
-            yield _Reading(
+        near = [_ceiling(self._plain(s), by) for s in tied for by in sorted(blocks)
+                if min(self._values(s)) >= by]  # fmt: skip
+        fitting = [reading for reading in near if self._fits(number, reading)]
+        if fitting or not self._varies(number):
+            return fitting
+        by_blocks = sorted({1, *blocks, *block_extents(self.call.module)})
+        parts = [_ceiling(self._plain(size), by) for size in sizes for by in by_blocks]
+        products = (
+            _Reading(
                 f"{one.text} * {other.text}",
                 lambda n, one=one, other=other: one.value(n) * other.value(n),  # type: ignore[misc]
             )
+            for one, other in combinations_with_replacement(parts, 2)
+        )
+        plain = [reading for reading in parts if self._fits(number, reading)]
+        return plain or [reading for reading in products if self._fits(number, reading)]
+
+    def _by_reach(self, axis: int) -> list[_Reading]:
+        """Read `size <= block * grid`, which stores need to write all that their masks let."""
+        found: dict[str, _Reading] = {}
+        for condition in (c for each in conditions_of(self.call.module) for c in each.reach):
+            read = size_by_grid(condition.term) if isinstance(condition, AtLeast) else None
+            if read is not None and read[1] == axis and ("scalar", read[0], 0) in self.base:
+                reading = _ceiling(self._plain(("scalar", read[0], 0)), read[2])
+                if self._fits(("grid", axis, 0), reading):
+                    found[reading.text] = reading
+        return list(found.values())
+
+    def _stride_readings(self, number: Number) -> list[_Reading]:
+        """Return the strides that a scalar is equal to, of tensors that it is an address of."""
+        if number[0] != "scalar" or min(self._values(number)) < _LEAST:
+            return []
+        strides = (n for n in self.base if n[0] == "stride")
+        found = [n for n in strides if self._varies(number) or self._is_tied(number, n[1])]
+        return [reading for n in found if self._fits(number, reading := self._plain(n))]
+
+    def _offset_readings(self, extent: Number) -> list[_Reading]:
+        """Read an extent as one more than a number that the tensor is accessed by: `batch + 1`."""
+        argument = self.call.arguments[extent[1]]
+        if not isinstance(argument, TensorArgument) or len(argument.shape) != 1:
+            return []
+        readings = []
+        for number in (n for q in self.quantities for n in q if n[0] in ("scalar", "grid")):
+            reading = _Reading(
+                f"{self.name(number)} + 1",
+                lambda n, number=number: n[number] + 1,  # type: ignore[misc]
+            )
+            tied = self._varies(extent) or self._is_tied(number, extent[1])
+            if tied and self._fits(extent, reading):
+                readings.append(reading)
+        return readings
+
+    def _product_readings(self, extent: Number) -> list[_Reading]:
+        """Read an extent as the product of two sizes, if launches of different sizes show it."""
+        if not self._varies(extent):
+            return []
+        sizes = [q[0] for q in self.quantities if extent not in q and q[0][0] != "grid"]
+        readings = (
+            _Reading(
+                f"{self.name(one)} * {self.name(other)}",
+                lambda n, one=one, other=other: n[one] * n[other],  # type: ignore[misc]
+            )
+            for one, other in combinations_with_replacement(sizes, 2)
+        )
+        return [reading for reading in readings if self._fits(extent, reading)]
+
+    def _run_readings(self, scalar: Number) -> list[_Reading]:
+        """Read a scalar as the product of neighboring extents of a tensor, likewise.
+
+        That it is the number of all elements of a tensor which the kernel accesses by it does not
+        take a second launch.
+        """
+        return [
+            reading
+            for place, whole, reading in self._extent_runs()
+            if self._varies(scalar) or (whole and self._is_tied(scalar, place))
+            if self._fits(scalar, reading)
+        ]
+
+    def _extent_runs(self) -> Iterator[tuple[int, bool, _Reading]]:
+        """Return tensors, whether it is all of one, and products of neighboring extents."""
+        for place, argument in enumerate(self.call.arguments):
+            rank = len(argument.shape) if isinstance(argument, TensorArgument) else 0
+            for first in range(rank):
+                for last in range(first + 2, rank + 1):
+                    axes: list[Number] = [("shape", place, axis) for axis in range(first, last)]
+                    yield place, last - first == rank, self._product(axes)
+
+    def _product(self, numbers: Sequence[Number]) -> _Reading:
+        text = " * ".join(map(self.name, numbers))
+        return _Reading(text, lambda n: reduce(mul, (n[each] for each in numbers), ONE))
 
     # -- growing ---------------------------------------------------------------------------------
 
-    def grown(self, wanted: Mapping[tuple[Number, ...], int]) -> Grown:
+    def grown(self, wanted: Mapping[Quantity, int]) -> Grown:
         """Return the first launch with quantities at other sizes, and all that follows from them.
 
         Raises:
             Ambiguous: the launches do not tell how a number follows.
 
         """
-        numbers = dict(self.base)
+        terms, along = self.followed({q: as_term(value) for q, value in wanted.items()})
+        numbers = {number: term.constant or 0 for number, term in terms.items()}
+        return Grown(call_with(self.call, numbers), numbers, along)
+
+    def followed(self, wanted: Mapping[Quantity, Term]) -> tuple[Terms, tuple[str, ...]]:
+        """Return all numbers where some quantities are terms, and what was taken along.
+
+        Raises:
+            Ambiguous: the launches do not tell how a number follows.
+
+        """
+        numbers = dict(self._as_terms[0])
         along: dict[str, None] = {}
         for quantity, value in wanted.items():
+            if numbers[quantity[0]] == value:
+                continue
             self._unambiguous(quantity)
-            if self.is_derived(quantity) and value != self.base[quantity[0]]:
+            if self.is_derived(quantity):
                 raise Ambiguous(
                     f"{self.name(quantity[0])} was a stride of a tensor: it grows with its extents"
                 )
@@ -202,21 +337,64 @@ class Relations:
                 numbers[number] = value
                 if number != quantity[0]:
                     along[f"{self.name(number)} = {self.name(quantity[0])}"] = None
-        fixed = {number for quantity in wanted for number in quantity}
-        for quantity, value in wanted.items():
             self._elements(quantity, value, numbers, along)
-        self._extents(numbers, fixed, along)
+            self._open_ends(quantity)
+        fixed = {number for quantity in wanted for number in quantity}
+        for _ in range(_ROUNDS):  # the grid may follow extents, and an extent the grid
+            for axis in range(3):
+                programs: Number = ("grid", axis, 0)
+                if programs not in fixed:
+                    self._follow(programs, self._grid[axis], numbers, along)
+            for number in self.base:
+                if number[0] == "shape" and number not in fixed and not self._is_member(number):
+                    readings = self._offset_readings(number) or self._product_readings(number)
+                    self._follow(number, readings, numbers, along)
         for place, argument in enumerate(self.call.arguments):
             if isinstance(argument, TensorArgument):
                 self._strides(place, argument, numbers)
-        self._scalars(numbers, fixed, along)
-        for axis in range(3):
-            programs: Number = ("grid", axis, 0)
-            if programs not in fixed:
-                self._follow(programs, self._grid[axis], numbers, along)
-        return Grown(_call(self.call, numbers), numbers, tuple(along))
+        for number in self.base:
+            self._scalar(number, numbers, fixed, along)
+        return numbers, tuple(along)
 
-    def _unambiguous(self, quantity: Sequence[Number]) -> None:
+    def _open_ends(self, quantity: Quantity) -> None:
+        """Refuse to let a quantity grow where other numbers may follow it, and nothing says how.
+
+        In launches of different sizes they would have been seen to.
+        """
+        if self._varies(quantity[0]):
+            return
+        for (number,) in (q for q in self.quantities if len(q) == 1 and q != quantity):
+            if self._is_open(number) and self._may_follow(number, quantity):
+                raise Ambiguous(
+                    f"how {self.name(number)}, which was {self.base[number]:,}, grows with "
+                    f"{self.name(quantity[0])} is not known: record a launch of another size"
+                )
+
+    def _is_open(self, number: Number) -> bool:
+        """Whether a number decides accesses, and nothing says what it is a function of."""
+        kind, place, _ = number
+        if not any(of == (kind, place) for of, _ in self._ties):
+            return False
+        if kind == "grid":
+            return not self._grid[place] and self.base[number] not in self._fixed
+        return kind == "scalar" and not (
+            self._stride_readings(number) or self._run_readings(number)
+        )
+
+    def _may_follow(self, number: Number, quantity: Quantity) -> bool:
+        """Whether a number may be a function of a quantity: by what it is, or by the masks."""
+        value, size = self.base[number], self.base[quantity[0]]
+        compared = ((number[0], number[1]), frozenset(n[1] for n in quantity if n[0] == "scalar"))
+        if any(of == compared[0] and scalar in compared[1] for of, scalar in self._compared):
+            return True
+        parts = {size, *(-(-size // by) for by in block_extents(self.call.module))} - {1}
+        return any(value % part == 0 or abs(value - part) <= 1 for part in parts)
+
+    def _is_member(self, extent: Number) -> bool:
+        """Whether an extent is equal to another number, and no more than that."""
+        return any(len(q) > 1 and extent in q for q in self.quantities)
+
+    def _unambiguous(self, quantity: Quantity) -> None:
         extents = [number for number in quantity if number[0] == "shape"]
         for one, other in pairwise(extents):
             if one[1] == other[1]:
@@ -226,11 +404,7 @@ class Relations:
                 )
 
     def _elements(
-        self,
-        quantity: Sequence[Number],
-        value: int,
-        numbers: dict[Number, int],
-        along: dict[str, None],
+        self, quantity: Quantity, value: Term, numbers: dict[Number, Term], along: dict[str, None]
     ) -> None:
         """Let contiguous tensors have as many elements as a scalar said, whatever their extents."""
         if any(number[0] != "scalar" for number in quantity):
@@ -238,20 +412,21 @@ class Relations:
         for place, argument in enumerate(self.call.arguments):
             if not isinstance(argument, TensorArgument) or len(argument.shape) < 2:
                 continue
+            if not any(self._is_tied(number, place) for number in quantity):
+                continue
             axes: list[Number] = [("shape", place, axis) for axis in range(len(argument.shape))]
-            text = " * ".join(map(self.name, axes))
-            reading = _Reading(text, lambda n, axes=axes: prod(n[a] for a in axes))  # type: ignore[misc]
-            if self._fits(quantity[0], reading) and value != self.base[quantity[0]]:
+            reading = self._product(axes)
+            if self._fits(quantity[0], reading):
                 for number in axes:
-                    numbers[number] = value if number is axes[0] else 1
-                    numbers["stride", place, number[2]] = 1
-                along[f"{text} = {self.name(quantity[0])}"] = None
+                    numbers[number] = value if number is axes[0] else ONE
+                    numbers["stride", place, number[2]] = ONE
+                along[f"{reading.text} = {self.name(quantity[0])}"] = None
 
     def _follow(
         self,
         number: Number,
         readings: Sequence[_Reading],
-        numbers: dict[Number, int],
+        numbers: dict[Number, Term],
         along: dict[str, None],
     ) -> None:
         """Let a number be what all of its readings say."""
@@ -267,158 +442,46 @@ class Relations:
                 numbers[number] = value
                 along[f"{self.name(number)} = {reading.text}"] = None
 
-    def _extents(
-        self, numbers: dict[Number, int], fixed: set[Number], along: dict[str, None]
-    ) -> None:
-        """Extents that were products of two scalars stay so."""
-        scalars = [q[0] for q in self.quantities if q[0][0] == "scalar"]
-        for quantity in self.quantities:
-            extents = [n for n in quantity if n[0] == "shape"]
-            if quantity[0][0] != "shape" or fixed.intersection(quantity):
-                continue
-            readings = [
-                _Reading(
-                    f"{self.name(one)} * {self.name(other)}",
-                    lambda n, one=one, other=other: n[one] * n[other],  # type: ignore[misc]
-                )
-                for one, other in combinations_with_replacement(scalars, 2)
-            ]
-            readings = [r for r in readings if self._fits(extents[0], r)]
-            for extent in extents:
-                self._follow(extent, readings, numbers, along)
-
-    def _strides(self, place: int, tensor: TensorArgument, numbers: dict[Number, int]) -> None:
+    def _strides(self, place: int, tensor: TensorArgument, numbers: dict[Number, Term]) -> None:
         """Strides that were the product of a faster axis' stride and extent stay so."""
         axes = sorted(range(len(tensor.shape)), key=lambda a: (tensor.strides[a], -a))
         for inner, outer in pairwise(axes):
             mine: Number = ("stride", place, outer)
             other: Number = ("stride", place, inner)
             size: Number = ("shape", place, inner)
-            if self.base[mine] != numbers[mine]:
+            if numbers[mine].constant != self.base[mine] or self.base[mine] == 0:
                 continue
-            needed = numbers[other] * numbers[size]
-            if self.base[mine] == self.base[other] * self.base[size]:
+            needed, before = numbers[other] * numbers[size], self.base[other] * self.base[size]
+            if self.base[mine] == before:
                 numbers[mine] = needed
-            elif needed > numbers[mine] > 0 and needed != self.base[other] * self.base[size]:
+            elif needed != before and self.base["shape", place, outer] > 1:
                 raise Ambiguous(
                     f"{tensor.name} was not contiguous, and how {self.name(mine)} "
                     f"({self.base[mine]:,}) grows with {self.name(size)} is not known"
                 )
 
-    def _scalars(
-        self, numbers: dict[Number, int], fixed: set[Number], along: dict[str, None]
+    def _scalar(
+        self,
+        number: Number,
+        numbers: dict[Number, Term],
+        fixed: set[Number],
+        along: dict[str, None],
     ) -> None:
-        """Scalars that were an extent, a stride, or a product of extents stay so."""
-        sizes = [n for n in self.base if n[0] in ("shape", "stride")]
-        for number in self.base:
-            if number[0] != "scalar" or min(self._values(number)) < _LEAST:
-                continue
-            equal = [self._plain(n) for n in sizes if n in numbers]
-            readings = [r for r in equal if self._fits(number, r)]
-            if number not in fixed:
-                readings = readings or [r for r in self._runs if self._fits(number, r)]
-            else:
-                readings.append(_Reading(self.name(number), lambda n, m=number: n[m]))  # type: ignore[misc]
-            self._follow(number, readings, numbers, along)
-
-
-def numbers_of(call: Call) -> dict[Number, int]:
-    """Return the numbers of a launch: integers passed by value, extents, strides, and the grid."""
-    found: dict[Number, int] = {}
-    for place, argument in enumerate(call.arguments):
-        if isinstance(argument, TensorArgument):
-            for axis, size in enumerate(argument.shape):
-                found["shape", place, axis] = size
-                found["stride", place, axis] = argument.strides[axis]
-        elif isinstance(argument, ScalarArgument) and type(argument.value) is int:
-            found["scalar", place, 0] = argument.value
-    for axis, extent in enumerate(call.grid):
-        found["grid", axis, 0] = extent
-    return found
-
-
-def _call(call: Call, numbers: Numbers) -> Call:
-    """Make a launch with other numbers; nothing is allocated.
-
-    What a tensor held is known only where its storage is as large as it was.
-    """
-    needed: dict[int, int] = {}
-    made: list[TensorArgument | ScalarArgument] = []
-    for place, argument in enumerate(call.arguments):
-        if not isinstance(argument, TensorArgument):
-            value = numbers.get(("scalar", place, 0))
-            made.append(argument if value is None else ScalarArgument(argument.name, value))
-            continue
-        axes = range(len(argument.shape))
-        shape = tuple(numbers["shape", place, axis] for axis in axes)
-        strides = tuple(numbers["stride", place, axis] for axis in axes)
-        tensor = replace(argument, shape=shape, strides=strides)
-        key = id(argument.storage)
-        end = argument.offset_bytes + tensor.view_bytes[1]
-        needed[key] = max(needed.get(key, argument.storage.nbytes), end)
-        made.append(tensor)
-    before = {
-        id(each.storage): each.storage
-        for each in call.arguments
-        if isinstance(each, TensorArgument)
-    }
-    storages = {
-        key: before[key] if nbytes == before[key].nbytes else Storage(nbytes)
-        for key, nbytes in needed.items()
-    }
-    arguments = tuple(
-        replace(each, storage=storages[id(each.storage)])
-        if isinstance(each, TensorArgument)
-        else each
-        for each in made
-    )
-    x, y, z = (numbers["grid", axis, 0] for axis in range(3))
-    recorded = tuple(
-        each.name
-        for each in arguments
-        if isinstance(each, TensorArgument) and each.storage.data is not None
-    )
-    return replace(
-        call, grid=(x, y, z), arguments=arguments, recorded=recorded, compiled=None, launches=None
-    )
+        """Scalars that were a stride stay one."""
+        if number[0] != "scalar" or number not in self._same:
+            return
+        readings = self._stride_readings(number)
+        if number in fixed:
+            readings.append(self._plain(number))
+        elif not readings and not self._is_member(number):
+            readings = self._run_readings(number)
+        self._follow(number, readings, numbers, along)
 
 
 def _ceiling(reading: _Reading, by: int) -> _Reading:
     if by == 1:
         return reading
-    return _Reading(f"cdiv({reading.text}, {by})", lambda n: -(-reading.value(n) // by))
-
-
-def _size_by_grid(term: Term) -> tuple[int, int, int] | None:
-    """Return (argument, axis, block) of a condition `block * grid - argument >= 0`."""
-    grid = scalar = None
-    for monomial, factor in term.coefficients.items():
-        if len(monomial) != 1 or not isinstance(monomial[0], Symbol):
-            return None
-        symbol = monomial[0]
-        if symbol.kind == "programs" and factor > 0 and grid is None:
-            grid = (symbol.key, factor)
-        elif symbol.kind == "scalar" and factor == -1 and isinstance(symbol.key, int):
-            scalar = symbol.key
-        else:
-            return None
-    if grid is None or scalar is None or not isinstance(grid[0], int):
-        return None
-    return scalar, grid[0], grid[1]
-
-
-def _factors_of_program(call: Call, axis: int) -> frozenset[int]:
-    """Return what programs of an axis are multiplied by in the kernel's integers."""
-    found = set()
-    for arithmetic in summarise(call.module).arithmetic:
-        for monomial, factor in arithmetic.result.coefficients.items():
-            if len(monomial) == 1 and isinstance(monomial[0], Symbol):
-                symbol = monomial[0]
-                if symbol.kind == "program" and symbol.key == axis and factor > 1:
-                    found.add(factor)
-    return frozenset(found)
-
-
-def _block_extents(call: Call) -> tuple[int, ...]:
-    accesses = summarise(call.module).accesses
-    return tuple(sorted({size for access in accesses for size in access.shape if size > 1}))
+    return _Reading(
+        f"cdiv({reading.text}, {by})",
+        lambda n: quotient(reading.value(n) + (by - 1), by, floor=True),
+    )

@@ -21,8 +21,9 @@ from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.envelope import envelope
 from kvtrace.verdicts.generic import conditions_of
 from kvtrace.verdicts.generic_calls import held_against
-from kvtrace.verdicts.growth import Relations, numbers_of
+from kvtrace.verdicts.growth import Relations
 from kvtrace.verdicts.judge import judge
+from kvtrace.verdicts.launch_numbers import numbers_of
 from kvtrace.verdicts.rules import RULES
 from tests.support.thorough import usually
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Conditions = Sequence["KernelConditions"]
 
-_DEFECTS: Final = frozenset({"overflow", "tensor", "grid"})
+_DEFECTS: Final = frozenset({"overflow", "tensor", "rule", "grid"})
 UNJUDGED: Final = "not judged (--generic)"
 
 

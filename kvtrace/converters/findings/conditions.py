@@ -141,7 +141,7 @@ def _kernel(kernel: KernelConditions, width: int, base: str | None) -> list[str]
             lines += _call(call, width, base)
     for text in kernel.broken:
         lines += wrapped(f"violation: a launch breaks the contract {text}", width, 2)
-    lines += envelope_text(kernel.envelope, kernel.calls, width, base)
+    lines += envelope_text(kernel.envelope, width, base)
     return lines + (at_text(kernel.at, width, base) if kernel.at else [])
 
 

@@ -18,9 +18,10 @@ _OTHER_VARIANT: Final = ("argument", "constants")
 class EnvelopeRow:
     """One quantity of a kernel, and the first value at which something goes wrong.
 
-    `kind` is overflow, tensor (one is left), grid, argument (it no longer fits its type), constants
-    (a block no longer covers it), none, or unknown, for `reason`. `contract` says under which
-    values it is fine; `below` whether that was proven for all of them, or for the last alone.
+    `kind` is overflow, tensor (one is left), rule (another one is broken), grid, argument (it no
+    longer fits its type), constants (a block no longer covers it), none, or unknown, for `reason`.
+    `contract` says for which values all rules are proven, where `along` holds, which is based on
+    the launches of `basis`; None: no value is promised to be fine.
     """
 
     quantity: str
@@ -33,7 +34,7 @@ class EnvelopeRow:
     expression: str | None = None
     contract: str | None = None
     along: tuple[str, ...] = ()
-    below: str | None = None
+    basis: str = ""
     reason: str | None = None
 
 
@@ -64,32 +65,32 @@ class AtSizes:
     reason: str | None = None
 
 
-def envelope_text(
-    rows: Sequence[EnvelopeRow], launches: int, width: int, base: str | None
-) -> list[str]:
+def envelope_text(rows: Sequence[EnvelopeRow], width: int, base: str | None) -> list[str]:
     """Return lines for a terminal: the table of a kernel."""
     if not rows:
         return []
-    plural = "launch" if launches == 1 else "launches"
-    lines = [f"  sizes, by the numbers of {launches:,} distinct {plural}"]
+    lines = ["  sizes"]
     for row in rows:
         lines += wrapped(_row(row, base), width, _INDENT)
     return lines
 
 
 def _row(row: EnvelopeRow, base: str | None) -> str:
-    head = f"{row.quantity} (was {row.recorded:,}):"
-    along = f"; taken along: {', '.join(row.along)}" if row.along else ""
-    if row.kind == "unknown":
-        return f"{head} unknown: {row.reason}{_place(row.file, row.line, base)}{along}"
-    proven = {"all": "all smaller ones proven", "last": "proven at the value before"}
-    below = proven.get(row.below or "", "not proven below")
-    if row.first_bad is None:
-        return f"{head} no bad value: {below}{along}"
-    fine = f"; fine where {row.contract}" if row.contract else ""
     where = _place(row.file, row.line, base)
-    ends = "this variant ends at" if row.kind in _OTHER_VARIANT else "first bad"
-    return f"{head} {ends} {row.first_bad:,}: {row.what}{where}{fine} ({below}){along}"
+    assumed = f"assuming {', '.join((*row.along, 'other sizes as recorded'))} ({row.basis})"
+    fine = f"proven for {row.contract}, {assumed}" if row.contract else None
+    if row.kind == "unknown" and fine is None:
+        text = f"unknown: {row.reason}{where}"
+    elif row.kind == "unknown":
+        text = f"{fine}; beyond that unknown: {row.reason}{where}"
+    elif row.first_bad is None:
+        text = f"no bad value: {fine}"
+    elif row.first_bad == row.recorded and fine is None:
+        text = f"bad at {row.first_bad:,}: {row.what}{where}; no size is promised to be fine"
+    else:
+        ends = "this variant ends at" if row.kind in _OTHER_VARIANT else "first bad"
+        text = f"{ends} {row.first_bad:,}: {row.what}{where}; {fine or assumed}"
+    return f"{row.quantity} (was {row.recorded:,}): {text}"
 
 
 def at_text(found: AtSizes, width: int, base: str | None) -> list[str]:

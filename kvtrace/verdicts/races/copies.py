@@ -86,8 +86,8 @@ class Question:
         opaques = (o for a in atoms if isinstance(a, Choice) for o in a.condition.opaques())
         self.is_lost = any(_is_own(opaque, rename, shared) for opaque in opaques)
         self._address, self._other_address = one[0], rename(other[0])
-        gap = self._address - self._other_address
-        self.claim = disjunction((at_least(gap, other[1]), at_least(-gap, one[1])))
+        self.distance = self._address - self._other_address
+        self.claim = disjunction((at_least(self.distance, other[1]), at_least(-self.distance, one[1])))
         conditions = [*one[2], *(_renamed(each, rename, shared) for each in other[2])]
         if differing is not None:
             conditions.append(self._differ(differing))
@@ -96,6 +96,10 @@ class Question:
         for address, width in ((self._address, one[1]), (self._other_address, other[1])):
             conditions += (at_least(address), at_least(nbytes - width - address))
         self.given = Given(conjunction(conditions).conjuncts(), Ranges(known))
+
+    def renamed(self, symbol: Symbol) -> Symbol:
+        """Return what a symbol of the first program is in the second."""
+        return self._renamed.get(symbol, symbol)
 
     def _differ(self, symbols: Sequence[Symbol]) -> Condition:
         ways = []
