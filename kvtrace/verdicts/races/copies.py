@@ -87,7 +87,8 @@ class Question:
         self.is_lost = any(_is_own(opaque, rename, shared) for opaque in opaques)
         self._address, self._other_address = one[0], rename(other[0])
         self.distance = self._address - self._other_address
-        self.claim = disjunction((at_least(self.distance, other[1]), at_least(-self.distance, one[1])))
+        apart = at_least(self.distance, other[1]), at_least(-self.distance, one[1])
+        self.claim = disjunction(apart)
         conditions = [*one[2], *(_renamed(each, rename, shared) for each in other[2])]
         if differing is not None:
             conditions.append(self._differ(differing))

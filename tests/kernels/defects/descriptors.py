@@ -144,7 +144,7 @@ def batches_filled(out, starts, columns, BM: tl.constexpr, BN: tl.constexpr):
         out + start * columns, [end - start, columns], [columns, 1], [BM, BN]
     )
     for row in range(0, end - start, BM):
-        target.store([row, 0], tl.full((BM, BN), 1, tl.float32))  # [store]
+        target.store([row, 0], tl.zeros((BM, BN), tl.float32) + batch)  # [store]
 
 
 BATCHES = {"out": tensor(20, 32), "columns": 32, "starts": holding([0, 7, 7, 20])}
