@@ -3,7 +3,8 @@
 The candidate's code can change anything in this process. So nothing that is written here is a
 verdict: another process reads the log and evaluates the launches anew.
 
-The log has a JSON object a line: `launch`, `returned`, `raised`, `changed` of a case, in order.
+The log has a JSON object a line: `launch`, `moved`, `returned`, `raised`, `changed` of a case, in
+order.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import os
 import sys
 import threading
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -130,6 +131,8 @@ class _Log:
         """Call the candidate on the inputs of a case."""
         import torch
 
+        from kvtrace.candidates.moves import Moves
+
         self._case = number
         self._ids, self._known, self._alive = {}, {}, []
         arguments = tensors.arguments_from(case, folder)
@@ -144,7 +147,7 @@ class _Log:
             if tensor is not None:
                 self._input(at, tensor, made)
         try:
-            with torch.no_grad():
+            with torch.no_grad(), Moves(self):
                 returned = entry(*arguments)
         except Exception as error:  # noqa: BLE001 - the candidate's own, told as such
             self.write({"raised": f"{type(error).__name__}: {error}"[:500]})
@@ -190,13 +193,66 @@ class _Log:
             if storage.data is not None and storage.address is not None:
                 self._known[storage.address, storage.nbytes] = storage.data.copy()
 
+    def before(self, target: Any) -> None:
+        """Keep what a tensor holds before it is written to, if nothing explains it."""
+        if not self.explained(target):
+            self.write(
+                {
+                    "moved": None,
+                    "sources": [self._view(target)],
+                    "contents": self._contents_of([target]),
+                }
+            )
+
+    def moved(self, target: Any, sources: Sequence[Any], picked: Any, fill: float) -> None:
+        """Write what PyTorch moved, which explains what the target holds now."""
+        others = [each for each in sources if _key(each) != _key(target)]
+        entry = {
+            "moved": self._view(target), "bytes": target.untyped_storage().nbytes(),
+            "sources": [self._view(each) for each in sources], "fill": fill,
+            "picked": None if picked is None else self._keep(tensors.bytes_of(picked)),
+            "contents": self._contents_of(others),
+        }  # fmt: skip
+        self.write(entry)
+        self._know(target)
+
+    def explained(self, tensor: Any) -> bool:
+        """Whether a tensor's storage holds what launches and moves have left there."""
+        key = _key(tensor)
+        return key in self._known and not self._unlike(tensor)
+
+    def made(self, tensor: Any) -> None:
+        """Forget what another tensor has left where a new one lies."""
+        self._known.pop(_key(tensor), None)
+
+    def _contents_of(self, given: Sequence[Any]) -> dict[int, dict[str, Any]]:
+        """Keep the contents that nothing explains of some tensors' storages."""
+        contents = {}
+        for tensor in given:
+            if not self.explained(tensor):
+                content = tensors.storage_bytes(tensor)
+                number = self._ids.setdefault(_key(tensor), 1000 + len(self._ids))
+                contents[number] = {"bytes": len(content), "file": self._keep(content)}
+                self._know(tensor)
+        return contents
+
+    def _view(self, tensor: Any) -> dict[str, Any]:
+        return {
+            "storage": self._ids.setdefault(_key(tensor), 1000 + len(self._ids)),
+            "dtype": _dtype(tensor),
+            "shape": list(tensor.shape),
+            "strides": list(tensor.stride()),
+            "offset": tensor.storage_offset(),
+        }
+
+    def _know(self, tensor: Any) -> None:
+        self._known[_key(tensor)] = np.frombuffer(tensors.storage_bytes(tensor), np.uint8)
+
     def _input(self, number: int, tensor: Any, made: TensorInput) -> None:
-        storage = tensor.untyped_storage()
-        key = storage.data_ptr(), storage.nbytes()
-        self._ids.setdefault(key, number)
-        self._known[key] = np.frombuffer(tensors.storage_bytes(tensor), np.uint8)
+        self._ids.setdefault(_key(tensor), number)
+        self._know(tensor)
         self._alive.append(tensor)
-        assert made.storage * tensor.element_size() == storage.nbytes()
+        assert made.storage * tensor.element_size() == tensor.untyped_storage().nbytes()
 
     def _number(self, storage: Storage) -> int:
         """Return the number of a storage; those of inputs are their places, from 0."""
@@ -221,24 +277,26 @@ class _Log:
         return digest
 
     def _unlike(self, tensor: Any) -> bool:
-        storage = tensor.untyped_storage()
-        known = self._known.get((storage.data_ptr(), storage.nbytes()))
+        known = self._known.get(_key(tensor))
         return known is not None and bytes(known) != tensors.storage_bytes(tensor)
 
     def _result(self, value: Any) -> dict[str, Any]:
         if not tensors.is_tensor(value):
             return {"value": value if isinstance(value, int | float | bool) else repr(value)[:200]}
-        storage = value.untyped_storage()
-        entry: dict[str, Any] = {
-            "dtype": str(value.dtype).removeprefix("torch."),
-            "shape": list(value.shape),
-            "strides": list(value.stride()),
-            "offset": value.storage_offset(),
-        }
-        key = storage.data_ptr(), storage.nbytes()
-        if key in self._ids and key in self._known and not self._unlike(value):
-            return entry | {"storage": self._ids[key]}
-        return entry | {"content": self._keep(tensors.bytes_of(value))}
+        if self.explained(value):
+            return self._view(value)
+        content = self._keep(tensors.bytes_of(value))
+        return {"dtype": _dtype(value), "shape": list(value.shape), "content": content}
+
+
+def _dtype(tensor: Any) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
+
+
+def _key(tensor: Any) -> tuple[int, int]:
+    """Return where a tensor's storage begins, and its bytes."""
+    storage = tensor.untyped_storage()
+    return storage.data_ptr(), storage.nbytes()
 
 
 def _argument(argument: TensorArgument, number: int) -> dict[str, Any]:

@@ -15,8 +15,8 @@ from typing import Any, Final
 from kvtrace.candidates.checking import Figures, figures_of
 from kvtrace.candidates.inputs import read_cases
 from kvtrace.candidates.launches import entries_of, launches_in
-from kvtrace.candidates.outputs import Examined, Outputs, Problem
-from kvtrace.candidates.reference import read_expected
+from kvtrace.candidates.outputs import Examined, Folders, Outputs, Problem
+from kvtrace.candidates.reference import read_answers
 from kvtrace.candidates.request import CannotJudge, Request
 from kvtrace.opened.conditions import kernel_conditions, sizes_of
 from kvtrace.opened.traces import OpenedTrace
@@ -26,21 +26,21 @@ from kvtrace.schema.errors import KvtraceError
 _MOST: Final = 100
 
 
-def examine(request: Request, largest: str | None, inputs: Path, child: Path, folder: Path) -> None:
+def examine(request: Request, largest: str | None, folders: Folders, folder: Path) -> None:
     """Judge what a candidate's process has left; the result is in `folder`, as is its trace."""
     found = Examined()
     try:
-        _examine(request, largest, inputs, child, folder / "trace", found)
+        _examine(request, largest, folders, folder / "trace", found)
     except KvtraceError as error:
         found.problems.append(Problem("cannot-judge", "unjudged", str(error)))
     (folder / "examined.json").write_text(json.dumps(asdict(found)), encoding="utf-8")
 
 
 def _examine(
-    request: Request, largest: str | None, inputs: Path, child: Path, recorded: Path,
-    found: Examined,
-) -> None:  # fmt: skip
-    cases, expected = read_cases(inputs), read_expected(inputs)
+    request: Request, largest: str | None, folders: Folders, recorded: Path, found: Examined
+) -> None:
+    cases, answers = read_cases(folders.inputs), read_answers(folders.answers)
+    child = folders.child
     log = entries_of(child / "log.jsonl")
     found.problems += _behaviour(child, log)
     unusable = [str(e["unusable"]) for each in log.values() for e in each if "unusable" in e]
@@ -51,9 +51,10 @@ def _examine(
     entries = [log.get(number, []) for number in range(len(cases))]
     trace = open_trace(recorded) if any(map(list, map(launches_in, entries))) else None
     _check_kernels(trace, entries, child)
-    outputs = Outputs(request, inputs, child, found)
+    logs = {case.label: log for case, log in zip(cases, entries, strict=True)}
+    outputs = Outputs(request, folders, logs, found)
     for number, case in enumerate(cases):
-        outputs.case(case, entries[number], expected[number] if expected else None)
+        outputs.case(case, entries[number], answers[number] if answers else None)
     outputs.whole()
     if trace is None:
         return

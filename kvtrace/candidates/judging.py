@@ -110,17 +110,16 @@ class _Run:
             "torch" in sys.modules
         ):  # then for all files that are judged here, and not by a fork each
             import_libraries(self.request.target)
-        inputs, child = self._scratch / "inputs", self._scratch / "child"
+        child = self._scratch / "child"
         names = _parameters(self._text, self.request.entry.name)
         with Beside(partial(run_file, self.request, self._text, names, self._scratch)) as running:
             _import(_EXAMINER)  # on another core, while the file runs
             ran = running.result()
         self.times |= ran.seconds
-        if ran.reference.how != "whole":
+        self.walls = ran.candidate
+        if ran.reference.how != "whole" or ran.candidate is None:
             what = f"the reference's process {ran.reference.in_words}"
             return [_unjudged("reference", what, ran.reference)], {}
-        assert ran.candidate is not None
-        self.walls = ran.candidate
         problems = list(_ended_badly(ran.candidate, self.request.seconds))
         if not (child / "log.jsonl").exists():
             return problems, {}
@@ -132,9 +131,11 @@ class _Run:
         with suppress(OSError):  # it launched nothing, or took its trace away: that is found out
             (child / "trace").rename(folder / "trace")
         from kvtrace.candidates.examining import examine
+        from kvtrace.candidates.outputs import Folders
 
+        folders = Folders(self._scratch / "inputs", child, self._scratch / "answers")
         looked = run_confined(
-            partial(examine, self.request, self._text.largest, inputs, child, folder), folder,
+            partial(examine, self.request, self._text.largest, folders, folder), folder,
             seconds=self.request.seconds, memory_mb=self.request.memory_mb,
         )  # fmt: skip
         self.times["examiner"] = looked.seconds

@@ -1,22 +1,26 @@
-"""What runs in the reference's process: inputs of all cases, and the right results in float64.
+"""What runs in the reference's processes: inputs of all cases, then the right results in float64.
 
 The candidate's file is never imported here. Where only that file says what its inputs are, another
-process (`ask_for_inputs`) has left them, and they are taken as data.
+process (`ask_for_inputs`) has left them, and they are taken as data. Results are made after the
+candidate's process has ended (`answer`), so that it cannot find them anywhere; and with them other
+values of the same inputs, which nothing can have known before.
 """
 
 from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Sequence
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from kvtrace.candidates import tensors
+from kvtrace.candidates.fresh import is_float, other_values
 from kvtrace.candidates.inputs import (
     Case,
     Input,
@@ -35,6 +39,9 @@ from kvtrace.candidates.request import INPUTS, MODELS, CannotJudge, Place, Reque
 
 #: What a model of the reference is made with.
 INITIAL: Final = "initial.json"
+#: Labels of the cases that differ from the given one in integers and booleans, and in floats.
+OTHER_INTEGERS: Final = "other integers"
+OTHER_VALUES: Final = "other values"
 _SEED: Final = 20_240_607
 _SEVERAL: Final = 2
 
@@ -50,6 +57,26 @@ class Expected:
     exact: tuple[tensors.Kept, ...]
     own: tuple[tensors.Kept, ...]
     changed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """A case with values that the candidate never had, and what the reference says of it.
+
+    `whole`: integers and booleans differ, too, where the case has any.
+    """
+
+    case: Case
+    expected: Expected
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the reference says of a case, and of the same case with other values."""
+
+    expected: Expected
+    fresh: tuple[Fresh, ...]
 
 
 def ask_for_inputs(file: Path, function: str, folder: Path) -> None:
@@ -86,29 +113,121 @@ def prepare(
     cases = [maker.filled(*each) for each in given]
     if len(given) == 1:
         cases += maker.further(cases[0], request.views, blocks)
-    kept, expected = [], []
+    kept = []
     for case in cases:
-        if reference is None:
-            kept.append(case)
-            continue
         try:
-            expected.append(reference.results(case, folder, len(kept)))
+            if reference is not None:
+                reference.own(case, folder)
         except Exception as error:
-            if case.kind in ("given", "values"):
+            if case.kind in ("given", "values") and case.label != OTHER_INTEGERS:
                 raise CannotJudge(
                     f"the reference fails on {case.label}: {type(error).__name__}: {error}"
                 ) from error
             continue  # sizes of our own need not mean anything
         kept.append(case)
     write_cases(folder, kept)
-    objects = [{"exact": e.exact, "own": e.own, "changed": e.changed} for e in expected]
-    (folder / "expected.json").write_text(json.dumps(objects), encoding="utf-8")
 
 
-def read_expected(folder: Path) -> list[Expected]:
-    """Read what the reference gave, a case an entry; nothing where there is no reference."""
-    objects = json.loads((folder / "expected.json").read_text(encoding="utf-8"))
-    return [Expected(tuple(o["exact"]), tuple(o["own"]), tuple(o["changed"])) for o in objects]
+def answer(place: Place, inputs: Path, folder: Path) -> None:
+    """Leave what the reference gives for all cases, and for other values of them.
+
+    Args:
+        place: The reference.
+        inputs: Where the cases are.
+        folder: Where results and other values are left.
+
+    """
+    import torch
+
+    _begin(folder)
+    torch.manual_seed(_SEED)
+    reference = _Reference(place, folder)
+    random = np.random.default_rng(secrets.randbits(128))
+    told, drawn = [], []
+    for number, case in enumerate(read_cases(inputs)):
+        expected = reference.results(case, inputs, folder, str(number))
+        fresh = list(_fresh(reference, case, inputs, folder, random, number))
+        told.append(
+            {"expected": asdict(expected), "fresh": [[asdict(e), whole] for _, e, whole in fresh]}
+        )
+        drawn += [other for other, _, _ in fresh]
+    write_cases(folder, drawn)
+    (folder / "answers.json").write_text(json.dumps(told), encoding="utf-8")
+
+
+def _fresh(
+    reference: _Reference, case: Case, inputs: Path, folder: Path, random: np.random.Generator,
+    number: int,
+) -> Iterator[tuple[Case, Expected, bool]]:  # fmt: skip
+    """Give cases with other values that the reference takes: all of them other, then floats alone.
+
+    Weights differ in the first case alone: what a model makes of them once may be kept by it.
+    """
+    floats = any(_is_floats(each) for each in (*case.inputs, *(() if number else case.weights)))
+    integers = any(_is_integers(each) for each in case.inputs)
+    for whole in [True] * integers + [False] * floats:
+        for scaled in (False, True):
+            name = f"fresh{number}-{whole:d}{scaled:d}"
+
+            def other(each: Input, wanted: bool, at: str, name: str = name) -> Input:
+                if not isinstance(each, TensorInput):
+                    return each
+                content = (inputs / each.file).read_bytes()
+                if wanted:
+                    content = other_values(content, each, random, scaled=scaled)
+                file = f"{name}-{at}.bin"
+                (folder / file).write_bytes(content)
+                return replace(each, file=file)
+
+            drawn = replace(
+                case,
+                inputs=tuple(
+                    other(each, whole or _is_floats(each), str(at))
+                    for at, each in enumerate(case.inputs)
+                ),
+                weights=tuple(
+                    other(each, not number and is_float(each), f"w{at}")
+                    for at, each in enumerate(case.weights)
+                ),
+            )
+            try:
+                expected = reference.results(drawn, folder, folder, name)
+            except Exception:  # noqa: BLE001, S112 - values that mean nothing to it prove nothing
+                continue
+            yield drawn, expected, whole or not integers
+            break
+
+
+def _is_floats(each: Input) -> bool:
+    return isinstance(each, TensorInput) and is_float(each)
+
+
+def _is_integers(each: Input) -> bool:
+    return isinstance(each, TensorInput) and not is_float(each)
+
+
+def read_answers(folder: Path) -> list[Answer]:
+    """Read what the reference gave, a case an entry; nothing where there is no reference.
+
+    Raises:
+        CannotJudge: it was not left as `answer` writes it.
+
+    """
+    if not (folder / "answers.json").exists():
+        return []
+    told = json.loads((folder / "answers.json").read_text(encoding="utf-8"))
+    drawn = iter(read_cases(folder))
+    return [
+        Answer(
+            _expected(each["expected"]),
+            tuple(Fresh(next(drawn), _expected(e), bool(whole)) for e, whole in each["fresh"]),
+        )
+        for each in told
+    ]
+
+
+def _expected(told: Mapping[str, Any]) -> Expected:
+    return Expected(tuple(told["exact"]), tuple(told["own"]), tuple(told["changed"]))
 
 
 def _begin(folder: Path) -> None:
@@ -151,29 +270,43 @@ class _Reference:
             found.append(replace(made, file=file))
         return tuple(found)
 
-    def results(self, case: Case, folder: Path, number: int) -> Expected:
-        """Run it in float64 and in the inputs' own types."""
+    def own(self, case: Case, inputs: Path) -> tuple[list[Any], list[Any], tuple[str, ...]]:
+        """Run it in the inputs' own types; return its inputs as they were, results, changed ones.
+
+        Where it returns nothing, its results are the inputs that it writes to.
+        """
         import torch
 
-        arguments = tensors.arguments_from(case, folder)
+        arguments = tensors.arguments_from(case, inputs)
         before = [a.clone() if tensors.is_tensor(a) else a for a in arguments]
+        if self.is_model:
+            state = {each.name: tensors.tensor_from(each, inputs) for each in case.weights}
+            self.callable.load_state_dict(state)
         with torch.no_grad():
             own = self._call(arguments)
-            changed = tuple(
-                each.name
-                for each, old, new in zip(case.inputs, before, arguments, strict=True)
-                if tensors.is_tensor(old) and not torch.equal(_bits(old), _bits(new))
-            )
-            if not own:
-                own = [a for e, a in zip(case.inputs, arguments, strict=True) if e.name in changed]
+        changed = tuple(
+            each.name
+            for each, old, new in zip(case.inputs, before, arguments, strict=True)
+            if tensors.is_tensor(old) and not torch.equal(_bits(old), _bits(new))
+        )
+        if not own:
+            own = [a for e, a in zip(case.inputs, arguments, strict=True) if e.name in changed]
+        return before, own, changed
+
+    def results(self, case: Case, inputs: Path, folder: Path, name: str) -> Expected:
+        """Run it in float64 and in the inputs' own types; results are kept in `folder`."""
+        import torch
+
+        before, own, changed = self.own(case, inputs)
+        with torch.no_grad():
             exact = self._exactly(case, before, own, changed)
         return Expected(
             tuple(
-                tensors.kept(_tensor(each), str(at), folder, f"exact{number}-{at}.bin")
+                tensors.kept(_tensor(each), str(at), folder, f"exact{name}-{at}.bin")
                 for at, each in enumerate(exact)
             ),
             tuple(
-                tensors.kept(_tensor(each), str(at), folder, f"own{number}-{at}.bin")
+                tensors.kept(_tensor(each), str(at), folder, f"own{name}-{at}.bin")
                 for at, each in enumerate(own)
             ),
             changed,
@@ -305,7 +438,9 @@ class _Maker:
         """Return cases that follow from a given one: other values, views, other sizes."""
         fixed = [size for weight in self._weights for size in weight.shape]
         plain = resized(base.inputs, {})  # contiguous, without contents
-        found = [self._like(base, plain, "other values", "values")]
+        found = [self._other(base, OTHER_VALUES, floats=True)]
+        if any(map(_is_integers, base.inputs)):
+            found.append(self._other(base, OTHER_INTEGERS, floats=False))
         if views:
             found += [
                 self._like(base, as_views(plain, kind), f"{kind} views", "view")
@@ -314,6 +449,17 @@ class _Maker:
         for label, change in other_sizes(plain, fixed, blocks):
             found.append(self._like(base, resized(plain, change), label, "sizes"))
         return found
+
+    def _other(self, base: Case, label: str, *, floats: bool) -> Case:
+        """Return the given case with other floats, or other integers and booleans."""
+        inputs: list[Input] = []
+        for each in base.inputs:
+            if isinstance(each, TensorInput) and is_float(each) == floats:
+                content = (self._folder / each.file).read_bytes()
+                inputs.append(self._keep(each, other_values(content, each, self._random)))
+            else:
+                inputs.append(each)
+        return Case(label, "values", tuple(inputs), base.weights)
 
     def _like(self, base: Case, inputs: Sequence[Input], label: str, kind: str) -> Case:
         """Fill inputs with values that the given case's tensors have."""
@@ -336,14 +482,12 @@ class _Maker:
             return bytes(wanted.storage * source.element_size())
         if not source.is_floating_point() and kind != "sizes":
             # whole numbers may be offsets or indices in an order that matters: they stay
-            places = np.arange(wanted.storage) if kind == "values" else None
-            if places is None:
-                whole = torch.zeros(wanted.storage, dtype=source.dtype)
-                whole.as_strided(wanted.shape, wanted.strides, wanted.offset).copy_(
-                    source.reshape(wanted.shape)
-                )
-                return tensors.bytes_of(whole)
-        elif wanted.storage == count:
+            whole = torch.zeros(wanted.storage, dtype=source.dtype)
+            whole.as_strided(wanted.shape, wanted.strides, wanted.offset).copy_(
+                source.reshape(wanted.shape)
+            )
+            return tensors.bytes_of(whole)
+        if wanted.storage == count:
             places = self._random.permutation(count)
         else:
             places = self._random.integers(0, count, wanted.storage)
@@ -371,4 +515,4 @@ class _Maker:
         return replace(tensor, file=file)
 
 
-__all__ = ["INITIAL", "MODELS", "Expected", "ask_for_inputs", "prepare", "read_expected"]
+__all__ = ["INITIAL", "MODELS", "Answer", "Expected", "answer", "ask_for_inputs", "prepare"]

@@ -17,12 +17,12 @@ from typing import Final
 
 from kvtrace.candidates.child import run_candidate
 from kvtrace.candidates.confining import Ended, run_confined
-from kvtrace.candidates.reference import ask_for_inputs, prepare
+from kvtrace.candidates.reference import answer, ask_for_inputs, prepare
 from kvtrace.candidates.request import INPUTS, MISSING, CannotJudge, FileText, Request, read_file
 
 #: What reference and candidate import, once for both.
 _LIBRARIES: Final = (
-    "torch.utils._device", "triton.compiler.code_generator", "numpy.random",
+    "torch.utils._device", "kvtrace.candidates.moves", "triton.compiler.code_generator", "numpy.random",
     "kvtrace.backends.triton.launches", "kvtrace.backends.triton.unfinished_kernels",
     "kvtrace.backends.triton.evaluating_launcher", "kvtrace.backends.triton.free_driver",
     "kvtrace.backends.triton.autotune_free", "kvtrace.backends.triton.absent_gpu.host_tensors",
@@ -34,7 +34,8 @@ _LIBRARIES: Final = (
 class Ran:
     """How the processes ended that ran the user's code, and the seconds that they took.
 
-    `candidate` is None where the reference's process did not come to its end.
+    `reference` is the first of its processes that did not come to its end, or else the last;
+    `candidate` is None where it was not run.
     """
 
     reference: Ended
@@ -80,6 +81,10 @@ def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Pa
     if reference.how != "whole":
         return Ran(reference, None, seconds)
     candidate = ended("candidate", child, partial(run_candidate, request, inputs, child))
+    if request.reference is not None:
+        # Only now: what is right exists nowhere while the candidate runs.
+        answers = scratch / "answers"
+        reference = ended("answers", answers, partial(answer, request.reference, inputs, answers))
     return Ran(reference, candidate, seconds)
 
 
