@@ -4,7 +4,8 @@ The candidate's code can change anything in this process. So nothing that is wri
 verdict: another process reads the log and evaluates the launches anew.
 
 The log has a JSON object a line: `launch`, `moved`, `returned`, `raised`, `changed` of a case, in
-order.
+order, and between them what the candidate does besides (`kind`). It goes through a pipe: what was
+written cannot be taken back.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kvtrace import forks
 from kvtrace.backends.triton.evaluating_launcher import Executed, around_launch
 from kvtrace.candidates import tensors
+from kvtrace.candidates.confining import EVENTS
 from kvtrace.candidates.inputs import Case, TensorInput, read_cases
 from kvtrace.candidates.reference import INITIAL
 from kvtrace.candidates.request import Request
@@ -46,6 +49,7 @@ _CHANGING: Final = {
     "socket.connect": "network", "socket.bind": "network", "socket.getaddrinfo": "network",
     "socket.sendto": "network",
 }  # fmt: skip
+_PACKAGE: Final = os.path.dirname(os.path.dirname(__file__))  # noqa: PTH120
 _REPLACEABLE: Final = (types.FunctionType, types.BuiltinFunctionType, type)
 _PATCHABLE: Final = ("torch", "torch.testing", "numpy", "triton", "triton.runtime.jit")
 
@@ -74,13 +78,15 @@ def run_candidate(request: Request, inputs: Path, folder: Path) -> None:
     )  # fmt: skip
     assert triton.runtime.driver.active is not None  # ours, before anything can be patched
     torch.Tensor.is_cuda = property(_is_said_to_be)
-    log = _Log(folder)
+    telling = _Telling()
+    log = _Log(folder, telling)
     around_launch.append(log.around)
     cases = read_cases(inputs)
     before = _functions()
-    with _told(folder):
+    with telling.behavior(folder):
         try:
-            module = tensors.imported(request.entry.file, "kvtrace_candidate")
+            os.chdir(request.entry.file.parent)
+            module = tensors.imported(request.entry.file, request.entry.file.stem)
             entry: Any = getattr(module, request.entry.name)
             if inspect.isclass(entry):
                 torch.manual_seed(0)
@@ -109,12 +115,73 @@ def _is_said_to_be(tensor: Any) -> bool:  # noqa: ARG001 - a property's
     return True
 
 
+def _is_recording() -> bool:
+    """Whether this thread runs a function of kvtrace's own, as the journal's does."""
+    if threading.current_thread() is threading.main_thread():
+        return False
+    frame, files = sys._getframe(), []
+    while frame is not None:
+        files.append(frame.f_code.co_filename)
+        frame = frame.f_back  # type: ignore[assignment]
+    outermost = [file for file in files if file != threading.__file__][-1]
+    return outermost.startswith(f"{_PACKAGE}{os.sep}")
+
+
+class _Telling:
+    """Writes lines into the pipe that the supervisor reads, of all threads and processes."""
+
+    def __init__(self) -> None:
+        self._lock = forks.Lock()
+
+    def tell(self, entry: dict[str, Any]) -> None:
+        """Write an object, whole."""
+        line = json.dumps(entry).encode() + b"\n"
+        with self._lock:
+            while line:
+                line = line[os.write(EVENTS, line) :]
+
+    @contextmanager
+    def behavior(self, folder: Path) -> Iterator[None]:
+        """Write what the candidate does to files, processes and the network, while it runs.
+
+        An audit hook cannot be taken away by Python code; what does not pass Python is not seen.
+        """
+        own = (str(folder), os.devnull, "/proc/self/")
+        compilers = os.path.dirname(str(sys.modules["triton"].__file__))  # noqa: PTH120
+        active = [True]
+
+        def hear(event: str, arguments: tuple[Any, ...]) -> None:
+            if not active or (event != "open" and event not in _CHANGING):
+                return
+            if _is_recording():
+                return
+            kind = _CHANGING.get(event, "writes")
+            what = arguments[0] if arguments else ""
+            if event == "open" and not arguments[2] & _WRITING:
+                return
+            if kind == "processes" and str(what).startswith(compilers):
+                return  # Triton's own, as where configurations are tried
+            if kind == "writes":
+                if isinstance(what, int):
+                    return
+                what = os.path.abspath(os.fsdecode(what))  # noqa: PTH100
+                if what.startswith(own):
+                    return
+            self.tell({"kind": kind, "what": str(what)[:200]})
+
+        sys.addaudithook(hear)
+        try:
+            yield
+        finally:
+            active.clear()
+
+
 class _Log:
     """Writes what is launched and returned, and the contents that evaluating it takes."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, telling: _Telling) -> None:
         self._folder = folder
-        self._file = (folder / "log.jsonl").open("w", encoding="utf-8")
+        self._telling = telling
         self._contents: set[str] = set()
         self._bytes = 0
         self._case = 0
@@ -124,8 +191,7 @@ class _Log:
 
     def write(self, entry: dict[str, Any]) -> None:
         """Write an entry."""
-        self._file.write(json.dumps({"case": self._case, **entry}) + "\n")
-        self._file.flush()
+        self._telling.tell({"case": self._case, **entry})
 
     def case(self, number: int, case: Case, folder: Path, entry: Any) -> None:
         """Call the candidate on the inputs of a case."""
@@ -328,41 +394,3 @@ def _functions() -> dict[str, Any]:
                     if isinstance(function, _REPLACEABLE):
                         found[f"{name}.{key}.{method}"] = function
     return found
-
-
-@contextmanager
-def _told(folder: Path) -> Iterator[None]:
-    """Write what the candidate does to files, processes and the network, while it runs.
-
-    An audit hook cannot be taken away by Python code; what does not pass Python is not seen.
-    """
-    events = os.open(folder / "events", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    own = (str(folder), os.devnull, "/proc/self/")
-    compilers = os.path.dirname(str(sys.modules["triton"].__file__))  # noqa: PTH120
-    main = threading.main_thread()
-    active = [True]
-
-    def hear(event: str, arguments: tuple[Any, ...]) -> None:
-        if event != "open" and event not in _CHANGING:
-            return
-        if not active or threading.current_thread() is not main:
-            return
-        kind = _CHANGING.get(event, "writes")
-        what = arguments[0] if arguments else ""
-        if event == "open" and not arguments[2] & _WRITING:
-            return
-        if kind == "processes" and str(what).startswith(compilers):
-            return  # Triton's own, as where configurations are tried
-        if kind == "writes":
-            if isinstance(what, int):
-                return
-            what = os.path.abspath(os.fsdecode(what))  # noqa: PTH100
-            if what.startswith(own):
-                return
-        os.write(events, json.dumps({"kind": kind, "what": str(what)[:200]}).encode() + b"\n")
-
-    sys.addaudithook(hear)
-    try:
-        yield
-    finally:
-        active.clear()

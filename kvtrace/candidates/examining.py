@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from kvtrace.candidates.checking import Figures, figures_of
+from kvtrace.candidates.confining import EVENTS_FILE
 from kvtrace.candidates.inputs import read_cases
-from kvtrace.candidates.launches import entries_of, launches_in
-from kvtrace.candidates.outputs import Examined, Folders, Outputs, Problem
+from kvtrace.candidates.launches import heard_in, launches_in
+from kvtrace.candidates.outputs import Examined, Outputs, Problem
 from kvtrace.candidates.reference import read_answers
-from kvtrace.candidates.request import CannotJudge, Request
+from kvtrace.candidates.request import CannotJudge, Folders, Request
 from kvtrace.opened.conditions import kernel_conditions, sizes_of
 from kvtrace.opened.traces import OpenedTrace
 from kvtrace.opened.traces import open as open_trace
@@ -41,8 +42,8 @@ def _examine(
 ) -> None:
     cases, answers = read_cases(folders.inputs), read_answers(folders.answers)
     child = folders.child
-    log = entries_of(child / "log.jsonl")
-    found.problems += _behaviour(child, log)
+    log, events = heard_in(child / EVENTS_FILE)
+    found.problems += _behaviour(log, events)
     unusable = [str(e["unusable"]) for each in log.values() for e in each if "unusable" in e]
     if unusable:
         what = f"the file cannot be imported, or its model not be made: {unusable[0]}"
@@ -63,7 +64,9 @@ def _examine(
     _figures(trace, request.device, found)
 
 
-def _behaviour(child: Path, log: Mapping[int, Sequence[Mapping[str, Any]]]) -> Iterator[Problem]:
+def _behaviour(
+    log: Mapping[int, Sequence[Mapping[str, Any]]], events: Sequence[Mapping[str, Any]]
+) -> Iterator[Problem]:
     """Tell what the candidate did besides computing, as far as it was seen."""
     words = {
         "writes": "changes files outside of its folder",
@@ -71,16 +74,8 @@ def _behaviour(child: Path, log: Mapping[int, Sequence[Mapping[str, Any]]]) -> I
         "network": "uses the network",
     }
     seen: dict[str, list[str]] = {}
-    try:
-        lines = (child / "events").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        lines = []
-    for line in lines:
-        try:
-            event = json.loads(line)
-            seen.setdefault(str(event["kind"]), []).append(str(event["what"]))
-        except (ValueError, KeyError, TypeError):
-            seen.setdefault("processes", []).append("events that are not as they were written")
+    for event in events:
+        seen.setdefault(str(event["kind"]), []).append(str(event.get("what")))
     for kind, what in seen.items():
         first = ", ".join(dict.fromkeys(what[:3]))
         text = f"the candidate {words.get(kind, kind)}, or tries to: {first}"

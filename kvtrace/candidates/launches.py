@@ -80,21 +80,25 @@ class _Stores(Observer):
             self.ops[access.argument] = access.op
 
 
-def entries_of(log: Path) -> dict[int, list[dict[str, Any]]]:
-    """Return the log's entries by case, in order.
+def heard_in(file: Path) -> tuple[dict[int, list[dict[str, Any]]], list[dict[str, Any]]]:
+    """Return the log's entries by case, in order, and what else the candidate was seen to do.
 
     Raises:
         CannotJudge: it is not as it should be.
 
     """
-    found: dict[int, list[dict[str, Any]]] = {}
+    log: dict[int, list[dict[str, Any]]] = {}
+    events: list[dict[str, Any]] = []
     try:
-        for line in log.read_text(encoding="utf-8").splitlines():
+        for line in file.read_text(encoding="utf-8").splitlines():
             entry = json.loads(line)
-            found.setdefault(int(entry["case"]), []).append(entry)
+            if "kind" in entry:
+                events.append(entry)
+            else:
+                log.setdefault(int(entry["case"]), []).append(entry)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CannotJudge(f"the log of launches was tampered with: {error!r}") from error
-    return found
+    return log, events
 
 
 def run_launches(

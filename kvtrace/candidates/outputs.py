@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kvtrace.candidates.comparing import EPSILON
 from kvtrace.candidates.host_data import differing, made_of
@@ -30,7 +28,7 @@ from kvtrace.candidates.outcomes import (
     solved_by,
 )
 from kvtrace.candidates.reference import OTHER_INTEGERS, OTHER_VALUES, Answer
-from kvtrace.candidates.request import Request
+from kvtrace.candidates.request import Folders, Request
 from kvtrace.ir import Module, Op, source_stack
 
 Log = Sequence[Mapping[str, Any]]
@@ -63,15 +61,6 @@ class Examined:
     figures: list[dict[str, Any]] = field(default_factory=list)
     generic: list[dict[str, Any]] = field(default_factory=list)
     rules: dict[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Folders:
-    """Where the processes left what they made: cases, launches, and results of the reference."""
-
-    inputs: Path
-    child: Path
-    answers: Path
 
 
 class Outputs:
@@ -187,7 +176,7 @@ class Outputs:
             if not outcome.right:
                 tried = True
                 continue
-            if tried and not self._only_placed(entries, answer, given.case.label):
+            if tried and not self._only_placed(answer, given.case.label):
                 return False
             record["results"] = [asdict(each) for each in outcome.told]
             for each in outcome.wrong:
@@ -196,7 +185,7 @@ class Outputs:
             return True
         return False
 
-    def _only_placed(self, entries: Log, answer: Answer, label: str) -> bool:
+    def _only_placed(self, answer: Answer, label: str) -> bool:
         """Whether what the host made of integers says where kernels go, and not what they store.
 
         That is so for floats alone: an integer that the host has made can be a result.

@@ -167,35 +167,44 @@ def _fresh(
     integers = any(_is_integers(each) for each in case.inputs)
     for whole in [True] * integers + [False] * floats:
         for scaled in (False, True):
-            name = f"fresh{number}-{whole:d}{scaled:d}"
-
-            def other(each: Input, wanted: bool, at: str, name: str = name) -> Input:
-                if not isinstance(each, TensorInput):
-                    return each
-                content = (inputs / each.file).read_bytes()
-                if wanted:
-                    content = other_values(content, each, random, scaled=scaled)
-                file = f"{name}-{at}.bin"
-                (folder / file).write_bytes(content)
-                return replace(each, file=file)
-
-            drawn = replace(
-                case,
-                inputs=tuple(
-                    other(each, whole or _is_floats(each), str(at))
-                    for at, each in enumerate(case.inputs)
-                ),
-                weights=tuple(
-                    other(each, not number and is_float(each), f"w{at}")
-                    for at, each in enumerate(case.weights)
-                ),
-            )
+            drawn = _other_values(
+                case, inputs, folder, random, f"fresh{number}-{whole:d}{scaled:d}",
+                [each for each in case.inputs if whole or _is_floats(each)],
+                [] if number else [each for each in case.weights if is_float(each)], scaled=scaled,
+            )  # fmt: skip
             try:
-                expected = reference.results(drawn, folder, folder, name)
+                expected = reference.results(drawn, folder, folder, f"{number}-{whole:d}")
             except Exception:  # noqa: BLE001, S112 - values that mean nothing to it prove nothing
                 continue
             yield drawn, expected, whole or not integers
             break
+
+
+def _other_values(
+    case: Case, inputs: Path, folder: Path, random: np.random.Generator, name: str,
+    changing: Sequence[Input], weights: Sequence[TensorInput], *, scaled: bool,
+) -> Case:  # fmt: skip
+    """Return a case with other values in some tensors, whose contents are in `folder`."""
+
+    def other(each: TensorInput, at: str, *, changes: bool) -> TensorInput:
+        content = (inputs / each.file).read_bytes()
+        if changes:
+            content = other_values(content, each, random, scaled=scaled)
+        (folder / f"{name}-{at}.bin").write_bytes(content)
+        return replace(each, file=f"{name}-{at}.bin")
+
+    return replace(
+        case,
+        inputs=tuple(
+            other(each, str(at), changes=each in changing)
+            if isinstance(each, TensorInput)
+            else each
+            for at, each in enumerate(case.inputs)
+        ),
+        weights=tuple(
+            other(each, f"w{at}", changes=each in weights) for at, each in enumerate(case.weights)
+        ),
+    )
 
 
 def _is_floats(each: Input) -> bool:

@@ -54,7 +54,9 @@ class Request:
         views: whether inputs are handed over as strided and as offset views, too.
         trust_host: whether results are compared that PyTorch computed after the last launch.
         seconds: how long a process may take.
-        memory_mb: how much memory a process may take besides what it begins with.
+        memory_mb: how much memory a process may take, with all that it starts, besides what it
+            begins with.
+        unconfined: whether the file is run also where this system cannot keep it from the host.
 
     """
 
@@ -68,6 +70,16 @@ class Request:
     trust_host: bool = False
     seconds: float = 60.0
     memory_mb: int = 4096
+    unconfined: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Folders:
+    """Where the processes left what they made: cases, launches, and results of the reference."""
+
+    inputs: Path
+    child: Path
+    answers: Path
 
 
 @dataclass(frozen=True)
