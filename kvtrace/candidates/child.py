@@ -49,6 +49,8 @@ _CHANGING: Final = {
     "socket.connect": "network", "socket.bind": "network", "socket.getaddrinfo": "network",
     "socket.sendto": "network",
 }  # fmt: skip
+#: Those whose last argument is an open folder that the first is relative to, or -1.
+_RELATIVE: Final = ("os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.chmod", "os.symlink")
 _PACKAGE: Final = os.path.dirname(os.path.dirname(__file__))  # noqa: PTH120
 _REPLACEABLE: Final = (types.FunctionType, types.BuiltinFunctionType, type)
 _PATCHABLE: Final = ("torch", "torch.testing", "numpy", "triton", "triton.runtime.jit")
@@ -119,12 +121,22 @@ def _is_recording() -> bool:
     """Whether this thread runs a function of kvtrace's own, as the journal's does."""
     if threading.current_thread() is threading.main_thread():
         return False
-    frame, files = sys._getframe(), []
+    frame: types.FrameType | None = sys._getframe()
+    files: list[str] = []
     while frame is not None:
         files.append(frame.f_code.co_filename)
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     outermost = [file for file in files if file != threading.__file__][-1]
     return outermost.startswith(f"{_PACKAGE}{os.sep}")
+
+
+def _absolute(path: str, event: str, arguments: tuple[Any, ...]) -> str:
+    """Return the path that an event names, which may be relative to a folder that is open."""
+    folder = os.getcwd()  # noqa: PTH109
+    opened = arguments[-1] if event in _RELATIVE else None
+    if isinstance(opened, int) and opened >= 0:
+        folder = str(Path(f"/proc/self/fd/{opened}").readlink())
+    return os.path.normpath(os.path.join(folder, path))  # noqa: PTH118
 
 
 class _Telling:
@@ -164,7 +176,7 @@ class _Telling:
             if kind == "writes":
                 if isinstance(what, int):
                     return
-                what = os.path.abspath(os.fsdecode(what))  # noqa: PTH100
+                what = _absolute(os.fsdecode(what), event, arguments)
                 if what.startswith(own):
                     return
             self.tell({"kind": kind, "what": str(what)[:200]})

@@ -41,10 +41,11 @@ def other_values(
     values = view.ravel()
     if values.size:
         ordered = tensor.shape == values.shape and values.size > 1 and _in_order(values)
-        if is_float(tensor):
-            drawn = _floats(values.astype(np.float64), random, scaled=scaled)
-        else:
-            drawn = _integers(values.astype(np.int64), random, ordered=ordered)
+        drawn: NDArray[Any] = (
+            _floats(values.astype(np.float64), random, scaled=scaled)
+            if is_float(tensor)
+            else _integers(values.astype(np.int64), random, ordered=ordered)
+        )
         view[...] = (np.sort(drawn) if ordered else drawn).astype(held.dtype).reshape(tensor.shape)
     return held.tobytes()
 

@@ -25,13 +25,15 @@ class HostData:
     """Something that the host made for a step of the log.
 
     `storage` is that of contents, `scalar` the position of a number among a launch's arguments; a
-    launch of another kernel, or with other constants, has neither.
+    launch of another kernel, or with other constants, has neither. `places`: it only says which
+    elements PyTorch moves.
     """
 
     at: int
     told: str
     storage: int | None = None
     scalar: int | None = None
+    places: bool = False
 
 
 def differing(
@@ -46,18 +48,31 @@ def differing(
             return
         if step.get("ttir") != other.get("ttir"):
             yield HostData(at, f"the constants of {kernel}")
-        named = {int(each["storage"]): str(each["name"]) for each in step.get("arguments", ())
-                 if "storage" in each}  # fmt: skip
-        changed = other["contents"]
-        for key, content in step["contents"].items():
-            if content["file"] != changed.get(key, {}).get("file"):
-                name = named.get(int(key))
-                told = "what PyTorch moves" if name is None else f"the contents of {name}"
-                yield HostData(at, f"{told} of {kernel}" if name else told, int(key))
+        made = _contents(other)
+        for role, (number, file) in _contents(step).items():
+            if made.get(role, (0, ""))[1] != file:
+                told = f"the contents of {role} of {kernel}" if kernel else "what PyTorch moves"
+                yield HostData(at, told, storage=number)
+        if step.get("picked") != other.get("picked"):
+            yield HostData(at, "which elements PyTorch moves", places=True)
         pairs = zip(step.get("arguments", ()), other.get("arguments", ()), strict=False)
         for position, (each, new) in enumerate(pairs):
             if "storage" not in each and each["value"] != new.get("value"):
                 yield HostData(at, f"the argument {each['name']} of {kernel}", scalar=position)
+
+
+def _contents(step: Mapping[str, Any]) -> dict[str, tuple[int, str]]:
+    """Return what a step was given that nothing explains, by the tensor: storage and contents.
+
+    Two runs number their storages otherwise, as memory is freed and used again.
+    """
+    tensors = step.get("arguments") or [step.get("moved"), *step.get("sources", ())]
+    roles: dict[str, str] = {}
+    for place, each in enumerate(tensors):
+        if each and "storage" in each:
+            roles.setdefault(str(each["storage"]), str(each.get("name", place)))
+    contents = step.get("contents", {})
+    return {role: (int(n), str(contents[n]["file"])) for n, role in roles.items() if n in contents}
 
 
 def made_of(
@@ -70,18 +85,19 @@ def made_of(
     """
     tainted: set[int] = set()
     for at, step in enumerate(steps):
-        here = [each for each in host if each.at == at]
+        here = [each for each in host if each.at == at and not each.places]
         tainted -= {int(key) for key in step["contents"]}
         tainted |= {each.storage for each in here if each.storage is not None}
+        other = any(each.storage is None and each.scalar is None for each in here)
         if "launch" not in step:
             target = step["moved"]
-            if target and any(int(each["storage"]) in tainted for each in step["sources"]):
+            taken = {int(each["storage"]) for each in step["sources"]}
+            if target and (other or taken & tainted):
                 tainted.add(int(target["storage"]))
             continue
         arguments = step["arguments"]
         numbers = [int(each["storage"]) if "storage" in each else None for each in arguments]
         scalars = {each.scalar for each in here if each.scalar is not None}
-        other = any(each.storage is None and each.scalar is None for each in here)
         stored, written = stored_arguments(modules[str(step["ttir"])])
         if other or stored is None or any(p in scalars or numbers[p] in tainted for p in stored):
             places = range(len(arguments)) if written is None else written

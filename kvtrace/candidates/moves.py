@@ -53,7 +53,7 @@ class Hears(Protocol):
         """
 
 
-class Moves(TorchDispatchMode):
+class Moves(TorchDispatchMode):  # type: ignore[misc]
     """Tells `heard` what PyTorch moves while it is active."""
 
     def __init__(self, heard: Hears) -> None:
