@@ -12,12 +12,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
+from kvtrace.candidates.answers import read_answers
 from kvtrace.candidates.checking import Figures, figures_of
 from kvtrace.candidates.confining import EVENTS_FILE
 from kvtrace.candidates.inputs import read_cases
 from kvtrace.candidates.launches import heard_in, launches_in
 from kvtrace.candidates.outputs import Examined, Outputs, Problem
-from kvtrace.candidates.reference import read_answers
 from kvtrace.candidates.request import CannotJudge, Folders, Request
 from kvtrace.opened.conditions import kernel_conditions, sizes_of
 from kvtrace.opened.traces import OpenedTrace

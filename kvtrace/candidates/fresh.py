@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.candidates.comparing import EPSILON, numpy_dtype
-from kvtrace.candidates.inputs import TensorInput
+from kvtrace.candidates.inputs import Input, TensorInput
 
 #: What one factor for all floats is taken from, where their mixture means nothing to the reference.
 _FACTORS: Final = (0.5, 1.5)
@@ -21,6 +21,16 @@ _FACTORS: Final = (0.5, 1.5)
 def is_float(tensor: TensorInput) -> bool:
     """Whether a tensor holds floats; otherwise it holds integers or booleans."""
     return tensor.dtype in EPSILON
+
+
+def is_floats(given: Input) -> bool:
+    """Whether an input is a tensor of floats."""
+    return isinstance(given, TensorInput) and is_float(given)
+
+
+def is_integers(given: Input) -> bool:
+    """Whether an input is a tensor of integers or booleans."""
+    return isinstance(given, TensorInput) and not is_float(given)
 
 
 def other_values(

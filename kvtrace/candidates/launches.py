@@ -46,8 +46,8 @@ class Memory:
     written_by: dict[int, Op] = field(default_factory=dict)
     #: Contents that neither launches nor moves gave, by launch and argument: the values.
     made: dict[tuple[int, str], NDArray[Any]] = field(default_factory=dict)
-    #: What PyTorch moved out of storages of inputs that no kernel had written to.
-    moved: list[NDArray[Any]] = field(default_factory=list)
+    #: What PyTorch moved, and all of the storage that it is from, if a kernel has written to that.
+    moved: list[tuple[NDArray[Any], NDArray[Any] | None]] = field(default_factory=list)
     modules: dict[str, Module] = field(default_factory=dict)
     reason: str | None = None
 
@@ -212,10 +212,13 @@ def _move(at: int, entry: Mapping[str, Any], folder: Path, memory: Memory) -> No
                 raise ValueError("an element of none of the sources")
             into[...] = table[picked].reshape(into.shape)
     op = next((memory.written_by[each] for each in taken if each in memory.written_by), None)
+    if taken:
+        kind = values[0].dtype
+        whole = memory.held[taken[0]]
+        written = None if op is None else whole[: whole.size // kind.itemsize * kind.itemsize]
+        memory.moved.append((into.copy(), None if written is None else written.view(kind).copy()))
     if op is not None:
         memory.written_by[number] = op
-    elif taken:
-        memory.moved.append(into.copy())
 
 
 def _take(

@@ -12,7 +12,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from kvtrace.candidates.answers import Answer
 from kvtrace.candidates.comparing import EPSILON
 from kvtrace.candidates.host_data import differing, made_of
 from kvtrace.candidates.inputs import Case
@@ -27,7 +29,7 @@ from kvtrace.candidates.outcomes import (
     outcome_of,
     solved_by,
 )
-from kvtrace.candidates.reference import OTHER_INTEGERS, OTHER_VALUES, Answer
+from kvtrace.candidates.reference import OTHER_INTEGERS, OTHER_VALUES
 from kvtrace.candidates.request import Folders, Request
 from kvtrace.ir import Module, Op, source_stack
 
@@ -219,9 +221,10 @@ class Outputs:
         if case.kind not in ("given", "values"):
             return
         inputs = [input_values(case, number, values.inputs) for number in range(len(case.tensors))]
-        for moved in memory.moved:
-            in_order = any(np.array_equal(moved.ravel(), each.ravel()) for each in inputs)
-            if not in_order and solved_by(moved, values):
+        for moved, written in memory.moved:
+            if written is not None and not _is_one_of(written, inputs):
+                continue  # a kernel made it
+            if not _is_one_of(moved, inputs) and solved_by(moved, values):
                 self._add(
                     "computed-on-host", "error",
                     "PyTorch moves the elements of inputs to where they are in the result",
@@ -314,6 +317,11 @@ class Outputs:
                 place.column if place else None,
             )
         )  # fmt: skip
+
+
+def _is_one_of(values: NDArray[Any], inputs: Sequence[NDArray[Any]]) -> bool:
+    """Whether elements are those of an input, in its order."""
+    return any(np.array_equal(values.ravel(), each.ravel()) for each in inputs)
 
 
 def _returned(entries: Log) -> list[Mapping[str, Any]]:

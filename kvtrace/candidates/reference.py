@@ -1,26 +1,24 @@
-"""What runs in the reference's processes: inputs of all cases, then the right results in float64.
+"""What runs in the reference's first process: inputs of all cases that the reference takes.
 
 The candidate's file is never imported here. Where only that file says what its inputs are, another
-process (`ask_for_inputs`) has left them, and they are taken as data. Results are made after the
-candidate's process has ended (`answer`), so that it cannot find them anywhere; and with them other
-values of the same inputs, which nothing can have known before.
+process (`ask_for_inputs`) has left them, and they are taken as data. Right results are made after
+the candidate's process has ended: see `answers.py`.
 """
 
 from __future__ import annotations
 
 import inspect
 import json
-import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from kvtrace.candidates import tensors
-from kvtrace.candidates.fresh import is_float, other_values
+from kvtrace.candidates.fresh import is_float, is_integers, other_values
 from kvtrace.candidates.inputs import (
     Case,
     Input,
@@ -35,14 +33,14 @@ from kvtrace.candidates.inputs import (
     resized,
     write_cases,
 )
-from kvtrace.candidates.request import INPUTS, MODELS, CannotJudge, Place, Request
+from kvtrace.candidates.request import INPUTS, CannotJudge, Place, Request
 
 #: What a model of the reference is made with.
 INITIAL: Final = "initial.json"
 #: Labels of the cases that differ from the given one in integers and booleans, and in floats.
 OTHER_INTEGERS: Final = "other integers"
 OTHER_VALUES: Final = "other values"
-_SEED: Final = 20_240_607
+SEED: Final = 20_240_607
 _SEVERAL: Final = 2
 
 
@@ -59,33 +57,13 @@ class Expected:
     changed: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Fresh:
-    """A case with values that the candidate never had, and what the reference says of it.
-
-    `whole`: integers and booleans differ, too, where the case has any.
-    """
-
-    case: Case
-    expected: Expected
-    whole: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What the reference says of a case, and of the same case with other values."""
-
-    expected: Expected
-    fresh: tuple[Fresh, ...]
-
-
 def ask_for_inputs(file: Path, function: str, folder: Path) -> None:
     """Import a file and keep the inputs that a function of it makes."""
     import torch
 
-    _begin(folder)
+    begin(folder)
     module = tensors.imported(file, "kvtrace_candidate")
-    torch.manual_seed(_SEED)
+    torch.manual_seed(SEED)
     write_cases(folder, [_made(getattr(module, function), folder)])
 
 
@@ -104,9 +82,9 @@ def prepare(
     """
     import torch
 
-    _begin(folder)
-    torch.manual_seed(_SEED)
-    reference = None if request.reference is None else _Reference(request.reference, folder)
+    begin(folder)
+    torch.manual_seed(SEED)
+    reference = None if request.reference is None else Reference(request.reference, folder)
     given = _given(request, reference, folder, asked, names)
     weights = () if reference is None else reference.weights(folder)
     maker = _Maker(folder, weights)
@@ -128,118 +106,7 @@ def prepare(
     write_cases(folder, kept)
 
 
-def answer(place: Place, inputs: Path, folder: Path) -> None:
-    """Leave what the reference gives for all cases, and for other values of them.
-
-    Args:
-        place: The reference.
-        inputs: Where the cases are.
-        folder: Where results and other values are left.
-
-    """
-    import torch
-
-    _begin(folder)
-    torch.manual_seed(_SEED)
-    reference = _Reference(place, folder)
-    random = np.random.default_rng(secrets.randbits(128))
-    told, drawn = [], []
-    for number, case in enumerate(read_cases(inputs)):
-        expected = reference.results(case, inputs, folder, str(number))
-        fresh = list(_fresh(reference, case, inputs, folder, random, number))
-        told.append(
-            {"expected": asdict(expected), "fresh": [[asdict(e), whole] for _, e, whole in fresh]}
-        )
-        drawn += [other for other, _, _ in fresh]
-    write_cases(folder, drawn)
-    (folder / "answers.json").write_text(json.dumps(told), encoding="utf-8")
-
-
-def _fresh(
-    reference: _Reference, case: Case, inputs: Path, folder: Path, random: np.random.Generator,
-    number: int,
-) -> Iterator[tuple[Case, Expected, bool]]:  # fmt: skip
-    """Give cases with other values that the reference takes: all of them other, then floats alone.
-
-    Weights differ in the first case alone: what a model makes of them once may be kept by it.
-    """
-    floats = any(_is_floats(each) for each in (*case.inputs, *(() if number else case.weights)))
-    integers = any(_is_integers(each) for each in case.inputs)
-    for whole in [True] * integers + [False] * floats:
-        for scaled in (False, True):
-            drawn = _other_values(
-                case, inputs, folder, random, f"fresh{number}-{whole:d}{scaled:d}",
-                [each for each in case.inputs if whole or _is_floats(each)],
-                [] if number else [each for each in case.weights if is_float(each)], scaled=scaled,
-            )  # fmt: skip
-            try:
-                expected = reference.results(drawn, folder, folder, f"{number}-{whole:d}")
-            except Exception:  # noqa: BLE001, S112 - values that mean nothing to it prove nothing
-                continue
-            yield drawn, expected, whole or not integers
-            break
-
-
-def _other_values(
-    case: Case, inputs: Path, folder: Path, random: np.random.Generator, name: str,
-    changing: Sequence[Input], weights: Sequence[TensorInput], *, scaled: bool,
-) -> Case:  # fmt: skip
-    """Return a case with other values in some tensors, whose contents are in `folder`."""
-
-    def other(each: TensorInput, at: str, *, changes: bool) -> TensorInput:
-        content = (inputs / each.file).read_bytes()
-        if changes:
-            content = other_values(content, each, random, scaled=scaled)
-        (folder / f"{name}-{at}.bin").write_bytes(content)
-        return replace(each, file=f"{name}-{at}.bin")
-
-    return replace(
-        case,
-        inputs=tuple(
-            other(each, str(at), changes=each in changing)
-            if isinstance(each, TensorInput)
-            else each
-            for at, each in enumerate(case.inputs)
-        ),
-        weights=tuple(
-            other(each, f"w{at}", changes=each in weights) for at, each in enumerate(case.weights)
-        ),
-    )
-
-
-def _is_floats(each: Input) -> bool:
-    return isinstance(each, TensorInput) and is_float(each)
-
-
-def _is_integers(each: Input) -> bool:
-    return isinstance(each, TensorInput) and not is_float(each)
-
-
-def read_answers(folder: Path) -> list[Answer]:
-    """Read what the reference gave, a case an entry; nothing where there is no reference.
-
-    Raises:
-        CannotJudge: it was not left as `answer` writes it.
-
-    """
-    if not (folder / "answers.json").exists():
-        return []
-    told = json.loads((folder / "answers.json").read_text(encoding="utf-8"))
-    drawn = iter(read_cases(folder))
-    return [
-        Answer(
-            _expected(each["expected"]),
-            tuple(Fresh(next(drawn), _expected(e), bool(whole)) for e, whole in each["fresh"]),
-        )
-        for each in told
-    ]
-
-
-def _expected(told: Mapping[str, Any]) -> Expected:
-    return Expected(tuple(told["exact"]), tuple(told["own"]), tuple(told["changed"]))
-
-
-def _begin(folder: Path) -> None:
+def begin(folder: Path) -> None:
     """Have kernels run here, and tensors for a GPU made on the CPU."""
     import torch
 
@@ -249,7 +116,7 @@ def _begin(folder: Path) -> None:
     start(folder / "unused", compile="ttir", device="cpu", tensors="none", source="off")
 
 
-class _Reference:
+class Reference:
     """A function or a model that gives the right results."""
 
     def __init__(self, place: Place, folder: Path) -> None:
@@ -264,10 +131,12 @@ class _Reference:
                 (folder / INITIAL).write_text(json.dumps(list(initial)), encoding="utf-8")
 
     def inputs(self) -> Callable[..., Any] | None:
+        """Return the function of its file that makes inputs."""
         found = next((n for n in INPUTS if callable(getattr(self.module, n, None))), None)
         return None if found is None else getattr(self.module, found)
 
     def weights(self, folder: Path) -> tuple[TensorInput, ...]:
+        """Return what a model's weights are; their contents are kept in `folder`."""
         if not self.is_model:
             return ()
         found = []
@@ -367,7 +236,7 @@ def _tensor(value: Any) -> Any:
 
 
 def _given(
-    request: Request, reference: _Reference | None, folder: Path, asked: Path | None,
+    request: Request, reference: Reference | None, folder: Path, asked: Path | None,
     names: Sequence[str],
 ) -> list[tuple[Case, Path | None]]:  # fmt: skip
     """Return the cases that are asked for, and where their contents are, if they have any."""
@@ -426,7 +295,7 @@ class _Maker:
     def __init__(self, folder: Path, weights: tuple[TensorInput, ...]) -> None:
         self._folder = folder
         self._weights = weights
-        self._random = np.random.default_rng(_SEED)
+        self._random = np.random.default_rng(SEED)
         self._files = 0
 
     def filled(self, case: Case, source: Path | None) -> Case:
@@ -448,7 +317,7 @@ class _Maker:
         fixed = [size for weight in self._weights for size in weight.shape]
         plain = resized(base.inputs, {})  # contiguous, without contents
         found = [self._other(base, OTHER_VALUES, floats=True)]
-        if any(map(_is_integers, base.inputs)):
+        if any(map(is_integers, base.inputs)):
             found.append(self._other(base, OTHER_INTEGERS, floats=False))
         if views:
             found += [
@@ -522,6 +391,3 @@ class _Maker:
         file = f"input{self._files}.bin"
         (self._folder / file).write_bytes(content)
         return replace(tensor, file=file)
-
-
-__all__ = ["INITIAL", "MODELS", "Answer", "Expected", "answer", "ask_for_inputs", "prepare"]

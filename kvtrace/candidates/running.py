@@ -16,9 +16,10 @@ from pathlib import Path
 from pkgutil import walk_packages
 from typing import Final
 
+from kvtrace.candidates.answers import answer
 from kvtrace.candidates.child import run_candidate
 from kvtrace.candidates.confining import Ended, run_confined
-from kvtrace.candidates.reference import answer, ask_for_inputs, prepare
+from kvtrace.candidates.reference import ask_for_inputs, prepare
 from kvtrace.candidates.request import INPUTS, MISSING, CannotJudge, FileText, Request, read_file
 from kvtrace.candidates.walls.mounts import importable_beside
 
