@@ -44,11 +44,11 @@ _SET_DEATH_SIGNAL: Final = 1
 _SET_SUBREAPER: Final = 36
 _READY: Final = b"ready"
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_MAKING: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-_WRITTEN_AND_READ: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+_MAKING: Final = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 _MOST_EVENTS: Final = 256 << 20
 _MOST_SAID: Final = 4000
 _MOST_TOLD: Final = 1 << 16
+_AHEAD: Final = 10
 _LOOK_EACH: Final = 0.02
 _MARGIN: Final = 20.0
 #: Variables that Python, libraries and compilers find what they need by; no others are kept.
@@ -181,10 +181,14 @@ def _supervise(run: _Run, telling: int, *, apart: bool) -> None:
         os.setsid()
         system_calls.prctl(_SET_DEATH_SIGNAL, signal.SIGKILL)
         gc.disable()  # objects of the parent are not ours to collect
+        told: dict[str, Any]
         try:
-            told = _Supervisor(run, apart=apart).told()
+            supervisor = _Supervisor(run, apart=apart)
+            child = supervisor.begun()
         except OSError as error:
             told = {"refused": str(error)}
+        else:
+            told = supervisor.told(child)
         os.write(telling, json.dumps(told).encode())
     finally:
         os._exit(0)
@@ -203,6 +207,11 @@ class _Supervisor:
         self._target = os.open(run.folder, _FOLDER)
         self._heard = os.open(self._events, _MAKING, 0o600, dir_fd=self._beside)
         self._bytes_heard = 0
+        self._said = b""
+        self._ahead = 0
+        with contextlib.suppress(PermissionError):  # who may, is not held up by what it watches
+            os.nice(-_AHEAD)
+            self._ahead = _AHEAD
         if apart:
             mounts.enter_namespaces()
             mounts.change_root(run.folder, run.reads, run.memory)
@@ -216,51 +225,64 @@ class _Supervisor:
     def _events(self) -> str:
         return f"{self._run.folder.name}.{EVENTS_FILE}"
 
-    def told(self) -> dict[str, Any]:
-        """Run the process to its end, take over what it left, and return what is told of it."""
-        hearing, telling = os.pipe()
+    def begun(self) -> int:
+        """Fork the process, and return its number once all its walls are up.
+
+        Raises:
+            OSError: one of them cannot be had.
+
+        """
+        self._hearing, telling = os.pipe()
+        self._listening, printing = os.pipe()
         walls, ready = os.pipe()
-        said = os.open(".said", _WRITTEN_AND_READ, 0o600, dir_fd=self._source)
-        os.unlink(".said", dir_fd=self._source)
         child = os.fork()
         if child == 0:
-            self._be_confined(said, telling, ready)
-        os.close(telling)
-        os.close(ready)
+            self._be_confined(printing, telling, ready)
+        for each in (telling, printing, ready):
+            os.close(each)
         told = os.read(walls, _MOST_TOLD)
         if told != _READY:
-            os.waitpid(child, 0)
-            os.unlink(self._events, dir_fd=self._beside)
-            return {"refused": told.decode(errors="replace") or "its process ended"}
-        status, late, reason = self._wait(child, hearing)
-        self._processes.end_all()
-        os.set_blocking(hearing, False)
-        with contextlib.suppress(BlockingIOError):
-            while self._hear(hearing):
-                pass
-        reason = reason or self._take_over()
+            raise OSError(told.decode(errors="replace") or "its process ended")
+        if self._apart:
+            self._processes.look_in_namespace()
+        return child
+
+    def told(self, child: int) -> dict[str, Any]:
+        """Wait for the process, take over what it left, and return what is told of it."""
+        status, late, reason = self._wait(child)
+        if not self._apart:
+            self._processes.end_all()
+        for pipe in (self._hearing, self._listening):
+            os.set_blocking(pipe, False)
+            with contextlib.suppress(BlockingIOError):
+                while self._hear(pipe):
+                    pass
+        not_taken = self._take_over()
+        reason = reason or not_taken
         whole = os.waitstatus_to_exitcode(status) == _WHOLE and not reason
         how = "late" if late else "whole" if whole else "broken"
-        size = os.fstat(said).st_size
-        end = os.pread(said, _MOST_SAID, max(0, size - _MOST_SAID)).decode("utf-8", "replace")
-        return {"how": how, "said": end, "reason": reason}
+        said = self._said.decode("utf-8", "replace")
+        return {"how": how, "said": said, "reason": reason}
 
-    def _wait(self, child: int, hearing: int) -> tuple[int, bool, str]:
+    def _wait(self, child: int) -> tuple[int, bool, str]:
         """Wait for the process; return its status, and whether and why it was killed."""
         deadline = time.monotonic() + self._run.seconds
-        looked, heard, late, reason = 0.0, [hearing], False, ""
+        looked, late, reason, before = 0.0, False, "", ""
+        heard = [self._hearing, self._listening]
         while True:
             ready, _, _ = select.select(heard, [], [], _LOOK_EACH)
-            if ready and not self._hear(hearing):
-                heard = []  # none can write to it any more
-                continue
+            for pipe in ready:
+                if not self._hear(pipe):
+                    heard.remove(pipe)  # nobody can write to it any more
             ended, status = os.waitpid(child, os.WNOHANG)
             if ended:
                 return status, late, reason
             now = time.monotonic()
             if late or reason or now < looked + _LOOK_EACH:
                 continue
-            looked, late, reason = now, now > deadline, self._excess()
+            looked, late, found = now, now > deadline, self._excess()
+            # Twice: while a program is started, its memory counts for who starts it, too.
+            reason, before = found if found and found == before else "", found
             if late or reason:
                 os.kill(child, signal.SIGKILL)
 
@@ -271,9 +293,12 @@ class _Supervisor:
         held = (files.f_blocks - files.f_bfree) * files.f_frsize if self._apart else 0
         return self._processes.excess(self._most, held)
 
-    def _hear(self, hearing: int) -> bool:
-        """Write down some of the events; return whether there may be more."""
-        part = os.read(hearing, 1 << 20)
+    def _hear(self, pipe: int) -> bool:
+        """Keep some of what was written to a pipe; return whether there may be more."""
+        part = os.read(pipe, 1 << 20)
+        if pipe == self._listening:
+            self._said = (self._said + part)[-_MOST_SAID:]
+            return bool(part)
         self._bytes_heard += len(part)
         if self._bytes_heard <= _MOST_EVENTS:
             os.write(self._heard, part)
@@ -289,20 +314,20 @@ class _Supervisor:
             self._target = os.open(folder, _FOLDER)
         try:
             leftovers.take_over(self._source, self._target, self._run.memory, (*_OWN, EVENTS_FILE))
-        except leftovers.TooMuch as much:
-            return str(much)
+        except (leftovers.TooMuch, OSError) as problem:
+            return f"what it left cannot be taken over: {problem}"
         finally:
             os.rename(self._events, EVENTS_FILE, src_dir_fd=self._beside, dst_dir_fd=self._target)
             if not self._apart:
                 leftovers.remove(left)
         return ""
 
-    def _be_confined(self, said: int, telling: int, ready: int) -> None:
+    def _be_confined(self, printing: int, telling: int, ready: int) -> None:
         """Put up the walls, say so, run the function, and end; never returns."""
         code = 1
         try:
             try:
-                ready = self._put_up_walls(said, telling, ready)
+                ready = self._put_up_walls(printing, telling, ready)
             except OSError as error:
                 os.write(ready, str(error).encode())
                 return
@@ -319,14 +344,15 @@ class _Supervisor:
                 sys.stderr.flush()
             os._exit(code)
 
-    def _put_up_walls(self, said: int, telling: int, ready: int) -> int:
+    def _put_up_walls(self, printing: int, telling: int, ready: int) -> int:
         """Confine this process; return where `ready` is then, next to its four descriptors."""
         system_calls.prctl(_SET_DEATH_SIGNAL, signal.SIGKILL)
+        os.nice(self._ahead)
         if self._apart:
             mounts.mount_processes()
             system_calls.set_host_name(b"localhost")
         nothing = os.open(os.devnull, os.O_RDONLY)
-        opened = [nothing, said, said, telling, ready]
+        opened = [nothing, printing, printing, telling, ready]
         high = [fcntl.fcntl(each, fcntl.F_DUPFD, len(opened)) for each in opened]
         for number, each in enumerate(high):
             os.dup2(each, number)
@@ -336,7 +362,7 @@ class _Supervisor:
         folder = self._run.folder
         _settle_in(folder)
         privileges.give_up()
-        privileges.limit(self._addresses, self._run.seconds)
+        privileges.limit(self._addresses, self._run.seconds, apart=self._apart)
         landlock.restrict(folder)
         filters.install()
         return EVENTS + 1

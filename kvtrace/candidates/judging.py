@@ -174,7 +174,7 @@ def _unjudged(
     rule: str, message: str, ended: Ended, severity: str = "unjudged", hint: str = ""
 ) -> dict[str, Any]:
     last = ended.last_line
-    told = f"{message}: {last}" if last and ended.how != "late" else message
+    told = f"{message}: {last}" if last and ended.how != "late" and not ended.reason else message
     return {
         "rule": rule, "severity": severity, "message": told, "hint": hint, "case": None,
         "kernel": None, "file": None, "line": None, "column": None,

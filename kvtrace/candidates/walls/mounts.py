@@ -49,6 +49,8 @@ def enter_namespaces() -> None:
 def change_root(folder: Path, reads: Iterable[Path], size: int) -> None:
     """Make a root of what may be read, with a folder in memory at the path of `folder`.
 
+    The host's /proc is there until `mount_processes` puts another one on top of it.
+
     Args:
         folder: What may be written to; it is empty then, and the host's is out of reach.
         reads: Files and folders that may be read besides Python's and the system's.
@@ -59,7 +61,7 @@ def change_root(folder: Path, reads: Iterable[Path], size: int) -> None:
 
     """
     system_calls.mount("none", "/", None, _WHOLE_TREE | _PRIVATE)
-    shared = [*_system_paths(), *_python_paths(folder), *reads]
+    shared = [*_system_paths(), *_python_paths(folder), *reads, Path("/proc")]
     root = str(folder)  # any folder will do: it is the root soon
     flags = _NO_SETUID | _NO_DEVICES
     system_calls.mount("tmpfs", root, "tmpfs", flags, "size=1m,nr_inodes=16384,mode=755")
@@ -67,7 +69,7 @@ def change_root(folder: Path, reads: Iterable[Path], size: int) -> None:
         _bind(root, path)
     for name in _DEVICES:
         _bind(root, Path("/dev", name), device=True)
-    for name in (str(folder), "/proc", "/tmp"):  # noqa: S108 - a folder of the new root
+    for name in (str(folder), "/tmp"):  # noqa: S108 - a folder of the new root
         os.makedirs(root + name, exist_ok=True)  # noqa: PTH103
     with contextlib.suppress(FileExistsError):  # then what is given lies there
         os.symlink(folder / "temporary", root + "/dev/shm")  # noqa: PTH211, S108
@@ -80,11 +82,13 @@ def change_root(folder: Path, reads: Iterable[Path], size: int) -> None:
 def mount_processes() -> None:
     """Show the processes of this namespace in /proc, where nothing can be set.
 
-    A container whose own /proc is covered allows none: there, the folder stays empty.
+    A container whose own /proc is covered in part allows none: then nothing is in the folder.
     """
     flags = _READ_ONLY | _NO_SETUID | _NO_DEVICES | _NO_PROGRAMS
-    with contextlib.suppress(PermissionError):
+    try:
         system_calls.mount("proc", "/proc", "proc", flags)
+    except PermissionError:
+        system_calls.unmount("/proc")  # the host's, which had to be seen until here
 
 
 def importable_beside(file: Path) -> list[Path]:

@@ -20,7 +20,8 @@ _ROOT_IS_NOBODY: Final = 0b101111
 _MOST_CAPABILITIES: Final = 64
 _LARGEST_FILE: Final = 1 << 31
 _DESCRIPTORS: Final = 512
-_PROCESSES: Final = 4096
+_PROCESSES: Final = 512
+_PROCESSES_OF_USER: Final = 4096
 
 
 def give_up() -> None:
@@ -47,12 +48,14 @@ def address_space() -> int:
     return int(pages) * resource.getpagesize()
 
 
-def limit(memory: int, seconds: float) -> None:
+def limit(memory: int, seconds: float, *, apart: bool) -> None:
     """Bound the memory, time, files and descriptors that one process may take.
 
     Args:
         memory: bytes of addresses that it may have.
         seconds: of the wall clock that it has; of processor time it has four times that.
+        apart: whether a namespace of users counts its processes, and not all of its user. Root's
+            are never bounded so.
 
     """
     for kind, value in (
@@ -61,7 +64,7 @@ def limit(memory: int, seconds: float) -> None:
         (resource.RLIMIT_FSIZE, _LARGEST_FILE),
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_NOFILE, _DESCRIPTORS),
-        (resource.RLIMIT_NPROC, _PROCESSES),
+        (resource.RLIMIT_NPROC, _PROCESSES if apart else _PROCESSES_OF_USER),
         (resource.RLIMIT_MEMLOCK, 0),
         (resource.RLIMIT_MSGQUEUE, 0),
     ):

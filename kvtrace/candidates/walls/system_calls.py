@@ -63,8 +63,13 @@ def leave_root_for(path: str) -> None:
     assert MACHINE is not None
     os.chdir(path)
     call(_PIVOT_ROOT[MACHINE], b".", b".")  # one on top of the other: man 2 pivot_root
-    _whole(_libc.umount2(b".", _DETACH), "umount2")
+    unmount(".")
     os.chdir("/")
+
+
+def unmount(path: str) -> None:
+    """Take a mount away, with all below it."""
+    _whole(_libc.umount2(os.fsencode(path), _DETACH), f"umount {path}")
 
 
 def set_no_capabilities() -> None:
