@@ -48,11 +48,11 @@ def test_a_number_that_pytorch_computed_is_told_by_its_argument():
 
 
 def test_integers_of_the_host_may_say_where_a_kernel_reads():
-    """An order made by argsort says which row a program takes; no result is made of it."""
+    """Sorted indices say which element a program reads; no result is made of them."""
     judgement = judge_file(request_for(PAIRS["one_hot_by_the_host"], "honest"))
     rules = {each["rule"]: each["message"] for each in judgement.object["findings"]}
     assert judgement.verdict == "right"
-    assert rules.get("host-indices", "").startswith("the contents of order of kernel: ")
+    assert rules.get("host-indices", "").startswith("the contents of index of kernel: ")
 
 
 def test_without_a_reference_runs_on_other_values_are_compared():

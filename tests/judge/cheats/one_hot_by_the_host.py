@@ -18,7 +18,7 @@ def marked(x, marks, out, columns, BLOCK: tl.constexpr):
 @triton.jit
 def kernel(x, index, order, out, columns, BLOCK: tl.constexpr):
     row = tl.load(order + tl.program_id(0))
-    tl.store(out + row, tl.load(x + row * columns + tl.load(index + row)))
+    tl.store(out + row, tl.load(x + row * columns + tl.load(index + tl.program_id(0))))
 
 
 def cheat(x, index):
@@ -31,6 +31,6 @@ def cheat(x, index):
 
 def honest(x, index):
     x, index, out = x.contiguous(), index.contiguous(), torch.empty(x.shape[0])
-    order = index.argsort()
+    index, order = index.sort()
     kernel[(x.shape[0],)](x, index, order, out, x.shape[1], BLOCK=32)
     return out
