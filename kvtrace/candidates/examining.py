@@ -1,64 +1,49 @@
-"""What runs in the examiner's process: our code alone, on what the candidate's process has left.
+"""What runs in the examiner's process: rules, on the trace that the candidate's process has left.
 
-Results are those of launches that are evaluated here; rules are judged from the trace; nothing that
-the candidate's Python said counts besides.
+At the same time another process compares results (`results.py`); nothing that the candidate's
+Python said counts besides.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from kvtrace.candidates.answers import read_answers
 from kvtrace.candidates.checking import Figures, figures_of
 from kvtrace.candidates.confining import EVENTS_FILE
-from kvtrace.candidates.inputs import read_cases
 from kvtrace.candidates.launches import heard_in, launches_in
-from kvtrace.candidates.outputs import Examined, Outputs, Problem
+from kvtrace.candidates.outputs import Examined, Problem, examined_in
 from kvtrace.candidates.request import CannotJudge, Folders, Request
 from kvtrace.opened.conditions import kernel_conditions, sizes_of
 from kvtrace.opened.traces import OpenedTrace
 from kvtrace.opened.traces import open as open_trace
-from kvtrace.schema.errors import KvtraceError
 
 _MOST: Final = 100
 
 
 def examine(request: Request, largest: str | None, folders: Folders, folder: Path) -> None:
-    """Judge what a candidate's process has left; the result is in `folder`, as is its trace."""
-    found = Examined()
-    try:
+    """Judge the trace that a candidate's process has left; the result is in `folder`, as it is."""
+    with examined_in(folder) as found:
         _examine(request, largest, folders, folder / "trace", found)
-    except KvtraceError as error:
-        found.problems.append(Problem("cannot-judge", "unjudged", str(error)))
-    (folder / "examined.json").write_text(json.dumps(asdict(found)), encoding="utf-8")
 
 
 def _examine(
     request: Request, largest: str | None, folders: Folders, recorded: Path, found: Examined
 ) -> None:
-    cases, answers = read_cases(folders.inputs), read_answers(folders.answers)
-    child = folders.child
-    log, events = heard_in(child / EVENTS_FILE)
+    log, events = heard_in(folders.child / EVENTS_FILE)
     found.problems += _behaviour(log, events)
     unusable = [str(e["unusable"]) for each in log.values() for e in each if "unusable" in e]
     if unusable:
         what = f"the file cannot be imported, or its model not be made: {unusable[0]}"
         found.problems.append(Problem("raises", "error", what))
         return
-    entries = [log.get(number, []) for number in range(len(cases))]
-    trace = open_trace(recorded) if any(map(list, map(launches_in, entries))) else None
-    _check_kernels(trace, entries, child)
-    logs = {case.label: log for case, log in zip(cases, entries, strict=True)}
-    outputs = Outputs(request, folders, logs, found)
-    for number, case in enumerate(cases):
-        outputs.case(case, entries[number], answers[number] if answers else None)
-    outputs.whole()
-    if trace is None:
+    entries = list(log.values())
+    if not any(map(list, map(launches_in, entries))):
         return
+    trace = open_trace(recorded)
+    _check_kernels(trace, entries, folders.child)
     _rules(trace, found)
     _all_sizes(trace, request.at or largest, found)
     _figures(trace, request.device, found)
@@ -87,7 +72,7 @@ def _behaviour(
 
 
 def _check_kernels(
-    trace: OpenedTrace | None, entries: Sequence[Sequence[Mapping[str, Any]]], child: Path
+    trace: OpenedTrace, entries: Sequence[Sequence[Mapping[str, Any]]], child: Path
 ) -> None:
     """Check that log and trace tell of the same kernels.
 
@@ -95,8 +80,6 @@ def _check_kernels(
         CannotJudge: they do not.
 
     """
-    if trace is None:
-        return
     artifact = trace.selection.trace.artifact
     recorded = {
         content

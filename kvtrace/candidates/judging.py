@@ -21,9 +21,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from kvtrace.candidates.beside import beside
+from kvtrace.candidates.beside import Beside, beside
 from kvtrace.candidates.confining import EVENTS_FILE, Ended, run_confined
 from kvtrace.candidates.request import (
+    EXAMINED,
     MISSING,
     CannotJudge,
     FileText,
@@ -31,13 +32,14 @@ from kvtrace.candidates.request import (
     Request,
     read_file,
 )
-from kvtrace.candidates.running import Ran, import_all, run_file
+from kvtrace.candidates.running import Examination, Ran, compare_results, import_all, run_file
 from kvtrace.candidates.walls import leftovers
 from kvtrace.text import amount, duration, plural, size
 
 #: Version of the object that `kvtrace judge` prints. A minor one adds; a major one changes.
 SCHEMA: Final = "1.0"
 _STATUS: Final = {"right": 0, "wrong": 1, "unjudged": 2}
+_FOUND: Final = ("problems", "cases", "figures", "generic")
 _WALLS: Final = ("network", "writes", "processes")
 _ORDER: Final = ("error", "unjudged", "warning", "note")
 #: What the examiner imports, all modules of it where it is a room.
@@ -118,28 +120,43 @@ class _Run:
             except ImportError as error:
                 raise CannotJudge(MISSING.format(error)) from error
             ran: Ran = running.answer()
-        self.times |= ran.seconds
-        self.walls = ran.candidate
-        if ran.reference.how != "whole" or ran.candidate is None:
-            what = f"the reference's process {ran.reference.in_words}"
-            return [_unjudged("reference", what, ran.reference)], {}
-        problems = list(_ended_badly(ran.candidate, self.request.seconds))
-        if not (child / EVENTS_FILE).exists():
-            return problems, {}
-        folder = self._scratch / "examiner"
-        folders = Folders(self._scratch / "inputs", child, self._scratch / "answers")
-        looked = run_confined(
-            partial(_examine, self.request, self._text.largest, folders, folder), folder,
-            seconds=self.request.seconds, memory_mb=self.request.memory_mb,
-            reads=[each for each in (folders.inputs, child, folders.answers) if each.exists()],
-            unconfined=self.request.unconfined,
+            self.times |= ran.seconds
+            if ran.candidate is None:
+                what = f"the reference's process {ran.reference.in_words}"
+                return [_unjudged("reference", what, ran.reference)], {}
+            self.walls = ran.candidate
+            problems = list(_ended_badly(ran.candidate, self.request.seconds))
+            if not (child / EVENTS_FILE).exists():
+                return problems, {}
+            return self._examined(running, problems)
+
+    def _examined(
+        self, running: Beside, problems: list[dict[str, Any]]
+    ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+        """Have results compared by another process, and judge rules at the same time."""
+        scratch, request = self._scratch, self.request
+        folders = Folders(scratch / "inputs", scratch / "child", scratch / "answers")
+        running.ask(compare_results, request, folders, scratch / "results")
+        ruled = run_confined(
+            partial(_examine, request, self._text.largest, folders, scratch / "examiner"),
+            scratch / "examiner", seconds=request.seconds, memory_mb=request.memory_mb,
+            reads=[folders.inputs, folders.child], unconfined=request.unconfined,
         )  # fmt: skip
-        self.times["examiner"] = looked.seconds
-        result = folder / "examined.json"
-        if looked.how != "whole" or not result.exists():
-            what = f"evaluating its launches {looked.in_words}"
-            return [*problems, _unjudged("cannot-judge", what, looked)], {}
-        return problems, json.loads(result.read_text(encoding="utf-8"))
+        done: Examination = running.answer()
+        self.times |= {**done.seconds, "examiner": ruled.seconds}
+        if done.results is None:
+            assert done.answers is not None
+            what = f"the reference's process {done.answers.in_words}"
+            return [_unjudged("reference", what, done.answers)], {}
+        found: dict[str, Any] = {"rules": {}} | {key: [] for key in _FOUND}
+        for ended, name in ((ruled, "examiner"), (done.results, "results")):
+            file = scratch / name / EXAMINED
+            if ended.how != "whole" or not file.exists():
+                what = f"evaluating its launches {ended.in_words}"
+                return [*problems, _unjudged("cannot-judge", what, ended)], {}
+            for key, value in json.loads(file.read_text(encoding="utf-8")).items():
+                found[key] = {**found[key], **value} if key == "rules" else found[key] + value
+        return problems, found
 
 
 def _ended_badly(ran: Ended, seconds: float) -> Iterator[dict[str, Any]]:

@@ -7,18 +7,22 @@ the candidate's process had was computed by its host, and not by its kernels.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.candidates.answers import Answer
+from kvtrace.candidates.answers import Answer, read_answers
 from kvtrace.candidates.comparing import EPSILON
+from kvtrace.candidates.confining import EVENTS_FILE
 from kvtrace.candidates.host_data import differing, made_of
-from kvtrace.candidates.inputs import Case
-from kvtrace.candidates.launches import Memory, launches_in, run_launches, steps_in
+from kvtrace.candidates.inputs import Case, read_cases
+from kvtrace.candidates.launches import Memory, heard_in, launches_in, run_launches, steps_in
 from kvtrace.candidates.narrow import narrow_sums, uses_tf32
 from kvtrace.candidates.outcomes import (
     Outcome,
@@ -30,8 +34,9 @@ from kvtrace.candidates.outcomes import (
     solved_by,
 )
 from kvtrace.candidates.reference import OTHER_INTEGERS, OTHER_VALUES
-from kvtrace.candidates.request import Folders, Request
+from kvtrace.candidates.request import EXAMINED, Folders, Request
 from kvtrace.ir import Module, Op, source_stack
+from kvtrace.schema.errors import KvtraceError
 
 Log = Sequence[Mapping[str, Any]]
 
@@ -63,6 +68,32 @@ class Examined:
     figures: list[dict[str, Any]] = field(default_factory=list)
     generic: list[dict[str, Any]] = field(default_factory=list)
     rules: dict[str, int] = field(default_factory=dict)
+
+
+@contextmanager
+def examined_in(folder: Path) -> Iterator[Examined]:
+    """Give what findings are put into, and leave it in a folder, as JSON."""
+    found = Examined()
+    try:
+        yield found
+    except KvtraceError as error:
+        found.problems.append(Problem("cannot-judge", "unjudged", str(error)))
+    (folder / EXAMINED).write_text(json.dumps(asdict(found)), encoding="utf-8")
+
+
+def examine_results(request: Request, folders: Folders, folder: Path) -> None:
+    """Compare what launches give with the reference's results; what is found is in `folder`."""
+    with examined_in(folder) as found:
+        cases, answers = read_cases(folders.inputs), read_answers(folders.answers)
+        log, _ = heard_in(folders.child / EVENTS_FILE)
+        if any("unusable" in entry for entry in log.get(0, ())):
+            return
+        entries = [log.get(number, []) for number in range(len(cases))]
+        logs = {case.label: each for case, each in zip(cases, entries, strict=True)}
+        outputs = Outputs(request, folders, logs, found)
+        for number, case in enumerate(cases):
+            outputs.case(case, entries[number], answers[number] if answers else None)
+        outputs.whole()
 
 
 class Outputs:

@@ -20,6 +20,8 @@ INPUTS: Final = ("inputs", "get_inputs")
 MODELS: Final = ("ModelNew", "Model")
 #: Decorators that make kernels of functions.
 _KERNELS: Final = frozenset({"jit", "autotune", "heuristics"})
+#: The file that a process leaves which examines.
+EXAMINED: Final = "examined.json"
 #: What is said where torch or Triton cannot be imported.
 MISSING: Final = "judging kernels takes torch and Triton ({}); pip install 'kvtrace[triton]'"
 _SMALLEST_BLOCK: Final = 8

@@ -20,12 +20,21 @@ from kvtrace.candidates.answers import answer
 from kvtrace.candidates.child import run_candidate
 from kvtrace.candidates.confining import Ended, run_confined
 from kvtrace.candidates.reference import ask_for_inputs, prepare
-from kvtrace.candidates.request import INPUTS, MISSING, CannotJudge, FileText, Request, read_file
+from kvtrace.candidates.request import (
+    INPUTS,
+    MISSING,
+    CannotJudge,
+    FileText,
+    Folders,
+    Request,
+    read_file,
+)
 from kvtrace.candidates.walls.mounts import importable_beside
 
 #: What reference and candidate import, once for both.
 _LIBRARIES: Final = (
-    "kvtrace.candidates.moves", "torch.utils._device", "triton.compiler.code_generator",
+    "kvtrace.candidates.moves", "kvtrace.candidates.outputs", "torch.utils._device",
+    "triton.compiler.code_generator",
     "numpy.random", "numpy.ma", "zstandard", "kvtrace.evaluate", "kvtrace.ir.parser",
     "kvtrace.backends.compiled.generic", "kvtrace.schema.writer",
     "kvtrace.verdicts.index_arguments",
@@ -40,13 +49,31 @@ _LIBRARIES: Final = (
 class Ran:
     """How the processes ended that ran the user's code, and the seconds that they took.
 
-    `reference` is the first of its processes that did not come to its end, or else the last;
-    `candidate` is None where it was not run.
+    `candidate` is None where the reference's process did not come to its end.
     """
 
     reference: Ended
     candidate: Ended | None
     seconds: Mapping[str, float]
+
+
+class _Timed:
+    """Runs functions in confined processes, and keeps how long each took."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self.seconds: dict[str, float] = {}
+
+    def __call__(
+        self, name: str, folder: Path, reads: Sequence[Path], work: Callable[[], None]
+    ) -> Ended:
+        request = self._request
+        told = run_confined(
+            work, folder, seconds=request.seconds, memory_mb=request.memory_mb, reads=reads,
+            unconfined=request.unconfined,
+        )  # fmt: skip
+        self.seconds[name] = told.seconds
+        return told
 
 
 def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Path) -> Ran:
@@ -65,16 +92,8 @@ def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Pa
     begun = time.monotonic()
     import_libraries(request.target)
     _take_compilers_key()
-    seconds = {"imports": time.monotonic() - begun}
-
-    def ended(name: str, folder: Path, reads: Sequence[Path], work: Callable[[], None]) -> Ended:
-        told = run_confined(
-            work, folder, seconds=request.seconds, memory_mb=request.memory_mb, reads=reads,
-            unconfined=request.unconfined,
-        )  # fmt: skip
-        seconds[name] = told.seconds
-        return told
-
+    ended = _Timed(request)
+    ended.seconds["imports"] = time.monotonic() - begun
     own = importable_beside(text.path)
     asked = None
     function = _function_with_inputs(request, text)
@@ -90,16 +109,39 @@ def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Pa
         "reference", inputs, theirs, partial(prepare, request, inputs, asked, names, text.blocks)
     )
     if reference.how != "whole":
-        return Ran(reference, None, seconds)
+        return Ran(reference, None, ended.seconds)
     work = partial(run_candidate, request, inputs, child)
     candidate = ended("candidate", child, [*own, inputs], work)
+    return Ran(reference, candidate, ended.seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """How the processes ended that made right results, and compared; and their seconds."""
+
+    answers: Ended | None
+    results: Ended | None
+    seconds: Mapping[str, float]
+
+
+def compare_results(request: Request, folders: Folders, folder: Path) -> Examination:
+    """Make right results now that the candidate has ended, and compare; `folder` has the result.
+
+    Until now what is right existed nowhere.
+    """
+    from kvtrace.candidates.outputs import examine_results
+
+    ended = _Timed(request)
+    answers = None
     if request.reference is not None:
-        # Only now: what is right exists nowhere while the candidate runs.
-        answers = scratch / "answers"
-        theirs.append(inputs)
-        work = partial(answer, request.reference, inputs, answers)
-        reference = ended("answers", answers, theirs, work)
-    return Ran(reference, candidate, seconds)
+        reads = [*importable_beside(request.reference.file), folders.inputs]
+        work = partial(answer, request.reference, folders.inputs, folders.answers)
+        answers = ended("answers", folders.answers, reads, work)
+        if answers.how != "whole":
+            return Examination(answers, None, ended.seconds)
+    reads = [each for each in (folders.inputs, folders.child, folders.answers) if each.exists()]
+    results = ended("results", folder, reads, partial(examine_results, request, folders, folder))
+    return Examination(answers, results, ended.seconds)
 
 
 def _function_with_inputs(request: Request, text: FileText) -> str | None:
