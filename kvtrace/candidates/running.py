@@ -1,7 +1,8 @@
 """What runs code of the user, in confined processes: the reference's, then the candidate's.
 
 It is one process with torch that forks them, executed apart from the one that judges (`beside.py`),
-which imports its own modules at the same time, and never torch: see `judging.py`.
+which imports its own modules at the same time, and never torch: see `judging.py`. That one imports
+this file, too, to ask for `run_file`, so what takes long is imported where that runs.
 """
 
 from __future__ import annotations
@@ -16,9 +17,7 @@ from pathlib import Path
 from pkgutil import walk_packages
 from typing import Final
 
-from kvtrace.candidates.child import run_candidate
 from kvtrace.candidates.confining import Ended, run_confined
-from kvtrace.candidates.reference import ask_for_inputs, prepare
 from kvtrace.candidates.request import INPUTS, MISSING, CannotJudge, FileText, Request, read_file
 from kvtrace.candidates.walls.mounts import importable_beside
 
@@ -61,6 +60,9 @@ def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Pa
     """
     begun = time.monotonic()
     import_libraries(request.target)
+    from kvtrace.candidates.child import run_candidate
+    from kvtrace.candidates.reference import ask_for_inputs, prepare
+
     _take_compilers_key()
     seconds = {"imports": time.monotonic() - begun}
 
