@@ -1,7 +1,8 @@
 """What runs code of the user, in confined processes: the reference's, then the candidate's.
 
 It is one process with torch that forks them, executed apart from the one that judges (`beside.py`),
-which imports its own modules at the same time, and never torch: see `judging.py`.
+which imports its own modules at the same time, and never torch: see `judging.py`. That one imports
+this file, too, to ask for `run_file`, so what takes long is imported where that runs.
 """
 
 from __future__ import annotations
@@ -16,10 +17,7 @@ from pathlib import Path
 from pkgutil import walk_packages
 from typing import Final
 
-from kvtrace.candidates.answers import answer
-from kvtrace.candidates.child import run_candidate
 from kvtrace.candidates.confining import Ended, run_confined
-from kvtrace.candidates.reference import ask_for_inputs, prepare
 from kvtrace.candidates.request import (
     INPUTS,
     MISSING,
@@ -91,6 +89,9 @@ def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Pa
     """
     begun = time.monotonic()
     import_libraries(request.target)
+    from kvtrace.candidates.child import run_candidate
+    from kvtrace.candidates.reference import ask_for_inputs, prepare
+
     _take_compilers_key()
     ended = _Timed(request)
     ended.seconds["imports"] = time.monotonic() - begun
@@ -129,6 +130,7 @@ def compare_results(request: Request, folders: Folders, folder: Path) -> Examina
 
     Until now what is right existed nowhere.
     """
+    from kvtrace.candidates.answers import answer
     from kvtrace.candidates.outputs import examine_results
 
     ended = _Timed(request)

@@ -70,7 +70,7 @@ def server(*, unconfined: bool = False) -> "MCPServer":
     made = MCPServer(
         "kvtrace", version=__version__, instructions=_INSTRUCTIONS, log_level="WARNING"
     )
-    judge = _judge_tool(["--unconfined"] if unconfined else [])
+    judge = judge_tool(["--unconfined"] if unconfined else [])
     for tool in (judge, sanitize, profile, diff, sql):
         made.tool(structured_output=False)(_telling(tool))
     return made
@@ -91,7 +91,7 @@ def _telling(tool: Callable[..., Any]) -> Callable[..., Any]:
     return told
 
 
-def _judge_tool(own: Sequence[str]) -> Callable[..., Any]:
+def judge_tool(own: Sequence[str]) -> Callable[..., Any]:
     """Return the tool that judges, with options that are not its caller's to choose."""
 
     async def judge(

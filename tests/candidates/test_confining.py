@@ -1,4 +1,4 @@
-"""Files that attack: what they do is said, and harms nothing; see also `walls/test_escapes.py`."""
+"""Files that attack: what they do is said, and harms nothing; others try to leave their room."""
 
 import os
 import subprocess

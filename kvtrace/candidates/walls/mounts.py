@@ -93,14 +93,17 @@ def mount_processes() -> None:
 
 def importable_beside(file: Path) -> list[Path]:
     """Return a Python file, and what it can import of its folder: other files, and packages."""
-    found = [file]
     with contextlib.suppress(OSError):  # a folder that cannot be listed has nothing to import
-        found += [
-            each
-            for each in file.parent.iterdir()
-            if each.suffix == ".py" or (each / "__init__.py").exists()
-        ]
-    return found
+        beside = sorted(file.parent.iterdir())
+        return [file, *(each for each in beside if each.suffix == ".py" or _is_package(each))]
+    return [file]
+
+
+def _is_package(path: Path) -> bool:
+    try:
+        return (path / "__init__.py").exists()
+    except PermissionError:
+        return False
 
 
 def _system_paths() -> Iterator[Path]:
@@ -119,7 +122,7 @@ def _python_paths(folder: Path) -> Iterator[Path]:
 def _outermost(paths: Iterable[Path]) -> list[Path]:
     """Return the paths that exist, less those below another one."""
     found: list[Path] = []
-    for path in sorted({each for each in paths if os.path.lexists(each)}):
+    for path in sorted({each for each in paths if os.path.exists(each)}):  # noqa: PTH110 - no error
         if not any(path.is_relative_to(known) for known in found if not known.is_symlink()):
             found.append(path)
     return found
