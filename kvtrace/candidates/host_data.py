@@ -26,7 +26,7 @@ class HostData:
 
     `storage` is that of contents, `scalar` the position of a number among a launch's arguments; a
     launch of another kernel, or with other constants, has neither. `places`: it only says which
-    elements PyTorch moves.
+    elements PyTorch moves, or how many programs run.
     """
 
     at: int
@@ -39,7 +39,7 @@ class HostData:
 def differing(
     steps: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]]
 ) -> Iterator[HostData]:
-    """Give what the host made otherwise in another run; grids, and what was moved, may differ."""
+    """Give what the host made otherwise in another run."""
     for at, step in enumerate(steps):
         other = others[at] if at < len(others) else {}
         kernel = step.get("launch")
@@ -53,6 +53,8 @@ def differing(
             if made.get(role, (0, ""))[1] != file:
                 told = f"the contents of {role} of {kernel}" if kernel else "what PyTorch moves"
                 yield HostData(at, told, storage=number)
+        if step.get("grid") != other.get("grid"):
+            yield HostData(at, f"the grid of {kernel}", places=True)
         if step.get("picked") != other.get("picked"):
             yield HostData(at, "which elements PyTorch moves", places=True)
         pairs = zip(step.get("arguments", ()), other.get("arguments", ()), strict=False)

@@ -145,7 +145,8 @@ class Outputs:
         want = None if answer is None else answer.expected
         given = Values(case, self._folders.inputs, want, self._folders.answers)
         fresh = None if self._failed or not launches else answer
-        if fresh is not None and self._right_on_others(given, entries, fresh, record):
+        wrong: list[Wrong] = []
+        if fresh is not None and self._right_on_others(given, entries, fresh, record, wrong):
             return
         outcome = self._outcome(given, entries)
         record["results"] = [asdict(each) for each in outcome.told]
@@ -158,7 +159,7 @@ class Outputs:
             if launches or each.rule == "input-modified":
                 self._add_wrong(each, case)
         if fresh is not None and outcome.right:
-            self._made_for_values(given, outcome.memory, fresh)
+            self._made_for_values(given, outcome.memory, fresh, wrong)
 
     def whole(self) -> None:
         """Judge what several cases show together."""
@@ -197,9 +198,13 @@ class Outputs:
         )  # fmt: skip
 
     def _right_on_others(
-        self, given: Values, entries: Log, answer: Answer, record: dict[str, Any]
-    ) -> bool:
-        """Whether the launches give the right results on values that the candidate never had."""
+        self, given: Values, entries: Log, answer: Answer, record: dict[str, Any],
+        wrong: list[Wrong],
+    ) -> bool:  # fmt: skip
+        """Whether the launches give the right results on values that the candidate never had.
+
+        What is wrong with them is added to `wrong`.
+        """
         tried = False
         for fresh in answer.fresh:
             values = Values(
@@ -208,6 +213,7 @@ class Outputs:
             outcome = self._outcome(values, entries)
             if not outcome.right:
                 tried = True
+                wrong[:] = outcome.wrong
                 continue
             if tried and not self._only_placed(answer, given.case.label):
                 return False
@@ -262,7 +268,9 @@ class Outputs:
                     "let a kernel read them where they were", case=case.label,
                 )  # fmt: skip
 
-    def _made_for_values(self, given: Values, memory: Memory, answer: Answer) -> None:
+    def _made_for_values(
+        self, given: Values, memory: Memory, answer: Answer, wrong: Sequence[Wrong]
+    ) -> None:
         """Report results that are right for nothing but the values that the candidate had."""
         label = given.case.label
         if not answer.fresh:
@@ -278,15 +286,35 @@ class Outputs:
                     "compute the result in a kernel", case=label,
                 )  # fmt: skip
                 return
+        if wrong and self._host_made() == "":
+            for each in wrong:  # the host gave the same for all values: kernels are wrong for some
+                self._add_wrong(each, given.case)
+            return
         self._host_computed(label)
+
+    def _host_made(self) -> str | None:
+        """Return what the host made otherwise for other values; empty: nothing, None: not known."""
+        made: str | None = None
+        for name in (OTHER_VALUES, OTHER_INTEGERS):
+            log = self._logs.get(name)
+            if log is None or any("raised" in entry for entry in log):
+                continue
+            found = next(differing(steps_in(self._first), steps_in(log)), None)
+            made = made or ("" if found is None else found.told)
+            for at, (one, other) in enumerate(
+                zip(_returned(self._first), _returned(log), strict=False)
+            ):
+                if (one.get("content"), one.get("value")) != (
+                    other.get("content"),
+                    other.get("value"),
+                ):
+                    made = made or f"result {at}"
+        return made
 
     def _host_computed(self, label: str) -> None:
         """Report that Python or PyTorch computed, and what, as far as two runs show it."""
-        first, what = steps_in(self._first), ""
-        for name, log in self._logs.items():
-            if name in (OTHER_INTEGERS, OTHER_VALUES):
-                found = next(differing(first, steps_in(log)), None)
-                what = what or ("" if found is None else f": see {found.told}")
+        made = self._host_made()
+        what = f": see {made}" if made else ""
         self._add(
             "host-computed", "warning" if self._request.trust_host else "unjudged",
             "the launches give the right results for no other values than those that the "

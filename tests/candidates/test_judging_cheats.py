@@ -10,7 +10,7 @@ import pytest
 
 from kvtrace.candidates.judging import judge_file
 from kvtrace.candidates.request import Place, Request
-from tests.judge.labelled import pairs, request_for
+from tests.judge.labelled import FOLDER, pairs, request_for
 from tests.support.thorough import usually
 
 PAIRS = pairs()
@@ -61,3 +61,23 @@ def test_without_a_reference_runs_on_other_values_are_compared():
 
     honest = judge_file(replace(request, entry=Place(PAIRS["norm_as_scalar"], "honest")))
     assert honest.verdict == "right"
+
+
+INPUTS = """
+
+def inputs():
+    return {"x": torch.cat([torch.linspace(0.7, 1, 99), torch.linspace(0.1, 0.4, 99)])}
+"""
+
+
+def test_a_kernel_that_is_wrong_for_values_that_were_not_given_is_no_cheat(tmp_path):
+    source = (FOLDER / "kernels" / "right" / "gelu.py").read_text(encoding="utf-8")
+    line = "    inner = "
+    assert line in source
+    path = tmp_path / "gap.py"
+    wrong = f"    v = tl.where((v > 0.5) & (v < 0.6), 0.0, v)\n{line}"
+    path.write_text(source.replace(line, wrong) + INPUTS)
+    request = Request(Place(path, "gelu"), Place(FOLDER / "references.py", "gelu"), views=False)
+    rules = {each["rule"] for each in judge_file(request).object["findings"]}
+    assert "wrong-result" in rules
+    assert "host-computed" not in rules
