@@ -1,7 +1,7 @@
 """How long `kvtrace judge` takes, and whether it is right, on 40 labelled kernels.
 
 Method: each file of `tests/judge/kernels` is judged by a process of its own, as an agent would ask,
-with its imports; then all of them by one process that has imported torch and Triton already. A
+with its imports; then all of them by one process, beside which another keeps torch and Triton. A
 kernel that is judged otherwise than its folder says ends the script with 1. Printed: medians and
 the longest, in seconds of wall time, and of processor time, which other work on the machine changes
 less.
@@ -15,7 +15,6 @@ import statistics
 import subprocess
 import sys
 import time
-from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 
@@ -50,7 +49,6 @@ def main() -> int:
         processor.append(_processor_seconds() - taken)
         verdict = json.loads(done.stdout)["verdict"] if done.stdout else "unjudged"
         wrong += [path.stem] if verdict != kind else []
-    import_module("torch")
     for kind, path in kernels:
         begun = time.monotonic()
         wrong += [path.stem] if judge_file(request_of(path)).verdict != kind else []

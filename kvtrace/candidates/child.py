@@ -3,7 +3,9 @@
 The candidate's code can change anything in this process. So nothing that is written here is a
 verdict: another process reads the log and evaluates the launches anew.
 
-The log has a JSON object a line: `launch`, `returned`, `raised`, `changed` of a case, in order.
+The log has a JSON object a line: `launch`, `moved`, `returned`, `raised`, `changed` of a case, in
+order, and between them what the candidate does besides (`kind`). It goes through a pipe: what was
+written cannot be taken back.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import os
 import sys
 import threading
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -25,8 +27,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kvtrace import forks
 from kvtrace.backends.triton.evaluating_launcher import Executed, around_launch
 from kvtrace.candidates import tensors
+from kvtrace.candidates.confining import EVENTS
 from kvtrace.candidates.inputs import Case, TensorInput, read_cases
 from kvtrace.candidates.reference import INITIAL
 from kvtrace.candidates.request import Request
@@ -45,6 +49,9 @@ _CHANGING: Final = {
     "socket.connect": "network", "socket.bind": "network", "socket.getaddrinfo": "network",
     "socket.sendto": "network",
 }  # fmt: skip
+#: Those whose last argument is an open folder that the first is relative to, or -1.
+_RELATIVE: Final = ("os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.chmod", "os.symlink")
+_PACKAGE: Final = os.path.dirname(os.path.dirname(__file__))  # noqa: PTH120
 _REPLACEABLE: Final = (types.FunctionType, types.BuiltinFunctionType, type)
 _PATCHABLE: Final = ("torch", "torch.testing", "numpy", "triton", "triton.runtime.jit")
 
@@ -73,13 +80,15 @@ def run_candidate(request: Request, inputs: Path, folder: Path) -> None:
     )  # fmt: skip
     assert triton.runtime.driver.active is not None  # ours, before anything can be patched
     torch.Tensor.is_cuda = property(_is_said_to_be)
-    log = _Log(folder)
+    telling = _Telling()
+    log = _Log(folder, telling)
     around_launch.append(log.around)
     cases = read_cases(inputs)
     before = _functions()
-    with _told(folder):
+    with telling.behavior(folder):
         try:
-            module = tensors.imported(request.entry.file, "kvtrace_candidate")
+            os.chdir(request.entry.file.parent)
+            module = tensors.imported(request.entry.file, request.entry.file.stem)
             entry: Any = getattr(module, request.entry.name)
             if inspect.isclass(entry):
                 torch.manual_seed(0)
@@ -108,12 +117,83 @@ def _is_said_to_be(tensor: Any) -> bool:  # noqa: ARG001 - a property's
     return True
 
 
+def _is_recording() -> bool:
+    """Whether this thread runs a function of kvtrace's own, as the journal's does."""
+    if threading.current_thread() is threading.main_thread():
+        return False
+    frame: types.FrameType | None = sys._getframe()
+    files: list[str] = []
+    while frame is not None:
+        files.append(frame.f_code.co_filename)
+        frame = frame.f_back
+    outermost = [file for file in files if file != threading.__file__][-1]
+    return outermost.startswith(f"{_PACKAGE}{os.sep}")
+
+
+def _absolute(path: str, event: str, arguments: tuple[Any, ...]) -> str:
+    """Return the path that an event names, which may be relative to a folder that is open."""
+    folder = os.getcwd()  # noqa: PTH109
+    opened = arguments[-1] if event in _RELATIVE else None
+    if isinstance(opened, int) and opened >= 0:
+        folder = str(Path(f"/proc/self/fd/{opened}").readlink())
+    return os.path.normpath(os.path.join(folder, path))  # noqa: PTH118
+
+
+class _Telling:
+    """Writes lines into the pipe that the supervisor reads, of all threads and processes."""
+
+    def __init__(self) -> None:
+        self._lock = forks.Lock()
+
+    def tell(self, entry: dict[str, Any]) -> None:
+        """Write an object, whole."""
+        line = json.dumps(entry).encode() + b"\n"
+        with self._lock:
+            while line:
+                line = line[os.write(EVENTS, line) :]
+
+    @contextmanager
+    def behavior(self, folder: Path) -> Iterator[None]:
+        """Write what the candidate does to files, processes and the network, while it runs.
+
+        An audit hook cannot be taken away by Python code; what does not pass Python is not seen.
+        """
+        own = (str(folder), os.devnull, "/proc/self/")
+        compilers = os.path.dirname(str(sys.modules["triton"].__file__))  # noqa: PTH120
+        active = [True]
+
+        def hear(event: str, arguments: tuple[Any, ...]) -> None:
+            if not active or (event != "open" and event not in _CHANGING):
+                return
+            if _is_recording():
+                return
+            kind = _CHANGING.get(event, "writes")
+            what = arguments[0] if arguments else ""
+            if event == "open" and not arguments[2] & _WRITING:
+                return
+            if kind == "processes" and str(what).startswith(compilers):
+                return  # Triton's own, as where configurations are tried
+            if kind == "writes":
+                if isinstance(what, int):
+                    return
+                what = _absolute(os.fsdecode(what), event, arguments)
+                if what.startswith(own):
+                    return
+            self.tell({"kind": kind, "what": str(what)[:200]})
+
+        sys.addaudithook(hear)
+        try:
+            yield
+        finally:
+            active.clear()
+
+
 class _Log:
     """Writes what is launched and returned, and the contents that evaluating it takes."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, telling: _Telling) -> None:
         self._folder = folder
-        self._file = (folder / "log.jsonl").open("w", encoding="utf-8")
+        self._telling = telling
         self._contents: set[str] = set()
         self._bytes = 0
         self._case = 0
@@ -123,12 +203,13 @@ class _Log:
 
     def write(self, entry: dict[str, Any]) -> None:
         """Write an entry."""
-        self._file.write(json.dumps({"case": self._case, **entry}) + "\n")
-        self._file.flush()
+        self._telling.tell({"case": self._case, **entry})
 
     def case(self, number: int, case: Case, folder: Path, entry: Any) -> None:
         """Call the candidate on the inputs of a case."""
         import torch
+
+        from kvtrace.candidates.moves import Moves
 
         self._case = number
         self._ids, self._known, self._alive = {}, {}, []
@@ -144,7 +225,7 @@ class _Log:
             if tensor is not None:
                 self._input(at, tensor, made)
         try:
-            with torch.no_grad():
+            with torch.no_grad(), Moves(self):
                 returned = entry(*arguments)
         except Exception as error:  # noqa: BLE001 - the candidate's own, told as such
             self.write({"raised": f"{type(error).__name__}: {error}"[:500]})
@@ -190,13 +271,66 @@ class _Log:
             if storage.data is not None and storage.address is not None:
                 self._known[storage.address, storage.nbytes] = storage.data.copy()
 
+    def before(self, target: Any) -> None:
+        """Keep what a tensor holds before it is written to, if nothing explains it."""
+        if not self.explained(target):
+            self.write(
+                {
+                    "moved": None,
+                    "sources": [self._view(target)],
+                    "contents": self._contents_of([target]),
+                }
+            )
+
+    def moved(self, target: Any, sources: Sequence[Any], picked: Any, fill: float) -> None:
+        """Write what PyTorch moved, which explains what the target holds now."""
+        others = [each for each in sources if _key(each) != _key(target)]
+        entry = {
+            "moved": self._view(target), "bytes": target.untyped_storage().nbytes(),
+            "sources": [self._view(each) for each in sources], "fill": fill,
+            "picked": None if picked is None else self._keep(tensors.bytes_of(picked)),
+            "contents": self._contents_of(others),
+        }  # fmt: skip
+        self.write(entry)
+        self._know(target)
+
+    def explained(self, tensor: Any) -> bool:
+        """Whether a tensor's storage holds what launches and moves have left there."""
+        key = _key(tensor)
+        return key in self._known and not self._unlike(tensor)
+
+    def made(self, tensor: Any) -> None:
+        """Forget what another tensor has left where a new one lies."""
+        self._known.pop(_key(tensor), None)
+
+    def _contents_of(self, given: Sequence[Any]) -> dict[int, dict[str, Any]]:
+        """Keep the contents that nothing explains of some tensors' storages."""
+        contents = {}
+        for tensor in given:
+            if not self.explained(tensor):
+                content = tensors.storage_bytes(tensor)
+                number = self._ids.setdefault(_key(tensor), 1000 + len(self._ids))
+                contents[number] = {"bytes": len(content), "file": self._keep(content)}
+                self._know(tensor)
+        return contents
+
+    def _view(self, tensor: Any) -> dict[str, Any]:
+        return {
+            "storage": self._ids.setdefault(_key(tensor), 1000 + len(self._ids)),
+            "dtype": _dtype(tensor),
+            "shape": list(tensor.shape),
+            "strides": list(tensor.stride()),
+            "offset": tensor.storage_offset(),
+        }
+
+    def _know(self, tensor: Any) -> None:
+        self._known[_key(tensor)] = np.frombuffer(tensors.storage_bytes(tensor), np.uint8)
+
     def _input(self, number: int, tensor: Any, made: TensorInput) -> None:
-        storage = tensor.untyped_storage()
-        key = storage.data_ptr(), storage.nbytes()
-        self._ids.setdefault(key, number)
-        self._known[key] = np.frombuffer(tensors.storage_bytes(tensor), np.uint8)
+        self._ids.setdefault(_key(tensor), number)
+        self._know(tensor)
         self._alive.append(tensor)
-        assert made.storage * tensor.element_size() == storage.nbytes()
+        assert made.storage * tensor.element_size() == tensor.untyped_storage().nbytes()
 
     def _number(self, storage: Storage) -> int:
         """Return the number of a storage; those of inputs are their places, from 0."""
@@ -221,24 +355,26 @@ class _Log:
         return digest
 
     def _unlike(self, tensor: Any) -> bool:
-        storage = tensor.untyped_storage()
-        known = self._known.get((storage.data_ptr(), storage.nbytes()))
+        known = self._known.get(_key(tensor))
         return known is not None and bytes(known) != tensors.storage_bytes(tensor)
 
     def _result(self, value: Any) -> dict[str, Any]:
         if not tensors.is_tensor(value):
             return {"value": value if isinstance(value, int | float | bool) else repr(value)[:200]}
-        storage = value.untyped_storage()
-        entry: dict[str, Any] = {
-            "dtype": str(value.dtype).removeprefix("torch."),
-            "shape": list(value.shape),
-            "strides": list(value.stride()),
-            "offset": value.storage_offset(),
-        }
-        key = storage.data_ptr(), storage.nbytes()
-        if key in self._ids and key in self._known and not self._unlike(value):
-            return entry | {"storage": self._ids[key]}
-        return entry | {"content": self._keep(tensors.bytes_of(value))}
+        if self.explained(value):
+            return self._view(value)
+        content = self._keep(tensors.bytes_of(value))
+        return {"dtype": _dtype(value), "shape": list(value.shape), "content": content}
+
+
+def _dtype(tensor: Any) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
+
+
+def _key(tensor: Any) -> tuple[int, int]:
+    """Return where a tensor's storage begins, and its bytes."""
+    storage = tensor.untyped_storage()
+    return storage.data_ptr(), storage.nbytes()
 
 
 def _argument(argument: TensorArgument, number: int) -> dict[str, Any]:
@@ -270,41 +406,3 @@ def _functions() -> dict[str, Any]:
                     if isinstance(function, _REPLACEABLE):
                         found[f"{name}.{key}.{method}"] = function
     return found
-
-
-@contextmanager
-def _told(folder: Path) -> Iterator[None]:
-    """Write what the candidate does to files, processes and the network, while it runs.
-
-    An audit hook cannot be taken away by Python code; what does not pass Python is not seen.
-    """
-    events = os.open(folder / "events", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    own = (str(folder), os.devnull, "/proc/self/")
-    compilers = os.path.dirname(str(sys.modules["triton"].__file__))  # noqa: PTH120
-    main = threading.main_thread()
-    active = [True]
-
-    def hear(event: str, arguments: tuple[Any, ...]) -> None:
-        if event != "open" and event not in _CHANGING:
-            return
-        if not active or threading.current_thread() is not main:
-            return
-        kind = _CHANGING.get(event, "writes")
-        what = arguments[0] if arguments else ""
-        if event == "open" and not arguments[2] & _WRITING:
-            return
-        if kind == "processes" and str(what).startswith(compilers):
-            return  # Triton's own, as where configurations are tried
-        if kind == "writes":
-            if isinstance(what, int):
-                return
-            what = os.path.abspath(os.fsdecode(what))  # noqa: PTH100
-            if what.startswith(own):
-                return
-        os.write(events, json.dumps({"kind": kind, "what": str(what)[:200]}).encode() + b"\n")
-
-    sys.addaudithook(hear)
-    try:
-        yield
-    finally:
-        active.clear()

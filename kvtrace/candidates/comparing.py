@@ -44,7 +44,7 @@ class Compared:
 
 def numpy_dtype(name: str) -> np.dtype[Any]:
     """Return NumPy's type for torch's name of one."""
-    return np.dtype(ml_dtypes.bfloat16) if name == "bfloat16" else np.dtype(name)
+    return np.dtype(getattr(ml_dtypes, name, name))
 
 
 def compared(

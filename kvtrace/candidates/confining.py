@@ -1,84 +1,97 @@
-"""Limits around a process that runs code which nobody trusts, as far as the system has them.
+"""A process that runs code which nobody trusts, its walls, and what is taken over from it.
 
-`run_confined` forks, confines the child and runs a function in it; what the child leaves is files
-in its own folder. Nothing in here is believed to be a wall against an attacker who knows a hole in
-the kernel: it keeps careless and cheating code from doing harm, and says which walls there are.
+`run_confined` forks a supervisor, which forks the process: behind the walls of `walls/`, in a
+folder in memory. What it leaves is regular files, copied by the supervisor after its end, and
+events, through a pipe. Nothing in here is believed to keep out one who knows a hole in the kernel.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
+import fcntl
 import gc
+import json
 import os
-import resource
+import select
 import signal
-import struct
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-_NEW_NAMESPACES: Final = 0x00020000 | 0x08000000 | 0x20000000 | 0x40000000  # NS, IPC, PID, NET
-_NEW_USER: Final = 0x10000000
+from kvtrace.candidates.request import CannotJudge
+from kvtrace.candidates.walls import (
+    filters,
+    landlock,
+    leftovers,
+    mounts,
+    privileges,
+    processes,
+    system_calls,
+)
+
+#: The descriptor that a confined process writes events to; they arrive in a file of that name.
+EVENTS: Final = 3
+EVENTS_FILE: Final = "events"
+_OWN: Final = ("home", "work", "temporary")
+#: What the process ends with that came to its end; another code ends one that was ended before.
+_WHOLE: Final = 113
 _SET_DEATH_SIGNAL: Final = 1
 _SET_SUBREAPER: Final = 36
-_SET_NO_NEW_PRIVILEGES: Final = 38
-_LANDLOCK_CREATE: Final = 444
-_LANDLOCK_ADD: Final = 445
-_LANDLOCK_RESTRICT: Final = 446
-#: Landlock's rights that change files: write, remove, make, refer (2), truncate (3).
-_WRITING: Final = 0b1111111110010
-_REFER: Final = 1 << 13
-_TRUNCATE: Final = 1 << 14
-_TCP: Final = 0b11
-_SCOPES: Final = 0b11  # abstract sockets, signals
-_SECOND: Final = 1.0
-_FILES: Final = 512
-_LARGEST_FILE: Final = 1 << 31
-_PERSONAL: Final = ("KVTRACE", "PYTHONSTARTUP", "SSH_", "AWS_", "GITHUB_", "GIT_")
-_SECRET: Final = ("TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "_KEY")
+_READY: Final = b"ready"
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_MAKING: Final = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+_MOST_EVENTS: Final = 256 << 20
+_MOST_SAID: Final = 4000
+_MOST_TOLD: Final = 1 << 16
+_AHEAD: Final = 10
+_LOOK_EACH: Final = 0.02
+_MARGIN: Final = 20.0
+#: Variables that Python, libraries and compilers find what they need by; no others are kept.
+_KEPT: Final = (
+    "PATH", "LANG", "LANGUAGE", "TZ", "USER", "LOGNAME", "HOME", "XDG_CACHE_HOME", "TMPDIR",
+    "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE",
+    "PYTHONPYCACHEPREFIX", "VIRTUAL_ENV", "CUDA_HOME", "CUDA_PATH", "CC",
+)  # fmt: skip
+_NO_USER: Final = "nobody"
 
 
-@dataclass(frozen=True, slots=True)
-class Walls:
-    """What was kept from a process: each is true where the system let us."""
+class CannotConfine(CannotJudge):
+    """This system does not allow what confining a process takes."""
 
-    network: bool
-    writes: bool
-    processes: bool
-
-    def missing(self) -> list[str]:
-        """Return what was not kept from it, in words."""
-        names = {
-            "network": "the network", "writes": "files outside of its folder",
-            "processes": "signals to other processes",
-        }  # fmt: skip
-        return [text for name, text in names.items() if not getattr(self, name)]
+    slug = "cannot-confine"
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
     """How a confined process ended.
 
-    `how` is `whole`, `late` (it was killed for its time) or `broken` (it died, or its code ended
-    the process); `said` the end of its standard output and error.
+    Attributes:
+        how: `whole`, `late` (it was killed for its time) or `broken` (it died, its code ended the
+            process, or it was killed for a bound that `reason` names).
+        seconds: That it took.
+        confined: Whether all walls were up; some were missing only where that was asked for.
+        said: The end of its standard output and error.
+        reason: Why it was killed; empty where it was not, or for its time.
+
     """
 
     how: str
-    status: int
     seconds: float
-    walls: Walls
+    confined: bool
     said: str
+    reason: str = ""
 
     @property
     def in_words(self) -> str:
         """What became of it, where it did not come to its end."""
-        late = self.how == "late"
-        return "took too long and was killed" if late else "ended before it was done"
+        if self.how == "late":
+            return "took too long and was killed"
+        return f"was killed: {self.reason}" if self.reason else "ended before it was done"
 
     @property
     def last_line(self) -> str:
@@ -87,225 +100,287 @@ class Ended:
         return lines[-1][:500] if lines else ""
 
 
+def clean_environment() -> dict[str, str]:
+    """Return the variables of this process's environment that hold no secret, and are needed."""
+    kept = {name: value for name, value in os.environ.items() if name in _KEPT or name[:3] == "LC_"}
+    return {"USER": _NO_USER, "LOGNAME": _NO_USER} | kept
+
+
 def run_confined(
-    work: Callable[[], None], folder: Path, *, seconds: float, memory_mb: int
-) -> Ended:
-    """Run a function in a confined process, and wait for it; see `Confined`."""
-    return Confined(work, folder, seconds=seconds, memory_mb=memory_mb).ended()
-
-
-class Confined:
-    """A function that runs in a confined process of its own from now on.
+    work: Callable[[], object], folder: Path, *, seconds: float, memory_mb: int,
+    reads: Sequence[Path] = (), unconfined: bool = False,
+) -> Ended:  # fmt: skip
+    """Run a function in a confined process, wait for it, and take over the files that it leaves.
 
     Args:
-        work: What to run; what it leaves must be in `folder`.
-        folder: The only folder that it may write to; its home and working directory.
+        work: What to run. What it writes to the descriptor `EVENTS` is in the file `events` of
+            `folder` then.
+        folder: Where the files are, of those that it wrote there. It finds the folder empty, works
+            in one of it that is not taken over, and can write to no other.
         seconds: It is killed after so long, and all that it has started.
-        memory_mb: Memory that it may take besides what it begins with.
+        memory_mb: Memory that it may take besides what it begins with, and its folder's files; all
+            that it starts counts.
+        reads: Files and folders that it may read besides the system's and Python's.
+        unconfined: Whether to run it also where this system cannot keep it from the host.
+
+    Raises:
+        CannotConfine: it cannot, and `unconfined` is false.
 
     """
+    folder.mkdir(parents=True, exist_ok=True)
+    run = _Run(work, folder, seconds, memory_mb << 20, tuple(reads))
+    try:
+        return run.ended(apart=True)
+    except CannotConfine:
+        if not unconfined:
+            raise
+    return run.ended(apart=False)
 
-    def __init__(
-        self, work: Callable[[], None], folder: Path, *, seconds: float, memory_mb: int
-    ) -> None:
-        for name in ("home", "work", "temporary"):
-            (folder / name).mkdir(parents=True, exist_ok=True)
-        self._folder = folder
-        self._begun = time.monotonic()
-        self._deadline = self._begun + seconds + 2
-        self._reading, writing = os.pipe()
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    work: Callable[[], object]
+    folder: Path
+    seconds: float
+    memory: int
+    reads: tuple[Path, ...]
+
+    def ended(self, *, apart: bool) -> Ended:
+        """Fork the supervisor, and wait for what it tells."""
+        begun = time.monotonic()
+        reading, writing = os.pipe()
         sys.stdout.flush()
         sys.stderr.flush()
-        self._child = os.fork()
-        if self._child == 0:
-            os.close(self._reading)
-            _supervise(work, folder, seconds, memory_mb, writing)
+        supervisor = os.fork()
+        if supervisor == 0:
+            os.close(reading)
+            _supervise(self, writing, apart=apart)
         os.close(writing)
-
-    def ended(self) -> Ended:
-        """Wait until it has ended, and return how."""
-        status, late = _wait(self._child, self._deadline - time.monotonic())
-        with os.fdopen(self._reading, "rb") as pipe:
-            said = pipe.read(64).decode("ascii", "replace")
-        walls = Walls("n" in said, "w" in said, "p" in said)
-        late = late or "l" in said
-        whole = os.waitstatus_to_exitcode(status) == 0 and (self._folder / "whole").exists()
-        how = "late" if late else "whole" if whole else "broken"
-        seconds = time.monotonic() - self._begun
-        return Ended(how, status, seconds, walls, _end_of(self._folder / "said"))
-
-
-def _wait(child: int, seconds: float) -> tuple[int, bool]:
-    deadline, pause = time.monotonic() + seconds, 0.002
-    while True:
-        ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
-            return status, False
-        if time.monotonic() > deadline:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child, signal.SIGKILL)
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(child, signal.SIGKILL)
-            return os.waitpid(child, 0)[1], True
-        time.sleep(pause)
-        pause = min(pause * 1.5, 0.05)
+        with os.fdopen(reading, "rb", closefd=True) as pipe:
+            ready, _, _ = select.select([pipe], [], [], self.seconds + _MARGIN)
+            content = pipe.read(_MOST_TOLD) if ready else b""
+        if not content:
+            os.kill(supervisor, signal.SIGKILL)
+        os.waitpid(supervisor, 0)
+        taken = time.monotonic() - begun
+        if not content:
+            return Ended("broken", taken, apart, "", "its supervisor ended, or did not answer")
+        told: dict[str, Any] = json.loads(content)
+        if "refused" in told:
+            raise CannotConfine(
+                f"this system does not let kvtrace confine what it runs ({told['refused']}); it "
+                "takes Linux 5.12, and namespaces of users or root's rights: see docs/agents.md. "
+                "--unconfined runs the file with your rights"
+            )
+        return Ended(told["how"], taken, apart, told["said"], told["reason"])
 
 
-def _supervise(
-    work: Callable[[], None], folder: Path, seconds: float, memory_mb: int, writing: int
-) -> None:
-    """Be the parent of the confined process, and end with what it leaves behind; never returns."""
-    code = 1
+def _supervise(run: _Run, telling: int, *, apart: bool) -> None:
+    """Be the parent of the confined process, and tell how it ended; never returns."""
     try:
         os.setsid()
-        libc = ctypes.CDLL(None, use_errno=True)
-        libc.prctl(_SET_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
-        libc.prctl(_SET_SUBREAPER, 1, 0, 0, 0)
-        apart = _namespaces(libc)
+        system_calls.prctl(_SET_DEATH_SIGNAL, signal.SIGKILL)
+        gc.disable()  # objects of the parent are not ours to collect
+        told: dict[str, Any]
+        try:
+            supervisor = _Supervisor(run, apart=apart)
+            child = supervisor.begun()
+        except OSError as error:
+            told = {"refused": str(error)}
+        else:
+            told = supervisor.told(child)
+        os.write(telling, json.dumps(told).encode())
+    finally:
+        os._exit(0)
+
+
+class _Supervisor:
+    """The parent of the confined process, with descriptors that were opened before it."""
+
+    def __init__(self, run: _Run, *, apart: bool) -> None:
+        self._run = run
+        self._apart = apart
+        self._processes = processes.Processes()
+        self._most = self._processes.memory_of_this() + run.memory
+        self._addresses = privileges.address_space() + run.memory
+        self._beside = os.open(run.folder.parent, _FOLDER)
+        self._target = os.open(run.folder, _FOLDER)
+        self._heard = os.open(self._events, _MAKING, 0o600, dir_fd=self._beside)
+        self._bytes_heard = 0
+        self._said = b""
+        self._ahead = 0
+        with contextlib.suppress(PermissionError):  # who may, is not held up by what it watches
+            os.nice(-_AHEAD)
+            self._ahead = _AHEAD
+        if apart:
+            mounts.enter_namespaces()
+            mounts.change_root(run.folder, run.reads, run.memory)
+        else:
+            system_calls.prctl(_SET_SUBREAPER, 1)
+        for name in _OWN:
+            (run.folder / name).mkdir()
+        self._source = os.open(run.folder, _FOLDER)
+
+    @property
+    def _events(self) -> str:
+        return f"{self._run.folder.name}.{EVENTS_FILE}"
+
+    def begun(self) -> int:
+        """Fork the process, and return its number once all its walls are up.
+
+        Raises:
+            OSError: one of them cannot be had.
+
+        """
+        self._hearing, telling = os.pipe()
+        self._listening, printing = os.pipe()
+        walls, ready = os.pipe()
         child = os.fork()
         if child == 0:
-            _confined(work, folder, memory_mb, seconds, libc, apart, writing)
-        status, late = _wait(child, seconds)
-        if late:
-            os.write(writing, b"l")
-        _end_orphans()
-        code = 0 if os.waitstatus_to_exitcode(status) == 0 else 1
-    finally:
-        os._exit(code)
+            self._be_confined(printing, telling, ready)
+        for each in (telling, printing, ready):
+            os.close(each)
+        told = os.read(walls, _MOST_TOLD)
+        if told != _READY:
+            raise OSError(told.decode(errors="replace") or "its process ended")
+        if self._apart:
+            self._processes.look_in_namespace()
+        return child
 
+    def told(self, child: int) -> dict[str, Any]:
+        """Wait for the process, take over what it left, and return what is told of it."""
+        status, late, reason = self._wait(child)
+        if not self._apart:
+            self._processes.end_all()
+        for pipe in (self._hearing, self._listening):
+            os.set_blocking(pipe, False)
+            with contextlib.suppress(BlockingIOError):
+                while self._hear(pipe):
+                    pass
+        not_taken = self._take_over()
+        reason = reason or not_taken
+        whole = os.waitstatus_to_exitcode(status) == _WHOLE and not reason
+        how = "late" if late else "whole" if whole else "broken"
+        said = self._said.decode("utf-8", "replace")
+        return {"how": how, "said": said, "reason": reason}
 
-def _end_orphans() -> None:
-    """End what the confined process has started and left: it is ours, as the subreaper."""
-    while True:
-        children = Path(f"/proc/self/task/{os.getpid()}/children")
+    def _wait(self, child: int) -> tuple[int, bool, str]:
+        """Wait for the process; return its status, and whether and why it was killed."""
+        deadline = time.monotonic() + self._run.seconds
+        looked, late, reason, before = 0.0, False, "", ""
+        heard = [self._hearing, self._listening]
+        while True:
+            ready, _, _ = select.select(heard, [], [], _LOOK_EACH)
+            for pipe in ready:
+                if not self._hear(pipe):
+                    heard.remove(pipe)  # nobody can write to it any more
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if ended:
+                return status, late, reason
+            now = time.monotonic()
+            if late or reason or now < looked + _LOOK_EACH:
+                continue
+            looked, late, found = now, now > deadline, self._excess()
+            # Twice: while a program is started, its memory counts for who starts it, too.
+            reason, before = found if found and found == before else "", found
+            if late or reason:
+                os.kill(child, signal.SIGKILL)
+
+    def _excess(self) -> str:
+        if self._bytes_heard > _MOST_EVENTS:
+            return f"it wrote more than {_MOST_EVENTS >> 20} MiB of events"
+        files = os.fstatvfs(self._source)
+        held = (files.f_blocks - files.f_bfree) * files.f_frsize if self._apart else 0
+        return self._processes.excess(self._most, held)
+
+    def _hear(self, pipe: int) -> bool:
+        """Keep some of what was written to a pipe; return whether there may be more."""
+        part = os.read(pipe, 1 << 20)
+        if pipe == self._listening:
+            self._said = (self._said + part)[-_MOST_SAID:]
+            return bool(part)
+        self._bytes_heard += len(part)
+        if self._bytes_heard <= _MOST_EVENTS:
+            os.write(self._heard, part)
+        return bool(part)
+
+    def _take_over(self) -> str:
+        """Take over the files that it left; return why not all of them were."""
+        folder = self._run.folder
+        left = folder.with_name(f"{folder.name}.left")
+        if not self._apart:  # then its folder is one on disk, and makes place for another
+            folder.rename(left)
+            folder.mkdir()
+            self._target = os.open(folder, _FOLDER)
         try:
-            left = [int(each) for each in children.read_text(encoding="ascii").split()]
-        except (OSError, ValueError):
-            return  # the system does not tell; a namespace of processes has ended them
-        if not left:
-            return
-        for each in left:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(each, signal.SIGKILL)
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(each, 0)
+            leftovers.take_over(self._source, self._target, self._run.memory, (*_OWN, EVENTS_FILE))
+        except (leftovers.TooMuch, OSError) as problem:
+            return f"what it left cannot be taken over: {problem}"
+        finally:
+            os.rename(self._events, EVENTS_FILE, src_dir_fd=self._beside, dst_dir_fd=self._target)
+            if not self._apart:
+                leftovers.remove(left)
+        return ""
 
+    def _be_confined(self, printing: int, telling: int, ready: int) -> None:
+        """Put up the walls, say so, run the function, and end; never returns."""
+        code = 1
+        try:
+            try:
+                ready = self._put_up_walls(printing, telling, ready)
+            except OSError as error:
+                os.write(ready, str(error).encode())
+                return
+            os.write(ready, _READY)
+            os.close(ready)
+            self._run.work()
+            code = _WHOLE
+        except BaseException:  # noqa: BLE001 - whatever it was, it ends here, and is said
+            with contextlib.suppress(BaseException):
+                traceback.print_exc()
+        finally:
+            with contextlib.suppress(BaseException):
+                sys.stdout.flush()
+                sys.stderr.flush()
+            os._exit(code)
 
-def _namespaces(libc: Any) -> bool:
-    """Go into namespaces without network and other processes, where the system lets us."""
-    user, group = os.geteuid(), os.getegid()
-    if libc.unshare(_NEW_USER | _NEW_NAMESPACES) != 0:
-        return False
-    with contextlib.suppress(OSError):
-        Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
-        Path("/proc/self/uid_map").write_text(f"{user} {user} 1", encoding="ascii")
-        Path("/proc/self/gid_map").write_text(f"{group} {group} 1", encoding="ascii")
-    return True
-
-
-def _confined(
-    work: Callable[[], None], folder: Path, memory_mb: int, seconds: float, libc: Any,
-    apart: bool, writing: int,
-) -> None:  # fmt: skip
-    """Confine this process, run the function, and end; never returns."""
-    code = 1
-    try:
-        libc.prctl(_SET_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
-        libc.prctl(_SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
-        _own_folders(folder)
-        said = os.open(folder / "said", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    def _put_up_walls(self, printing: int, telling: int, ready: int) -> int:
+        """Confine this process; return where `ready` is then, next to its four descriptors."""
+        system_calls.prctl(_SET_DEATH_SIGNAL, signal.SIGKILL)
+        os.nice(self._ahead)
+        if self._apart:
+            mounts.mount_processes()
+            system_calls.set_host_name(b"localhost")
         nothing = os.open(os.devnull, os.O_RDONLY)
-        os.dup2(nothing, 0)
-        os.dup2(said, 1)
-        os.dup2(said, 2)
+        opened = [nothing, printing, printing, telling, ready]
+        high = [fcntl.fcntl(each, fcntl.F_DUPFD, len(opened)) for each in opened]
+        for number, each in enumerate(high):
+            os.dup2(each, number)
+        os.closerange(len(opened), os.sysconf("SC_OPEN_MAX"))
         sys.stdout = os.fdopen(1, "w", encoding="utf-8", errors="replace", closefd=False)
         sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="replace", closefd=False)
-        writes, tcp, scoped = _landlock(libc, folder)
-        walls = ("n" if apart or tcp else "") + ("w" if writes else "")
-        os.write(writing, (walls + ("p" if apart or scoped else "")).encode())
-        os.closerange(3, _FILES)
-        _limits(memory_mb, seconds)
-        gc.disable()  # objects of the parent are none of ours to collect
-        work()
-        (folder / "whole").touch()
-        code = 0
-    except BaseException:  # noqa: BLE001 - whatever it was, it ends here, and is said
-        with contextlib.suppress(BaseException):
-            import traceback
-
-            traceback.print_exc()
-    finally:
-        with contextlib.suppress(BaseException):
-            sys.stdout.flush()
-            sys.stderr.flush()
-        os._exit(code)
+        folder = self._run.folder
+        _settle_in(folder)
+        privileges.give_up()
+        privileges.limit(self._addresses, self._run.seconds, apart=self._apart)
+        landlock.restrict(folder)
+        filters.install()
+        return EVENTS + 1
 
 
-def _own_folders(folder: Path) -> None:
-    """Let nothing of the user's environment be seen but what running Python takes."""
-    for name in [*os.environ]:
-        if name.startswith(_PERSONAL) or any(word in name.upper() for word in _SECRET):
-            del os.environ[name]
+def _settle_in(folder: Path) -> None:
+    """Give the process variables and folders of its own."""
     home, temporary = folder / "home", folder / "temporary"
-    os.environ |= {
+    variables = clean_environment() | {
         "HOME": str(home), "XDG_CACHE_HOME": str(home / ".cache"), "TMPDIR": str(temporary),
         "TRITON_HOME": str(home), "TRITON_CACHE_DIR": str(home / ".triton"),
         "TORCHINDUCTOR_CACHE_DIR": str(home / "inductor"), "OMP_NUM_THREADS": "1",
         # Kernels run in the evaluator, also where there is a GPU.
         "CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": "", "ROCR_VISIBLE_DEVICES": "",
     }  # fmt: skip
+    for name in [*os.environ]:
+        if name not in variables:
+            del os.environ[name]
+    os.environ |= variables
     tempfile.tempdir = None
     os.chdir(folder / "work")
-
-
-def _limits(memory_mb: int, seconds: float) -> None:
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-    most = pages * resource.getpagesize() + (memory_mb << 20)
-    for kind, value in (
-        (resource.RLIMIT_AS, most),
-        (resource.RLIMIT_CPU, int(seconds * 4) + 1),
-        (resource.RLIMIT_FSIZE, _LARGEST_FILE),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_NOFILE, _FILES),
-        (resource.RLIMIT_NPROC, 4096),
-    ):
-        _, hard = resource.getrlimit(kind)
-        limit = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(kind, (limit, limit))
-
-
-def _landlock(libc: Any, folder: Path) -> tuple[bool, bool, bool]:
-    """Allow changes of files in one folder alone; return which of files, TCP, signals are kept.
-
-    https://docs.kernel.org/userspace-api/landlock.html says what each version knows.
-    """
-    version = libc.syscall(_LANDLOCK_CREATE, None, ctypes.c_size_t(0), 1)
-    if version < 1:
-        return False, False, False
-    files = _WRITING | (_REFER if version >= 2 else 0) | (_TRUNCATE if version >= 3 else 0)
-    tcp = _TCP if version >= 4 else 0
-    scopes = _SCOPES if version >= 6 else 0
-    attributes = struct.pack("QQQ", files, tcp, scopes)
-    attributes = attributes[: 24 if version >= 6 else 16 if version >= 4 else 8]
-    rules = libc.syscall(_LANDLOCK_CREATE, attributes, ctypes.c_size_t(len(attributes)), 0)
-    if rules < 0:
-        return False, False, False
-    for path, rights in ((str(folder), files), (os.devnull, 0b10 | (files & _TRUNCATE))):
-        opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        rule = struct.pack("=Qi", rights, opened)
-        if libc.syscall(_LANDLOCK_ADD, rules, 1, rule, 0) != 0:
-            return False, False, False
-        os.close(opened)
-    kept = libc.syscall(_LANDLOCK_RESTRICT, rules, 0) == 0
-    os.close(rules)
-    return kept, kept and bool(tcp), kept and bool(scopes)
-
-
-def _end_of(path: Path, most: int = 4000) -> str:
-    try:
-        with path.open("rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - most))
-            return file.read().decode("utf-8", "replace")
-    except OSError:
-        return ""

@@ -1,68 +1,57 @@
-"""What runs in the examiner's process: our code alone, on what the candidate's process has left.
+"""What runs in the examiner's process: rules, on the trace that the candidate's process has left.
 
-Results are those of launches that are evaluated here; rules are judged from the trace; nothing that
-the candidate's Python said counts besides.
+At the same time another process compares results (`results.py`); nothing that the candidate's
+Python said counts besides.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
 from kvtrace.candidates.checking import Figures, figures_of
-from kvtrace.candidates.inputs import read_cases
-from kvtrace.candidates.launches import entries_of, launches_in
-from kvtrace.candidates.outputs import Examined, Outputs, Problem
-from kvtrace.candidates.reference import read_expected
-from kvtrace.candidates.request import CannotJudge, Request
+from kvtrace.candidates.confining import EVENTS_FILE
+from kvtrace.candidates.launches import heard_in, launches_in
+from kvtrace.candidates.outputs import Examined, Problem, examined_in
+from kvtrace.candidates.request import CannotJudge, Folders, Request
 from kvtrace.opened.conditions import kernel_conditions, sizes_of
 from kvtrace.opened.traces import OpenedTrace
 from kvtrace.opened.traces import open as open_trace
-from kvtrace.schema.errors import KvtraceError
 
 _MOST: Final = 100
 
 
-def examine(request: Request, largest: str | None, inputs: Path, child: Path, folder: Path) -> None:
-    """Judge what a candidate's process has left; the result is in `folder`, as is its trace."""
-    found = Examined()
-    try:
-        _examine(request, largest, inputs, child, folder / "trace", found)
-    except KvtraceError as error:
-        found.problems.append(Problem("cannot-judge", "unjudged", str(error)))
-    (folder / "examined.json").write_text(json.dumps(asdict(found)), encoding="utf-8")
+def examine(request: Request, largest: str | None, folders: Folders, folder: Path) -> None:
+    """Judge the trace that a candidate's process has left; the result is in `folder`, as it is."""
+    with examined_in(folder) as found:
+        _examine(request, largest, folders, folder / "trace", found)
 
 
 def _examine(
-    request: Request, largest: str | None, inputs: Path, child: Path, recorded: Path,
-    found: Examined,
-) -> None:  # fmt: skip
-    cases, expected = read_cases(inputs), read_expected(inputs)
-    log = entries_of(child / "log.jsonl")
-    found.problems += _behaviour(child, log)
+    request: Request, largest: str | None, folders: Folders, recorded: Path, found: Examined
+) -> None:
+    log, events = heard_in(folders.child / EVENTS_FILE)
+    found.problems += _behaviour(log, events)
     unusable = [str(e["unusable"]) for each in log.values() for e in each if "unusable" in e]
     if unusable:
         what = f"the file cannot be imported, or its model not be made: {unusable[0]}"
         found.problems.append(Problem("raises", "error", what))
         return
-    entries = [log.get(number, []) for number in range(len(cases))]
-    trace = open_trace(recorded) if any(map(list, map(launches_in, entries))) else None
-    _check_kernels(trace, entries, child)
-    outputs = Outputs(request, inputs, child, found)
-    for number, case in enumerate(cases):
-        outputs.case(case, entries[number], expected[number] if expected else None)
-    outputs.whole()
-    if trace is None:
+    entries = list(log.values())
+    if not any(map(list, map(launches_in, entries))):
         return
+    trace = open_trace(recorded)
+    _check_kernels(trace, entries, folders.child)
     _rules(trace, found)
     _all_sizes(trace, request.at or largest, found)
     _figures(trace, request.device, found)
 
 
-def _behaviour(child: Path, log: Mapping[int, Sequence[Mapping[str, Any]]]) -> Iterator[Problem]:
+def _behaviour(
+    log: Mapping[int, Sequence[Mapping[str, Any]]], events: Sequence[Mapping[str, Any]]
+) -> Iterator[Problem]:
     """Tell what the candidate did besides computing, as far as it was seen."""
     words = {
         "writes": "changes files outside of its folder",
@@ -70,16 +59,8 @@ def _behaviour(child: Path, log: Mapping[int, Sequence[Mapping[str, Any]]]) -> I
         "network": "uses the network",
     }
     seen: dict[str, list[str]] = {}
-    try:
-        lines = (child / "events").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        lines = []
-    for line in lines:
-        try:
-            event = json.loads(line)
-            seen.setdefault(str(event["kind"]), []).append(str(event["what"]))
-        except (ValueError, KeyError, TypeError):
-            seen.setdefault("processes", []).append("events that are not as they were written")
+    for event in events:
+        seen.setdefault(str(event["kind"]), []).append(str(event.get("what")))
     for kind, what in seen.items():
         first = ", ".join(dict.fromkeys(what[:3]))
         text = f"the candidate {words.get(kind, kind)}, or tries to: {first}"
@@ -91,7 +72,7 @@ def _behaviour(child: Path, log: Mapping[int, Sequence[Mapping[str, Any]]]) -> I
 
 
 def _check_kernels(
-    trace: OpenedTrace | None, entries: Sequence[Sequence[Mapping[str, Any]]], child: Path
+    trace: OpenedTrace, entries: Sequence[Sequence[Mapping[str, Any]]], child: Path
 ) -> None:
     """Check that log and trace tell of the same kernels.
 
@@ -99,8 +80,6 @@ def _check_kernels(
         CannotJudge: they do not.
 
     """
-    if trace is None:
-        return
     artifact = trace.selection.trace.artifact
     recorded = {
         content

@@ -2,7 +2,7 @@
 
 The candidate runs in a confined process. Inputs and right results come from another one, which does
 not import the candidate's file; launches are evaluated, and results compared, in a third. The first
-two are forked by a process that imports torch (`running.py`), while this one imports what the
+two are forked by a process with torch (`beside.py`, `running.py`), while this one imports what the
 examiner takes, from which the examiner is forked.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import json
+import shutil
 import sys
 import tempfile
 import time
@@ -17,29 +18,35 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from pathlib import Path
-from pkgutil import walk_packages
 from typing import Any, Final
 
-from kvtrace.candidates.beside import Beside
-from kvtrace.candidates.confining import Ended, run_confined
-from kvtrace.candidates.request import MISSING, CannotJudge, FileText, Request, read_file
+from kvtrace.candidates.beside import Beside, beside
+from kvtrace.candidates.confining import EVENTS_FILE, Ended, run_confined
+from kvtrace.candidates.request import (
+    EXAMINED,
+    MISSING,
+    CannotJudge,
+    FileText,
+    Folders,
+    Request,
+    read_file,
+)
+from kvtrace.candidates.running import Examination, Ran, compare_results, import_all, run_file
+from kvtrace.candidates.walls import leftovers
 from kvtrace.text import amount, duration, plural, size
 
 #: Version of the object that `kvtrace judge` prints. A minor one adds; a major one changes.
 SCHEMA: Final = "1.0"
 _STATUS: Final = {"right": 0, "wrong": 1, "unjudged": 2}
+_FOUND: Final = ("problems", "cases", "figures", "generic")
+_WALLS: Final = ("network", "writes", "processes")
 _ORDER: Final = ("error", "unjudged", "warning", "note")
-#: What the candidate's process needs as the examiner's does, all modules of it where it is a room.
-_BOTH: Final = (
-    "triton", "kvtrace.evaluate", "kvtrace.backends.compiled.generic", "kvtrace.ir.parser",
-    "kvtrace.schema.writer", "kvtrace.verdicts.index_arguments", "numpy.ma", "zstandard",
-)  # fmt: skip
+#: What the examiner imports, all modules of it where it is a room.
 _EXAMINER: Final = (
-    "kvtrace.candidates.examining", "kvtrace.clients.profiler", "kvtrace.symbolic",
-    "kvtrace.verdicts", "kvtrace.metrics", "kvtrace.calls", "kvtrace.converters.findings",
-    "pyarrow.acero",
+    "triton", "kvtrace.evaluate", "kvtrace.ir.parser", "kvtrace.candidates.examining",
+    "kvtrace.clients.profiler", "kvtrace.symbolic", "kvtrace.verdicts", "kvtrace.metrics",
+    "kvtrace.calls", "kvtrace.converters.findings", "pyarrow.acero", "zstandard",
 )  # fmt: skip
 
 
@@ -70,20 +77,24 @@ def schema() -> dict[str, Any]:
 def judge_file(request: Request) -> Judgement:
     """Judge a candidate. Runs none of the file's code here.
 
-    Torch is imported by a process of its own, at the same time as what else there is to import. One
-    that judges many files imports torch first: then it is imported once.
+    Torch is imported by a process of its own, at the same time as what else there is to import. It
+    is kept: for the next files that this process judges it is imported already.
 
     Raises:
-        CannotJudge: the file cannot be read, or this system cannot run it apart.
+        CannotJudge: the file cannot be read.
+        CannotConfine: this system cannot keep what it runs from the host.
 
     """
     begun = time.monotonic()
     text = read_file(request.entry.file)
     if not sys.platform.startswith("linux"):
         raise CannotJudge("kvtrace judge runs files in confined processes, which takes Linux")
-    with tempfile.TemporaryDirectory(prefix="kvtrace-judge-") as scratch:
-        run = _Run(request, text, Path(scratch))
+    scratch = Path(tempfile.mkdtemp())
+    try:
+        run = _Run(request, text, scratch)
         problems, examined = run.judged()
+    finally:
+        leftovers.remove(scratch)
     run.times["whole"] = time.monotonic() - begun
     return Judgement(_object(request, run, problems, examined))
 
@@ -100,49 +111,52 @@ class _Run:
 
     def judged(self) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         """Run all of it; return what is wrong, and what the examiner left."""
-        try:
-            _import(_BOTH)
-        except ImportError as error:
-            raise CannotJudge(MISSING.format(error)) from error
-        from kvtrace.candidates.running import import_libraries, run_file
-
-        if (
-            "torch" in sys.modules
-        ):  # then for all files that are judged here, and not by a fork each
-            import_libraries(self.request.target)
-        inputs, child = self._scratch / "inputs", self._scratch / "child"
+        child = self._scratch / "child"
         names = _parameters(self._text, self.request.entry.name)
-        with Beside(partial(run_file, self.request, self._text, names, self._scratch)) as running:
-            _import(_EXAMINER)  # on another core, while the file runs
-            ran = running.result()
-        self.times |= ran.seconds
-        if ran.reference.how != "whole":
-            what = f"the reference's process {ran.reference.in_words}"
-            return [_unjudged("reference", what, ran.reference)], {}
-        assert ran.candidate is not None
-        self.walls = ran.candidate
-        problems = list(_ended_badly(ran.candidate, self.request.seconds))
-        if not (child / "log.jsonl").exists():
-            return problems, {}
-        folder = self._scratch / "examiner"
-        folder.mkdir()
-        if any(path.is_symlink() for path in (child / "trace", *(child / "trace").rglob("*"))):
-            what = "the candidate put links into its trace, which is therefore not read"
-            return [*problems, _unjudged("cannot-judge", what, ran.candidate)], {}
-        with suppress(OSError):  # it launched nothing, or took its trace away: that is found out
-            (child / "trace").rename(folder / "trace")
-        from kvtrace.candidates.examining import examine
+        with beside() as running:
+            running.ask(run_file, self.request, self._text, names, self._scratch)
+            try:
+                import_all(_EXAMINER)  # on another core, while the file runs
+            except ImportError as error:
+                raise CannotJudge(MISSING.format(error)) from error
+            ran: Ran = running.answer()
+            self.times |= ran.seconds
+            if ran.candidate is None:
+                what = f"the reference's process {ran.reference.in_words}"
+                return [_unjudged("reference", what, ran.reference)], {}
+            self.walls = ran.candidate
+            problems = list(_ended_badly(ran.candidate, self.request.seconds))
+            if not (child / EVENTS_FILE).exists():
+                return problems, {}
+            return self._examined(running, problems)
 
-        looked = run_confined(
-            partial(examine, self.request, self._text.largest, inputs, child, folder), folder,
-            seconds=self.request.seconds, memory_mb=self.request.memory_mb,
+    def _examined(
+        self, running: Beside, problems: list[dict[str, Any]]
+    ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+        """Have results compared by another process, and judge rules at the same time."""
+        scratch, request = self._scratch, self.request
+        folders = Folders(scratch / "inputs", scratch / "child", scratch / "answers")
+        running.ask(compare_results, request, folders, scratch / "results")
+        ruled = run_confined(
+            partial(_examine, request, self._text.largest, folders, scratch / "examiner"),
+            scratch / "examiner", seconds=request.seconds, memory_mb=request.memory_mb,
+            reads=[folders.inputs, folders.child], unconfined=request.unconfined,
         )  # fmt: skip
-        self.times["examiner"] = looked.seconds
-        result = folder / "examined.json"
-        if looked.how != "whole" or not result.exists():
-            what = f"evaluating its launches {looked.in_words}"
-            return [*problems, _unjudged("cannot-judge", what, looked)], {}
-        return problems, json.loads(result.read_text(encoding="utf-8"))
+        done: Examination = running.answer()
+        self.times |= {**done.seconds, "examiner": ruled.seconds}
+        if done.results is None:
+            assert done.answers is not None
+            what = f"the reference's process {done.answers.in_words}"
+            return [_unjudged("reference", what, done.answers)], {}
+        found: dict[str, Any] = {"rules": {}} | {key: [] for key in _FOUND}
+        for ended, name in ((ruled, "examiner"), (done.results, "results")):
+            file = scratch / name / EXAMINED
+            if ended.how != "whole" or not file.exists():
+                what = f"evaluating its launches {ended.in_words}"
+                return [*problems, _unjudged("cannot-judge", what, ended)], {}
+            for key, value in json.loads(file.read_text(encoding="utf-8")).items():
+                found[key] = {**found[key], **value} if key == "rules" else found[key] + value
+        return problems, found
 
 
 def _ended_badly(ran: Ended, seconds: float) -> Iterator[dict[str, Any]]:
@@ -154,13 +168,12 @@ def _ended_badly(ran: Ended, seconds: float) -> Iterator[dict[str, Any]]:
         yield _unjudged("dies", f"the candidate's process {ran.in_words}", ran)
 
 
-def _import(names: Sequence[str]) -> None:
-    """Import modules, and all that is in rooms of ours: once, before processes are forked."""
-    for name in names:
-        module = import_module(name)
-        if name.startswith("kvtrace.") and hasattr(module, "__path__"):
-            for each in walk_packages(module.__path__, f"{name}."):
-                import_module(each.name)
+def _examine(request: Request, largest: str | None, folders: Folders, folder: Path) -> None:
+    from kvtrace.candidates.examining import examine
+
+    with suppress(FileNotFoundError):  # it launched nothing, or took its trace away: examine says
+        shutil.copytree(folders.child / "trace", folder / "trace")
+    examine(request, largest, folders, folder)
 
 
 def _parameters(text: FileText, name: str) -> list[str]:
@@ -178,7 +191,7 @@ def _unjudged(
     rule: str, message: str, ended: Ended, severity: str = "unjudged", hint: str = ""
 ) -> dict[str, Any]:
     last = ended.last_line
-    told = f"{message}: {last}" if last and ended.how != "late" else message
+    told = f"{message}: {last}" if last and ended.how != "late" and not ended.reason else message
     return {
         "rule": rule, "severity": severity, "message": told, "hint": hint, "case": None,
         "kernel": None, "file": None, "line": None, "column": None,
@@ -211,9 +224,7 @@ def _object(
         "all_sizes": examined.get("generic", []),
         "verdicts": examined.get("rules", {}),
         "confined": {
-            "network": run.walls is not None and run.walls.walls.network,
-            "writes": run.walls is not None and run.walls.walls.writes,
-            "processes": run.walls is not None and run.walls.walls.processes,
+            **dict.fromkeys(_WALLS, run.walls is not None and run.walls.confined),
             "seconds": request.seconds,
             "memory_mb": request.memory_mb,
         },
@@ -243,7 +254,6 @@ def judgement_text(judgement: Judgement) -> list[str]:
             f"{each['kernel']}: {size(each['bytes'])} asked for, "
             f"{amount(each['flops'], 'FLOP')}{best} on {each['device']}"
         )
-    missing = [name for name in ("network", "writes", "processes") if not told["confined"][name]]
-    if missing and told["cases"]:
-        lines.append(f"note: this system could not keep it from: {', '.join(missing)}")
+    if told["cases"] and not all(told["confined"][name] for name in _WALLS):
+        lines.append("note: it was not confined: this system could not keep it from the host")
     return lines

@@ -1,7 +1,9 @@
-"""The log of a candidate's launches, evaluated anew on memory of our own.
+"""The log of a candidate's launches, evaluated again on our own memory.
 
-The log is what a process left that nobody trusts: it says which kernels were launched on what, and
-what memory held that no launch wrote. Inputs are ours, and what kernels write is computed here.
+The log is what a process left that nobody trusts: it says which kernels were launched on what, what
+PyTorch moved between them, and what memory held that neither explains. Inputs are ours, and what
+kernels write is computed here, also on inputs that the candidate's process never had: contents that
+nothing explains, scalars and constants are then those of the recorded run.
 """
 
 from __future__ import annotations
@@ -34,7 +36,6 @@ POISON: Final = {
 }  # fmt: skip
 _POISON_OF: Final = {"float64": "fp64", "float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}
 _LARGEST: Final = 1 << 31
-_FLOATS: Final = ("float32", "float16", "bfloat16", "float64")
 
 
 @dataclass
@@ -43,17 +44,17 @@ class Memory:
 
     held: dict[int, NDArray[np.uint8]] = field(default_factory=dict)
     written_by: dict[int, Op] = field(default_factory=dict)
-    #: Storages whose contents the candidate made otherwise than by kernels: argument and contents.
-    from_host: dict[int, tuple[str, NDArray[Any]]] = field(default_factory=dict)
-    #: Contents by launch and argument, to see whether they depend on the inputs' values.
-    contents: dict[tuple[int, str], str] = field(default_factory=dict)
+    #: Contents that neither launches nor moves gave, by launch and argument: the values.
+    made: dict[tuple[int, str], NDArray[Any]] = field(default_factory=dict)
+    #: What PyTorch moved, and all of the storage that it is from, if a kernel has written to that.
+    moved: list[tuple[NDArray[Any], NDArray[Any] | None]] = field(default_factory=list)
     modules: dict[str, Module] = field(default_factory=dict)
     #: What kernels are compiled for.
     target: str = ""
     reason: str | None = None
 
     def view(self, entry: Mapping[str, Any]) -> NDArray[Any]:
-        """Return a returned tensor's elements.
+        """Return a tensor's elements, as a view of its storage.
 
         Raises:
             CannotJudge: it is no view of a storage.
@@ -65,10 +66,9 @@ class Memory:
         start, size = int(entry["offset"]), dtype.itemsize
         last = start + sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
         if min((*shape, *strides, start)) < 0 or (0 not in shape and (last + 1) * size > held.size):
-            raise CannotJudge("a result that the candidate returned lies outside of its storage")
+            raise CannotJudge("a tensor of the candidate lies outside of its storage")
         whole = held[: held.size // size * size].view(dtype)[start:]
-        steps = tuple(step * size for step in strides)
-        return np.lib.stride_tricks.as_strided(whole, shape, steps).copy()
+        return np.lib.stride_tricks.as_strided(whole, shape, tuple(step * size for step in strides))
 
 
 class _Stores(Observer):
@@ -82,21 +82,25 @@ class _Stores(Observer):
             self.ops[access.argument] = access.op
 
 
-def entries_of(log: Path) -> dict[int, list[dict[str, Any]]]:
-    """Return the log's entries by case, in order.
+def heard_in(file: Path) -> tuple[dict[int, list[dict[str, Any]]], list[dict[str, Any]]]:
+    """Return the log's entries by case, in order, and what else the candidate was seen to do.
 
     Raises:
         CannotJudge: it is not as it should be.
 
     """
-    found: dict[int, list[dict[str, Any]]] = {}
+    log: dict[int, list[dict[str, Any]]] = {}
+    events: list[dict[str, Any]] = []
     try:
-        for line in log.read_text(encoding="utf-8").splitlines():
+        for line in file.read_text(encoding="utf-8").splitlines():
             entry = json.loads(line)
-            found.setdefault(int(entry["case"]), []).append(entry)
+            if "kind" in entry:
+                events.append(entry)
+            else:
+                log.setdefault(int(entry["case"]), []).append(entry)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CannotJudge(f"the log of launches was tampered with: {error!r}") from error
-    return found
+    return log, events
 
 
 def run_launches(
@@ -106,7 +110,7 @@ def run_launches(
 
     Args:
         case: Its inputs, whose contents are in `inputs`.
-        entries: Its launches.
+        entries: Its launches, and what PyTorch moved between them.
         inputs: Where contents of inputs are.
         folder: Where the candidate's process left TTIR and contents.
         target: What its kernels are compiled for.
@@ -121,12 +125,15 @@ def run_launches(
         memory.held[number] = np.frombuffer(content, np.uint8).copy()
     for at, entry in enumerate(entries):
         try:
-            _launch(at, entry, folder, memory)
-        except (KeyError, TypeError, ValueError, OSError) as error:
+            if "launch" in entry:
+                _launch(at, entry, folder, memory)
+            else:
+                _move(at, entry, folder, memory)
+        except (KeyError, TypeError, ValueError, IndexError, OSError) as error:
             raise CannotJudge(f"the log of launches was tampered with: {error!r}") from error
+        except CannotJudge:
+            raise
         except KvtraceError as error:
-            if isinstance(error, CannotJudge):
-                raise
             memory.reason = f"{entry.get('launch')} was not evaluated to its end: {error}"
             break
     return memory
@@ -150,13 +157,15 @@ def _launch(at: int, entry: Mapping[str, Any], folder: Path, memory: Memory) -> 
     module = memory.modules[digest]
     if follows_addresses(module):
         raise KvtraceError("it reads addresses out of memory, which are another process's here")
-    dtypes: dict[int, tuple[str, str]] = {}
+    passed: dict[int, Mapping[str, Any]] = {}
     for each in entry["arguments"]:
         if "storage" in each:
-            dtypes.setdefault(int(each["storage"]), (str(each["dtype"]), str(each["name"])))
+            passed.setdefault(int(each["storage"]), each)
     for key, content in entry["contents"].items():
-        _take(at, int(key), content, dtypes[int(key)], folder, memory)
-    storages = {n: Storage(len(memory.held[n]), memory.held[n]) for n in dtypes}
+        first = passed[int(key)]
+        element = numpy_dtype_of(str(first["dtype"]))
+        _take(int(key), content, element, (at, str(first["name"])), folder, memory)
+    storages = {n: Storage(len(memory.held[n]), memory.held[n]) for n in passed}
     arguments = [_argument(each, storages) for each in entry["arguments"]]
     stores = _Stores()
     x, y, z = (int(extent) for extent in entry["grid"])
@@ -180,60 +189,59 @@ def _argument(each: Mapping[str, Any], storages: Mapping[int, Storage]) -> Argum
     )  # fmt: skip
 
 
+def _move(at: int, entry: Mapping[str, Any], folder: Path, memory: Memory) -> None:
+    """Move elements as PyTorch did, which computes nothing."""
+    target, sources = entry["moved"], entry.get("sources", ())
+    for key, content in entry["contents"].items():
+        views = [each for each in (*sources, target) if each]
+        held = next((each for each in views if int(each["storage"]) == int(key)), None)
+        element = np.dtype(np.uint8) if held is None else numpy_dtype(str(held["dtype"]))
+        _take(int(key), content, element, (at, f"tensor {key}"), folder, memory)
+    if target is None:
+        return
+    number = int(target["storage"])
+    taken = [int(each["storage"]) for each in sources]
+    if number not in memory.held:
+        memory.held[number] = np.zeros(_size(entry["bytes"]), np.uint8)
+    into, values = memory.view(target), [memory.view(each) for each in sources]
+    with np.errstate(all="ignore"):
+        if entry["picked"] is None:
+            into[...] = values[0].astype(into.dtype) if values else entry["fill"]
+        else:
+            flat = [np.asarray([entry["fill"]]), *(each.ravel() for each in values)]
+            table = np.concatenate([each.astype(into.dtype) for each in flat])
+            picked = np.frombuffer(content_of(folder, entry["picked"]), np.int64)
+            if picked.size and (picked.min() < 0 or picked.max() >= table.size):
+                raise ValueError("an element of none of the sources")
+            into[...] = table[picked].reshape(into.shape)
+    op = next((memory.written_by[each] for each in taken if each in memory.written_by), None)
+    if taken:
+        kind = values[0].dtype
+        whole = memory.held[taken[0]]
+        written = None if op is None else whole[: whole.size // kind.itemsize * kind.itemsize]
+        memory.moved.append((into.copy(), None if written is None else written.view(kind).copy()))
+    if op is not None:
+        memory.written_by[number] = op
+
+
 def _take(
-    at: int, number: int, content: Mapping[str, Any], what: tuple[str, str], folder: Path,
-    memory: Memory,
+    number: int, content: Mapping[str, Any], element: np.dtype[Any], what: tuple[int, str],
+    folder: Path, memory: Memory,
 ) -> None:  # fmt: skip
-    """Take contents that no launch wrote: unwritten memory is poisoned, the rest looked at."""
-    dtype, name = what
-    digest, size = _digest(content["file"]), int(content["bytes"])
-    if not 0 <= size <= _LARGEST:
-        raise ValueError(f"a storage of {size} bytes")
-    held = np.frombuffer((folder / f"content-{digest}").read_bytes(), np.uint8).copy()
+    """Take contents that nothing explains; memory that is only allocated is poisoned."""
+    size = _size(content["bytes"])
+    held = np.frombuffer(content_of(folder, content["file"]), np.uint8).copy()
     if held.size != size:
         raise ValueError("contents of another size than their storage")
-    memory.contents[at, name] = digest
-    element = numpy_dtype_of(dtype)
     values = held[: size // element.itemsize * element.itemsize].view(element)
-    if dtype in POISON and values.size and np.isnan(values.astype(np.float32)).all():
-        kind, bits = POISON[dtype]
+    name = _POISON_OF.get(element.name)
+    if name is not None and values.size and np.isnan(values.astype(np.float32)).all():
+        kind, bits = POISON[name]
         held[: values.nbytes].view(kind)[:] = kind(bits)
-    elif values.size and (values != values[0]).any() and not _copied(values, memory):
-        memory.from_host[number] = name, values.copy()
+    else:
+        memory.made[what] = values.copy()
     memory.held[number] = held
-
-
-def _copied(values: NDArray[Any], memory: Memory) -> bool:
-    """Whether values are all among those of one storage, or zero: moved, cast or padded."""
-    found = np.unique(values)
-    for held in memory.held.values():
-        for source in (*_FLOATS, "int64", "int32"):
-            for between in (source, *_FLOATS[1:3]):  # there and back, as of .half().float()
-                with np.errstate(all="ignore"):
-                    cast = _elements(held, source).astype(numpy_dtype(between))
-                    known = np.unique(cast.astype(values.dtype))
-                if np.isin(found, np.append(known, np.zeros(1, values.dtype))).all():
-                    return True
-    return False
-
-
-def same_elements(values: NDArray[Any], memory: Memory) -> bool:
-    """Whether returned values are copies of what kernels wrote, each at most as often as there."""
-    found, counts = np.unique(values, return_counts=True)
-    for number in memory.written_by:
-        for source in _FLOATS:
-            with np.errstate(all="ignore"):
-                known = _elements(memory.held[number], source).astype(values.dtype)
-            written, times = np.unique(known, return_counts=True)
-            places = np.searchsorted(written, found).clip(0, max(len(written) - 1, 0))
-            if len(written) and ((written[places] == found) & (counts <= times[places])).all():
-                return True
-    return False
-
-
-def _elements(held: NDArray[np.uint8], dtype: str) -> NDArray[Any]:
-    element = numpy_dtype(dtype)
-    return held[: held.size // element.itemsize * element.itemsize].view(element)
+    memory.written_by.pop(number, None)
 
 
 def numpy_dtype_of(short: str) -> np.dtype[Any]:
@@ -251,6 +259,31 @@ def numpy_dtype_of(short: str) -> np.dtype[Any]:
 def launches_in(entries: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
     """Give the entries that are launches."""
     return (entry for entry in entries if "launch" in entry)
+
+
+def steps_in(entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the entries that change memory, in order: launches, and what PyTorch moved."""
+    return [entry for entry in entries if "launch" in entry or "moved" in entry]
+
+
+def content_of(folder: Path, digest: Any) -> bytes:
+    """Return contents that the candidate's process left.
+
+    Raises:
+        CannotJudge: it names a file otherwise than we do.
+
+    """
+    try:
+        return (folder / f"content-{_digest(digest)}").read_bytes()
+    except (OSError, ValueError) as error:
+        raise CannotJudge(f"the log of launches was tampered with: {error!r}") from error
+
+
+def _size(given: Any) -> int:
+    size = int(given)
+    if not 0 <= size <= _LARGEST:
+        raise ValueError(f"a storage of {size} bytes")
+    return size
 
 
 def _sizes(given: Any) -> tuple[int, ...]:

@@ -1,7 +1,8 @@
-"""What runs in the reference's process: inputs of all cases, and the right results in float64.
+"""What runs in the reference's first process: inputs of all cases that the reference takes.
 
 The candidate's file is never imported here. Where only that file says what its inputs are, another
-process (`ask_for_inputs`) has left them, and they are taken as data.
+process (`ask_for_inputs`) has left them, and they are taken as data. Right results are made after
+the candidate's process has ended: see `answers.py`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from kvtrace.candidates import tensors
+from kvtrace.candidates.fresh import is_float, is_integers, other_values
 from kvtrace.candidates.inputs import (
     Case,
     Input,
@@ -31,11 +33,14 @@ from kvtrace.candidates.inputs import (
     resized,
     write_cases,
 )
-from kvtrace.candidates.request import INPUTS, MODELS, CannotJudge, Place, Request
+from kvtrace.candidates.request import INPUTS, CannotJudge, Place, Request
 
 #: What a model of the reference is made with.
 INITIAL: Final = "initial.json"
-_SEED: Final = 20_240_607
+#: Labels of the cases that differ from the given one in integers and booleans, and in floats.
+OTHER_INTEGERS: Final = "other integers"
+OTHER_VALUES: Final = "other values"
+SEED: Final = 20_240_607
 _SEVERAL: Final = 2
 
 
@@ -56,9 +61,9 @@ def ask_for_inputs(file: Path, function: str, folder: Path) -> None:
     """Import a file and keep the inputs that a function of it makes."""
     import torch
 
-    _begin(folder)
+    begin(folder)
     module = tensors.imported(file, "kvtrace_candidate")
-    torch.manual_seed(_SEED)
+    torch.manual_seed(SEED)
     write_cases(folder, [_made(getattr(module, function), folder)])
 
 
@@ -77,41 +82,31 @@ def prepare(
     """
     import torch
 
-    _begin(folder)
-    torch.manual_seed(_SEED)
-    reference = None if request.reference is None else _Reference(request.reference, folder)
+    begin(folder)
+    torch.manual_seed(SEED)
+    reference = None if request.reference is None else Reference(request.reference, folder)
     given = _given(request, reference, folder, asked, names)
     weights = () if reference is None else reference.weights(folder)
     maker = _Maker(folder, weights)
     cases = [maker.filled(*each) for each in given]
     if len(given) == 1:
         cases += maker.further(cases[0], request.views, blocks)
-    kept, expected = [], []
+    kept = []
     for case in cases:
-        if reference is None:
-            kept.append(case)
-            continue
         try:
-            expected.append(reference.results(case, folder, len(kept)))
+            if reference is not None:
+                reference.own(case, folder)
         except Exception as error:
-            if case.kind in ("given", "values"):
+            if case.kind in ("given", "values") and case.label != OTHER_INTEGERS:
                 raise CannotJudge(
                     f"the reference fails on {case.label}: {type(error).__name__}: {error}"
                 ) from error
             continue  # sizes of our own need not mean anything
         kept.append(case)
     write_cases(folder, kept)
-    objects = [{"exact": e.exact, "own": e.own, "changed": e.changed} for e in expected]
-    (folder / "expected.json").write_text(json.dumps(objects), encoding="utf-8")
 
 
-def read_expected(folder: Path) -> list[Expected]:
-    """Read what the reference gave, a case an entry; nothing where there is no reference."""
-    objects = json.loads((folder / "expected.json").read_text(encoding="utf-8"))
-    return [Expected(tuple(o["exact"]), tuple(o["own"]), tuple(o["changed"])) for o in objects]
-
-
-def _begin(folder: Path) -> None:
+def begin(folder: Path) -> None:
     """Have kernels run here, and tensors for a GPU made on the CPU."""
     import torch
 
@@ -121,7 +116,7 @@ def _begin(folder: Path) -> None:
     start(folder / "unused", compile="ttir", device="cpu", tensors="none", source="off")
 
 
-class _Reference:
+class Reference:
     """A function or a model that gives the right results."""
 
     def __init__(self, place: Place, folder: Path) -> None:
@@ -136,10 +131,12 @@ class _Reference:
                 (folder / INITIAL).write_text(json.dumps(list(initial)), encoding="utf-8")
 
     def inputs(self) -> Callable[..., Any] | None:
+        """Return the function of its file that makes inputs."""
         found = next((n for n in INPUTS if callable(getattr(self.module, n, None))), None)
         return None if found is None else getattr(self.module, found)
 
     def weights(self, folder: Path) -> tuple[TensorInput, ...]:
+        """Return what a model's weights are; their contents are kept in `folder`."""
         if not self.is_model:
             return ()
         found = []
@@ -151,29 +148,43 @@ class _Reference:
             found.append(replace(made, file=file))
         return tuple(found)
 
-    def results(self, case: Case, folder: Path, number: int) -> Expected:
-        """Run it in float64 and in the inputs' own types."""
+    def own(self, case: Case, inputs: Path) -> tuple[list[Any], list[Any], tuple[str, ...]]:
+        """Run it in the inputs' own types; return its inputs as they were, results, changed ones.
+
+        Where it returns nothing, its results are the inputs that it writes to.
+        """
         import torch
 
-        arguments = tensors.arguments_from(case, folder)
+        arguments = tensors.arguments_from(case, inputs)
         before = [a.clone() if tensors.is_tensor(a) else a for a in arguments]
+        if self.is_model:
+            state = {each.name: tensors.tensor_from(each, inputs) for each in case.weights}
+            self.callable.load_state_dict(state)
         with torch.no_grad():
             own = self._call(arguments)
-            changed = tuple(
-                each.name
-                for each, old, new in zip(case.inputs, before, arguments, strict=True)
-                if tensors.is_tensor(old) and not torch.equal(_bits(old), _bits(new))
-            )
-            if not own:
-                own = [a for e, a in zip(case.inputs, arguments, strict=True) if e.name in changed]
+        changed = tuple(
+            each.name
+            for each, old, new in zip(case.inputs, before, arguments, strict=True)
+            if tensors.is_tensor(old) and not torch.equal(_bits(old), _bits(new))
+        )
+        if not own:
+            own = [a for e, a in zip(case.inputs, arguments, strict=True) if e.name in changed]
+        return before, own, changed
+
+    def results(self, case: Case, inputs: Path, folder: Path, name: str) -> Expected:
+        """Run it in float64 and in the inputs' own types; results are kept in `folder`."""
+        import torch
+
+        before, own, changed = self.own(case, inputs)
+        with torch.no_grad():
             exact = self._exactly(case, before, own, changed)
         return Expected(
             tuple(
-                tensors.kept(_tensor(each), str(at), folder, f"exact{number}-{at}.bin")
+                tensors.kept(_tensor(each), str(at), folder, f"exact{name}-{at}.bin")
                 for at, each in enumerate(exact)
             ),
             tuple(
-                tensors.kept(_tensor(each), str(at), folder, f"own{number}-{at}.bin")
+                tensors.kept(_tensor(each), str(at), folder, f"own{name}-{at}.bin")
                 for at, each in enumerate(own)
             ),
             changed,
@@ -225,7 +236,7 @@ def _tensor(value: Any) -> Any:
 
 
 def _given(
-    request: Request, reference: _Reference | None, folder: Path, asked: Path | None,
+    request: Request, reference: Reference | None, folder: Path, asked: Path | None,
     names: Sequence[str],
 ) -> list[tuple[Case, Path | None]]:  # fmt: skip
     """Return the cases that are asked for, and where their contents are, if they have any."""
@@ -284,7 +295,7 @@ class _Maker:
     def __init__(self, folder: Path, weights: tuple[TensorInput, ...]) -> None:
         self._folder = folder
         self._weights = weights
-        self._random = np.random.default_rng(_SEED)
+        self._random = np.random.default_rng(SEED)
         self._files = 0
 
     def filled(self, case: Case, source: Path | None) -> Case:
@@ -305,7 +316,9 @@ class _Maker:
         """Return cases that follow from a given one: other values, views, other sizes."""
         fixed = [size for weight in self._weights for size in weight.shape]
         plain = resized(base.inputs, {})  # contiguous, without contents
-        found = [self._like(base, plain, "other values", "values")]
+        found = [self._other(base, OTHER_VALUES, floats=True)]
+        if any(map(is_integers, base.inputs)):
+            found.append(self._other(base, OTHER_INTEGERS, floats=False))
         if views:
             found += [
                 self._like(base, as_views(plain, kind), f"{kind} views", "view")
@@ -314,6 +327,17 @@ class _Maker:
         for label, change in other_sizes(plain, fixed, blocks):
             found.append(self._like(base, resized(plain, change), label, "sizes"))
         return found
+
+    def _other(self, base: Case, label: str, *, floats: bool) -> Case:
+        """Return the given case with other floats, or other integers and booleans."""
+        inputs: list[Input] = []
+        for each in base.inputs:
+            if isinstance(each, TensorInput) and is_float(each) == floats:
+                content = (self._folder / each.file).read_bytes()
+                inputs.append(self._keep(each, other_values(content, each, self._random)))
+            else:
+                inputs.append(each)
+        return Case(label, "values", tuple(inputs), base.weights)
 
     def _like(self, base: Case, inputs: Sequence[Input], label: str, kind: str) -> Case:
         """Fill inputs with values that the given case's tensors have."""
@@ -336,14 +360,12 @@ class _Maker:
             return bytes(wanted.storage * source.element_size())
         if not source.is_floating_point() and kind != "sizes":
             # whole numbers may be offsets or indices in an order that matters: they stay
-            places = np.arange(wanted.storage) if kind == "values" else None
-            if places is None:
-                whole = torch.zeros(wanted.storage, dtype=source.dtype)
-                whole.as_strided(wanted.shape, wanted.strides, wanted.offset).copy_(
-                    source.reshape(wanted.shape)
-                )
-                return tensors.bytes_of(whole)
-        elif wanted.storage == count:
+            whole = torch.zeros(wanted.storage, dtype=source.dtype)
+            whole.as_strided(wanted.shape, wanted.strides, wanted.offset).copy_(
+                source.reshape(wanted.shape)
+            )
+            return tensors.bytes_of(whole)
+        if wanted.storage == count:
             places = self._random.permutation(count)
         else:
             places = self._random.integers(0, count, wanted.storage)
@@ -369,6 +391,3 @@ class _Maker:
         file = f"input{self._files}.bin"
         (self._folder / file).write_bytes(content)
         return replace(tensor, file=file)
-
-
-__all__ = ["INITIAL", "MODELS", "Expected", "ask_for_inputs", "prepare", "read_expected"]

@@ -20,6 +20,8 @@ INPUTS: Final = ("inputs", "get_inputs")
 MODELS: Final = ("ModelNew", "Model")
 #: Decorators that make kernels of functions.
 _KERNELS: Final = frozenset({"jit", "autotune", "heuristics"})
+#: The file that a process leaves which examines.
+EXAMINED: Final = "examined.json"
 #: What is said where torch or Triton cannot be imported.
 MISSING: Final = "judging kernels takes torch and Triton ({}); pip install 'kvtrace[triton]'"
 _SMALLEST_BLOCK: Final = 8
@@ -54,7 +56,9 @@ class Request:
         views: whether inputs are handed over as strided and as offset views, too.
         trust_host: whether results are compared that PyTorch computed after the last launch.
         seconds: how long a process may take.
-        memory_mb: how much memory a process may take besides what it begins with.
+        memory_mb: how much memory a process may take, with all that it starts, besides what it
+            begins with.
+        unconfined: whether the file is run also where this system cannot keep it from the host.
 
     """
 
@@ -68,6 +72,16 @@ class Request:
     trust_host: bool = False
     seconds: float = 60.0
     memory_mb: int = 4096
+    unconfined: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Folders:
+    """Where the processes left what they made: cases, launches, and results of the reference."""
+
+    inputs: Path
+    child: Path
+    answers: Path
 
 
 @dataclass(frozen=True)

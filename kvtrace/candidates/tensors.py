@@ -16,8 +16,10 @@ Kept = dict[str, Any]
 
 
 def imported(path: Path, name: str) -> ModuleType:
-    """Import a file under a name of its own; files beside it can be imported by it."""
+    """Import a file under a name, or one that is like it; files beside it can be imported by it."""
     sys.path.insert(0, str(path.parent))
+    while name in sys.modules:
+        name += "_"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} is no Python file")

@@ -52,8 +52,11 @@ def command(
         float, typer.Option(metavar="S", min=1, help="How long each process may take")
     ] = 60.0,
     memory: Annotated[
-        int, typer.Option(metavar="MIB", min=64, help="Memory that each process may take")
+        int, typer.Option(metavar="MIB", min=64, help="Memory of a process and all it starts")
     ] = 4096,
+    unconfined: Annotated[
+        bool, typer.Option("--unconfined", help="Run it even if this system cannot confine it")
+    ] = False,
     text: Annotated[bool, typer.Option("--text", help="Print a few lines instead of JSON")] = False,
     schema: Annotated[
         bool, typer.Option("--schema", help="Print the JSON schema of the output, and end")
@@ -84,6 +87,7 @@ def command(
         entry_of(read, None if entry is None else entry.rpartition(":")[2]),
         None if reference is None else place_of(reference, ("reference", *reversed(MODELS))),
         tuple(shapes or ()), target, device, at, views, trust_host, seconds, memory,
+        unconfined,
     )  # fmt: skip
     judgement = judge_file(request)
     if text:

@@ -3,10 +3,12 @@
 import asyncio
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
 
 from kvtrace.schema.errors import KvtraceError
 
@@ -27,7 +29,11 @@ class CannotServe(KvtraceError):
     slug = "cannot-serve"
 
 
-def command() -> None:
+def command(
+    unconfined: Annotated[
+        bool, typer.Option("--unconfined", help="Judge even if this system cannot confine files")
+    ] = False,
+) -> None:
     """Serve the Model Context Protocol on standard input and output.
 
     Tools: judge, sanitize, profile, diff and sql. An agent's client starts this command; it takes
@@ -37,11 +43,15 @@ def command() -> None:
         kvtrace mcp     # standard input and output belong to the client
 
     """
-    server().run("stdio")
+    server(unconfined=unconfined).run("stdio")
 
 
-def server() -> "MCPServer":
+def server(*, unconfined: bool = False) -> "MCPServer":
     """Return the server with its tools.
+
+    Args:
+        unconfined: Whether files are judged also where this system cannot confine what runs them;
+            who asks the server has no say in it.
 
     Raises:
         MissingPackage: the SDK is not installed.
@@ -60,6 +70,7 @@ def server() -> "MCPServer":
     made = MCPServer(
         "kvtrace", version=__version__, instructions=_INSTRUCTIONS, log_level="WARNING"
     )
+    judge = judge_tool(["--unconfined"] if unconfined else [])
     for tool in (judge, sanitize, profile, diff, sql):
         made.tool(structured_output=False)(_telling(tool))
     return made
@@ -80,42 +91,49 @@ def _telling(tool: Callable[..., Any]) -> Callable[..., Any]:
     return told
 
 
-async def judge(
-    kernel: str, reference: str | None = None, entry: str | None = None,
-    shapes: list[str] | None = None, at: str | None = None, target: str = "cuda:90",
-    device: str | None = None, trust_host: bool = False,
-) -> str:  # fmt: skip
-    """Say whether a file's Triton kernel is right: verdict, findings with lines and hints, figures.
+def judge_tool(own: Sequence[str]) -> Callable[..., Any]:
+    """Return the tool that judges, with options that are not its caller's to choose."""
 
-    Args:
-        kernel: File with the kernel and a function that launches it.
-        reference: FILE.py:NAME of a PyTorch function or module that gives the right results.
-        entry: The function that launches, where the file has several.
-        shapes: Inputs, as "x=f32[1000, 64], eps=1e-6"; not needed where the reference or the file
-            has inputs() or annotations.
-        at: Sizes to judge by formulas alone, as "rows=70_000".
-        target: What to compile for, as cuda:90.
-        device: Whose roofline, as "H100 PCIe".
-        trust_host: Whether to believe what PyTorch computes after the last launch.
+    async def judge(
+        kernel: str, reference: str | None = None, entry: str | None = None,
+        shapes: list[str] | None = None, at: str | None = None, target: str = "cuda:90",
+        device: str | None = None, trust_host: bool = False,
+    ) -> str:  # fmt: skip
+        """Say whether a file's Triton kernel is right: verdict, findings, hints, figures.
 
-    """
-    options = {"--reference": reference, "--entry": entry, "--at": at, "--device": device}
-    words = [word for name, value in options.items() if value for word in (name, value)]
-    words += [word for each in shapes or () for word in ("--shapes", each)]
-    words += ["--target", target, *(["--trust-host"] if trust_host else [])]
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "kvtrace", "judge", *words, "--", kernel,
-        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
-    try:
-        told, complaint = await process.communicate()
-    except BaseException:
-        process.kill()
-        raise
-    if told:
-        return told.decode()
-    raise CannotServe(complaint.decode().strip() or f"kvtrace judge ended: {process.returncode}")
+        Args:
+            kernel: File with the kernel and a function that launches it.
+            reference: FILE.py:NAME of a PyTorch function or module that gives the right results.
+            entry: The function that launches, where the file has several.
+            shapes: Inputs, as "x=f32[1000, 64], eps=1e-6"; not needed where the reference or the
+                file has inputs() or annotations.
+            at: Sizes to judge by formulas alone, as "rows=70_000".
+            target: What to compile for, as cuda:90.
+            device: Whose roofline, as "H100 PCIe".
+            trust_host: Whether to believe what PyTorch computes after the last launch.
+
+        """
+        options = {"--reference": reference, "--entry": entry, "--at": at, "--device": device}
+        words = [word for name, value in options.items() if value for word in (name, value)]
+        words += [word for each in shapes or () for word in ("--shapes", each)]
+        words += ["--target", target, *own, *(["--trust-host"] if trust_host else [])]
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "kvtrace", "judge", *words, "--", kernel,
+            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        try:
+            told, complaint = await process.communicate()
+        except BaseException:
+            process.kill()
+            raise
+        if told:
+            return told.decode()
+        raise CannotServe(
+            complaint.decode().strip() or f"kvtrace judge ended: {process.returncode}"
+        )
+
+    return judge
 
 
 def sanitize(trace: str, run: str | None = None, rules: list[str] | None = None) -> str:

@@ -59,7 +59,7 @@ def index_arguments(module: Module) -> IndexArguments:
     ops = tuple(module.ops)
     if any(op.name not in KINDS for op in ops):
         return IndexArguments(None, None)
-    roots = _Roots(module)
+    roots = PointerRoots(module)
     memory = tuple(n for n, each in enumerate(module.main.arguments) if _leads_to_memory(each))
     stores = [op for op in ops if op.name in WRITING]
     every = [op for op in ops if op.name in READING]
@@ -83,7 +83,7 @@ def _leads_to_memory(value: Value) -> bool:
     return "!tt.ptr" in str(value.type) or "!tt.tensordesc" in str(value.type)
 
 
-class _Roots:
+class PointerRoots:
     """Follows pointers back to the arguments of the function."""
 
     def __init__(self, module: Module) -> None:

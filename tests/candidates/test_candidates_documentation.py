@@ -24,7 +24,7 @@ def test_it_names_every_finding_of_judging():
     told = {
         rule
         for text in texts
-        for rule in re.findall(r'(?:self\._add|Problem|_unjudged)\(\s*"([\w-]+)"', text)
+        for rule in re.findall(r'(?:self\._add|Problem|Wrong|_unjudged)\(\s*"([\w-]+)"', text)
     }
     assert len(told) > 10
     assert sorted(rule for rule in told if f"`{rule}`" not in PAGE) == []
@@ -33,7 +33,7 @@ def test_it_names_every_finding_of_judging():
 def test_it_names_every_tool_and_option():
     from kvtrace.cli import mcp
 
-    tools = (mcp.judge, mcp.sanitize, mcp.profile, mcp.diff, mcp.sql)
+    tools = (mcp.judge_tool([]), mcp.sanitize, mcp.profile, mcp.diff, mcp.sql)
     for tool in tools:
         row = next(line for line in PAGE.splitlines() if line.startswith(f"| `{tool.__name__}`"))
         names = tool.__code__.co_varnames[: tool.__code__.co_argcount]

@@ -205,19 +205,10 @@ def test_what_libraries_replace_when_they_are_imported_is_no_attack(tmp_path):
     assert rules_of(judge_file(request)) == set()
 
 
-def test_inputs_may_be_moved_and_cast_before_a_launch(tmp_path):
-    path = tmp_path / "cast.py"
-    source = RIGHT["transpose"].read_text()
-    path.write_text(
-        source.replace(
-            "    rows, columns =",
-            "    x = x.half().float().t().contiguous().t()\n    rows, columns =",
-        )
-    )
-    reference = tmp_path / "reference.py"
-    reference.write_text('def transpose(x: "f32[M, N]"):\n    return x.half().float().t()\n')
-    request = Request(Place(path, "transpose"), Place(reference, "transpose"))
-    assert judge_file(request).verdict == "right"
+def test_inputs_may_be_moved_and_cast_before_launches_and_results_after_them():
+    path = FOLDER / "files" / "moves.py"
+    judgement = judge_file(Request(Place(path, "moved"), Place(path, "reference")))
+    assert judgement.verdict == "right", judgement.object["findings"]
 
 
 def test_a_model_is_made_with_what_its_reference_is_made_with(tmp_path):

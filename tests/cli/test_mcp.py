@@ -42,6 +42,7 @@ def test_a_real_client_finds_the_tools_and_judges(trace):
 
     assert set(tools) == {"judge", "sanitize", "profile", "diff", "sql"}
     assert all(tool.description for tool in tools.values())
+    assert "unconfined" not in tools["judge"].input_schema["properties"]
     assert not judged.is_error
     told = json.loads(judged.content[0].text)
     assert told["verdict"] == "wrong"

@@ -28,3 +28,14 @@ def request_of(path: Path) -> Request:
 def expected_rule(path: Path) -> str:
     """Return the rule that a wrong kernel's first line names."""
     return path.read_text(encoding="utf-8").split('"""')[1].partition(":")[0]
+
+
+def pairs() -> dict[str, Path]:
+    """Return the files that hold a cheat and its honest twin, by name."""
+    files = sorted((FOLDER / "cheats").glob("*.py"))
+    return {path.stem: path for path in files if path.stem != "simple"}
+
+
+def request_for(path: Path, name: str) -> Request:
+    """Return what judging one function of a pair asks for."""
+    return Request(Place(path, name), Place(FOLDER / "references.py", expected_rule(path)))

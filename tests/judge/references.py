@@ -78,3 +78,48 @@ def gather_rows(table: "f32[M, N]", index: "i64[K]"):
 
 def attention(q: "f16[L, 32]", k: "f16[L, 32]", v: "f16[L, 32]"):
     return torch.softmax(q @ k.t() * q.shape[1] ** -0.5, -1) @ v
+
+
+def positive(x: "f32[N]"):
+    return x > 0
+
+
+def unit_length(x: "f32[N]"):
+    return x / x.norm()
+
+
+def quantized(x: "f32[N]"):
+    return torch.floor(x * 127 / x.abs().max() + 0.5).to(torch.int8)
+
+
+def largest(x: "f32[M, N]"):
+    return x.argmax(-1)
+
+
+def sorted_rows(x: "f32[M, N]"):
+    return x.sort(-1).values
+
+
+def scores_applied(x: "f32[M, K]", v: "f32[K, N]"):
+    return torch.softmax(x, -1) @ v
+
+
+def joined(x: "f32[N]", y: "f32[M]"):
+    return torch.cat((x, y))
+
+
+def counts(x: "i64[N]"):
+    return torch.bincount(x, minlength=128)
+
+
+def sorted_whole(x: "i64[N]"):
+    return x.sort().values
+
+
+def ragged_mean(x: "f32[M, N]", lengths: "i64[M]"):
+    inside = torch.arange(x.shape[1])[None] < lengths[:, None]
+    return torch.where(inside, x, 0).sum(-1) / lengths.clamp(min=1)
+
+
+def picked(x: "f32[M, N]", index: "i64[M]"):
+    return x.gather(-1, index[:, None])[:, 0]

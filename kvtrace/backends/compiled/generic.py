@@ -102,19 +102,20 @@ def _readable_file(text: str) -> Iterator[str]:
 
     Memory where the system has anonymous files: nothing to clean up, and no full disk.
     """
-    if hasattr(os, "memfd_create"):
+    try:
         descriptor = os.memfd_create("kvtrace-ir")
-        try:
-            with open(descriptor, "w", encoding="utf-8", closefd=False) as file:
-                file.write(text)
-            yield f"/proc/self/fd/{descriptor}"
-        finally:
-            os.close(descriptor)
+    except (AttributeError, OSError):  # another system, or one that refuses it, as kvtrace judge
+        with tempfile.TemporaryDirectory(prefix="kvtrace-") as folder:
+            path = Path(folder) / "module.mlir"
+            path.write_text(text, encoding="utf-8")
+            yield str(path)
         return
-    with tempfile.TemporaryDirectory(prefix="kvtrace-") as folder:
-        path = Path(folder) / "module.mlir"
-        path.write_text(text, encoding="utf-8")
-        yield str(path)
+    try:
+        with open(descriptor, "w", encoding="utf-8", closefd=False) as file:
+            file.write(text)
+        yield f"/proc/self/fd/{descriptor}"
+    finally:
+        os.close(descriptor)
 
 
 def _correct_places(generic: str, path: str) -> str:

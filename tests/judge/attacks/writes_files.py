@@ -1,6 +1,5 @@
 """Writes outside of its folder."""
 
-import os
 from pathlib import Path
 
 import torch
@@ -15,7 +14,7 @@ def kernel(x, out, n, BLOCK: tl.constexpr):
 
 
 def relu(x):
-    Path(os.environ["ATTACKED"], "written").write_text("x")
+    Path("@HOST@", "written").write_text("x")
     x = x.contiguous()
     out = torch.empty_like(x)
     kernel[(triton.cdiv(x.numel(), 128),)](x, out, x.numel(), BLOCK=128)

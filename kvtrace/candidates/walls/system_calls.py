@@ -1,0 +1,85 @@
+"""System calls that Python has no functions for, raising OSError as Python's do."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+from typing import Any, Final
+
+_libc: Any = ctypes.CDLL(None, use_errno=True)
+#: The machines whose system calls have numbers here, by `platform.machine()`.
+MACHINE: Final = {"x86_64": "x86_64", "aarch64": "aarch64"}.get(platform.machine())
+_PIVOT_ROOT: Final = {"x86_64": 155, "aarch64": 41}
+_MOUNT_SETATTR: Final = 442
+_AT_RECURSIVE: Final = 0x8000
+_DETACH: Final = 2
+
+
+def call(number: int, *arguments: Any) -> int:
+    """Make a system call by its number.
+
+    Raises:
+        OSError: the system refused it.
+
+    """
+    return _whole(_libc.syscall(ctypes.c_long(number), *arguments), f"system call {number}")
+
+
+def prctl(option: int, *arguments: Any) -> int:
+    """Change a property of this process; `<linux/prctl.h>` has the options."""
+    words = [ctypes.c_ulong(each) if isinstance(each, int) else each for each in arguments]
+    words += [ctypes.c_ulong(0)] * (4 - len(words))
+    return _whole(_libc.prctl(option, *words), f"prctl {option}")
+
+
+def unshare(flags: int) -> None:
+    """Leave namespaces for new ones."""
+    _whole(_libc.unshare(flags), "unshare")
+
+
+def set_host_name(name: bytes) -> None:
+    """Name the host in this process's namespace."""
+    _whole(_libc.sethostname(name, ctypes.c_size_t(len(name))), "sethostname")
+
+
+def mount(source: str, target: str, kind: str | None, flags: int, data: str = "") -> None:
+    """Mount a file system, or a folder at another place."""
+    texts = [None if each is None else os.fsencode(each) for each in (source, target, kind, data)]
+    done = _libc.mount(*texts[:3], ctypes.c_ulong(flags), texts[3])
+    _whole(done, f"mount {target}")
+
+
+def restrict_mount(path: str, attributes: int) -> None:
+    """Set attributes of a mount and of all below it, as MOUNT_ATTR_RDONLY (Linux 5.12)."""
+    words = (ctypes.c_uint64 * 4)(attributes, 0, 0, 0)
+    here = ctypes.c_int(-100)
+    size = ctypes.c_size_t(ctypes.sizeof(words))
+    call(_MOUNT_SETATTR, here, os.fsencode(path), ctypes.c_uint(_AT_RECURSIVE), words, size)
+
+
+def leave_root_for(path: str) -> None:
+    """Make a mount the root of this process, and take the former root away."""
+    assert MACHINE is not None
+    os.chdir(path)
+    call(_PIVOT_ROOT[MACHINE], b".", b".")  # one on top of the other: man 2 pivot_root
+    unmount(".")
+    os.chdir("/")
+
+
+def unmount(path: str) -> None:
+    """Take a mount away, with all below it."""
+    _whole(_libc.umount2(os.fsencode(path), _DETACH), f"umount {path}")
+
+
+def set_no_capabilities() -> None:
+    """Take all capabilities from this process: permitted, effective and inheritable."""
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)  # version 3, this process
+    _whole(_libc.capset(header, (ctypes.c_uint32 * 6)()), "capset")
+
+
+def _whole(result: int, what: str) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+    return int(result)
