@@ -61,8 +61,10 @@ def findings_text(
     printer = Printer(findings.lines, colour=colour, width=width, base=base)
     caused = by_cause(findings)
     lines: list[str] = []
+    above = None
     for group in caused.groups:
-        lines += [*printer.defect(group), ""]
+        lines += [*printer.defect(group, above), ""]
+        above = group[0]
     for line in caused.lint_lines():
         lines += [*wrapped(line, width), ""]
     return lines + printer.summary(findings, caused.lints)
@@ -95,12 +97,17 @@ class Printer:
         self._width = width
         self._base = base
 
-    def defect(self, group: Sequence[Finding]) -> list[str]:
-        """Return the lines of one defect; a group is of one cause, in several distinct calls."""
+    def defect(self, group: Sequence[Finding], above: Finding | None = None) -> list[str]:
+        """Return the lines of one defect; a group is of one cause, in several distinct calls.
+
+        `above` is the finding that is printed before: a launch of both is printed once.
+        """
         found = group[0]
         lines = self._heading(group)
         lines += self.excerpt(found)
         for label, text in self.told(group):
+            if label == "launch" and above is not None and text == self._launch(above):
+                text = "as above"
             lines += self._labelled(label, text)
         return lines
 
