@@ -30,12 +30,14 @@ ROW_GROUP_BYTES: Final = 8 << 20
 #: Files of up to so many bytes are asked how much they hold, before it is read: at most so many
 #: times their size, or so much if that is more. What is recorded stays far below.
 _SMALL_FILE: Final = 8 << 20
-_MOST_GROWTH: Final = 100
+_MOST_GROWTH: Final = 1000
+#: The same of texts and lists, which are decoded to know.
+_MOST_GROWTH_OF_TEXT: Final = 100
 _MOST_OF_SMALL: Final = 64 << 20
-#: Bytes that a row takes in a file of more rows than `_MANY_ROWS`, at the least: rows of these two
-#: tables are read in pieces, those of others may become objects.
-_ROW_BYTES: Final = {"launches": 1, "gpu_kernels": 1}
-_OTHER_ROW_BYTES: Final = 6
+#: Tables whose rows become objects, one by one, and the bytes that a row of theirs takes at the
+#: least in a file of very many rows. Launches may be all alike, and are read in pieces.
+_OBJECTS: Final = frozenset({"kernels", "calls", "stacks", "artifacts", "contents", "messages"})
+_OBJECT_BYTES: Final = 6
 _MANY_ROWS: Final = 131_072
 #: Rows that are decoded at a time to learn how much text and how many lists a part holds.
 _TASTED: Final = 128
@@ -217,9 +219,10 @@ def _refuse_swollen(file: Any, status: os.stat_result) -> None:
     if max(held, metadata.num_rows) > most:
         raise ValueError(f"its {size:,} bytes say that they hold {held:,}")
     table = (metadata.metadata or {}).get(TABLE_KEY, b"").decode(errors="replace")
-    if metadata.num_rows > max(_MANY_ROWS, size // _ROW_BYTES.get(table, _OTHER_ROW_BYTES)):
+    if table in _OBJECTS and metadata.num_rows > max(_MANY_ROWS, size // _OBJECT_BYTES):
         raise ValueError(f"its {size:,} bytes say that they hold {metadata.num_rows:,} rows")
     known = status.st_ino, size, status.st_mtime_ns
+    most = max(_MOST_OF_SMALL, _MOST_GROWTH_OF_TEXT * size)
     if metadata.num_rows * stored <= most or known in _TASTED_PARTS:
         return
     held = 0

@@ -94,7 +94,7 @@ def test_the_hint_of_generated_code_knows_its_mask_and_who_can_change_it(found: 
 def test_kernels_with_nothing_to_report_are_one_line(found: Findings) -> None:
     text = findings_text(found, width=1000)
 
-    counts = "\n".join(text[-8:])  # other rules may prove more
+    counts = "\n".join(text)  # other rules may prove more, or leave open
 
     assert re.search(r"verdicts on distinct calls: 10 violations \(\d.*, 53 lints of gen", counts)
     assert re.search(r"^  \d+ kernels with nothing to report: \d+ proven$", counts, re.MULTILINE)
@@ -103,15 +103,16 @@ def test_kernels_with_nothing_to_report_are_one_line(found: Findings) -> None:
 
 
 def test_outputs_for_programs_keep_every_finding(found: Findings) -> None:
-    objects = finding_objects(found.listed)
+    objects = finding_objects(tuple(f for f in found.listed if f.verdict == "violation"))
     errors = [each for each in objects if each["severity"] == "error"]
 
     assert len(objects) == 63
     assert len({each["cause"] for each in errors}) == 1
     assert errors[0]["operators"][0]["op"] == "aten.clone"
     (run,) = sarif(found, "0")["runs"]
-    assert sum(each["properties"]["distinct_calls"] for each in run["results"]) == 63
-    assert {each["properties"]["cause"] for each in run["results"]} == {o["cause"] for o in objects}
+    results = [each for each in run["results"] if each["kind"] == "fail"]
+    assert sum(each["properties"]["distinct_calls"] for each in results) == 63
+    assert {each["properties"]["cause"] for each in results} == {o["cause"] for o in objects}
 
 
 def test_code_from_inductors_cache_is_placed_by_the_line_that_launched_it(cached: Path) -> None:

@@ -19,17 +19,17 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from kvtrace.calls.recorded import Call  # noqa: E402
-from kvtrace.evaluate import TensorArgument  # noqa: E402
-from kvtrace.verdicts.judge import judge  # noqa: E402
-from tests.kernels.defects.lane_conflicts import (  # noqa: E402
+from kvtrace.calls.recorded import Call
+from kvtrace.evaluate import TensorArgument
+from kvtrace.verdicts.judge import judge
+from tests.kernels.defects.lane_conflicts import (
     cut,
     indexed,
     looped,
     placed,
     tiled,
 )
-from tests.kernels.launching import bind, compile_for  # noqa: E402
+from tests.kernels.launching import bind, compile_for
 
 WARPS = (1, 2, 4, 8)
 LAUNCHES = 50

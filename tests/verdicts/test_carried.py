@@ -11,6 +11,7 @@ from kvtrace.symbolic.walk_types import integer_bits
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.replaying import run
+from kvtrace.verdicts.rules import default_rules
 from tests.verdicts import carried_kernels as kernels
 from tests.verdicts.calls import call, tensor
 
@@ -52,8 +53,12 @@ CASES = {
 }  # fmt: skip
 
 
+#: Those of lanes of one program ask what a scan counts, which no bound of it tells.
+RULES = [rule for rule in default_rules() if rule not in ("lane-conflict", "race-within-program")]
+
+
 def undecided(found):
-    return [(v.rule, v.verdict, v.message) for v in judge(found) if v.verdict != "proven"]
+    return [(v.rule, v.verdict, v.message) for v in judge(found, RULES) if v.verdict != "proven"]
 
 
 @pytest.mark.parametrize("name", CASES)
