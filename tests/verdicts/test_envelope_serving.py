@@ -34,9 +34,8 @@ ROWS = [
     ("window over the last tokens, cut at the first", "block_tables.shape[0]", "overflow",
      WRAP // 16 + 1),
     ("decode over a list of slots", "q.shape[0]", "overflow", WRAP // 16 + 1),
-    # 20 slots are in the cache; slot * 16 + 15 fits up to slot 2^27 - 1.
+    # 20 slots are in the cache; slot * 16 + 15 fits up to slot 2^27 - 1, which is later.
     ("decode over a list of slots", "values of kv_indices", "tensor", 20),
-    ("decode over a list of slots", "values of kv_indices", "overflow", WRAP // 16),
     ("tokens written to their slots", "key.shape[0]", "overflow", one_more(24)),
     ("tokens written to their slots", "width", "overflow", most(6)),
     # (token * 3 + head) * 12 with head up to 2 is at most (3 * tokens - 1) * 12.

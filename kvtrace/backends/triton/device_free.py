@@ -62,8 +62,8 @@ def install(session: "Session", adapter: "LaunchAdapter | None" = None) -> None:
 def uninstall() -> None:
     """Report to no session any more.
 
-    A driver that Triton has got stays, unless the recording was that of a block: the program goes
-    on after its recording, and its daemon threads go on after its main one.
+    A driver that Triton has got stays, unless the recording was that of a block or of the whole
+    process: the program goes on after `kvtrace.stop()`.
     """
     of_block = state.session is not None and state.session.of_block
     state.session = state.adapter = None
