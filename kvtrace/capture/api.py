@@ -97,7 +97,7 @@ def capture(out: str | os.PathLike[str], **settings: Any) -> Iterator[Session]:
     if session is before:
         yield session
         return
-    session.of_block = True
+    session.leaves_nothing = True
     try:
         yield session
     except BaseException:
@@ -168,7 +168,7 @@ def process_ends() -> None:
     _ended = True
     session = current()
     if session is not None:
-        session.of_block = True  # what is left in other libraries would outlive their modules
+        session.leaves_nothing = True  # what is left in other libraries would outlive their modules
     kind = getattr(sys, "last_type", None)
     if kind is None:
         _end("exit")

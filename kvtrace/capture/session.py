@@ -59,7 +59,7 @@ class Session:
         self._lock = Lock()
         self.identities = Identities(lambda text: self.message("info", "argument-identity", text))
         #: Whether it ends with a `with` block or the process, after which nothing of it is left.
-        self.of_block = False
+        self.leaves_nothing = False
         self._recorder: Recorder | None = None
         self._journal: Journal | None = None
         self._contents: Contents | None = None

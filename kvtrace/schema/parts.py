@@ -173,7 +173,7 @@ def _batches(
 def open_part(path: Path) -> Any:
     """An open `pq.ParquetFile`; DamagedFile if it is none, FileNotFoundError if it is gone.
 
-    A small file that decodes to a hundred times its size is damaged, too: one row that is repeated
+    A small file that holds far more than it has room for is damaged, too: one row that is repeated
     millions of times, say. Pages that it reads are compared with their checksums.
     """
     status = refuse_irregular(path)
@@ -213,9 +213,10 @@ def _refuse_swollen(file: Any, status: os.stat_result) -> None:
         return
     most = max(_MOST_OF_SMALL, _MOST_GROWTH * size)
     metadata = file.metadata
-    groups = list(map(metadata.row_group, range(metadata.num_row_groups)))
-    stored = sum(group.total_byte_size for group in groups)
-    held = max(stored, metadata.num_rows * metadata.num_columns * _WIDTH)
+    held = stored = 0
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        stored += group.total_byte_size
+        held += max(group.total_byte_size, group.num_rows * metadata.num_columns * _WIDTH)
     if max(held, metadata.num_rows) > most:
         raise ValueError(f"its {size:,} bytes say that they hold {held:,}")
     table = (metadata.metadata or {}).get(TABLE_KEY, b"").decode(errors="replace")
@@ -225,8 +226,9 @@ def _refuse_swollen(file: Any, status: os.stat_result) -> None:
     most = max(_MOST_OF_SMALL, _MOST_GROWTH_OF_TEXT * size)
     if metadata.num_rows * stored <= most or known in _TASTED_PARTS:
         return
+    wide = _wide(file, table)
     held = 0
-    for batch in file.iter_batches(_TASTED, columns=_wide(file, table), use_threads=False):
+    for batch in file.iter_batches(_TASTED, columns=wide, use_threads=False) if wide else ():
         held += sum(_plain(column).nbytes for column in batch.columns)
         if held > most:
             raise ValueError(f"its {size:,} bytes hold more than {most:,}")

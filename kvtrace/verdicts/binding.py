@@ -144,8 +144,12 @@ class BoundCall:
             if active:
                 assert isinstance(place, Access)
                 conditions += place.mask.conjuncts()
-            self._given[key] = (place, Given(conditions, self.ranges))
+            self._given[key] = (place, self.given_of(conditions))
         return self._given[key][1]
+
+    def given_of(self, conditions: Iterable[Condition]) -> Given:
+        """Return conditions with the ranges of this call."""
+        return Given(conditions, self.ranges)
 
     def decide(self, claim: Condition, given: Given) -> Decision:
         """Decide a claim for this call, each once, within what is left of the call's time."""

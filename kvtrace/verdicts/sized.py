@@ -18,7 +18,7 @@ from kvtrace.symbolic.decide import Decision, Given, Proven, Undecided, decide_g
 from kvtrace.symbolic.functions import maximum
 from kvtrace.symbolic.intervals import Ranges
 from kvtrace.symbolic.linear import Interval
-from kvtrace.symbolic.summary import Access, Loop, Place, Summary
+from kvtrace.symbolic.summary import Loop, Summary
 from kvtrace.symbolic.terms import Substitution, Symbol, Term, as_term, program
 from kvtrace.symbolic.walk import summarise
 from kvtrace.verdicts.binding import BoundCall, Budget
@@ -230,17 +230,6 @@ class SizedCall(BoundCall):
     def proves(self, claim: Condition, given: Given) -> bool:
         """Tell whether a claim holds at all sizes in the range, as far as is seen."""
         return isinstance(self.decide(claim, given), Proven)
-
-    def _prepared(self, place: Place, *, active: bool) -> Given:
-        key = (id(place), active)
-        if key not in self._given:
-            conditions: list[Condition] = [loop.running for loop in place.loops]
-            conditions += place.guard.conjuncts()
-            if active:
-                assert isinstance(place, Access)
-                conditions += place.mask.conjuncts()
-            self._given[key] = (place, self.given_of(conditions))
-        return self._given[key][1]
 
     def given_of(self, conditions: Iterable[Condition]) -> Given:
         """Return conditions with the sizes put in, and what bounds programs and contents."""

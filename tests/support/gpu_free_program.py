@@ -53,7 +53,7 @@ class Session:
     """What the driver needs of a session; keeps what it is told."""
 
     settings = Settings(target=sys.argv[1])
-    of_block = False
+    leaves_nothing = False
 
     def __init__(self) -> None:
         self.messages: list[tuple[str, str, str]] = []

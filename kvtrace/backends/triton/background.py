@@ -81,9 +81,8 @@ class BackgroundCompiler:
         """Have a kernel compiled."""
         if self._refused:
             return
-        from kvtrace.backends.compiled.kernels import (
-            target_of,
-        )  # which a compiling process is without
+        # Not at the top: a compiling process does without.
+        from kvtrace.backends.compiled.kernels import target_of
 
         job = {
             "ttir": known.asm["ttir"],

@@ -65,9 +65,9 @@ def uninstall() -> None:
     A driver that Triton has got stays, unless the recording was that of a block or of the whole
     process: the program goes on after `kvtrace.stop()`.
     """
-    of_block = state.session is not None and state.session.of_block
+    leaves_nothing = state.session is not None and state.session.leaves_nothing
     state.session = state.adapter = None
-    if state.driver is None or of_block:
+    if state.driver is None or leaves_nothing:
         _take_back()
 
 

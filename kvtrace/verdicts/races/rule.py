@@ -8,7 +8,7 @@ them one by one.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -19,14 +19,20 @@ from kvtrace.verdicts.races.parts import Parts, parts_of
 from kvtrace.verdicts.races.replay import Witness, replayed
 from kvtrace.verdicts.races.sharers import Sharer
 from kvtrace.verdicts.races.swept import Left, Swept
-from kvtrace.verdicts.races.telling import RULE, proven, unknown, violation
+from kvtrace.verdicts.races.telling import (
+    RULE,
+    names_of,
+    proven,
+    strongest,
+    unknown,
+    violation,
+)
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
     from kvtrace.verdicts.concrete import Concrete
 
-_STRENGTH: Final = ("interval", "affine", "solver")
 _ORDERED: Final = "atomics may order the programs that meet here"
 
 
@@ -116,7 +122,7 @@ def _run(
 
 
 def _verdict(bound: BoundCall, finding: _Finding, parts: Parts) -> Verdict:
-    op, arg = finding.op, _names(bound, finding.op)
+    op, arg = finding.op, names_of(bound, finding.op)
     taken = sum(each.solver_ns for each in finding.free)
     taken += sum(each.solver_ns for each in finding.open)
     if finding.witnesses:
@@ -137,14 +143,6 @@ def _verdict(bound: BoundCall, finding: _Finding, parts: Parts) -> Verdict:
     why = [each.why for each in finding.free]
     if bound.programs <= 1:
         why = ["the grid has one program"]
-    methods = [each.method for each in finding.free] or ["interval"]
     assumption = next((each.assumption for each in finding.free if each.assumption), None)
-    return proven(bound.call, op, arg, max(methods, key=_STRENGTH.index), why, assumption, taken)
-
-
-def _names(bound: BoundCall, op: Op) -> str | None:
-    accesses: Iterator[int | None] = (
-        access.argument for access in bound.summary.accesses if access.op is op
-    )
-    names = {bound.call.arguments[index].name for index in accesses if index is not None}
-    return ",".join(sorted(names)) or None
+    method = strongest(each.method for each in finding.free)
+    return proven(bound.call, op, arg, method, why, assumption, taken)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kvtrace.calls.recorded import Call
 from kvtrace.evaluate import TensorArgument
@@ -15,9 +15,14 @@ from kvtrace.verdicts.races.replay import Touch, Witness
 from kvtrace.verdicts.replaying import program_at
 from kvtrace.verdicts.verdict import Verdict
 
+if TYPE_CHECKING:
+    from kvtrace.verdicts.binding import BoundCall
+
 RULE: Final = "race"
 
-_DOES: Final = {"load": "loads", "store": "stores to", "atomic": "updates"}
+#: Methods of a proof, the cheapest first.
+_STRENGTH: Final = ("interval", "affine", "solver")
+DOES: Final = {"load": "loads", "store": "stores to", "atomic": "updates"}
 
 
 def proven(
@@ -31,14 +36,31 @@ def proven(
 ) -> Verdict:
     """Say that an op races with nothing; `why` where programs meet all the same."""
     kind = kind_of(op)
+    message = f"{kind} races with no other program{scope_of(call, op, why)}"
+    return Verdict(
+        RULE, "proven", op, message, method, access=kind, arg=arg, solver_ns=solver_ns or None,
+        assumption=assumption,
+    )  # fmt: skip
+
+
+def scope_of(call: Call, op: Op, why: Iterable[str]) -> str:
+    """Say behind a proof why lanes or programs may meet, and for which contents it holds."""
     notes = list(dict.fromkeys(each for each in why if each))
     if call.recorded and op.index in depending_on_data(call.module):
         notes.append(f"for the recorded contents of {', '.join(call.recorded)}")
-    scope = f" ({'; '.join(notes)})" if notes else ""
-    return Verdict(
-        RULE, "proven", op, f"{kind} races with no other program{scope}", method, access=kind,
-        arg=arg, solver_ns=solver_ns or None, assumption=assumption,
-    )  # fmt: skip
+    return f" ({'; '.join(notes)})" if notes else ""
+
+
+def names_of(bound: BoundCall, op: Op) -> str | None:
+    """Return the names of the tensors that an op accesses, None where none is known."""
+    places = (access.argument for access in bound.summary.accesses if access.op is op)
+    names = {bound.call.arguments[place].name for place in places if place is not None}
+    return ",".join(sorted(names)) or None
+
+
+def strongest(methods: Iterable[str]) -> str:
+    """Return the method of a proof of several parts: that of the part that took most."""
+    return max(methods, key=_STRENGTH.index, default=_STRENGTH[0])
 
 
 def unknown(
@@ -74,8 +96,8 @@ def violation(
         what = f"programs {one} and {other} both {verb} {place}"
     else:
         what = (
-            f"program {one} {_DOES[str(kind_of(first.op))]} {place}, which program {other} "
-            f"{_DOES[str(kind_of(second.op))]}{_where(call, first, second)}"
+            f"program {one} {DOES[str(kind_of(first.op))]} {place}, which program {other} "
+            f"{DOES[str(kind_of(second.op))]}{_where(call, first, second)}"
         )
     more = f"; it races with {others} more op{'' if others == 1 else 's'}" if others else ""
     return Verdict(

@@ -21,6 +21,7 @@ from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.races.digits import Common
 from kvtrace.verdicts.races.same_values import doubts_of_lanes
 from kvtrace.verdicts.races.sharers import Sharer, copy_of, sharers_of
+from kvtrace.verdicts.races.telling import names_of, strongest
 from kvtrace.verdicts.verdict import Verdict
 from kvtrace.verdicts.within.meeting import (
     Apart,
@@ -38,7 +39,6 @@ from kvtrace.verdicts.within.two_orders import conflict_of
 if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
 
-_STRENGTH: Final = ("interval", "affine", "solver")
 _ALIKE: Final = "lanes that meet store the same value"
 _MOST_ELEMENTS: Final = 1 << 26
 _MOST_SHOWN: Final = 16
@@ -63,7 +63,8 @@ def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
 
 def _judged(bound: BoundCall, sharers: Sequence[Sharer]) -> Verdict:
     """Judge all accesses of one op: a pointer may go into several arguments."""
-    op, arg = sharers[0].access.op, _names(bound, sharers)
+    op = sharers[0].access.op
+    arg = names_of(bound, op)
     if not bound.programs:
         return proven(bound.call, op, arg, "interval", ("the grid has no program",))
     found = [_of_two(bound, *pair) for pair in _pairs(sharers)]
@@ -77,7 +78,7 @@ def _judged(bound: BoundCall, sharers: Sequence[Sharer]) -> Verdict:
                 op, arg, each.reason, evaluating=each.evaluating, solver_ns=taken, unless=op
             )
     apart = [each for each in found if isinstance(each, Apart)]
-    method = max((each.method for each in apart), key=_STRENGTH.index)
+    method = strongest(each.method for each in apart)
     return proven(bound.call, op, arg, method, [each.why for each in apart], taken)
 
 
@@ -137,11 +138,6 @@ def _updated(bound: BoundCall, store: Op) -> Op | None:
     return None
 
 
-def _names(bound: BoundCall, sharers: Iterable[Sharer]) -> str | None:
-    indices = {s.access.argument for s in sharers if s.access.argument is not None}
-    return ",".join(sorted({bound.call.arguments[index].name for index in indices})) or None
-
-
 class _Seen(Concrete):
     """Decides stores by what their lanes touch in an evaluation of the grid."""
 
@@ -190,7 +186,7 @@ class _Seen(Concrete):
 
     def _verdict(self, op: Op, failure: str | None) -> Verdict:
         bound = self._bound
-        arg = _names(bound, (s for s in sharers_of(bound) if s.access.op is op))
+        arg = names_of(bound, op)
         reason = self._reasons.get(op.index) or failure
         programs = tuple(self._meeting[op.index])[:_MOST_SHOWN]
         if programs:

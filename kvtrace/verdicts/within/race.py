@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import Op, source_stack
-from kvtrace.ir.data_dependence import depending_on_data
 from kvtrace.metrics.of_ops import kind_of
 from kvtrace.verdicts.races.parts import parts_of
+from kvtrace.verdicts.races.telling import DOES, names_of, scope_of, strongest
 from kvtrace.verdicts.replaying import program_at
 from kvtrace.verdicts.verdict import Verdict
 from kvtrace.verdicts.within.lane_orders import Side
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
 
 RULE: Final = "race-within-program"
-
-_DOES: Final = {"load": "loads", "store": "stores to"}
-_STRENGTH: Final = ("interval", "affine", "solver")
 
 
 @dataclass
@@ -71,7 +68,7 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
 
 def _verdict(bound: BoundCall, finding: _Finding, unseen: str | None) -> Verdict:
     op, kind = finding.op, kind_of(finding.op)
-    arg = _names(bound, op)
+    arg = names_of(bound, op)
     if finding.shown:
         return _violation(bound, finding)
     reason = finding.open[0].reason if finding.open else None
@@ -83,14 +80,11 @@ def _verdict(bound: BoundCall, finding: _Finding, unseen: str | None) -> Verdict
             RULE, "unknown", op, message, reason=reason, access=kind, arg=arg,
             solver_ns=finding.solver_ns,
         )  # fmt: skip
-    notes = list(dict.fromkeys(each.why for each in finding.free if each.why))
-    if bound.call.recorded and op.index in depending_on_data(bound.call.module):
-        notes.append(f"for the recorded contents of {', '.join(bound.call.recorded)}")
-    scope = f" ({'; '.join(notes)})" if notes else ""
-    methods = [each.method for each in finding.free] or ["interval"]
+    why = (each.why for each in finding.free)
+    message = f"{kind} races with no other lane of its program{scope_of(bound.call, op, why)}"
     return Verdict(
-        RULE, "proven", op, f"{kind} races with no other lane of its program{scope}",
-        max(methods, key=_STRENGTH.index), access=kind, arg=arg, solver_ns=finding.solver_ns,
+        RULE, "proven", op, message, strongest(each.method for each in finding.free), access=kind,
+        arg=arg, solver_ns=finding.solver_ns,
     )  # fmt: skip
 
 
@@ -105,7 +99,7 @@ def _violation(bound: BoundCall, finding: _Finding) -> Verdict:
     assert isinstance(tensor, TensorArgument)
     program = program_at(witness.program, call.grid)
     place = f"byte {witness.byte - tensor.offset_bytes} of {tensor.name}"
-    mine_does, other_does = (_DOES[str(kind_of(each.touch.op))] for each in (mine, other))
+    mine_does, other_does = (DOES[str(kind_of(each.touch.op))] for each in (mine, other))
     first = "this" if mine is witness.first else "that"
     message = (
         f"{_lane(mine)} of program {program} {mine_does} {place}, which {_lane(other)} "
@@ -140,9 +134,3 @@ def _of_what(bound: BoundCall) -> str:
     if bound.call.compiled is None:
         return " (recorded without TTGIR: in any layout that gives them to different threads)"
     return " in the code that it was compiled to"
-
-
-def _names(bound: BoundCall, op: Op) -> str | None:
-    accesses = (access.argument for access in bound.summary.accesses if access.op is op)
-    names = {bound.call.arguments[index].name for index in accesses if index is not None}
-    return ",".join(sorted(names)) or None

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from kvtrace.calls.recorded import Call
 from kvtrace.ir import Op
-from kvtrace.ir.data_dependence import depending_on_data
 from kvtrace.metrics.of_ops import kind_of
+from kvtrace.verdicts.races.telling import scope_of
 from kvtrace.verdicts.replaying import program_at
 from kvtrace.verdicts.verdict import Verdict
 from kvtrace.verdicts.within.two_orders import Conflict
@@ -20,15 +20,11 @@ def proven(
     call: Call, op: Op, arg: str | None, method: str, why: Iterable[str] = (), solver_ns: int = 0
 ) -> Verdict:
     """Say that lanes of a store do not conflict; `why` where they may meet all the same."""
-    notes = list(dict.fromkeys(each for each in why if each))
-    if call.recorded and op.index in depending_on_data(call.module):
-        notes.append(f"for the recorded contents of {', '.join(call.recorded)}")
-    scope = f" ({'; '.join(notes)})" if notes else ""
     kind = kind_of(op)
+    message = f"no two lanes of this {kind} conflict{scope_of(call, op, why)}"
     return Verdict(
-        RULE, "proven", op, f"no two lanes of this {kind} conflict{scope}", method, access=kind,
-        arg=arg, solver_ns=solver_ns or None,
-    )  # fmt: skip
+        RULE, "proven", op, message, method, access=kind, arg=arg, solver_ns=solver_ns or None
+    )
 
 
 def unknown(

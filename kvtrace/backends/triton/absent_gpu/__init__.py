@@ -87,7 +87,7 @@ class HostBackend:
 
     def uninstall(self) -> None:
         """Put back what was replaced for a block; else the program goes on with its tensors."""
-        if self._session is not None and self._session.of_block:
+        if self._session is not None and self._session.leaves_nothing:
             no_longer()
         self._session = None
 
