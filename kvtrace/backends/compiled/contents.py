@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kvtrace.capture.contents import Contents
     from kvtrace.capture.session import Session
 
-#: Launches of a kernel on a device that are looked at in a row; later ones at growing distances.
+#: Launches of a kernel on a device that are checked in a row; later ones at growing distances.
 IN_A_ROW: Final = 64
 _STEP: Final = 16
 _FARTHEST: Final = 1 << 20
