@@ -74,6 +74,7 @@ def _wrap(name: str, before: Callable[[], None]) -> None:
         raise AssertionError  # it does not return
 
     wrapper.keeps = True  # type: ignore[attr-defined]
-    wrapper.__name__ = name
+    # pickle looks it up by these: a program may hand `os._exit` to another process.
+    wrapper.__module__, wrapper.__name__, wrapper.__qualname__ = "os", name, name
     wrapper.__doc__ = leave.__doc__
     setattr(os, name, wrapper)

@@ -152,6 +152,19 @@ def test_what_was_recorded_before_exec_is_kept(how, tmp_path):
     assert launches(tmp_path / "out") == 500
 
 
+def test_functions_that_end_a_process_are_pickled_as_those_of_os(tmp_path):
+    program = """
+import pickle
+for name in ("_exit", "execv", "execve"):
+    function = getattr(os, name)
+    assert pickle.loads(pickle.dumps(function)) is function
+    assert b"kvtrace" not in pickle.dumps(function)
+kvtrace.stop()
+"""
+    done = run(program, tmp_path / "out")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_an_exec_that_fails_does_not_end_the_recording(tmp_path):
     program = """
 launch(5)
