@@ -4,14 +4,17 @@
 puts a finder in front of Python's own: below the package, files that define Triton kernels (and
 modules that are named) are loaded as they are, everything else is a `StandIn`, which takes whatever
 is done with it. A kernel's meaning is then in its own file alone; what a host function needs of
-elsewhere is given by value, per package, in `packages.py`.
+elsewhere is given by value, per package, in `packages.py`. Releases move kernels: a function that a
+module does not define is taken from the kernel file that does.
 """
 
 import importlib
 import importlib.machinery
 import importlib.util
+import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -68,11 +71,23 @@ class StandIn:
 
 
 class _StandInLoader:
-    """Makes modules that hold given values, and stand-ins for all else."""
+    """Makes modules that hold given values, and stand-ins for all else.
 
-    def __init__(self, values: Mapping[str, Any], path: Path | None) -> None:
+    Args:
+        values: what the module holds, by name.
+        path: its folder, if it is a package.
+        moved: the module that defines a name which this one does not; None: no kernel file does.
+    """
+
+    def __init__(
+        self,
+        values: Mapping[str, Any],
+        path: Path | None,
+        moved: Callable[[str], str | None] = lambda _name: None,
+    ) -> None:
         self._values = values
         self._path = path
+        self._moved = moved
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
         module = ModuleType(spec.name)
@@ -80,13 +95,17 @@ class _StandInLoader:
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        name, path = module.__name__, self._path
+        name, path, moved = module.__name__, self._path, self._moved
 
         def attribute(asked: str) -> Any:
             if asked.startswith("__"):
                 raise AttributeError(asked)
             if path is not None and _holds(path, asked):
                 return importlib.import_module(f"{name}.{asked}")
+            place = moved(asked)
+            if place is not None:
+                found = importlib.import_module(place)
+                return found if place.endswith(f".{asked}") else getattr(found, asked)
             return StandIn(f"{name}.{asked}")
 
         vars(module).update(self._values)
@@ -128,13 +147,18 @@ class Finder:
         del path, target
         top, *rest = name.split(".")
         if top in self._foreign:
-            return self._stand_in(name, None)
+            return _package(name, _StandInLoader({}, None))
         if top != self._name:
             return None
         place = self._folder.joinpath(*rest)
         file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
         if not self._is_real(name, file):
-            return self._stand_in(name, place if place.is_dir() else None)
+            loader = _StandInLoader(
+                self._values.get(name, {}),
+                place if place.is_dir() else None,
+                lambda asked: None if _defines(file, asked) else self._moved.get(asked),
+            )
+            return _package(name, loader)
         inner = [str(place)] if place.is_dir() else None
         return importlib.util.spec_from_file_location(name, file, submodule_search_locations=inner)
 
@@ -143,9 +167,26 @@ class Finder:
             return False
         return name in self._real or defines_kernels(file)
 
-    def _stand_in(self, name: str, path: Path | None) -> importlib.machinery.ModuleSpec:
-        loader: Any = _StandInLoader(self._values.get(name, {}), path)
-        return importlib.machinery.ModuleSpec(name, loader, is_package=True)
+    @cached_property
+    def _moved(self) -> dict[str, str]:
+        """Modules by the functions that their files define, and by their own last names."""
+        found: dict[str, str] = {}
+        files = sorted(self._folder.rglob("*.py"), key=lambda file: (len(file.parts), file))
+        for file in filter(defines_kernels, files):
+            module = ".".join((self._name, *file.relative_to(self._folder).with_suffix("").parts))
+            for name in (file.stem, *re.findall(r"^def (\w+)", file.read_text(), re.MULTILINE)):
+                found.setdefault(name, module)
+        return found
+
+
+def _package(name: str, loader: Any) -> importlib.machinery.ModuleSpec:
+    return importlib.machinery.ModuleSpec(name, loader, is_package=True)
+
+
+def _defines(file: Path, name: str) -> bool:
+    """Whether a module that is stood in for has a function or class of that name."""
+    wanted = rf"^(def|class) {name}\b"
+    return file.is_file() and re.search(wanted, file.read_text(), re.MULTILINE) is not None
 
 
 def defines_kernels(file: Path) -> bool:

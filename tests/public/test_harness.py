@@ -11,7 +11,7 @@ import torch
 
 from tests.public import table
 from tests.public.case import Outcome, difference
-from tests.public.stand_ins import Finder
+from tests.public.stand_ins import Finder, StandIn
 from tests.public.triton_tests import run_tests
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -104,6 +104,27 @@ def test_stand_ins_take_what_is_done_with_them(tmp_path, monkeypatch):
             del sys.modules[name]
     assert kernels.LIMIT == 3
     assert kernels.K().size() == 7
+
+
+def test_functions_are_found_where_a_release_has_moved_them(tmp_path, monkeypatch):
+    place = tmp_path / "odd" / "kernels"
+    place.mkdir(parents=True)
+    (place / "scaling.py").write_text("mark = '@triton.jit'\ndef scale(): return 2\n")
+    (place / "others.py").write_text("mark = '@triton.jit'\ndef own(): pass\n")
+    (tmp_path / "odd" / "common.py").write_text(
+        "from odd.kernels.scaling import scale\ndef own(): pass\n"
+    )
+    finder = Finder("odd", tmp_path / "odd")
+    monkeypatch.setattr(sys, "meta_path", [finder, *sys.meta_path])
+    try:
+        from odd.common import own, scale
+        from odd.gone import scale as moved
+        from odd.gone import scaling
+    finally:
+        for name in [name for name in sys.modules if name.partition(".")[0] == "odd"]:
+            del sys.modules[name]
+    assert scale() == moved() == scaling.scale() == 2
+    assert isinstance(own, StandIn)  # what a stood-in file defines itself stays stood in
 
 
 @pytest.mark.parametrize(
