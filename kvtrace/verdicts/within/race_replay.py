@@ -20,7 +20,7 @@ from kvtrace.evaluate.scope import MOST_STEPS
 from kvtrace.ir import Op
 from kvtrace.ir.ops import READING, effect_of
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.verdicts.fills import with_contents
+from kvtrace.verdicts.fills import Numbers, few, with_contents
 from kvtrace.verdicts.replaying import Limit
 from kvtrace.verdicts.within.lane_orders import (
     Ahead,
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 #: Bytes around the one that lanes meet at that are given numbers that differ.
 _WINDOW: Final = 1 << 16
+#: Made-up floats come round after so many: no multiple of a tile's width.
+_PRIME: Final = 127
 #: Pairs of executions that are run in another order.
 _MOST_CANDIDATES: Final = 4
 
@@ -226,7 +228,7 @@ def _writable(arguments: Iterable[Argument], position: int, byte: int) -> tuple[
              if isinstance(a, TensorArgument) and a.storage.data is not None}  # fmt: skip
     made: dict[int, Storage] = {}
     found: list[Argument] = []
-    for number, argument in enumerate(with_contents(arguments)):
+    for number, argument in enumerate(with_contents(arguments, partial(_unlike, arguments))):
         original = arguments[number]
         if not isinstance(argument, TensorArgument) or not isinstance(original, TensorArgument):
             found.append(argument)
@@ -242,6 +244,17 @@ def _writable(arguments: Iterable[Argument], position: int, byte: int) -> tuple[
             _fill(replace(argument, storage=storage), byte)
         found.append(replace(argument, storage=storage))
     return tuple(found)
+
+
+def _unlike(arguments: tuple[Argument, ...], argument: TensorArgument) -> Numbers:
+    """Return floats that differ within a tile and from one tensor to the next; zeros of integers.
+
+    A lane that copies another tile than before, or a tile to another place, has to leave a trace.
+    """
+    if argument.element.kind != "f":
+        return few(argument)
+    first = _PRIME // 4 * next(n for n, each in enumerate(arguments) if each.name == argument.name)
+    return [(1 + (first + number) % _PRIME) / 64 for number in range(_PRIME)]
 
 
 def _fill(tensor: TensorArgument, byte: int) -> None:

@@ -211,6 +211,7 @@ SAMPLES.bad("tiles taken from a queue, its end not looked for", take_from_queue,
             follows={"race": "tile"})  # fmt: skip
 SAMPLES.bad("tiles taken from a queue without an atomic", take_from_queue, QUEUED,
             {"KIND": "load and store", "BLOCK": 16}, (4,), race="queue",
+            race_within_program="queue",
             doubtful={"race": "tile"})  # fmt: skip
 
 

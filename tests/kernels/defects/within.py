@@ -16,7 +16,7 @@ MAY_BE_UNKNOWN = {
     "indexed": ("added", "count", "doubtful"), "looped": ("carried",), "move_slots": ("put",),
     "penalties": ("store",), "rounded_up": ("store",), "run_lengths": ("longest", "whole"),
     "share_out": ("done",), "shift_tokens": ("end", "left"), "slots_of_tokens": ("slot",),
-    "take_from_queue": ("queue",), "update_convolution": ("moved",), "update_state": ("step",),
+    "update_convolution": ("moved",), "update_state": ("step",),
 }  # fmt: skip
 
 #: What says which lanes run: more than one warp has, so that a GPU can show what is wrong.
