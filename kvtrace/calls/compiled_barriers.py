@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -54,38 +54,54 @@ class CompiledBarriers:
     module: Module = field(repr=False)
     ptx: str = field(repr=False)
 
-    def separate(self, first: Op, second: Op) -> bool | None:
+    def separate(self, first: Op, second: Op, between: Iterable[Op] = ()) -> bool | None:
         """Tell whether a barrier lies on every path from one memory op to another.
 
-        None: it is not known, as of copies that go on in the background.
+        PTX has paths past loops of no trips: `between` are memory ops that are surely done, after
+        the first and before the second. None: it is not known, as of copies that go on in the
+        background.
         """
-        if self._reached is None:
+        if self._reached is None or not {first.index, second.index} <= self._reached.keys():
             return None
-        reached = self._reached.get(first.index)
-        if reached is None or second.index not in self._reached:
-            return None
-        return second.index not in reached
+        if second.index not in self._reached[first.index]:
+            return True
+        return any(self._separates(first, each, second) for each in between)
+
+    def _separates(self, first: Op, middle: Op, second: Op) -> bool:
+        """Whether an op is done after the first and before the second, a barrier beside it."""
+        if self._reached is None or middle.index not in self._reached:
+            return False
+        if first.index in self._after[middle.index] or middle.index in self._after[second.index]:
+            return False
+        before = middle.index not in self._reached[first.index]
+        return before or second.index not in self._reached[middle.index]
 
     def ends(self, op: Op) -> bool:
         """Whether an op was found, and none of its instructions goes on in the background."""
         return self._reached is not None and op.index in self._reached
 
-    @cached_property
+    @property
     def _reached(self) -> Mapping[int, frozenset[int]] | None:
         """By the index of each op that is found: those that may follow without a barrier."""
+        return None if self._followed is None else self._followed[0]
+
+    @property
+    def _after(self) -> Mapping[int, frozenset[int]]:
+        """The same, behind barriers, too."""
+        return {} if self._followed is None else self._followed[1]
+
+    @cached_property
+    def _followed(self) -> tuple[Mapping[int, frozenset[int]], ...] | None:
         body = _BODY.search(self.ptx)
         if body is None or _UNFOLLOWED.search(body[1]) or len(_BODY.findall(self.ptx)) > 1:
             return None
         points, labels, asynchronous = self._points(body[1])
         if len(points) > _MOST_POINTS or any(p.target not in labels for p in points if p.target):
             return None
-        found: dict[int, set[int]] = defaultdict(set)
-        for position, point in enumerate(points):
-            if point.ops:
-                after = _following(points, labels, position)
-                for op in point.ops:
-                    found[op] |= after
-        return {op: frozenset(after) for op, after in found.items() if op not in asynchronous}
+        return tuple(
+            {op: after for op, after in found.items() if op not in asynchronous}
+            for found in (_all_following(points, labels, past) for past in (False, True))
+        )
 
     def _points(self, body: str) -> tuple[list[_Point], dict[str, int], set[int]]:
         """Return what matters of the instructions, where labels are, and ops that go on after."""
@@ -153,8 +169,22 @@ def _places(module: Module) -> Mapping[_Where, frozenset[int]]:
     return {where: frozenset(ops) for where, ops in found.items()}
 
 
-def _following(points: list[_Point], labels: Mapping[str, int], start: int) -> set[int]:
-    """Return the ops at the points that can come after one before a barrier does."""
+def _all_following(
+    points: list[_Point], labels: Mapping[str, int], past_barriers: bool
+) -> Mapping[int, frozenset[int]]:
+    found: dict[int, set[int]] = defaultdict(set)
+    for position, point in enumerate(points):
+        if point.ops:
+            after = _following(points, labels, position, past_barriers)
+            for op in point.ops:
+                found[op] |= after
+    return {op: frozenset(after) for op, after in found.items()}
+
+
+def _following(
+    points: list[_Point], labels: Mapping[str, int], start: int, past_barriers: bool
+) -> set[int]:
+    """Return the ops at the points that can come after one, before a barrier does or not."""
     reached: set[int] = set()
     seen: set[int] = set()
     waiting = [start + 1]
@@ -166,7 +196,7 @@ def _following(points: list[_Point], labels: Mapping[str, int], start: int) -> s
             reached |= point.ops
             if point.target is not None:
                 waiting.append(labels[point.target])
-            if point.is_barrier or not point.goes_on:
+            if not point.goes_on or (point.is_barrier and not past_barriers):
                 break
             position += 1
     return reached

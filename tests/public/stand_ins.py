@@ -105,7 +105,7 @@ class _StandInLoader:
             place = moved(asked)
             if place is not None:
                 found = importlib.import_module(place)
-                return found if place.endswith(f".{asked}") else getattr(found, asked)
+                return getattr(found, asked, found)
             return StandIn(f"{name}.{asked}")
 
         vars(module).update(self._values)
@@ -170,13 +170,15 @@ class Finder:
     @cached_property
     def _moved(self) -> dict[str, str]:
         """Modules by the functions that their files define, and by their own last names."""
-        found: dict[str, str] = {}
+        functions: dict[str, str] = {}
+        modules: dict[str, str] = {}
         files = sorted(self._folder.rglob("*.py"), key=lambda file: (len(file.parts), file))
         for file in filter(defines_kernels, files):
             module = ".".join((self._name, *file.relative_to(self._folder).with_suffix("").parts))
-            for name in (file.stem, *re.findall(r"^def (\w+)", file.read_text(), re.MULTILINE)):
-                found.setdefault(name, module)
-        return found
+            modules.setdefault(file.stem, module)
+            for name in re.findall(r"^def (\w+)", file.read_text(), re.MULTILINE):
+                functions.setdefault(name, module)
+        return modules | functions
 
 
 def _package(name: str, loader: Any) -> importlib.machinery.ModuleSpec:

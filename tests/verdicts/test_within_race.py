@@ -69,6 +69,8 @@ def compiled(sample, warps):
         ("scratch stored by rows and loaded by columns", 4, "proven"),  # the same threads
         ("a number carried, the barrier before its store only", 4, "violation"),
         ("a sum lies between a store and a load by other lanes", 4, "proven"),
+        ("an element of what is stored after sums of a loop", 4, "proven"),
+        ("an element of what is stored after sums of a loop of no trips", 4, "violation"),
         ("a counter updated atomically and loaded plainly", 4, "unknown"),
     ],
 )

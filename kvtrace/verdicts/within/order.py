@@ -14,7 +14,18 @@ from kvtrace.ir import Block, Module, Op, Value
 from kvtrace.ir.flow import around, flow_of, forward, jumps
 from kvtrace.ir.memo import once_per_module
 from kvtrace.ir.model import Region
-from kvtrace.ir.ops import BARRIERS, BRANCHES, CALLS, KINDS, LOOPS, MEMORY, READING, Kind, effect_of
+from kvtrace.ir.ops import (
+    BARRIERS,
+    BRANCHES,
+    CALLS,
+    FUNCTIONS,
+    KINDS,
+    LOOPS,
+    MEMORY,
+    READING,
+    Kind,
+    effect_of,
+)
 
 _CROSSING = (Kind.REDUCTION, Kind.SCAN, Kind.COUNT, Kind.PRODUCT, Kind.PICKED)
 
@@ -55,6 +66,7 @@ class Order:
         self._entered = frozenset(entered)
         self._decided = decided
         self._moving = _moving(module)
+        self._memory = tuple(op for op in module.ops if op.name in MEMORY)
         self._positions: dict[Op, tuple[tuple[Op, ...], int]] = {}
         self._kept: dict[Block, tuple[Op, ...]] = {}
         self._after: dict[Op, Mapping[int, frozenset[Path]]] = {}
@@ -64,6 +76,19 @@ class Order:
         if first not in self._after:
             self._after[first] = self._followed(first)
         return self._after[first].get(second.index, frozenset())
+
+    def between(self, first: Op, second: Op) -> Iterator[Op]:
+        """Yield memory ops that are done wherever both of two are, those in the text between them.
+
+        Of ops that are in one loop, one of them need not be done between the other two.
+        """
+        blocks = [_outermost(op).block for op in (first, second)]
+        for op in self._memory:
+            if not first.index < op.index < second.index or _outermost(op).block not in blocks:
+                continue
+            inside = [each for each in around(op) if each.name not in FUNCTIONS]
+            if all(each.name in LOOPS and each.index in self._entered for each in inside):
+                yield op
 
     def _followed(self, start: Op) -> Mapping[int, frozenset[Path]]:
         chain = {loop: number for number, loop in enumerate(loops_around(start))}
@@ -151,6 +176,11 @@ class Order:
                 and any(self._matters(inner, inner.block or block) for inner in _inside(op))
             )
         )
+
+
+def _outermost(op: Op) -> Op:
+    """Return the op of the kernel's own body that an op is in, or is."""
+    return [op, *(each for each in around(op) if each.name not in FUNCTIONS)][-1]
 
 
 def _inside(op: Op) -> Iterator[Op]:

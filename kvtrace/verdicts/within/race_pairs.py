@@ -318,7 +318,9 @@ class Pairs:
         """Tell whether a barrier of the PTX lies between; None: it does not say."""
         compiled = self._bound.call.compiled
         barriers = None if compiled is None else compiled.barriers
-        return None if barriers is None else barriers.separate(first, second)
+        if barriers is None:
+            return None
+        return barriers.separate(first, second, self._order.between(first, second))
 
     def _is_doubtful(self, doubtful: bool, separate: bool | None, in_loop: bool) -> bool:
         """Whether there may be a barrier all the same; of a loop PTX does not say in which trip."""

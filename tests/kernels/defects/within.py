@@ -300,6 +300,18 @@ def summed(scratch, out, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def totaled(x, out, tiles, BLOCK: tl.constexpr):
+    """One element is loaded, then sums of a loop, each with a barrier; then all are stored."""
+    lanes = tl.arange(0, BLOCK)
+    one = tl.load(x + 5)
+    total = one
+    for tile in range(tiles):
+        total += tl.sum(tl.load(x + tile * BLOCK + lanes), 0)
+    tl.store(x + lanes, 9 - lanes)  # [store]
+    tl.store(out, total)
+
+
+@triton.jit
 def updated(p, out, BLOCK: tl.constexpr):
     lanes = tl.arange(0, BLOCK)
     tl.atomic_add(p, 1)  # [add]
@@ -414,5 +426,11 @@ good("cleared twice with the same value", cleared, block(), how("alike"))
 SAMPLES.undecided("a sum lies between a store and a load by other lanes", summed,
                   {"scratch": tensor(LANES), "out": tensor(LANES)}, {"BLOCK": LANES}, ONE,
                   "code that was compiled", race_within_program="store")  # fmt: skip
+TOTAL = {"x": tensor(2 * LANES, dtype="i32"), "out": tensor(1, dtype="i32")}
+SAMPLES.undecided("an element of what is stored after sums of a loop", totaled,
+                  TOTAL | {"tiles": 2}, {"BLOCK": LANES}, ONE, "code that was compiled",
+                  race_within_program="store")  # fmt: skip
+bad("an element of what is stored after sums of a loop of no trips", totaled,
+    TOTAL | {"tiles": 0}, {"BLOCK": LANES}, "store")  # fmt: skip
 SAMPLES.undecided("a counter updated atomically and loaded plainly", updated, NUMBER,
                   {"BLOCK": LANES}, ONE, "atomic", race_within_program="add")  # fmt: skip
