@@ -161,6 +161,7 @@ RULES: Final = _by_id(
         "put tl.debug_barrier() between them, let each lane touch its own elements alone, or keep "
         "the value in registers",
         _judge("within.race"),
+        concrete=_concrete("within.race"),
     ),
     Rule(
         "lane-conflict",

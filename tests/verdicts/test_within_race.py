@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import triton
 import triton.language as tl
@@ -150,6 +151,50 @@ def test_ways_without_a_barrier_say_in_which_loop_they_turn():
 def test_a_loop_that_surely_runs_has_its_barrier(n, answer):
     sample = SAMPLES["a barrier in a loop of three trips"]
     assert worst(replace(sample, arguments={**sample.arguments, "n": n}).call()) == answer
+
+
+# -- with recorded contents ------------------------------------------------------------------------
+
+
+@triton.jit
+def gathered_rows(x, rows, STEP: tl.constexpr, TRIPS: tl.constexpr, BLOCK: tl.constexpr):
+    """Rows named by an index are put, turned around, into a program's own; in each trip one."""
+    lanes = tl.arange(0, BLOCK)
+    own = x + tl.program_id(0) * TRIPS * BLOCK
+    for trip in range(TRIPS):
+        row = tl.load(rows + tl.program_id(0) * TRIPS + trip)
+        values = tl.load(x + row * BLOCK + lanes)
+        tl.store(own + trip * STEP + BLOCK - 1 - lanes, values)
+
+
+@pytest.mark.parametrize(
+    ("rows", "step", "answer"),
+    [
+        ([2, 3, 0, 1], 8, "proven"),  # each program reads the other's rows
+        ([2, 3, 0, 2], 8, "unknown"),  # the second one reads a row that it has stored to
+        ([2, 3, 0, 1], 7, "violation"),  # trips overlap by an element
+        (None, 8, "unknown"),
+    ],
+)
+def test_where_indices_lead_is_taken_from_an_evaluation(rows, step, answer):
+    index = tensor(4, dtype="i32", data=None if rows is None else np.array(rows, np.int32))
+    made = call(gathered_rows, (2,), x=tensor(4 * 8), rows=index, STEP=step, TRIPS=2, BLOCK=8)
+    (verdict,) = judge(made, [RULE])
+    assert verdict.verdict == answer
+    assert verdict.method == "evaluated" or answer != "proven"
+
+
+@triton.jit
+def led_by_itself(x, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    place = tl.load(x)
+    tl.store(x + place + lanes, tl.load(x + 3 * BLOCK - lanes))
+
+
+def test_an_index_that_the_launch_writes_to_proves_nothing():
+    contents = np.full(64, 2, np.int32)
+    made = call(led_by_itself, (2,), x=tensor(64, dtype="i32", data=contents), BLOCK=8)
+    assert answers(made) == ["unknown"]
 
 
 # -- what it costs ---------------------------------------------------------------------------------

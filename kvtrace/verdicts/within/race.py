@@ -6,13 +6,15 @@ other trips of its own loop. What lanes of one execution of one op do is the rul
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import weakref
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import Op, source_stack
 from kvtrace.metrics.of_ops import kind_of
+from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.races.parts import parts_of
 from kvtrace.verdicts.races.telling import DOES, names_of, scope_of, strongest
 from kvtrace.verdicts.replaying import program_at
@@ -20,21 +22,34 @@ from kvtrace.verdicts.verdict import Verdict
 from kvtrace.verdicts.within.lane_orders import Side
 from kvtrace.verdicts.within.meeting import Open
 from kvtrace.verdicts.within.race_pairs import Free, Pairs, Shown
+from kvtrace.verdicts.within.swept import RULE, Left, Swept
 
 if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
 
-RULE: Final = "race-within-program"
-
 
 @dataclass
 class _Finding:
-    """What is known of one op that writes: what became of each pair that it is in."""
+    """What is known of one op that writes: what became of each pair that it is in.
+
+    `others` are the ops, by index, of the pairs that are open.
+    """
 
     op: Op
     free: list[Free] = field(default_factory=list)
     open: list[Open] = field(default_factory=list)
     shown: list[Shown] = field(default_factory=list)
+    others: set[int] = field(default_factory=set)
+
+    @property
+    def is_for_evaluation(self) -> bool:
+        """Whether an evaluation may prove all that is open."""
+        return bool(self.open) and not self.shown and all(each.evaluating for each in self.open)
+
+    @property
+    def left(self) -> Left:
+        """What is open of it."""
+        return Left(frozenset(self.others), tuple(each.why for each in self.free))
 
     @property
     def solver_ns(self) -> int | None:
@@ -61,9 +76,21 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
                 finding.shown.append(outcome)
             else:
                 finding.open.append(outcome)
+                finding.others |= set(indices) - {finding.op.index} or {finding.op.index}
+    _left[bound] = {index: f.left for index, f in findings.items() if f.is_for_evaluation}
     for finding in findings.values():
         if finding.free or finding.open or finding.shown or kind_of(finding.op) == "store":
             yield _verdict(bound, finding, parts.unseen)
+
+
+def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
+    """Return an observer that decides ops by what each program touches."""
+    ops = {v.op.index for v in undecided if v.rule == RULE and v.evaluating}
+    return Swept(bound, {index: _left[bound][index] for index in ops}) if ops else None
+
+
+_left: weakref.WeakKeyDictionary[BoundCall, dict[int, Left]] = weakref.WeakKeyDictionary()
+"""What formulas have left of the calls that were judged, by op index."""
 
 
 def _verdict(bound: BoundCall, finding: _Finding, unseen: str | None) -> Verdict:
@@ -79,6 +106,7 @@ def _verdict(bound: BoundCall, finding: _Finding, unseen: str | None) -> Verdict
         return Verdict(
             RULE, "unknown", op, message, reason=reason, access=kind, arg=arg,
             solver_ns=finding.solver_ns,
+            evaluating=finding.is_for_evaluation and unseen is None,
         )  # fmt: skip
     why = (each.why for each in finding.free)
     message = f"{kind} races with no other lane of its program{scope_of(bound.call, op, why)}"

@@ -426,7 +426,7 @@ good("cleared twice with the same value", cleared, block(), how("alike"))
 SAMPLES.undecided("a sum lies between a store and a load by other lanes", summed,
                   {"scratch": tensor(LANES), "out": tensor(LANES)}, {"BLOCK": LANES}, ONE,
                   "code that was compiled", race_within_program="store")  # fmt: skip
-TOTAL = {"x": tensor(2 * LANES, dtype="i32"), "out": tensor(1, dtype="i32")}
+TOTAL = {"x": tensor(2 * LANES), "out": tensor(1)}
 SAMPLES.undecided("an element of what is stored after sums of a loop", totaled,
                   TOTAL | {"tiles": 2}, {"BLOCK": LANES}, ONE, "code that was compiled",
                   race_within_program="store")  # fmt: skip

@@ -45,14 +45,14 @@ def prepare_prefill_inputs() -> Outcome:
     from vllm.v1.worker.gpu.input_batch import prepare_prefill_inputs as function
 
     ids = torch.zeros(63, dtype=torch.int32)
-    following = torch.zeros(REQUESTS, dtype=torch.int32)
+    following = torch.zeros(1, REQUESTS, dtype=torch.int32)
     tokens, done = all_tokens(), computed()
     function(ids, following, MAPPING, QUERY, tokens, prefill(), done)
     wanted = torch.zeros(63, dtype=torch.int32)
     wanted[:40], wanted[40:57] = tokens[3, :40], tokens[0, 30:47]
     expected = torch.zeros(REQUESTS, dtype=torch.int32)
     expected[3] = tokens[3, 40]
-    return Outcome((ids, following), (wanted, expected))
+    return Outcome((ids, following[0]), (wanted, expected))
 
 
 @case("vllm")
