@@ -14,6 +14,7 @@ from typing import Literal
 
 from kvtrace.ir import Block, Module, Op, Value
 from kvtrace.ir.ops import AccessKind
+from kvtrace.schema.cached_property import cached_property
 from kvtrace.symbolic.conditions import TRUE, Condition, conjunction
 from kvtrace.symbolic.terms import Key, Symbol, Term
 
@@ -67,7 +68,7 @@ class Place:
     loops: tuple[Loop, ...]
     calls: tuple[Op, ...]
 
-    @property
+    @cached_property
     def reached(self) -> Condition:
         """The guard, and that each trip symbol is one of its loop's trips."""
         return conjunction((*(loop.running for loop in self.loops), self.guard))
@@ -104,7 +105,7 @@ class Access(Place):
     unknown: str | None = None
     descriptor: BlockPointer | None = None
 
-    @property
+    @cached_property
     def active(self) -> Condition:
         """That a lane is reached and not masked off: `reached` and `mask`."""
         return conjunction((self.reached, self.mask))

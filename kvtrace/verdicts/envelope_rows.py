@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kvtrace.evaluate import TensorArgument
+from kvtrace.ir import Module
+from kvtrace.ir.memo import once_per_module
 from kvtrace.symbolic.conditions import Opaque, at_least, conjunction
 from kvtrace.symbolic.decide import Refuted, decide_given
 from kvtrace.symbolic.expressions import operation_expression
@@ -471,14 +473,15 @@ _OTHER_BLOCKS: Final = (
 def contents_of(call: Call) -> dict[tuple[str, Any], Interval]:
     """Return the recorded range of what each load of integers gives, where it is known."""
     bound = BoundCall(call)
-    found = ((s, bound.contents.range_of(s)) for s in loaded_symbols(call))
+    found = ((s, bound.contents.range_of(s)) for s in loaded_symbols(call.module))
     return {(s.kind, s.key): ends for s, ends in found if ends is not None}
 
 
-def loaded_symbols(call: Call) -> list[Symbol]:
+@once_per_module
+def loaded_symbols(module: Module) -> list[Symbol]:
     """Return what loads give that decides where, whether or how often memory is accessed."""
     atoms: set[Atom] = set()
-    for access in summarise(call.module).accesses:
+    for access in summarise(module).accesses:
         atoms |= access.offset.atoms() | access.active.atoms()
     found = (a for a in atoms if isinstance(a, Symbol) and a.kind == "content")
     return sorted(found, key=lambda symbol: symbol.order)

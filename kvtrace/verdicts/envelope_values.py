@@ -39,7 +39,7 @@ def index_symbols(call: Call, place: int) -> list[Symbol]:
     """Return what loads of a tensor give that decides where, whether or how often is accessed."""
     argument = call.arguments[place]
     contents = BoundCall(call).contents
-    return [each for each in loaded_symbols(call) if argument in contents.sources(each)]
+    return [each for each in loaded_symbols(call.module) if argument in contents.sources(each)]
 
 
 def index_tensors(call: Call) -> list[int]:
