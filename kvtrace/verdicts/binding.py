@@ -73,6 +73,7 @@ class BoundCall:
         rules: ids of the rules that are looked at.
         budget: what may still be spent.
         of_uses: what the rule overflow has decided of uses of integers, for all that ask it.
+        memo: what else is worked out of the call once, by who does; it may refer to the call.
 
     """
 
@@ -97,6 +98,7 @@ class BoundCall:
         self._given: dict[tuple[int, bool], tuple[Place, Given]] = {}
         self._widths: dict[int, Decision] = {}
         self.of_uses: dict[object, Decision] = {}
+        self.memo: dict[object, Any] = {}
         for loop in self.summary.loops:  # an outer loop comes before those in it
             most = max(self.ranges.interval(loop.trips)[1] + loop.is_asked_once_more, 1)
             known = self._known.get(("trip", loop.trip.key), (0, 0))

@@ -169,6 +169,14 @@ def tiled(name: str, numbers: random.Random) -> Drawn:
     return Drawn(name, source, {"BM": bm, "BN": bn}, launch, sizes)
 
 
+def parts_of(tokens: int, batch: int) -> Any:
+    """Return `tokens * i // batch` for each i up to the batch, which may be half a billion."""
+    if batch <= tokens:
+        return [tokens * i // batch for i in range(batch + 1)]
+    begins = -(-np.arange(tokens + 1) * batch // tokens)
+    return np.repeat(np.arange(tokens + 1, dtype=np.int32), np.diff(begins, append=batch + 1))
+
+
 def ragged(name: str, numbers: random.Random) -> Drawn:
     """Sequences one after the other, `batch + 1` offsets of them, and a constexpr width."""
     width = numbers.choice((4, 8))
@@ -191,7 +199,7 @@ def ragged(name: str, numbers: random.Random) -> Drawn:
         batch, tokens = s["batch"], s["tokens"]
         return (batch + more,), {
             "x": tensor(tokens, width), "out": tensor(batch, width),
-            "offsets": ids([tokens * i // batch for i in range(batch + 1)]),
+            "offsets": ids(parts_of(tokens, batch)),
         }  # fmt: skip
 
     sizes = {"batch": numbers.randint(2, 6), "tokens": numbers.randint(20, 40)}

@@ -1,5 +1,6 @@
 """Ranges that are said to be fine, of random kernels, from one small launch each."""
 
+import gc
 import re
 from collections import Counter
 
@@ -17,6 +18,9 @@ from tests.verdicts.sized_kernels import drawn_kernels, module_of
 SECTION = "conditions for all shapes"
 SMALL = 1 << 11
 """Lanes up to which a launch is run as a whole."""
+
+LARGE = 1 << 24
+"""A size from which on a launch may hold much memory."""
 
 
 def fine(row):
@@ -65,6 +69,8 @@ def launches(kernel, first, relations, row, count):
     quantity = relations.quantity(row.quantity)
     own = size_of(kernel, first, quantity[0])
     for value in spread(*fine(row), count):
+        if value > LARGE:
+            gc.collect()  # contents of the last launch, of gigabytes, lie in a cycle
         assumed = relations.grown({quantity: value}).call
         wrapped = kernel.at(first, {**kernel.sizes, own: value}) if own else assumed
         yield value, wrapped

@@ -1,5 +1,7 @@
 """Verdicts against evaluations of the whole grid, of many kernels and of slightly wrong calls."""
 
+import gc
+import weakref
 from collections import Counter
 
 import numpy as np
@@ -115,3 +117,12 @@ def test_judging_writes_to_no_tensor():
     assert (held.storage.data == before).all()
     assert held.storage.data.flags.writeable
     assert "violation" in {v.verdict for v in verdicts}
+
+
+def test_nothing_is_kept_of_a_call_that_was_judged():
+    one = call(kernels.copy, (4, 3), source=tensor(1000), result=tensor(1000), size=1000, BLOCK=256)
+    kept = [weakref.ref(argument) for argument in one.arguments]
+    judge(one)
+    del one
+    gc.collect()
+    assert not [each for each in kept if each() is not None]

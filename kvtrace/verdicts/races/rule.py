@@ -7,7 +7,6 @@ them one by one.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
@@ -59,11 +58,7 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
 def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
     """Return an observer that decides ops by who touches what over the whole grid."""
     ops = {v.op.index for v in undecided if v.rule == RULE and v.evaluating}
-    return Swept(bound, ops, _left[bound]) if ops else None
-
-
-_left: weakref.WeakKeyDictionary[BoundCall, Left] = weakref.WeakKeyDictionary()
-"""What formulas have left of the calls that were judged."""
+    return Swept(bound, ops, bound.memo[concrete]) if ops else None
 
 
 def _look_at_pairs(bound: BoundCall, findings: dict[int, _Finding]) -> None:
@@ -84,7 +79,7 @@ def _look_at_pairs(bound: BoundCall, findings: dict[int, _Finding]) -> None:
             if finding is not None:
                 _note(finding, outcome, witness)
     why = {index: tuple(each.why for each in found.free) for index, found in findings.items()}
-    _left[bound] = Left(frozenset(left_open), frozenset(meeting), why)
+    bound.memo[concrete] = Left(frozenset(left_open), frozenset(meeting), why)
 
 
 def _key(one: Sharer, other: Sharer) -> tuple[int, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
@@ -60,14 +59,11 @@ class Sharer:
         return self.side if self.modulus is None else None
 
 
-_known: weakref.WeakKeyDictionary[BoundCall, tuple[Sharer, ...]] = weakref.WeakKeyDictionary()
-
-
 def sharers_of(bound: BoundCall) -> tuple[Sharer, ...]:
     """Return the accesses to what is written, in the order of the summary; made once for a call."""
-    found = _known.get(bound)
+    found: tuple[Sharer, ...] | None = bound.memo.get(sharers_of)
     if found is None:
-        found = _known[bound] = tuple(_sharers(bound))
+        found = bound.memo[sharers_of] = tuple(_sharers(bound))
     return found
 
 

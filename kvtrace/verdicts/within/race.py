@@ -6,8 +6,7 @@ other trips of its own loop. What lanes of one execution of one op do is the rul
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -77,7 +76,7 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
             else:
                 finding.open.append(outcome)
                 finding.others |= set(indices) - {finding.op.index} or {finding.op.index}
-    _left[bound] = {index: f.left for index, f in findings.items() if f.is_for_evaluation}
+    bound.memo[concrete] = {index: f.left for index, f in findings.items() if f.is_for_evaluation}
     for finding in findings.values():
         if finding.free or finding.open or finding.shown or kind_of(finding.op) == "store":
             yield _verdict(bound, finding, parts.unseen)
@@ -86,11 +85,8 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
 def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
     """Return an observer that decides ops by what each program touches."""
     ops = {v.op.index for v in undecided if v.rule == RULE and v.evaluating}
-    return Swept(bound, {index: _left[bound][index] for index in ops}) if ops else None
-
-
-_left: weakref.WeakKeyDictionary[BoundCall, dict[int, Left]] = weakref.WeakKeyDictionary()
-"""What formulas have left of the calls that were judged, by op index."""
+    left: Mapping[int, Left] = bound.memo[concrete]
+    return Swept(bound, {index: left[index] for index in ops}) if ops else None
 
 
 def _verdict(bound: BoundCall, finding: _Finding, unseen: str | None) -> Verdict:
