@@ -7,7 +7,6 @@ drawn here, for which launches have to be right, too.
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -41,13 +40,14 @@ class Answer:
     fresh: tuple[Fresh, ...]
 
 
-def answer(place: Place, inputs: Path, folder: Path) -> None:
+def answer(place: Place, inputs: Path, folder: Path, seed: int) -> None:
     """Leave what the reference gives for all cases, and for other values of them.
 
     Args:
         place: The reference.
         inputs: Where the cases are.
         folder: Where results and other values are left.
+        seed: What the other values are drawn from.
 
     """
     import torch
@@ -55,7 +55,7 @@ def answer(place: Place, inputs: Path, folder: Path) -> None:
     begin(folder)
     torch.manual_seed(SEED)
     reference = Reference(place, folder)
-    random = np.random.default_rng(secrets.randbits(128))
+    random = np.random.default_rng(seed)
     told, drawn = [], []
     for number, case in enumerate(read_cases(inputs)):
         expected = reference.results(case, inputs, folder, str(number))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import json
+import secrets
 import shutil
 import sys
 import tempfile
@@ -37,7 +38,7 @@ from kvtrace.candidates.walls import leftovers
 from kvtrace.text import amount, duration, plural, size
 
 #: Version of the object that `kvtrace judge` prints. A minor one adds; a major one changes.
-SCHEMA: Final = "1.0"
+SCHEMA: Final = "1.1"
 _STATUS: Final = {"right": 0, "wrong": 1, "unjudged": 2}
 _FOUND: Final = ("problems", "cases", "figures", "generic")
 _WALLS: Final = ("network", "writes", "processes")
@@ -74,11 +75,16 @@ def schema() -> dict[str, Any]:
     return loaded
 
 
-def judge_file(request: Request) -> Judgement:
+def judge_file(request: Request, seed: int | None = None) -> Judgement:
     """Judge a candidate. Runs none of the file's code here.
 
     Torch is imported by a process of its own, at the same time as what else there is to import. It
     is kept: for the next files that this process judges it is imported already.
+
+    Args:
+        request: What is judged, and how.
+        seed: What other values are drawn from, to repeat a judgement. A candidate must not know it:
+            it is no part of the request, which the candidate's process gets. None: a fresh one.
 
     Raises:
         CannotJudge: the file cannot be read.
@@ -91,7 +97,7 @@ def judge_file(request: Request) -> Judgement:
         raise CannotJudge("kvtrace judge runs files in confined processes, which takes Linux")
     scratch = Path(tempfile.mkdtemp())
     try:
-        run = _Run(request, text, scratch)
+        run = _Run(request, text, scratch, seed)
         problems, examined = run.judged()
     finally:
         leftovers.remove(scratch)
@@ -102,12 +108,14 @@ def judge_file(request: Request) -> Judgement:
 class _Run:
     """The processes of one judgement."""
 
-    def __init__(self, request: Request, text: FileText, scratch: Path) -> None:
+    def __init__(self, request: Request, text: FileText, scratch: Path, seed: int | None) -> None:
         self.request = request
+        self.seed: dict[str, Any] | None = None
         self.walls: Ended | None = None
         self.times: dict[str, float] = {}
         self._text = text
         self._scratch = scratch
+        self._given_seed = seed
 
     def judged(self) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         """Run all of it; return what is wrong, and what the examiner left."""
@@ -136,7 +144,11 @@ class _Run:
         """Have results compared by another process, and judge rules at the same time."""
         scratch, request = self._scratch, self.request
         folders = Folders(scratch / "inputs", scratch / "child", scratch / "answers")
-        running.ask(compare_results, request, folders, scratch / "results")
+        given = self._given_seed
+        seed = secrets.randbits(128) if given is None else given  # after the candidate's end
+        if request.reference is not None:
+            self.seed = {"value": f"{seed:032x}", "given": given is not None}
+        running.ask(compare_results, request, seed, folders, scratch / "results")
         ruled = run_confined(
             partial(_examine, request, self._text.largest, folders, scratch / "examiner"),
             scratch / "examiner", seconds=request.seconds, memory_mb=request.memory_mb,
@@ -218,6 +230,7 @@ def _object(
         "reference": None
         if reference is None
         else {"file": str(reference.file), "name": reference.name},
+        "seed": run.seed,
         "findings": found,
         "cases": examined.get("cases", []),
         "figures": examined.get("figures", []),

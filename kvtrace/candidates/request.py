@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -162,6 +163,21 @@ def entry_of(text: FileText, named: str | None) -> Place:
         f"{text.path} has {len(functions)} public functions that launch kernels "
         f"({', '.join(functions)}); name one with --entry {text.path.name}:{functions[0]}"
     )
+
+
+def seed_of(text: str) -> int:
+    """Read a seed as a judgement writes it: up to 32 hexadecimal digits.
+
+    Raises:
+        CannotJudge: it is none.
+
+    """
+    if re.fullmatch(r"[0-9a-fA-F]{1,32}", text) is None:
+        raise CannotJudge(
+            f"--seed {text!r} is no seed; give the 32 hexadecimal digits of seed.value in the "
+            "output of an earlier judgement"
+        )
+    return int(text, 16)
 
 
 def place_of(text: str, otherwise: Sequence[str] = ()) -> Place:

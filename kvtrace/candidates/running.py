@@ -125,10 +125,10 @@ class Examination:
     seconds: Mapping[str, float]
 
 
-def compare_results(request: Request, folders: Folders, folder: Path) -> Examination:
+def compare_results(request: Request, seed: int, folders: Folders, folder: Path) -> Examination:
     """Make right results now that the candidate has ended, and compare; `folder` has the result.
 
-    Until now what is right existed nowhere.
+    Until now what is right existed nowhere, and no process that forked the candidate had the seed.
     """
     from kvtrace.candidates.answers import answer
     from kvtrace.candidates.outputs import examine_results
@@ -137,7 +137,7 @@ def compare_results(request: Request, folders: Folders, folder: Path) -> Examina
     answers = None
     if request.reference is not None:
         reads = [*importable_beside(request.reference.file), folders.inputs]
-        work = partial(answer, request.reference, folders.inputs, folders.answers)
+        work = partial(answer, request.reference, folders.inputs, folders.answers, seed)
         answers = ended("answers", folders.answers, reads, work)
         if answers.how != "whole":
             return Examination(answers, None, ended.seconds)

@@ -166,9 +166,6 @@ def process_ends() -> None:
     """Seal what was recorded; how the process ended is read from what the interpreter noted."""
     global _ended
     _ended = True
-    session = current()
-    if session is not None:
-        session.leaves_nothing = True  # what is left in other libraries would outlive their modules
     kind = getattr(sys, "last_type", None)
     if kind is None:
         _end("exit")

@@ -1,15 +1,21 @@
 """Ends of a process that Python's exit functions do not hear of: `os._exit`, exec and SIGTERM.
 
+And the very last moment of all others.
+
 What the program and its system do stays what it is: the same exit code, the same signal, the same
 new program. Each function may be called often, and in each process anew.
 """
 
+import gc
 import os
 import signal
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
+
+_at_finalization: Final[list[Callable[[], None]]] = []
 
 
 def before_exit(seal: Callable[[], None]) -> None:
@@ -44,6 +50,24 @@ def before_sigterm(flush: Callable[[], None]) -> None:
         threading.Thread(target=wait, name="kvtrace-sigterm", daemon=True).start()
     except RuntimeError:
         hot.sigterm_may_end()  # the interpreter is ending, and starts no threads
+
+
+def before_finalization(take_back: Callable[[], None]) -> None:
+    """Call `take_back` once no thread of the program can run any more, daemon threads included.
+
+    Exit functions are too early: daemon threads go on between them. Modules are still there:
+    before it ends them, the interpreter collects garbage. Where the program has switched that off,
+    `take_back` is not called.
+    """
+    if take_back not in _at_finalization:
+        _at_finalization.append(take_back)
+    if _collecting not in gc.callbacks:
+        gc.callbacks.append(_collecting)
+
+
+def _collecting(_phase: str, _facts: Mapping[str, int]) -> None:
+    while _at_finalization and sys.is_finalizing():
+        _at_finalization.pop()()
 
 
 def sigterm_may_end() -> None:

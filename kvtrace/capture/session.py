@@ -58,7 +58,7 @@ class Session:
         self.on_defects: list[Callable[[int, Sequence[Any]], None]] = []
         self._lock = Lock()
         self.identities = Identities(lambda text: self.message("info", "argument-identity", text))
-        #: Whether it ends with a `with` block or the process, after which nothing of it is left.
+        #: Whether it ends with a `with` block, after which nothing of it is left.
         self.leaves_nothing = False
         self._recorder: Recorder | None = None
         self._journal: Journal | None = None

@@ -57,6 +57,14 @@ def command(
     unconfined: Annotated[
         bool, typer.Option("--unconfined", help="Run it even if this system cannot confine it")
     ] = False,
+    seed: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HEX",
+            help="Draw other values as an earlier judgement did, which names its seed",
+            show_default=False,
+        ),
+    ] = None,
     text: Annotated[bool, typer.Option("--text", help="Print a few lines instead of JSON")] = False,
     schema: Annotated[
         bool, typer.Option("--schema", help="Print the JSON schema of the output, and end")
@@ -76,7 +84,14 @@ def command(
     """
     from kvtrace.candidates.judging import judge_file, judgement_text
     from kvtrace.candidates.judging import schema as written_schema
-    from kvtrace.candidates.request import MODELS, Request, entry_of, place_of, read_file
+    from kvtrace.candidates.request import (
+        MODELS,
+        Request,
+        entry_of,
+        place_of,
+        read_file,
+        seed_of,
+    )
     from kvtrace.cli.options import print_lines
 
     if schema:
@@ -89,7 +104,7 @@ def command(
         tuple(shapes or ()), target, device, at, views, trust_host, seconds, memory,
         unconfined,
     )  # fmt: skip
-    judgement = judge_file(request)
+    judgement = judge_file(request, None if seed is None else seed_of(seed))
     if text:
         print_lines(judgement_text(judgement))
     else:

@@ -8,6 +8,7 @@ before their begins, and entries of lists that are there.
 from collections.abc import Callable
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -23,6 +24,8 @@ RANGES: Final = {
     "marks": ("begin", "end"),
     "runs": ("started", "ended"),
 }
+#: Tables of which each row costs work by itself: a small file may repeat one row very often.
+_ONCE: Final = frozenset({"kernels", "calls"})
 
 
 def repaired(table: Table, rows: pa.Table, say: Callable[[str], None]) -> pa.Table:
@@ -32,6 +35,8 @@ def repaired(table: Table, rows: pa.Table, say: Callable[[str], None]) -> pa.Tab
             lost = rows.column(name).null_count
             rows = rows.filter(pc.is_valid(rows.column(name)))
             say(f"{_counted(lost)} without {name}, and left out")
+    if table.name in _ONCE:
+        rows = _once(rows, table.keys[0], say)
     for place, field in enumerate(rows.schema):
         if pa.types.is_timestamp(field.type):
             fresh, unknown = _believed(rows.column(place))
@@ -44,6 +49,15 @@ def repaired(table: Table, rows: pa.Table, say: Callable[[str], None]) -> pa.Tab
                 rows = rows.set_column(place, field, fresh)
                 say(f"{_counted(empty)} with entries of {field.name} that say nothing")
     return _forwards(table.name, rows, say)
+
+
+def _once(rows: pa.Table, key: str, say: Callable[[str], None]) -> pa.Table:
+    """Return the first row of each key."""
+    if key not in rows.column_names or pc.count_distinct(rows.column(key)).as_py() == len(rows):
+        return rows
+    first = np.sort(np.unique(rows.column(key).to_numpy(), return_index=True)[1])
+    say(f"{_counted(len(rows) - len(first))} with a {key} that an earlier one has, and left out")
+    return rows.take(pa.array(first))
 
 
 def _forwards(name: str, rows: pa.Table, say: Callable[[str], None]) -> pa.Table:

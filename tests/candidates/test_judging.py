@@ -50,6 +50,26 @@ def test_a_right_kernel_is_right(name):
     assert all(figures["bytes"] for figures in judgement.object["figures"])
 
 
+def test_a_judgement_is_repeated_by_its_seed():
+    request = request_of(next(iter(WRONG.values())))
+    assert judged(next(iter(WRONG.values()))).object["seed"]["given"] is False
+    seed = 0x7 << 120 | 1
+
+    one, other = (judge_file(request, seed).object for _ in range(2))
+
+    assert one["seed"] == {"value": f"{seed:032x}", "given": True}
+    assert [one[key] for key in ("findings", "cases")] == [
+        other[key] for key in ("findings", "cases")
+    ]
+
+
+@pytest.mark.parametrize("seed", ["", "0x1", "g", "1" * 33])
+def test_a_seed_that_is_none_is_a_sentence(seed, capsys, tmp_path):
+    (tmp_path / "k.py").write_text((FOLDER / "kernels" / "right" / "gelu.py").read_text())
+    assert main(["judge", str(tmp_path / "k.py"), "--seed", seed]) == 2
+    assert "is no seed" in " ".join(capsys.readouterr().err.split())
+
+
 @pytest.mark.parametrize("name", list(WRONG)[::EACH])
 def test_a_wrong_kernel_is_wrong_for_its_reason(name):
     judgement = judged(WRONG[name])

@@ -35,8 +35,8 @@ from tests.cli.trace_mutations import mutate
 
 ROOT = Path(__file__).parents[2]
 #: Of processor time, and of waiting where the machine is busy.
-SECONDS = 30
-WAIT = 150
+SECONDS = 60
+WAIT = 300
 MEMORY = 1 << 30
 
 #: How each command is called: TRACE is the trace, SOUND the same as it was before, OUT a folder.

@@ -159,6 +159,27 @@ def test_a_scalar_that_is_no_number_costs_its_call(text, kvtrace, tmp_path):
     assert "proven" in said
 
 
+def test_numbers_of_executions_and_launches_may_be_any(own_trace, kvtrace):
+    rewrite(own_trace, "gpu_kernels", assign("record", -(2**63)))
+    rewrite(own_trace, "launches", assign("seq", 2**63 - 1))
+
+    code, _, err = kvtrace(*asked("fleet", own_trace))
+
+    assert code == 0, err
+
+
+def test_layouts_that_cannot_be_read_cost_themselves(kvtrace, tmp_path):
+    out = tmp_path / "trace"
+    shutil.copytree(FIXTURES / "h200" / "device", out)
+    assert kvtrace("replay", out)[0] == 0
+    for row, layout in enumerate(("no JSON", "[" * 100_000, "[1]")):
+        rewrite(out, "accesses", assign("layout", layout, row))
+
+    code, _, err = kvtrace("report", out, "-o", tmp_path / "r.html")
+
+    assert code == 0, err
+
+
 @pytest.mark.parametrize("source", [(), ("--source",)])
 def test_a_script_of_a_kernel_with_any_name_is_python(source, kvtrace, tmp_path):
     out = tmp_path / "trace"

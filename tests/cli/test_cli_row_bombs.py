@@ -11,6 +11,7 @@ import pytest
 
 from kvtrace.schema.errors import DamagedFile
 from kvtrace.schema.parts import open_part
+from kvtrace.schema.trace import open_trace
 from tests.cli.test_cli_bad_input import READING, asked, part_of
 from tests.cli.trace_mutations import repeat_rows
 
@@ -67,6 +68,19 @@ def test_commands_end_soon_and_in_little_memory(table, own_trace):
     assert set(ended) == {word[0] for word in words}
     assert all("failed on" not in said for _, said in ended.values())
     assert ended["validate"][0] == 2
+
+
+@pytest.mark.parametrize("table", ["kernels", "calls"])
+def test_a_row_of_a_key_that_is_there_already_is_left_out(table, own_trace, kvtrace):
+    before = open_trace(own_trace).table(table).num_rows
+    part = part_of(own_trace, table)
+    rows = pq.ParquetFile(part).read()
+    metadata = {k: v for k, v in rows.schema.metadata.items() if k != b"kvtrace.sha256"}
+    pq.write_table(pa.concat_tables([rows] * 20).replace_schema_metadata(metadata), part)
+
+    assert open_trace(own_trace).table(table).num_rows == before
+    _, out, err = kvtrace("info", own_trace)
+    assert "_id that an earlier one has, and left out" in " ".join((out + err).split())
 
 
 def test_what_is_recorded_stays_readable(sound_trace):

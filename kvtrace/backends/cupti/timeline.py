@@ -23,6 +23,7 @@ from kvtrace.backends.cupti.records import (
     read_transfers,
 )
 from kvtrace.backends.cupti.sharing import Sharing
+from kvtrace.backends.cupti.silence import PATIENCE, Silence
 from kvtrace.capture.messages import message_row
 from kvtrace.capture.records import GRAPH_CAPTURE
 from kvtrace.forks import Lock
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
 
 #: Seconds that the end of a recording waits for kernels that still run.
 _PATIENCE: Final = 10.0
-#: Rounds without one kernel for launches that were made, after which another profiler is assumed.
-_SILENT_ROUNDS: Final = 4
 #: So many kernels without a launch are named in the message that counts them.
 _NAMED: Final = 12
 
@@ -80,8 +79,7 @@ class Timeline:
         self._foreign: Counter[str] = Counter()
         self._transferred = 0
         self._lost = 0
-        self._silent = 0
-        self._expected = False
+        self._silence = Silence()
         self._ended = False
         begun = f"kernels on the device are recorded by CUPTI {self._cupti.version}"
         session.message("info", "device-timeline", f"{begun} ({self._cupti.path})")
@@ -109,7 +107,8 @@ class Timeline:
         if not known.any():
             return
         stream = self._stream_ids(device, _plain(columns["stream"], 0), known & ~captured)
-        self._expected = self._expected or bool((known & ~captured).any())
+        if (known & ~captured).any():
+            self._silence.expect()
         rows = np.flatnonzero(known)
         self._joiner.add_launches(
             Launches(
@@ -175,7 +174,6 @@ class Timeline:
         lengths = self._cupti.record_lengths
         contents = self._buffers.take(*lengths)
         for kernels, transfers, unread in contents:
-            self._silent = 0
             if kernels:
                 self._held.append(read_kernels(kernels, lengths[0], self._name, self._identities))
             if transfers:
@@ -192,7 +190,7 @@ class Timeline:
             self._lost += dropped
             self._joiner.lose_order()
         if contents:
-            self._expected = False
+            self._silence.end()
 
     def _join_held(self) -> None:
         held, self._held = self._held, []
@@ -228,17 +226,17 @@ class Timeline:
     def _take_back(self) -> None:
         """Begin again where the other profiler has ended."""
         if self._sharing.over():
+            self._silence.end()
             self._joiner.lose_order()
             self._begin()
 
     def _notice_silence(self) -> None:
-        """Say when launches are made and no kernels are told of."""
-        self._silent += self._expected
-        if self._silent == _SILENT_ROUNDS:
+        if self._silence.lasts():
             self._session.message(
                 "warning",
                 "device-timeline-silent",
-                "launches were made, but CUPTI tells of no kernels; another profiler may hold it",
+                f"launches were made, and CUPTI reported no kernel for {PATIENCE:g} s: another "
+                "profiler may hold it, or a kernel takes that long",
             )
 
     def _give_up(self, text: str) -> None:

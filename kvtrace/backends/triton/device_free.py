@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.backends.replacements import Replacements
+from kvtrace.capture.ends import before_finalization
 
 if TYPE_CHECKING:
     from kvtrace.backends.triton.free_driver import DeviceFreeDriver
@@ -62,13 +63,16 @@ def install(session: "Session", adapter: "LaunchAdapter | None" = None) -> None:
 def uninstall() -> None:
     """Report to no session any more.
 
-    A driver that Triton has got stays, unless the recording was that of a block or of the whole
-    process: the program goes on after `kvtrace.stop()`.
+    A driver that Triton has got stays, unless the recording was that of a block: the program goes
+    on after `kvtrace.stop()`, and its daemon threads go on after its exit functions. What is left
+    at the very end would outlive its modules, and nanobind reports such objects as leaks.
     """
     leaves_nothing = state.session is not None and state.session.leaves_nothing
     state.session = state.adapter = None
     if state.driver is None or leaves_nothing:
         _take_back()
+    else:
+        before_finalization(_take_back)
 
 
 def _take_back() -> None:

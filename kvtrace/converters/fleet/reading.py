@@ -53,14 +53,15 @@ _MEDIANS: Final[dict[Kind, str]] = {
     "device": """
         SELECT p.run, p.call_id, count(p.device_ns) AS times, median(p.device_ns) AS ns
         FROM {executions} p LEFT JOIN apart a ON a.run = p.run AND a.seq = p.launch_seq
-        WHERE (p.record * 48271 & 1048575) < {most} AND a.seq IS NULL AND p.call_id IS NOT NULL
+        WHERE ((p.record & 1048575) * 48271 & 1048575) < {most} AND a.seq IS NULL
+            AND p.call_id IS NOT NULL
         GROUP BY p.run, p.call_id HAVING count(p.device_ns) > 0
     """,
     "host": f"""
         SELECT l.run, l.call_id, count(*) AS times,
             median(epoch_ns(l."exit") - epoch_ns(l."enter")) AS ns
         FROM launches l LEFT JOIN apart a ON a.run = l.run AND a.seq = l.seq
-        WHERE (l.seq * 48271 & 1048575) < {{most}} AND a.seq IS NULL
+        WHERE ((l.seq & 1048575) * 48271 & 1048575) < {{most}} AND a.seq IS NULL
             AND coalesce(l.phase, 'run') NOT IN ({_TRIALS}) AND l."exit" >= l."enter"
         GROUP BY l.run, l.call_id
     """,  # noqa: S608

@@ -108,3 +108,49 @@ def test_the_end_of_a_recording_is_not_that_of_the_program(tmp_path: Path) -> No
     )  # fmt: skip
 
     assert done.stdout == "128.0\n"
+
+
+DAEMON = """
+import atexit, threading
+
+@atexit.register  # before kvtrace's, so it runs after it
+def last():
+    go.set()
+    thread.join(60)
+
+import duckdb  # its bindings print what is left of them at the very end
+import torch, triton, triton.language as tl
+import kvtrace
+
+duckdb.connect().sql("SELECT 1").fetchall()
+kvtrace.start(OUT, device="cpu", sanitize="warn")
+
+@triton.jit
+def add(x, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    tl.store(x + lanes, tl.load(x + lanes) + 1)
+
+def launch():
+    x = torch.zeros(64, device="cuda")
+    add[(1,)](x, BLOCK=64)
+    return x
+
+def launch_late():
+    go.wait()
+    print(launch().sum().item(), flush=True)
+
+launch()
+go = threading.Event()
+thread = threading.Thread(target=launch_late, daemon=True)
+thread.start()
+"""
+
+
+def test_daemon_threads_launch_until_the_end_and_nothing_leaks(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(DAEMON.replace("OUT", repr(str(tmp_path / "out"))))
+
+    done = run_with(INSTALLED, [str(tmp_path / "program.py")], tmp_path, fresh=True)
+
+    assert done.stdout == "64.0\n", done.stderr
+    assert "active drivers" not in done.stderr
+    assert "leaked" not in done.stderr

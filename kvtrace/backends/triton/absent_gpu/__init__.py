@@ -15,6 +15,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.backends.replacements import Replacements
+from kvtrace.capture.ends import before_finalization
 
 if TYPE_CHECKING:
     from kvtrace.capture.session import Session
@@ -89,6 +90,8 @@ class HostBackend:
         """Put back what was replaced for a block; else the program goes on with its tensors."""
         if self._session is not None and self._session.leaves_nothing:
             no_longer()
+        else:
+            before_finalization(no_longer)
         self._session = None
 
 

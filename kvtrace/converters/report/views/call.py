@@ -211,8 +211,17 @@ def _access(row: dict[str, Any]) -> dict[str, Any]:
     return {
         "op": row["op_index"],
         **{name: row[name] for name in _ACCESS},
-        "layout": None if row["layout"] is None else json.loads(row["layout"]),
+        "layout": _layout(row["layout"]),
     }
+
+
+def _layout(text: str | None) -> Any:
+    """Return a layout as the page reads it; None where it is not one."""
+    try:
+        found = json.loads(text or "null")
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 SOURCE: Final = BlockSource(

@@ -1,0 +1,39 @@
+"""A program that dies early is no sign of another profiler."""
+
+import time
+
+import pytest
+
+from kvtrace.backends.cupti import silence
+from kvtrace.capture.journal import INTERVAL
+
+
+def test_the_first_rounds_of_a_recording_are_no_silence() -> None:
+    one = silence.Silence()
+    one.expect()
+    for _ in range(100):  # rounds that follow each other at once
+        assert not one.lasts()
+    assert silence.PATIENCE >= 4 * INTERVAL
+
+
+def test_it_is_told_once_and_begins_with_the_next_launch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(silence, "PATIENCE", 0.01)
+    one = silence.Silence()
+    time.sleep(0.02)
+    assert not one.lasts()  # nothing was launched
+    one.expect()
+    time.sleep(0.02)
+    one.expect()
+    assert one.lasts()
+    assert not one.lasts()
+    one.expect()
+    assert not one.lasts()
+
+
+def test_records_end_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(silence, "PATIENCE", 0.01)
+    one = silence.Silence()
+    one.expect()
+    one.end()
+    time.sleep(0.02)
+    assert not one.lasts()
