@@ -19,7 +19,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "_hot_launch.h"
+#include "_hot_property.h"
 #include "_hot_signal.h"
 
 static PyTypeObject *recorder_type;
@@ -89,9 +89,11 @@ static void forget(recorder *self) {
   self->kernels = NULL;
   self->kernel_slots = self->kernel_used = 0;
   for (size_t i = 0; i < slots; i++)
-    if (kernels[i].object && kernels[i].object != GONE) Py_XDECREF(kernels[i].reference);
+    if (kernels[i].object && kernels[i].object != GONE) {
+      Py_XDECREF(kernels[i].reference);
+      Py_XDECREF(kernels[i].look);
+    }
   PyMem_Free(kernels);
-  self->any_apart = 0;
   calls_clear(self);
   rows_clear(self);
 }
@@ -104,8 +106,10 @@ static int recorder_traverse(PyObject *object, visitproc visit, void *arg) {
   Py_VISIT(self->capsule);
   Py_VISIT(self->tensor_types);
   for (size_t i = 0; i < self->kernel_slots; i++)
-    if (self->kernels[i].object && self->kernels[i].object != GONE)
+    if (self->kernels[i].object && self->kernels[i].object != GONE) {
       Py_VISIT(self->kernels[i].reference);
+      Py_VISIT(self->kernels[i].look);
+    }
   for (size_t i = 0; i < CONSTANTS; i++) Py_VISIT(self->constants[i].object);
   return 0;
 }
@@ -240,9 +244,11 @@ static PyObject *recorder_kernel_died(PyObject *object, PyObject *reference) {
   for (size_t i = 0; i < self->kernel_slots; i++) {
     if (self->kernels[i].object == NULL || self->kernels[i].object == GONE) continue;
     if (self->kernels[i].reference != reference) continue;
+    PyObject *look = self->kernels[i].look;
     self->kernels[i].object = GONE;
-    self->kernels[i].reference = NULL;
+    self->kernels[i].reference = self->kernels[i].look = NULL;
     Py_DECREF(reference);
+    Py_XDECREF(look);
     break;
   }
   Py_RETURN_NONE;
@@ -303,6 +309,10 @@ static PyMethodDef recorder_methods[] = {
     {"wrap", recorder_wrap, METH_VARARGS, "Wrap a method that launches; see hot.Recorder.wrap."},
     {"wrap_choosing", recorder_wrap_choosing, METH_VARARGS,
      "Wrap a method that launches with a launcher it chooses; see hot.Recorder.wrap_choosing."},
+    {"looks", recorder_looks, METH_VARARGS, "Make what copies tensors at launches; see contents.py."},
+    {"look", recorder_look, METH_VARARGS, "Make what looks at a kernel's launches."},
+    {"watched_property", recorder_watched_property, METH_VARARGS,
+     "Make the property whose launchers look first; see launchers.py."},
     {"record", recorder_record, METH_VARARGS, "Record a launch; see hot.Recorder.record."},
     {"append", recorder_append, METH_VARARGS, "Append a launch; see hot.Recorder.append."},
     {"tag", recorder_tag, METH_O, "Say what was copied for the launch that is being recorded."},
@@ -375,6 +385,17 @@ static PyType_Spec bound_spec = {"kvtrace.capture._hot.BoundLaunch", sizeof(boun
 static PyType_Spec probe_spec = {"kvtrace.capture._hot.GridProbe", sizeof(grid_probe), 0,
                                  Py_TPFLAGS_DEFAULT | NOT_MADE_IN_PYTHON, probe_slots};
 
+static PyType_Spec looks_spec = {"kvtrace.capture._hot.Looks", sizeof(looks), 0,
+                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | NOT_MADE_IN_PYTHON,
+                                 looks_slots};
+static PyType_Spec look_spec = {"kvtrace.capture._hot.Look", sizeof(look), 0,
+                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | NOT_MADE_IN_PYTHON,
+                                look_slots};
+static PyType_Spec property_spec = {"kvtrace.capture._hot.LauncherProperty",
+                                    sizeof(launcher_property), 0,
+                                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | NOT_MADE_IN_PYTHON,
+                                    property_slots};
+
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_hot",
                                         "The launch hot path in C; see hot.py.", -1,
                                         signal_functions};
@@ -398,10 +419,18 @@ PyMODINIT_FUNC PyInit__hot(void) {
   name_new_call = PyUnicode_InternFromString("new_call");
   name_launchers = PyUnicode_InternFromString("launchers");
   name_stream = PyUnicode_InternFromString("stream");
+  name_watch = PyUnicode_InternFromString("_kvtrace_watch");
+  name_base = PyUnicode_InternFromString("base");
+  name_storage = PyUnicode_InternFromString("untyped_storage");
+  name_data_ptr = PyUnicode_InternFromString("data_ptr");
+  name_nbytes = PyUnicode_InternFromString("nbytes");
   recorder_type = add_type(module, &recorder_spec, "Recorder");
   launch_type = add_type(module, &launch_spec, "LaunchFunction");
   bound_type = add_type(module, &bound_spec, "BoundLaunch");
   probe_type = add_type(module, &probe_spec, "GridProbe");
+  looks_type = add_type(module, &looks_spec, "Looks");
+  look_type = add_type(module, &look_spec, "Look");
+  property_type = add_type(module, &property_spec, "LauncherProperty");
   if (PyErr_Occurred()) {
     Py_DECREF(module);
     return NULL;

@@ -16,7 +16,7 @@
 
 /* ---- DLPack, as dlpack.h 1.3 lays it out ------------------------------------------------------ */
 
-enum { DL_CUDA = 2, DL_ROCM = 10 };
+enum { DL_CPU = 1, DL_CUDA = 2, DL_ROCM = 10 };
 
 typedef struct {
   int32_t type, index;
@@ -69,7 +69,8 @@ struct kernel {
   PyObject *reference; /* owned: a weak reference that unlists it, or the kernel itself */
   int64_t id;
   int32_t device_kind, device;
-  int apart; /* its launches go to `uncommon` */
+  PyObject *look; /* owned: what looks at its launches, None: nothing does; NULL: not known yet */
+  int apart;      /* its launches go to `uncommon` */
   int64_t last_call; /* its call that was last found in the table, and that call's words there */
   size_t last_offset, last_length; /* length 0: none yet */
 };
@@ -97,7 +98,6 @@ enum { NAME_SLOTS = 256, NAMES_LIMIT = 4096 };
 typedef struct {
   PyObject_HEAD
   char active;
-  char any_apart; /* whether any kernel is apart */
   PyTypeObject *fast_types[2];
   dl_exchange *exchange;
   int (*capture_info)(void *stream, int *status, uint64_t *graph, void *, void *, void *);

@@ -39,7 +39,7 @@ _HANDLE_BITS: Final = 63
 
 _double = Struct("=d")
 
-Apart = tuple[int, int, int, bool]
+Apart = tuple[int, int, int, Any]
 
 
 class Adapter(Protocol):
@@ -49,7 +49,9 @@ class Adapter(Protocol):
         """Record a compiled variant.
 
         Returns its kernel id (-1: not to be recorded), and the DLPack kind and index of the device
-        that it runs on; and, for `Recorder.wrap_choosing`, whether its launches are `uncommon`.
+        that it runs on; and perhaps what looks at its launches before they are made, in the native
+        hot path alone (None: nothing does), or, for `Recorder.wrap_choosing`, that they are
+        `uncommon` (True).
         """
 
     def new_call(
@@ -358,7 +360,7 @@ class Recorder:
         facts: Sequence[int] = adapter.new_kernel(owner, kernel)
         kernel_id, device_kind, device = facts[0], facts[1], facts[2]
         address, kernels = id(kernel), self._kernels
-        if len(facts) == 4 and facts[3]:
+        if len(facts) == 4 and facts[3] is True:
             self._apart.add(address)
         reference: Any
 
