@@ -94,7 +94,7 @@ NATIVE = [
             f"kvtrace/capture/_hot_{part}.h"
             for part in (
                 "state", "key", "tables", "copies", "look", "record", "launch", "property",
-                "signal",
+                "direct", "signal",
             )
         ),
         # Fewer cache lines a launch: calls into Python go by their address, not through a stub.

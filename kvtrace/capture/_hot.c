@@ -19,7 +19,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "_hot_property.h"
+#include "_hot_direct.h"
 #include "_hot_signal.h"
 
 static PyTypeObject *recorder_type;
@@ -311,6 +311,8 @@ static PyMethodDef recorder_methods[] = {
      "Wrap a method that launches with a launcher it chooses; see hot.Recorder.wrap_choosing."},
     {"looks", recorder_looks, METH_VARARGS, "Make what copies tensors at launches; see contents.py."},
     {"look", recorder_look, METH_VARARGS, "Make what looks at a kernel's launches."},
+    {"wrap_getitem", recorder_wrap_getitem, METH_VARARGS,
+     "Wrap a method that gives what launches; see hot.Recorder.wrap_getitem."},
     {"watched_property", recorder_watched_property, METH_VARARGS,
      "Make the property whose launchers look first; see launchers.py."},
     {"record", recorder_record, METH_VARARGS, "Record a launch; see hot.Recorder.record."},
@@ -396,6 +398,14 @@ static PyType_Spec property_spec = {"kvtrace.capture._hot.LauncherProperty",
                                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | NOT_MADE_IN_PYTHON,
                                     property_slots};
 
+static PyType_Spec getter_spec = {"kvtrace.capture._hot.LaunchGetter", sizeof(launch_getter), 0,
+                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | NOT_MADE_IN_PYTHON |
+                                      Py_TPFLAGS_METHOD_DESCRIPTOR,
+                                  getter_slots};
+static PyType_Spec direct_spec = {"kvtrace.capture._hot.DirectLaunch", sizeof(direct_launch), 0,
+                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | NOT_MADE_IN_PYTHON,
+                                  direct_slots};
+
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_hot",
                                         "The launch hot path in C; see hot.py.", -1,
                                         signal_functions};
@@ -430,6 +440,10 @@ PyMODINIT_FUNC PyInit__hot(void) {
   probe_type = add_type(module, &probe_spec, "GridProbe");
   looks_type = add_type(module, &looks_spec, "Looks");
   look_type = add_type(module, &look_spec, "Look");
+  name_src = PyUnicode_InternFromString("src");
+  name_fn = PyUnicode_InternFromString("fn");
+  getter_type = add_type(module, &getter_spec, "LaunchGetter");
+  direct_type = add_type(module, &direct_spec, "DirectLaunch");
   property_type = add_type(module, &property_spec, "LauncherProperty");
   if (PyErr_Occurred()) {
     Py_DECREF(module);

@@ -197,6 +197,7 @@ static PyObject *call_choosing(launching *launch) {
 static PyObject *launch(launching *launch) {
   if (!launch->by->recorder->active)
     return PyObject_Call(launch->callable, launch->args, launch->kwargs);
+  renew_thread_facts();
   thread_facts.contents = 0; /* left by a launch that failed after its contents were copied */
   if (launch->by->uncommon) return call_choosing(launch);
   void *outer = thread_facts.launching;

@@ -253,9 +253,7 @@ class Contents(TakenForLaunches[_Taken]):
             len(self._waiting), self._waiting_bytes
         ):
             parts = copied if isinstance(copied[0], bytes) else Copy(*copied)
-            self._await(
-                _Taken(number, size, [parts], arguments=tuple(arguments), wanted=wanted)
-            )
+            self._await(_Taken(number, size, [parts], arguments=tuple(arguments), wanted=wanted))
 
     def _tell_limits(self) -> None:
         """Say once that launches were left out, and why."""

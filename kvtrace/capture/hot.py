@@ -217,6 +217,36 @@ class Recorder:
 
         return _like(run, function)
 
+    def wrap_getitem(self, function: Callable[..., Any], adapter: Adapter) -> Callable[..., Any]:
+        """Wrap the `__getitem__` of compiled kernels, which gives what launches one over a grid."""
+        recorder = self
+        clock = time.time_ns
+
+        def __getitem__(self: Any, grid: Any) -> Any:  # noqa: N807 - stands in for the method
+            launch = function(self, grid)
+            if not recorder.active:
+                return launch
+
+            def recorded(*args: Any, **kwargs: Any) -> Any:
+                thread = recorder._thread
+                thread.contents = 0
+                outer, thread.launching = thread.launching, owner_of(self)
+                try:
+                    enter = clock()
+                    result = launch(*args, **kwargs)
+                    leave = clock()
+                finally:
+                    thread.launching = outer
+                try:
+                    recorder.record(adapter, self, self, grid, args, {}, enter, leave)
+                except Exception as error:  # noqa: BLE001 - counted; never the program's problem
+                    recorder._problem(error)
+                return result
+
+            return recorded
+
+        return _like(__getitem__, function)
+
     def _is_apart(self, owner: Any) -> bool:
         launchers: Any = getattr(owner, "launchers", ())
         return len(launchers) == 1 and id(launchers[0]) in self._apart
@@ -430,6 +460,12 @@ def _like(run: Callable[..., Any], function: Callable[..., Any]) -> Callable[...
     run.__qualname__ = getattr(function, "__qualname__", "run")
     run.__doc__ = function.__doc__
     return run
+
+
+def owner_of(kernel: Any) -> int:
+    """Return the `id` that `launching` has while Triton launches a compiled kernel."""
+    function = getattr(kernel.src, "fn", None)
+    return id(kernel if function is None else function)
 
 
 def whole_grid(grid: Any) -> tuple[int, int, int]:

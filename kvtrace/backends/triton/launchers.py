@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 from kvtrace.backends.compiled.checking import Variant
 from kvtrace.backends.compiled.contents import Watch, Watching
 from kvtrace.backends.compiled.kernels import (
-    function_of,
     kernel_name,
     parameters_of,
     places_in,
 )
 from kvtrace.backends.triton.modules import module_of
+from kvtrace.capture.hot import owner_of
 
 if TYPE_CHECKING:
     from kvtrace.backends.compiled.judging import Judging
@@ -31,12 +31,6 @@ _BEFORE_VALUES: Final = 9
 _STREAM: Final = 3
 
 _ATTRIBUTE: Final = "_kvtrace_watch"
-
-
-def owner_of(kernel: Any) -> int:
-    """Return the `id` that `launching` has while Triton launches a compiled kernel."""
-    function = function_of(kernel)
-    return id(kernel if function is None else function)
 
 
 def _is_launched(session: "Session", kernel: Any) -> bool:

@@ -31,7 +31,7 @@ from kvtrace.backends.compiled.versions import definition, whole_kernel
 from kvtrace.backends.compiled.written_lines import hide_generator_of
 from kvtrace.backends.replacements import Replacements
 from kvtrace.backends.triton.dispatchers import WholeLaunches
-from kvtrace.backends.triton.launchers import WatchedLaunchers, checked, judged, owner_of
+from kvtrace.backends.triton.launchers import WatchedLaunchers, checked, judged
 from kvtrace.backends.triton.load_hooks import LoadHooks
 from kvtrace.backends.triton.modules import module_of
 from kvtrace.capture.hot import DEVICE_KINDS, NO_DEVICE, Apart
@@ -254,7 +254,10 @@ class LaunchHooks:
             JITFunction, "run", lambda: self._hot_run(launch), self._session.problem
         )
         self._replaced.put(Autotuner, "_bench", self._in_autotune(Autotuner._bench))
-        self._replaced.put(CompiledKernel, "__getitem__", self._direct(CompiledKernel.__getitem__))
+        direct = CompiledKernel.__getitem__
+        self._replaced.put_at_first_call(
+            CompiledKernel, "__getitem__", lambda: self._hot_getitem(direct), self._session.problem
+        )
         contents = self._session.contents
         if contents is not None:
             watching = self._adapter.watching = Watching(self._session, contents)
@@ -274,12 +277,18 @@ class LaunchHooks:
     def _hot_run(self, run: Callable[..., Any]) -> Callable[..., Any]:
         """Make the hot path around `run`; the first launch does, when the device is known."""
         assert self._adapter is not None
-        self._session.begin_timeline()
-        self._replace_launchers()
+        self._begin()
         return self._session.recorder.wrap(run, self._adapter)
 
-    def _replace_launchers(self) -> None:
-        """Have launchers look, check and judge; the first launch does, which has a recorder."""
+    def _hot_getitem(self, getitem: Callable[..., Any]) -> Callable[..., Any]:
+        """Make the hot path around `compiled[grid]`, where the first launch is one of these."""
+        assert self._adapter is not None
+        self._begin()
+        return self._session.recorder.wrap_getitem(getitem, self._adapter)
+
+    def _begin(self) -> None:
+        """Begin what the first launch begins: the timeline; launchers that look, check and judge."""
+        self._session.begin_timeline()
         if self._has_launchers:
             return
         self._has_launchers = True
@@ -308,37 +317,6 @@ class LaunchHooks:
 
         _bench.__wrapped__ = bench  # type: ignore[attr-defined]
         return _bench
-
-    def _direct(self, getitem: Callable[..., Any]) -> Callable[..., Any]:
-        hooks, session, adapter = self, self._session, self._adapter
-        assert adapter is not None
-
-        def __getitem__(self: Any, grid: Any) -> Any:  # noqa: N807 - stands in for the method
-            launch = getitem(self, grid)
-            recorder = session.recorder
-            if not recorder.active:
-                return launch
-            session.begin_timeline()
-            hooks._replace_launchers()
-
-            def recorded(*args: Any, **kwargs: Any) -> Any:
-                outer, recorder.launching = recorder.launching, owner_of(self)
-                try:
-                    enter = time.time_ns()
-                    result = launch(*args, **kwargs)
-                    leave = time.time_ns()
-                finally:
-                    recorder.launching = outer
-                try:
-                    recorder.record(adapter, self, self, grid, args, {}, enter, leave)
-                except Exception as error:  # noqa: BLE001 - counted; never the program's problem
-                    session.problem(error)
-                return result
-
-            return recorded
-
-        __getitem__.__wrapped__ = getitem  # type: ignore[attr-defined]
-        return __getitem__
 
 
 def _device_of(kernel: Any) -> tuple[int, int]:
