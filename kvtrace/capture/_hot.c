@@ -86,14 +86,15 @@ static PyObject *recorder_new(PyTypeObject *type, PyObject *args, PyObject *kwar
 static void forget(recorder *self) {
   struct kernel *kernels = self->kernels;
   size_t slots = self->kernel_slots;
-  self->kernels = NULL;
+  void *block = self->kernel_block;
+  self->kernels = self->kernel_block = NULL;
   self->kernel_slots = self->kernel_used = 0;
   for (size_t i = 0; i < slots; i++)
     if (kernels[i].object && kernels[i].object != GONE) {
       Py_XDECREF(kernels[i].reference);
       Py_XDECREF(kernels[i].look);
     }
-  PyMem_Free(kernels);
+  PyMem_Free(block);
   calls_clear(self);
   rows_clear(self);
 }
@@ -131,6 +132,7 @@ static void recorder_free(PyObject *object) {
   recorder *self = (recorder *)object;
   PyObject_GC_UnTrack(object);
   recorder_clear(object);
+  PyMem_Free(self->spare);
   for (size_t i = 0; i < NAME_SLOTS; i++) Py_XDECREF(self->name_slots[i].object);
   Py_XDECREF(self->names);
   Py_XDECREF(self->describe);
@@ -219,12 +221,14 @@ static PyObject *recorder_swap_phase(PyObject *self, PyObject *phase) {
 static PyObject *recorder_drain(PyObject *object, PyObject *unused) {
   (void)unused;
   recorder *self = (recorder *)object;
-  PyObject *rows = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(self->pending * sizeof(struct row)));
+  size_t count = (size_t)self->pending + (self->last ? rows_in(self, self->last) : 0);
+  PyObject *rows = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(count * sizeof(struct row)));
   if (!rows) return NULL;
   char *to = PyBytes_AsString(rows);
   for (struct chunk *chunk = self->first; chunk; chunk = chunk->next) {
-    memcpy(to, chunk->rows, chunk->count * sizeof(struct row));
-    to += chunk->count * sizeof(struct row);
+    size_t size = rows_in(self, chunk) * sizeof(struct row);
+    memcpy(to, chunk->rows, size);
+    to += size;
   }
   rows_clear(self);
   return rows;

@@ -100,6 +100,7 @@ static char *arena_place(void *owner, const struct span *spans, size_t count, st
   uint64_t begin = arena.head;
   size_t used = (size_t)(begin % arena.size);
   if (used + whole > arena.size) begin += arena.size - used;
+  if (!arena.count) arena.tail = begin;
   if (whole > arena.size || begin + whole - arena.tail > arena.size ||
       arena.count == COPIES_LIMIT)
     return NULL;

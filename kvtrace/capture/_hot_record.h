@@ -4,6 +4,8 @@
 
 #include "_hot_look.h"
 
+enum { WORDS_AHEAD = 64 };
+
 static PyObject *name_new_kernel, *name_new_call; /* interned */
 
 SELDOM static int kernel_new(recorder *self, PyObject *adapter, PyObject *owner, PyObject *object,
@@ -19,7 +21,7 @@ SELDOM static int kernel_new(recorder *self, PyObject *adapter, PyObject *owner,
   }
   *out = (struct kernel){.object = object,
                          .id = id,
-                         .device_kind = kind,
+                         .device_kind = (int16_t)kind,
                          .device = device,
                          .apart = how == Py_True};
   PyObject *look = how && (how == Py_None || Py_TYPE(how) == look_type) ? how : NULL;
@@ -105,7 +107,7 @@ static int call_known(recorder *self, PyObject *adapter, PyObject *owner, PyObje
   if (kernel) {
     kernel->last_call = found->id;
     kernel->last_offset = found->offset;
-    kernel->last_length = found->length;
+    kernel->last_length = found->length > UINT32_MAX ? 0 : (uint32_t)found->length;
   }
   return 0;
 }
@@ -126,6 +128,12 @@ static int record_known(recorder *self, PyObject *adapter, PyObject *owner, PyOb
   struct kernel kernel;
   if (kernel_known(self, adapter, owner, object, &kernel)) return -1;
   if (kernel.id < 0) return 0;
+  if (kernel.last_length) { /* what is read and written last is on its way while the key is made */
+    const uint64_t *words = self->arena + kernel.last_offset;
+    size_t ahead = kernel.last_length < WORDS_AHEAD ? kernel.last_length : WORDS_AHEAD;
+    for (size_t i = 0; i < ahead; i += CACHE_LINE / sizeof *words) PREFETCH(words + i);
+  }
+  PREFETCH(self->row);
   struct key key;
   int64_t call;
   key_begin(&key);

@@ -53,8 +53,11 @@ class Taken:
 class Devices(Protocol):
     """Whoever made copies of devices' memory, for who waits for them."""
 
-    def release(self, copy: Copy) -> None: ...  # noqa: D102 - see `DeviceCopies`
-    def is_lost(self, copy: Copy) -> bool: ...  # noqa: D102
+    def release(self, copy: Copy) -> None:
+        """Free the room of a copy that has been read, or is not wanted any more."""
+
+    def is_lost(self, copy: Copy) -> bool:
+        """Whether a copy that is not done never will be, for its stream has failed."""
 
 
 T = TypeVar("T", bound=Taken)

@@ -1,7 +1,6 @@
-"""A driver of Triton's for a GPU that is not there: kernels are compiled for it, and launches idle.
+"""A driver for a GPU that is not there: Triton compiles kernels for it, and their launches idle.
 
-Unlike kvtrace's own, which evaluates launches, nothing of kvtrace's is called by it: what it costs is
-a bare launch's.
+Unlike kvtrace's own driver, which evaluates launches, it calls nothing of kvtrace's.
 """
 
 from types import SimpleNamespace

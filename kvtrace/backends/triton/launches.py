@@ -287,7 +287,7 @@ class LaunchHooks:
         return self._session.recorder.wrap_getitem(getitem, self._adapter)
 
     def _begin(self) -> None:
-        """Begin what the first launch begins: the timeline; launchers that look, check and judge."""
+        """Begin what the first launch does: the timeline; launchers that look, check, judge."""
         self._session.begin_timeline()
         if self._has_launchers:
             return
