@@ -112,6 +112,7 @@ static int recorder_traverse(PyObject *object, visitproc visit, void *arg) {
       Py_VISIT(self->kernels[i].look);
     }
   for (size_t i = 0; i < CONSTANTS; i++) Py_VISIT(self->constants[i].object);
+  for (size_t i = 0; i < self->kind_count; i++) Py_VISIT(self->kinds[i].type);
   return 0;
 }
 
@@ -124,6 +125,11 @@ static int recorder_clear(PyObject *object) {
     Py_CLEAR(self->constants[i].identity);
   }
   self->constant_count = 0;
+  while (self->kind_count) {
+    struct kind kind = self->kinds[--self->kind_count];
+    Py_DECREF((PyObject *)kind.type);
+    Py_XDECREF(kind.fields);
+  }
   return 0;
 }
 
@@ -434,6 +440,9 @@ PyMODINIT_FUNC PyInit__hot(void) {
   name_launchers = PyUnicode_InternFromString("launchers");
   name_stream = PyUnicode_InternFromString("stream");
   name_watch = PyUnicode_InternFromString("_kvtrace_watch");
+  static const char *const read[] = {"data_ptr", "shape", "stride", "dtype", "device"};
+  for (size_t i = 0; i < sizeof read / sizeof *read; i++)
+    read_names[i] = PyUnicode_InternFromString(read[i]);
   name_base = PyUnicode_InternFromString("base");
   name_storage = PyUnicode_InternFromString("untyped_storage");
   name_data_ptr = PyUnicode_InternFromString("data_ptr");

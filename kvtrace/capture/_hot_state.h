@@ -100,6 +100,15 @@ struct name {
 };
 enum { NAME_SLOTS = 256, NAMES_LIMIT = 4096 };
 
+/* A type of arguments: those of tensors that are read as torch's, of tuples and lists, and of what
+ * is told apart by its fields. */
+struct kind {
+  PyTypeObject *type; /* owned, so that its address stays its own */
+  PyObject *fields;   /* owned tuple of names, or NULL */
+  char is_sequence;
+};
+enum { KINDS = 64 };
+
 /* What every launch reads comes first: each cache line counts where the program uses the rest. */
 typedef struct {
   PyObject_HEAD
@@ -120,7 +129,8 @@ typedef struct {
   int64_t max_calls, dropped, overflows;
   PyObject *describe, *problem, *capsule, *tensor_types;
   PyObject *names; /* text of a keyword → its number */
-  size_t constant_count, name_count;
+  size_t constant_count, name_count, kind_count;
+  struct kind kinds[KINDS];
   struct name name_slots[NAME_SLOTS];
   struct constant constants[CONSTANTS];
 } recorder;

@@ -69,10 +69,12 @@ class Adapter(Protocol):
 class Describe(Protocol):
     """Returns the exact identity of an argument of no common type, and the pointers in it."""
 
-    def __call__(self, value: Any, /) -> tuple[bytes, tuple[int, ...] | None]:
+    def __call__(self, value: Any, /) -> Sequence[Any]:
         """Return the identity, and data pointers, whose equality pattern is part of the call's.
 
-        None instead of pointers: this object never changes, and may be kept alive for ever.
+        None instead of pointers: this object never changes, and may be kept alive for ever. The
+        native hot path may be given the names of fields, too, by which it tells objects of the
+        value's type apart from then on.
         """
 
 
@@ -445,7 +447,7 @@ class Recorder:
                 self._add_uncommon(key, pointers, value)
 
     def _add_uncommon(self, key: list[Any], pointers: list[int], value: Any) -> None:
-        identity, found = self._describe(value)
+        identity, found = self._describe(value)[:2]
         key.append(identity)
         for pointer in found or ():
             if pointer not in pointers:
