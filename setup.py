@@ -92,7 +92,10 @@ NATIVE = [
         "kvtrace/capture/_hot.c",
         *(
             f"kvtrace/capture/_hot_{part}.h"
-            for part in ("state", "key", "tables", "record", "launch", "signal")
+            for part in (
+                "state", "key", "tables", "copies", "look", "record", "launch", "property",
+                "direct", "signal",
+            )
         ),
         # Fewer cache lines a launch: calls into Python go by their address, not through a stub.
         flags=("-fno-plt",),

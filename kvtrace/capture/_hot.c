@@ -19,7 +19,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "_hot_launch.h"
+#include "_hot_direct.h"
 #include "_hot_signal.h"
 
 static PyTypeObject *recorder_type;
@@ -86,12 +86,15 @@ static PyObject *recorder_new(PyTypeObject *type, PyObject *args, PyObject *kwar
 static void forget(recorder *self) {
   struct kernel *kernels = self->kernels;
   size_t slots = self->kernel_slots;
-  self->kernels = NULL;
+  void *block = self->kernel_block;
+  self->kernels = self->kernel_block = NULL;
   self->kernel_slots = self->kernel_used = 0;
   for (size_t i = 0; i < slots; i++)
-    if (kernels[i].object && kernels[i].object != GONE) Py_XDECREF(kernels[i].reference);
-  PyMem_Free(kernels);
-  self->any_apart = 0;
+    if (kernels[i].object && kernels[i].object != GONE) {
+      Py_XDECREF(kernels[i].reference);
+      Py_XDECREF(kernels[i].look);
+    }
+  PyMem_Free(block);
   calls_clear(self);
   rows_clear(self);
 }
@@ -104,9 +107,12 @@ static int recorder_traverse(PyObject *object, visitproc visit, void *arg) {
   Py_VISIT(self->capsule);
   Py_VISIT(self->tensor_types);
   for (size_t i = 0; i < self->kernel_slots; i++)
-    if (self->kernels[i].object && self->kernels[i].object != GONE)
+    if (self->kernels[i].object && self->kernels[i].object != GONE) {
       Py_VISIT(self->kernels[i].reference);
+      Py_VISIT(self->kernels[i].look);
+    }
   for (size_t i = 0; i < CONSTANTS; i++) Py_VISIT(self->constants[i].object);
+  for (size_t i = 0; i < self->kind_count; i++) Py_VISIT(self->kinds[i].type);
   return 0;
 }
 
@@ -119,6 +125,11 @@ static int recorder_clear(PyObject *object) {
     Py_CLEAR(self->constants[i].identity);
   }
   self->constant_count = 0;
+  while (self->kind_count) {
+    struct kind kind = self->kinds[--self->kind_count];
+    Py_DECREF((PyObject *)kind.type);
+    Py_XDECREF(kind.fields);
+  }
   return 0;
 }
 
@@ -127,6 +138,7 @@ static void recorder_free(PyObject *object) {
   recorder *self = (recorder *)object;
   PyObject_GC_UnTrack(object);
   recorder_clear(object);
+  PyMem_Free(self->spare);
   for (size_t i = 0; i < NAME_SLOTS; i++) Py_XDECREF(self->name_slots[i].object);
   Py_XDECREF(self->names);
   Py_XDECREF(self->describe);
@@ -215,12 +227,14 @@ static PyObject *recorder_swap_phase(PyObject *self, PyObject *phase) {
 static PyObject *recorder_drain(PyObject *object, PyObject *unused) {
   (void)unused;
   recorder *self = (recorder *)object;
-  PyObject *rows = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(self->pending * sizeof(struct row)));
+  size_t count = (size_t)self->pending + (self->last ? rows_in(self, self->last) : 0);
+  PyObject *rows = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(count * sizeof(struct row)));
   if (!rows) return NULL;
   char *to = PyBytes_AsString(rows);
   for (struct chunk *chunk = self->first; chunk; chunk = chunk->next) {
-    memcpy(to, chunk->rows, chunk->count * sizeof(struct row));
-    to += chunk->count * sizeof(struct row);
+    size_t size = rows_in(self, chunk) * sizeof(struct row);
+    memcpy(to, chunk->rows, size);
+    to += size;
   }
   rows_clear(self);
   return rows;
@@ -240,9 +254,11 @@ static PyObject *recorder_kernel_died(PyObject *object, PyObject *reference) {
   for (size_t i = 0; i < self->kernel_slots; i++) {
     if (self->kernels[i].object == NULL || self->kernels[i].object == GONE) continue;
     if (self->kernels[i].reference != reference) continue;
+    PyObject *look = self->kernels[i].look;
     self->kernels[i].object = GONE;
-    self->kernels[i].reference = NULL;
+    self->kernels[i].reference = self->kernels[i].look = NULL;
     Py_DECREF(reference);
+    Py_XDECREF(look);
     break;
   }
   Py_RETURN_NONE;
@@ -303,6 +319,12 @@ static PyMethodDef recorder_methods[] = {
     {"wrap", recorder_wrap, METH_VARARGS, "Wrap a method that launches; see hot.Recorder.wrap."},
     {"wrap_choosing", recorder_wrap_choosing, METH_VARARGS,
      "Wrap a method that launches with a launcher it chooses; see hot.Recorder.wrap_choosing."},
+    {"looks", recorder_looks, METH_VARARGS, "Make what copies tensors at launches; see contents.py."},
+    {"look", recorder_look, METH_VARARGS, "Make what looks at a kernel's launches."},
+    {"wrap_getitem", recorder_wrap_getitem, METH_VARARGS,
+     "Wrap a method that gives what launches; see hot.Recorder.wrap_getitem."},
+    {"watched_property", recorder_watched_property, METH_VARARGS,
+     "Make the property whose launchers look first; see launchers.py."},
     {"record", recorder_record, METH_VARARGS, "Record a launch; see hot.Recorder.record."},
     {"append", recorder_append, METH_VARARGS, "Append a launch; see hot.Recorder.append."},
     {"tag", recorder_tag, METH_O, "Say what was copied for the launch that is being recorded."},
@@ -375,6 +397,25 @@ static PyType_Spec bound_spec = {"kvtrace.capture._hot.BoundLaunch", sizeof(boun
 static PyType_Spec probe_spec = {"kvtrace.capture._hot.GridProbe", sizeof(grid_probe), 0,
                                  Py_TPFLAGS_DEFAULT | NOT_MADE_IN_PYTHON, probe_slots};
 
+static PyType_Spec looks_spec = {"kvtrace.capture._hot.Looks", sizeof(looks), 0,
+                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | NOT_MADE_IN_PYTHON,
+                                 looks_slots};
+static PyType_Spec look_spec = {"kvtrace.capture._hot.Look", sizeof(look), 0,
+                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | NOT_MADE_IN_PYTHON,
+                                look_slots};
+static PyType_Spec property_spec = {"kvtrace.capture._hot.LauncherProperty",
+                                    sizeof(launcher_property), 0,
+                                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | NOT_MADE_IN_PYTHON,
+                                    property_slots};
+
+static PyType_Spec getter_spec = {"kvtrace.capture._hot.LaunchGetter", sizeof(launch_getter), 0,
+                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | NOT_MADE_IN_PYTHON |
+                                      Py_TPFLAGS_METHOD_DESCRIPTOR,
+                                  getter_slots};
+static PyType_Spec direct_spec = {"kvtrace.capture._hot.DirectLaunch", sizeof(direct_launch), 0,
+                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | NOT_MADE_IN_PYTHON,
+                                  direct_slots};
+
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_hot",
                                         "The launch hot path in C; see hot.py.", -1,
                                         signal_functions};
@@ -398,10 +439,25 @@ PyMODINIT_FUNC PyInit__hot(void) {
   name_new_call = PyUnicode_InternFromString("new_call");
   name_launchers = PyUnicode_InternFromString("launchers");
   name_stream = PyUnicode_InternFromString("stream");
+  name_watch = PyUnicode_InternFromString("_kvtrace_watch");
+  static const char *const read[] = {"data_ptr", "shape", "stride", "dtype", "device"};
+  for (size_t i = 0; i < sizeof read / sizeof *read; i++)
+    read_names[i] = PyUnicode_InternFromString(read[i]);
+  name_base = PyUnicode_InternFromString("base");
+  name_storage = PyUnicode_InternFromString("untyped_storage");
+  name_data_ptr = PyUnicode_InternFromString("data_ptr");
+  name_nbytes = PyUnicode_InternFromString("nbytes");
   recorder_type = add_type(module, &recorder_spec, "Recorder");
   launch_type = add_type(module, &launch_spec, "LaunchFunction");
   bound_type = add_type(module, &bound_spec, "BoundLaunch");
   probe_type = add_type(module, &probe_spec, "GridProbe");
+  looks_type = add_type(module, &looks_spec, "Looks");
+  look_type = add_type(module, &look_spec, "Look");
+  name_src = PyUnicode_InternFromString("src");
+  name_fn = PyUnicode_InternFromString("fn");
+  getter_type = add_type(module, &getter_spec, "LaunchGetter");
+  direct_type = add_type(module, &direct_spec, "DirectLaunch");
+  property_type = add_type(module, &property_spec, "LauncherProperty");
   if (PyErr_Occurred()) {
     Py_DECREF(module);
     return NULL;

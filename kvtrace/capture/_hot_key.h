@@ -32,7 +32,9 @@ enum {
   TEXT,
   NAME,
   NAME_TEXT,
-  DESCRIBED
+  DESCRIBED,
+  KIND,
+  ITEMS
 };
 
 static void key_begin(struct key *key) {
@@ -116,8 +118,12 @@ SELDOM static int key_described(struct key *key, PyObject *identity, PyObject *p
   return 0;
 }
 
-/* An argument of no common type. Objects that never change, like dtypes, are described once. */
-SELDOM static int key_uncommon(recorder *self, struct key *key, PyObject *value) {
+static int64_t kind_number(recorder *self, PyTypeObject *type, PyObject *fields);
+static int key_uncommon(recorder *self, struct key *key, PyObject *value);
+
+/* What only Python knows. Objects that never change, like dtypes, are described once; of types that
+ * are known by their fields it is told the names of those. */
+SELDOM static int key_by_python(recorder *self, struct key *key, PyObject *value) {
   size_t slot = ((uintptr_t)value >> 4) % CONSTANTS;
   while (self->constants[slot].object) {
     if (self->constants[slot].object == value)
@@ -128,6 +134,11 @@ SELDOM static int key_uncommon(recorder *self, struct key *key, PyObject *value)
   if (!found) return -1;
   PyObject *identity = PyTuple_GetItem(found, 0);
   PyObject *pointers = identity ? PyTuple_GetItem(found, 1) : NULL;
+  PyObject *fields = pointers && Py_SIZE(found) == 3 ? PyTuple_GetItem(found, 2) : NULL;
+  if (fields && kind_number(self, Py_TYPE(value), fields) > 0) {
+    Py_DECREF(found);
+    return key_uncommon(self, key, value);
+  }
   int failed = pointers ? key_described(key, identity, pointers) : -1;
   if (!failed && pointers == Py_None && self->constant_count < CONSTANTS / 2) {
     slot = ((uintptr_t)value >> 4) % CONSTANTS; /* the callback may have let others in */
@@ -168,10 +179,10 @@ static int key_tensor(recorder *self, struct key *key, PyObject *value) {
   dl_tensor tensor;
   if (self->exchange->view(value, &tensor)) {
     PyErr_Clear(); /* a type or layout that DLPack does not know */
-    return key_uncommon(self, key, value);
+    return key_by_python(self, key, value);
   }
   size_t dimensions = (size_t)tensor.dimensions;
-  if (dimensions > 255) return key_uncommon(self, key, value);
+  if (dimensions > 255) return key_by_python(self, key, value);
   char *pointer = (char *)tensor.data + tensor.byte_offset;
   int64_t alias = alias_of(key, pointer);
   if (alias < 0 || key_reserve(key, 2 + 2 * dimensions)) return -1;
@@ -185,6 +196,82 @@ static int key_tensor(recorder *self, struct key *key, PyObject *value) {
   if (tensor.strides) word = copied(word, tensor.strides, dimensions);
   key->count = (size_t)(word - key->words);
   return 0;
+}
+
+static PyObject *read_names[5]; /* what tells a tensor's metadata: interned */
+
+/* Whether tensors of a type say of themselves what torch's say; -1 with an exception. */
+SELDOM static int reads_as_tensor(recorder *self, PyTypeObject *type) {
+  if (!self->fast_types[0] || !PyType_IsSubtype(type, self->fast_types[0])) return 0;
+  for (size_t i = 0; i < sizeof read_names / sizeof *read_names; i++) {
+    PyObject *its = PyObject_GetAttr((PyObject *)type, read_names[i]);
+    PyObject *torchs = PyObject_GetAttr((PyObject *)self->fast_types[0], read_names[i]);
+    int same = its && its == torchs;
+    Py_XDECREF(its);
+    Py_XDECREF(torchs);
+    if (!same) return PyErr_Occurred() ? -1 : 0;
+  }
+  return 1;
+}
+
+/* What is known of a type of arguments, as its number; 0 where Python is to describe them, -1 with
+ * an exception. `fields` are NULL, or names that Python gave. */
+SELDOM static int64_t kind_number(recorder *self, PyTypeObject *type, PyObject *fields) {
+  for (size_t i = 0; i < self->kind_count; i++)
+    if (self->kinds[i].type == type) return (int64_t)i + 1;
+  if (self->kind_count == KINDS) return 0;
+  int reads = 0, is_sequence = 0;
+  if (!fields) {
+    is_sequence = PyType_IsSubtype(type, &PyTuple_Type) || PyType_IsSubtype(type, &PyList_Type);
+    reads = is_sequence ? 0 : reads_as_tensor(self, type);
+    if (!is_sequence && reads <= 0) return reads;
+  }
+  Py_INCREF((PyObject *)type);
+  Py_XINCREF(fields);
+  self->kinds[self->kind_count++] = (struct kind){type, fields, (char)is_sequence};
+  return (int64_t)self->kind_count;
+}
+
+static int key_value(recorder *self, struct key *key, PyObject *value);
+
+SELDOM static int key_items(recorder *self, struct key *key, PyObject *value) {
+  int is_list = PyList_Check(value);
+  Py_ssize_t count = Py_SIZE(value);
+  if (key_reserve(key, 1)) return -1;
+  key->words[key->count++] = ITEMS | (uint64_t)count << 8;
+  int failed = 0;
+  for (Py_ssize_t i = 0; i < count && !failed; i++) {
+    PyObject *item = is_list ? PyList_GetItem(value, i) : PyTuple_GetItem(value, i);
+    Py_XINCREF(item); /* a callback may change the list */
+    failed = !item || key_value(self, key, item);
+    Py_XDECREF(item);
+  }
+  return failed ? -1 : 0;
+}
+
+SELDOM static int key_fields(recorder *self, struct key *key, PyObject *value, PyObject *fields) {
+  int failed = 0;
+  for (Py_ssize_t i = 0; i < Py_SIZE(fields) && !failed; i++) {
+    PyObject *item = PyObject_GetAttr(value, PyTuple_GetItem(fields, i));
+    failed = !item || key_value(self, key, item);
+    Py_XDECREF(item);
+  }
+  return failed ? -1 : 0;
+}
+
+/* An argument of no common type: of a kind that is known, or described by Python. */
+SELDOM static int key_uncommon(recorder *self, struct key *key, PyObject *value) {
+  int64_t number = kind_number(self, Py_TYPE(value), NULL);
+  if (!number) return key_by_python(self, key, value);
+  if (number < 0 || key_reserve(key, 1) || Py_EnterRecursiveCall(" in an argument of a launch"))
+    return -1;
+  struct kind kind = self->kinds[number - 1];
+  key->words[key->count++] = KIND | (uint64_t)number << 8;
+  int failed = kind.fields        ? key_fields(self, key, value, kind.fields)
+               : kind.is_sequence ? key_items(self, key, value)
+                                  : key_tensor(self, key, value);
+  Py_LeaveRecursiveCall();
+  return failed;
 }
 
 static int key_text(struct key *key, int tag, PyObject *text) {

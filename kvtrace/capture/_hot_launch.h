@@ -110,33 +110,64 @@ static PyObject *call_returning(launching *launch) {
   return result;
 }
 
-/* Records with the launcher that the owner has chosen; while there are several, it was a trial. */
-static int record_chosen(launching *launch, PyObject *stream, int64_t enter, int64_t leave) {
-  PyObject *launchers = PyObject_GetAttr(launch->self, name_launchers);
-  if (!launchers) return -1;
+/* The launcher that the owner has chosen; NULL without an exception while there are several. */
+static PyObject *chosen(PyObject *owner) {
+  PyObject *launchers = PyObject_GetAttr(owner, name_launchers);
+  if (!launchers) return NULL;
   Py_ssize_t count = PyObject_Length(launchers);
   PyObject *launcher = count == 1 ? PySequence_GetItem(launchers, 0) : NULL;
   Py_DECREF(launchers);
-  if (!launcher) return count < 0 || count == 1 ? -1 : 0;
-  int failed = record(launch->by->recorder, launch->by->adapter, launch->self, launcher, NULL,
-                      launch->args, launch->first, NULL, stream, enter, leave);
-  Py_DECREF(launcher);
-  return failed;
+  return launcher;
 }
 
-/* Whether the launcher that the owner has chosen is to be launched by `uncommon`. */
-SELDOM static int is_apart(launching *launch) {
-  PyObject *launchers = PyObject_GetAttr(launch->self, name_launchers);
-  Py_ssize_t count = launchers ? PyObject_Length(launchers) : -1;
-  PyObject *launcher = count == 1 ? PySequence_GetItem(launchers, 0) : NULL;
-  struct kernel *kernel = launcher ? kernel_find(launch->by->recorder, launcher) : NULL;
+static PyObject *call_uncommon(launching *launch) {
+  PyObject *bound = NULL, *uncommon = launch->by->uncommon;
+  if (!launch->first) {
+    descrgetfunc bind = (descrgetfunc)PyType_GetSlot(Py_TYPE(uncommon), Py_tp_descr_get);
+    bound = bind(uncommon, launch->self, (PyObject *)Py_TYPE(launch->self));
+    if (!bound) return NULL;
+  }
+  PyObject *result = PyObject_Call(bound ? bound : uncommon, launch->args, launch->kwargs);
+  Py_XDECREF(bound);
+  return result;
+}
+
+/* Looks at a launch that comes now, if its turn has come; a failure of ours is counted. -1: what is
+ * no failure of ours goes on to the program. */
+static int64_t looked(look *self, PyObject *args, Py_ssize_t first, PyObject *stream_given) {
+  if (self->wait) {
+    self->wait--;
+    return 0;
+  }
+  void *stream = NULL;
+  given_stream(stream_given, &stream);
+  Py_INCREF((PyObject *)self);
+  int64_t number = look_now(self, args, first, stream);
+  if (number < 0 && !report(self->recorder)) number = 0;
+  Py_DECREF((PyObject *)self);
+  return number;
+}
+
+static PyObject *call_chosen(launching *launch, PyObject *stream, PyObject *launcher, int64_t number) {
+  int64_t enter = now();
+  PyObject *result = PyObject_Call(launch->callable, launch->args, launch->kwargs);
+  int64_t leave = now();
+  if (!result) return NULL;
+  Py_XINCREF(launcher);
+  if (!launcher) launcher = chosen(launch->self);
+  int failed = !launcher && PyErr_Occurred();
+  if (launcher) {
+    if (number) thread_facts.contents = number; /* else what was copied within the call */
+    failed = record(launch->by->recorder, launch->by->adapter, launch->self, launcher, NULL,
+                    launch->args, launch->first, NULL, stream, enter, leave);
+  }
   Py_XDECREF(launcher);
-  Py_XDECREF(launchers);
-  PyErr_Clear(); /* the function itself says what is wrong */
-  return kernel && kernel->apart;
+  if (failed && report(launch->by->recorder)) Py_CLEAR(result);
+  return result;
 }
 
-/* Around a method `run(self, *args, stream)` that launches with the one of `self.launchers`. */
+/* Around a method `run(self, *args, stream)` that launches with the one of `self.launchers`. One
+ * that is known is what the method launches with; of others that is asked when it has. */
 static PyObject *call_choosing(launching *launch) {
   PyObject *stream = NULL, *kwargs = launch->kwargs;
   if (kwargs) stream = PyDict_GetItemWithError(kwargs, name_stream);
@@ -144,25 +175,21 @@ static PyObject *call_choosing(launching *launch) {
     PyErr_Clear(); /* the function itself says what is missing */
     return PyObject_Call(launch->callable, launch->args, kwargs);
   }
-  if (PyDict_Size(kwargs) > 1 || (launch->by->recorder->any_apart && is_apart(launch))) {
-    PyObject *bound = NULL, *uncommon = launch->by->uncommon;
-    if (!launch->first) {
-      descrgetfunc bind = (descrgetfunc)PyType_GetSlot(Py_TYPE(uncommon), Py_tp_descr_get);
-      bound = bind(uncommon, launch->self, (PyObject *)Py_TYPE(launch->self));
-      if (!bound) return NULL;
-    }
-    PyObject *result = PyObject_Call(bound ? bound : uncommon, launch->args, kwargs);
-    Py_XDECREF(bound);
-    return result;
+  if (PyDict_Size(kwargs) > 1) return call_uncommon(launch);
+  PyObject *launcher = chosen(launch->self);
+  struct kernel *kernel = launcher ? kernel_find(launch->by->recorder, launcher) : NULL;
+  PyErr_Clear(); /* the function itself says what is wrong */
+  if (kernel && kernel->apart) {
+    Py_DECREF(launcher);
+    return call_uncommon(launch);
   }
+  if (!kernel) Py_CLEAR(launcher);
   Py_INCREF(stream); /* the dictionary is the program's */
-  int64_t enter = now();
-  PyObject *result = PyObject_Call(launch->callable, launch->args, kwargs);
-  int64_t leave = now();
-  if (result && record_chosen(launch, stream, enter, leave) && report(launch->by->recorder)) {
-    Py_DECREF(result);
-    result = NULL;
-  }
+  int64_t number = 0;
+  if (kernel && kernel->look && kernel->look != Py_None)
+    number = looked((look *)kernel->look, launch->args, launch->first, stream);
+  PyObject *result = number < 0 ? NULL : call_chosen(launch, stream, launcher, number);
+  Py_XDECREF(launcher);
   Py_DECREF(stream);
   return result;
 }
@@ -170,6 +197,7 @@ static PyObject *call_choosing(launching *launch) {
 static PyObject *launch(launching *launch) {
   if (!launch->by->recorder->active)
     return PyObject_Call(launch->callable, launch->args, launch->kwargs);
+  renew_thread_facts();
   thread_facts.contents = 0; /* left by a launch that failed after its contents were copied */
   if (launch->by->uncommon) return call_choosing(launch);
   void *outer = thread_facts.launching;

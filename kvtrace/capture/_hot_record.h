@@ -2,7 +2,9 @@
 #ifndef KVTRACE_HOT_RECORD_H
 #define KVTRACE_HOT_RECORD_H
 
-#include "_hot_tables.h"
+#include "_hot_look.h"
+
+enum { WORDS_AHEAD = 64 };
 
 static PyObject *name_new_kernel, *name_new_call; /* interned */
 
@@ -11,28 +13,46 @@ SELDOM static int kernel_new(recorder *self, PyObject *adapter, PyObject *owner,
   PyObject *facts = PyObject_CallMethodObjArgs(adapter, name_new_kernel, owner, object, NULL);
   if (!facts) return -1;
   long long id;
-  int kind, device, apart = 0;
-  int parsed = PyArg_ParseTuple(facts, "Lii|i", &id, &kind, &device, &apart);
+  int kind, device;
+  PyObject *how = NULL;
+  if (!PyArg_ParseTuple(facts, "Lii|O", &id, &kind, &device, &how)) {
+    Py_DECREF(facts);
+    return -1;
+  }
+  *out = (struct kernel){.object = object,
+                         .id = id,
+                         .device_kind = (int16_t)kind,
+                         .device = device,
+                         .apart = how == Py_True};
+  PyObject *look = how && (how == Py_None || Py_TYPE(how) == look_type) ? how : NULL;
+  Py_XINCREF(look);
   Py_DECREF(facts);
-  if (!parsed) return -1;
-  *out = (struct kernel){
-      .object = object, .id = id, .device_kind = kind, .device = device, .apart = apart};
-  if (apart) self->any_apart = 1;
-  if (kernel_find(self, object)) return 0; /* another thread was quicker */
+  if (kernel_find(self, object)) { /* another thread was quicker */
+    Py_XDECREF(look);
+    return 0;
+  }
   PyObject *unlist = PyObject_GetAttrString((PyObject *)self, "_kernel_died");
-  if (!unlist) return -1;
+  if (!unlist) {
+    Py_XDECREF(look);
+    return -1;
+  }
   out->reference = PyWeakref_NewRef(object, unlist);
   Py_DECREF(unlist);
   if (!out->reference) { /* kept alive, or its address could become another's */
-    if (!PyErr_ExceptionMatches(PyExc_TypeError)) return -1;
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) {
+      Py_XDECREF(look);
+      return -1;
+    }
     PyErr_Clear();
     Py_INCREF(object);
     out->reference = object;
   }
   if (kernels_reserve(self)) {
     Py_DECREF(out->reference);
+    Py_XDECREF(look);
     return -1;
   }
+  out->look = look;
   kernel_put(self, *out);
   return 0;
 }
@@ -87,7 +107,7 @@ static int call_known(recorder *self, PyObject *adapter, PyObject *owner, PyObje
   if (kernel) {
     kernel->last_call = found->id;
     kernel->last_offset = found->offset;
-    kernel->last_length = found->length;
+    kernel->last_length = found->length > UINT32_MAX ? 0 : (uint32_t)found->length;
   }
   return 0;
 }
@@ -108,6 +128,12 @@ static int record_known(recorder *self, PyObject *adapter, PyObject *owner, PyOb
   struct kernel kernel;
   if (kernel_known(self, adapter, owner, object, &kernel)) return -1;
   if (kernel.id < 0) return 0;
+  if (kernel.last_length) { /* what is read and written last is on its way while the key is made */
+    const uint64_t *words = self->arena + kernel.last_offset;
+    size_t ahead = kernel.last_length < WORDS_AHEAD ? kernel.last_length : WORDS_AHEAD;
+    for (size_t i = 0; i < ahead; i += CACHE_LINE / sizeof *words) PREFETCH(words + i);
+  }
+  PREFETCH(self->row);
   struct key key;
   int64_t call;
   key_begin(&key);

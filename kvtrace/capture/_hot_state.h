@@ -10,13 +10,15 @@
 /* What is seldom run lies apart, so that a launch brings less code into the caches. */
 #if defined(__GNUC__)
 #define SELDOM __attribute__((cold, noinline))
+#define PREFETCH(address) __builtin_prefetch(address)
 #else
 #define SELDOM
+#define PREFETCH(address) (void)(address)
 #endif
 
 /* ---- DLPack, as dlpack.h 1.3 lays it out ------------------------------------------------------ */
 
-enum { DL_CUDA = 2, DL_ROCM = 10 };
+enum { DL_CPU = 1, DL_CUDA = 2, DL_ROCM = 10 };
 
 typedef struct {
   int32_t type, index;
@@ -56,24 +58,29 @@ struct row {
 enum { GRAPH_CAPTURE = 3 };
 enum { ROWS_IN_CHUNK = 2048, ROWS_LIMIT = 1 << 22 };
 
+/* All but the last are full. */
 struct chunk {
   struct chunk *next;
-  size_t count;
   struct row rows[ROWS_IN_CHUNK];
 };
 
 /* ---- the recorder's state --------------------------------------------------------------------- */
 
+/* One cache line: all that a launch of a known call reads here, but for the call's words. */
 struct kernel {
   PyObject *object;    /* address only, not owned; NULL: never used, GONE: removed */
   PyObject *reference; /* owned: a weak reference that unlists it, or the kernel itself */
+  PyObject *look; /* owned: what looks at its launches, None: nothing does; NULL: not known yet */
   int64_t id;
-  int32_t device_kind, device;
-  int apart; /* its launches go to `uncommon` */
-  int64_t last_call; /* its call that was last found in the table, and that call's words there */
-  size_t last_offset, last_length; /* length 0: none yet */
+  int64_t last_call;     /* its call that was last found in the table */
+  size_t last_offset;    /* where that call's words are in the arena */
+  uint32_t last_length;  /* and how many; 0: there is none yet */
+  int32_t device;
+  int16_t device_kind;
+  int16_t apart; /* its launches go to `uncommon` */
 };
 #define GONE ((PyObject *)1)
+enum { CACHE_LINE = 64 };
 
 struct call {
   uint64_t hash;
@@ -93,27 +100,37 @@ struct name {
 };
 enum { NAME_SLOTS = 256, NAMES_LIMIT = 4096 };
 
+/* A type of arguments: those of tensors that are read as torch's, of tuples and lists, and of what
+ * is told apart by its fields. */
+struct kind {
+  PyTypeObject *type; /* owned, so that its address stays its own */
+  PyObject *fields;   /* owned tuple of names, or NULL */
+  char is_sequence;
+};
+enum { KINDS = 64 };
+
 /* What every launch reads comes first: each cache line counts where the program uses the rest. */
 typedef struct {
   PyObject_HEAD
   char active;
-  char any_apart; /* whether any kernel is apart */
   PyTypeObject *fast_types[2];
   dl_exchange *exchange;
   int (*capture_info)(void *stream, int *status, uint64_t *graph, void *, void *, void *);
-  struct kernel *kernels;
+  struct kernel *kernels; /* at a cache line's begin within `kernel_block` */
   size_t kernel_slots;
   uint64_t *arena;
-  struct chunk *last;
-  int64_t pending;
+  struct row *row, *row_end; /* where the next launch is written, and where its chunk ends */
   struct call *calls;
   size_t call_slots, call_count;
   size_t kernel_used, arena_used, arena_size;
-  struct chunk *first;
+  void *kernel_block;
+  struct chunk *first, *last, *spare;
+  int64_t pending; /* rows of the chunks before the last */
   int64_t max_calls, dropped, overflows;
   PyObject *describe, *problem, *capsule, *tensor_types;
   PyObject *names; /* text of a keyword → its number */
-  size_t constant_count, name_count;
+  size_t constant_count, name_count, kind_count;
+  struct kind kinds[KINDS];
   struct name name_slots[NAME_SLOTS];
   struct constant constants[CONSTANTS];
 } recorder;

@@ -83,17 +83,21 @@ SELDOM static int kernels_reserve(recorder *self) {
     live += self->kernels[i].object && self->kernels[i].object != GONE;
   size_t slots = 64;
   while (slots < live * 4) slots *= 2;
-  struct kernel *old = self->kernels, *fresh = PyMem_Calloc(slots, sizeof *fresh);
-  if (!fresh) {
+  struct kernel *old = self->kernels;
+  void *old_block = self->kernel_block;
+  char *block = PyMem_Calloc(slots + 1, sizeof *old);
+  if (!block) {
     PyErr_NoMemory();
     return -1;
   }
-  self->kernels = fresh;
+  self->kernel_block = block;
+  block += CACHE_LINE - (uintptr_t)block % CACHE_LINE;
+  self->kernels = (struct kernel *)block;
   self->kernel_slots = slots;
   self->kernel_used = 0;
   for (size_t i = 0; i < before; i++)
     if (old[i].object && old[i].object != GONE) kernel_put(self, old[i]);
-  PyMem_Free(old);
+  PyMem_Free(old_block);
   return 0;
 }
 
@@ -163,34 +167,45 @@ SELDOM static int call_remember(recorder *self, const struct key *key, uint64_t 
   return 0;
 }
 
+static size_t rows_in(const recorder *self, const struct chunk *chunk) {
+  return chunk == self->last ? (size_t)(self->row - chunk->rows) : ROWS_IN_CHUNK;
+}
+
+/* Forgets all rows; keeps a chunk, whose memory is at hand, for those that come. */
 static void rows_clear(recorder *self) {
   while (self->first) {
     struct chunk *next = self->first->next;
-    PyMem_Free(self->first);
+    PyMem_Free(self->spare);
+    self->spare = self->first;
     self->first = next;
   }
   self->last = NULL;
+  self->row = self->row_end = NULL;
   self->pending = 0;
 }
 
-SELDOM static struct chunk *next_chunk(recorder *self) {
-  struct chunk *chunk = self->pending >= ROWS_LIMIT ? NULL : PyMem_Malloc(sizeof *chunk);
+SELDOM static struct row *next_chunk(recorder *self) {
+  int64_t pending = self->pending + (self->last ? ROWS_IN_CHUNK : 0);
+  struct chunk *chunk = self->spare;
+  self->spare = NULL;
+  if (!chunk && pending < ROWS_LIMIT) chunk = PyMem_Malloc(sizeof *chunk);
   if (!chunk) return NULL;
   chunk->next = NULL;
-  chunk->count = 0;
   if (self->last)
     self->last->next = chunk;
   else
     self->first = chunk;
   self->last = chunk;
-  return chunk;
+  self->pending = pending;
+  self->row_end = chunk->rows + ROWS_IN_CHUNK;
+  return chunk->rows;
 }
 
 static void append_row(recorder *self, int64_t call, int64_t enter, int64_t leave, int32_t device,
                        void *stream, int64_t contents) {
-  struct chunk *chunk = self->last;
-  if (!chunk || chunk->count == ROWS_IN_CHUNK) chunk = next_chunk(self);
-  if (!chunk) {
+  struct row *row = self->row;
+  if (row == self->row_end) row = next_chunk(self);
+  if (!row) {
     self->dropped++;
     return;
   }
@@ -201,7 +216,7 @@ static void append_row(recorder *self, int64_t call, int64_t enter, int64_t leav
   if (stream && self->capture_info &&
       self->capture_info(stream, &capturing, &graph, NULL, NULL, NULL) == 0 && capturing)
     phase = GRAPH_CAPTURE | (int32_t)((graph & 0x7fffff) << 8);
-  struct row *row = &chunk->rows[chunk->count++];
+  self->row = row + 1;
   row->enter = enter;
   row->leave = leave;
   row->call = call;
@@ -210,7 +225,6 @@ static void append_row(recorder *self, int64_t call, int64_t enter, int64_t leav
   row->contents = contents;
   row->device = device;
   row->phase = phase;
-  self->pending++;
 }
 
 #endif

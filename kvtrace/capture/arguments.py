@@ -41,6 +41,11 @@ _ODD_OBJECTS: Final = 1000
 
 _double = Struct("=d")
 
+#: What `Identities` returns; see there.
+Identity = (
+    tuple[bytes, tuple[int, ...] | None] | tuple[bytes, tuple[int, ...] | None, tuple[str, ...]]
+)
+
 #: Tensors whose storages are remembered at most.
 _STORAGES: Final = 10_000
 
@@ -59,15 +64,17 @@ class Identities:
         self._odd: dict[int, tuple[int, Any]] = {}
         self._next = 0
 
-    def __call__(self, value: Any, /) -> tuple[bytes, tuple[int, ...] | None]:
+    def __call__(self, value: Any, /) -> Identity:
         """Return the identity, and the data pointers whose equality pattern completes it.
 
-        None instead of pointers says that the object never changes and may be kept: a dtype.
+        None instead of pointers says that the object never changes and may be kept: a dtype. A
+        third entry names the fields that tell objects of the value's type apart, where they do.
         """
         pointers: list[int] = []
         if type(value).__name__ == "dtype":
             return self._bytes(value, pointers), None
-        return self._bytes(value, pointers), tuple(pointers)
+        identity, fields = self._bytes(value, pointers), _fields(value)
+        return (identity, tuple(pointers), fields) if fields else (identity, tuple(pointers))
 
     def _bytes(self, value: Any, pointers: list[int]) -> bytes:
         kind = type(value)
@@ -128,6 +135,21 @@ class Identities:
             self._next += 1
             self._odd[address] = (self._next, reference)
             return b"#%d" % self._next
+
+
+def _fields(value: Any) -> tuple[str, ...]:
+    """Return the names of what tells objects of the value's type apart; none where Python has to.
+
+    The same as `Identities` reads of them; a layout of Gluon's is read as text.
+    """
+    if is_tensor(value):
+        return ()
+    if type(value).__name__ == "constexpr" and hasattr(value, "value"):
+        return ("value",)
+    if not is_descriptor(value) or hasattr(value, "layout"):
+        return ()
+    names = ("base", "shape", "strides", "block_shape", "padding")
+    return tuple(name for name in names if hasattr(value, name))
 
 
 class KnownStorages:

@@ -5,16 +5,23 @@ copies them (on a GPU it only enqueues that) and gives a number, which the hot p
 launch's row. The journal's thread waits for the copies, keeps each distinct one once, and writes a
 row of `contents` for each launch and argument. So what a launch had is known exactly or not at all.
 
-With the setting `index`, the time that all this takes stays below a fixed part of the program's.
+With the setting `index`, the time that all this takes stays below a fixed part of the program's,
+and the native hot path copies by itself (`looks`, in `_hot_look.h`).
 """
 
 import hashlib
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from kvtrace.capture.device_copies import ARENA_BYTES, CopyFailed
+from kvtrace.capture.device_copies import (
+    ARENA_BYTES,
+    Copy,
+    CopyFailed,
+    driver_addresses,
+    has_failed,
+)
 from kvtrace.capture.taken import Copied, Taken, TakenForLaunches, device_kind
 
 if TYPE_CHECKING:
@@ -70,12 +77,29 @@ class _Taken(Taken):
     wanted: "Wanted | None" = None
 
 
+class _NativeCopies:
+    """The devices' copies that `looks` made, for who waits for them."""
+
+    def __init__(self, looks: Any) -> None:
+        self._looks = looks
+
+    def release(self, copy: Copy) -> None:
+        """Free the room of a copy that has been read, or is not wanted any more."""
+        self._looks.release(copy.end)
+
+    def is_lost(self, copy: Copy) -> bool:
+        """Whether a copy that is not done never will be, for its stream has failed."""
+        return has_failed(self._looks.query(copy.stream)) and not copy.done
+
+
 class Contents(TakenForLaunches[_Taken]):
     """The contents that one session keeps. `take` may be called from any thread."""
 
     def __init__(self, session: "Session") -> None:
         """Prepare; nothing runs before something is taken."""
         self._all = session.settings.tensors != "index"
+        self._looks: Any = None
+        self._looks_asked = False
         self._limit = LIMIT_BYTES if self._all else SMALL_BYTES
         self._broken = False
         super().__init__(session, ARENA_BYTES)
@@ -88,19 +112,51 @@ class Contents(TakenForLaunches[_Taken]):
         self._sets: dict[int, set[tuple[Any, ...]]] = {}
         self._bytes: dict[int, int] = {}
         self._kept: set[str] = set()
+        self._refused = 0
+        self._told = False
+        if self._looks is not None:
+            self._looks.renew(self._session.copy_numbers)
 
     # -- in the program's threads -----------------------------------------------------------
+
+    def looks(self, schedule: tuple[int, ...]) -> Any:
+        """Return what copies in the native hot path; None where Python does.
+
+        `schedule` says when launches are looked at, as `_hot_look.h` names it.
+        """
+        recorder: Any = self._session.recorder
+        if not self._looks_asked and not self._all and recorder.name == "native":
+            budget = ALLOWANCE_NS, FRACTION, COPY_NS, BYTE_NS
+            room = self._limit, _WAITING, _WAITING_BYTES, ARENA_BYTES
+            numbers = self._session.copy_numbers
+            self._looks = recorder.looks(numbers, budget, room, schedule, driver_addresses())
+            self._devices = None if self._looks is None else _NativeCopies(self._looks)
+        self._looks_asked = True
+        return self._looks
+
+    def has(self, number: int) -> bool:
+        """Whether something was copied under that number."""
+        self._absorb()
+        return super().has(number)
 
     def allows(self) -> bool:
         """Whether the time that was taken leaves room for more."""
         if self._all:
             return True
+        if self._looks is not None:
+            return bool(self._looks.allows())
         elapsed = time.perf_counter_ns() - self._begin
         return self._spent < ALLOWANCE_NS + FRACTION * elapsed
 
     def spend(self, nanoseconds: int) -> None:
         """Count time that was taken from the program."""
+        if self._looks is not None:
+            self._looks.spend(nanoseconds)
         self._spent += nanoseconds
+
+    def refuse(self) -> None:
+        """Count a launch that there was no time to look at."""
+        self._refused += 1
 
     def take(
         self, listed: Listed, stream: int = 0, wanted: Wanted | None = None, number: int = 0
@@ -111,6 +167,8 @@ class Contents(TakenForLaunches[_Taken]):
         of ours are counted and never raised.
         """
         try:
+            if self._looks is not None:
+                return int(self._looks.take(listed, stream, wanted, number))
             return self._take(listed, stream, wanted, number)
         except CopyFailed as error:
             self._broken = True
@@ -173,11 +231,46 @@ class Contents(TakenForLaunches[_Taken]):
 
     # -- in the journal's thread ------------------------------------------------------------
 
+    def launches(self, columns: Mapping[str, Any]) -> None:
+        """Note which launches had something copied for them."""
+        self._absorb()
+        super().launches(columns)
+
     def round(self, journal: "Journal") -> None:
         """Write what has arrived."""
         begin = time.thread_time_ns()
+        self._absorb()
         super().round(journal)
-        self._spent += time.thread_time_ns() - begin
+        self._absorb()
+        self._tell_limits()
+        self.spend(time.thread_time_ns() - begin)
+
+    def _absorb(self) -> None:
+        """Take over what the native hot path has copied."""
+        if self._looks is None:
+            return
+        for number, size, copied, arguments, wanted in self._looks.drain(
+            len(self._waiting), self._waiting_bytes
+        ):
+            parts = copied if isinstance(copied[0], bytes) else Copy(*copied)
+            self._await(_Taken(number, size, [parts], arguments=tuple(arguments), wanted=wanted))
+
+    def _tell_limits(self) -> None:
+        """Say once that launches were left out, and why."""
+        refused = self._refused + (0 if self._looks is None else self._looks.refused)
+        if refused and not self._told:
+            self._told = True
+            text = (
+                "contents of tensors are kept of some launches only, since keeping them is to take "
+                f"at most {FRACTION:.1%} of the program's time"
+            )
+            self._session.message("info", "contents-seldom", text)
+        failed = 0 if self._looks is None else self._looks.failed
+        if failed and not self._broken:
+            self._broken = True
+            why = "the CUDA driver cannot be called" if failed < 0 else f"CUDA's error {failed}"
+            text = f"contents of tensors on the device are no longer recorded: {why}"
+            self._session.message("info", "contents-failed", text)
 
     def _write(self, journal: "Journal", taken: _Taken, seq: int, call_id: int) -> None:
         for row in self._rows(journal, taken, seq, call_id):

@@ -274,6 +274,21 @@ def _rows(spans: Sequence[tuple[int, int]], targets: Sequence[int]) -> Iterator[
         first += count
 
 
+def driver_addresses() -> tuple[int, ...]:
+    """Return the addresses of what `_hot_copies.h` calls of the driver; zeros without a driver."""
+    names = (
+        "cuCtxGetCurrent", "cuStreamIsCapturing", "cuMemcpyAsync", "cuStreamWriteValue32_v2",
+        "cuMemHostAlloc", "cuThreadExchangeStreamCaptureMode", "cuStreamQuery",
+    )  # fmt: skip
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+        return tuple(
+            ctypes.cast(getattr(driver, name), ctypes.c_void_p).value or 0 for name in names
+        )
+    except (OSError, AttributeError):
+        return (0,) * len(names)
+
+
 _made: dict[int, DeviceCopies] = {}
 
 

@@ -39,7 +39,7 @@ _HANDLE_BITS: Final = 63
 
 _double = Struct("=d")
 
-Apart = tuple[int, int, int, bool]
+Apart = tuple[int, int, int, Any]
 
 
 class Adapter(Protocol):
@@ -49,7 +49,9 @@ class Adapter(Protocol):
         """Record a compiled variant.
 
         Returns its kernel id (-1: not to be recorded), and the DLPack kind and index of the device
-        that it runs on; and, for `Recorder.wrap_choosing`, whether its launches are `uncommon`.
+        that it runs on; and perhaps what looks at its launches before they are made, in the native
+        hot path alone (None: nothing does), or, for `Recorder.wrap_choosing`, that they are
+        `uncommon` (True).
         """
 
     def new_call(
@@ -67,10 +69,12 @@ class Adapter(Protocol):
 class Describe(Protocol):
     """Returns the exact identity of an argument of no common type, and the pointers in it."""
 
-    def __call__(self, value: Any, /) -> tuple[bytes, tuple[int, ...] | None]:
+    def __call__(self, value: Any, /) -> Sequence[Any]:
         """Return the identity, and data pointers, whose equality pattern is part of the call's.
 
-        None instead of pointers: this object never changes, and may be kept alive for ever.
+        None instead of pointers: this object never changes, and may be kept alive for ever. The
+        native hot path may be given the names of fields, too, by which it tells objects of the
+        value's type apart from then on.
         """
 
 
@@ -215,6 +219,36 @@ class Recorder:
 
         return _like(run, function)
 
+    def wrap_getitem(self, function: Callable[..., Any], adapter: Adapter) -> Callable[..., Any]:
+        """Wrap the `__getitem__` of compiled kernels, which gives what launches one over a grid."""
+        recorder = self
+        clock = time.time_ns
+
+        def __getitem__(self: Any, grid: Any) -> Any:  # noqa: N807 - stands in for the method
+            launch = function(self, grid)
+            if not recorder.active:
+                return launch
+
+            def recorded(*args: Any, **kwargs: Any) -> Any:
+                thread = recorder._thread
+                thread.contents = 0
+                outer, thread.launching = thread.launching, owner_of(self)
+                try:
+                    enter = clock()
+                    result = launch(*args, **kwargs)
+                    leave = clock()
+                finally:
+                    thread.launching = outer
+                try:
+                    recorder.record(adapter, self, self, grid, args, {}, enter, leave)
+                except Exception as error:  # noqa: BLE001 - counted; never the program's problem
+                    recorder._problem(error)
+                return result
+
+            return recorded
+
+        return _like(__getitem__, function)
+
     def _is_apart(self, owner: Any) -> bool:
         launchers: Any = getattr(owner, "launchers", ())
         return len(launchers) == 1 and id(launchers[0]) in self._apart
@@ -358,7 +392,7 @@ class Recorder:
         facts: Sequence[int] = adapter.new_kernel(owner, kernel)
         kernel_id, device_kind, device = facts[0], facts[1], facts[2]
         address, kernels = id(kernel), self._kernels
-        if len(facts) == 4 and facts[3]:
+        if len(facts) == 4 and facts[3] is True:
             self._apart.add(address)
         reference: Any
 
@@ -413,7 +447,7 @@ class Recorder:
                 self._add_uncommon(key, pointers, value)
 
     def _add_uncommon(self, key: list[Any], pointers: list[int], value: Any) -> None:
-        identity, found = self._describe(value)
+        identity, found = self._describe(value)[:2]
         key.append(identity)
         for pointer in found or ():
             if pointer not in pointers:
@@ -428,6 +462,12 @@ def _like(run: Callable[..., Any], function: Callable[..., Any]) -> Callable[...
     run.__qualname__ = getattr(function, "__qualname__", "run")
     run.__doc__ = function.__doc__
     return run
+
+
+def owner_of(kernel: Any) -> int:
+    """Return the `id` that `launching` has while Triton launches a compiled kernel."""
+    function = getattr(kernel.src, "fn", None)
+    return id(kernel if function is None else function)
 
 
 def whole_grid(grid: Any) -> tuple[int, int, int]:

@@ -10,7 +10,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.capture.arguments import Identities
@@ -253,6 +253,11 @@ class Session:
     def next_copy(self) -> int:
         """Return a number for what is copied for a launch, above 0; see `Recorder.tag`."""
         return next(self._copies)
+
+    @property
+    def copy_numbers(self) -> Iterator[int]:
+        """What gives those numbers, of this run."""
+        return self._copies
 
     def add_launch(
         self, call_id: int, enter: int, leave: int, device: int | None = None, stream: int = 0

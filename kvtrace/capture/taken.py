@@ -10,7 +10,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 from kvtrace.capture.device_copies import Copy, DeviceCopies, device_copies
 from kvtrace.capture.messages import message_row
@@ -50,6 +50,16 @@ class Taken:
     rounds: int = 0
 
 
+class Devices(Protocol):
+    """Whoever made copies of devices' memory, for who waits for them."""
+
+    def release(self, copy: Copy) -> None:
+        """Free the room of a copy that has been read, or is not wanted any more."""
+
+    def is_lost(self, copy: Copy) -> bool:
+        """Whether a copy that is not done never will be, for its stream has failed."""
+
+
 T = TypeVar("T", bound=Taken)
 
 
@@ -60,7 +70,7 @@ class TakenForLaunches(Generic[T]):
         """Prepare; pinned memory, `arena_bytes` of it, is taken by the first copy of a device's."""
         self._session = session
         self._arena_bytes = arena_bytes
-        self._devices: DeviceCopies | None = None
+        self._devices: Devices | None = None
         self.renew()
 
     def renew(self) -> None:
@@ -85,7 +95,7 @@ class TakenForLaunches(Generic[T]):
         return number in self._launches
 
     def _devices_copies(self) -> DeviceCopies:
-        if self._devices is None:
+        if not isinstance(self._devices, DeviceCopies):
             self._devices = device_copies(self._arena_bytes)
         return self._devices
 

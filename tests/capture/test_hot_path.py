@@ -56,9 +56,10 @@ class Adapter:
         return len(self.calls) - 1
 
 
-def recorder_of(kind, problems=None, max_calls=1000):
+def recorder_of(kind, problems=None, max_calls=1000, describe=None):
     tell = (lambda error: pytest.fail(repr(error))) if problems is None else problems.append
-    return kind(Identities(lambda text: None), tell, tensor_types(torch), max_calls)
+    describe = Identities(lambda text: None) if describe is None else describe
+    return kind(describe, tell, tensor_types(torch), max_calls)
 
 
 def rows(recorder):

@@ -11,7 +11,7 @@ matter, and which are written, is read from the kernel's IR in the background.
 import sys
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.capture.contents import Listed
@@ -33,6 +33,9 @@ _FARTHEST: Final = 1 << 20
 _REFUSED: Final = 10
 _IN_TRIALS: Final = 15
 
+#: Places of a signature that the native hot path can look at.
+_MOST_PLACES: Final = 512
+
 #: How Triton's types of descriptors begin.
 _DESCRIPTOR: Final = "tensordesc"
 
@@ -48,12 +51,16 @@ class Watch:
         places: places in the flattened signature of the pointers that are looked at.
         written: places that the kernel writes to; None while that is not known.
         settled: whether the kernel's IR has been read.
+        look: looks at launches in the native hot path, and knows when; None where Python does.
+        paths: where the arguments that it is handed have each place, as indices within tuples.
     """
 
     __slots__ = (
         "_everything",
         "_refused",
         "_taken",
+        "look",
+        "paths",
         "pick",
         "places",
         "settled",
@@ -68,6 +75,8 @@ class Watch:
         self.written: frozenset[int] | None = None
         self.settled = False
         self.pick = pick
+        self.look: Any = None
+        self.paths: Mapping[int, tuple[int, ...]] = {}
         self._everything = every
         self._taken = self._refused = 0
 
@@ -75,6 +84,11 @@ class Watch:
         """The tensors to look at, of a launch with these values."""
         flat = self.pick(values)
         return [(place, flat[place]) for place in self.places]
+
+    @property
+    def targets(self) -> list[tuple[int, tuple[int, ...]]]:
+        """What is looked at, and where `look` finds it among the arguments."""
+        return [(place, self.paths[place]) for place in self.places if place in self.paths]
 
     def is_safe_after(self, flat: Sequence[Any]) -> bool:
         """Whether what is looked at is the same after a launch: the kernel writes none of it."""
@@ -182,6 +196,29 @@ class Watching:
         if self._setting == "index":
             watch.places &= places_of(found.read, parameters)
         watch.settled = True
+        if watch.look is not None:
+            watch.look.settle(watch.targets)
+
+    @property
+    def looks(self) -> Any:
+        """What copies in the native hot path; None where Python does."""
+        return self._contents.looks((IN_A_ROW, _STEP, _FARTHEST, _REFUSED, _IN_TRIALS))
+
+    def look(self, watch: Watch, paths: Mapping[int, tuple[int, ...]], *launched: Any) -> Any:
+        """Return what looks at a watch's launches in the native hot path; None where Python does.
+
+        `paths` say where the arguments have each place of the signature; `launched` are a launcher
+        of Triton's, how many values it takes, and whose launch it has to be.
+        """
+        looks = self.looks
+        if looks is None or len(paths) > _MOST_PLACES:
+            return None
+        watch.paths = paths
+        recorder: Any = self._session.recorder
+        watch.look = recorder.look(looks, watch, watch.targets, *launched)
+        if watch.settled:  # since its targets were read
+            watch.look.settle(watch.targets)
+        return watch.look
 
     # -- launches ---------------------------------------------------------------------------
 
@@ -200,6 +237,8 @@ class Watching:
             number = self._contents.take(listed, stream, watch)
         else:
             watch.refused(trial)
+            if not trial:
+                self._contents.refuse()
             number = 0
         self._contents.spend(time.perf_counter_ns() - begin)
         return number

@@ -4,7 +4,7 @@ import os
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from threading import get_native_id
 from typing import Any, Final
@@ -296,6 +296,11 @@ def _unescaped(text: str) -> str:
         return b"\\" if found[1] == b"\\" else bytes.fromhex(found[1].decode())
 
     return os.fsdecode(_ESCAPE.sub(character, text.encode()))
+
+
+def places_in(signature: Iterable[tuple[Any, Any]]) -> dict[int, tuple[int, ...]]:
+    """Return where a launch's values have each place of the flattened signature: indices."""
+    return {place: path for place, (path, _, _) in enumerate(_paths(dict(signature)))}
 
 
 def _paths(signature: Mapping[Any, Any]) -> Iterator[tuple[tuple[int, ...], str, str]]:

@@ -84,6 +84,14 @@ class Launched:
         """Return the kernel's flattened signature."""
         return parameters_of(SimpleNamespace(src=self.source))
 
+    @property
+    def places(self) -> dict[int, tuple[int, ...]]:
+        """Where a launch's positional arguments have each place of the signature."""
+        code = self.launcher.__code__
+        index = {name: at for at, name in enumerate(code.co_varnames[: code.co_argcount])}
+        signature = enumerate(self.compile_meta["signature"])
+        return {place: (index[name],) for place, name in signature if name in index}
+
     def values(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
         """Return the values of all parameters, constants included, in the signature's order."""
         code = self.launcher.__code__

@@ -51,6 +51,7 @@ class InductorAdapter:
         self._recorded = RecordedCalls(session)
         self.judging = _judging(session, self)
         self._launched: weakref.WeakKeyDictionary[Any, Launched] = weakref.WeakKeyDictionary()
+        self._watches: weakref.WeakKeyDictionary[Any, Watch | None] = weakref.WeakKeyDictionary()
 
     def prepare(self, autotuner: Any) -> None:
         """Have an autotuner compile what it has to, as its run does first."""
@@ -85,6 +86,8 @@ class InductorAdapter:
             watch = self._watch(autotuner, launchers[0])
             if watch is None:
                 return 0
+            if watch.look is not None:
+                return int(watch.look.at(args, int(stream or 0)))
             if watch.wait:
                 watch.wait -= 1
                 return 0
@@ -128,11 +131,16 @@ class InductorAdapter:
         )
 
     def _watch(self, autotuner: Any, launcher: Any) -> Watch | None:
-        """Return the watch of a launcher, if it needs one.
+        """Return the watch of a launcher, if it needs one; decided once.
 
         Its first launch is looked at when it has happened, so what it writes has to be known:
         Inductor's own kernels have that in the names of their parameters.
         """
+        if launcher not in self._watches:
+            self._watches[launcher] = self._new_watch(autotuner, launcher)
+        return self._watches[launcher]
+
+    def _new_watch(self, autotuner: Any, launcher: Any) -> Watch | None:
         assert self.watching is not None
         launched = launched_with(autotuner, launcher)
         if not self._session.settings.records_kernel(launched.name):
@@ -146,6 +154,8 @@ class InductorAdapter:
         if watch is not None and watch.written is None:
             inputs = (n for n in pointers if parameters[n].name.startswith("in_ptr"))
             watch.written = frozenset(pointers).difference(inputs)
+        if watch is not None:
+            self.watching.look(watch, launched.places)
         return watch
 
     def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int] | Apart:
@@ -175,8 +185,16 @@ class InductorAdapter:
         device = owner.device_props
         kind = DEVICE_KINDS.get(device.type, NO_DEVICE)
         self._launched[kernel] = launched
-        apart = self.watching is not None and self._watch(owner, kernel) is not None
-        return (kernel_id, kind, -1 if device.index is None else int(device.index), apart)
+        index = -1 if device.index is None else int(device.index)
+        return (kernel_id, kind, index, self._looking(owner, kernel))
+
+    def _looking(self, autotuner: Any, launcher: Any) -> Any:
+        """Return what looks at a launcher's launches; True where Python does, None: nothing."""
+        watch = None if self.watching is None else self._watch(autotuner, launcher)
+        if watch is None:
+            return None
+        # What is checked and looked at has one number for both, which Python gives.
+        return True if watch.look is None or self.around else watch.look
 
     def new_call(
         self,

@@ -13,8 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.backends.compiled.checking import Variant
 from kvtrace.backends.compiled.contents import Watch, Watching
-from kvtrace.backends.compiled.kernels import function_of, kernel_name, parameters_of
+from kvtrace.backends.compiled.kernels import (
+    kernel_name,
+    parameters_of,
+    places_in,
+)
 from kvtrace.backends.triton.modules import module_of
+from kvtrace.capture.hot import owner_of
 
 if TYPE_CHECKING:
     from kvtrace.backends.compiled.judging import Judging
@@ -26,12 +31,6 @@ _BEFORE_VALUES: Final = 9
 _STREAM: Final = 3
 
 _ATTRIBUTE: Final = "_kvtrace_watch"
-
-
-def owner_of(kernel: Any) -> int:
-    """Return the `id` that `launching` has while Triton launches a compiled kernel."""
-    function = function_of(kernel)
-    return id(kernel if function is None else function)
 
 
 def _is_launched(session: "Session", kernel: Any) -> bool:
@@ -121,10 +120,13 @@ class WatchedLaunchers:
         self._watching = watching
         self._marked: weakref.WeakSet[Any] = weakref.WeakSet()
 
-    def as_property(self, before: property) -> property:
+    def as_property(self, before: property) -> Any:
         """Return the property that takes the place of `CompiledKernel.run`."""
         plain: Any = before.fget
         session = self._session
+        recorder: Any = session.recorder
+        if self._watching.looks is not None:
+            return recorder.watched_property(before, lambda kernel: self._first(kernel, plain))
 
         def run(kernel: Any) -> Any:
             try:
@@ -141,17 +143,22 @@ class WatchedLaunchers:
 
         return property(run)
 
+    def known(self, kernel: Any) -> tuple[Any, ...]:
+        """Return, for the hot path, what looks at a kernel's launches; () if that is not known."""
+        found = getattr(kernel, "__dict__", {}).get(_ATTRIBUTE, self)
+        return () if found is self else (found,)
+
     def unmark(self) -> None:
         """Leave kernels as they were found."""
         for kernel in list(self._marked):
             vars(kernel).pop(_ATTRIBUTE, None)
 
-    def _first(self, kernel: Any, plain: Callable[[Any], Any]) -> _Watched | None:
+    def _first(self, kernel: Any, plain: Callable[[Any], Any]) -> Any:
         """Decide whether a kernel is watched, at the first launch of it by Triton."""
         launcher = plain(kernel)
         if not _is_launched(self._session, kernel):
             return None
-        watched: _Watched | None = None
+        watched: Any = None
         try:
             if self._session.settings.records_kernel(kernel_name(kernel)):
                 watched = self._watched(kernel, launcher)
@@ -161,7 +168,8 @@ class WatchedLaunchers:
         self._marked.add(kernel)
         return watched
 
-    def _watched(self, kernel: Any, launcher: Callable[..., Any]) -> _Watched | None:
+    def _watched(self, kernel: Any, launcher: Callable[..., Any]) -> Any:
+        """Return what looks at a kernel's launches; None where nothing has to."""
         held = weakref.ref(kernel)
         signature = tuple(kernel.src.signature.items())
         watch = self._watching.watch(
@@ -169,7 +177,11 @@ class WatchedLaunchers:
         )
         if watch is None:
             return None
-        return _Watched(owner_of(kernel), watch, self._capturing(watch, launcher, len(signature)))
+        owner = owner_of(kernel)
+        look = self._watching.look(watch, places_in(signature), launcher, len(signature), owner)
+        if look is not None:
+            return look
+        return _Watched(owner, watch, self._capturing(watch, launcher, len(signature)))
 
     def _capturing(self, watch: Watch, launcher: Any, count: int) -> Callable[..., Any]:
         session, before = self._session, self._watching.before

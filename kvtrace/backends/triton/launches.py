@@ -31,10 +31,10 @@ from kvtrace.backends.compiled.versions import definition, whole_kernel
 from kvtrace.backends.compiled.written_lines import hide_generator_of
 from kvtrace.backends.replacements import Replacements
 from kvtrace.backends.triton.dispatchers import WholeLaunches
-from kvtrace.backends.triton.launchers import WatchedLaunchers, checked, judged, owner_of
+from kvtrace.backends.triton.launchers import WatchedLaunchers, checked, judged
 from kvtrace.backends.triton.load_hooks import LoadHooks
 from kvtrace.backends.triton.modules import module_of
-from kvtrace.capture.hot import DEVICE_KINDS, NO_DEVICE
+from kvtrace.capture.hot import DEVICE_KINDS, NO_DEVICE, Apart
 from kvtrace.capture.records import AUTOTUNE, ArgumentRecord, Parameter
 from kvtrace.capture.session import Session
 
@@ -51,16 +51,18 @@ class LaunchAdapter:
         self._listener = listener
         self.watching: Watching | None = None
         self.whole: WholeLaunches | None = None
+        self.launchers: WatchedLaunchers | None = None
         self.around: tuple[AroundLaunches, ...] = ()
         self._recorded = RecordedCalls(session)
         self._told: tuple[str | None, set[int]] = (None, set())
         self._parameters: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
-    def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int]:
+    def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int] | Apart:
         """Record a compiled variant; see `hot.Adapter`."""
         begin = time.perf_counter_ns()
         if self.whole is not None:
             self.whole.see(type(owner))
+        looks = () if self.launchers is None else self.launchers.known(kernel)
         kernel = whole_kernel(kernel)
         if kernel is None or not self._session.settings.records_kernel(kernel_name(kernel)):
             return (-1, NO_DEVICE, -1)
@@ -68,7 +70,7 @@ class LaunchAdapter:
         kernel_id = self._recorded.kernel_id(kernel, lambda: self._add_kernel(kernel))
         kind, index = _device_of(kernel)
         self._session.spent(time.perf_counter_ns() - begin)
-        return (kernel_id, kind, index)
+        return (kernel_id, kind, index, *looks)
 
     def new_call(
         self,
@@ -223,6 +225,7 @@ class LaunchHooks:
         self._loads = LoadHooks(session.problem)
         self._adapter: LaunchAdapter | None = None
         self._launchers: WatchedLaunchers | None = None
+        self._has_launchers = False
 
     @property
     def adapter(self) -> LaunchAdapter | None:
@@ -251,23 +254,16 @@ class LaunchHooks:
             JITFunction, "run", lambda: self._hot_run(launch), self._session.problem
         )
         self._replaced.put(Autotuner, "_bench", self._in_autotune(Autotuner._bench))
-        self._replaced.put(CompiledKernel, "__getitem__", self._direct(CompiledKernel.__getitem__))
+        direct = CompiledKernel.__getitem__
+        self._replaced.put_at_first_call(
+            CompiledKernel, "__getitem__", lambda: self._hot_getitem(direct), self._session.problem
+        )
         contents = self._session.contents
         if contents is not None:
             watching = self._adapter.watching = Watching(self._session, contents)
             self._launchers = WatchedLaunchers(self._session, watching)
-            run = self._launchers.as_property(CompiledKernel.run)
-            self._replaced.put(CompiledKernel, "run", run)
+            self._adapter.launchers = self._launchers
         self._adapter.around = around_launches(self._session)
-        for each in self._adapter.around:
-            run = checked(CompiledKernel.run, each, self._session)
-            self._replaced.put(CompiledKernel, "run", run)
-        if self._session.settings.sanitize != "off":
-            from kvtrace.backends.compiled.judging import Judging
-
-            judging = Judging(self._session, self._adapter)
-            run = judged(CompiledKernel.run, judging, self._session)
-            self._replaced.put(CompiledKernel, "run", run)
         if self._session.settings.mode == "timeline":
             _begin_with_device(self._session)
 
@@ -281,8 +277,36 @@ class LaunchHooks:
     def _hot_run(self, run: Callable[..., Any]) -> Callable[..., Any]:
         """Make the hot path around `run`; the first launch does, when the device is known."""
         assert self._adapter is not None
-        self._session.begin_timeline()
+        self._begin()
         return self._session.recorder.wrap(run, self._adapter)
+
+    def _hot_getitem(self, getitem: Callable[..., Any]) -> Callable[..., Any]:
+        """Make the hot path around `compiled[grid]`, where the first launch is one of these."""
+        assert self._adapter is not None
+        self._begin()
+        return self._session.recorder.wrap_getitem(getitem, self._adapter)
+
+    def _begin(self) -> None:
+        """Begin what the first launch does: the timeline; launchers that look, check, judge."""
+        self._session.begin_timeline()
+        if self._has_launchers:
+            return
+        self._has_launchers = True
+        from triton.compiler.compiler import CompiledKernel
+
+        assert self._adapter is not None
+        if self._launchers is not None:
+            run = self._launchers.as_property(CompiledKernel.run)
+            self._replaced.put(CompiledKernel, "run", run)
+        for each in self._adapter.around:
+            run = checked(CompiledKernel.run, each, self._session)
+            self._replaced.put(CompiledKernel, "run", run)
+        if self._session.settings.sanitize != "off":
+            from kvtrace.backends.compiled.judging import Judging
+
+            judging = Judging(self._session, self._adapter)
+            run = judged(CompiledKernel.run, judging, self._session)
+            self._replaced.put(CompiledKernel, "run", run)
 
     def _in_autotune(self, bench: Callable[..., Any]) -> Callable[..., Any]:
         session = self._session
@@ -293,36 +317,6 @@ class LaunchHooks:
 
         _bench.__wrapped__ = bench  # type: ignore[attr-defined]
         return _bench
-
-    def _direct(self, getitem: Callable[..., Any]) -> Callable[..., Any]:
-        session, adapter = self._session, self._adapter
-        assert adapter is not None
-
-        def __getitem__(self: Any, grid: Any) -> Any:  # noqa: N807 - stands in for the method
-            launch = getitem(self, grid)
-            recorder = session.recorder
-            if not recorder.active:
-                return launch
-            session.begin_timeline()
-
-            def recorded(*args: Any, **kwargs: Any) -> Any:
-                outer, recorder.launching = recorder.launching, owner_of(self)
-                try:
-                    enter = time.time_ns()
-                    result = launch(*args, **kwargs)
-                    leave = time.time_ns()
-                finally:
-                    recorder.launching = outer
-                try:
-                    recorder.record(adapter, self, self, grid, args, {}, enter, leave)
-                except Exception as error:  # noqa: BLE001 - counted; never the program's problem
-                    session.problem(error)
-                return result
-
-            return recorded
-
-        __getitem__.__wrapped__ = getitem  # type: ignore[attr-defined]
-        return __getitem__
 
 
 def _device_of(kernel: Any) -> tuple[int, int]:

@@ -1,0 +1,153 @@
+/* Copies of device memory that wait for nothing: on the launch's stream, into pinned memory; the
+ * same as device_copies.py, which says how. The pinned memory is the process's, and never given
+ * back. Included by _hot.c alone. */
+#ifndef KVTRACE_HOT_COPIES_H
+#define KVTRACE_HOT_COPIES_H
+
+#include "_hot_tables.h"
+
+struct span {
+  char *address;
+  size_t size;
+  int64_t offset; /* where it begins in its storage */
+};
+
+/* The driver's functions, in the order of `device_copies.driver_addresses`. */
+struct driver {
+  int (*current_context)(void **context);
+  int (*is_capturing)(void *stream, int *status);
+  int (*copy)(uint64_t target, uint64_t source, size_t size, void *stream);
+  int (*write_value)(void *stream, uint64_t address, uint32_t value, unsigned flags);
+  int (*allocate_host)(void **memory, size_t size, unsigned flags);
+  int (*exchange_capture_mode)(int *mode);
+  int (*query)(void *stream);
+};
+
+enum { COPIES_LIMIT = 1024, COPY_ALIGNMENT = 64, PORTABLE = 1, RELAXED = 2 };
+
+/* A copy whose room is taken; `owner` is who reads it, NULL once that is gone. */
+struct copy {
+  void *owner;
+  uint64_t end; /* how far the memory is used with it; also its name */
+  volatile uint32_t *flag;
+  uint32_t number; /* what the stream writes behind it */
+  char released;
+};
+
+/* Bytes are counted since the start, so that the head is never below the tail. */
+static struct {
+  char *base;
+  size_t size;
+  uint64_t head, tail;
+  uint32_t number;
+  struct copy copies[COPIES_LIMIT]; /* in order: from `first`, `count` of them */
+  size_t first, count;
+} arena;
+
+SELDOM static int arena_make(const struct driver *driver, size_t size) {
+  int mode = RELAXED;
+  void *memory = NULL;
+  driver->exchange_capture_mode(&mode);
+  int failed = driver->allocate_host(&memory, size, PORTABLE);
+  driver->exchange_capture_mode(&mode);
+  if (failed) return failed;
+  arena.base = memory;
+  arena.size = size;
+  return 0;
+}
+
+/* Gives back what has been read, or has arrived for somebody who is gone. */
+static void arena_reclaim(void) {
+  while (arena.count) {
+    struct copy *oldest = &arena.copies[arena.first];
+    if (!oldest->released && (oldest->owner || *oldest->flag != oldest->number)) return;
+    arena.tail = oldest->end;
+    arena.first = (arena.first + 1) % COPIES_LIMIT;
+    arena.count--;
+  }
+}
+
+static struct copy *copy_named(uint64_t end) {
+  for (size_t i = 0; i < arena.count; i++) {
+    struct copy *copy = &arena.copies[(arena.first + i) % COPIES_LIMIT];
+    if (copy->end == end) return copy;
+  }
+  return NULL;
+}
+
+static void copy_release(uint64_t end) {
+  struct copy *copy = copy_named(end);
+  if (copy) copy->released = 1;
+  arena_reclaim();
+}
+
+static void copies_orphan(void *owner) {
+  for (size_t i = 0; i < arena.count; i++) {
+    struct copy *copy = &arena.copies[(arena.first + i) % COPIES_LIMIT];
+    if (copy->owner == owner) copy->owner = NULL;
+  }
+}
+
+static size_t aligned(size_t size) {
+  return (size + COPY_ALIGNMENT - 1) / COPY_ALIGNMENT * COPY_ALIGNMENT;
+}
+
+/* Takes room for spans and the number behind them, all in one piece; NULL where there is none. */
+static char *arena_place(void *owner, const struct span *spans, size_t count, struct copy *out) {
+  size_t whole = COPY_ALIGNMENT;
+  for (size_t i = 0; i < count; i++) whole += aligned(spans[i].size);
+  arena_reclaim();
+  uint64_t begin = arena.head;
+  size_t used = (size_t)(begin % arena.size);
+  if (used + whole > arena.size) begin += arena.size - used;
+  if (!arena.count) arena.tail = begin;
+  if (whole > arena.size || begin + whole - arena.tail > arena.size ||
+      arena.count == COPIES_LIMIT)
+    return NULL;
+  char *place = arena.base + begin % arena.size;
+  if (++arena.number == 0) arena.number = 1;
+  *out = (struct copy){.owner = owner,
+                       .end = begin + whole,
+                       .flag = (volatile uint32_t *)(place + whole - COPY_ALIGNMENT),
+                       .number = arena.number};
+  *out->flag = 0;
+  arena.head = out->end;
+  arena.copies[(arena.first + arena.count++) % COPIES_LIMIT] = *out;
+  return place;
+}
+
+/* Whether anything may be copied now: not before the thread has a context, nor into a graph. */
+static int may_copy(const struct driver *driver, void *stream) {
+  void *context = NULL;
+  int capturing = 0;
+  return !driver->current_context(&context) && context &&
+         !driver->is_capturing(stream, &capturing) && !capturing;
+}
+
+/* 1: it is copied when the stream gets there; 0: not now; -1: the driver's error is in `failed`.
+ * Waits for the driver, if at all, without the interpreter's lock. */
+static int device_copy(const struct driver *driver, size_t arena_bytes, void *owner,
+                       const struct span *spans, size_t count, void *stream, struct copy *out,
+                       char **place, int *failed) {
+  if (!may_copy(driver, stream)) return 0;
+  if (!arena.base && (*failed = arena_make(driver, arena_bytes))) return -1;
+  *place = arena_place(owner, spans, count, out);
+  if (!*place) return 0;
+  char *target = *place;
+  int error = 0;
+  Py_BEGIN_ALLOW_THREADS
+  for (size_t i = 0; i < count && !error; i++) {
+    error = driver->copy((uint64_t)(uintptr_t)target, (uint64_t)(uintptr_t)spans[i].address,
+                         spans[i].size, stream);
+    target += aligned(spans[i].size);
+  }
+  if (!error)
+    error = driver->write_value(stream, (uint64_t)(uintptr_t)out->flag, out->number, 0);
+  Py_END_ALLOW_THREADS
+  if (!error) return 1;
+  copy_release(out->end); /* nothing more is copied, so nobody is given this room */
+  *failed = error;
+  return -1;
+}
+
+#endif

@@ -1,0 +1,88 @@
+"""Arguments of no common type: what tells them apart, and which of them Python is asked about."""
+
+from collections import namedtuple
+
+import pytest
+
+from kvtrace.capture import hot
+from kvtrace.capture.arguments import Identities
+from tests.capture.test_hot_path import KINDS, Adapter, Kernel, calls, recorder_of
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("triton")
+import triton.language as tl  # noqa: E402
+from triton.tools.tensor_descriptor import TensorDescriptor  # noqa: E402
+
+
+@pytest.fixture(params=KINDS, ids=lambda kind: kind.__module__.rpartition(".")[2])
+def kind(request):
+    return request.param
+
+
+class Buffer(torch.Tensor):
+    """A tensor of a type of the program's."""
+
+
+class Hidden(torch.Tensor):
+    """Says of its shape what it likes."""
+
+    @property
+    def shape(self):
+        return torch.Size([1])
+
+
+Pair = namedtuple("Pair", "x y")
+_x, _y = torch.zeros(16, 16), torch.zeros(16, 16)
+
+
+def described_by(block, base=_x):
+    return TensorDescriptor.from_tensor(base, block)
+
+
+@pytest.mark.parametrize(
+    ("value", "equal", "other"),
+    [
+        ((_x, 3), (_y, 3), (_x, 4)),
+        ([_x, (1, 2)], [_x, (1, 2)], [_x, (1, 2, 3)]),
+        ((1, 2), (1, 2), [1, 2]),
+        (((), 1), ((), 1), ((1,),)),
+        (Pair(_x, 3), Pair(_y, 3), (_x, 3)),
+        (torch.Size([1, 2]), torch.Size([1, 2]), (1, 2)),
+        (_x.as_subclass(Buffer), _y.as_subclass(Buffer), _x),
+        (described_by([16, 16]), described_by([16, 16], _y), described_by([8, 16])),
+        (described_by([16, 16]), described_by([16, 16]), described_by([16, 16], _x[1:])),
+        (tl.constexpr(3), tl.constexpr(3), tl.constexpr(4)),
+        (tl.constexpr(3), tl.constexpr(3), 3),
+    ],
+)
+def test_arguments_of_uncommon_types_are_told_apart_without_python(kind, value, equal, other):
+    described = []
+    identities = Identities(print)
+
+    def describe(value):
+        described.append(value)
+        return identities(value)
+
+    recorder, adapter, kernel = recorder_of(kind, describe=describe), Adapter(), Kernel()
+    for each in (value, equal, other, value):
+        recorder.record(adapter, None, kernel, (1,), (each,), {}, 1, 2)
+    assert calls(recorder) == [0, 0, 1, 0]
+    described.clear()
+    recorder.record(adapter, None, kernel, (1,), (equal,), {}, 1, 2)
+    assert calls(recorder) == [0]
+    assert not described or kind is hot.Recorder
+
+
+def test_tensors_that_say_otherwise_of_themselves_are_asked(kind):
+    described = []
+    identities = Identities(print)
+
+    def describe(value):
+        described.append(type(value))
+        return identities(value)
+
+    recorder = recorder_of(kind, describe=describe)
+    for size in (2, 3):
+        hidden = torch.zeros(size).as_subclass(Hidden)
+        recorder.record(Adapter(), None, Kernel(), (1,), (hidden,), {}, 1, 2)
+    assert described == [Hidden, Hidden]
