@@ -246,13 +246,11 @@ def said_by_kvtrace(out: Path) -> dict[str, Any]:
 
     trace = open_trace(out)
     (run,) = read_overview(trace, trace.runs).runs
-    assert run.self_overhead_ns is not None
-    assert run.started is not None
-    assert run.ended is not None
+    shares = run.overhead_percent
     return {
-        "own_percent": 100 * run.self_overhead_ns / (run.ended - run.started),
+        "own_percent": None if shares is None else shares["total"],
         "launches": run.launches,
-        "info": {"self_overhead_ns": run.self_overhead_ns, "executions": run.gpu_kernels},
+        "info": {"overhead": run.overhead, "shares": shares, "executions": run.gpu_kernels},
     }
 
 

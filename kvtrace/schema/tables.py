@@ -88,6 +88,15 @@ STAGE: Final = _struct(stage=TEXT, artifact=TEXT, duration_ns=I64)
 DEVICE: Final = _struct(index=I32, name=TEXT, capability=TEXT, memory_bytes=I64)
 SOURCE_FILE: Final = _struct(path=TEXT, artifact=TEXT)
 SPAN: Final = _struct(offset_bytes=I64, size_bytes=I64)
+OVERHEAD: Final = _struct(
+    start_ns=I64,
+    launches_ns=I64,
+    waits_ns=I64,
+    profiler_ns=I64,
+    end_ns=I64,
+    running_ns=I64,
+    thread_ns=I64,
+)
 ORIGIN: Final = _struct(
     op=TEXT, node=TEXT, module=TEXT, file=TEXT, line=I32, function=TEXT, code=TEXT
 )
@@ -140,6 +149,16 @@ TABLES: Final[dict[str, Table]] = {
                 _C("ending", NAME, "exit, exception, signal, stopped, limit, disk-full or killed"),
                 _C("self_overhead_ns", I64, "time that kvtrace itself took in the process", "ns"),
                 _C("dropped_rows", I64, "rows that could not be kept"),
+                _C(
+                    "overhead",
+                    OVERHEAD,
+                    "how long recording kept the program's threads from going on: until kernels "
+                    "were known; then by launches, by waits for kvtrace's thread, and by the "
+                    "device profiler; at the end. running_ns is how long known kernels were "
+                    "launched, thread_ns the processor time of kvtrace's thread",
+                    "ns",
+                    since="1.8",
+                ),
             ),
         ),
         Table(

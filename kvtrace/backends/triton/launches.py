@@ -58,7 +58,6 @@ class LaunchAdapter:
 
     def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int]:
         """Record a compiled variant; see `hot.Adapter`."""
-        begin = time.perf_counter_ns()
         if self.whole is not None:
             self.whole.see(type(owner))
         kernel = whole_kernel(kernel)
@@ -67,7 +66,6 @@ class LaunchAdapter:
         hide_generator_of(function_of(kernel))
         kernel_id = self._recorded.kernel_id(kernel, lambda: self._add_kernel(kernel))
         kind, index = _device_of(kernel)
-        self._session.spent(time.perf_counter_ns() - begin)
         return (kernel_id, kind, index)
 
     def new_call(
@@ -85,14 +83,12 @@ class LaunchAdapter:
         name, or left to their defaults. What is equal once bound is one call here.
         """
         del owner
-        begin = time.perf_counter_ns()
         launch = self.coming(kernel, kernel_id, grid, args, kwargs)
         if self.watching is not None and launch.call_id >= 0:
             self.watching.after(launch.compiled, launch.values)
         for each in self.around:
             each.follow()
         self._tell_watch(launch.call_id)
-        self._session.spent(time.perf_counter_ns() - begin)
         return launch.call_id
 
     def coming(

@@ -1,0 +1,29 @@
+"""What recording cost a program, in per cent of the time that it would have taken without."""
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from kvtrace.schema.runs import Run
+
+#: Parts of `runs.overhead` that go on as long as the program does.
+_LASTING: Final = ("launches_ns", "waits_ns", "profiler_ns")
+
+
+def overhead_percent(run: "Run") -> dict[str, float] | None:
+    """Return the cost while known kernels were launched, in all (`total`) and in its parts.
+
+    Returns:
+        Per cent by part: `launches`, what recording ran in the program's threads; `waits`, how long
+        they were kept waiting by the thread that writes; `profiler`, what CUPTI took in them. None
+        where no time passed with known kernels only, and in runs of format 1.7 and before.
+
+    """
+    parts = run.overhead
+    if parts is None or not parts.get("running_ns"):
+        return None
+    costs = {name: parts[name] for name in _LASTING}
+    without = parts["running_ns"] - sum(costs.values())
+    if without <= 0:
+        return None
+    shares = {name.removesuffix("_ns"): 100 * cost / without for name, cost in costs.items()}
+    return {"total": sum(shares.values()), **shares}
