@@ -9,6 +9,7 @@ what a step of a program does whose limit is the processor. It needs `torch` and
 """
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,7 @@ class StandIn:
     """As much of Triton's driver as a launch asks for."""
 
     launcher_cls = Launcher
+    device = "cpu"
 
     def __init__(self) -> None:
         self.utils = Utilities()
@@ -65,14 +67,11 @@ class StandIn:
         return 0
 
     def get_active_torch_device(self) -> torch.device:
-        return torch.device("cpu")
+        return torch.device(self.device)
 
 
-def main() -> None:
-    parser = stepping.parser(__doc__.splitlines()[0])
-    parser.add_argument("--launches", type=int, default=300)
-    parser.add_argument("--work", type=float, default=40, help="microseconds between launches")
-    options = parser.parse_args()
+def step_of(launches: int, microseconds: float) -> Callable[[], None]:
+    """One step, as a function; the driver is the stand-in from now on."""
     driver.set_active(StandIn())
     x = [[torch.rand(64, 64 + n) for _ in range(10)] for n in range(8)]
 
@@ -82,10 +81,10 @@ def main() -> None:
             total += number * number % 7
         return total
 
-    rounds = int(options.work * ROUNDS_A_MICROSECOND)
+    rounds = int(microseconds * ROUNDS_A_MICROSECOND)
 
     def step() -> None:
-        for number in range(options.launches):
+        for number in range(launches):
             few = x[number % 8]
             if number % 3:
                 add3[(4,)](few[0], few[1], few[2], 4096, BLOCK=1024)
@@ -93,7 +92,15 @@ def main() -> None:
                 add10[(4,)](*few, 4096, 1, 2, BLOCK=1024)
             work(rounds)
 
-    stepping.run(step, options)
+    return step
+
+
+def main() -> None:
+    parser = stepping.parser(__doc__.splitlines()[0])
+    parser.add_argument("--launches", type=int, default=300)
+    parser.add_argument("--work", type=float, default=40, help="microseconds between launches")
+    options = parser.parse_args()
+    stepping.run(step_of(options.launches, options.work), options)
 
 
 if __name__ == "__main__":

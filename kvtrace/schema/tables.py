@@ -14,6 +14,8 @@ from typing import Final, Literal
 
 import pyarrow as pa
 
+from kvtrace.schema.cached_property import cached_property
+
 Origin = Literal["captured", "derived"]
 
 TIME: Final = pa.timestamp("ns", tz="UTC")
@@ -40,7 +42,7 @@ class Column:
     key: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Table:
     """One table: what a row is, its columns in order, and the columns that rows are sorted by."""
 
@@ -51,12 +53,12 @@ class Table:
     sort: tuple[str, ...] = ()
     since: str = "1.0"
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         """The Arrow schema that every write of this table uses; only keys are not nullable."""
         return pa.schema([pa.field(c.name, c.type, nullable=not c.key) for c in self.columns])
 
-    @property
+    @cached_property
     def keys(self) -> tuple[str, ...]:
         """The columns that must be set in every row."""
         return tuple(c.name for c in self.columns if c.key)

@@ -125,11 +125,16 @@ class Timeline:
         )
 
     def round(self, journal: Journal) -> None:
-        """Join the kernels of the last round, and take those that have ended since."""
+        """Take the kernels that have ended, or join those that the last round took.
+
+        Never both: each needs the interpreter's lock, and the shorter it is held, the better.
+        """
         if self._ended:
             return
-        self._join_held()
-        self._write(journal, self._joiner.take())
+        if self._held or self._transfers:
+            self._join_held()
+            self._write(journal, self._joiner.take())
+            return
         try:
             if self._sharing.lent:
                 self._take_back()
@@ -264,11 +269,11 @@ class Timeline:
         self, device: NDArray[np.int64], stream: NDArray[np.int64], wanted: NDArray[np.bool_]
     ) -> NDArray[np.int64]:
         found = np.full(len(stream), NONE, np.int64)
-        pairs = set(zip(device[wanted].tolist(), stream[wanted].tolist(), strict=True))
-        for on, handle in pairs:
-            number = self._cupti.stream_id(on, handle)
-            rows = wanted & (device == on) & (stream == handle)
-            found[rows] = NONE if number is None else number
+        for handle in np.unique(stream[wanted]).tolist():
+            on_handle = wanted & (stream == handle)
+            for on in np.unique(device[on_handle]).tolist():
+                number = self._cupti.stream_id(on, handle)
+                found[on_handle & (device == on)] = NONE if number is None else number
         return found
 
     def _write(self, journal: Journal, parts: list[Joined]) -> None:
