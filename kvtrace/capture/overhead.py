@@ -41,13 +41,14 @@ class Overhead:
     def __init__(self, recorder: Costing, clocks: "ThreadClocks | None" = None) -> None:
         """Begin now; what the recorder has measured before is counted in the first round."""
         self.start_ns = self.launches_ns = self.running_ns = self.end_ns = self.thread_ns = 0
-        self.profiler_ns = 0
+        #: Executions that a profiler recorded, in the start and later, and what it took for each.
+        self._profiled = [0, 0]
+        self._each_ns: int | None = None
         self._waits_at_start = self._waits = 0.0
         self._recorder = recorder
         self._new, self._timed, self._timed_ns = 0, 0, 0
         self._spent = 0
-        self._profiled = 0
-        self._kernels = self._launches = 0
+        self._kernels = self._launches = self._executions = 0
         self._processor = ThreadClocks() if clocks is None else clocks
         self._between: tuple[float, float] = (0.0, 0.0)  # of threads, and of the wall
         self._begun: Moment = (0, {}, 0)
@@ -58,9 +59,13 @@ class Overhead:
         """Count time of one of the program's threads that is in no launch that was timed."""
         self._spent += nanoseconds
 
-    def profiled(self, nanoseconds: int) -> None:
-        """Count what a device profiler took in the program's launches."""
-        self._profiled += nanoseconds
+    def add_executions(self, count: int) -> None:
+        """Hear of executions that a device profiler recorded, each launched by the program."""
+        self._executions += count
+
+    def profiler_took(self, each_ns: int | None) -> None:
+        """Hear what the profiler took for each execution; None: that is not known."""
+        self._each_ns = each_ns
 
     def add_kernel(self) -> None:
         """Hear that the round has a new kernel."""
@@ -96,16 +101,15 @@ class Overhead:
         known, wall = self._known_launches(), now[0]
         elapsed, self._last = wall - self._last, wall
         steady = self._launches > 0 and not self._kernels
-        self._kernels = self._launches = 0
+        self._profiled[steady] += self._executions
+        self._kernels = self._launches = self._executions = 0
         if steady:
             self.launches_ns += known
-            self.profiler_ns += self._profiled
             self.running_ns += elapsed
             self._waits += waited
         else:
-            self.start_ns += known + self._profiled
+            self.start_ns += known
             self._waits_at_start += waited
-        self._profiled = 0
 
     def end(self, begun: int) -> None:
         """Count the end of the recording, which began at that monotonic time and is over now."""
@@ -113,15 +117,19 @@ class Overhead:
 
     def columns(self) -> dict[str, Any]:
         """Return `overhead` and `self_overhead_ns`, which is its sum, of `runs`."""
+        at_start, later = (count * (self._each_ns or 0) for count in self._profiled)
         parts = {
-            "start_ns": self.start_ns + _whole(self._waits_at_start),
+            "start_ns": self.start_ns + _whole(self._waits_at_start) + at_start,
             "launches_ns": self.launches_ns,
             "waits_ns": _whole(self._waits),
-            "profiler_ns": self.profiler_ns,
+            "profiler_ns": later,
             "end_ns": self.end_ns,
         }
-        beside = {"running_ns": self.running_ns, "thread_ns": self.thread_ns}
-        return {"self_overhead_ns": sum(parts.values()), "overhead": parts | beside}
+        row: dict[str, int | None] = {**parts, "running_ns": self.running_ns}
+        row["thread_ns"] = self.thread_ns
+        if self._each_ns is None and any(self._profiled):
+            row["profiler_ns"] = None
+        return {"self_overhead_ns": sum(parts.values()), "overhead": row}
 
     def _known_launches(self) -> int:
         """What the program's threads spent since this was asked last."""

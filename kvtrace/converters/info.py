@@ -75,7 +75,7 @@ class RunOverview:
     gpu_kernels: int
     marks: int
     self_overhead_ns: int | None
-    overhead: dict[str, int] | None
+    overhead: dict[str, int | None] | None
     overhead_percent: dict[str, float] | None
     dropped_rows: int | None
     passes: tuple[str, ...]

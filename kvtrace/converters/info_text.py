@@ -135,7 +135,9 @@ def _overhead(run: RunOverview) -> str | None:
     shares = run.overhead_percent
     if shares is not None:
         parts = f"launches {shares['launches']:.1f}, waits {shares['waits']:.1f}"
-        parts += f", CUPTI {shares['profiler']:.1f}" if shares["profiler"] else ""
+        profiler = shares.get("profiler")
+        parts += "; CUPTI not known" if profiler is None else ""
+        parts += f", CUPTI {profiler:.1f}" if profiler else ""
         return f"{shares['total']:+.1f} % of the program's time (measured): {parts}"
     if run.self_overhead_ns is None:
         return None

@@ -14,16 +14,15 @@ def overhead_percent(run: "Run") -> dict[str, float] | None:
 
     Returns:
         Per cent by part: `launches`, what recording ran in the program's threads; `waits`, how long
-        they were kept waiting by the thread that writes; `profiler`, what CUPTI took in them. None
-        where no time passed with known kernels only, and in runs of format 1.7 and before.
+        they were kept waiting by the thread that writes; `profiler`, what CUPTI took in them,
+        which is left out of parts and sum where it is not known. None where no time passed with
+        known kernels only, and in runs of format 1.7 and before.
 
     """
-    parts = run.overhead
-    if parts is None or not parts.get("running_ns"):
-        return None
-    costs = {name: parts[name] for name in _LASTING}
-    without = parts["running_ns"] - sum(costs.values())
-    if without <= 0:
+    parts = {name: part for name, part in (run.overhead or {}).items() if part is not None}
+    costs = {name: parts[name] for name in _LASTING if name in parts}
+    without = parts.get("running_ns", 0) - sum(costs.values())
+    if without <= 0 or not costs:
         return None
     shares = {name.removesuffix("_ns"): 100 * cost / without for name, cost in costs.items()}
     return {"total": sum(shares.values()), **shares}

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from kvtrace.backends.cupti.own_cost import cost_of
 from kvtrace.backends.cupti.records import KINDS, record_lengths
 from kvtrace.schema.errors import KvtraceError
 
@@ -76,6 +77,22 @@ class Cupti:
         for kind in KINDS:
             self._check("cuptiActivityDisable", ctypes.c_int(kind))
         self._set_zeroed(False)
+
+    def end_and_measure(self) -> int | None:
+        """Record no more; return the nanoseconds that recording took for each launch.
+
+        None where no launch's context is known. What was recorded has to be taken before; the
+        launches that this makes are in the buffers after the next flush.
+
+        Raises:
+            CostUnknown: it cannot be measured; recording has ended all the same.
+
+        """
+        context = next(iter(self._contexts.values()), None)
+        if context is None:
+            self.end()
+            return None
+        return cost_of(self._driver, context, self.end)
 
     def flush(self, forced: bool = False) -> None:
         """Have buffers completed whose kernels have ended; `forced`: all buffers."""
