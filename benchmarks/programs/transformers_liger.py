@@ -1,36 +1,26 @@
-"""Training steps of transformers' Llama with Liger's kernels, timed one by one.
+"""Training steps of transformers' Llama with Liger's kernels.
 
     python benchmarks/programs/transformers_liger.py [--compile] [--steps N] [--json FILE]
 
 Six layers of width 768 in bf16, batch 4, 512 tokens, AdamW: so little work for an H200 that the
-processor is the limit. It needs a CUDA device, `transformers` and `liger-kernel`, and knows
-nothing of kvtrace but the mark "steady", which it sets if kvtrace records it. FILE holds the
-seconds of each step.
+processor is the limit. It needs a CUDA device, `transformers` and `liger-kernel`.
 """
 
-import argparse
-import json
-import os
-import time
-from pathlib import Path
-
+import stepping
 import torch
 from liger_kernel.transformers import apply_liger_kernel_to_llama
 from transformers import LlamaConfig, LlamaForCausalLM
 
-WARM_UP = 15
 BATCH, TOKENS = 4, 512
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
+    parser = stepping.parser(__doc__.splitlines()[0])
     parser.add_argument("--compile", action="store_true")
-    parser.add_argument("--steps", type=int, default=150)
     parser.add_argument("--words", type=int, default=6_000)
     parser.add_argument(
         "--separate-loss", action="store_true", help="no fused linear cross entropy"
     )
-    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     torch.manual_seed(0)
     fused = not options.separate_loss
@@ -50,19 +40,7 @@ def main() -> None:
         optimizer.zero_grad(set_to_none=True)
         torch.cuda.synchronize()
 
-    for _ in range(WARM_UP):
-        step()
-    if os.environ.get("KVTRACE"):
-        import kvtrace
-
-        kvtrace.mark("steady")
-    seconds = []
-    for _ in range(options.steps):
-        begin = time.perf_counter()
-        step()
-        seconds.append(time.perf_counter() - begin)
-    if options.json is not None:
-        options.json.write_text(json.dumps(seconds))
+    stepping.run(step, options)
 
 
 if __name__ == "__main__":

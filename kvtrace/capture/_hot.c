@@ -244,7 +244,7 @@ static PyObject *recorder_forget(PyObject *object, PyObject *unused) {
   (void)unused;
   recorder *self = (recorder *)object;
   forget(self);
-  self->dropped = self->overflows = 0;
+  self->dropped = self->overflows = self->new_ns = self->timed = self->timed_ns = 0;
   generation++;
   Py_RETURN_NONE;
 }
@@ -285,6 +285,13 @@ static PyObject *get_dropped(PyObject *self, void *unused) {
 static PyObject *get_overflows(PyObject *self, void *unused) {
   (void)unused;
   return PyLong_FromLongLong(((recorder *)self)->overflows);
+}
+
+static PyObject *get_costs(PyObject *object, void *unused) {
+  (void)unused;
+  recorder *self = (recorder *)object;
+  return Py_BuildValue("(LLL)", (long long)self->new_ns, (long long)self->timed,
+                       (long long)self->timed_ns);
 }
 
 static PyObject *get_known_calls(PyObject *self, void *unused) {
@@ -338,6 +345,8 @@ static PyGetSetDef recorder_attributes[] = {
     {"active", get_active, set_active, "whether launches are recorded", NULL},
     {"dropped", get_dropped, NULL, "launches that found no room", NULL},
     {"overflows", get_overflows, NULL, "how often the calls were forgotten", NULL},
+    {"costs", get_costs, NULL, "nanoseconds for what is new, launches that were timed, and theirs",
+     NULL},
     {"known_calls", get_known_calls, NULL, "distinct calls that are remembered", NULL},
     {"launching", get_launching, set_launching, "whose launch the thread has under way: its id",
      NULL},

@@ -35,6 +35,7 @@ static PyObject *direct_call(PyObject *object, PyObject *args, PyObject *kwargs)
   direct_launch *self = (direct_launch *)object;
   recorder *recorder = self->by->recorder;
   renew_thread_facts();
+  int64_t new_ns = recorder->new_ns, begin = begin_timing(recorder);
   thread_facts.contents = 0;
   void *outer = thread_facts.launching;
   thread_facts.launching = owner_of(self->kernel);
@@ -47,6 +48,7 @@ static PyObject *direct_call(PyObject *object, PyObject *args, PyObject *kwargs)
              enter, leave) &&
       report(recorder))
     Py_CLEAR(result);
+  if (begin) end_timing(recorder, begin, new_ns);
   return result;
 }
 

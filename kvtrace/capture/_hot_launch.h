@@ -194,9 +194,7 @@ static PyObject *call_choosing(launching *launch) {
   return result;
 }
 
-static PyObject *launch(launching *launch) {
-  if (!launch->by->recorder->active)
-    return PyObject_Call(launch->callable, launch->args, launch->kwargs);
+static PyObject *launch_recorded(launching *launch) {
   renew_thread_facts();
   thread_facts.contents = 0; /* left by a launch that failed after its contents were copied */
   if (launch->by->uncommon) return call_choosing(launch);
@@ -204,6 +202,15 @@ static PyObject *launch(launching *launch) {
   thread_facts.launching = launch->self;
   PyObject *result = call_returning(launch);
   thread_facts.launching = outer;
+  return result;
+}
+
+static PyObject *launch(launching *launch) {
+  recorder *recorder = launch->by->recorder;
+  if (!recorder->active) return PyObject_Call(launch->callable, launch->args, launch->kwargs);
+  int64_t new_ns = recorder->new_ns, begin = begin_timing(recorder);
+  PyObject *result = launch_recorded(launch);
+  if (begin) end_timing(recorder, begin, new_ns);
   return result;
 }
 

@@ -10,7 +10,9 @@ static PyObject *name_new_kernel, *name_new_call; /* interned */
 
 SELDOM static int kernel_new(recorder *self, PyObject *adapter, PyObject *owner, PyObject *object,
                              struct kernel *out) {
+  int64_t begin = now();
   PyObject *facts = PyObject_CallMethodObjArgs(adapter, name_new_kernel, owner, object, NULL);
+  self->new_ns += now() - begin;
   if (!facts) return -1;
   long long id;
   int kind, device;
@@ -75,10 +77,12 @@ SELDOM static int call_new(recorder *self, PyObject *adapter, PyObject *owner, P
   PyObject *given = kwargs ? kwargs : PyDict_New();
   PyObject *values = PyTuple_GetSlice(args, first, PyTuple_Size(args));
   PyObject *made = NULL;
+  int64_t begin = now();
   if (kwargs) Py_INCREF(kwargs);
   if (id && grid && given && values)
     made = PyObject_CallMethodObjArgs(adapter, name_new_call, owner, object, id, grid, values,
                                       given, NULL);
+  self->new_ns += now() - begin;
   Py_XDECREF(id);
   Py_XDECREF(grid);
   Py_XDECREF(given);

@@ -64,6 +64,9 @@ struct chunk {
   struct row rows[ROWS_IN_CHUNK];
 };
 
+/* A prime, so that what a program does in turn is met at each of its places. */
+enum { TIMED_EACH = 31, INTERRUPTED = 1000000 };
+
 /* ---- the recorder's state --------------------------------------------------------------------- */
 
 /* One cache line: all that a launch of a known call reads here, but for the call's words. */
@@ -113,6 +116,7 @@ enum { KINDS = 64 };
 typedef struct {
   PyObject_HEAD
   char active;
+  int until_timed; /* launches before the next one that is timed */
   PyTypeObject *fast_types[2];
   dl_exchange *exchange;
   int (*capture_info)(void *stream, int *status, uint64_t *graph, void *, void *, void *);
@@ -131,6 +135,8 @@ typedef struct {
   PyObject *names; /* text of a keyword → its number */
   size_t constant_count, name_count, kind_count;
   struct kind kinds[KINDS];
+  /* What recording takes in the program's threads: of one launch in TIMED_EACH, and all that is new. */
+  int64_t timed, timed_ns, new_ns;
   struct name name_slots[NAME_SLOTS];
   struct constant constants[CONSTANTS];
 } recorder;

@@ -24,6 +24,7 @@ static THREAD_LOCAL struct {
   int64_t id;
   int64_t contents; /* of the launch that has just been made: number of what was copied, or 0 */
   void *launching;  /* whose launch is under way, by its address; NULL: none */
+  int64_t theirs;   /* nanoseconds of the program's own in the launch that was recorded last */
 } thread_facts;
 
 static int64_t now(void) {
@@ -225,6 +226,24 @@ static void append_row(recorder *self, int64_t call, int64_t enter, int64_t leav
   row->contents = contents;
   row->device = device;
   row->phase = phase;
+  thread_facts.theirs = leave - enter;
+}
+
+/* Begins to time what recording adds to a launch; 0 where this one is not timed. */
+static int64_t begin_timing(recorder *self) {
+  if (self->until_timed-- > 0) return 0;
+  self->until_timed = TIMED_EACH - 1;
+  thread_facts.theirs = -1;
+  return now();
+}
+
+/* What was new has been counted whole; what was not recorded has no time of its own; and in what
+ * took a millisecond the thread was interrupted, which the program would have been as well. */
+static void end_timing(recorder *self, int64_t begin, int64_t new_ns) {
+  int64_t took = now() - begin - thread_facts.theirs;
+  if (thread_facts.theirs < 0 || took < 0 || took > INTERRUPTED || self->new_ns != new_ns) return;
+  self->timed++;
+  self->timed_ns += took;
 }
 
 #endif

@@ -155,11 +155,13 @@ def current() -> Session | None:
 
 def library_imported(name: str) -> None:
     """Install the backends of a library that has just been imported (called by the finder)."""
+    begin = time.monotonic_ns()
     session = current() or _session_of_environment()
     if session is not None:
         from kvtrace.backends import install_for
 
         install_for(name, session)
+        session.spent(time.monotonic_ns() - begin)
 
 
 def process_ends() -> None:

@@ -34,6 +34,12 @@ DEVICE_KINDS: Final = {"cuda": CUDA, "hip": ROCM, "xpu": ONEAPI}
 #: Stands for the grid where it follows from kernel and arguments.
 NO_GRID: Final = (0, 0, 0)
 
+#: Of so many launches one has timed what recording adds; a prime, as programs do things in turn.
+TIMED_EACH: Final = 31
+
+#: Nanoseconds that recording a launch never takes: something else had the processor.
+_INTERRUPTED: Final = 1_000_000
+
 #: Bits that a stream's handle has at most.
 _HANDLE_BITS: Final = 63
 
@@ -89,6 +95,7 @@ class _Thread(threading.local):
         self.phase = RUN
         self.contents = 0
         self.launching = 0
+        self.theirs = -1
 
 
 class _Grid:
@@ -133,6 +140,8 @@ class Recorder:
         self.active = True
         self.dropped = 0
         self.overflows = 0
+        self._until_timed = 0
+        self._timed = self._timed_ns = self._new_ns = 0
         self._describe = describe
         self._problem = problem
         self._tensor_types = frozenset(tensor_types)
@@ -156,6 +165,7 @@ class Recorder:
         def run(self: Any, /, *args: Any, grid: Any, warmup: Any, **kwargs: Any) -> Any:
             if not recorder.active:
                 return function(self, *args, grid=grid, warmup=warmup, **kwargs)
+            timing = recorder._begin_timing()
             thread = recorder._thread
             thread.contents = 0  # left by a launch that failed after they were copied
             outer, thread.launching = thread.launching, id(self)
@@ -179,6 +189,8 @@ class Recorder:
                     recorder.record(adapter, self, kernel, grid, args, kwargs, enter, leave)
             except Exception as error:  # noqa: BLE001 - counted; never the program's problem
                 recorder._problem(error)
+            if timing:
+                recorder._end_timing(*timing)
             return kernel
 
         return _like(run, function)
@@ -201,8 +213,12 @@ class Recorder:
         def run(self: Any, /, *args: Any, stream: Any, **kwargs: Any) -> Any:
             if not recorder.active:
                 return function(self, *args, stream=stream, **kwargs)
+            timing = recorder._begin_timing()
             if kwargs or (recorder._apart and recorder._is_apart(self)):
-                return uncommon(self, *args, stream=stream, **kwargs)
+                result = uncommon(self, *args, stream=stream, **kwargs)
+                if timing:
+                    recorder._end_timing(*timing)
+                return result
             recorder._thread.contents = 0
             enter = clock()
             result = function(self, *args, stream=stream)
@@ -215,6 +231,8 @@ class Recorder:
                     )
             except Exception as error:  # noqa: BLE001 - counted; never the program's problem
                 recorder._problem(error)
+            if timing:
+                recorder._end_timing(*timing)
             return result
 
         return _like(run, function)
@@ -252,6 +270,30 @@ class Recorder:
     def _is_apart(self, owner: Any) -> bool:
         launchers: Any = getattr(owner, "launchers", ())
         return len(launchers) == 1 and id(launchers[0]) in self._apart
+
+    # -- what it costs ----------------------------------------------------------------------
+
+    @property
+    def costs(self) -> tuple[int, int, int]:
+        """Nanoseconds for new kernels and calls; launches that were timed, and recording's part."""
+        return self._new_ns, self._timed, self._timed_ns
+
+    def _begin_timing(self) -> tuple[int, int] | None:
+        """Begin to time what recording adds to a launch; None where this one is not timed."""
+        self._until_timed -= 1
+        if self._until_timed >= 0:
+            return None
+        self._until_timed = TIMED_EACH - 1
+        self._thread.theirs = -1
+        return time.time_ns(), self._new_ns
+
+    def _end_timing(self, begin: int, new_ns: int) -> None:
+        """Leave out launches with something new, which was counted whole, or not recorded."""
+        theirs = self._thread.theirs
+        took = time.time_ns() - begin - theirs
+        if theirs >= 0 and 0 <= took <= _INTERRUPTED and self._new_ns == new_ns:
+            self._timed += 1
+            self._timed_ns += took
 
     # -- recording --------------------------------------------------------------------------
 
@@ -297,7 +339,9 @@ class Recorder:
         call_id = self._calls.get(key)
         if call_id is None:
             whole = (key[1], key[2], key[3])
+            begin = time.time_ns()
             call_id = adapter.new_call(owner, kernel, kernel_id, whole, args, kwargs)
+            self._new_ns += time.time_ns() - begin
             if len(self._calls) >= self._max_calls:
                 self.overflows += 1
                 self._calls.clear()
@@ -331,6 +375,7 @@ class Recorder:
             graph = self._graph_of(stream)
             if graph is not None:
                 phase = GRAPH_CAPTURE | (graph & GRAPH_NUMBERS) << GRAPH_SHIFT
+        thread.theirs = leave - enter
         self._rows += (enter, leave, call_id, stream, thread.id, contents, device, phase)
 
     def tag(self, contents: int) -> int:
@@ -381,6 +426,7 @@ class Recorder:
         self._thread = _Thread()
         self.dropped = 0
         self.overflows = 0
+        self._timed = self._timed_ns = self._new_ns = 0
 
     # -- identity ---------------------------------------------------------------------------
 
@@ -389,7 +435,9 @@ class Recorder:
         known = self._kernels.get(id(kernel))
         if known is not None:
             return known
+        begin = time.time_ns()
         facts: Sequence[int] = adapter.new_kernel(owner, kernel)
+        self._new_ns += time.time_ns() - begin
         kernel_id, device_kind, device = facts[0], facts[1], facts[2]
         address, kernels = id(kernel), self._kernels
         if len(facts) == 4 and facts[3] is True:

@@ -17,6 +17,7 @@ from kvtrace.capture.groups import rank_facts
 from kvtrace.capture.hot import Recorder
 from kvtrace.capture.keeping import Keeping
 from kvtrace.capture.messages import message_row
+from kvtrace.capture.overhead import Overhead
 from kvtrace.forks import Lock
 from kvtrace.schema.errors import SchemaMismatch, TraceWriteError
 
@@ -76,9 +77,7 @@ class Journal:
     `submit` takes callables, which the thread calls with this journal: what is expensive
     (compressing artifacts, printing IR) happens there and not in the program's way.
 
-    `runs.self_overhead_ns` is the CPU time of this thread, and `spent_ns`: what launches of new
-    kernels and calls took in the program's threads. The microsecond or less of each other launch
-    is not in it, since measuring it would cost as much.
+    `overhead` adds up what all this costs the program, for `runs.overhead`.
     """
 
     def __init__(
@@ -124,8 +123,8 @@ class Journal:
         self._saw_graph_capture = False
         self._saw_clock_step = False
         self._last_exit = 0
-        self._busy_ns = 0
-        self.spent_ns = 0
+        self._closing = False
+        self.overhead = Overhead(recorder)
         self._context: dict[str, Any] = {}
         self.listeners: list[Listener] = []
         self._ended = threading.Event()
@@ -161,6 +160,8 @@ class Journal:
 
         With `hurry`, facts that are still being asked for are left out.
         """
+        begun = time.monotonic_ns()
+        self._closing = True
         self._ended.set()
         self._wake.set()
         if not self.lock.acquire(timeout=PATIENCE):
@@ -172,7 +173,7 @@ class Journal:
                 self._tell(lambda listener: listener.finish(self))
             for _ in range(2):  # each takes what the one before had to say
                 self._cycle(whole=True)
-            self._seal("limit" if self._keeping.full else ending, hurry)
+            self._seal("limit" if self._keeping.full else ending, hurry, begun)
         finally:
             self.lock.release()
             self._closed.set()
@@ -192,6 +193,8 @@ class Journal:
     def add(self, table: str, row: Mapping[str, Any]) -> None:
         """Add a row of a table."""
         self._tell(lambda listener: listener.row(table, row))
+        if table == "kernels":
+            self.overhead.add_kernel()
         self._rows.setdefault(table, []).append(dict(row))
 
     def append(self, table: str, columns: Mapping[str, Any]) -> None:
@@ -248,9 +251,10 @@ class Journal:
 
         What launches refer to waits before they do: so what waits when they have been taken is
         taken, too, and written before them. What `patience`, in seconds, does not suffice for is
-        left to the next time. The CPU time of all this counts as kvtrace's own.
+        left to the next time.
         """
-        begin = time.thread_time_ns()
+        begin = time.monotonic_ns()
+        self.overhead.begin_round()
         end = time.monotonic() + patience
         try:
             if self.broken:
@@ -278,7 +282,15 @@ class Journal:
             self._failed(error)
             self._lose_waiting()
         finally:
-            self._busy_ns += time.thread_time_ns() - begin
+            self.overhead.end_round(self._known_wait(begin))
+
+    def _known_wait(self, begin: int) -> int | None:
+        """How long the program waited for a round that began then; None where it did not."""
+        if self._closing:
+            return 0  # the end is counted as a whole
+        if threading.current_thread() is self._thread:
+            return None
+        return time.monotonic_ns() - begin
 
     def _lose_waiting(self) -> None:
         """Count what cannot be written; what was to be made into rows is at least one each."""
@@ -347,6 +359,7 @@ class Journal:
         count = len(columns["call_id"])
         columns["seq"] = np.arange(self._next_seq, self._next_seq + count)
         self._next_seq += count
+        self.overhead.add_launches(np.unique(columns["thread"]).tolist(), count)
         self._tell(lambda listener: listener.launches(columns))
         del columns["contents"]
         kept = self._keeping.launches(columns, content)
@@ -403,16 +416,20 @@ class Journal:
         found = {"versions": library_versions(), "devices": self._devices}
         return found | self._ranks | git
 
-    def _seal(self, ending: str, hurry: bool) -> None:
+    def _seal(self, ending: str, hurry: bool, begun: int) -> None:
         if self._writer is None:
             return
-        begin = time.thread_time_ns()
         row = self._current_context(wait=not hurry) | {"ended": time.time_ns(), "ending": ending}
         self._writer.lose(self._recorder.dropped)
-        # The sealing that follows is left out, for it cannot be told before it is done.
-        row["self_overhead_ns"] = self._busy_ns + self.spent_ns + time.thread_time_ns() - begin
+        in_program = threading.current_thread() is not self._thread
+
+        def overhead() -> dict[str, Any]:
+            if in_program:
+                self.overhead.end(begun)
+            return self.overhead.columns()
+
         try:
-            self._writer.seal(row)
+            self._writer.seal(row, overhead)
             self._sealed = True
         except Exception as error:  # noqa: BLE001 - the journal stays, and readers find it
             if not self.broken:

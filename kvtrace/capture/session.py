@@ -81,6 +81,7 @@ class Session:
         self._had_problem = False
         self._began = time.time_ns()
         self._early: list[Callable[[Journal], None]] = []
+        self._spent_early = 0
         self._timeline_asked = False
 
     # -- state ------------------------------------------------------------------------------
@@ -311,9 +312,11 @@ class Session:
             self._submit(lambda journal: _follow(journal, timeline))
 
     def spent(self, nanoseconds: int) -> None:
-        """Count time that kvtrace took in one of the program's threads."""
-        if self._journal is not None:
-            self._journal.spent_ns += nanoseconds
+        """Count time that kvtrace took in one of the program's threads, outside its hot path."""
+        if self._journal is None:
+            self._spent_early += nanoseconds
+        else:
+            self._journal.overhead.spend(nanoseconds)
 
     def in_phase(self, phase: str) -> "_Phase":
         """Make a context in which the thread's launches have another phase."""
@@ -381,6 +384,7 @@ class Session:
                 journal.submit(write)
             self._early = []
             self._journal = journal
+            self.spent(self._spent_early)
             _watch_ends()
             journal.start()
         return journal

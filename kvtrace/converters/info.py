@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from kvtrace.converters.columns import coded
 from kvtrace.converters.device_time import DeviceTime, read_device_time
 from kvtrace.converters.launch_sums import LaunchSums, launch_sums
+from kvtrace.converters.overhead import overhead_percent
 from kvtrace.converters.recompiles import (
     HeldLaunch,
     Recompile,
@@ -44,6 +45,8 @@ class Message:
 class RunOverview:
     """A run and the counts of its rows. Times are nanoseconds since 1970, UTC.
 
+    `overhead` is the column of `runs`; `overhead_percent` see `kvtrace.converters.overhead`.
+
     `known_contents` are launches of which it is recorded what tensors held.
     """
 
@@ -72,6 +75,8 @@ class RunOverview:
     gpu_kernels: int
     marks: int
     self_overhead_ns: int | None
+    overhead: dict[str, int | None] | None
+    overhead_percent: dict[str, float] | None
     dropped_rows: int | None
     passes: tuple[str, ...]
     redacted: str | None = None
@@ -190,6 +195,8 @@ def _run(trace: "Trace", run: "Run", sums: LaunchSums) -> RunOverview:
         gpu_kernels=_executions(trace, run),
         marks=_rows(trace, run, "marks", "mark_id"),
         self_overhead_ns=run.self_overhead_ns,
+        overhead=None if run.overhead is None else dict(run.overhead),
+        overhead_percent=overhead_percent(run),
         dropped_rows=run.dropped_rows,
         passes=tuple(trace.passes(run.run_id)),
         redacted=run.settings.get("redacted"),

@@ -102,6 +102,7 @@ def _run_text(run: RunOverview, width: int) -> list[str]:
         "passes": ", ".join(run.passes) or "none yet (kvtrace replay, kvtrace sanitize)",
         "left out": run.redacted and f"{run.redacted.replace(',', ', ')} (kvtrace redact)",
         "overhead": _overhead(run),
+        "its ends": _ends(run),
         "lost": _lost(run),
     }
     room = width - 12
@@ -131,12 +132,27 @@ def _commit(run: RunOverview) -> str | None:
 
 
 def _overhead(run: RunOverview) -> str | None:
+    shares = run.overhead_percent
+    if shares is not None:
+        parts = f"launches {shares['launches']:.1f}, waits {shares['waits']:.1f}"
+        profiler = shares.get("profiler")
+        parts += "; CUPTI not known" if profiler is None else ""
+        parts += f", CUPTI {profiler:.1f}" if profiler else ""
+        return f"{shares['total']:+.1f} % of the program's time (measured): {parts}"
     if run.self_overhead_ns is None:
         return None
     text = f"kvtrace took {duration(run.self_overhead_ns)} (measured)"
     if run.started is None or run.ended is None or run.ended <= run.started:
         return text
     return f"{text}, {100 * run.self_overhead_ns / (run.ended - run.started):.2f} % of the run"
+
+
+def _ends(run: RunOverview) -> str | None:
+    """Say what recording cost before kernels were known, and after the last launch."""
+    if run.overhead is None or run.overhead_percent is None:
+        return None
+    begin, end = duration(run.overhead["start_ns"]), duration(run.overhead["end_ns"])
+    return f"{begin} until its kernels were known, {end} at the end"
 
 
 def _lost(run: RunOverview) -> str | None:

@@ -140,7 +140,8 @@ _PRIVATE_LEAVES: Final[dict[str, dict[str, Leaf]]] = {
 _OPEN_LEAVES: Final[dict[str, str]] = {
     "runs": "run_id started ended pid parent_run_id rank world_size devices.index devices.name "
     "devices.capability devices.memory_bytes mode schema_version ending self_overhead_ns "
-    "dropped_rows",
+    "dropped_rows overhead.start_ns overhead.launches_ns overhead.waits_ns overhead.profiler_ns "
+    "overhead.end_ns overhead.running_ns overhead.thread_ns",
     "kernels": "kernel_id line signature.type signature.divisibility target warp_size num_warps "
     "num_ctas num_stages shared_bytes registers spills origin cache_hit compile_begin compile_ns "
     "thread stages.stage stages.duration_ns load_begin load_ns load_thread origins.line",

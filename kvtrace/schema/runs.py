@@ -34,6 +34,7 @@ class Run:
     ending: str | None = None
     self_overhead_ns: int | None = None
     dropped_rows: int | None = None
+    overhead: Mapping[str, int | None] | None = field(default=None, hash=False)
     sealed: bool = False
 
     @classmethod

@@ -14,6 +14,8 @@ from typing import Final, Literal
 
 import pyarrow as pa
 
+from kvtrace.schema.cached_property import cached_property
+
 Origin = Literal["captured", "derived"]
 
 TIME: Final = pa.timestamp("ns", tz="UTC")
@@ -40,7 +42,7 @@ class Column:
     key: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Table:
     """One table: what a row is, its columns in order, and the columns that rows are sorted by."""
 
@@ -51,12 +53,12 @@ class Table:
     sort: tuple[str, ...] = ()
     since: str = "1.0"
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         """The Arrow schema that every write of this table uses; only keys are not nullable."""
         return pa.schema([pa.field(c.name, c.type, nullable=not c.key) for c in self.columns])
 
-    @property
+    @cached_property
     def keys(self) -> tuple[str, ...]:
         """The columns that must be set in every row."""
         return tuple(c.name for c in self.columns if c.key)
@@ -88,6 +90,15 @@ STAGE: Final = _struct(stage=TEXT, artifact=TEXT, duration_ns=I64)
 DEVICE: Final = _struct(index=I32, name=TEXT, capability=TEXT, memory_bytes=I64)
 SOURCE_FILE: Final = _struct(path=TEXT, artifact=TEXT)
 SPAN: Final = _struct(offset_bytes=I64, size_bytes=I64)
+OVERHEAD: Final = _struct(
+    start_ns=I64,
+    launches_ns=I64,
+    waits_ns=I64,
+    profiler_ns=I64,
+    end_ns=I64,
+    running_ns=I64,
+    thread_ns=I64,
+)
 ORIGIN: Final = _struct(
     op=TEXT, node=TEXT, module=TEXT, file=TEXT, line=I32, function=TEXT, code=TEXT
 )
@@ -140,6 +151,16 @@ TABLES: Final[dict[str, Table]] = {
                 _C("ending", NAME, "exit, exception, signal, stopped, limit, disk-full or killed"),
                 _C("self_overhead_ns", I64, "time that kvtrace itself took in the process", "ns"),
                 _C("dropped_rows", I64, "rows that could not be kept"),
+                _C(
+                    "overhead",
+                    OVERHEAD,
+                    "how long recording kept the program's threads from going on: until kernels "
+                    "were known; then by launches, by waits for kvtrace's thread, and by the "
+                    "device profiler; at the end. running_ns is how long known kernels were "
+                    "launched, thread_ns the processor time of kvtrace's thread",
+                    "ns",
+                    since="1.8",
+                ),
             ),
         ),
         Table(

@@ -10,7 +10,7 @@ import platform
 import secrets
 import shutil
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -217,10 +217,15 @@ class RunWriter:
         except OSError as error:
             raise self._fail(error) from error
 
-    def seal(self, runs_row: Mapping[str, Any]) -> None:
+    def seal(
+        self,
+        runs_row: Mapping[str, Any],
+        at_last: Callable[[], Mapping[str, Any]] = dict,
+    ) -> None:
         """Turn the journal into Parquet parts, `runs` last, and remove it. The writer is done then.
 
-        `runs_row` updates the provisional row. After an earlier failure this still seals what was
+        `runs_row` updates the provisional row, and so does what `at_last` returns when all other
+        tables are sealed. After an earlier failure this still seals what was
         kept, since the disk may have room again.
 
         Raises:
@@ -233,7 +238,7 @@ class RunWriter:
         self._merge_run(runs_row)
         try:
             self._flush_all()
-            self._seal_all()
+            self._seal_all(at_last)
         except OSError as error:
             failure = self._fail(error)
             self._leave_journal()
@@ -313,7 +318,7 @@ class RunWriter:
         self._loss_messages.append(loss.message(self.out, self.run_id))
         loss.retire(self.out, self.run_id)
 
-    def _seal_all(self) -> None:
+    def _seal_all(self, at_last: Callable[[], Mapping[str, Any]]) -> None:
         # The smallest first: each sealed segment makes room for the next where the disk is full.
         tables = sorted(self._open, key=lambda name: self._open[name].size_bytes)
         small = sum(self._open[name].size_bytes for name in tables) <= _SMALL_BYTES
@@ -325,6 +330,7 @@ class RunWriter:
             self._segment("messages").append(batch_of_rows(TABLES["messages"], rows))
             self._open["messages"].flush()
             self._seal_segment("messages")
+        self._merge_run(at_last())
         write_part(
             part_path(self.out, "runs", self.run_id, 0),
             TABLES["runs"],

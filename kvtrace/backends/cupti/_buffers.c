@@ -32,7 +32,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 #endif
 
 /* A buffer holds some 10,000 to 20,000 kernels. No more than LIMIT exist at once: beyond it CUPTI
- * gets none, drops records, and counts them. */
+ * gets none, drops records, and counts them. Each thread of the program fills one of its own; SPARE
+ * more wait, zeroed by us: CUPTI would zero a buffer when it gets it, in the program's thread, and
+ * memory that nobody has touched is slow there, too. */
 enum { SIZE = 4 << 20, LIMIT = 64, SPARE = 4 };
 
 struct buffer {
@@ -54,7 +56,7 @@ static void request(uint8_t **data, size_t *size, size_t *records) {
   if (buffer) {
     spare = buffer->next;
     spares--;
-  } else if (existing < LIMIT && (buffer = malloc(sizeof *buffer))) {
+  } else if (existing < LIMIT && (buffer = calloc(1, sizeof *buffer))) {
     existing++;
   } else {
     refused++;
@@ -65,7 +67,7 @@ static void request(uint8_t **data, size_t *size, size_t *records) {
   *size = SIZE;
 }
 
-/* With the lock held. */
+/* With the lock held, and all zero. */
 static void put_back(struct buffer *buffer) {
   if (spares < SPARE) {
     buffer->next = spare;
@@ -77,19 +79,42 @@ static void put_back(struct buffer *buffer) {
   }
 }
 
+/* Not in the program's threads. */
+static void put_back_zeroed(struct buffer *buffer) {
+  memset(buffer->data, 0, sizeof buffer->data);
+  LOCK();
+  put_back(buffer);
+  UNLOCK();
+}
+
+static void make_spares(void) {
+  for (;;) {
+    LOCK();
+    int enough = spares >= SPARE || existing >= LIMIT;
+    existing += !enough;
+    UNLOCK();
+    if (enough) return;
+    struct buffer *buffer = malloc(sizeof *buffer);
+    if (buffer) {
+      put_back_zeroed(buffer);
+      continue;
+    }
+    LOCK();
+    existing--;
+    UNLOCK();
+    return;
+  }
+}
+
 static void complete(void *context, uint32_t stream, uint8_t *data, size_t size, size_t valid) {
   (void)context, (void)stream, (void)size;
   if (!data) return;
   struct buffer *buffer = (struct buffer *)(data - offsetof(struct buffer, data));
+  buffer->valid = valid <= SIZE ? valid : 0;
+  buffer->next = NULL;
   LOCK();
-  if (valid && valid <= SIZE) {
-    buffer->valid = valid;
-    buffer->next = NULL;
-    *filled_end = buffer;
-    filled_end = &buffer->next;
-  } else {
-    put_back(buffer);
-  }
+  *filled_end = buffer;
+  filled_end = &buffer->next;
   UNLOCK();
 }
 
@@ -133,16 +158,20 @@ static Py_ssize_t sort_out(const char *from, Py_ssize_t valid, struct sorting *t
 
 static PyObject *sorted_out(const struct buffer *buffer, struct sorting *to) {
   const char *from = (const char *)buffer->data;
-  Py_ssize_t valid = (Py_ssize_t)buffer->valid;
+  Py_ssize_t valid = (Py_ssize_t)buffer->valid, read;
   to->kernels = to->others = NULL;
-  Py_ssize_t read = sort_out(from, valid, to);
+  Py_BEGIN_ALLOW_THREADS;
+  read = sort_out(from, valid, to);
+  Py_END_ALLOW_THREADS;
   PyObject *kernels = PyBytes_FromStringAndSize(NULL, to->kernels_size);
   PyObject *others = PyBytes_FromStringAndSize(NULL, to->others_size);
   PyObject *both = NULL;
   if (kernels && others) {
     to->kernels = PyBytes_AsString(kernels);
     to->others = PyBytes_AsString(others);
+    Py_BEGIN_ALLOW_THREADS; /* nobody else has these two yet */
     sort_out(from, read, to);
+    Py_END_ALLOW_THREADS;
     both = Py_BuildValue("(OOn)", kernels, others, valid - read);
   }
   Py_XDECREF(kernels);
@@ -168,18 +197,22 @@ static PyObject *take(PyObject *module, PyObject *lengths) {
       if (!filled) filled_end = &filled;
     }
     UNLOCK();
-    if (!buffer) return taken;
-    PyObject *content = sorted_out(buffer, &to);
-    int failed = !content || PyList_Append(taken, content);
+    if (!buffer) break;
+    PyObject *content = buffer->valid ? sorted_out(buffer, &to) : NULL;
+    int failed = buffer->valid && (!content || PyList_Append(taken, content));
     Py_XDECREF(content);
-    LOCK();
-    put_back(buffer);
-    UNLOCK();
+    Py_BEGIN_ALLOW_THREADS;
+    put_back_zeroed(buffer);
+    Py_END_ALLOW_THREADS;
     if (failed) {
       Py_DECREF(taken);
       return NULL;
     }
   }
+  Py_BEGIN_ALLOW_THREADS;
+  make_spares();
+  Py_END_ALLOW_THREADS;
+  return taken;
 }
 
 static PyObject *refusals(PyObject *module, PyObject *nothing) {

@@ -348,8 +348,15 @@ class _Waiting:
 def _groups(
     device: NDArray[np.int64], stream: NDArray[np.int64]
 ) -> list[tuple[tuple[int, int], NDArray[np.bool_]]]:
-    pairs = sorted(set(zip(device.tolist(), stream.tolist(), strict=True)))
+    places = device << 32 | (stream & 0xFFFFFFFF)
+    found = places[:1] if _all_equal(places) else np.unique(places)
+    pairs = [(place >> 32, _signed(place & 0xFFFFFFFF)) for place in found.tolist()]
     return [(pair, (device == pair[0]) & (stream == pair[1])) for pair in pairs]
+
+
+def _signed(number: int) -> int:
+    """A stream's number as it was: CUPTI's have 32 bits, and `NONE` is below 0."""
+    return number if number < 1 << 31 else number - (1 << 32)
 
 
 def _sorted(kernels: Kernels) -> Kernels:

@@ -12,10 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from kvtrace.backends.cupti.own_cost import cost_of
 from kvtrace.backends.cupti.records import KINDS, record_lengths
 from kvtrace.schema.errors import KvtraceError
 
 _FORCED: Final = 1  # CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
+_ZEROED_OUT_ACTIVITY_BUFFER: Final = 5  # of CUpti_ActivityAttribute
 
 #: `CUptiResult`s that a user can do something about.
 _RESULTS: Final = {
@@ -63,6 +65,7 @@ class Cupti:
         which the device's times are converted. All are set anew: another profiler sets its own.
         """
         self._check("cuptiActivityRegisterTimestampCallback", ctypes.c_void_p(clock))
+        self._set_zeroed(True)
         self._check(
             "cuptiActivityRegisterCallbacks", ctypes.c_void_p(request), ctypes.c_void_p(complete)
         )
@@ -73,6 +76,23 @@ class Cupti:
         """Record no more."""
         for kind in KINDS:
             self._check("cuptiActivityDisable", ctypes.c_int(kind))
+        self._set_zeroed(False)
+
+    def end_and_measure(self) -> int | None:
+        """Record no more; return the nanoseconds that recording took for each launch.
+
+        None where no launch's context is known. What was recorded has to be taken before; the
+        launches that this makes are in the buffers after the next flush.
+
+        Raises:
+            CostUnknown: it cannot be measured; recording has ended all the same.
+
+        """
+        context = next(iter(self._contexts.values()), None)
+        if context is None:
+            self.end()
+            return None
+        return cost_of(self._driver, context, self.end)
 
     def flush(self, forced: bool = False) -> None:
         """Have buffers completed whose kernels have ended; `forced`: all buffers."""
@@ -120,6 +140,17 @@ class Cupti:
                 return None
             self._contexts[device] = context
         return self._contexts[device]
+
+    def _set_zeroed(self, zeroed: bool) -> None:
+        """Say whether buffers are zero when CUPTI gets them: then it need not do it itself.
+
+        It does so in the program's thread. Another profiler's buffers may hold anything, so it is
+        taken back at the end. A version that does not know the attribute zeroes them anyway.
+        """
+        size, value = ctypes.c_size_t(1), ctypes.c_uint8(zeroed)
+        self._library.cuptiActivitySetAttribute(
+            ctypes.c_int(_ZEROED_OUT_ACTIVITY_BUFFER), ctypes.byref(size), ctypes.byref(value)
+        )
 
     def _check(self, function: str, *arguments: Any) -> None:
         result = getattr(self._library, function)(*arguments)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from kvtrace.backends.cupti.joining import NONE, Joined, Joiner, Launches, put_together
 from kvtrace.backends.cupti.library import Cupti, CuptiUnavailable, name_at
+from kvtrace.backends.cupti.own_cost import CostUnknown
 from kvtrace.backends.cupti.records import (
     Executions,
     Identities,
@@ -124,11 +125,16 @@ class Timeline:
         )
 
     def round(self, journal: Journal) -> None:
-        """Join the kernels of the last round, and take those that have ended since."""
+        """Take the kernels that have ended, or join those that the last round took.
+
+        Never both: each needs the interpreter's lock, and the shorter it is held, the better.
+        """
         if self._ended:
             return
-        self._join_held()
-        self._write(journal, self._joiner.take())
+        if self._held or self._transfers:
+            self._join_held()
+            self._write(journal, self._joiner.take())
+            return
         try:
             if self._sharing.lent:
                 self._take_back()
@@ -155,7 +161,7 @@ class Timeline:
             if not self._sharing.lent:
                 self._cupti.flush(forced=True)
                 self._read()
-                self._cupti.end()
+                self._end_cupti(journal)
         except KvtraceError as error:
             self._session.message("warning", "device-timeline-ended", str(error))
         self._join_held()
@@ -163,6 +169,16 @@ class Timeline:
         self._summarise()
         if self._foreign:
             journal.add("messages", foreign_message(self._foreign))
+
+    def _end_cupti(self, journal: Journal) -> None:
+        """Stop CUPTI, and measure what it took: only now is nothing lost by stopping it."""
+        try:
+            journal.overhead.profiler_took(self._cupti.end_and_measure())
+        except CostUnknown as error:
+            text = f"what CUPTI itself took in the program is not known: {error}"
+            self._session.message("info", "device-timeline-cost", text)
+        self._cupti.flush(forced=True)
+        self._buffers.take(*self._cupti.record_lengths)  # our own launches
 
     # -- parts ------------------------------------------------------------------------------
 
@@ -262,11 +278,11 @@ class Timeline:
         self, device: NDArray[np.int64], stream: NDArray[np.int64], wanted: NDArray[np.bool_]
     ) -> NDArray[np.int64]:
         found = np.full(len(stream), NONE, np.int64)
-        pairs = set(zip(device[wanted].tolist(), stream[wanted].tolist(), strict=True))
-        for on, handle in pairs:
-            number = self._cupti.stream_id(on, handle)
-            rows = wanted & (device == on) & (stream == handle)
-            found[rows] = NONE if number is None else number
+        for handle in np.unique(stream[wanted]).tolist():
+            on_handle = wanted & (stream == handle)
+            for on in np.unique(device[on_handle]).tolist():
+                number = self._cupti.stream_id(on, handle)
+                found[on_handle & (device == on)] = NONE if number is None else number
         return found
 
     def _write(self, journal: Journal, parts: list[Joined]) -> None:
@@ -275,8 +291,11 @@ class Timeline:
             whole = put_together(decided)
             journal.append("gpu_kernels", self._columns(whole))
             self._count_foreign(whole.kernels.identity[whole.foreign])
+            # Of a graph's kernels CUPTI knows before: they are not launched one by one.
+            journal.overhead.add_executions(int((whole.kernels.graph == 0).sum()))
         transfers, self._transfers = self._transfers, []
         for part in transfers:
+            journal.overhead.add_executions(int((part.graph == 0).sum()))
             journal.append("gpu_kernels", self._transfer_columns(part))
 
     def _count_foreign(self, identity: NDArray[np.int64]) -> None:

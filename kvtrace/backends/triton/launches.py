@@ -59,7 +59,6 @@ class LaunchAdapter:
 
     def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int] | Apart:
         """Record a compiled variant; see `hot.Adapter`."""
-        begin = time.perf_counter_ns()
         if self.whole is not None:
             self.whole.see(type(owner))
         looks = () if self.launchers is None else self.launchers.known(kernel)
@@ -69,7 +68,6 @@ class LaunchAdapter:
         hide_generator_of(function_of(kernel))
         kernel_id = self._recorded.kernel_id(kernel, lambda: self._add_kernel(kernel))
         kind, index = _device_of(kernel)
-        self._session.spent(time.perf_counter_ns() - begin)
         return (kernel_id, kind, index, *looks)
 
     def new_call(
@@ -87,14 +85,12 @@ class LaunchAdapter:
         name, or left to their defaults. What is equal once bound is one call here.
         """
         del owner
-        begin = time.perf_counter_ns()
         launch = self.coming(kernel, kernel_id, grid, args, kwargs)
         if self.watching is not None and launch.call_id >= 0:
             self.watching.after(launch.compiled, launch.values)
         for each in self.around:
             each.follow()
         self._tell_watch(launch.call_id)
-        self._session.spent(time.perf_counter_ns() - begin)
         return launch.call_id
 
     def coming(

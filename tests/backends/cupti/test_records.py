@@ -93,6 +93,25 @@ def test_the_clock_for_cupti_is_the_realtime_clock() -> None:
     assert before <= now <= after
 
 
+def test_cupti_gets_buffers_that_are_zero_and_wait_already() -> None:
+    # given a buffer that CUPTI has filled, taken back in our thread
+    buffers = importlib.import_module("kvtrace.backends.cupti._buffers")
+    pointer, size = ctypes.c_void_p, ctypes.c_size_t
+    request = ctypes.CFUNCTYPE(None, pointer, pointer, pointer)(buffers.REQUEST)
+    complete = ctypes.CFUNCTYPE(None, pointer, ctypes.c_uint32, pointer, size, size)(
+        buffers.COMPLETE
+    )
+    buffers.take(216, 96, 88)
+    for _ in range(3):
+        data, room, records = pointer(), size(), size()
+        request(ctypes.byref(data), ctypes.byref(room), ctypes.byref(records))
+        # then what CUPTI gets next holds nothing of it
+        assert not any(ctypes.string_at(data, room.value))
+        ctypes.memset(data, 255, room.value)
+        complete(None, 0, data, room.value, 216)
+        buffers.take(216, 96, 88)
+
+
 def test_buffers_go_to_cupti_and_come_back() -> None:
     buffers = importlib.import_module("kvtrace.backends.cupti._buffers")
     pointer, size = ctypes.c_void_p, ctypes.c_size_t

@@ -1,0 +1,131 @@
+"""Steps of a program, timed one by one, bare or under a profiler that is not kvtrace.
+
+A program of this folder makes a function that does one step and waits for the device, and hands it
+to `run`; one whose loop is a library's asks `Steps.more` before each step. Programs know nothing of
+kvtrace but the mark "steady", which is set if kvtrace records.
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+WARM_UP = 15
+
+
+def _torch_profiler(*activities: str) -> Callable[[Path], None]:
+    def start(_folder: Path) -> None:
+        from torch.profiler import ProfilerActivity, profile
+
+        chosen = [getattr(ProfilerActivity, name) for name in activities]
+        profile(activities=chosen).__enter__()
+
+    return start
+
+
+def _proton(folder: Path) -> None:
+    import triton.profiler
+
+    triton.profiler.start(str(folder / "proton"))
+
+
+def _cupti(folder: Path) -> None:
+    from empty_cupti import start
+
+    start(folder, os.environ.get("EMPTY_CUPTI", ""))
+
+
+PROFILERS: dict[str, Callable[[Path], None]] = {
+    "torch-cuda": _torch_profiler("CUDA"),
+    "torch-both": _torch_profiler("CPU", "CUDA"),
+    "proton": _proton,
+    "cupti": _cupti,
+}
+
+
+def parser(description: str) -> argparse.ArgumentParser:
+    """The options that every program has."""
+    made = argparse.ArgumentParser(description=description)
+    made.add_argument("--steps", type=int, default=150)
+    made.add_argument("--warm-up", type=int, default=WARM_UP)
+    made.add_argument("--json", type=Path, help="gets the seconds of each step")
+    made.add_argument("--turns", type=int, nargs=2, help="descriptors: see Turns")
+    made.add_argument("--profiler", choices=tuple(PROFILERS))
+    return made
+
+
+class Steps:
+    """Counts steps of warm-up, then times steps, then says that there are no more."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        self.seconds: list[float] = []
+        self.warm_up = options.warm_up
+        self.profiler = options.profiler
+        self.begin: float | None = None
+        self.turns = None if options.turns is None else Turns(*options.turns)
+
+    def more(self) -> bool:
+        """End a step, if one was begun, and say whether another is to be done."""
+        if self.begin is not None:
+            self.seconds.append(time.perf_counter() - self.begin)
+            if self.turns is None and len(self.seconds) == self.options.steps:
+                self._finish()
+                return False
+        elif self.warm_up:
+            self.warm_up -= 1
+            return True
+        elif self.profiler:
+            PROFILERS[self.profiler]((self.options.json or Path("x")).absolute().parent)
+            self.profiler, self.warm_up = None, self.options.warm_up  # its first steps are slow
+            return True
+        elif os.environ.get("KVTRACE"):
+            import kvtrace
+
+            kvtrace.mark("steady")
+        if self.turns is not None and not self.turns.wait(self.seconds):
+            self._finish()
+            return False
+        self.begin = time.perf_counter()
+        return True
+
+    def _finish(self) -> None:
+        if self.options.json is not None:
+            self.options.json.write_text(json.dumps(self.seconds))
+        if self.options.profiler:  # reading its records would take longer than the steps did
+            sys.stdout.flush()
+            os._exit(0)
+
+
+class Turns:
+    """Takes turns with other processes: a line says how many steps are due, one tells their times.
+
+    Args:
+        due: descriptor to read from; an end of it, or 0, ends the program.
+        told: descriptor to write to: a JSON list of seconds a turn, an empty one when warmed up.
+
+    """
+
+    def __init__(self, due: int, told: int) -> None:
+        self.due = os.fdopen(due, "r")
+        self.told = os.fdopen(told, "w")
+        self.left = 0
+
+    def wait(self, seconds: list[float]) -> bool:
+        """Wait for this process's turn, if it is over; give False where there is none any more."""
+        if not self.left:
+            print(json.dumps(seconds), file=self.told, flush=True)
+            seconds.clear()
+            self.left = int(self.due.readline() or 0)
+        self.left -= 1
+        return self.left >= 0
+
+
+def run(step: Callable[[], object], options: argparse.Namespace) -> None:
+    """Warm up, then time each step; what a profiler does at its end is not waited for."""
+    steps = Steps(options)
+    while steps.more():
+        step()

@@ -1,0 +1,28 @@
+"""What recording cost a program, in per cent of the time that it would have taken without."""
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from kvtrace.schema.runs import Run
+
+#: Parts of `runs.overhead` that go on as long as the program does.
+_LASTING: Final = ("launches_ns", "waits_ns", "profiler_ns")
+
+
+def overhead_percent(run: "Run") -> dict[str, float] | None:
+    """Return the cost while known kernels were launched, in all (`total`) and in its parts.
+
+    Returns:
+        Per cent by part: `launches`, what recording ran in the program's threads; `waits`, how long
+        they were kept waiting by the thread that writes; `profiler`, what CUPTI took in them,
+        which is left out of parts and sum where it is not known. None where no time passed with
+        known kernels only, and in runs of format 1.7 and before.
+
+    """
+    parts = {name: part for name, part in (run.overhead or {}).items() if part is not None}
+    costs = {name: parts[name] for name in _LASTING if name in parts}
+    without = parts.get("running_ns", 0) - sum(costs.values())
+    if without <= 0 or not costs:
+        return None
+    shares = {name.removesuffix("_ns"): 100 * cost / without for name, cost in costs.items()}
+    return {"total": sum(shares.values()), **shares}

@@ -1,0 +1,152 @@
+"""What a recording says that it cost the program."""
+
+import threading
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from kvtrace.capture.arguments import Identities
+from kvtrace.capture.hot import TIMED_EACH, Recorder
+from kvtrace.capture.overhead import Overhead, ThreadClocks
+from kvtrace.converters.overhead import overhead_percent
+from kvtrace.schema.runs import Run
+
+
+class Clocks(ThreadClocks):
+    """Gives moments that were written down: the clock, thread 7's processor time, the asker's."""
+
+    def __init__(self, *moments):
+        super().__init__()
+        self.moments = list(moments)
+
+    def now(self):
+        wall, thread, own = self.moments.pop(0)
+        return wall, {7: thread}, own
+
+
+def recorder(new=0, timed=0, timed_ns=0):
+    return SimpleNamespace(costs=(new, timed, timed_ns))
+
+
+def test_a_thread_that_had_less_of_the_processor_in_a_round_has_waited():
+    # given a thread that uses nine tenths of the time, and 4 ms of a round's 10 ms
+    clocks = Clocks(
+        (0, 0, 0),
+        (0, 0, 0), (0, 0, 0), (0, 0, 0),  # a first round
+        (100_000_000, 90_000_000, 0), (110_000_000, 94_000_000, 8_000_000),
+        (110_000_000, 94_000_000, 8_000_000),
+    )  # fmt: skip
+    overhead = Overhead(recorder(timed=100, timed_ns=50_000), clocks)
+    overhead.begin_round()
+    overhead.end_round()
+    # when the round has launches of known kernels
+    overhead.begin_round()
+    overhead.add_launches([7], 2_000)
+    overhead.end_round()
+    # then the thread lacks 5 ms in it, and launches cost half a microsecond each
+    parts = overhead.columns()["overhead"]
+    assert parts["waits_ns"] == 5_000_000
+    assert parts["launches_ns"] == 1_000_000
+    assert parts["running_ns"] == 110_000_000
+    assert parts["thread_ns"] == 8_000_000
+    # and the share is of the time that the program would have taken
+    share = overhead_percent(Run("x", overhead=parts))
+    assert share["total"] == pytest.approx(100 * 6 / 104)
+
+
+def test_rounds_with_new_kernels_are_the_start():
+    overhead = Overhead(recorder(new=30_000_000, timed=10, timed_ns=10_000))
+    overhead.begin_round()
+    overhead.add_kernel()
+    overhead.add_launches([], 5)
+    overhead.spend(2_000_000)
+    overhead.end_round(waited=3_000_000)
+    parts = overhead.columns()["overhead"]
+    assert parts["start_ns"] == 35_005_000
+    assert parts["running_ns"] == parts["launches_ns"] == parts["waits_ns"] == 0
+    assert overhead_percent(Run("x", overhead=parts)) is None
+
+
+def test_the_sum_of_the_parts_is_what_recording_took():
+    overhead = Overhead(recorder())
+    overhead.begin_round()
+    overhead.add_launches([], 1)
+    overhead.spend(10)
+    overhead.add_executions(5)
+    overhead.profiler_took(1)
+    overhead.end_round(waited=100)
+    overhead.end(time.monotonic_ns() - 1_000_000)
+    columns = overhead.columns()
+    assert columns["self_overhead_ns"] == 115 + columns["overhead"]["end_ns"]
+    assert columns["overhead"]["end_ns"] >= 1_000_000
+
+
+def test_a_thread_that_computes_waits_while_another_holds_the_lock():
+    # given a thread that runs Python all the time
+    ended, overhead = threading.Event(), Overhead(recorder())
+    computing = threading.Thread(target=lambda: all(not ended.is_set() for _ in iter(int, 1)))
+    computing.start()
+    overhead.begin_round()
+    overhead.add_launches([computing.native_id], 1)
+    overhead.end_round()
+    # when rounds hold the interpreter's lock in one long call
+    held = 0
+    for _ in range(6):
+        time.sleep(0.05)
+        overhead.begin_round()
+        overhead.add_launches([computing.native_id], 1)
+        begin = time.thread_time_ns()  # on a busy machine both threads get less of the processor
+        sum(range(1_500_000))
+        held += time.thread_time_ns() - begin
+        overhead.end_round()
+    ended.set()
+    computing.join()
+    # then that is about what it waited
+    waits = overhead.columns()["overhead"]["waits_ns"]
+    assert 0.3 * held < waits < 3 * held
+
+
+class Adapter:
+    """Takes a while for what is new."""
+
+    def new_kernel(self, _owner, _kernel):
+        time.sleep(0.02)
+        return (0, 0, -1)
+
+    def new_call(self, *_facts):
+        time.sleep(0.02)
+        return 0
+
+
+def _hot_paths():
+    from kvtrace.capture import _hot
+
+    return [Recorder, _hot.Recorder]
+
+
+@pytest.mark.parametrize("make", _hot_paths(), ids=["python", "native"])
+def test_the_hot_path_times_some_launches_and_all_that_is_new(make):
+    def fail(error):
+        raise error
+
+    def launch(_self, *_args, grid, warmup):
+        del grid, warmup
+        begin = time.perf_counter()
+        while time.perf_counter() - begin < 200e-6:
+            pass
+        return kernel
+
+    kernel = type("Kernel", (), {})()
+    made = make(Identities(print), fail, (), 100)
+    owner = type("Owner", (), {"run": made.wrap(launch, Adapter())})()
+    owner.run(5, grid=(1,), warmup=False)
+    new, timed, _ = made.costs
+    assert new >= 40_000_000
+    assert timed == 0  # it was counted whole
+    for _ in range(8 * TIMED_EACH):
+        owner.run(5, grid=(1,), warmup=False)
+    again, timed, took = made.costs
+    assert again == new
+    assert 4 <= timed <= 8
+    assert 0 < took / timed < 150_000  # without the launch itself
