@@ -93,8 +93,16 @@ NATIVE = [
         *(
             f"kvtrace/capture/_hot_{part}.h"
             for part in (
-                "state", "key", "tables", "copies", "look", "record", "launch", "property",
-                "direct", "signal",
+                "state",
+                "key",
+                "tables",
+                "copies",
+                "look",
+                "record",
+                "launch",
+                "property",
+                "direct",
+                "signal",
             )
         ),
         # Fewer cache lines a launch: calls into Python go by their address, not through a stub.

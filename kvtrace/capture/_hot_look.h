@@ -98,23 +98,30 @@ static int view_span(const dl_tensor *tensor, char *start, int64_t size, struct 
   return out->offset >= 0 && out->offset + (int64_t)out->size <= size;
 }
 
+/* The tensor that a value is, or that it wraps as Triton's reinterpreted tensors do: a new reference.
+ * NULL without an exception where there is none. */
+static PyObject *tensor_of(const looks *self, PyObject *value) {
+  PyObject *tensor = value;
+  if (PyType_IsSubtype(Py_TYPE(value), self->tensor_type)) {
+    Py_INCREF(tensor);
+    return tensor;
+  }
+  tensor = PyObject_GetAttr(value, name_base);
+  if (!tensor) PyErr_Clear();
+  if (tensor && !PyType_IsSubtype(Py_TYPE(tensor), self->tensor_type)) Py_CLEAR(tensor);
+  return tensor;
+}
+
 /* 1: what to copy of a tensor, its storage or its view where that is large; 0: nothing, or too much
  * of it. `device` is DLPack's kind, 0 for what is no tensor. */
 static int span_of(looks *self, PyObject *value, struct span *out, int *device) {
   *device = 0;
-  PyObject *tensor = value, *base = NULL;
-  if (!PyType_IsSubtype(Py_TYPE(value), self->tensor_type)) {
-    tensor = base = PyObject_GetAttr(value, name_base); /* Triton's reinterpreted tensors wrap one */
-    if (!base) PyErr_Clear();
-    if (!base || !PyType_IsSubtype(Py_TYPE(base), self->tensor_type)) {
-      Py_XDECREF(base);
-      return 0;
-    }
-  }
+  PyObject *tensor = tensor_of(self, value);
+  if (!tensor) return 0;
   dl_tensor seen;
   if (self->exchange->view(tensor, &seen)) {
     PyErr_Clear(); /* a type or layout that DLPack does not know */
-    Py_XDECREF(base);
+    Py_DECREF(tensor);
     return 0;
   }
   *device = seen.device.type;
@@ -135,7 +142,7 @@ static int span_of(looks *self, PyObject *value, struct span *out, int *device) 
       found = view_span(&seen, start, size, out) && out->size <= (size_t)self->limit;
     }
   }
-  Py_XDECREF(base);
+  Py_DECREF(tensor);
   return found;
 }
 
@@ -287,10 +294,11 @@ static PyObject *target_value(const struct target *target, PyObject *args, Py_ss
 
 static int is_on_host(looks *self, PyObject *value) {
   dl_tensor seen;
-  if (!PyType_IsSubtype(Py_TYPE(value), self->tensor_type)) return 0;
-  if (!self->exchange->view(value, &seen)) return seen.device.type == DL_CPU;
+  PyObject *tensor = tensor_of(self, value);
+  int found = tensor && !self->exchange->view(tensor, &seen) && seen.device.type == DL_CPU;
+  Py_XDECREF(tensor);
   PyErr_Clear();
-  return 0;
+  return found;
 }
 
 /* Looks at a launch that comes now, whose wait is over. */
@@ -307,10 +315,11 @@ static int64_t look_now(look *self, PyObject *args, Py_ssize_t first, void *stre
   for (size_t i = 0; i < self->target_count; i++) {
     PyObject *value = target_value(&self->targets[i], args, first);
     if (!value) continue;
+    Py_INCREF(value); /* other threads may run, and change a list of them */
     places[count] = self->targets[i].place;
     values[count++] = value;
-    if (on_host) on_host = is_on_host(by, value);
-  }
+  } /* what follows may let other threads in, which may change the targets */
+  for (size_t i = 0; i < count && on_host; i++) on_host = is_on_host(by, values[i]);
   int trial = !on_host && thread_facts.generation == generation &&
               thread_facts.phase == AUTOTUNE_PHASE;
   int early = !self->settled && self->taken < by->in_a_row;
@@ -321,6 +330,7 @@ static int64_t look_now(look *self, PyObject *args, Py_ssize_t first, void *stre
   } else {
     look_refused(self, trial);
   }
+  for (size_t i = 0; i < count; i++) Py_DECREF(values[i]);
   by->spent += elapsed() - begin;
   return number;
 }

@@ -42,8 +42,8 @@ SELDOM static PyObject *look_by_attribute(launcher_property *self, PyObject *ker
   if (!found) {
     PyErr_Clear();
     found = PyObject_CallFunctionObjArgs(self->first, kernel, NULL);
+    if (!found || !PyObject_HasAttr(kernel, name_watch)) return found; /* it is not decided yet */
   }
-  if (!found) return NULL;
   struct kernel *known = kernel_find(self->recorder, kernel);
   if (known && !known->look && (found == Py_None || Py_TYPE(found) == look_type)) {
     Py_INCREF(found);
