@@ -8,6 +8,7 @@ from typing import Final
 
 from kvtrace.converters.device_text import device_text
 from kvtrace.converters.info import KernelOverview, Message, Overview, RunOverview
+from kvtrace.converters.overhead import overhead_text
 from kvtrace.converters.recompiles import HeldLaunch, Recompile
 from kvtrace.text import (
     columns,
@@ -132,13 +133,8 @@ def _commit(run: RunOverview) -> str | None:
 
 
 def _overhead(run: RunOverview) -> str | None:
-    shares = run.overhead_percent
-    if shares is not None:
-        parts = f"launches {shares['launches']:.1f}, waits {shares['waits']:.1f}"
-        profiler = shares.get("profiler")
-        parts += "; CUPTI not known" if profiler is None else ""
-        parts += f", CUPTI {profiler:.1f}" if profiler else ""
-        return f"{shares['total']:+.1f} % of the program's time (measured): {parts}"
+    if run.overhead_percent is not None:
+        return overhead_text(run.overhead_percent)
     if run.self_overhead_ns is None:
         return None
     text = f"kvtrace took {duration(run.self_overhead_ns)} (measured)"

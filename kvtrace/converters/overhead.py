@@ -26,3 +26,14 @@ def overhead_percent(run: "Run") -> dict[str, float] | None:
         return None
     shares = {name.removesuffix("_ns"): 100 * cost / without for name, cost in costs.items()}
     return {"total": sum(shares.values()), **shares}
+
+
+def overhead_text(shares: dict[str, float]) -> str:
+    """Say what `overhead_percent` returned, in a line; what CUPTI took may not be known."""
+    parts = [f"launches {shares['launches']:.1f}", f"waits {shares['waits']:.1f}"]
+    profiler = shares.get("profiler")
+    if profiler is None:
+        parts.append("CUPTI ?")
+    elif profiler:
+        parts.append(f"CUPTI {profiler:.1f}")
+    return f"{shares['total']:+.1f} % of the program's time: {', '.join(parts)}"

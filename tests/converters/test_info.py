@@ -61,6 +61,29 @@ def test_lost_rows_and_overhead_are_told(tmp_path):
     assert "kvtrace took 5 ms (measured), 0.50 % of the run" in text
 
 
+PARTS = {
+    "start_ns": 250_000_000, "launches_ns": 10_000_000, "waits_ns": 6_000_000,
+    "profiler_ns": 32_000_000, "end_ns": 40_000_000, "running_ns": 848_000_000,
+    "thread_ns": 90_000_000,
+}  # fmt: skip
+
+
+def test_what_recording_cost_the_program_is_told_in_parts(tmp_path):
+    side = write_trace(tmp_path, [SCALE], overhead=PARTS, self_overhead_ns=338_000_000)
+    text = "\n".join(overview_text(overview_of(side)))
+    assert "+6.0 % of the program's time: launches 1.2, waits 0.8, CUPTI 4.0" in text
+    assert "250 ms until its kernels were known, 40.0 ms at the end" in text
+    form = overview_object(overview_of(side))["runs"][0]
+    assert form["overhead"] == PARTS
+    assert form["overhead_percent"]["total"] == pytest.approx(6)
+
+
+def test_a_profiler_whose_cost_is_not_known_is_left_out_of_the_sum(tmp_path):
+    side = write_trace(tmp_path, [SCALE], overhead={**PARTS, "profiler_ns": None})
+    text = "\n".join(overview_text(overview_of(side)))
+    assert "+1.9 % of the program's time: launches 1.2, waits 0.7, CUPTI ?" in text
+
+
 def test_passes_that_looked_at_a_run(tmp_path):
     side = write_trace(tmp_path, [SCALE])
     add_ops(side, [Op(0, 1, "load", 12, {"bytes": 4})])

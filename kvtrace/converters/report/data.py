@@ -11,6 +11,7 @@ from kvtrace.converters.device_busy import stepping
 from kvtrace.converters.device_limits import ChosenDevice, chosen_device
 from kvtrace.converters.device_time import read_device_time
 from kvtrace.converters.findings import read_findings
+from kvtrace.converters.overhead import overhead_percent, overhead_text
 from kvtrace.converters.report.calls import CallRows
 from kvtrace.converters.report.findings import PageFindings, finding_counts, place_findings
 from kvtrace.converters.report.kernels import KernelRows, kernels_of
@@ -289,6 +290,7 @@ def _run(run: "TraceRun", runs: "Sequence[TraceRun]") -> Run:
     started, ended = run.started, run.ended
     several = len(runs) > 1
     label = f"rank {run.rank}" if several and run.rank is not None else f"run {run.run_id}"
+    shares = overhead_percent(run)
     return Run(
         run_id=run.run_id,
         label=label,
@@ -310,6 +312,7 @@ def _run(run: "TraceRun", runs: "Sequence[TraceRun]") -> Run:
         sealed=run.sealed,
         schema_version=run.schema_version,
         self_overhead_ns=run.self_overhead_ns,
+        overhead=None if shares is None else overhead_text(shares),
         dropped_rows=run.dropped_rows,
     )
 

@@ -63,6 +63,7 @@ class Run:
     sealed: bool
     schema_version: str | None
     self_overhead_ns: int | None
+    overhead: str | None
     dropped_rows: int | None
 
 

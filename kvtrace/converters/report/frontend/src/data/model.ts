@@ -221,6 +221,7 @@ export interface Run {
   readonly sealed: boolean;
   readonly schema_version: string | null;
   readonly self_overhead_ns: number | null;
+  readonly overhead: string | null;
   readonly dropped_rows: number | null;
 }
 

@@ -28,7 +28,13 @@ export function TotalFigures() {
           device: plural(totals.gpu_kernels ?? 0, "execution"),
           replayed: evaluated,
         }),
-        measured("capture's own time", overhead, "ns", "What kvtrace itself took in the process"),
+        measured(
+          "recording's cost",
+          overhead,
+          "ns",
+          "How long recording kept the program's threads from going on",
+          runs.length === 1 ? runs[0]?.overhead : null,
+        ),
         measured("dropped rows", dropped),
       ]}
     />
