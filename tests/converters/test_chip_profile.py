@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import kvtrace
-import kvtrace.nki.older.language as nl
+import kvtrace.addons.neuron.older.language as nl
+from kvtrace.addons.neuron import older
 from kvtrace.cli import main
 from kvtrace.converters.device_limits import limits_for_target
 from kvtrace.converters.engine_times import least_ns
 from kvtrace.converters.roofline import Work, position
-from kvtrace.nki import older
 
 
 @older.jit

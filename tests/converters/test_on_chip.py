@@ -8,7 +8,7 @@ import pytest
 import kvtrace
 from kvtrace.converters.on_chip import Flow, OnChipCall, on_chip_calls
 from kvtrace.schema.trace import open_trace
-from tests.kernels.nki.products import product_hoisted, product_into
+from tests.addons.neuron.kernels.products import product_hoisted, product_into
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,11 @@ import pytest
 import kvtrace
 from kvtrace.converters.on_chip import on_chip_calls
 from kvtrace.schema.trace import resolve
+from tests.addons.neuron.kernels.additions import add_masked, add_spmd
+from tests.addons.neuron.kernels.attention import attention_fused
+from tests.addons.neuron.kernels.broken import add_without_mask
+from tests.addons.neuron.kernels.products import product_blocked
 from tests.converters.report_page import accessibility_problems, opened_page, written_page
-from tests.kernels.nki.additions import add_masked, add_spmd
-from tests.kernels.nki.attention import attention_fused
-from tests.kernels.nki.broken import add_without_mask
-from tests.kernels.nki.products import product_blocked
 
 NAMES = ["add_spmd", "attention_fused", "product_blocked", "add_without_mask"]
 

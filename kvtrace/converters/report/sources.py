@@ -1,10 +1,8 @@
 """Blocks of data that a page reads when a view is opened, and the sources that give them.
 
-A source is a module of `kvtrace/converters/report/views` with a `SOURCE`; nothing else lists them.
+A source is an entry point of the group `kvtrace.report_views`; kvtrace's own are in `views/`.
 """
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -12,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
+from kvtrace import registry
 from kvtrace.converters.columns import Integers, integers
 from kvtrace.converters.report.model import Report
 from kvtrace.converters.report.values import Histogram, Layout
@@ -119,14 +118,8 @@ class BlockSource:
 
 
 def block_sources() -> tuple[BlockSource, ...]:
-    """Return the `SOURCE` of every module of `views`, in the order in which they get room."""
-    from kvtrace.converters.report import views
-
-    modules = [
-        importlib.import_module(f"{views.__name__}.{found.name}")
-        for found in pkgutil.iter_modules(views.__path__)
-    ]
-    sources: list[BlockSource] = [module.SOURCE for module in modules]
+    """Return all sources, in the order in which they get room."""
+    sources: list[BlockSource] = [source for _, source in registry.loaded("report_views")]
     return tuple(sorted(sources, key=lambda source: (source.order, source.name)))
 
 
