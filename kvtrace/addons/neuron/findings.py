@@ -38,6 +38,13 @@ REFUSED: Final = frozenset(
 )
 
 
+#: What the variable `KVTRACE_NKI_STRICT` does.
+ABOUT_STRICT: Final = (
+    "`1` makes errors of what Neuron's compiler refuses in NKI kernels, where it is a finding "
+    "([NKI](nki.md#what-is-checked))"
+)
+
+
 class Rule(NamedTuple):
     """How grave a broken rule is, what is wrong then, and what to do about it."""
 

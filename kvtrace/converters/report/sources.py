@@ -61,6 +61,10 @@ class Context:
         place = self.report.calls[call]
         return self.by_call(table, place.run).rows(place.call_id)
 
+    def of_client(self, table: str, call: int) -> list[dict[str, Any]]:
+        """Return a call's rows of a client's table; none where the trace has no such table."""
+        return self.of_call(table, call) if table in self.trace.client_tables else []
+
     def by_call(self, table: str, run: int) -> "_ByCall":
         """Return a table of one run of the report, in the order of its calls; read once."""
         if (table, run) not in self._tables:
@@ -107,6 +111,7 @@ class BlockSource:
     Sources with a low `order` get room first, each up to `share` of what is left then; of a source
     the blocks that come last are left out first. `noun` says what they are (plural) and `query`
     what `kvtrace sql` has to be told to show them, which the page says of what was left out.
+    `types` are dataclasses of an add-on's blocks, of which the page's types are made.
     """
 
     name: str
@@ -115,6 +120,7 @@ class BlockSource:
     noun: str
     query: str
     blocks: Callable[[Context], Iterable[Block]]
+    types: tuple[type, ...] = ()
 
 
 def block_sources() -> tuple[BlockSource, ...]:

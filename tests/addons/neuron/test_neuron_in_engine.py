@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import kvtrace
-from kvtrace.converters.on_chip import on_chip_calls
+from kvtrace.addons.neuron.views.on_chip import on_chip_calls
 from kvtrace.converters.registry import load_converter
 from kvtrace.schema.trace import resolve
 from tests.addons.neuron.kernels.catalogue import CASES

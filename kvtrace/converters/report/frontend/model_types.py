@@ -15,7 +15,8 @@ from typing import Any, Final, Literal
 
 from kvtrace.converters.report import budget, locations, model
 from kvtrace.converters.report.line_figures import LineFigures
-from kvtrace.converters.report.views import call, called, checks, graph, kernel, on_chip, since
+from kvtrace.converters.report.sources import block_sources
+from kvtrace.converters.report.views import call, called, checks, graph, kernel, since
 
 OUTPUT: Final = Path(__file__).resolve().parent / "src" / "data" / "model.ts"
 _HEAD: Final = """\
@@ -25,7 +26,7 @@ _HEAD: Final = """\
 // index is a place in one of the report's arrays.
 """
 _ROOTS: Final = (
-    model.Report, on_chip.CallAtAGlance, on_chip.CallBlock, on_chip.TileValues, call.CallOps,
+    model.Report, *(each for source in block_sources() for each in source.types), call.CallOps,
     graph.GraphBlock, kernel.KernelBlock, called.CalledBlock, LineFigures, locations.LineLinks,
     since.Since, checks.CheckRow, checks.ErrorMap,
 )  # fmt: skip

@@ -15,32 +15,29 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kvtrace.addons.neuron.views.engine_schedule import buffer_flows, least_schedule
+from kvtrace.addons.neuron.views.on_chip import CALLS, EXECUTIONS, OnChipCall, on_chip_calls
 from kvtrace.converters.captions import Caption, Facts
 from kvtrace.converters.columns import combined_codes, dictionary_values, integers
-from kvtrace.converters.engine_schedule import buffer_flows, least_schedule
-from kvtrace.converters.on_chip import CALLS, EXECUTIONS, OnChipCall, on_chip_calls
-from kvtrace.converters.timeline import Counter, Integers, Slices, Track
+from kvtrace.converters.timeline import Counter, Drawn, Integers, Slices, TimelinePart, Track
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
+_CATEGORY: Final = "nki"
 _UNITS: Final = {"sbuf": "SBUF bytes a partition", "psum": "PSUM banks"}
 
 
-def on_chip_parts(
-    trace: "Trace", run: "Run", process: Track
-) -> tuple[list[Slices], list[Counter], int]:
+def _draw(trace: "Trace", run: "Run", process: Track) -> Drawn:
     """Return slices and counters of the run's NKI calls, and how many ops were not kept.
 
     Raises:
         DamagedFile, NewerFormat: as the reader of the trace.
 
     """
-    slices: list[Slices] = []
-    counters: list[Counter] = []
-    missing = 0
+    drawn, missing = Drawn(), 0
     if CALLS not in trace.client_tables:
-        return slices, counters, missing
+        return drawn
     spans = _first_launches(trace, run)
     executions = trace.table(EXECUTIONS, [run])
     captions = _captions(trace, run)
@@ -58,15 +55,17 @@ def on_chip_parts(
         flow = buffer_flows(rows, f"{run.run_id}/{call.call_id}")
         orders = begin + integers(rows["order"]) * step
         steps: Integers = np.full(orders.size, step, np.int64)
-        slices += _engines(rows, parent, orders, steps, named, flow)
-        counters += _counters(call, parent, begin, step)
+        drawn.slices += _engines(rows, parent, orders, steps, named, flow)
+        drawn.counters += _counters(call, parent, begin, step)
         schedule = least_schedule(rows, call.target, types.get(call.call_id, {}))
         if schedule is not None:
             title = f"{call.kernel}, call {call.call_id}: derived from published rates, no times"
             parent = process.child(title, lane=call.call_id, rank=2)
             flow = buffer_flows(rows, f"{run.run_id}/{call.call_id}/derived")
-            slices += _engines(rows, parent, begin + schedule[0], schedule[1], named, flow)
-    return slices, counters, missing
+            drawn.slices += _engines(rows, parent, begin + schedule[0], schedule[1], named, flow)
+    if missing:
+        drawn.left_out["ops of NKI kernels that were not kept one by one"] = missing
+    return drawn
 
 
 def _first_launches(trace: "Trace", run: "Run") -> dict[int, tuple[int, int]]:
@@ -121,7 +120,7 @@ def _engines(
     codes, first = combined_codes([rows["op_index"]])
     listed = dictionary_values(rows["op_index"], first)
     captions = [known.get(number, Caption(f"op {number}")) for number in listed]
-    whole = Slices(parent, "nki", begins, durations, codes, captions, flow=flow)
+    whole = Slices(parent, _CATEGORY, begins, durations, codes, captions, flow=flow)
     where, first = combined_codes([rows["engine"]])
     engines = dictionary_values(rows["engine"], first)
     return [
@@ -140,3 +139,6 @@ def _counters(call: OnChipCall, parent: Track, begin: int, step: int) -> list[Co
         for usage in call.usage
         if usage.orders
     ]
+
+
+PART: Final = TimelinePart(_CATEGORY, "executed ops of NKI kernels", _draw)

@@ -9,9 +9,9 @@ import pytest
 import kvtrace
 import kvtrace.addons.neuron.older.language as nl
 from kvtrace.addons.neuron import older
+from kvtrace.addons.neuron.views.engine_times import least_ns
 from kvtrace.cli import main
 from kvtrace.converters.device_limits import limits_for_target
-from kvtrace.converters.engine_times import least_ns
 from kvtrace.converters.roofline import Work, position
 
 
@@ -43,7 +43,7 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 def test_engines_are_as_busy_as_published_rates_say(traces: list[Path]) -> None:
     profile = kvtrace.open(traces[0]).profile().data
 
-    (chip,) = profile.chips
+    (chip,) = profile.sections["chips"]
     assert (chip.kernel, chip.target, chip.executed) == ("products", "trn2", 1 + 8 * 5)
     assert (chip.sbuf_peak_bytes, chip.sbuf_bytes) == (2048 + 512, 212_984)
     assert (chip.psum_peak_banks, chip.psum_banks) == (1, 8)

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from kvtrace.addons.neuron.views.engine_times import least_ns
+from kvtrace.addons.neuron.views.on_chip import CALLS, OPS
 from kvtrace.converters.device_limits import DeviceLimits, limits_for_target
-from kvtrace.converters.engine_times import least_ns
-from kvtrace.converters.on_chip import CALLS, OPS
+from kvtrace.converters.profile_sections import ProfileSection
 from kvtrace.text import columns, count, duration, percent, size
 
 if TYPE_CHECKING:
@@ -179,3 +180,6 @@ def chips_text(chips: Sequence[ChipProfile], width: int) -> list[str]:
         *lines,
         "least: time at published rates; busy: share of the busiest engine's; none for GpSimd",
     ]
+
+
+SECTION: Final = ProfileSection(read_chip_profiles, chips_text)

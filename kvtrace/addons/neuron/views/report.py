@@ -1,6 +1,6 @@
 """`onchip/index`: NKI calls at a glance; `onchip/<call>`: on-chip memory of one, in op order.
 
-What stands in them is that of `kvtrace.converters.on_chip`, which see; a call's block also has its
+What stands in them is that of `on_chip.py`; a call's block also has its
 ops with their engines, and which tiles they read and write. Derived all of it: there is no clock.
 Times at best are what the published limits of the target allow, each op by itself.
 """
@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
-from kvtrace.converters.chip_profile import read_chip_profiles
-from kvtrace.converters.device_limits import DeviceLimits, limits_for_target
-from kvtrace.converters.on_chip import (
+from kvtrace.addons.neuron.views.chip_profile import read_chip_profiles
+from kvtrace.addons.neuron.views.on_chip import (
     BUFFERS,
     EXECUTIONS,
     ITERATIONS,
@@ -24,9 +23,9 @@ from kvtrace.converters.on_chip import (
     Usage,
     on_chip_calls,
 )
+from kvtrace.converters.device_limits import DeviceLimits, limits_for_target
 from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.sources import Block, BlockSource, Context
-from kvtrace.converters.report.views.call import nki_rows
 from kvtrace.converters.roofline import Position, Work, position
 
 __all__ = ["SOURCE"]
@@ -204,7 +203,7 @@ def _packed(context: Context, place: int, call: OnChipCall) -> str:
 
 def _loops(context: Context, place: int) -> Iterator[LoopAround]:
     known = {row["op_index"]: row for row in context.of_call("loops", place)}
-    for row in nki_rows(context, LOOPS, place):
+    for row in context.of_client(LOOPS, place):
         loop = known[row["op_index"]]
         yield LoopAround(
             index=row["op_index"],
@@ -218,7 +217,7 @@ def _loops(context: Context, place: int) -> Iterator[LoopAround]:
 
 def _sequence(context: Context, place: int) -> Sequence:
     executed = context.of_call(EXECUTIONS, place)[:_EXECUTED]
-    rows = {row["iteration"]: row for row in nki_rows(context, ITERATIONS, place)}
+    rows = {row["iteration"]: row for row in context.of_client(ITERATIONS, place)}
     kept: dict[int | None, int] = {None: 0}
     for number in rows:
         kept[number] = len(kept)
@@ -233,7 +232,7 @@ def _sequence(context: Context, place: int) -> Sequence:
 
 
 def _values(context: Context, place: int) -> Iterator[TileValues]:
-    for row in nki_rows(context, VALUES, place):
+    for row in context.of_client(VALUES, place):
         kept, rows = row["values"], row["rows"]
         along = len(kept) // rows if rows else 0
         shown = [_shown(value) for value in kept]
@@ -346,4 +345,5 @@ SOURCE: Final = BlockSource(
     noun="views of on-chip memory",
     query="FROM client_nki_buffers",
     blocks=_blocks,
+    types=(CallAtAGlance, CallBlock, TileValues),
 )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import kvtrace
-from kvtrace.converters.on_chip import on_chip_calls
+from kvtrace.addons.neuron.views.on_chip import on_chip_calls
 from kvtrace.schema.trace import resolve
 from tests.addons.neuron.kernels.additions import add_masked, add_spmd
 from tests.addons.neuron.kernels.attention import attention_fused

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import kvtrace
-from kvtrace.converters.on_chip import Flow, OnChipCall, on_chip_calls
+from kvtrace.addons.neuron.views.on_chip import Flow, OnChipCall, on_chip_calls
 from kvtrace.schema.trace import open_trace
 from tests.addons.neuron.kernels.products import product_hoisted, product_into
 
