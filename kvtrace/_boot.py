@@ -57,13 +57,13 @@ def in_subinterpreter() -> bool:
 
     NumPy and pyarrow, which writing needs, do not work in them, and may end the process.
     """
-    for name in ("_interpreters", "_xxsubinterpreters"):  # Python 3.13 and later; before
-        try:
-            interpreters = __import__(name)
-        except ImportError:
-            continue
-        return bool(interpreters.get_current() != interpreters.get_main())
-    return False
+    # One that is not there would be looked for in every folder.
+    name = "_interpreters" if sys.version_info >= (3, 13) else "_xxsubinterpreters"
+    try:
+        interpreters = __import__(name)
+    except ImportError:
+        return False
+    return bool(interpreters.get_current() != interpreters.get_main())
 
 
 def _seal() -> None:

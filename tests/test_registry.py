@@ -69,7 +69,9 @@ def example(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(folder: Path, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
+def run(
+    folder: Path, *command: str, code: int = 0, **variables: str
+) -> subprocess.CompletedProcess[str]:
     clean = {name: value for name, value in os.environ.items() if not name.startswith("KVTRACE")}
     path = os.pathsep.join([str(folder / "site"), str(ROOT)])
     done = subprocess.run(
@@ -80,7 +82,7 @@ def run(folder: Path, *command: str, **variables: str) -> subprocess.CompletedPr
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == code, done.stderr
     return done
 
 
@@ -140,6 +142,15 @@ def test_the_example_converter_folds_stacks(example: Path) -> None:
     run(example, "-m", "kvtrace", "convert", "folded", "out", "-o", "folded.txt")
 
     assert (example / "folded.txt").read_text() == "<module>;main 3\n"
+
+
+def test_a_package_adds_a_command(tmp_path: Path) -> None:
+    module = "def command(times: int = 1) -> int:\n    'Count to a number.'\n    return times\n"
+    entries = "[kvtrace.commands]\ncount = counting:command\n"
+    install(tmp_path / "site", "counting", entries, counting=module)
+
+    assert "\n  count      Count to a number.\n" in run(tmp_path, "-m", "kvtrace", "--help").stdout
+    assert run(tmp_path, "-m", "kvtrace", "count", "--times", "3", code=3).stdout == ""
 
 
 def test_every_entry_of_kvtrace_and_its_add_ons_is_there() -> None:

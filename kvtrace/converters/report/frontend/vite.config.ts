@@ -1,9 +1,11 @@
 import { defineConfig } from "vite";
 
+import { ALIASES, packagesOfAddons } from "./addons";
 import { singlePage } from "./single_page";
 
 export default defineConfig({
-  plugins: [singlePage("app.html")],
+  plugins: [packagesOfAddons(), singlePage("app.html")],
+  resolve: { alias: ALIASES },
   esbuild: { legalComments: "none" },
   build: {
     target: "es2022",

@@ -1,12 +1,12 @@
 // What a chosen tile held at the end of the call, as far as that was recorded.
 
-import { formatCount, plural, shortText } from "../../data/format";
-import { page } from "../../data/page";
-import type { Tile, TileValues } from "../../data/types";
-import { useBlock } from "../../data/use_block";
-import { words } from "../../parts/columns";
-import { type Column, Table } from "../../parts/table";
-import { Note } from "../../parts/text";
+import { formatCount, plural, shortText } from "@report/data/format";
+import { page } from "@report/data/page";
+import type { Tile, TileValues } from "../model";
+import { useBlock } from "@report/data/use_block";
+import { words } from "@report/parts/columns";
+import { type Column, Table } from "@report/parts/table";
+import { Note } from "@report/parts/text";
 
 type Row = { readonly partition: number; readonly values: TileValues["rows"][number] };
 

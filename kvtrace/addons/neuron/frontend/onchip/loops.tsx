@@ -1,15 +1,15 @@
 // Loops of a call with a slider each, and what on-chip memory holds in the trips that are chosen.
 
 import { useMemo } from "preact/hooks";
-import { chosenNumber, href, setQuery } from "../../app/router";
-import { formatCount, plural, shortText } from "../../data/format";
-import { page } from "../../data/page";
-import type { CallBlock } from "../../data/types";
-import { derived, Figures } from "../../parts/figure";
-import { LoopSliders, useTrips } from "../../parts/loop_sliders";
-import { Slider } from "../../parts/slider";
-import { Note } from "../../parts/text";
-import { tripsText } from "../../accesses/trips";
+import { chosenNumber, href, setQuery } from "@report/app/router";
+import { formatCount, plural, shortText } from "@report/data/format";
+import { page } from "@report/data/page";
+import type { CallBlock } from "../model";
+import { derived, Figures } from "@report/parts/figure";
+import { LoopSliders, useTrips } from "@report/parts/loop_sliders";
+import { Slider } from "@report/parts/slider";
+import { Note } from "@report/parts/text";
+import { tripsText } from "@report/accesses/trips";
 import { amountText } from "./memory_map";
 import { type Moment, momentOf, mostThen, stretchesOf, tilesThen } from "./moment";
 

@@ -2,17 +2,17 @@
 // ops with their tiles.
 
 import { useMemo } from "preact/hooks";
-import { NotHere } from "../../app/boundary";
-import { chosen, chosenNumber, href, setQuery } from "../../app/router";
-import type { View, ViewProps } from "../../app/view";
-import { formatGrid, formatPlace, gridSize, plural, shortText } from "../../data/format";
-import { page } from "../../data/page";
-import type { CallAtAGlance, CallBlock, Usage } from "../../data/types";
-import { useBlock } from "../../data/use_block";
-import { figure } from "../../parts/columns";
-import { derived, Figures } from "../../parts/figure";
-import { type Column, Table } from "../../parts/table";
-import { Note, Section } from "../../parts/text";
+import { NotHere } from "@report/app/boundary";
+import { chosen, chosenNumber, href, setQuery } from "@report/app/router";
+import type { View, ViewProps } from "@report/app/view";
+import { formatGrid, formatPlace, gridSize, plural, shortText } from "@report/data/format";
+import { page } from "@report/data/page";
+import type { CallAtAGlance, CallBlock, Usage } from "../model";
+import { useBlock } from "@report/data/use_block";
+import { figure } from "@report/parts/columns";
+import { derived, Figures } from "@report/parts/figure";
+import { type Column, Table } from "@report/parts/table";
+import { Note, Section } from "@report/parts/text";
 import { Loops, useMoment } from "./loops";
 import { amountText, MemoryMap } from "./memory_map";
 import { tilesThen } from "./moment";

@@ -2,12 +2,12 @@
 // partition; the line is what there is.
 
 import { useMemo, useState } from "preact/hooks";
-import { setQuery } from "../../app/router";
-import { formatBytes, formatCount, plural } from "../../data/format";
-import type { Tile, Usage } from "../../data/types";
-import { kernelHue } from "../../parts/colours";
-import { Plot } from "../../parts/plot";
-import { STEPS } from "../../parts/pointing";
+import { setQuery } from "@report/app/router";
+import { formatBytes, formatCount, plural } from "@report/data/format";
+import type { Tile, Usage } from "../model";
+import { kernelHue } from "@report/parts/colours";
+import { Plot } from "@report/parts/plot";
+import { STEPS } from "@report/parts/pointing";
 import { type Moment, stretchesOf } from "./moment";
 import { type Placed, placedTiles } from "./placing";
 

@@ -1,7 +1,7 @@
 // Where tiles lie in a picture of a memory over time: each at the lowest place that is free from
 // its first use to its last. A compiler may place them otherwise.
 
-import type { Tile } from "../../data/types";
+import type { Tile } from "../model";
 
 export interface Placed {
   readonly tile: Tile;

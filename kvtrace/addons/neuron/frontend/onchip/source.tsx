@@ -1,13 +1,14 @@
 // The kernel's source with the work of each line, and the lines that break a rule.
 
 import { useCallback } from "preact/hooks";
-import { chosen, chosenNumber } from "../../app/router";
-import { formatBytes, formatFlops, formatNanoseconds } from "../../data/format";
-import { page } from "../../data/page";
-import type { OpWork, PlacedFinding, Stack } from "../../data/types";
-import { markedFindings, marksOf } from "../../parts/finding_marks";
-import { type OpMeasure, OpSource } from "../../parts/op_source";
-import { AddressChoice } from "../../parts/search";
+import { chosen, chosenNumber } from "@report/app/router";
+import { formatBytes, formatFlops, formatNanoseconds } from "@report/data/format";
+import { page } from "@report/data/page";
+import type { PlacedFinding, Stack } from "@report/data/types";
+import type { OpWork } from "../model";
+import { markedFindings, marksOf } from "@report/parts/finding_marks";
+import { type OpMeasure, OpSource } from "@report/parts/op_source";
+import { AddressChoice } from "@report/parts/search";
 
 interface Measure extends OpMeasure<OpWork> {
   readonly name: string;

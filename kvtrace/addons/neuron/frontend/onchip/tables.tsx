@@ -1,13 +1,14 @@
 // Flows between memories, engines' work, ops with their tiles, and tiles with their lives.
 
-import { setQuery } from "../../app/router";
-import { formatPlace, shortText } from "../../data/format";
-import { page } from "../../data/page";
-import type { CallBlock, EngineWork, Flow, OpWork, PlacedFinding, Tile } from "../../data/types";
-import { fieldsOf, figure, sharedFigure, words } from "../../parts/columns";
-import { findingColumns } from "../../parts/finding_columns";
-import { type Column, Table } from "../../parts/table";
-import { Pill, stackPlace } from "../../parts/text";
+import { setQuery } from "@report/app/router";
+import { formatPlace, shortText } from "@report/data/format";
+import { page } from "@report/data/page";
+import type { PlacedFinding } from "@report/data/types";
+import type { CallBlock, EngineWork, Flow, OpWork, Tile } from "../model";
+import { fieldsOf, figure, sharedFigure, words } from "@report/parts/columns";
+import { findingColumns } from "@report/parts/finding_columns";
+import { type Column, Table } from "@report/parts/table";
+import { Pill, stackPlace } from "@report/parts/text";
 import { SPACES } from "./memory_map";
 import type { Moment } from "./moment";
 

@@ -1,7 +1,7 @@
 // What a call did in chosen trips of its loops: which of the executed ops, and what was in use then.
 
-import type { Trips } from "../../accesses/trips";
-import type { Sequence, Tile, Usage } from "../../data/types";
+import type { Trips } from "@report/accesses/trips";
+import type { Sequence, Tile, Usage } from "../model";
 
 export interface Moment {
   /** Executed ops by their order, ascending. */

@@ -1,12 +1,12 @@
 // A call under the published limits of one core of its target. Nothing was timed: its kernels ran
 // on NumPy, so the figures are what the limits let it reach.
 
-import { formatBytes, formatFlops, formatRate, shortText } from "../../data/format";
-import type { TargetRoof } from "../../data/types";
-import { figure, words } from "../../parts/columns";
-import { derived, Figures } from "../../parts/figure";
-import { Table } from "../../parts/table";
-import { Note } from "../../parts/text";
+import { formatBytes, formatFlops, formatRate, shortText } from "@report/data/format";
+import type { TargetRoof } from "../model";
+import { figure, words } from "@report/parts/columns";
+import { derived, Figures } from "@report/parts/figure";
+import { Table } from "@report/parts/table";
+import { Note } from "@report/parts/text";
 
 const LONGEST = "The longest of transfers, products and other arithmetic, which can overlap";
 const DISTINCT = "Distinct bytes of device memory over its bandwidth";
