@@ -6,7 +6,8 @@ import { singlePage } from "./single_page";
 export default defineConfig({
   plugins: [packagesOfAddons(), singlePage("app.html")],
   resolve: { alias: ALIASES },
-  esbuild: { legalComments: "none" },
+  // As tsconfig.json says, which esbuild does not find from the folders of add-ons.
+  esbuild: { legalComments: "none", jsx: "automatic", jsxImportSource: "preact" },
   build: {
     target: "es2022",
     outDir: "dist",
