@@ -3,8 +3,8 @@
     python benchmarks/nki.py [--size K M N] [--rounds 3] [--json FILE]
 
 Method: one run on one machine, one process, one thread of BLAS. The kernel is the corpus's
-`product_blocked` (tests/kernels/nki/products.py) on bfloat16; each round runs everything in turn,
-and a figure is the best round, wall time and CPU time of the process.
+`product_blocked` (tests/addons/neuron/kernels/products.py) on bfloat16; each round runs everything
+in turn, and a figure is the best round, wall time and CPU time of the process.
 
 product      NumPy: both factors to float32, one product
 kernel       the kernel; ops, findings and buffers are kept in memory
@@ -31,11 +31,11 @@ import ml_dtypes
 import numpy as np
 
 import kvtrace
-import kvtrace.nki.older.isa as nisa
-import kvtrace.nki.older.language as nl
+import kvtrace.addons.neuron.older.isa as nisa
+import kvtrace.addons.neuron.older.language as nl
+from kvtrace.addons.neuron import older
+from kvtrace.addons.neuron.launching import Kernel, bound_arguments, execute
 from kvtrace.evaluate.threads import ONE_THREAD
-from kvtrace.nki import older
-from kvtrace.nki.launching import Kernel, bound_arguments, execute
 
 ROOT = Path(__file__).resolve().parent.parent
 SMALL_OPS = 5_000
@@ -83,7 +83,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     sys.path.insert(0, str(ROOT))
-    from tests.kernels.nki.products import product_blocked
+    from tests.addons.neuron.kernels.products import product_blocked
 
     depth, rows, columns = options.size
     random = np.random.default_rng(0)

@@ -6,7 +6,7 @@ from inspect import cleandoc
 from typing import Any, Final
 
 from docs_site.repository import ROOT
-from kvtrace.settings import OTHER_VARIABLES, Settings
+from kvtrace.settings import Settings, other_variables
 
 PAGE: Final = ROOT / "docs" / "settings.md"
 
@@ -42,7 +42,7 @@ def _default(field: Field[Any]) -> str:
 
 
 def _others_table() -> str:
-    rows = [f"| `{name}` | {meaning} |" for name, meaning in OTHER_VARIABLES.items()]
+    rows = [f"| `{name}` | {meaning} |" for name, meaning in other_variables().items()]
     return "\n".join(["| variable | what it does |", "|---|---|", *rows])
 
 

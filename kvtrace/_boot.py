@@ -8,37 +8,26 @@ import atexit
 import os
 import sys
 
+from kvtrace import registry
+
 TYPE_CHECKING = False  # as type checkers read it; importing typing would cost 7 ms
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
     from importlib.abc import Loader
     from importlib.machinery import ModuleSpec
     from types import ModuleType
 
-#: Library whose import a built-in backend waits for → where the backend is.
-BUILT_IN = {
-    "triton": "kvtrace.backends.triton:BACKEND",
-    "torch._inductor.runtime.triton_heuristics": "kvtrace.backends.inductor:BACKEND",
-    "torch._inductor.codegen.triton": "kvtrace.backends.inductor:GENERATING",
-    "kvtrace.nki": "kvtrace.nki.recording:BACKEND",
-    "kvtrace.hlo.traced": "kvtrace.hlo.recording:BACKEND",
-    "torch": "kvtrace.backends.triton.absent_gpu:TORCH",
-    "pynvml": "kvtrace.backends.triton.absent_gpu:NVML",
-    "vllm.third_party.pynvml": "kvtrace.backends.triton.absent_gpu:NVML_OF_VLLM",
-}
+    from kvtrace.registry import Entry
 
-#: Those of them that are waited for only where tensors for a GPU are made on the CPU.
-ON_HOST = frozenset({"torch", "pynvml", "vllm.third_party.pynvml"})
+#: Every library that is waited for; those of other packages' backends are added when found.
+_libraries: "set[str]" = set()
 
-#: Package that one of ours stands in for where it is missing, while a recording goes on → what
+#: Package that a module of an add-on stands in for where it is missing, while recording → what
 #: returns the specs of its modules.
-STAND_INS = {
-    "neuronxcc": "kvtrace.nki.stand_ins:spec_of",
-    "nki": "kvtrace.nki.stand_ins:spec_of",
-}
+_stand_ins: "dict[str, Entry]" = {}
 
-#: Every library that is waited for; more are added when backends are found by entry points.
-_libraries = set(BUILT_IN) - ON_HOST
+#: Folders of `sys.path` in which backends of other packages were looked for.
+_searched: "set[str]" = set()
 
 _OFF = frozenset({"0", "off", "no", "false"})
 
@@ -57,7 +46,7 @@ def boot() -> None:
     if "KVTRACE_GROUP" not in os.environ:
         os.environ["KVTRACE_GROUP"] = f"{os.getpid():x}-{os.urandom(6).hex()}"
     if os.environ.get("KVTRACE_DEVICE") == "cpu":
-        add_libraries(ON_HOST)
+        wait_without_gpu()
     # Registered first, so that it runs last: launches of other exit functions are kept.
     atexit.register(_seal)
     watch()
@@ -68,13 +57,13 @@ def in_subinterpreter() -> bool:
 
     NumPy and pyarrow, which writing needs, do not work in them, and may end the process.
     """
-    for name in ("_interpreters", "_xxsubinterpreters"):  # Python 3.13 and later; before
-        try:
-            interpreters = __import__(name)
-        except ImportError:
-            continue
-        return bool(interpreters.get_current() != interpreters.get_main())
-    return False
+    # One that is not there would be looked for in every folder.
+    name = "_interpreters" if sys.version_info >= (3, 13) else "_xxsubinterpreters"
+    try:
+        interpreters = __import__(name)
+    except ImportError:
+        return False
+    return bool(interpreters.get_current() != interpreters.get_main())
 
 
 def _seal() -> None:
@@ -85,6 +74,8 @@ def _seal() -> None:
 
 def watch() -> None:
     """Tell `kvtrace.capture.api` when a library that launches kernels is imported."""
+    _libraries.update(entry.name for entry in registry.own_entries("libraries"))
+    _stand_ins.update((entry.name, entry) for entry in registry.own_entries("stand_ins"))
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
 
@@ -104,8 +95,12 @@ class _Finder:
     def find_spec(
         self, name: str, path: "Sequence[str] | None" = None, target: "ModuleType | None" = None
     ) -> "ModuleSpec | None":
-        if name.partition(".")[0] in STAND_INS:
+        if name.partition(".")[0] in _stand_ins:
             return _stand_in(name, path, target)
+        if path is None and name not in sys.stdlib_module_names:
+            _find_backends()
+            if name in sys.modules:  # a backend that was just found has imported its library
+                return _spec_of_imported(sys.modules[name])
         if name not in _libraries:
             return None
         for finder in sys.meta_path:
@@ -126,10 +121,7 @@ def _stand_in(
 ) -> "ModuleSpec | None":
     """Return a module of ours, unless the package is there or nothing is recorded."""
     try:
-        from importlib import import_module
-
-        module, _, attribute = STAND_INS[name.partition(".")[0]].partition(":")
-        spec_of: Callable[..., ModuleSpec | None] = getattr(import_module(module), attribute)
+        spec_of: Callable[..., ModuleSpec | None] = _stand_ins[name.partition(".")[0]].load()
         api = sys.modules.get("kvtrace.capture.api")
         recording = out is not None or (api is not None and api.current() is not None)
         others = [finder for finder in sys.meta_path if not isinstance(finder, _Finder)]
@@ -161,9 +153,58 @@ class _Loader:
         return getattr(self.loader, name)
 
 
-def add_libraries(names: "Iterable[str]") -> None:
-    """Wait for more libraries; those that are imported already are for the caller to handle."""
-    _libraries.update(names)
+def wait_without_gpu() -> None:
+    """Wait also for what is adapted only where tensors for a GPU are made on the CPU."""
+    _libraries.update(entry.name for entry in registry.own_entries("libraries_without_gpu"))
+
+
+def _find_backends() -> None:
+    """Wait also for the libraries of other packages' backends, in folders that are new.
+
+    Where a package names no libraries among its entry points, its backend is imported and asked.
+    Not before all folders are known, which is when `site` has been imported.
+    """
+    site = sys.modules.get("site")
+    if _searched.issuperset(sys.path) or getattr(site and site.__spec__, "_initializing", False):
+        return
+    _searched.update(sys.path)
+    named = registry.installed_entries("libraries")
+    _libraries.update(entry.name for entry in named)
+    places = {entry.place for entry in named}
+    for entry in registry.installed_entries("backends"):
+        if entry.place in places:
+            continue
+        libraries = getattr(registry.loaded_or_none(entry), "libraries", ())
+        _libraries.update(libraries)
+        for library in libraries:
+            if library in sys.modules:
+                _imported(library)
+
+
+def _spec_of_imported(module: "ModuleType") -> "ModuleSpec":
+    """Return a spec with which the import of a module gives the one that is there.
+
+    Python takes the module's own in place of what a finder returns, so for a moment it is that.
+    """
+    from importlib.machinery import ModuleSpec
+
+    spec = ModuleSpec(module.__name__, _Imported(module))  # type: ignore[arg-type]
+    module.__spec__ = spec
+    return spec
+
+
+class _Imported:
+    """Loads nothing: the module is there, and stays as it is."""
+
+    def __init__(self, module: "ModuleType") -> None:
+        self.module = module
+        self.spec = module.__spec__
+
+    def create_module(self, spec: "ModuleSpec") -> "ModuleType":  # noqa: ARG002
+        return self.module
+
+    def exec_module(self, module: "ModuleType") -> None:
+        module.__spec__ = self.spec
 
 
 try:

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from fnmatch import fnmatchcase
 from typing import Any, Final, Literal, get_args
 
+from kvtrace import registry
 from kvtrace.schema.errors import BadSetting, nearest
 
 Mode = Literal["launch", "timeline", "ops"]
@@ -27,8 +28,6 @@ OTHER_VARIABLES: Final = {
     "KVTRACE_GROUP": "set by kvtrace: the group that processes of one job share "
     "([timeline](timeline.md))",
     "KVTRACE_NATIVE": "`0` records without the C extension",
-    "KVTRACE_NKI_STRICT": "`1` makes errors of what Neuron's compiler refuses in NKI kernels, "
-    "where it is a finding ([NKI](nki.md#what-is-checked))",
     "KVTRACE_DEBUG": "`1` shows the traceback where a command fails on something that is not "
     "expected",
 }
@@ -201,6 +200,11 @@ class Settings:
 DEFAULT: Final = Settings()
 
 
+def other_variables() -> dict[str, str]:
+    """Return variables that are no settings of a recording, add-ons' too, and what they do."""
+    return {**OTHER_VARIABLES, **dict(registry.loaded("variables"))}
+
+
 def settings_from_arguments(base: Settings = DEFAULT, **arguments: Any) -> Settings:
     """Replace fields of `base`.
 
@@ -240,6 +244,8 @@ def settings_from_environment(environment: Mapping[str, str]) -> tuple[Settings,
 def _unknown(environment: Mapping[str, str]) -> tuple[str, ...]:
     """Say of each variable that means nothing, and is none of our tests', which may be meant."""
     known = {f"KVTRACE_{field.name.upper()}" for field in fields(Settings)} | OTHER_VARIABLES.keys()
+    if not known.issuperset(name for name in environment if name.startswith("KVTRACE_")):
+        known |= {entry.name for entry in registry.entries("variables")}
     return tuple(
         f"there is no variable {name}{nearest(name, known)}; kvtrace env lists them"
         for name in sorted(environment)

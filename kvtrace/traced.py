@@ -58,10 +58,9 @@ def trace(
     alone is begun in `out`. With a GPU, launches are recorded and `kvtrace replay --client` does
     the rest.
 
-    With `backend="nki"` it is a kernel of NKI, and `client` is tracer, profiler, sanitizer, or left
-    out for the tables of all of them:
+    With another `backend` it is a kernel of that one's, which says what `client` may be:
 
-        scale = kvtrace.trace(kernel, backend="nki")
+        scale = kvtrace.trace(kernel, backend="…")
 
     Raises:
         BadSetting: there is no such client, or no such backend.

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kvtrace._boot import BUILT_IN, STAND_INS
+from kvtrace.registry import own_entries
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "kvtrace"
@@ -37,13 +37,14 @@ _RECORDING = {
 _COMPILED = _RECORDING | _VERDICTS | {"kvtrace.backends.compiled"}
 _OPENED = (
     _VERDICTS
-    | {"kvtrace.clients", "kvtrace.converters", "kvtrace.text", "kvtrace.settings", "kvtrace.nki"}
+    | {"kvtrace.clients", "kvtrace.converters", "kvtrace.text", "kvtrace.settings"}
     | {"kvtrace.oracle"}
     | {"kvtrace.backends.triton"}  # the stages of kernels that were recorded without them
 )
 ALLOWED = {
     "kvtrace.schema": set(),
     "kvtrace.forks": set(),
+    "kvtrace.registry": set(),
     "kvtrace.ir": {"kvtrace.schema"},
     "kvtrace.text": set(),
     "kvtrace.graphs": {"kvtrace.schema"},
@@ -55,8 +56,6 @@ ALLOWED = {
     "kvtrace.verdicts": _VERDICTS | {"kvtrace.text"},
     "kvtrace.oracle": _VERDICTS,
     "kvtrace.clients": _VERDICTS,
-    "kvtrace.nki": {"kvtrace.schema", "kvtrace.evaluate"},  # its threads alone
-    "kvtrace.nki.recording": _RECORDING | {"kvtrace.nki", "kvtrace.verdicts"},  # names of rules
     "kvtrace.hlo": {"kvtrace.schema", "kvtrace.graphs"},
     "kvtrace.hlo.recording": _RECORDING | {"kvtrace.hlo"},
     "kvtrace.settings": {"kvtrace.schema"},
@@ -72,7 +71,7 @@ ALLOWED = {
     "kvtrace.backends.cupti": _RECORDING,
     "kvtrace.backends.compiled": _RECORDING
     | _VERDICTS
-    | {"kvtrace.nki", "kvtrace.converters"},  # names of rules; defects are printed at once
+    | {"kvtrace.converters"},  # defects are printed at once
     "kvtrace.backends.triton": _COMPILED | {"kvtrace.clients"},
     "kvtrace.backends.inductor": _COMPILED,
     "kvtrace.opened": _OPENED,
@@ -82,11 +81,14 @@ ALLOWED = {
 }
 STANDARD_LIBRARY = sys.stdlib_module_names | {"annotationlib"}  # of Python 3.14
 SCHEMA_LIBRARIES = {"numpy", "pyarrow", "zstandard"}
-# A lock is made with forks.Lock, wherever in `kvtrace/` it is.
-EVERYWHERE = {"kvtrace.forks"}
-OUTSIDE = {"kvtrace.schema", "kvtrace.converters"}
+# A lock is made with forks.Lock, wherever in `kvtrace/` it is; whatever add-ons add to is asked of
+# the registry.
+EVERYWHERE = {"kvtrace.forks", "kvtrace.registry"}
+OUTSIDE = {"kvtrace.schema"}
+# An add-on may import all of the core besides these, and itself; the core imports no add-on.
+NOT_IN_ADDONS = {"kvtrace.cli", "kvtrace.addons"}
 HEAVY_IN_CAPTURE = {"z3", "duckdb", "jinja2", "rich", "typer", "perfetto"}
-RECORDING = ("kvtrace.nki.recording", "kvtrace.hlo.recording")
+RECORDING = ("kvtrace.hlo.recording",)
 NOT_IN_READING = {"torch", "triton"}
 
 
@@ -125,6 +127,8 @@ def imports_of(name: str, path: Path) -> Iterator[str]:
 def part_of(name: str) -> str:
     """`kvtrace.schema.tables` belongs to the part `kvtrace.schema`."""
     parts = name.split(".")
+    if name.startswith("kvtrace.addons."):
+        return ".".join(parts[:3])
     around = [".".join(parts[:length]) for length in range(len(parts), 1, -1)]
     return next((name for name in around if name in ALLOWED), ".".join(parts[:2]))
 
@@ -152,26 +156,48 @@ def test_parts_import_only_what_the_picture_shows(part: str) -> None:
     assert broken == []
 
 
-def strings_of(path: Path, *left_out: str) -> Iterator[str]:
-    """All strings in a file, those assigned to some names of its left out."""
-    for statement in ast.parse(path.read_text(encoding="utf-8")).body:
-        targets = statement.targets if isinstance(statement, ast.Assign) else []
-        if {target.id for target in targets if isinstance(target, ast.Name)} & set(left_out):
-            continue
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                yield node.value
+def test_add_ons_import_neither_each_other_nor_the_command_line() -> None:
+    broken = [
+        f"{name} imports {target}"
+        for name, path in MODULES
+        if name.startswith("kvtrace.addons.")
+        for target in imports_of(name, path)
+        if target.startswith(tuple(NOT_IN_ADDONS)) and part_of(target) != part_of(name)
+    ]
+    assert broken == []
 
 
-def test_capture_and_boot_know_no_backend_besides_those_in_their_tables() -> None:
-    places = {*BUILT_IN.values(), *STAND_INS.values()}
+def test_the_core_names_no_add_on() -> None:
+    """Not as a module either, which a string may name: entry points are all that leads to them."""
+    broken = [
+        f"{name} names {text}"
+        for name, path in MODULES
+        if not name.startswith("kvtrace.addons")
+        for text in (*imports_of(name, path), *strings_of(path))
+        if "kvtrace.addons." in text
+    ]
+    entries = (PACKAGE / "entry_points.txt").read_text(encoding="utf-8")
+    assert broken == []
+    assert "addons" not in entries
+
+
+def strings_of(path: Path) -> Iterator[str]:
+    """All strings in a file."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def test_capture_and_boot_know_no_backend() -> None:
+    groups = ("backends", "libraries", "libraries_without_gpu", "stand_ins")
+    places = {entry.place for group in groups for entry in own_entries(group)}
     rooms = tuple({".".join(place.split(":")[0].split(".")[:3]) for place in places})
     assert "kvtrace.backends.triton" in rooms
     broken = [
         f"{name} names {target}"
         for name, path in MODULES
         if part_of(name) in {"kvtrace.capture", "kvtrace._boot"}
-        for target in (*imports_of(name, path), *strings_of(path, "BUILT_IN", "STAND_INS"))
+        for target in (*imports_of(name, path), *strings_of(path))
         if target.startswith(rooms)
     ]
     assert broken == []
@@ -234,12 +260,13 @@ def test_every_data_file_beside_our_modules_goes_into_the_wheel() -> None:
     patterns = settings["tool"]["setuptools"]["package-data"]
     left_out = []
     for path in tracked_files():
-        if not path.is_relative_to(PACKAGE) or path.is_relative_to(FRONT_END):
+        if not path.is_relative_to(PACKAGE) or "frontend" in path.parts:
             continue
         if path.suffix in {".py", ".so"} or "golden" in path.parts:
             continue
         package = ".".join(path.parent.relative_to(ROOT).parts)
-        if not any(path.match(pattern) for pattern in patterns.get(package, [])):
+        fitting = [*patterns["*"], *patterns.get(package, [])]
+        if not any(path.match(pattern) for pattern in fitting):
             left_out.append(str(path.relative_to(ROOT)))
     assert left_out == []
 

@@ -1,29 +1,29 @@
 """Backends: each adapts one source of launches to capture.
 
-A backend lives in a folder of its own here, or beside the language that it records (`kvtrace.nki`,
-`kvtrace.hlo`), or in another package that names it under the entry point group `kvtrace.backends`.
-What Triton and Inductor share is in `compiled/`, what every backend may use in the modules of this
+A backend lives in a folder of its own here, beside the language that it records (`kvtrace.hlo`), in
+an add-on, or in another package; each is an entry point of the group `kvtrace.backends`. What
+Triton and Inductor share is in `compiled/`, what every backend may use in the modules of this
 folder; `cupti/` is the device timeline. May import capture, clients, and what those may; no backend
 imports another.
 
-The built-in backends are found without reading entry points, which takes some 20 ms: that happens
-when one of their libraries is imported, or at `kvtrace.start`.
+The libraries that a backend waits for may be named by entry points, too, under `kvtrace.libraries`:
+then it is imported only once one of them is. All of kvtrace's own are.
 """
 
 import sys
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
-from kvtrace import _boot
-from kvtrace._boot import BUILT_IN
+from kvtrace import registry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from kvtrace.capture.journal import Listener
     from kvtrace.capture.session import Session
+    from kvtrace.registry import Entry
 
-GROUP: Final = "kvtrace.backends"
+#: Groups of entries by the library that a backend waits for.
+_BY_LIBRARY: Final = ("libraries", "libraries_without_gpu")
 
 
 class Backend(Protocol):
@@ -64,21 +64,22 @@ class WatchingBackend(Backend, Protocol):
 
 
 _installed: list[Backend] = []
-_found: dict[str, Backend] | None = None
 
 
 def libraries() -> tuple[str, ...]:
     """Every library that a backend waits for."""
-    extra = (name for backend in _extra().values() for name in backend.libraries)
-    return tuple(dict.fromkeys((*BUILT_IN, *extra)))
+    named = (entry.name for group in _BY_LIBRARY for entry in registry.entries(group))
+    asked = (name for backend in _asked().values() for name in backend.libraries)
+    return tuple(dict.fromkeys((*named, *asked)))
 
 
 def install_for(library: str, session: "Session") -> None:
     """Install the backends that wait for `library`; one that fails is a message, not an error."""
-    place = BUILT_IN.get(library)
-    if place is not None:
-        _install(place, session)
-    for name, backend in _extra().items():
+    for group in _BY_LIBRARY:
+        for entry in registry.entries(group):
+            if entry.name == library:
+                _install(entry, session)
+    for name, backend in _asked().items():
         if library in backend.libraries:
             _install_backend(name, backend, session)
 
@@ -90,15 +91,20 @@ def watching_backend(name: str) -> WatchingBackend:
         BadSetting: there is none; the sentence lists those that there are.
 
     """
-    known = []
-    for backend in _all():
-        if isinstance(backend, WatchingBackend):
-            if backend.name == name:
-                return backend
-            known.append(backend.name)
+    entry = registry.entry("backends", name)
+    backend = None if entry is None else entry.load()
+    if isinstance(backend, WatchingBackend):
+        return backend
     from kvtrace.schema.errors import BadSetting
 
-    raise BadSetting(f"kernels of the backends {' and '.join(known)} are traced, not of {name!r}")
+    watching = (name for name, found in registry.loaded("backends") if _watches(found))
+    raise BadSetting(
+        f"kernels of the backends {' and '.join(watching)} are traced, not of {name!r}"
+    )
+
+
+def _watches(backend: object) -> bool:
+    return isinstance(backend, WatchingBackend)
 
 
 def uninstall_all() -> None:
@@ -125,18 +131,19 @@ def _uninstall(backend: Backend) -> None:
         print(f"kvtrace: the backend {backend.name} stays hooked: {error}", file=sys.stderr)
 
 
-def _install(place: str, session: "Session") -> None:
+def _install(entry: "Entry", session: "Session") -> None:
     try:
-        backend = _load(place)
+        backend = entry.load()
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("kvtrace."):
             return  # this build of kvtrace has no such backend
-        session.message("warning", "backend-failed", f"the backend {place} needs {error.name}")
+        text = f"the backend {entry.place} needs {error.name}"
+        session.message("warning", "backend-failed", text)
         return
     except Exception as error:  # noqa: BLE001 - the program goes on without it
-        session.message("warning", "backend-failed", f"the backend {place} fails: {error}")
+        session.message("warning", "backend-failed", f"the backend {entry.place} fails: {error}")
         return
-    _install_backend(place, backend, session)
+    _install_backend(entry.place, backend, session)
 
 
 def _install_backend(name: str, backend: Backend, session: "Session") -> None:
@@ -151,32 +158,12 @@ def _install_backend(name: str, backend: Backend, session: "Session") -> None:
     _installed.append(backend)
 
 
-def _all() -> "Iterator[Backend]":
-    """Every backend, the built-in ones first; each is imported when it is reached."""
-    for place in BUILT_IN.values():
-        yield _load(place)
-    yield from _extra().values()
-
-
-def _extra() -> dict[str, Backend]:
-    """Backends of other packages, by the name of their entry point; found once."""
-    global _found
-    if _found is not None:
-        return _found
-    _found = {}
-    from importlib.metadata import entry_points
-
-    for point in entry_points(group=GROUP):
-        if point.value in BUILT_IN.values():
-            continue
-        try:
-            _found[point.name] = point.load()
-        except Exception as error:  # noqa: BLE001 - another package's fault must not stop ours
-            print(f"kvtrace: the backend {point.name} cannot be loaded: {error}", file=sys.stderr)
-    _boot.add_libraries([name for backend in _found.values() for name in backend.libraries])
-    return _found
-
-
-def _load(place: str) -> Any:
-    module, _, attribute = place.partition(":")
-    return getattr(import_module(module), attribute)
+def _asked() -> dict[str, Backend]:
+    """Backends of other packages that name no libraries among their entry points, by name."""
+    places = {entry.place for entry in registry.installed_entries("libraries")}
+    found = {
+        entry.name: registry.loaded_or_none(entry)
+        for entry in registry.installed_entries("backends")
+        if entry.place not in places
+    }
+    return {name: backend for name, backend in found.items() if backend is not None}

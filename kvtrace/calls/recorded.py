@@ -38,9 +38,9 @@ _KERNEL_COLUMNS = (
     "kernel_id", "name", "file", "target", "signature", "stages", "origin", "num_warps", "num_ctas",
 )  # fmt: skip
 
-#: Kernels that have no IR to evaluate: their calls were observed while the program ran, or they are
-#: graphs, whose figures follow from their shapes.
-_OBSERVED: Final = frozenset({"nki", "numpy"})
+#: Where kernels come from that Triton's compiler made. Those of other backends have no IR to
+#: evaluate: their calls are observed while the program runs, or their figures follow from shapes.
+_COMPILED: Final = frozenset({None, "jit", "inductor", "autotune", "gluon", "interpreter"})
 
 
 class CannotReplay(KvtraceError):
@@ -128,7 +128,7 @@ def calls_of(
             reason = f"the trace has no record of its kernel, whose kernel_id is {row['kernel_id']}"
             yield UnreadyCall(row["call_id"], "?", reason)
             continue
-        if kernel["origin"] in _OBSERVED:
+        if kernel["origin"] not in _COMPILED:
             continue
         name = kernel["name"] or "?"
         try:

@@ -67,7 +67,7 @@ def start(out: str | os.PathLike[str], **settings: Any) -> Session:
     for problem in problems:
         session.message("warning", "bad-setting", problem)
     if chosen.device == "cpu":
-        _boot.add_libraries(_boot.ON_HOST)
+        _boot.wait_without_gpu()
     _boot.watch()
     _install_for_imported(session)
     return session

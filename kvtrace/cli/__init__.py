@@ -1,4 +1,6 @@
-"""The command line: `COMMANDS` lists every command, each in a thin module of its own name.
+"""The command line: `COMMANDS` lists kvtrace's commands, each in a thin module of its own name.
+
+Add-ons and other packages add theirs as entry points of the group `kvtrace.commands`.
 
 A command's module has one function `command(...)` annotated for typer. Its docstring is the help
 text and ends with an example; it returns None or 0 when all is well and 1 when it found what it
@@ -16,6 +18,8 @@ from dataclasses import dataclass
 from functools import wraps
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
+
+from kvtrace import registry
 
 if TYPE_CHECKING:
     import typer
@@ -101,7 +105,7 @@ def _dispatch(arguments: list[str]) -> int:
         print(f"kvtrace {_version()}")
         return 0
     name, *rest = arguments
-    if name not in COMMANDS:
+    if name not in COMMANDS and registry.entry("commands", name) is None:
         return complain(_no_command(name))
     try:
         app = command_app(name)
@@ -111,8 +115,11 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _overview() -> str:
-    width = max(len(name) for name in (*COMMANDS, "--version"))
-    lines = "\n".join(f"  {name:<{width}}  {entry.help}" for name, entry in COMMANDS.items())
+    listed = {name: entry.help for name, entry in COMMANDS.items()}
+    for name, function in registry.loaded("commands"):
+        listed.setdefault(name, (function.__doc__ or "").strip().partition("\n")[0])
+    width = max(len(name) for name in (*listed, "--version"))
+    lines = "\n".join(f"  {name:<{width}}  {text}" for name, text in listed.items())
     return (
         "Usage: kvtrace COMMAND [OPTIONS] …\n\n"
         "Records every kernel launch of a program; everything else is made later from\n"
@@ -175,14 +182,23 @@ def _completion_app() -> "typer.Typer":
 
 
 def _register(app: "typer.Typer", name: str) -> None:
-    entry = COMMANDS[name]
-    function = import_module(entry.module).command
+    function, passthrough = _function(name)
     settings = {"help_option_names": ["--help", "-h"], "max_content_width": 80}
-    if entry.passthrough:
+    if passthrough:
         settings["allow_interspersed_args"] = False
-    help_text = _keep_indented_lines(function.__doc__ or entry.help)
-    guarded = _guarded(function, of_a_user=entry.passthrough)
+    help_text = _keep_indented_lines(function.__doc__ or name)
+    guarded = _guarded(function, of_a_user=passthrough)
     app.command(name, help=help_text, context_settings=settings)(guarded)
+
+
+def _function(name: str) -> tuple[Callable[..., int | None], bool]:
+    """Return a command's function, and whether what follows is a program of the user's."""
+    own = COMMANDS.get(name)
+    if own is not None:
+        return import_module(own.module).command, own.passthrough
+    added = registry.entry("commands", name)
+    assert added is not None, name
+    return added.load(), False
 
 
 def _keep_indented_lines(docstring: str) -> str:

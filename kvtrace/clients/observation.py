@@ -172,7 +172,7 @@ class Observation:
             if member.error is not None:
                 self._tell("warning", "client-failed", str(member.error))
                 continue
-            facts |= settings | {"while": "running"}
+            facts |= settings | {"while": "watching"}
             definitions |= {table.name: table for table in declared_tables(member.client)}
             for table, rows in found.items():
                 tables.setdefault(table, []).append(rows)

@@ -1,27 +1,17 @@
 """Clients by name: the built-in ones, and those of other packages by their entry points."""
 
 from collections.abc import Sequence
-from importlib import import_module
-from importlib.metadata import entry_points
-from typing import Any, Final
+from typing import Any
 
+from kvtrace import registry
 from kvtrace.clients.client import Client
 from kvtrace.schema.errors import BadSetting, nearest
 from kvtrace.schema.replacement import PASS_NAME
 
-GROUP: Final = "kvtrace.clients"
-
-BUILT_IN: Final[dict[str, str]] = {
-    "tracer": "kvtrace.clients.tracer:Tracer",
-    "profiler": "kvtrace.clients.profiler:Profiler",
-    "sanitizer": "kvtrace.clients.sanitizer:Sanitizer",
-}
-
 
 def client_names() -> tuple[str, ...]:
     """Every name that `load_client` knows, built-in ones first."""
-    plugins = sorted(point.name for point in entry_points(group=GROUP))
-    return tuple(dict.fromkeys([*BUILT_IN, *plugins]))
+    return tuple(dict.fromkeys(entry.name for entry in registry.entries("clients")))
 
 
 def load_client(name: str) -> Client:
@@ -31,21 +21,17 @@ def load_client(name: str) -> Client:
         BadSetting: there is none of that name, or what a package registers under it is no client.
 
     """
-    if name in BUILT_IN:
-        module, _, attribute = BUILT_IN[name].partition(":")
-        return as_client(getattr(import_module(module), attribute), name)
-    plugins = list(entry_points(group=GROUP, name=name))
-    if not plugins:
+    entry = registry.entry("clients", name)
+    if entry is None:
         raise BadSetting(
             f"there is no client {name!r}{nearest(name, client_names())}; choose of "
             f"{', '.join(client_names())}."
         )
     try:
-        found = plugins[0].load()
+        found = entry.load()
     except Exception as error:
         raise BadSetting(
-            f"the client {name!r} ({plugins[0].value}) cannot be loaded: "
-            f"{type(error).__name__}: {error}"
+            f"the client {name!r} ({entry.place}) cannot be loaded: {type(error).__name__}: {error}"
         ) from error
     return as_client(found, name)
 

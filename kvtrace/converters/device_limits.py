@@ -7,8 +7,10 @@ boost clock. A device partition (MIG) has no entry, since its share depends on t
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Final
 
+from kvtrace import registry
 from kvtrace.schema.errors import BadSetting
 
 TERA: Final = 1e12
@@ -19,7 +21,8 @@ class DeviceLimits:
     """Peaks of one device: bytes per second, and operations per second by element type.
 
     `matrix` holds dots (tensor or matrix cores), `vector` everything else; types are f64, f32,
-    tf32, f16, bf16, f8, f4 and i8. `source` names the data sheet.
+    tf32, f16, bf16, f8, f4 and i8. `source` names the data sheet. Where it `has_caches` they may
+    serve a byte again. `targets` are those that it is assumed for where no device is known.
     """
 
     name: str
@@ -28,11 +31,8 @@ class DeviceLimits:
     matrix: Mapping[str, float] = field(hash=False)
     vector: Mapping[str, float] = field(hash=False)
     source: str
-
-    @property
-    def has_caches(self) -> bool:
-        """Whether caches may serve a byte again; NeuronCores have none."""
-        return not any(word.startswith("trn") for word in self.words)
+    has_caches: bool = True
+    targets: tuple[str, ...] = ()
 
     @property
     def multiprocessors(self) -> int | None:
@@ -63,7 +63,7 @@ class DeviceLimits:
 
 
 def _in_mlir(dtype: str) -> str:
-    """The name that MLIR has for an element type: ops of NKI and of graphs have fp32 for f32."""
+    """The name that MLIR has for an element type: ops of graphs, and others, have fp32 for f32."""
     return f"f{dtype[2:]}" if dtype.startswith("fp") else dtype
 
 
@@ -74,7 +74,8 @@ _NARROW: Final = {"f8": "f8", "f6": "f8", "f4": "f4"}
 _OTHER_MODEL: Final = frozenset({"mig", "laptop", "mobile", "ti", "d", "max", "super"})
 
 
-def _rates(**teras: float) -> dict[str, float]:
+def rates(**teras: float) -> dict[str, float]:
+    """Return rates per second by element type, of tera-operations per second."""
     return {name: tera * TERA for name, tera in teras.items()}
 
 
@@ -90,75 +91,66 @@ def _device(
 
 
 _A100: Final = (
-    _rates(f64=19.5, tf32=156, f16=312, bf16=312, i8=624),
-    _rates(f64=9.7, f32=19.5, f16=78, bf16=39),
+    rates(f64=19.5, tf32=156, f16=312, bf16=312, i8=624),
+    rates(f64=9.7, f32=19.5, f16=78, bf16=39),
 )
 _H100: Final = (
-    _rates(f64=67, tf32=494.5, f16=989.5, bf16=989.5, f8=1979, i8=1979),
-    _rates(f64=34, f32=67, f16=134, bf16=134),
+    rates(f64=67, tf32=494.5, f16=989.5, bf16=989.5, f8=1979, i8=1979),
+    rates(f64=34, f32=67, f16=134, bf16=134),
 )
 _H100_NVL: Final = (
-    _rates(f64=60, tf32=417.5, f16=835.5, bf16=835.5, f8=1670.5, i8=1670.5),
-    _rates(f64=30, f32=60, f16=120, bf16=120),
+    rates(f64=60, tf32=417.5, f16=835.5, bf16=835.5, f8=1670.5, i8=1670.5),
+    rates(f64=30, f32=60, f16=120, bf16=120),
 )
 _MI300: Final = (
-    _rates(f64=163.4, f32=163.4, tf32=653.7, f16=1307.4, bf16=1307.4, f8=2614.9, i8=2614.9),
-    _rates(f64=81.7, f32=163.4, f16=326.8, bf16=163.4),
+    rates(f64=163.4, f32=163.4, tf32=653.7, f16=1307.4, bf16=1307.4, f8=2614.9, i8=2614.9),
+    rates(f64=81.7, f32=163.4, f16=326.8, bf16=163.4),
 )
 
-KNOWN: Final[tuple[DeviceLimits, ...]] = (
+_GPUS: Final[tuple[DeviceLimits, ...]] = (
     _device("V100 SXM2", "v100", 900, "NVIDIA V100 data sheet",
-            _rates(f16=125), _rates(f64=7.8, f32=15.7, f16=31.4)),
+            rates(f16=125), rates(f64=7.8, f32=15.7, f16=31.4)),
     _device("T4", "t4", 320, "NVIDIA T4 data sheet",
-            _rates(f16=65, i8=130), _rates(f32=8.1, f16=16.2)),
+            rates(f16=65, i8=130), rates(f32=8.1, f16=16.2)),
     _device("A100 SXM 80GB", "a100", 2039, "NVIDIA A100 data sheet", *_A100),
     _device("A100 PCIe 80GB", "a100 80gb pcie", 1935, "NVIDIA A100 data sheet", *_A100),
     _device("A100 40GB", "a100 40gb", 1555, "NVIDIA A100 data sheet", *_A100),
     _device("A10", "a10", 600, "NVIDIA A10 data sheet",
-            _rates(tf32=62.5, f16=125, bf16=125, i8=250), _rates(f32=31.2)),
+            rates(tf32=62.5, f16=125, bf16=125, i8=250), rates(f32=31.2)),
     _device("A40", "a40", 696, "NVIDIA A40 data sheet",
-            _rates(tf32=74.8, f16=149.7, bf16=149.7, i8=299.3), _rates(f32=37.4)),
+            rates(tf32=74.8, f16=149.7, bf16=149.7, i8=299.3), rates(f32=37.4)),
     _device("RTX 3090", "rtx 3090", 936, "NVIDIA Ampere GA102 white paper",
-            _rates(tf32=35.6, f16=71, bf16=71, i8=284), _rates(f32=35.6)),
+            rates(tf32=35.6, f16=71, bf16=71, i8=284), rates(f32=35.6)),
     _device("L4", "l4", 300, "NVIDIA L4 data sheet",
-            _rates(tf32=60, f16=121, bf16=121, f8=242.5, i8=242.5), _rates(f32=30.3)),
+            rates(tf32=60, f16=121, bf16=121, f8=242.5, i8=242.5), rates(f32=30.3)),
     _device("L40", "l40", 864, "NVIDIA L40 data sheet",
-            _rates(tf32=90.5, f16=181.05, bf16=181.05, f8=362, i8=362), _rates(f32=90.5)),
+            rates(tf32=90.5, f16=181.05, bf16=181.05, f8=362, i8=362), rates(f32=90.5)),
     _device("L40S", "l40s", 864, "NVIDIA L40S data sheet",
-            _rates(tf32=183, f16=362.05, bf16=362.05, f8=733, i8=733), _rates(f32=91.6)),
+            rates(tf32=183, f16=362.05, bf16=362.05, f8=733, i8=733), rates(f32=91.6)),
     _device("RTX 4090", "rtx 4090", 1008, "NVIDIA Ada white paper (float32 sums)",
-            _rates(tf32=82.6, f16=165.2, bf16=165.2, f8=330.3, i8=660.6), _rates(f32=82.6)),
+            rates(tf32=82.6, f16=165.2, bf16=165.2, f8=330.3, i8=660.6), rates(f32=82.6)),
     _device("H100 SXM", "h100", 3350, "NVIDIA H100 data sheet", *_H100),
     _device("H100 PCIe", "h100 pcie", 2000, "NVIDIA H100 data sheet",
-            _rates(f64=51, tf32=378, f16=756.5, bf16=756.5, f8=1513, i8=1513),
-            _rates(f64=26, f32=51, f16=102, bf16=102)),
+            rates(f64=51, tf32=378, f16=756.5, bf16=756.5, f8=1513, i8=1513),
+            rates(f64=26, f32=51, f16=102, bf16=102)),
     _device("H100 NVL", "h100 nvl", 3900, "NVIDIA H100 data sheet", *_H100_NVL),
     _device("GH200 96GB", "gh200", 4000, "NVIDIA GH200 data sheet", *_H100),
     _device("H200 SXM", "h200", 4800, "NVIDIA H200 data sheet", *_H100),
     _device("H200 NVL", "h200 nvl", 4800, "NVIDIA H200 data sheet", *_H100_NVL),
     _device("B200", "b200", 8000, "NVIDIA Blackwell technical brief (HGX B200)",
-            _rates(f64=40, tf32=1100, f16=2250, bf16=2250, f8=4500, f4=9000, i8=4500),
-            _rates(f64=40, f32=80, f16=160, bf16=160)),
+            rates(f64=40, tf32=1100, f16=2250, bf16=2250, f8=4500, f4=9000, i8=4500),
+            rates(f64=40, f32=80, f16=160, bf16=160)),
     _device("GB200", "gb200", 8000, "NVIDIA Blackwell technical brief (GB200)",
-            _rates(f64=45, tf32=1250, f16=2500, bf16=2500, f8=5000, f4=10000, i8=5000),
-            _rates(f64=45, f32=90, f16=180, bf16=180)),
+            rates(f64=45, tf32=1250, f16=2500, bf16=2500, f8=5000, f4=10000, i8=5000),
+            rates(f64=45, f32=90, f16=180, bf16=180)),
     _device("RTX 5090", "rtx 5090", 1792, "NVIDIA RTX Blackwell white paper (float32 sums)",
-            _rates(tf32=104.8, f16=209.5, bf16=209.5, f8=419, f4=1676, i8=838),
-            _rates(f32=104.8)),
+            rates(tf32=104.8, f16=209.5, bf16=209.5, f8=419, f4=1676, i8=838),
+            rates(f32=104.8)),
     _device("MI250X, one of its two dies", "mi250x", 1638, "AMD Instinct MI250X data sheet, halved",
-            _rates(f64=47.85, f32=47.85, f16=191.5, bf16=191.5, i8=191.5),
-            _rates(f64=23.95, f32=23.95, f16=47.9)),
+            rates(f64=47.85, f32=47.85, f16=191.5, bf16=191.5, i8=191.5),
+            rates(f64=23.95, f32=23.95, f16=47.9)),
     _device("MI300X", "mi300x", 5300, "AMD Instinct MI300X data sheet", *_MI300),
     _device("MI325X", "mi325x", 6000, "AMD Instinct MI325X data sheet", *_MI300),
-    _device("Trainium, one of its 2 cores", "trn1", 410,
-            "AWS Neuron: Trainium and NeuronCore-v2 architecture, the chip's figures halved",
-            _rates(f32=23.75, tf32=95, f16=95, bf16=95, f8=95), _rates(f32=2.3)),
-    _device("Trainium2, one of its 8 cores", "trn2", 362.5,
-            "AWS Neuron: Trainium2 and NeuronCore-v3 architecture, the chip's figures by 8",
-            _rates(f32=22.6, tf32=79, f16=79, bf16=79, f8=158), _rates(f32=1)),
-    _device("Trainium3, one of its 8 cores", "trn3", 612.5,
-            "AWS Neuron: Trainium3 and NeuronCore-v4 architecture, the chip's figures by 8",
-            _rates(f32=22.9, tf32=83.9, f16=83.9, bf16=83.9, f8=315), _rates(f32=1.2)),
 )  # fmt: skip
 
 #: Multiprocessors (compute units) by the same sheets, which give cores: 64 or 128 in each.
@@ -182,10 +174,13 @@ _FOR_TARGET: Final = {
     "cuda:120": "RTX 5090",
     "hip:gfx90a": "MI250X, one of its two dies",
     "hip:gfx942": "MI300X",
-    "neuron:trn1": "Trainium, one of its 2 cores",
-    "neuron:trn2": "Trainium2, one of its 8 cores",
-    "neuron:trn3": "Trainium3, one of its 8 cores",
 }
+
+
+@cache
+def known_devices() -> tuple[DeviceLimits, ...]:
+    """Return every device with published limits: GPUs, then those of the group `devices`."""
+    return (*_GPUS, *(limits for _, found in registry.loaded("devices") for limits in found))
 
 
 def limits_of(device: str) -> DeviceLimits | None:
@@ -193,14 +188,15 @@ def limits_of(device: str) -> DeviceLimits | None:
     words = set(re.findall(r"[a-z0-9]+", device.lower()))
     if words & _OTHER_MODEL:
         return None
-    fitting = [known for known in KNOWN if words.issuperset(known.words)]
+    fitting = [known for known in known_devices() if words.issuperset(known.words)]
     return max(fitting, key=lambda known: len(known.words), default=None)
 
 
 def limits_for_target(target: str | None) -> DeviceLimits | None:
     """Return the device to assume for a compile target such as `cuda:90`."""
     name = _FOR_TARGET.get(target or "")
-    return next((known for known in KNOWN if known.name == name), None)
+    fitting = (each for each in known_devices() if each.name == name or target in each.targets)
+    return next(fitting, None)
 
 
 def limits_named(device: str) -> DeviceLimits:
@@ -212,7 +208,7 @@ def limits_named(device: str) -> DeviceLimits:
     """
     found = limits_of(device)
     if found is None:
-        names = ", ".join(known.name for known in KNOWN)
+        names = ", ".join(known.name for known in known_devices())
         raise BadSetting(f"no limits of a device {device!r} are known; there are those of {names}")
     return found
 

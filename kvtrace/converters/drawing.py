@@ -30,10 +30,16 @@ from kvtrace.converters.clocks import Offset, clock_offsets
 from kvtrace.converters.columns import integers
 from kvtrace.converters.device_busy import repeated_mark
 from kvtrace.converters.drawing_device import DeviceDrawing, StepLaunches, step_launches
-from kvtrace.converters.drawing_on_chip import on_chip_parts
 from kvtrace.converters.drawing_rates import launch_counter
 from kvtrace.converters.launch_rows import Example, LaunchColumns, launch_columns
-from kvtrace.converters.timeline import Instants, Integers, Slices, Timeline, Track
+from kvtrace.converters.timeline import (
+    Instants,
+    Integers,
+    Slices,
+    Timeline,
+    Track,
+    timeline_parts,
+)
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.schema.runs import Run, plain_rows
 from kvtrace.schema.tables import TABLES
@@ -122,7 +128,7 @@ class _Builder:
         self._draw_launches(launches, executions)
         self._draw_compilations()
         self._draw_marks()
-        self._draw_on_chip()
+        self._draw_parts()
         self._draw_messages()
         if self._offset is None:
             return self._timeline
@@ -291,12 +297,13 @@ class _Builder:
         for tid, points in sorted(instants.items()):
             self._draw_instants(self._thread(tid).child("marks"), "mark", points)
 
-    def _draw_on_chip(self) -> None:
-        slices, counters, missing = on_chip_parts(self._trace, self._run, self._process)
-        self._timeline.slices += slices
-        self._timeline.counters += counters
-        if missing:
-            self._leave_out("ops of NKI kernels that were not kept one by one", missing)
+    def _draw_parts(self) -> None:
+        for part in timeline_parts():
+            drawn = part.draw(self._trace, self._run, self._process)
+            self._timeline.slices += drawn.slices
+            self._timeline.counters += drawn.counters
+            for reason, count in drawn.left_out.items():
+                self._leave_out(reason, count)
 
     def _draw_messages(self) -> None:
         messages = plain_rows(self._table("messages"))

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from kvtrace.converters.advice import Advice, read_advice
 from kvtrace.converters.call_times import CallTimes, device_times, host_times
-from kvtrace.converters.chip_profile import ChipProfile, read_chip_profiles
 from kvtrace.converters.device_busy import stepping
 from kvtrace.converters.device_limits import ChosenDevice, chosen_device
 from kvtrace.converters.device_time import DeviceTime, read_device_time
 from kvtrace.converters.graph_profile import GraphProfile, read_graph_profiles
+from kvtrace.converters.profile_sections import profile_sections
 from kvtrace.converters.profile_tables import ProfileTables, Row
 from kvtrace.converters.roofline import Position, Work, joined, position
 from kvtrace.converters.source_lines import SourceLines
@@ -144,7 +144,8 @@ class Profile:
     `device_time` is all that devices did, None without a device timeline; `advice` is what to try,
     what may save most first. `left_out` are replay's
     notes on figures that it gives up for their cost. `sectors` says how many memory ops were
-    counted `by_compiled_layout` and `by_lane_order` (docs/accesses.md).
+    counted `by_compiled_layout` and `by_lane_order` (docs/accesses.md). `sections` are add-ons', by
+    their names (`profile_sections.py`).
     """
 
     path: str
@@ -159,7 +160,7 @@ class Profile:
     sectors: Mapping[str, int] = field(default_factory=dict)
     lines: tuple[LineProfile, ...] = ()
     graphs: tuple[GraphProfile, ...] = ()
-    chips: tuple[ChipProfile, ...] = ()
+    sections: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
 
 def read_profile(
@@ -229,7 +230,7 @@ def read_profile(
         sectors=sectors,
         lines=tuple(_line(row, source) for row in by_line if source is not None),
         graphs=read_graph_profiles(trace, runs),
-        chips=read_chip_profiles(trace, runs),
+        sections={name: section.read(trace, runs) for name, section in profile_sections().items()},
     )
 
 
@@ -237,7 +238,9 @@ def profile_object(profile: Profile) -> dict[str, Any]:
     """Return the JSON form: the fields of `Profile`, as docs/profile.md describes them."""
     form = asdict(profile)
     if form["device"] is not None:
-        del form["device"]["limits"]["words"]
+        for name in ("words", "has_caches", "targets"):
+            del form["device"]["limits"][name]
+    form |= form.pop("sections")
     return form
 
 

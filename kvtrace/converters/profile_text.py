@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from kvtrace.converters.advice import advice_lines
-from kvtrace.converters.chip_profile import chips_text
 from kvtrace.converters.device_text import device_text
 from kvtrace.converters.graph_profile import graphs_text
 from kvtrace.converters.profile import (
@@ -14,6 +13,7 @@ from kvtrace.converters.profile import (
     LineProfile,
     Profile,
 )
+from kvtrace.converters.profile_sections import profile_sections
 from kvtrace.converters.roofline import Position
 from kvtrace.text import (
     amount,
@@ -52,9 +52,10 @@ def profile_text(profile: Profile, *, full: bool = False, width: int = 80) -> li
     if profile.graphs:
         graphs = profile.graphs if full else profile.graphs[:_SHOWN]
         lines += ["", *graphs_text(graphs, width)]
-    if profile.chips:
-        chips = profile.chips if full else profile.chips[:_SHOWN]
-        lines += ["", *chips_text(chips, width)]
+    for name, section in profile_sections().items():
+        rows = profile.sections.get(name, ())
+        if rows:
+            lines += ["", *section.text(rows if full else rows[:_SHOWN], width)]
     left = len(launched) - len(shown)
     if left:
         lines += ["", f"… {plural(left, 'more kernel')} (--full shows them)"]

@@ -1,32 +1,18 @@
 """Which converters there are, and the one interface that all have.
 
-A built-in converter is a line in `BUILT_IN`; another package adds its own under the entry point
-group `kvtrace.converters`, as `name = "module:OBJECT"`. A converter's module is imported only when
-it is asked for.
+A converter is an entry point of the group `kvtrace.converters`, as `name = module:OBJECT`. Its
+module is imported only when it is asked for.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Final, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
+from kvtrace import registry
 from kvtrace.schema.errors import BadSetting, nearest
 from kvtrace.schema.trace import Selection
 from kvtrace.text import printable, size
-
-ENTRY_POINT_GROUP: Final = "kvtrace.converters"
-
-BUILT_IN: Final[dict[str, str]] = {
-    "perfetto": "kvtrace.converters.perfetto:CONVERTER",
-    "chrome": "kvtrace.converters.chrome:CONVERTER",
-    "csv": "kvtrace.converters.csv:CONVERTER",
-    "report": "kvtrace.converters.report:CONVERTER",
-    "stablehlo": "kvtrace.converters.stablehlo:CONVERTER",
-    "repro": "kvtrace.converters.repro_text:CONVERTER",
-    "warmup": "kvtrace.converters.warmup:CONVERTER",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +59,10 @@ class Converter(Protocol):
 
 
 def converter_names() -> tuple[str, ...]:
-    """Every name that `load_converter` knows, built-in ones first."""
-    plugins = sorted(point.name for point in entry_points(group=ENTRY_POINT_GROUP))
-    return tuple(dict.fromkeys([*BUILT_IN, *plugins]))
+    """Every name that `load_converter` knows, built-in ones first, other packages' by name."""
+    plugins = sorted(entry.name for entry in registry.installed_entries("converters"))
+    ours = (entry.name for entry in registry.own_entries("converters"))
+    return tuple(dict.fromkeys([*ours, *plugins]))
 
 
 def load_converter(name: str) -> Converter:
@@ -85,15 +72,12 @@ def load_converter(name: str) -> Converter:
         BadSetting: there is none of that name, or what a plugin registers is no converter.
 
     """
-    if name in BUILT_IN:
-        module, _, attribute = BUILT_IN[name].partition(":")
-        return _checked(name, getattr(import_module(module), attribute))
-    plugins: list[EntryPoint] = list(entry_points(group=ENTRY_POINT_GROUP, name=name))
-    if not plugins:
+    entry = registry.entry("converters", name)
+    if entry is None:
         known = ", ".join(converter_names())
         like = nearest(name, converter_names())
         raise BadSetting(f"there is no converter {name!r}{like}; choose one of {known}.")
-    return _checked(name, plugins[0].load())
+    return _checked(name, entry.load())
 
 
 def reject_unknown_settings(name: str, settings: Mapping[str, str], known: tuple[str, ...]) -> None:

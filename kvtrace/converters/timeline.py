@@ -6,16 +6,21 @@ that rows refer to by index. Slices of one track nest: those that would overlap 
 are tracks of the same name and parent. Times are ns since 1970, UTC. `drawing.py` makes it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from kvtrace import registry
 from kvtrace.converters.captions import Caption
 from kvtrace.converters.nesting import lanes
+
+if TYPE_CHECKING:
+    from kvtrace.schema.runs import Run
+    from kvtrace.schema.trace import Trace
 
 Integers = npt.NDArray[np.int64]
 Kind = Literal["process", "thread", "lane", "counter"]
@@ -31,7 +36,6 @@ _NOUNS: Final = {
     "gpu": "device executions",
     "graph": "replays of graphs",
     "step": "steps",
-    "nki": "executed ops of NKI kernels",
     "message": "messages",
 }
 
@@ -199,6 +203,32 @@ class Timeline:
 
 
 @dataclass(slots=True)
+class Drawn:
+    """What a part draws of a run, and what it leaves out: how many, by reason."""
+
+    slices: list[Slices] = field(default_factory=list)
+    counters: list[Counter] = field(default_factory=list)
+    left_out: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TimelinePart:
+    """What an add-on or another package draws: the group `kvtrace.timeline_parts`.
+
+    Its slices have a `category` of their own, and `noun` says what they are (plural).
+    """
+
+    category: str
+    noun: str
+    draw: "Callable[[Trace, Run, Track], Drawn]"
+
+
+def timeline_parts() -> tuple[TimelinePart, ...]:
+    """Return every part."""
+    return tuple(part for _, part in registry.loaded("timeline_parts"))
+
+
+@dataclass(slots=True)
 class Tally:
     """What a conversion has drawn so far, and what it had to leave out."""
 
@@ -220,7 +250,8 @@ class Tally:
 
     def sentences(self) -> tuple[str, ...]:
         """Say what was drawn, and what was not."""
-        counts = [f"{count:,} {_NOUNS[name]}" for name, count in self.drawn.items() if count]
+        nouns = _NOUNS | {part.category: part.noun for part in timeline_parts()}
+        counts = [f"{count:,} {nouns[name]}" for name, count in self.drawn.items() if count]
         runs = "1 run" if self.runs == 1 else f"{self.runs} runs"
         drawn = f"{runs}: {', '.join(counts) or 'nothing with a time'}"
         missing = tuple(f"left out: {why} ({count:,})" for why, count in self.left_out.items())

@@ -82,7 +82,7 @@ class TensorAnnotation:
                 )
 
 
-class tensor:  # noqa: N801 - written as in NKIPy
+class tensor:  # noqa: N801 - as written in annotations
     """The annotation of a tensor: `tensor`, `tensor[float32, (N, 4)]`, `tensor[mutable, …]`."""
 
     _mutable = False
@@ -109,7 +109,7 @@ class tensor:  # noqa: N801 - written as in NKIPy
         return TensorAnnotation(dtype, shape, changes)
 
 
-class mutable_tensor(tensor):  # noqa: N801 - written as in NKIPy
+class mutable_tensor(tensor):  # noqa: N801 - as written in annotations
     """The annotation of a tensor that the function writes to."""
 
     _mutable = True

@@ -1,4 +1,4 @@
-"""Collectives: ops that join what replicas have, as in `nkipy.distributed.collectives`.
+"""Collectives: ops that join what replicas have.
 
 Each replica runs the same graph. `replica_groups` says who takes part with whom, as lists of
 replicas; every replica is in one group, and all groups have one size. `graph.evaluate_replicas`

@@ -70,7 +70,7 @@ def trace(
 
     Args:
         function: what to trace; without, `trace` is a decorator with arguments.
-        target: whose element types it may use, `xla` or `neuron`.
+        target: whose element types it may use, one of `kvtrace.hlo.dtypes.TARGETS`.
         outputs: names of the results; without, they are the variables that are returned.
         name: the graph's name; without, the function's.
         backend: `hlo`, the only one there is.

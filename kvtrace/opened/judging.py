@@ -10,14 +10,13 @@ from kvtrace.clients.recorded import Outcome, replay
 from kvtrace.clients.registry import as_client
 from kvtrace.clients.sanitizer import Sanitizer
 from kvtrace.converters.findings import Findings, observed_rules, read_findings
-from kvtrace.nki.findings import RULES as NKI_RULES
 from kvtrace.opened.ordering import judge_kernels
 from kvtrace.opened.progress import Shown, unshown
 from kvtrace.opened.replaying import Engine, Recipe
 from kvtrace.oracle.checking import RULES as CHECK_RULES
 from kvtrace.schema.trace import Run, Selection, Trace
 from kvtrace.settings import settings_from_environment
-from kvtrace.verdicts.choice import rule_ids
+from kvtrace.verdicts.choice import rule_ids, watched_rules
 from kvtrace.verdicts.rules import KERNEL_RULES, RULES
 
 
@@ -48,7 +47,8 @@ def judge_runs(
 
     """
     trace, runs = selection.trace, selection.runs
-    observed = (*NKI_RULES, *observed_rules(trace, runs, (*RULES, *KERNEL_RULES, *NKI_RULES)))
+    judged = (*RULES, *KERNEL_RULES)
+    observed = (*watched_rules(), *observed_rules(trace, runs, judged))
     rules = rule_ids(names, observed)
     failures: list[str] = []
     recipe = partial(sanitizer, rules)
@@ -63,7 +63,7 @@ def judge_runs(
         failures += outcome.failures
     for run in runs:
         judge_by_kernel(trace, run, rules)
-    known = (*RULES, *KERNEL_RULES, *observed, *CHECK_RULES)
+    known = (*judged, *observed, *CHECK_RULES)
     findings = read_findings(trace, runs, proven=proven, rules=rules, known_rules=known)
     parts = (part.strip() for name in names for part in name.split(","))
     return Judged(replace(findings, named=frozenset(parts) & set(rules)), tuple(failures))

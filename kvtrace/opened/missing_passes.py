@@ -133,11 +133,10 @@ def _run_passes(
 
 def _rules() -> tuple[str, ...]:
     """Return the rules that KVTRACE_RULES names."""
-    from kvtrace.nki.findings import RULES as NKI_RULES
     from kvtrace.opened.judging import environment_rules
     from kvtrace.verdicts.choice import rule_ids
 
-    return rule_ids([environment_rules()], NKI_RULES)
+    return rule_ids([environment_rules()])
 
 
 def _watched(

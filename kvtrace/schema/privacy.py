@@ -5,8 +5,9 @@ hold, and what takes its place when a trace is redacted. A column that is added 
 added here; a test fails otherwise.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 from kvtrace.schema.layout import OBSERVED
 
@@ -200,5 +201,10 @@ ARTIFACTS: Final[dict[str, frozenset[Private]]] = {
 }
 UNKNOWN_ARTIFACT: Final[frozenset[Private]] = _COMPILED | {"tensors"}
 
-#: Passes whose results a run alone can make; those of all others are made again from the trace.
-MADE_BY_THE_RUN: Final = frozenset({OBSERVED, "nki", "graphs"})
+#: The setting of a pass whose results a run alone can make; those of others can be made again.
+MADE_BY_THE_RUN: Final = {"while": "running"}
+
+
+def made_by_the_run(name: str | None, settings: Mapping[str, Any]) -> bool:
+    """Tell whether a pass noted what cannot be made again, while the program ran."""
+    return name == OBSERVED or MADE_BY_THE_RUN.items() <= settings.items()

@@ -28,7 +28,7 @@ from kvtrace.schema.layout import (
     run_ids,
 )
 from kvtrace.schema.parts import write_part
-from kvtrace.schema.privacy import MADE_BY_THE_RUN
+from kvtrace.schema.privacy import made_by_the_run
 from kvtrace.schema.reading import quietly, run_rows
 from kvtrace.schema.removal import carry_out_removal, commit_removal, unfinished_removals
 from kvtrace.schema.replacement import Replacement, carry_out, commit, unfinished
@@ -111,7 +111,7 @@ def prune(
         if not dry_run:
             finish(trace.path)
             trace = open_trace(out)
-        before = sum(_size(trace.path, run_id) for run_id in trace.run_ids)
+        before = sum(_size(trace, run_id) for run_id in trace.run_ids)
         jobs, left = _jobs(trace, derived)
         go = _chosen(jobs, keep_last, older_than_seconds, max_bytes, derived)
         found = [
@@ -156,7 +156,7 @@ def _jobs(trace: Trace, derived: bool) -> tuple[list[_Job], dict[str, str]]:
         if busy:
             reason = "its group has a journal; let it end, or seal it by kvtrace recover"
             left |= {run.run_id: reason for run in runs}
-        sizes = (_size(trace.path, run.run_id, derived=derived) for run in runs)
+        sizes = (_size(trace, run.run_id, derived=derived) for run in runs)
         jobs.append(_Job(tuple(runs), max(run.started or 0 for run in runs), tuple(sizes), busy))
     return sorted(jobs, key=lambda job: (job.started, job.runs[0].run_id), reverse=True), left
 
@@ -187,7 +187,8 @@ def _chosen(
 
 
 def _passes(trace: Trace, run_id: str) -> tuple[str, ...]:
-    return tuple(name for name in trace.passes(run_id) if name not in MADE_BY_THE_RUN)
+    passes = trace.passes(run_id).items()
+    return tuple(name for name, settings in passes if not made_by_the_run(name, settings))
 
 
 def _drop_passes(trace: Trace, dropped: Iterable[Dropped]) -> None:
@@ -233,15 +234,16 @@ def _held(trace: Trace, runs: Sequence[str]) -> set[str]:
     return found
 
 
-def _size(out: Path, run_id: str, *, derived: bool = False) -> int:
+def _size(trace: Trace, run_id: str, *, derived: bool = False) -> int:
     """Bytes of a run's files, or of what passes have derived of it."""
-    total = 0
+    out, total = trace.path, 0
+    passes = _passes(trace, run_id) if derived else ()
     for table in (*TABLES, *client_folders(out)):
         folder = run_folder(out, table, run_id)
         files: Iterable[Path] = folder.iterdir() if folder.is_dir() else ()
         if derived:
             files = pass_parts(folder)
-            files = [path for path in files if _pass_of(path) not in MADE_BY_THE_RUN]
+            files = [path for path in files if _pass_of(path) in passes]
         total += sum(path.stat().st_size for path in files if path.is_file())
     return total
 

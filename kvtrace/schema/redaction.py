@@ -10,7 +10,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
@@ -43,6 +43,7 @@ from kvtrace.schema.privacy import (
     UNKNOWN_ARTIFACT,
     Leaf,
     Private,
+    made_by_the_run,
 )
 from kvtrace.schema.pseudonyms import Pseudonyms
 from kvtrace.schema.replacement import unfinished
@@ -180,15 +181,20 @@ class _Copy:
         for number, path in part_numbers(folder).items():
             self._write_part(table, path, part_path(self._out, table.name, run_id, number))
         for path in pass_parts(folder):
-            if _pass_name(path) in MADE_BY_THE_RUN:
-                self._write_part(table, path, self._out / path.relative_to(self._source))
+            with open_part(path) as file:
+                facts = part_facts(file, path, table.name)
+            if made_by_the_run(facts.pass_name, facts.settings):
+                target = self._out / path.relative_to(self._source)
+                self._write_part(table, path, target, MADE_BY_THE_RUN)
             else:
                 self._passes.add(_pass_name(path))
 
-    def _write_part(self, table: Table, source: Path, target: Path) -> None:
+    def _write_part(
+        self, table: Table, source: Path, target: Path, settings: Mapping[str, Any] | None = None
+    ) -> None:
         with open_part(source) as file:
             facts = part_facts(file, source, table.name)
-        facts = replace(facts, format_version=FORMAT_VERSION, settings={})
+        facts = replace(facts, format_version=FORMAT_VERSION, settings=settings or {})
         batches: Iterator[pa.RecordBatch]
         if table.name == "artifacts":
             batches = iter(self._artifact_rows(source, table).to_batches())

@@ -2,7 +2,16 @@
 
 from collections.abc import Iterable
 
+from kvtrace import registry
 from kvtrace.schema.errors import BadSetting, nearest
+
+
+def watched_rules() -> tuple[str, ...]:
+    """Return the ids of the rules of add-ons and other packages: the group `kvtrace.rules`.
+
+    Calls are judged by them while they run. All of them are default ones.
+    """
+    return tuple(dict.fromkeys(rule for _, found in registry.loaded("rules") for rule in found))
 
 
 def rule_ids(names: Iterable[str], observed: Iterable[str] = ()) -> tuple[str, ...]:
@@ -12,8 +21,8 @@ def rule_ids(names: Iterable[str], observed: Iterable[str] = ()) -> tuple[str, .
         names: rule ids, `default` and `all`; one that begins with `-` is left out, whatever names
             it. Where all of them begin so, they are left out of the default ones. Several may
             stand in one text, separated by commas.
-        observed: further rules that can be named, by which calls are judged while they run (those
-            of NKI). All of them are default ones, and they come last.
+        observed: further rules that can be named besides `watched_rules`, by which recorded calls
+            were judged while they ran. All of these are default ones, and they come last.
 
     Raises:
         BadSetting: there is no rule of a name, or none is left.
@@ -22,7 +31,7 @@ def rule_ids(names: Iterable[str], observed: Iterable[str] = ()) -> tuple[str, .
     from kvtrace.verdicts.rules import KERNEL_RULES, RULES, default_rules
 
     ours = (*RULES, *KERNEL_RULES)
-    known = (*ours, *(rule for rule in observed if rule not in ours))
+    known = (*ours, *(rule for rule in (*watched_rules(), *observed) if rule not in ours))
     usual = {*default_rules(), *known[len(RULES) :]}
     wanted, unwanted = set[str](), set[str]()
     parts = [part.strip() for name in names for part in name.split(",") if part.strip()]

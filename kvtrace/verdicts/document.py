@@ -15,9 +15,9 @@ _INTRODUCTION: Final = """\
 
 What `kvtrace sanitize` judges each distinct call by; `pipeline-order` judges what Triton's passes
 made of each kernel. Each page has a bad and a good kernel, which a test judges.
-[Sanitizing](../sanitize.md) says how to ask, and what comes out. Kernels of NKI have rules of their
-own besides (`psum-bank`, `loop-dependence` …), by which they are judged while they run:
-[NKI kernels](../nki.md#what-is-checked). They are named, chosen and suppressed like these.
+[Sanitizing](../sanitize.md) says how to ask, and what comes out. Kernels of add-ons are judged by
+rules of their own while they run, which the add-ons' pages list. They are named, chosen and
+suppressed like these.
 What a device computed is compared by `kvtrace check`, whose findings are `wrong-result` and
 `first-non-finite`: [checks](../check.md#answers).
 

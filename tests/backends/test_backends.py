@@ -1,6 +1,7 @@
 """Which backends there are, and which of them have kernels that `kvtrace.trace` can watch."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +9,9 @@ import pytest
 import kvtrace
 from kvtrace import backends
 from kvtrace.schema.errors import BadSetting
+
+PLACE = "tests.backends.test_backends"
+ENTRIES = f"[kvtrace.backends]\none = {PLACE}:ONE\nwatching = {PLACE}:TWO\n"
 
 
 class Recording:
@@ -30,15 +34,19 @@ class Watching(Recording):
         return lambda kernel: (client, session_of, kernel)
 
 
+ONE, TWO = Recording(), Watching()
+
+
 @pytest.fixture
-def others(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = {"one": Recording(), "two": Watching()}
-    monkeypatch.setattr(backends, "_found", found)
+def others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    metadata = tmp_path / "others-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "entry_points.txt").write_text(ENTRIES)
+    monkeypatch.syspath_prepend(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["triton", "nki"])
-def test_a_backend_is_found_by_its_name(name: str) -> None:
-    assert backends.watching_backend(name).name == name
+def test_a_backend_is_found_by_its_name() -> None:
+    assert backends.watching_backend("triton").name == "triton"
 
 
 @pytest.mark.usefixtures("others")
@@ -53,9 +61,7 @@ def test_a_backend_of_another_package_makes_what_kvtrace_trace_returns() -> None
 @pytest.mark.usefixtures("others")
 @pytest.mark.parametrize("name", ["jax", "numpy", "inductor", "recording"])
 def test_one_whose_kernels_are_not_watched_is_refused_with_those_that_are(name: str) -> None:
-    with pytest.raises(
-        BadSetting, match=f"triton and nki and watching are traced, not of '{name}'"
-    ):
+    with pytest.raises(BadSetting, match=rf"triton and .*watching are traced, not of '{name}'"):
         kvtrace.trace(client="sanitizer", backend=name)
 
 

@@ -62,7 +62,7 @@ def test_the_files_say_that_clients_watched_and_replay_gives_the_same_ops(plain)
     trace, _ = plain
     (run,) = trace.runs
     facts = trace.passes(run.run_id)["profiler"]
-    assert facts.pop("while") == "running"
+    assert facts.pop("while") == "watching"
     watched = {table: rows_of(trace, table) for table in ("ops", "loops", "accesses")}
 
     replay(trace, run)

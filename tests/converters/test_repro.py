@@ -253,7 +253,7 @@ def test_of_several_runs_one_is_to_be_chosen_and_a_kernel_needs_its_ir(
     for _ in range(2):
         writer = RunWriter(tmp_path, new_run_id())
         writer.append_rows("runs", [{"group_id": "job"}])
-        writer.append_rows("kernels", [{"kernel_id": 0, "name": "tile", "origin": "nki"}])
+        writer.append_rows("kernels", [{"kernel_id": 0, "name": "tile", "origin": "numpy"}])
         writer.append_rows("calls", [{"call_id": 0, "kernel_id": 0}])
         writer.append("launches", {"seq": [0], "call_id": [0]})
         writer.seal({"ending": "exit"})
@@ -261,7 +261,7 @@ def test_of_several_runs_one_is_to_be_chosen_and_a_kernel_needs_its_ir(
     assert main(["repro", str(tmp_path), "--launch", "0"]) == 2
     assert "2 runs have a launch 0: choose by --run" in capsys.readouterr().err
     assert main(["repro", str(tmp_path), "--launch", "0", "--run", writer.run_id]) == 2
-    assert "call 0 of kernel tile (nki) was recorded without" in capsys.readouterr().err
+    assert "call 0 of kernel tile (numpy) was recorded without" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@
 import pytest
 
 from kvtrace.converters.device_limits import (
-    KNOWN,
     chosen_device,
+    known_devices,
     limits_for_target,
     limits_named,
     limits_of,
@@ -13,7 +13,6 @@ from kvtrace.converters.roofline import Work, joined, position
 from kvtrace.schema.errors import BadSetting
 
 H200 = limits_of("NVIDIA H200")
-TRAINIUM2 = limits_for_target("neuron:trn2")
 
 
 @pytest.mark.parametrize(
@@ -51,14 +50,13 @@ def test_devices_that_are_not_known_are_not_taken_for_their_kin(reported):
 
 
 def test_every_known_device_has_whole_and_plausible_limits():
-    assert len({known.name for known in KNOWN}) == len(KNOWN)
-    for known in KNOWN:
+    assert len({known.name for known in known_devices()}) == len(known_devices())
+    for known in known_devices():
         assert 0.2e12 < known.bandwidth < 10e12
-        # One core of a Trainium has small vector engines, and tf32 at the rate of 16-bit floats
-        neuron = known.name.startswith("Trainium")
-        assert known.vector["f32"] > (0.5e12 if neuron else 5e12)
+        # A core of an add-on's may have small vector engines, and tf32 at the rate of 16-bit floats
+        assert known.vector["f32"] > (5e12 if known.has_caches else 0.5e12)
         half = known.matrix["f16"]
-        assert half >= (1 if neuron else 2) * known.matrix.get("tf32", 0) * 0.98
+        assert half >= (2 if known.has_caches else 1) * known.matrix.get("tf32", 0) * 0.98
         assert known.matrix.get("f8", half) >= half
 
 
@@ -109,8 +107,8 @@ def test_types_go_at_their_own_rates():
     assert rate("f8E5M2", limits_of("A100")) == 312  # widened
     assert rate("f32", limits_of("MI300X")) == 163.4
     assert H200.dot_rate("i4") is None
-    # Ops of NKI and of tensor graphs name types as arguments do
-    assert TRAINIUM2.dot_rate("fp32") == TRAINIUM2.dot_rate("f32") == 22.6e12
+    # Ops of tensor graphs, and of add-ons, name types as arguments do
+    assert H200.dot_rate("fp32") == H200.dot_rate("f32")
     assert H200.dot_rate("fp8e4nv") == H200.dot_rate("f8E4M3FN")
     assert H200.vector_rate("bf16") == 134e12
     assert H200.vector_rate("f8E5M2") == H200.vector_rate(None) == 67e12

@@ -82,7 +82,7 @@ def test_what_passes_derived_goes_and_what_the_recording_made_stays(out):
     trace = open_trace(out)
     assert [each.passes for each in done.dropped] == [("sanitize",)] * 3
     passes = [list(trace.passes(run_id)) for run_id in trace.run_ids]
-    assert passes == [["nki"]] * 3 + [["nki", "sanitize"]] * 3
+    assert passes == [["watched"]] * 3 + [["sanitize", "watched"]] * 3
     assert kept(out) == [0, 1, 2, 3, 4, 5]
     assert validate(out) == []
     assert len(prune(out, derived=True).dropped) == 3  # the newest too

@@ -267,16 +267,15 @@ def _finish(session: "Session", live: "Live") -> None:
 
 
 def _rules(session: "Session") -> tuple[str, ...]:
-    from kvtrace.nki.findings import RULES as NKI_RULES
     from kvtrace.verdicts.choice import rule_ids
     from kvtrace.verdicts.rules import RULES
 
     try:
-        chosen = rule_ids([session.settings.rules], NKI_RULES)
-        return tuple(rule for rule in chosen if rule in RULES)
+        chosen = rule_ids([session.settings.rules])
     except BadSetting as error:
         session.message("warning", "bad-setting", f"{error} Judging by the default rules.")
-        return rule_ids(["default"])
+        chosen = rule_ids(["default"])
+    return tuple(rule for rule in chosen if rule in RULES)
 
 
 def _argument_rows(

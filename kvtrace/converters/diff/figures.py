@@ -1,10 +1,9 @@
 """Numbers of variants and kernels on both sides, with which way is worse and how sure they are."""
 
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from kvtrace.converters.chip_profile import ENGINES
+from kvtrace.converters.diff.further import figure_kinds
 from kvtrace.converters.diff.model import Certainty, Figure, Totals
 from kvtrace.converters.occupancy import occupancy
 from kvtrace.text import count, duration, percent, size
@@ -29,26 +28,15 @@ _OF_VARIANTS: Final = (
     (_Kind("occupancy", "share", "derived", "less"), lambda v: variant_occupancy(v)),
 )  # type: Final[tuple[tuple[_Kind, Callable[[Variant], float | None]], ...]]
 
-#: Of all launches of a kernel. How long one compilation took is no measure of the next.
+#: Of all launches of a kernel; between them stand those of `further.py`. How long one compilation
+#: took is no measure of the next.
 _OF_KERNELS: Final[tuple[tuple[_Kind, Callable[[Totals], float | None]], ...]] = (
     (_Kind("bytes", "bytes", "derived", "more"), lambda totals: totals.bytes),
     (_Kind("sectors", "count", "derived", "more"), lambda totals: totals.sectors),
     (_Kind("FLOPs", "count", "derived", "more"), lambda totals: totals.flops),
     (_Kind("lanes on", "share", "derived", None), lambda totals: totals.lanes_share),
-    (_Kind("executed ops", "count", "derived", "more"), lambda totals: totals.executed_ops),
-    (_Kind("SBUF peak", "bytes", "derived", None), lambda totals: totals.sbuf_peak_bytes),
-    (_Kind("PSUM peak, banks", "count", "derived", None), lambda totals: totals.psum_peak_banks),
-    *(
-        (
-            _Kind(f"{name} engine, least", "ns", "derived", "more"),
-            partial(Totals.engine, name=name),
-        )
-        for name in ENGINES
-    ),
-    *(
-        (_Kind(f"{name} engine busy", "share", "derived", None), partial(Totals.share, name=name))
-        for name in ENGINES
-    ),
+)
+_LAST_OF_KERNELS: Final[tuple[tuple[_Kind, Callable[[Totals], float | None]], ...]] = (
     (_Kind("launches", "count", "exact", None), lambda totals: totals.launches),
     (_Kind("compiling", "ns", "measured", None), lambda totals: totals.compile_ns or None),
 )
@@ -77,7 +65,11 @@ def variant_figures(before: "Variant", after: "Variant") -> tuple[Figure, ...]:
 
 def kernel_figures(before: Totals, after: Totals) -> tuple[Figure, ...]:
     """Return the sums over a kernel's launches that both sides know and that differ."""
-    return tuple(_differing((kind, read(before), read(after)) for kind, read in _OF_KERNELS))
+    further = tuple(
+        (_Kind(kind.name, kind.unit, "derived", kind.worse), kind.value) for kind in figure_kinds()
+    )
+    kinds = (*_OF_KERNELS, *further, *_LAST_OF_KERNELS)
+    return tuple(_differing((kind, read(before), read(after)) for kind, read in kinds))
 
 
 def figure_values(figure: Figure) -> tuple[str, str]:

@@ -252,7 +252,7 @@ def _rule(text: str) -> Rule:
     if found["percent"] and not found["change"]:
         raise BadSetting(f"--fail-on {text!r} is no rule: a share is of a change, as time>+5%.")
     if found["change"] and (found["change"] == "+") != above:
-        raise BadSetting(f"--fail-on {text!r} is no rule: write >+ for growth, <- for shrinking.")
+        raise BadSetting(f"--fail-on {text!r} is no rule: write >+ for growth, <- for less.")
     limit = float(found["limit"] or 0)
     return Rule(
         text,

@@ -1,5 +1,6 @@
 """The difference of two selections of runs, as plain data that every renderer prints."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -35,26 +36,13 @@ class Totals:
     sectors: int | None = None
     lanes: int | None = None
     lanes_on: int | None = None
-    #: Of NKI kernels: executed ops, the most of SBUF (bytes a partition) and PSUM (banks) in use at
-    #: once, and the least nanoseconds of each engine.
-    executed_ops: int | None = None
-    sbuf_peak_bytes: int | None = None
-    psum_peak_banks: int | None = None
-    engine_ns: tuple[tuple[str, float], ...] = ()
+    #: Figures of add-ons (`further.py`), by name.
+    further: Mapping[str, float] | None = None
 
     @property
     def lanes_share(self) -> float | None:
         """Share of the lanes of memory accesses that no mask turned off."""
         return self.lanes_on / self.lanes if self.lanes and self.lanes_on is not None else None
-
-    def engine(self, name: str) -> float | None:
-        """Return the least nanoseconds of an engine; None where it has no part, or no rate."""
-        return dict(self.engine_ns).get(name)
-
-    def share(self, name: str) -> float | None:
-        """Return an engine's least time as a share of the busiest engine's."""
-        own = self.engine(name)
-        return None if not own else own / max(ns for _, ns in self.engine_ns)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from kvtrace.converters.chip_profile import read_chip_profiles
 from kvtrace.converters.database import database as new_database
-from kvtrace.converters.diff.chips import engines_together, fill_chips
+from kvtrace.converters.diff.further import fill_further, further_together
 from kvtrace.converters.diff.graphs import graph_texts
 from kvtrace.converters.diff.model import Totals
 from kvtrace.converters.diff.samples import Times, device_times, host_times
@@ -123,7 +122,7 @@ def take_snapshot(selection: "Selection", label: str) -> Snapshot:
         add_sums(database, host, device, ops)
         fill_totals(database, variants, host, device)
         fill_calls(database, variants)
-        fill_chips(variants, read_chip_profiles(trace, runs))
+        fill_further(variants, trace, runs)
     kernels: dict[KernelKey, list[Variant]] = {}
     for variant in variants:
         kernels.setdefault(variant.key, []).append(variant)
@@ -159,15 +158,8 @@ def sum_totals(totals: Iterable[Totals]) -> Totals:
         sectors=_sum(part.sectors for part in launched),
         lanes=_sum(part.lanes for part in launched),
         lanes_on=_sum(part.lanes_on for part in launched),
-        executed_ops=_sum(part.executed_ops for part in launched),
-        sbuf_peak_bytes=_most(part.sbuf_peak_bytes for part in launched),
-        psum_peak_banks=_most(part.psum_peak_banks for part in launched),
-        engine_ns=engines_together(part.engine_ns for part in launched),
+        further=further_together(part.further for part in launched),
     )
-
-
-def _most(numbers: Iterable[int | None]) -> int | None:
-    return max((number for number in numbers if number is not None), default=None)
 
 
 def call_rows(side: Snapshot, calls: Sequence[Call]) -> list[dict[str, Any]]:

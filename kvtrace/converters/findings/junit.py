@@ -3,7 +3,7 @@
 One suite for each kernel, and in it one test case for each access and rule, over all distinct
 calls: a failure where any of them is an error, skipped where one is a warning, unknown or
 suppressed; with `strict` all but what is suppressed is a failure.
-The format has no standard; this keeps to what Jenkins, GitLab and GitHub's readers share.
+The format has no standard; this keeps to what the readers of GitLab, GitHub and others share.
 """
 
 import re

@@ -1,10 +1,8 @@
 """Blocks of data that a page reads when a view is opened, and the sources that give them.
 
-A source is a module of `kvtrace/converters/report/views` with a `SOURCE`; nothing else lists them.
+A source is an entry point of the group `kvtrace.report_views`; kvtrace's own are in `views/`.
 """
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -12,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
+from kvtrace import registry
 from kvtrace.converters.columns import Integers, integers
 from kvtrace.converters.report.model import Report
 from kvtrace.converters.report.values import Histogram, Layout
@@ -62,6 +61,10 @@ class Context:
         place = self.report.calls[call]
         return self.by_call(table, place.run).rows(place.call_id)
 
+    def of_client(self, table: str, call: int) -> list[dict[str, Any]]:
+        """Return a call's rows of a client's table; none where the trace has no such table."""
+        return self.of_call(table, call) if table in self.trace.client_tables else []
+
     def by_call(self, table: str, run: int) -> "_ByCall":
         """Return a table of one run of the report, in the order of its calls; read once."""
         if (table, run) not in self._tables:
@@ -108,6 +111,7 @@ class BlockSource:
     Sources with a low `order` get room first, each up to `share` of what is left then; of a source
     the blocks that come last are left out first. `noun` says what they are (plural) and `query`
     what `kvtrace sql` has to be told to show them, which the page says of what was left out.
+    `types` are dataclasses of an add-on's blocks, of which the page's types are made.
     """
 
     name: str
@@ -116,17 +120,12 @@ class BlockSource:
     noun: str
     query: str
     blocks: Callable[[Context], Iterable[Block]]
+    types: tuple[type, ...] = ()
 
 
 def block_sources() -> tuple[BlockSource, ...]:
-    """Return the `SOURCE` of every module of `views`, in the order in which they get room."""
-    from kvtrace.converters.report import views
-
-    modules = [
-        importlib.import_module(f"{views.__name__}.{found.name}")
-        for found in pkgutil.iter_modules(views.__path__)
-    ]
-    sources: list[BlockSource] = [module.SOURCE for module in modules]
+    """Return all sources, in the order in which they get room."""
+    sources: list[BlockSource] = [source for _, source in registry.loaded("report_views")]
     return tuple(sorted(sources, key=lambda source: (source.order, source.name)))
 
 

@@ -1,4 +1,4 @@
-"""Convolutions over one, two or three axes; inputs are [batch, channels, …], as in NKIPy.
+"""Convolutions over one, two or three axes; inputs are [batch, channels, …].
 
 A transposed convolution is one of an input with gaps and a kernel turned around.
 """
@@ -95,7 +95,7 @@ def _padding(value: Any, sizes: Shape, strides: Shape, extents: Shape) -> Pairs:
 
 def _convolution(axes: int) -> Callable[..., Tensor]:
     def conv(
-        input: Operand,  # noqa: A002 - NKIPy's name
+        input: Operand,  # noqa: A002 - the public name
         weight: Operand,
         bias: Operand = None,
         stride: Any = 1,

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Final
 
 FOLDER: Final = Path(__file__).resolve().parent
+ROOT: Final = FOLDER.parents[3]
 ASSET: Final = FOLDER.parent / "app.html"
 INSTALLED: Final = FOLDER / "node_modules" / ".kvtrace-lock"
 
@@ -89,10 +90,30 @@ def lint() -> None:
         BuildFailed: prettier, eslint or tsc has something against them.
 
     """
-    run_tool("prettier", "--check", "--log-level=warn", "--cache", ".")
-    cache = "node_modules/.cache/eslint/"
-    run_tool("eslint", "--max-warnings=0", "--cache", f"--cache-location={cache}", ".")
+    format_sources("--check")
+    cache, settings = FOLDER / "node_modules/.cache/eslint/", FOLDER / "eslint.config.js"
+    options = ("--max-warnings=0", "--cache", f"--cache-location={cache}", f"--config={settings}")
+    run_tool("eslint", *options, *sources(), folder=ROOT)
     run_tool("tsc", *_TYPES)
+
+
+def sources() -> list[str]:
+    """Return the folders of sources, add-ons' among them, as paths in the checkout."""
+    addons = [path for place in ("kvtrace", "tests") for path in ROOT.glob(f"{place}/addons/*/*")]
+    folders = [FOLDER, *sorted(path for path in addons if path.name == "frontend")]
+    return [str(folder.relative_to(ROOT)) for folder in folders]
+
+
+def format_sources(how: str) -> None:
+    """Have prettier check how the sources are written (`--check`), or write them (`--write`).
+
+    Raises:
+        BuildFailed: they are not as it would write them.
+
+    """
+    settings = f"--config={FOLDER / '.prettierrc.json'}"
+    ignored = f"--ignore-path={FOLDER / '.prettierignore'}"
+    run_tool("prettier", how, "--log-level=warn", settings, ignored, *sources(), folder=ROOT)
 
 
 def test() -> None:
@@ -108,27 +129,27 @@ def test() -> None:
 def write_types() -> None:
     """Write the types of the page's data from the dataclasses that fill it."""
     script = FOLDER / "model_types.py"
-    environment = dict(os.environ, PYTHONPATH=str(FOLDER.parents[3]))
+    environment = dict(os.environ, PYTHONPATH=str(ROOT))
     subprocess.run([sys.executable, str(script)], check=True, env=environment)
 
 
-def run_tool(name: str, *arguments: str) -> None:
-    """Run a program of the installed packages.
+def run_tool(name: str, *arguments: str, folder: Path = FOLDER) -> None:
+    """Run a program of the installed packages in a folder.
 
     Raises:
         BuildFailed: packages are missing, or it failed.
 
     """
     node = install()
-    _run([node, str(FOLDER / "node_modules" / _TOOLS[name]), *arguments], node)
+    _run([node, str(FOLDER / "node_modules" / _TOOLS[name]), *arguments], node, folder)
 
 
-def _run(command: list[str], node: str) -> None:
+def _run(command: list[str], node: str, folder: Path = FOLDER) -> None:
     """Run a command, with node on PATH for the scripts of packages."""
     path = f"{Path(node).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     environment = dict(os.environ, PATH=path, NO_UPDATE_NOTIFIER="1")
     done = subprocess.run(
-        command, cwd=FOLDER, env=environment, check=False, text=True, capture_output=True
+        command, cwd=folder, env=environment, check=False, text=True, capture_output=True
     )
     if done.returncode:
         name = " ".join(Path(part).name for part in command[:3])
@@ -147,7 +168,7 @@ if __name__ == "__main__":
             write_types()
             build(options.output)
         elif options.what == "format":
-            run_tool("prettier", "--write", "--log-level=warn", ".")
+            format_sources("--write")
         elif options.what == "lint":
             lint()
         else:

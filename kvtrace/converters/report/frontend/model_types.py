@@ -1,11 +1,14 @@
 """Write `src/data/model.ts`: the types of the page's data, from the dataclasses that fill it.
 
+Those of an add-on's views go into `model.ts` of its folder `frontend/`.
+
 `make frontend` runs it, and a test holds that what it writes is what is committed.
 """
 
 import ast
 import dataclasses
 import inspect
+import re
 import textwrap
 import types
 import typing
@@ -15,7 +18,8 @@ from typing import Any, Final, Literal
 
 from kvtrace.converters.report import budget, locations, model
 from kvtrace.converters.report.line_figures import LineFigures
-from kvtrace.converters.report.views import call, called, checks, graph, kernel, on_chip, since
+from kvtrace.converters.report.sources import BlockSource, block_sources
+from kvtrace.converters.report.views import call, called, checks, graph, kernel, since
 
 OUTPUT: Final = Path(__file__).resolve().parent / "src" / "data" / "model.ts"
 _HEAD: Final = """\
@@ -25,9 +29,8 @@ _HEAD: Final = """\
 // index is a place in one of the report's arrays.
 """
 _ROOTS: Final = (
-    model.Report, on_chip.CallAtAGlance, on_chip.CallBlock, on_chip.TileValues, call.CallOps,
-    graph.GraphBlock, kernel.KernelBlock, called.CalledBlock, LineFigures, locations.LineLinks,
-    since.Since, checks.CheckRow, checks.ErrorMap,
+    model.Report, call.CallOps, graph.GraphBlock, kernel.KernelBlock, called.CalledBlock,
+    LineFigures, locations.LineLinks, since.Since, checks.CheckRow, checks.ErrorMap,
 )  # fmt: skip
 #: Fields of the block "report" that are no fields of `Report`, or are others there.
 _ON_THE_PAGE: Final[dict[str, Any]] = {
@@ -45,20 +48,45 @@ _NAMES: Final[dict[object, str]] = {
 }
 
 
-def typescript() -> str:
-    """Return the whole module: one interface a dataclass, those that others need after them."""
-    waiting: list[type] = list(_ROOTS)
+def modules() -> dict[Path, str]:
+    """Return the text of each module that is written: the page's own, then those of add-ons."""
+    shared = _interfaces(_ROOTS, {})
+    found = {OUTPUT: _module(shared, ())}
+    for source in block_sources():
+        if source.types:
+            own = _interfaces(source.types, shared)
+            code = "".join(own.values())
+            used = [each for each in shared if re.search(rf"\b{each.__name__}\b", code)]
+            found[_addon_folder(source) / "model.ts"] = _module(own, used)
+    return found
+
+
+def _addon_folder(source: BlockSource) -> Path:
+    """Return the folder `frontend/` of the add-on that a source is from."""
+    name = source.types[0].__module__.split(".")[2]
+    return OUTPUT.parents[5] / "addons" / name / "frontend"
+
+
+def _interfaces(roots: Iterable[type], known: Mapping[type, str]) -> dict[type, str]:
+    """Return one interface a dataclass, those that others need after them, without known ones."""
+    waiting: list[type] = list(roots)
     written: dict[type, str] = {}
     while waiting:
         each = waiting.pop(0)
-        if each in written:
+        if each in written or each in known:
             continue
         needed: list[type] = []
         written[each] = _interface(each, needed)
         waiting.extend(needed)
-    names = [each.__name__ for each in written]
+    names = [each.__name__ for each in (*known, *written)]
     assert len(set(names)) == len(names), "two dataclasses of one name"
-    return _HEAD + "".join(f"\n{text}" for text in written.values())
+    return written
+
+
+def _module(interfaces: Mapping[type, str], used: Iterable[type]) -> str:
+    names = ", ".join(sorted(each.__name__ for each in used))
+    line = f'\nimport type {{ {names} }} from "@report/data/types";\n' if names else ""
+    return _HEAD + line + "".join(f"\n{text}" for text in interfaces.values())
 
 
 def _interface(owner: type, needed: list[type]) -> str:
@@ -148,4 +176,5 @@ def _comment(text: str | None, indent: str) -> Iterable[str]:
 
 
 if __name__ == "__main__":
-    OUTPUT.write_text(typescript(), encoding="utf-8")
+    for path, text in modules().items():
+        path.write_text(text, encoding="utf-8")

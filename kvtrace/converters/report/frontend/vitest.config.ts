@@ -1,3 +1,11 @@
 import { defineConfig } from "vitest/config";
 
-export default defineConfig({ test: { include: ["tests/**/*.test.ts"] } });
+import { ALIASES, packagesOfAddons } from "./addons";
+
+const ADDONS = "../../../../tests/addons/*/frontend/*.test.ts";
+
+export default defineConfig({
+  plugins: [packagesOfAddons()],
+  resolve: { alias: ALIASES },
+  test: { include: ["tests/**/*.test.ts", ADDONS] },
+});

@@ -13,7 +13,7 @@ from typing import Any, Final, NotRequired, TypedDict
 
 import numpy as np
 
-from kvtrace.converters.on_chip import LOOPS as NKI_LOOPS
+from kvtrace import registry
 from kvtrace.converters.report.dots import Dot, dots_of
 from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.recorded import RecordedValue, recorded_values
@@ -146,7 +146,11 @@ def _by_need(context: Context) -> list[int]:
 def _packed(context: Context, call: int) -> str:
     variant = context.report.calls[call].variant
     module = context.module(variant) if variant >= 0 else None
-    nesting = {row["op_index"]: row for row in nki_rows(context, NKI_LOOPS, call)}
+    nesting = {
+        row["op_index"]: row
+        for _, table in registry.loaded("loop_tables")
+        for row in context.of_client(table, call)
+    }
     return json_block(
         {
             "measured": False,
@@ -178,11 +182,6 @@ def _op(context: Context, row: dict[str, Any]) -> dict[str, Any]:
         "stack": context.stack(row["stack_id"]),
         **{name: row[name] for name in _FIGURES},
     }
-
-
-def nki_rows(context: Context, table: str, call: int) -> list[dict[str, Any]]:
-    """Return a call's rows of a table of NKI calls; none where the trace has no such table."""
-    return context.of_call(table, call) if table in context.trace.client_tables else []
 
 
 def _loop(

@@ -1,11 +1,10 @@
 import { describe, expect, test } from "vitest";
 
-import type { Argument, RecordedValue, Tile } from "../src/data/types";
+import type { Argument, RecordedValue } from "../src/data/types";
 import { PixelColumns } from "../src/parts/timeline_columns";
 import { realigned } from "../src/views/compare/realign";
 import { lookAt, offsetAt, ownAxes, placeOf } from "../src/accesses/look";
 import { npyOf, valuesOf } from "../src/accesses/values";
-import { placedTiles } from "../src/views/onchip/placing";
 
 function tensor(shape: number[], strides: number[]): Argument {
   return { name: "x", dtype: "fp32", shape, strides } as unknown as Argument;
@@ -77,16 +76,6 @@ describe("busy time", () => {
       [2, 0, 0.5],
       [3, -1, 1],
     ]);
-  });
-});
-
-describe("tiles", () => {
-  const tile = (number: number, first: number, last: number, amount: number): Tile =>
-    ({ number, first, last, amount }) as Tile;
-
-  test("lie beside each other while they live, and in the same place after", () => {
-    const placed = placedTiles([tile(0, 0, 5, 10), tile(1, 2, 4, 5), tile(2, 6, 7, 15)]);
-    expect(placed.map(({ base }) => base)).toEqual([0, 10, 0]);
   });
 });
 

@@ -1,8 +1,11 @@
-// All views, found by their folders.
+// All views, found by their folders: the page's own, and those of add-ons.
 
 import type { View } from "./view";
 
-const found = import.meta.glob<{ default: View }>("../views/*/view.tsx", { eager: true });
+const found = import.meta.glob<{ default: View }>(
+  ["../views/*/view.tsx", "../../../../../addons/*/frontend/*/view.tsx"],
+  { eager: true },
+);
 
 export const VIEWS: readonly View[] = Object.values(found)
   .map((module) => module.default)

@@ -1,0 +1,6 @@
+"""Add-ons: what few need, each in one folder that registers itself and can be deleted.
+
+An add-on's `entry_points.txt` says what it adds, in the groups of `kvtrace/registry.py`. The core
+imports no add-on and names none; an add-on may import all of the core but the command line, and no
+other add-on. Its tests are in the folder of its name in `tests/addons/`.
+"""

@@ -1,0 +1,78 @@
+"""The memories that a program names: `nl.sbuf`, `nl.psum`, `nl.hbm` and their kin."""
+
+from typing import Any, Final
+
+from kvtrace.addons.neuron.errors import NkiError
+from kvtrace.addons.neuron.memory import Space
+
+
+class Buffer(str):
+    """A memory to allocate in. `alloc` and `mod_alloc` place a tensor by hand.
+
+    Where it is placed is not followed here: a tensor is a buffer of its own wherever it lies.
+    """
+
+    __slots__ = ("shared", "space")
+    space: Space
+    shared: bool
+
+    def __new__(cls, name: str, space: Space, shared: bool = False) -> "Buffer":
+        """Make a memory of its name."""
+        made = super().__new__(cls, name)
+        made.space = space
+        made.shared = shared
+        return made
+
+    def __call__(self, *args: Any, **kwargs: Any) -> "Buffer":
+        """Return the memory itself, whatever the placement."""
+        del args, kwargs
+        return self
+
+    def view(self, dtype: Any, shape: Any = None, size: Any = None, name: str = "") -> Any:
+        """Allocate a tensor in the memory."""
+        from kvtrace.addons.neuron.ops.creation import ndarray
+
+        return ndarray(size if shape is None else shape, dtype, buffer=self, name=name)
+
+    def alloc(self, *args: Any, **kwargs: Any) -> "Buffer":
+        """Place tensors by a function of theirs."""
+        return self(*args, **kwargs)
+
+    def mod_alloc(self, *args: Any, **kwargs: Any) -> "Buffer":
+        """Place tensors one after the other, and round again."""
+        return self(*args, **kwargs)
+
+    def auto_alloc(self, *args: Any, **kwargs: Any) -> "Buffer":
+        """Leave the placement to the compiler."""
+        return self(*args, **kwargs)
+
+
+sbuf: Final = Buffer("sbuf", "sbuf")
+psum: Final = Buffer("psum", "psum")
+hbm: Final = Buffer("hbm", "hbm")
+private_hbm: Final = Buffer("private_hbm", "hbm")
+shared_hbm: Final = Buffer("shared_hbm", "hbm", shared=True)
+
+# `nl.MemoryRegion.sbuf` and its kin: the class has its members, as an enumeration has.
+for _buffer in (sbuf, psum, private_hbm, shared_hbm):
+    setattr(Buffer, str(_buffer), _buffer)
+
+_BY_NAME: Final[dict[str, Buffer]] = {
+    str(each): each for each in (sbuf, psum, hbm, private_hbm, shared_hbm)
+}
+
+
+def buffer_of(value: Any) -> Buffer:
+    """Return the memory that a program names; SBUF where it names none.
+
+    Raises:
+        NkiError: there is no such memory.
+    """
+    if value is None:
+        return sbuf
+    if isinstance(value, Buffer):
+        return value
+    found = _BY_NAME.get(value) if isinstance(value, str) else None
+    if found is None:
+        raise NkiError(f"{value!r} is no memory; there are {', '.join(_BY_NAME)}")
+    return found

@@ -1,0 +1,120 @@
+"""Sizes and names that both interfaces offer: `tile_size`, engines, versions, modes."""
+
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from kvtrace.addons.neuron import targets
+from kvtrace.addons.neuron.machine import going_on
+from kvtrace.addons.neuron.targets import Target, target_named
+
+
+class _TileSize:
+    """`nl.tile_size`: limits of tiles."""
+
+    pmax = targets.PARTITIONS
+    psum_fmax = targets.PSUM_FREE
+    gemm_stationary_fmax = targets.STATIONARY_FREE
+    gemm_moving_fmax = targets.MOVING_FREE
+    bn_stats_fmax = targets.BN_STATS_FREE
+    psum_min_align = 4
+    sbuf_min_align = 1
+
+    @property
+    def total_available_sbuf_size(self) -> int:
+        """Bytes of a partition of SBUF that kernels may use."""
+        return _target().sbuf_usable_bytes
+
+
+def _target() -> Target:
+    """Return what the kernel that runs is for; outside of them, that of the environment."""
+    run = going_on()
+    return target_named() if run is None else run.target
+
+
+tile_size = _TileSize()
+
+
+class engine(Enum):  # noqa: N801 - the public name
+    """Engines of a NeuronCore."""
+
+    unknown = 0
+    tensor = 1
+    scalar = 2
+    gpsimd = 3
+    dma = 4
+    vector = 5
+    sync = 6
+
+
+class nc_version(Enum):  # noqa: N801 - the public name
+    """Versions of NeuronCores."""
+
+    gen2 = 2
+    gen3 = 3
+    gen4 = 4
+
+    def __ge__(self, other: Any) -> bool:
+        return bool(self.value >= other.value)
+
+    def __gt__(self, other: Any) -> bool:
+        return bool(self.value > other.value)
+
+    def __le__(self, other: Any) -> bool:
+        return bool(self.value <= other.value)
+
+    def __lt__(self, other: Any) -> bool:
+        return bool(self.value < other.value)
+
+
+def get_nc_version() -> nc_version:
+    """Return the version of the core that the kernel is for."""
+    return nc_version(_target().generation)
+
+
+class reduce_cmd(Enum):  # noqa: N801 - the public name
+    """What an instruction does with the accumulating registers."""
+
+    idle = 0
+    reset = 1
+    reduce = 2
+    reset_reduce = 3
+    load_reduce = 4
+
+
+class matmul_perf_mode(Enum):  # noqa: N801 - the public name
+    """Modes of the tensor engine."""
+
+    none = "none"
+    double_row = "double_row"
+
+
+class dge_mode(Enum):  # noqa: N801 - the public name
+    """Who makes the descriptors of transfers."""
+
+    unknown = 0
+    swdge = 1
+    hwdge = 2
+    none = 3
+
+
+class dma_engine(Enum):  # noqa: N801 - the public name
+    """Engines that move what cores send to each other."""
+
+    dma = 0
+    gpsimd_dma = 1
+
+
+class oob_mode(Enum):  # noqa: N801 - the public name
+    """What a transfer does with an index that is out of bounds."""
+
+    error = 0
+    skip = 1
+
+
+class fp32:  # noqa: N801 - the public name
+    """`nl.fp32`: the ends of float32."""
+
+    min = float(np.finfo(np.float32).min)
+    max = float(np.finfo(np.float32).max)

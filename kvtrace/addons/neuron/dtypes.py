@@ -1,0 +1,162 @@
+"""Element types: their names, and what engines compute in.
+
+Engines read any type, compute in float32 (or on bits), and round to the type of the result.
+"""
+
+from typing import Any, Final
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.addons.neuron.errors import NkiError
+
+bool_: Final = np.dtype(np.bool_)
+int8: Final = np.dtype(np.int8)
+int16: Final = np.dtype(np.int16)
+int32: Final = np.dtype(np.int32)
+uint8: Final = np.dtype(np.uint8)
+uint16: Final = np.dtype(np.uint16)
+uint32: Final = np.dtype(np.uint32)
+float16: Final = np.dtype(np.float16)
+float32: Final = np.dtype(np.float32)
+bfloat16: Final = np.dtype(ml_dtypes.bfloat16)
+float8_e4m3: Final = np.dtype(ml_dtypes.float8_e4m3)
+float8_e4m3fn: Final = np.dtype(ml_dtypes.float8_e4m3fn)
+float8_e5m2: Final = np.dtype(ml_dtypes.float8_e5m2)
+float8_e8m0fnu: Final = np.dtype(ml_dtypes.float8_e8m0fnu)
+#: Stored in 32 bits like float32. Products of the tensor engine are not rounded to it here.
+tfloat32: Final = np.dtype(np.float32)
+
+#: Four elements packed into one, as instructions of NeuronCore-v4 take them.
+float8_e4m3fn_x4: Final = np.dtype([("float8_e4m3fn", np.uint8, (4,))])
+float8_e5m2_x4: Final = np.dtype([("float8_e5m2", np.uint8, (4,))])
+float4_e2m1fn_x4: Final = np.dtype([("float4_e2m1fn", np.uint8, (2,))])
+
+NAMES: Final = {
+    "bool_": bool_,
+    "int8": int8,
+    "int16": int16,
+    "int32": int32,
+    "uint8": uint8,
+    "uint16": uint16,
+    "uint32": uint32,
+    "float16": float16,
+    "float32": float32,
+    "tfloat32": tfloat32,
+    "bfloat16": bfloat16,
+    "float8_e4m3": float8_e4m3,
+    "float8_e4m3fn": float8_e4m3fn,
+    "float8_e5m2": float8_e5m2,
+    "float8_e8m0fnu": float8_e8m0fnu,
+    "float8_e4m3fn_x4": float8_e4m3fn_x4,
+    "float8_e5m2_x4": float8_e5m2_x4,
+    "float4_e2m1fn_x4": float4_e2m1fn_x4,
+}
+#: Short names of the trace's tables.
+SHORT: Final = {
+    bool_: "i1",
+    int8: "i8",
+    int16: "i16",
+    int32: "i32",
+    uint8: "u8",
+    uint16: "u16",
+    uint32: "u32",
+    float16: "fp16",
+    float32: "fp32",
+    bfloat16: "bf16",
+    float8_e4m3: "fp8e4",
+    float8_e4m3fn: "fp8e4nv",
+    float8_e5m2: "fp8e5",
+    float8_e8m0fnu: "fp8e8m0",
+    float8_e4m3fn_x4: "fp8e4nv_x4",
+    float8_e5m2_x4: "fp8e5_x4",
+    float4_e2m1fn_x4: "fp4e2m1_x4",
+}
+FLOATS: Final = frozenset(
+    {float16, float32, bfloat16, float8_e4m3, float8_e4m3fn, float8_e5m2, float8_e8m0fnu}
+)
+#: Those that `NKI_PRECISE_FP=0` keeps unrounded.
+NARROW_FLOATS: Final = FLOATS - {float32}
+FLOAT8: Final = frozenset({float8_e4m3, float8_e4m3fn, float8_e5m2})
+BITS: Final = frozenset({int8, int16, int32, uint8, uint16, uint32, bool_})
+
+#: Garbage that unwritten memory is filled with, so that results that rest on it look wrong.
+_POISON_INTEGER: Final = 0x5A
+
+
+def as_dtype(value: Any) -> np.dtype[Any]:
+    """Return the NumPy type of whatever names one: a NumPy type, a name, or torch's.
+
+    Raises:
+        NkiError: it names none that NKI has.
+    """
+    if isinstance(value, np.dtype):
+        return value
+    name = value if isinstance(value, str) else None
+    if name is None and type(value).__module__ == "torch":
+        name = str(value).removeprefix("torch.")
+    if name is not None and name.rpartition(".")[2] in NAMES:
+        named: np.dtype[Any] = NAMES[name.rpartition(".")[2]]
+        return named
+    try:
+        found: np.dtype[Any] = np.dtype(value if name is None else name)
+    except TypeError:
+        raise NkiError(f"{value!r} is no element type of NKI") from None
+    return found
+
+
+def short_name(dtype: np.dtype[Any]) -> str:
+    """Return the short name of a type, as the trace's tables have it."""
+    return SHORT.get(dtype, str(dtype))
+
+
+def promoted(*dtypes: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the type of the highest precision among some, as ops without a `dtype` choose it."""
+    first = dtypes[0]
+    for other in dtypes[1:]:
+        if other != first:
+            first = _wider(first, other)
+    return first
+
+
+def _wider(one: np.dtype[Any], other: np.dtype[Any]) -> np.dtype[Any]:
+    floats = [dtype for dtype in (one, other) if dtype in FLOATS]
+    if len(floats) == 1:
+        return floats[0]
+    if not floats:
+        wide = np.promote_types(one, other)
+        return wide if wide in SHORT else float32  # there are no integers of 64 bits
+    if one.itemsize == other.itemsize:
+        return float32 if one.itemsize == 2 else bfloat16
+    return one if one.itemsize > other.itemsize else other
+
+
+def computed(values: NDArray[Any]) -> NDArray[Any]:
+    """Return values as engines compute with them, in float32."""
+    return values if values.dtype == np.float32 else values.astype(np.float32)
+
+
+def rounded(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return results in the type that they are written as; integers are rounded to nearest even.
+
+    Values beyond an integer type's range become its end, as the engines saturate.
+    """
+    if values.dtype == dtype:
+        return values
+    if dtype in FLOATS or values.dtype.kind in "iub":
+        return np.asarray(values, dtype)
+    if dtype == bool_:
+        return np.asarray(values != 0)
+    limits = np.iinfo(dtype)
+    whole = np.rint(values.astype(np.float64))
+    return np.asarray(np.clip(np.nan_to_num(whole), limits.min, limits.max), dtype)
+
+
+def poison(dtype: np.dtype[Any]) -> Any:
+    """Return what stands for garbage in a type: NaN, or a bit pattern."""
+    if dtype in FLOATS:
+        return np.nan
+    if dtype.kind == "V":
+        return np.full(dtype.itemsize, _POISON_INTEGER, np.uint8).view(dtype)[0]
+    return dtype.type(_POISON_INTEGER if dtype != bool_ else 1)

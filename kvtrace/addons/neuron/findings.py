@@ -1,0 +1,166 @@
+"""What is wrong with what a kernel does on the machine: rules, and one record per place.
+
+A finding does not end the run: what was found is kept, and the kernel goes on where it can.
+"""
+
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+OUT_OF_BOUNDS: Final = "out-of-bounds"
+RACE: Final = "race"
+UNDEFINED_LANES: Final = "undefined-lanes"
+UNINITIALISED: Final = "uninitialised-read"
+PARTITION_LIMIT: Final = "partition-limit"
+MATMUL_LIMIT: Final = "matmul-limit"
+TILE_LIMIT: Final = "tile-limit"
+PSUM_BANK: Final = "psum-bank"
+PSUM_CAPACITY: Final = "psum-capacity"
+SBUF_CAPACITY: Final = "sbuf-capacity"
+ENGINE_DTYPE: Final = "engine-dtype"
+MEMORY_SPACE: Final = "memory-space"
+LOOP_DEPENDENCE: Final = "loop-dependence"
+UNWRITTEN_RESULT: Final = "unwritten-result"
+TARGET_SUPPORT: Final = "target-support"
+INSTRUCTION_ARGUMENT: Final = "instruction-argument"
+
+#: Rules that a compiler refuses a kernel for: errors with `KVTRACE_NKI_STRICT=1`.
+REFUSED: Final = frozenset(
+    {
+        PARTITION_LIMIT,
+        MATMUL_LIMIT,
+        TILE_LIMIT,
+        PSUM_BANK,
+        ENGINE_DTYPE,
+        MEMORY_SPACE,
+        TARGET_SUPPORT,
+        INSTRUCTION_ARGUMENT,
+    }
+)
+
+
+#: What the variable `KVTRACE_NKI_STRICT` does.
+ABOUT_STRICT: Final = (
+    "`1` makes errors of what Neuron's compiler refuses in NKI kernels, where it is a finding "
+    "([NKI](nki.md#what-is-checked))"
+)
+
+
+class Rule(NamedTuple):
+    """How grave a broken rule is, what is wrong then, and what to do about it."""
+
+    severity: str
+    summary: str
+    hint: str
+
+
+RULES: Final = {
+    OUT_OF_BOUNDS: Rule(
+        "error",
+        "a lane reads or writes outside its tensor",
+        "pass mask= so that lanes past the end are off",
+    ),
+    RACE: Rule(
+        "error",
+        "two programs touch the same elements in device memory, one of them writes",
+        "give each program elements of its own, by nl.program_id",
+    ),
+    UNDEFINED_LANES: Rule(
+        "warning",
+        "lanes that a mask left without a value are stored",
+        "pass the load's mask to the store as well",
+    ),
+    UNINITIALISED: Rule(
+        "error",
+        "memory is read that nothing was written to",
+        "write it first, or allocate it with nl.zeros",
+    ),
+    PARTITION_LIMIT: Rule(
+        "error",
+        "a tile spans more than the 128 partitions",
+        "split the first dimension into tiles of nl.tile_size.pmax",
+    ),
+    MATMUL_LIMIT: Rule(
+        "error",
+        "an operand of a matrix multiplication is larger than the engine's",
+        "split it: at most 128 partitions, 128 stationary and 512 moving columns",
+    ),
+    TILE_LIMIT: Rule(
+        "error",
+        "a tile is larger than an instruction takes",
+        "split its free dimension, and combine the results",
+    ),
+    PSUM_BANK: Rule(
+        "error",
+        "the result of a matrix multiplication does not fit a bank of PSUM",
+        "split the moving tile: a bank holds 512 float32 a partition",
+    ),
+    PSUM_CAPACITY: Rule(
+        "error",
+        "buffers that are in use at once need more than the banks of PSUM",
+        "copy results to SBUF earlier, or accumulate fewer at once",
+    ),
+    SBUF_CAPACITY: Rule(
+        "error",
+        "buffers that are in use at once need more than SBUF has",
+        "load smaller tiles, or load them where they are used",
+    ),
+    ENGINE_DTYPE: Rule(
+        "error",
+        "an engine is given an element type that it does not take",
+        "convert it first, as with nl.copy(tile, dtype=…)",
+    ),
+    MEMORY_SPACE: Rule(
+        "error",
+        "an operand lies in a memory that the engine does not reach",
+        "load it, or copy it to SBUF first",
+    ),
+    LOOP_DEPENDENCE: Rule(
+        "error",
+        "an iteration of affine_range uses what another one wrote",
+        "use nl.sequential_range",
+    ),
+    TARGET_SUPPORT: Rule(
+        "error",
+        "an instruction is used that the target does not have",
+        "choose a newer target by NEURON_PLATFORM_TARGET_OVERRIDE, or another instruction",
+    ),
+    INSTRUCTION_ARGUMENT: Rule(
+        "error",
+        "an instruction is given an argument that it does not take",
+        "see the instruction in the reference of nki.isa; the message says what it takes",
+    ),
+    UNWRITTEN_RESULT: Rule(
+        "warning",
+        "a kernel returns a tensor that it has not written whole",
+        "store to every element of it, or make it smaller",
+    ),
+}
+
+
+@dataclass
+class Finding:
+    """One rule broken at one place. Times and lanes add up over the run; the rest is the first's.
+
+    `site` is the op's place among the recorder's sites. `lane` is the index in the op's tile,
+    `program` the linear program id, `address_offset` and `past_end_bytes` are in bytes.
+    """
+
+    rule: str
+    site: int
+    message: str
+    access: str = ""
+    program: int = 0
+    iteration: int | None = None
+    argument: str = ""
+    lane: tuple[int, ...] = ()
+    address_offset: int | None = None
+    past_end_bytes: int | None = None
+    other_program: int | None = None
+    other_site: int | None = None
+    lanes: int = 0
+    times: int = field(default=1)
+
+    @property
+    def severity(self) -> str:
+        """Error or warning."""
+        return RULES[self.rule].severity

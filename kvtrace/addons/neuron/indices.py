@@ -1,0 +1,277 @@
+"""Index expressions: `arange`, `mgrid`, what arithmetic on them gives, slices, and masks.
+
+An `Index` is affine as long as it can be: an offset and one step per axis. That is what a view of a
+tensor is made from with no element touched; anything else is an array of integers.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partialmethod
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.addons.neuron.errors import NkiError
+
+
+class Mask:
+    """Which lanes an op is for; made by comparing index expressions, joined by `&` and `|`."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, values: NDArray[np.bool_]) -> None:
+        """`values` can be broadcast to the lanes."""
+        self.values = values
+
+    def __and__(self, other: Any) -> "Mask":
+        return Mask(self.values & lanes_of(other))
+
+    def __or__(self, other: Any) -> "Mask":
+        return Mask(self.values | lanes_of(other))
+
+    __rand__ = __and__
+    __ror__ = __or__
+
+    def __invert__(self) -> "Mask":
+        return Mask(~self.values)
+
+    def __bool__(self) -> bool:
+        raise NkiError("a mask of lanes has no single truth value; pass it to an op as mask=")
+
+
+def lanes_of(mask: Any) -> NDArray[np.bool_]:
+    """Return the lanes of a mask, a comparison of plain numbers, or an array of booleans.
+
+    Raises:
+        NkiError: it is no mask.
+    """
+    if isinstance(mask, Mask):
+        return mask.values
+    if isinstance(mask, bool | np.bool_):
+        return np.asarray(mask)
+    if isinstance(mask, np.ndarray) and mask.dtype == bool:
+        return mask
+    raise NkiError(f"a mask is made by comparing index expressions, not of {type(mask).__name__}")
+
+
+class Index:
+    """Integers over lanes: `offset` plus, for each axis, a step times the lane's coordinate.
+
+    `shape` has 1 where it does not vary. `array` is set, and the steps are not, where it is not
+    affine.
+    """
+
+    __slots__ = ("array", "offset", "shape", "steps")
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        offset: int,
+        steps: tuple[int, ...],
+        array: NDArray[np.int64] | None = None,
+    ) -> None:
+        self.shape = shape
+        self.offset = offset
+        self.steps = steps
+        self.array = array
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    def values(self) -> NDArray[np.int64]:
+        """Return the integers as an array of the index's own shape."""
+        if self.array is not None:
+            return self.array
+        total = np.full((1,) * len(self.shape), self.offset, np.int64)
+        for axis, (size, step) in enumerate(zip(self.shape, self.steps, strict=True)):
+            if step and size > 1:
+                line = np.arange(size, dtype=np.int64) * step
+                total = total + line.reshape((1,) * axis + (size,) + (1,) * (self.ndim - axis - 1))
+        return np.broadcast_to(total, self.shape)
+
+    def bounds(self) -> tuple[int, int]:
+        """Return the least and the greatest of the integers."""
+        if self.array is not None:
+            return int(self.array.min()), int(self.array.max())
+        low = high = self.offset
+        for size, step in zip(self.shape, self.steps, strict=True):
+            reach = step * (size - 1)
+            if reach > 0:
+                high += reach
+            else:
+                low += reach
+        return low, high
+
+    def __getitem__(self, key: Any) -> "Index":
+        """Insert axes, as `[:, None]` does, or take a part, as NumPy would."""
+        parts = key if isinstance(key, tuple) else (key,)
+        if self.array is not None or any(p is not None and p != slice(None) for p in parts):
+            return _from_array(self.values()[key])
+        shape: list[int] = []
+        steps: list[int] = []
+        axes = iter(zip(self.shape, self.steps, strict=True))
+        for part in parts:
+            size, step = (1, 0) if part is None else next(axes)
+            shape.append(size)
+            steps.append(step)
+        for size, step in axes:
+            shape.append(size)
+            steps.append(step)
+        return Index(tuple(shape), self.offset, tuple(steps))
+
+    # -- arithmetic -------------------------------------------------------------------------
+
+    def __add__(self, other: Any) -> "Index":
+        if isinstance(other, int | np.integer):
+            array = None if self.array is None else self.array + int(other)
+            return Index(self.shape, self.offset + int(other), self.steps, array)
+        if isinstance(other, Index):
+            return _sum(self, other)
+        return NotImplemented
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return self + (-other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return (-self) + other
+
+    def __neg__(self) -> "Index":
+        return self * -1
+
+    def __mul__(self, other: Any) -> "Index":
+        if isinstance(other, Index):
+            return _from_array(np.multiply(*_aligned(self, other)))
+        if not isinstance(other, int | np.integer):
+            return NotImplemented
+        factor = int(other)
+        array = None if self.array is None else self.array * factor
+        steps = tuple(step * factor for step in self.steps)
+        return Index(self.shape, self.offset * factor, steps, array)
+
+    __rmul__ = __mul__
+
+    def _other(self, other: Any, function: Callable[..., Any]) -> "Index":
+        if isinstance(other, Index):
+            return _from_array(function(*_aligned(self, other)))
+        return _from_array(function(self.values(), int(other)))
+
+    __floordiv__ = partialmethod(_other, function=np.floor_divide)
+    __mod__ = partialmethod(_other, function=np.remainder)
+
+    # -- comparisons ------------------------------------------------------------------------
+
+    def _compare(self, other: Any, function: Callable[..., Any]) -> Mask:
+        if isinstance(other, Index):
+            return Mask(function(*_aligned(self, other)))
+        return Mask(function(self.values(), other))
+
+    __lt__ = partialmethod(_compare, function=np.less)
+    __le__ = partialmethod(_compare, function=np.less_equal)
+    __gt__ = partialmethod(_compare, function=np.greater)
+    __ge__ = partialmethod(_compare, function=np.greater_equal)
+    __eq__ = partialmethod(_compare, function=np.equal)
+    __ne__ = partialmethod(_compare, function=np.not_equal)
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _from_array(values: NDArray[Any]) -> Index:
+    return Index(values.shape, 0, (0,) * values.ndim, np.asarray(values, np.int64))
+
+
+def _aligned(one: Index, other: Index) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    return one.values(), other.values()
+
+
+def _sum(one: Index, other: Index) -> Index:
+    if one.array is not None or other.array is not None:
+        return _from_array(np.add(*_aligned(one, other)))
+    rank = max(one.ndim, other.ndim)
+    shapes, steps = zip(*(_padded(index, rank) for index in (one, other)), strict=True)
+    shape = np.broadcast_shapes(*shapes)
+    total = tuple(
+        sum(step for size, step in zip(sizes, both, strict=True) if size > 1)
+        for sizes, both in zip(zip(*shapes, strict=True), zip(*steps, strict=True), strict=True)
+    )
+    return Index(shape, one.offset + other.offset, total)
+
+
+def _padded(index: Index, rank: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    missing = rank - index.ndim
+    return (1,) * missing + index.shape, (0,) * missing + index.steps
+
+
+def arange(*bounds: int) -> Index:
+    """Make `nl.arange(stop)` or `nl.arange(start, stop[, step])`: an index over one axis."""
+    numbers = range(*(int(bound) for bound in bounds))
+    return Index((len(numbers),), numbers.start, (numbers.step,))
+
+
+class Grid(tuple[Index, ...]):
+    """What `nl.mgrid[0:128, 0:512]` gives: an index per axis, also as `.p`, `.x`, `.y`, `.z`."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Index:
+        place = "pxyzw".find(name) if len(name) == 1 else -1
+        if not 0 <= place < len(self):
+            raise AttributeError(f"this grid of {len(self)} axes has no axis {name!r}")
+        return self[place]
+
+
+class _GridMaker:
+    """`nl.mgrid`."""
+
+    def __getitem__(self, key: Any) -> Grid:
+        parts = key if isinstance(key, tuple) else (key,)
+        indices = []
+        for axis, part in enumerate(parts):
+            if not isinstance(part, slice) or part.stop is None:
+                raise NkiError("nl.mgrid takes slices with an end, as nl.mgrid[0:128, 0:512]")
+            numbers = range(int(part.start or 0), int(part.stop), int(part.step or 1))
+            shape = (1,) * axis + (len(numbers),) + (1,) * (len(parts) - axis - 1)
+            steps = tuple(numbers.step if at == axis else 0 for at in range(len(parts)))
+            indices.append(Index(shape, numbers.start, steps))
+        return Grid(indices)
+
+    def __iter__(self) -> Iterator[Any]:
+        raise NkiError("nl.mgrid is indexed with slices, as nl.mgrid[0:128, 0:512]")
+
+
+mgrid: Final = _GridMaker()
+
+
+def ds(start: Any, size: int) -> slice:
+    """Make the slice of `size` elements from `start` on.
+
+    A `start` that is a tile or a register is read when the view is used.
+    """
+    if isinstance(start, int | np.integer):
+        return slice(int(start), int(start) + int(size))
+    return slice(start, int(size), _DYNAMIC)
+
+
+class _Dynamic:
+    """Marks a slice whose start is data."""
+
+
+_DYNAMIC: Final = _Dynamic()
+
+
+def is_dynamic(part: slice) -> bool:
+    """Whether the slice's start is data, and its `stop` the number of elements."""
+    return part.step is _DYNAMIC
+
+
+class PartitionSize(int):
+    """What `nl.par_dim(128)` gives: a size that says which dimension of a tensor partitions are."""
+
+    __slots__ = ()
+
+
+def par_dim(size: int) -> PartitionSize:
+    """Mark a dimension of a shape as the partition dimension."""
+    return PartitionSize(size)

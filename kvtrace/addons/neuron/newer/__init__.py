@@ -1,0 +1,36 @@
+"""The newer interface, `nki`: the decorator here, `language` and `isa` beside.
+
+Instructions write to a `dst` tensor. Tensors have no operators and take no masks, and an integer
+that indexes their partition dimension leaves it with the size 1.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from kvtrace.addons.neuron.launching import Kernel
+from kvtrace.addons.neuron.newer import collectives, dtype, isa, language, tensor, typing
+from kvtrace.addons.neuron.newer.tensors import NkiTensor
+
+__all__ = [
+    "collectives",
+    "dtype",
+    "isa",
+    "jit",
+    "language",
+    "simulate",
+    "tensor",
+    "typing",
+]
+
+
+def jit(func: Callable[..., Any] | None = None, mode: str = "auto", **settings: Any) -> Any:
+    """Make a kernel of a function: `@nki.jit`, or `@nki.jit(platform_target="trn2")`."""
+    del mode
+    if func is None:
+        return lambda function: jit(function, **settings)
+    return Kernel(func, NkiTensor, target=settings.get("platform_target"))
+
+
+def simulate(kernel: Any) -> Any:
+    """Return the kernel itself: it runs on NumPy anyway."""
+    return kernel if isinstance(kernel, Kernel) else Kernel(kernel, NkiTensor)

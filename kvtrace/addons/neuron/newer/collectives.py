@@ -1,0 +1,151 @@
+"""`nki.collectives`: what ranks do together; a launch is rank 0 (see `ops/collectives.py`)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from kvtrace.addons.neuron.errors import NkiError
+from kvtrace.addons.neuron.missing import says_missing
+from kvtrace.addons.neuron.newer.language import NKIObject
+from kvtrace.addons.neuron.operations import Operation
+from kvtrace.addons.neuron.ops import collectives as ops
+from kvtrace.addons.neuron.registers import VirtualRegister
+
+
+class ReplicaGroup(NKIObject):
+    """Ranks that take part with each other, as lists of ranks."""
+
+    groups: Any
+
+
+def _each(op: Operation, srcs: Sequence[Any], dsts: Sequence[Any], *operands: Any) -> None:
+    """Do a collective with each tensor of some."""
+    if len(srcs) != len(dsts):
+        raise NkiError(f"{op.name} takes as many dsts as srcs, not {len(dsts)} for {len(srcs)}")
+    for src, dst in zip(srcs, dsts, strict=True):
+        op.into(dst, src, *operands)
+
+
+def all_reduce(
+    srcs: Any, dsts: Any, replica_group: Any, op: Any, priority: Any = None, name: Any = None
+) -> None:
+    """Reduce tensors over the ranks of a group."""
+    del priority, name
+    _each(ops.all_reduce, srcs, dsts, ops.group_of(replica_group), op)
+
+
+def all_gather(
+    srcs: Any,
+    dsts: Any,
+    replica_group: Any,
+    collective_dim: int,
+    priority: Any = None,
+    name: Any = None,
+) -> None:
+    """Join the tensors of the ranks of a group."""
+    del priority, name
+    _each(ops.all_gather, srcs, dsts, ops.group_of(replica_group), collective_dim)
+
+
+def reduce_scatter(
+    srcs: Any,
+    dsts: Any,
+    replica_group: Any,
+    collective_dim: int,
+    op: Any,
+    priority: Any = None,
+    name: Any = None,
+) -> None:
+    """Reduce tensors over the ranks of a group; each keeps its part."""
+    del priority, name
+    _each(ops.reduce_scatter, srcs, dsts, ops.group_of(replica_group), collective_dim, op)
+
+
+def all_to_all(
+    srcs: Any,
+    dsts: Any,
+    replica_group: Any,
+    collective_dim: int,
+    priority: Any = None,
+    name: Any = None,
+) -> None:
+    """Give each rank of a group its part of the tensors, and join what they give."""
+    del priority, name
+    _each(ops.all_to_all, srcs, dsts, ops.group_of(replica_group), collective_dim)
+
+
+def all_to_all_v(
+    srcs: Any,
+    dsts: Any,
+    replica_group: Any,
+    metadata_tensor: Any,
+    recv_counts_known: bool = False,
+    has_rdispls: bool = False,
+    priority: Any = None,
+    name: Any = None,
+) -> None:
+    """Give each rank of a group as many elements as a tensor says."""
+    del priority, name
+    group = ops.group_of(replica_group)
+    _each(ops.all_to_all_v, srcs, dsts, metadata_tensor, group, recv_counts_known, has_rdispls)
+
+
+def collective_permute(
+    srcs: Any, dsts: Any, source_target_pairs: Any, priority: Any = None, name: Any = None
+) -> None:
+    """Send tensors from sources to targets; who is no target receives nothing."""
+    del priority, name
+    if any(int(target) == ops.RANK for _, target in source_target_pairs):
+        _each(ops.receive, srcs, dsts)
+
+
+def collective_permute_implicit(
+    srcs_by_channel: Any,
+    dsts_by_channel: Any,
+    replica_group: Any,
+    channel_ids: Any = (0,),
+    priority: Any = None,
+    name: Any = None,
+) -> None:
+    """Send tensors to the next rank of a ring, and receive those of the one before."""
+    del channel_ids, priority, name
+    ops.group_of(replica_group)
+    for srcs, dsts in zip(srcs_by_channel, dsts_by_channel, strict=True):
+        _each(ops.receive, srcs, dsts)
+
+
+def collective_permute_implicit_reduce(
+    srcs0_by_channel: Any,
+    srcs1_by_channel: Any,
+    dsts_by_channel: Any,
+    replica_group: Any,
+    op: Any,
+    channel_ids: Any = (0,),
+    priority: Any = None,
+    name: Any = None,
+) -> None:
+    """Reduce two tensors, send that to the next rank of a ring, and receive of the one before."""
+    del channel_ids, priority, name
+    ops.group_of(replica_group)
+    for firsts, seconds, dsts in zip(
+        srcs0_by_channel, srcs1_by_channel, dsts_by_channel, strict=True
+    ):
+        for first, second, dst in zip(firsts, seconds, dsts, strict=True):
+            ops.receive_reduced.into(dst, first, second, op)
+
+
+def collective_permute_implicit_current_processing_rank_id(
+    iteration_id: int, replica_group: Any, channel_id: int = 0, name: Any = None
+) -> VirtualRegister:
+    """Return whose data a ring has brought after some steps: those of the ranks before, in turn."""
+    del channel_id, name
+    group = ops.group_of(replica_group)
+    return VirtualRegister(group[(group.index(ops.RANK) - int(iteration_id)) % len(group)])
+
+
+def rank_id(name: Any = None) -> VirtualRegister:
+    """Return the rank that the launch is."""
+    del name
+    return VirtualRegister(ops.RANK)
+
+
+__getattr__ = says_missing("nki.collectives")

@@ -1,0 +1,12 @@
+"""`nki.dtype`: element types, and a name for annotations of one."""
+
+from typing import Any
+
+from kvtrace.addons.neuron import dtypes
+from kvtrace.addons.neuron.missing import says_missing
+
+__all__ = list(dtypes.NAMES)
+
+globals().update(dtypes.NAMES)
+
+__getattr__: Any = says_missing("nki.dtype")

@@ -1,0 +1,179 @@
+"""`nl.tiles` and `nl.blocks`: a tensor as a grid of tiles, or of blocks of tiles.
+
+A grid is a view: of each dimension it keeps how far its cells reach, and of which tensor. Its last
+cell is what is left of the tensor.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from kvtrace.addons.neuron.errors import NkiError
+from kvtrace.addons.neuron.newer.tensors import NkiTensor
+
+
+class NkiGrid:
+    """Cells of a tensor. `spans` are the elements of each dimension that are selected.
+
+    Dimensions before those that are tiled are indexed one by one, as cells of one element. An
+    integer takes a coordinate away; a slice keeps it.
+    """
+
+    def __init__(
+        self,
+        source: NkiTensor,
+        cell: tuple[int, ...],
+        tile_shape: tuple[int, ...],
+        spans: Sequence[tuple[int, int]],
+        free: tuple[int, ...],
+    ) -> None:
+        """`cell` is the size of a cell in elements; `free` are the dimensions with a coordinate."""
+        self._source = source
+        self._cell = cell
+        self._spans = tuple(spans)
+        self._free = free
+        self.tile_shape = tile_shape
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of cells along each coordinate that is left."""
+        return tuple(self._count(dimension) for dimension in self._free)
+
+    @property
+    def element_shape(self) -> tuple[int, ...]:
+        """Number of selected elements along each dimension of the tensor, but untiled ones."""
+        tiled = len(self._spans) - len(self.tile_shape)
+        return tuple(last - first for first, last in self._spans[tiled:])
+
+    @property
+    def index_step_elements(self) -> tuple[int, ...]:
+        """Elements from one cell to the next along each coordinate that is left."""
+        return tuple(self._cell[dimension] for dimension in self._free)
+
+    @property
+    def is_remainder(self) -> bool:
+        """Whether the selection ends in a cell that is smaller than the others."""
+        pairs = zip(self._spans, self._cell, strict=True)
+        return any((last - first) % size for (first, last), size in pairs)
+
+    @property
+    def is_data_representable(self) -> bool:
+        """Whether `data` can be one view: it always can here."""
+        return True
+
+    @property
+    def dtype(self) -> Any:
+        """Element type of the tensor."""
+        return self._source.dtype
+
+    @property
+    def buffer(self) -> str:
+        """Where the tensor lies."""
+        return self._source.buffer
+
+    @property
+    def data(self) -> NkiTensor:
+        """The selected elements as a tensor; untiled dimensions of one element go."""
+        tiled = len(self._spans) - len(self.tile_shape)
+        keys: list[Any] = [slice(first, last) for first, last in self._spans]
+        for dimension in range(tiled):
+            if dimension not in self._free:
+                keys[dimension] = self._spans[dimension][0]
+        return self._source[tuple(keys)]
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, key: Any) -> Any:
+        parts = key if isinstance(key, tuple) else (key,)
+        if len(parts) > len(self._free):
+            raise NkiError(f"{len(parts)} indices for a grid of {len(self._free)} coordinates")
+        spans, free = list(self._spans), list(self._free)
+        for dimension, part in zip(self._free, parts, strict=False):
+            first, count = self._chosen(part, self._count(dimension))
+            begin = self._spans[dimension][0] + first * self._cell[dimension]
+            end = min(begin + count * self._cell[dimension], self._spans[dimension][1])
+            spans[dimension] = begin, end
+            if not isinstance(part, slice):
+                free.remove(dimension)
+        return type(self)(self._source, self._cell, self.tile_shape, spans, tuple(free))
+
+    def _count(self, dimension: int) -> int:
+        first, last = self._spans[dimension]
+        return -(-(last - first) // self._cell[dimension])
+
+    @staticmethod
+    def _chosen(part: Any, count: int) -> tuple[int, int]:
+        """Return the first cell that an index or a slice means, and how many."""
+        if isinstance(part, slice):
+            first, last, step = part.indices(count)
+            if step != 1:
+                raise NkiError("a slice of a grid has no step")
+            return first, max(last - first, 0)
+        place = int(part)
+        if not 0 <= place < count:
+            raise NkiError(f"cell {place} is outside of a grid of {count} there")
+        return place, 1
+
+
+class NkiTileGrid(NkiGrid):
+    """A tensor in coordinates of tiles."""
+
+
+class NkiBlockGrid(NkiGrid):
+    """A tensor in coordinates of blocks, each of `block_shape` tiles."""
+
+    @property
+    def block_shape(self) -> tuple[int, ...]:
+        """Number of tiles of a block along each tiled dimension."""
+        tiled = len(self._spans) - len(self.tile_shape)
+        return tuple(
+            cell // tile for cell, tile in zip(self._cell[tiled:], self.tile_shape, strict=True)
+        )
+
+
+def tiles(source: Any, *, tile_shape: Any = None) -> NkiTileGrid:
+    """Return a tensor as a grid of tiles, or a block as a grid of its own.
+
+    `tile_shape` is of the last dimensions.
+
+    Raises:
+        NkiError: no size of tiles is given, or one of more dimensions than there are.
+    """
+    if isinstance(source, NkiGrid):
+        sizes = source.tile_shape if tile_shape is None else _sizes(tile_shape)
+        whole = source.data
+    else:
+        whole, sizes = source, _sizes(tile_shape)
+    return NkiTileGrid(whole, *_cells(whole, sizes, (1,) * len(sizes)))
+
+
+def blocks(source: Any, *, tile_shape: Any = None, block_shape: Any) -> NkiBlockGrid:
+    """Return a tensor, or a grid, as a grid of blocks, each of `block_shape` tiles.
+
+    Raises:
+        NkiError: no size of tiles is given, or one of more dimensions than there are.
+    """
+    if isinstance(source, NkiGrid):
+        sizes = source.tile_shape if tile_shape is None else _sizes(tile_shape)
+        whole = source.data
+    else:
+        whole, sizes = source, _sizes(tile_shape)
+    return NkiBlockGrid(whole, *_cells(whole, sizes, _sizes(block_shape)))
+
+
+def _sizes(given: Any) -> tuple[int, ...]:
+    if given is None:
+        raise NkiError("a grid of a tensor is given tile_shape, the size of its tiles")
+    return tuple(int(size) for size in given)
+
+
+def _cells(
+    source: NkiTensor, tile: tuple[int, ...], times: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[int, ...], list[tuple[int, int]], tuple[int, ...]]:
+    """Return what a grid is made of: cells, tiles, spans, and coordinates."""
+    untiled = source.ndim - len(tile)
+    if untiled < 0 or len(times) != len(tile) or min((*tile, *times)) < 1:
+        raise NkiError(f"{source.shape} has no tiles of {tile}, {times} to a block")
+    cell = (1,) * untiled + tuple(size * count for size, count in zip(tile, times, strict=True))
+    spans = [(0, size) for size in source.shape]
+    return cell, tile, spans, tuple(range(source.ndim))

@@ -1,0 +1,147 @@
+"""`nki.isa`: the names of the newer instructions, each from where it is written."""
+
+from typing import Any
+
+from kvtrace.addons.neuron.constants import (
+    dge_mode,
+    dma_engine,
+    engine,
+    get_nc_version,
+    matmul_perf_mode,
+    nc_version,
+    oob_mode,
+    reduce_cmd,
+)
+from kvtrace.addons.neuron.errors import NkiError as NkiValidationError
+from kvtrace.addons.neuron.missing import says_missing
+from kvtrace.addons.neuron.newer import constants
+from kvtrace.addons.neuron.ops import (
+    activations,
+    elementwise,
+    gathers,
+    moves,
+    patterns,
+    products,
+    quantised,
+    random_numbers,
+    reductions,
+    scans,
+    searches,
+    statistics,
+)
+from kvtrace.addons.neuron.ops.exchanges import core_barrier, sendrecv
+from kvtrace.addons.neuron.registers import (
+    VirtualRegister,
+    register_alloc,
+    register_load,
+    register_move,
+    register_store,
+)
+
+__all__ = [
+    "NkiValidationError",
+    "VirtualRegister",
+    "constants",
+    "core_barrier",
+    "dge_mode",
+    "dma_engine",
+    "engine",
+    "get_nc_version",
+    "matmul_perf_mode",
+    "nc_version",
+    "oob_mode",
+    "reduce_cmd",
+    "register_alloc",
+    "register_load",
+    "register_move",
+    "register_store",
+    "sendrecv",
+]
+
+tensor_engine = engine.tensor
+vector_engine = engine.vector
+scalar_engine = engine.scalar
+gpsimd_engine = engine.gpsimd
+unknown_engine = engine.unknown
+
+activation = activations.activation.newer
+activate2 = activations.activate2.newer
+activation_reduce = activations.activation_reduce.newer
+affine_select = patterns.affine_select.newer
+dma_compute = moves.dma_compute.newer
+dma_copy = moves.dma_copy.older
+exponential = activations.exponential.newer
+iota = patterns.iota.newer
+local_gather = gathers.local_gather.newer
+memset = moves.memset_into.newer
+nc_matmul = products.nc_matmul.newer
+nc_matmul_mx = quantised.nc_matmul_mx.newer
+nc_n_gather = gathers.nc_n_gather.newer
+nc_transpose = products.nc_transpose.newer
+nonzero_with_count = gathers.nonzero_with_count.newer
+quantize_mx = quantised.quantize_mx.newer
+rand2 = random_numbers.rand2.newer
+rand_get_state = random_numbers.rand_get_state.newer
+reciprocal = elementwise.reciprocal.newer
+rng = random_numbers.rng.newer
+scalar_tensor_tensor = elementwise.scalar_tensor_tensor.newer
+tensor_copy = moves.tensor_copy.newer
+tensor_partition_reduce = reductions.tensor_partition_reduce.newer
+tensor_reduce = reductions.tensor_reduce.newer
+tensor_scalar = elementwise.tensor_scalar.newer
+tensor_tensor = elementwise.tensor_tensor.newer
+bn_aggr = statistics.bn_aggr.newer
+bn_stats = statistics.bn_stats.newer
+dma_transpose = searches.dma_transpose.newer
+dropout = statistics.dropout_by_chance.newer
+max8 = searches.max8.newer
+nc_find_index8 = searches.nc_find_index8.newer
+nc_match_replace8 = searches.nc_match_replace8.newer
+range_select = scans.range_select.newer
+select_reduce = searches.select_reduce.newer
+sequence_bounds = searches.sequence_bounds.newer
+tensor_scalar_cumulative = scans.tensor_scalar_cumulative.newer
+tensor_scalar_reduce = scans.tensor_scalar_reduce.newer
+tensor_tensor_scan = scans.tensor_tensor_scan.newer
+
+
+def topk(
+    val_dst: Any,
+    idx_dst: Any,
+    src: Any,
+    n: int,
+    sorted: bool = False,  # noqa: A002 - the public name
+    name: Any = None,
+) -> None:
+    """Find the largest elements of each 16 partitions, and their places."""
+    del name
+    searches.find_top.older(val_dst, idx_dst, src, n, sorted)
+
+
+def rand_set_state(src_seeds: Any, engine: Any = None, name: Any = None) -> None:
+    """Set the states of an engine's random numbers, a row of words a partition."""
+    del name
+    random_numbers.rand_set_state.older(src_seeds, engine)
+
+
+def set_rng_seed(src_seeds: Any, name: Any = None) -> None:
+    """Begin the vector engine's random numbers anew from a seed."""
+    del name
+    random_numbers.set_rng_seed.older(src_seeds)
+
+
+def tensor_copy_predicated(
+    dst: Any, src: Any, predicate: Any, reverse_pred: bool = False, name: Any = None
+) -> None:
+    """Copy elements to `dst` where a predicate is not zero; with `reverse_pred`, where it is."""
+    del name
+    searches.tensor_copy_predicated.older(src, dst, predicate, reverse_pred)
+
+
+def nc_stream_shuffle(dst: Any, src: Any, shuffle_mask: Any, name: Any = None) -> None:
+    """Move partitions within groups of 32."""
+    del name
+    searches.nc_stream_shuffle.older(src, dst, shuffle_mask)
+
+
+__getattr__ = says_missing("nki.isa")

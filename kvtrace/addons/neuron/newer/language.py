@@ -1,0 +1,117 @@
+"""`nki.language`: what both languages have, and what only the newer one has."""
+
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from kvtrace.addons.neuron import dtypes
+from kvtrace.addons.neuron import language as _shared
+from kvtrace.addons.neuron.buffers import Buffer, buffer_of
+from kvtrace.addons.neuron.language import *  # noqa: F403 - its names are this module's
+from kvtrace.addons.neuron.missing import says_missing
+from kvtrace.addons.neuron.newer.grids import NkiBlockGrid, NkiGrid, NkiTileGrid, blocks, tiles
+from kvtrace.addons.neuron.newer.tensors import NkiTensor
+from kvtrace.addons.neuron.ops import elementwise, moves
+from kvtrace.addons.neuron.ops.creation import shared_identity_matrix as _identity_in_device_memory
+from kvtrace.addons.neuron.registers import VirtualRegister, dynamic_range, number_of
+from kvtrace.addons.neuron.tokens import BYPASS, Token
+
+__all__ = [
+    "NkiBlockGrid",
+    "NkiGrid",
+    "NkiTensor",
+    "NkiTileGrid",
+    "blocks",
+    "dynamic_range",
+    "tiles",
+]
+__all__ += _shared.__all__
+
+bypass = BYPASS
+MemoryRegion = Buffer
+Op = Token
+where = elementwise.where.older
+
+
+class NKIObject:
+    """Base of classes that kernels pass around; their annotated names are fields, in order.
+
+    As of a dataclass, which a subclass may be as well but need not.
+    """
+
+    def __init__(self, *values: Any, **named: Any) -> None:
+        """Set fields by position and by name; others keep the class's own values."""
+        kind = type(self)
+        fields = list(
+            dict.fromkeys(
+                name for base in reversed(kind.__mro__) for name in inspect.get_annotations(base)
+            )
+        )
+        if len(values) > len(fields):
+            raise TypeError(f"{kind.__name__} has {len(fields)} fields, not {len(values)}")
+        given = dict(zip(fields, values, strict=False))
+        if twice := given.keys() & named.keys():
+            raise TypeError(f"{kind.__name__} is given {', '.join(sorted(twice))} twice")
+        vars(self).update(given | named)
+        if missing := [name for name in fields if not hasattr(self, name)]:
+            raise TypeError(f"{kind.__name__} is not given {', '.join(missing)}")
+        after = getattr(self, "__post_init__", None)
+        if after is not None:
+            after()
+
+
+def is_sbuf(buffer: Any) -> bool:
+    """Whether a memory is SBUF."""
+    return buffer_of(buffer).space == "sbuf"
+
+
+def is_psum(buffer: Any) -> bool:
+    """Whether a memory is PSUM."""
+    return buffer_of(buffer).space == "psum"
+
+
+def is_hbm(buffer: Any) -> bool:
+    """Whether a memory is device memory of any kind."""
+    return buffer_of(buffer).space == "hbm"
+
+
+def is_on_chip(buffer: Any) -> bool:
+    """Whether a memory is SBUF or PSUM."""
+    return not is_hbm(buffer)
+
+
+def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any], None], step: int = 1) -> None:
+    """Call a function with each number of a loop, whose bounds registers may hold.
+
+    The function is given a register if one of the bounds is one, else a number.
+    """
+    registers = isinstance(lower, VirtualRegister) or isinstance(upper, VirtualRegister)
+    for number in dynamic_range(lower, upper, step):
+        body_fun(VirtualRegister(number) if registers else number)
+
+
+def while_loop(init: VirtualRegister, body_fun: Callable[[VirtualRegister], Any]) -> None:
+    """Call a function with a register until the register that it returns holds zero."""
+    register = init
+    while number_of(register):
+        register = body_fun(VirtualRegister(number_of(register)))
+
+
+@contextmanager
+def no_reorder() -> Iterator[None]:
+    """Keep the order of what is inside, as it always is here: ops run as they are written."""
+    yield
+
+
+def broadcast_to(src: Any, shape: Any) -> Any:
+    """Return a view in which dimensions of one element are repeated."""
+    return src.broadcast_to(shape)
+
+
+def shared_identity_matrix(n: int, dtype: Any = dtypes.uint8) -> Any:
+    """Return an identity matrix in SBUF."""
+    return moves.load.older(_identity_in_device_memory(n, dtype))
+
+
+__getattr__ = says_missing("nki.language")

@@ -1,0 +1,48 @@
+"""`neuronxcc.nki.language`: what both languages have, and what only the older one has."""
+
+from typing import Any
+
+import ml_dtypes
+
+from kvtrace.addons.neuron import dtypes
+from kvtrace.addons.neuron import language as _shared
+from kvtrace.addons.neuron.arguments import array_of
+from kvtrace.addons.neuron.constants import fp32
+from kvtrace.addons.neuron.indices import arange, mgrid, par_dim
+from kvtrace.addons.neuron.language import *  # noqa: F403 - its names are this module's
+from kvtrace.addons.neuron.loops import nc, spmd_dim
+from kvtrace.addons.neuron.missing import says_missing
+from kvtrace.addons.neuron.older.tiles import Tile
+from kvtrace.addons.neuron.ops import elementwise, exchanges, moves, reductions
+from kvtrace.addons.neuron.ops.creation import shared_identity_matrix
+from kvtrace.addons.neuron.tensors import Tensor
+
+__all__ = ["arange", "fp32", "mgrid", "nc", "par_dim", "shared_identity_matrix", "spmd_dim"]
+__all__ += _shared.__all__
+
+tensor = Tile
+where = elementwise.where.older
+all_reduce = exchanges.all_reduce
+atomic_rmw = moves.atomic_rmw.older
+loop_reduce = reductions.loop_reduce.older
+
+
+def broadcast_to(src: Any, *, shape: Any) -> Any:
+    """Return a view in which dimensions of one element are repeated."""
+    return src.broadcast_to(shape)
+
+
+def static_cast(data: Any, dtype: Any) -> Any:
+    """Return a tile in another type; outside of kernels, an array."""
+    array = None if isinstance(data, Tensor) else array_of(data)
+    if array is None:
+        return moves.copy.older(data, dtype=dtype)
+    return dtypes.rounded(array, dtypes.as_dtype(dtype))
+
+
+def finfo(dtype: Any) -> Any:
+    """Return the ends of a floating-point type."""
+    return ml_dtypes.finfo(dtypes.as_dtype(dtype))
+
+
+__getattr__ = says_missing("neuronxcc.nki.language")

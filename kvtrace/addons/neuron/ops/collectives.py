@@ -1,0 +1,136 @@
+"""Collectives of ranks: a launch is one rank, 0, and runs as if the others had the same tensors.
+
+So is it with collectives of NumPy graphs (`kvtrace.hlo.distributed`).
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.addons.neuron.errors import NkiError
+from kvtrace.addons.neuron.findings import MEMORY_SPACE
+from kvtrace.addons.neuron.operations import Issue, Result, operation
+from kvtrace.addons.neuron.tensors import Tensor
+from kvtrace.addons.neuron.tokens import token_of
+
+RANK = 0
+
+_REDUCING = ("add", "maximum", "minimum")
+
+
+def group_of(replica_group: Any) -> list[int]:
+    """Return the ranks of the group that rank 0 is in.
+
+    Raises:
+        NkiError: it is in none.
+    """
+    groups = getattr(replica_group, "groups", replica_group)
+    for group in groups:
+        if RANK in group:
+            return [int(rank) for rank in group]
+    raise NkiError(f"rank {RANK}, which a launch is, takes no part in {groups}")
+
+
+def _read(issue: Issue, src: Any) -> Any:
+    destination = issue.destination
+    assert destination is not None
+    if isinstance(src, Tensor) and src.on_chip != destination.on_chip:
+        issue.find(MEMORY_SPACE, f"{issue.operation.name} mixes device memory and SBUF")
+    return issue.read(src, device=True)
+
+
+@operation("ncc.all_reduce", engine="dma", kind="reduce")
+def all_reduce(issue: Issue, src: Any, group: list[int], op: Any) -> Result:
+    """Reduce a tensor over the ranks of a group."""
+    read = _read(issue, src)
+    return issue.result(_reduced(issue, read.computed(), group, op), src.dtype, read)
+
+
+def _reduced(issue: Issue, values: NDArray[Any], group: list[int], op: Any) -> NDArray[Any]:
+    token = token_of(op, 2)
+    if token.name not in _REDUCING:
+        raise NkiError(f"collectives reduce with {', '.join(_REDUCING)}, not {token!r}")
+    total = values
+    for _ in group[1:]:
+        total = token.apply(total, values)
+        issue.flops += values.size
+    return total
+
+
+@operation("ncc.all_gather", engine="dma", kind="other")
+def all_gather(issue: Issue, src: Any, group: list[int], dim: int) -> Result:
+    """Join the tensors of the ranks of a group along a dimension."""
+    read = _read(issue, src)
+    return issue.result(np.concatenate([read.values] * len(group), axis=dim), src.dtype)
+
+
+@operation("ncc.reduce_scatter", engine="dma", kind="reduce")
+def reduce_scatter(issue: Issue, src: Any, group: list[int], dim: int, op: Any) -> Result:
+    """Reduce a tensor over the ranks of a group, and keep the rank's part of it."""
+    read = _read(issue, src)
+    total = _reduced(issue, read.computed(), group, op)
+    return issue.result(_parts(total, group, dim)[group.index(RANK)], src.dtype)
+
+
+def _parts(values: NDArray[Any], group: list[int], dim: int) -> list[NDArray[Any]]:
+    if values.shape[dim] % len(group):
+        raise NkiError(f"dimension {dim} of {values.shape} has no {len(group)} equal parts")
+    return np.split(values, len(group), axis=dim)
+
+
+@operation("ncc.all_to_all", engine="dma", kind="other")
+def all_to_all(issue: Issue, src: Any, group: list[int], dim: int) -> Result:
+    """Join the parts that every rank of a group has for this one."""
+    read = _read(issue, src)
+    part = _parts(read.values, group, dim)[group.index(RANK)]
+    return issue.result(np.concatenate([part] * len(group), axis=dim), src.dtype)
+
+
+@operation("ncc.collective_permute", engine="dma", kind="other")
+def receive(issue: Issue, src: Any) -> Result:
+    """Write what another rank sends, whose tensor is like this one's."""
+    read = _read(issue, src)
+    return issue.result(read.values, src.dtype, read)
+
+
+@operation("ncc.collective_permute_implicit_reduce", engine="dma", kind="reduce")
+def receive_reduced(issue: Issue, src0: Any, src1: Any, op: Any) -> Result:
+    """Write what the rank before sends: the reduction of its two tensors."""
+    one, other = _read(issue, src0), _read(issue, src1)
+    token = token_of(op, 2)
+    if token.name not in _REDUCING:
+        raise NkiError(f"collectives reduce with {', '.join(_REDUCING)}, not {token!r}")
+    issue.flops = one.values.size
+    total = token.apply(one.computed(), other.computed())
+    return issue.result(total, src0.dtype, one, other)
+
+
+@operation("ncc.all_to_all_v", engine="dma", kind="other")
+def all_to_all_v(
+    issue: Issue, src: Any, metadata: Tensor, group: list[int], known: bool, placed: bool
+) -> Result:
+    """Join the elements that every rank of a group has for this one, at the places that are said.
+
+    Rows of `metadata`: how many elements go to each rank, from where on, how many come from each
+    (written unless `known`), and where to (if `placed`; else at equal distances).
+    """
+    read = _read(issue, src)
+    destination = issue.destination
+    assert destination is not None
+    rows = issue.read(metadata, device=True).values.reshape(-1, len(group)).astype(np.int64)
+    if rows.shape[0] < (4 if placed else 3):
+        raise NkiError(f"metadata of all_to_all_v has {rows.shape[0]} rows, too few")
+    mine = group.index(RANK)
+    count, first = int(rows[0, mine]), int(rows[1, mine])
+    chunk = read.values.reshape(-1)[first : first + count]
+    values = np.array(destination.array().reshape(-1))
+    for rank in range(len(group)):
+        start = int(rows[3, rank]) if placed else values.size // len(group) * rank
+        if chunk.size != count or start + count > values.size:
+            raise NkiError(f"all_to_all_v moves {count} elements from {first} to {start}: no room")
+        values[start : start + count] = chunk
+    if not known:
+        counts = metadata.reshape(-1, len(group)) if metadata.ndim > 2 else metadata
+        issue.also(counts[2:3], issue.result(np.full((1, len(group)), count), metadata.dtype))
+    return issue.result(values.reshape(destination.shape), src.dtype, states=None)

@@ -1,0 +1,276 @@
+"""Data from one memory to another: loads, stores, copies, fills."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.addons.neuron import access, dtypes, selections, sharing
+from kvtrace.addons.neuron.errors import NkiError
+from kvtrace.addons.neuron.findings import MEMORY_SPACE
+from kvtrace.addons.neuron.indices import Index, Mask, lanes_of
+from kvtrace.addons.neuron.machine import current
+from kvtrace.addons.neuron.memory import DEFINED, NEVER_WRITTEN
+from kvtrace.addons.neuron.operations import Issue, Quiet, Result, operation
+from kvtrace.addons.neuron.ops.elementwise import reshaped
+from kvtrace.addons.neuron.tensors import Tensor
+from kvtrace.addons.neuron.tokens import TOKENS, token_of
+
+Array = NDArray[Any]
+
+
+@operation("nl.load", engine="dma", kind="load")
+def load(issue: Issue, src: Any, *, mask: Any = None, dtype: Any = None) -> Result:
+    """Load from device memory to a new tile in SBUF; lanes that are masked off are garbage."""
+    if not isinstance(src, Tensor):
+        raise NkiError(f"nl.load takes a tensor in device memory, not {type(src).__name__}")
+    if src.on_chip:
+        issue.find(MEMORY_SPACE, "nl.load reads a tile that is on chip already; use nl.copy")
+    read = issue.read(src, mask, device=True)
+    return issue.result(read.values, dtype, read, mask=mask)
+
+
+@operation("nl.load_transpose2d", engine="dma", kind="load")
+def load_transpose2d(issue: Issue, src: Any, *, mask: Any = None, dtype: Any = None) -> Result:
+    """Load from device memory to a new tile with the two dimensions swapped."""
+    read = issue.read(src, mask, device=True)
+    if read.values.ndim != 2:
+        raise NkiError(f"load_transpose2d takes two dimensions, not {read.values.shape}")
+    states = None if read.states is None else read.states.T
+    lanes = None if mask is None else np.broadcast_to(lanes_of(mask), read.values.shape).T
+    return issue.result(read.values.T, dtype, read, states=states, mask=lanes)
+
+
+@operation("nl.store", engine="dma", kind="store")
+def store(issue: Issue, dst: Any, value: Any, *, mask: Any = None) -> Result:
+    """Store a tile, or a number, to device memory, where the mask lets it."""
+    if not isinstance(dst, Tensor) or dst.on_chip:
+        raise NkiError("nl.store writes to a tensor in device memory; assign to a tile on chip")
+    wanted = mask
+    if isinstance(value, Tensor):
+        wanted = selections.lanes_within(mask, dst.shape, value.shape)
+    read = issue.read(value, wanted)
+    issue.destination = dst
+    return issue.result(read.values, dst.dtype, read, mask=mask)
+
+
+@operation("nl.atomic_rmw", engine="dma", kind="store")
+def atomic_rmw(issue: Issue, dst: Any, value: Any, op: Any, *, mask: Any = None) -> None:
+    """Add to elements of device memory that indices in a tile say, one after the other."""
+    if token_of(op, 2).name != "add":
+        raise NkiError(f"nl.atomic_rmw adds, and does not {token_of(op, 2)!r}")
+    if not isinstance(dst, Tensor) or dst.on_chip or dst.selection is None:
+        raise NkiError("nl.atomic_rmw takes a tensor in device memory, indexed by a tile")
+    read = issue.read(value, mask)
+    selections.add_at(issue, dst, read.computed(), None if mask is None else lanes_of(mask))
+
+
+@operation("nisa.dma_copy", engine="dma", kind="other")
+def dma_copy(
+    issue: Issue,
+    dst: Any,
+    src: Any,
+    priority: Any = None,
+    oob_mode: Any = None,
+    dge_mode: Any = None,
+    engine: Any = None,
+    *,
+    mask: Any = None,
+    dst_rmw_op: Any = None,
+    unique_indices: Any = None,
+    name: Any = None,
+) -> Result:
+    """Copy between memories; `dst_rmw_op` combines with what is there."""
+    del priority, dge_mode, engine, unique_indices, name
+    if not isinstance(dst, Tensor) or not isinstance(src, Tensor):
+        raise NkiError("nisa.dma_copy copies from a tensor to a tensor")
+    if getattr(oob_mode, "name", "") == "skip":
+        mask = selections.inside_lanes(src, selections.inside_lanes(dst, mask))
+    issue.moves(src, dst)
+    if "psum" in (src.memory.space, dst.memory.space):
+        issue.find(MEMORY_SPACE, "nisa.dma_copy moves between device memory and SBUF, not PSUM")
+    read = issue.read(src, mask, device=True)
+    issue.destination = dst
+    if read.values.size != dst.size:
+        raise NkiError(f"nisa.dma_copy copies {src.shape} to {dst.shape}: the sizes differ")
+    values = read.values
+    if dst_rmw_op is not None:
+        values = dtypes.computed(dst.array()) + read.computed().reshape(dst.shape)
+    return issue.result(values, dst.dtype, read, mask=mask)
+
+
+@operation("nisa.dma_compute", engine="dma", kind="other")
+def dma_compute(
+    issue: Issue,
+    srcs: Any,
+    scales: Any = None,
+    reduce_op: Any = None,
+    unique_indices: bool = True,
+) -> Result:
+    """Scale tensors, each by a number, and combine them element by element, in float32.
+
+    By position, `scales` and `reduce_op` may change places: releases of the interface differ.
+    """
+    del unique_indices
+    if scales is not None and not isinstance(scales, list | tuple):
+        scales, reduce_op = reduce_op, scales
+    destination = issue.destination
+    assert destination is not None
+    factors = [1.0] * len(srcs) if scales is None else [float(scale) for scale in scales]
+    if len(factors) != len(srcs):
+        raise NkiError(f"dma_compute takes a scale for each of {len(srcs)} tensors")
+    issue.combines = token_of(reduce_op or "add", 2)
+    total: Array | None = None
+    parts = []
+    for src, factor in zip(srcs, factors, strict=True):
+        part = issue.read(src, device=True)
+        if part.values.size != destination.size:
+            raise NkiError(
+                f"dma_compute combines {part.values.shape} into {destination.shape}: "
+                "the sizes differ"
+            )
+        part = reshaped(part, destination.shape)
+        parts.append(part)
+        scaled = part.computed() * np.float32(factor)
+        total = scaled if total is None else issue.combines.apply(total, scaled)
+    if total is None:
+        raise NkiError("dma_compute takes at least one tensor")
+    issue.flops = (len(parts) - 1) * total.size
+    return issue.result(total, destination.dtype, *parts)
+
+
+@operation("nl.copy", engine="vector", kind="other")
+def copy(issue: Issue, src: Any, *, mask: Any = None, dtype: Any = None) -> Result:
+    """Copy a tile to a new one in SBUF."""
+    read = issue.read(src, mask)
+    return issue.result(read.values, dtype, read, mask=mask)
+
+
+TOKENS["copy"].execute = copy.older
+
+
+@operation("nisa.tensor_copy", engine="vector", kind="other")
+def tensor_copy(
+    issue: Issue, src: Any, *, mask: Any = None, dtype: Any = None, engine: Any = None
+) -> Result:
+    """Copy a tile on chip; with a destination, its sizes are those of the source."""
+    issue.runs_on(engine)
+    read = issue.read(src, mask)
+    if issue.destination is not None and issue.destination.size != read.values.size:
+        raise NkiError(
+            f"nisa.tensor_copy copies {read.values.shape} to {issue.destination.shape}: "
+            "the sizes differ"
+        )
+    return issue.result(read.values, dtype, read, mask=mask)
+
+
+@operation("nisa.memset", engine="vector", kind="other")
+def memset(
+    issue: Issue, shape: Any, value: Any, dtype: Any, *, mask: Any = None, engine: Any = None
+) -> Result:
+    """Return a new tile filled with a number."""
+    issue.runs_on(engine)
+    given = dtypes.as_dtype(dtype)
+    return issue.result(np.full(tuple(shape), value, given), given, mask=mask)
+
+
+@operation("nisa.memset", engine="vector", kind="other")
+def memset_into(issue: Issue, value: Any, engine: Any = None) -> Result:
+    """Fill a tile with a number."""
+    issue.runs_on(engine)
+    destination = issue.destination
+    assert destination is not None
+    return issue.result(np.full(destination.shape, value, destination.dtype), destination.dtype)
+
+
+@operation("nisa.iota", engine="gpsimd", kind="other")
+def iota(issue: Issue, expr: Any, dtype: Any, *, mask: Any = None) -> Result:
+    """Return a new tile of the values of an index expression."""
+    if not isinstance(expr, Index):
+        raise NkiError("nisa.iota takes an index expression, as nl.arange(128)[:, None]")
+    return issue.result(expr.values(), dtype, mask=mask)
+
+
+@operation("nisa.affine_select", engine="gpsimd", kind="elementwise")
+def affine_select(
+    issue: Issue,
+    pred: Any,
+    on_true_tile: Any,
+    on_false_value: Any,
+    *,
+    mask: Any = None,
+    dtype: Any = None,
+) -> Result:
+    """Keep elements of a tile where a comparison of index expressions holds."""
+    tile = issue.read(on_true_tile, mask)
+    if not isinstance(pred, Mask | bool | np.bool_):
+        raise NkiError("pred of nisa.affine_select compares index expressions")
+    lanes = np.broadcast_to(lanes_of(pred), tile.values.shape)
+    values = np.where(lanes, tile.computed(), np.float32(on_false_value))
+    return issue.result(values, dtype, tile, mask=mask)
+
+
+@operation("assignment", engine="vector", kind="other")
+def assign(issue: Issue, destination: Any, value: Any) -> Result:
+    """Copy to a part of a tile, as `tile[...] = value` does."""
+    read = issue.read(value)
+    issue.destination = destination
+    return issue.result(read.values, destination.dtype, read)
+
+
+def settle(target: Tensor, value: Tensor, add: bool = False) -> None:
+    """Have the op that ran last write its result to `target`, and not to a tile of its own.
+
+    Lanes that the op's mask left out stay what they are. With `add` the result is added to what is
+    there: products are accumulated in PSUM.
+    """
+    run = current()
+    reduces = run.let_go(target)
+    issue = Quiet(assign, run)
+    issue.reduces = reduces
+    given = access.read(issue, value, None)
+    values, states = given.values, given.states
+    if add:
+        values, states = added(issue, target, values, states)
+    lanes = value.memory.lanes
+    if lanes is not None and value.itemsize == value.memory.dtype.itemsize:
+        lanes = np.ascontiguousarray(value.of_elements(lanes))
+        lanes = lanes.reshape(target.shape) if lanes.size == target.size else lanes
+    access.write(issue, target, Result(values, states, target.dtype, "sbuf", lanes))
+    run.recorder.settle(value.memory.fresh, value.memory.number, target.memory.number)
+
+
+def added(
+    issue: Issue, target: Tensor, values: Array, states: NDArray[np.uint8] | None
+) -> tuple[Array, NDArray[np.uint8] | None]:
+    """Add a product to a tile of PSUM, as the tensor engine does; it begins what is not written."""
+    issue.combines, issue.destination = TOKENS["add"], target
+    shape = target.shape
+    if target.selection is not None:
+        held = access.read(issue, target, None)
+        product = access.Values(values.reshape(shape), states, dtypes.float32)
+        return held.computed() + product.values, access.least(shape, (held, product))
+    sharing.note_read(issue, target, None, None)
+    values = values.reshape(shape)
+    total = dtypes.computed(target.array()) + values
+    if target.memory.states is None:
+        return total, states
+    written = target.of_elements(target.memory.states)
+    given = np.full(shape, DEFINED, np.uint8) if states is None else states.reshape(shape)
+    begun = written != NEVER_WRITTEN
+    return np.where(begun, total, values), np.where(begun, np.minimum(written, given), given)
+
+
+@operation("nisa.register_load", engine="none", kind="load")
+def load_number(issue: Issue, src: Any) -> Result:
+    """Return the one element of a tensor."""
+    read = issue.read(src, device=True)
+    return issue.result(read.values, src.dtype, read)
+
+
+@operation("nisa.register_store", engine="none", kind="store")
+def store_number(issue: Issue, value: int) -> Result:
+    """Write a number to the one element of a tensor."""
+    destination = issue.destination
+    assert destination is not None
+    return issue.result(np.full(destination.shape, value), destination.dtype)

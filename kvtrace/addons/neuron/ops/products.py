@@ -1,0 +1,230 @@
+"""The tensor engine: matrix multiplication and transposes. Results lie in PSUM."""
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.addons.neuron import dtypes, sharing, targets
+from kvtrace.addons.neuron.access import Values
+from kvtrace.addons.neuron.errors import NkiError
+from kvtrace.addons.neuron.findings import ENGINE_DTYPE, MATMUL_LIMIT, MEMORY_SPACE, PSUM_BANK
+from kvtrace.addons.neuron.indices import lanes_of
+from kvtrace.addons.neuron.memory import DEFINED, NEVER_WRITTEN
+from kvtrace.addons.neuron.operations import Issue, Result, operation
+from kvtrace.addons.neuron.tokens import TOKENS
+
+Array = NDArray[Any]
+
+#: Free elements of the moving tile from NeuronCore-v4 on, by the bytes of a result's element
+#: (reference of `nki.isa.nc_matmul`: the eight banks of PSUM).
+_MOVING_FREE_V4: Final = {4: 4096, 2: 8192}
+
+_VECTOR_TRANSPOSE: Final = 32
+
+#: The generation from which transposes by the tensor engine are bit-accurate.
+_BITS_OF_TRANSPOSES: Final = 3
+
+#: Modes in which the first free dimension, of two, is contracted as well; the older interface has
+#: the second for trn2.
+_DOUBLE_ROWS: Final = ("double_row", "double_row_gen3")
+
+
+@operation("nisa.nc_matmul", engine="tensor", kind="dot")
+def nc_matmul(
+    issue: Issue,
+    stationary: Any,
+    moving: Any,
+    is_stationary_onezero: bool = False,
+    is_moving_onezero: bool = False,
+    is_transpose: bool = False,
+    accumulate: bool | None = None,
+    tile_position: Any = (),
+    tile_size: Any = (),
+    perf_mode: Any = None,
+    *,
+    mask: Any = None,
+) -> Result:
+    """Return `stationary.T @ moving`, both with the contracted dimension along partitions.
+
+    With a destination: `accumulate` adds to what is there; None adds where something was written.
+    """
+    del is_stationary_onezero, is_moving_onezero, tile_position, tile_size
+    left, right = (_within(issue.read(each, mask), mask) for each in (stationary, moving))
+    if getattr(perf_mode, "name", perf_mode) in _DOUBLE_ROWS:
+        left, right = _double_rows(left), _double_rows(right)
+        most = 2 * targets.PARTITIONS
+    else:
+        most = targets.PARTITIONS
+    left, right = _flat(left), _flat(right)
+    for operand, tile, name in ((left, stationary, "stationary"), (right, moving, "moving")):
+        if operand.space == "psum" and not tile.memory.placed_later:
+            issue.find(MEMORY_SPACE, f"the {name} tile of nc_matmul lies in PSUM, not in SBUF")
+    values = _product(issue, left, right, most)
+    states = _contracted(left, right)
+    if issue.destination is not None:
+        bits = is_transpose and issue.run.target.generation >= _BITS_OF_TRANSPOSES
+        values = accumulated(issue, values, accumulate, left.dtype if bits else None)
+    return issue.result(values, dtypes.float32, space="psum", states=states)
+
+
+def _within(operand: Values, mask: Any) -> Values:
+    """Leave the partitions out that a mask of partitions does: fewer are contracted then."""
+    lanes = None if mask is None else lanes_of(mask)
+    if lanes is None or not lanes.ndim or lanes.shape != lanes.shape[:1] + (1,) * (lanes.ndim - 1):
+        return operand
+    rows = lanes.reshape((-1,) + (1,) * (operand.values.ndim - 1))
+    states = None if operand.states is None else np.where(rows, operand.states, np.uint8(DEFINED))
+    values = np.where(rows, operand.values, operand.values.dtype.type(0))
+    return Values(values, states, operand.dtype, operand.space)
+
+
+def _flat(operand: Values) -> Values:
+    """Return a tile with its free dimensions as one."""
+    values = operand.values
+    if values.ndim == 2:
+        return operand
+    shape = (values.shape[0], -1)
+    states = None if operand.states is None else operand.states.reshape(shape)
+    return Values(values.reshape(shape), states, operand.dtype, operand.space)
+
+
+def _double_rows(operand: Values) -> Values:
+    """Move the first free dimension, of two, to the contracted one."""
+    values = operand.values
+    if values.ndim < 3 or values.shape[1] != 2:
+        raise NkiError("with perf_mode double_row the first free dimension of both tiles is 2")
+    shape = (2 * values.shape[0], -1)
+    states = None if operand.states is None else operand.states.reshape(shape)
+    return Values(values.reshape(shape), states, operand.dtype, operand.space)
+
+
+def _product(issue: Issue, left: Values, right: Values, most: int) -> Array:
+    """Multiply in float32, and look at the engine's limits."""
+    rows, columns = left.values.shape
+    free = right.values.shape[1]
+    if rows != right.values.shape[0]:
+        raise NkiError(
+            f"a matrix multiplication contracts {rows} partitions of the stationary tile with "
+            f"{right.values.shape[0]} of the moving one"
+        )
+    issue.limit(rows, most, MATMUL_LIMIT, "the contracted (partition) dimension")
+    issue.limit(columns, targets.STATIONARY_FREE, MATMUL_LIMIT, "the stationary tile's free size")
+    newest = issue.run.target.generation >= 4
+    width = 4 if issue.destination is None else issue.destination.itemsize
+    moving_most = _MOVING_FREE_V4.get(width, 0) if newest else targets.MOVING_FREE
+    issue.limit(free, moving_most, MATMUL_LIMIT, "the moving tile's free size")
+    if not newest:
+        issue.limit(
+            free * 4,
+            targets.PSUM_BANK_BYTES,
+            PSUM_BANK,
+            "bytes of a matrix multiplication's result in one partition of a bank of PSUM",
+        )
+    _check_types(issue, left.dtype, right.dtype)
+    issue.flops = 2 * rows * columns * free
+    issue.dtype = left.dtype
+    return np.asarray(np.matmul(left.computed().T, right.computed()))
+
+
+def _check_types(issue: Issue, left: np.dtype[Any], right: np.dtype[Any]) -> None:
+    for dtype in (left, right):
+        if dtype not in dtypes.FLOATS:
+            issue.find(ENGINE_DTYPE, f"the tensor engine multiplies no {dtype}, only floats")
+            return
+    if (left == dtypes.float32) != (right == dtypes.float32):
+        issue.find(
+            ENGINE_DTYPE,
+            f"the tensor engine multiplies float32 with float32 only, not {left} with {right}",
+        )
+
+
+def _contracted(left: Values, right: Values) -> NDArray[np.uint8] | None:
+    """Return the states of a product: one undefined factor spoils its row or column."""
+    if left.states is None and right.states is None:
+        return None
+    states = np.full((left.values.shape[1], right.values.shape[1]), DEFINED, np.uint8)
+    if left.states is not None:
+        states = np.minimum(states, left.states.min(axis=0)[:, None])
+    if right.states is not None:
+        states = np.minimum(states, right.states.min(axis=0)[None, :])
+    return states
+
+
+def accumulated(
+    issue: Issue, values: Array, accumulate: bool | None, passed: np.dtype[Any] | None = None
+) -> Array:
+    """Add to what the destination holds, where it is to be.
+
+    `passed` is the type of a tile that is transposed bit by bit, which the destination may have.
+    """
+    destination = issue.destination
+    assert destination is not None
+    if destination.memory.space != "psum":
+        issue.find(MEMORY_SPACE, "the tensor engine writes to PSUM, dst lies elsewhere")
+    newest = issue.run.target.generation >= 4
+    allowed = (dtypes.float32, dtypes.bfloat16) if newest else (dtypes.float32,)
+    if destination.dtype not in (*allowed, passed):
+        issue.find(
+            ENGINE_DTYPE, f"the tensor engine accumulates in float32, dst is {destination.dtype}"
+        )
+    if accumulate is False:
+        return values
+    if values.size != destination.size:
+        raise NkiError(f"a product of {values.shape} does not fit dst of {destination.shape}")
+    held = destination.array().reshape(values.shape)
+    states = destination.memory.states
+    issue.combines = TOKENS["add"]
+    sharing.note_read(issue, destination, None, None)
+    if states is None:
+        return dtypes.computed(held) + values
+    written = destination.of_elements(states).reshape(values.shape) != NEVER_WRITTEN
+    if not written.any():
+        if accumulate:
+            issue.read(destination)  # says that nothing is there to be added to
+        return values
+    return np.where(written, dtypes.computed(held) + values, values)
+
+
+@operation("nl.matmul", engine="tensor", kind="dot")
+def matmul(issue: Issue, x: Any, y: Any, *, transpose_x: bool = False, mask: Any = None) -> Result:
+    """Return `x @ y` in PSUM; with `transpose_x`, x has the contracted dimension first already."""
+    left, right = _flat(issue.read(x, mask)), _flat(issue.read(y, mask))
+    if not transpose_x:
+        states = None if left.states is None else left.states.T
+        left = Values(left.values.T, states, left.dtype, left.space)
+    values = _product(issue, left, right, targets.PARTITIONS)
+    return issue.result(
+        values, dtypes.float32, space="psum", states=_contracted(left, right), mask=mask
+    )
+
+
+@operation("nisa.nc_transpose", engine="tensor", kind="other")
+def nc_transpose(
+    issue: Issue, data: Any, *, dtype: Any = None, mask: Any = None, engine: Any = None
+) -> Result:
+    """Swap the partitions and the free dimension of a tile."""
+    issue.runs_on(engine)
+    tile = _flat(issue.read(data, mask))
+    by_vector = issue.engine == "vector"
+    most = _VECTOR_TRANSPOSE if by_vector else targets.PARTITIONS
+    for size, name in zip(tile.values.shape, ("partitions", "free size"), strict=True):
+        issue.limit(size, most, MATMUL_LIMIT, f"the {name} of a transposed tile")
+    states = None if tile.states is None else tile.states.T
+    result = issue.result(
+        tile.values.T, dtype, tile, states=states, space="sbuf" if by_vector else "psum"
+    )
+    result.placed_later = not issue.named_engine
+    return result
+
+
+@operation("nl.transpose", engine="tensor", kind="other")
+def transpose(issue: Issue, x: Any, *, dtype: Any = None, mask: Any = None) -> Result:
+    """Swap the partitions and the free dimension of a tile."""
+    tile = _flat(issue.read(x, mask))
+    for size, name in zip(tile.values.shape, ("partitions", "free size"), strict=True):
+        issue.limit(size, targets.PARTITIONS, MATMUL_LIMIT, f"the {name} of a transposed tile")
+    states = None if tile.states is None else tile.states.T
+    result = issue.result(tile.values.T, dtype, tile, states=states, space="psum")
+    result.placed_later = True
+    return result

@@ -1,0 +1,178 @@
+"""Scans along the free dimension, and instructions that give a tile and its reduction."""
+
+from typing import Any, Final
+
+import numpy as np
+
+from kvtrace.addons.neuron.errors import NkiError
+from kvtrace.addons.neuron.operations import Issue, Result, operation
+from kvtrace.addons.neuron.ops.accumulators import accumulate
+from kvtrace.addons.neuron.ops.elementwise import applied, column, reshaped, staged
+from kvtrace.addons.neuron.tokens import NEUTRAL, token_of
+
+#: What stands before the first element of a cumulative operation.
+_STARTS: Final = {**NEUTRAL, "subtract": 0.0}
+
+
+@operation("nisa.tensor_tensor_scan", engine="vector", kind="scan")
+def tensor_tensor_scan(
+    issue: Issue,
+    data0: Any,
+    data1: Any,
+    initial: Any,
+    op0: Any,
+    op1: Any,
+    reverse0: bool = False,
+    reverse1: bool = False,
+    *,
+    dtype: Any = None,
+    mask: Any = None,
+) -> Result:
+    """Return `op1(op0(data0[i], result[i - 1]), data1[i])` along the free dimension.
+
+    `initial` stands before the first: a number, or one a partition. `reverse0` and `reverse1` swap
+    the operands of `op0` and `op1`.
+    """
+    left, right = issue.read(data0, mask), issue.read(data1, mask)
+    right = reshaped(right, left.values.shape)
+    if left.values.ndim != 2:
+        raise NkiError(f"tensor_tensor_scan takes tiles of two dimensions, not {left.values.shape}")
+    first = column(issue, initial, left.values.shape, mask)
+    carry = np.broadcast_to(first.computed().reshape(-1), left.values.shape[:1])
+    before, after = token_of(op0, 2), token_of(op1, 2)
+    if "bits" in (before.kind, after.kind):
+        raise NkiError(f"tensor_tensor_scan takes arithmetic, not {before!r} and {after!r}")
+    factors, addends = left.computed(), right.computed()
+    values = np.empty(factors.shape, np.float32)
+    for place in range(factors.shape[1]):
+        pair = (carry, factors[:, place]) if reverse0 else (factors[:, place], carry)
+        inner = before.apply(*pair)
+        pair = (addends[:, place], inner) if reverse1 else (inner, addends[:, place])
+        carry = after.apply(*pair)
+        values[:, place] = carry
+    issue.flops = 2 * values.size
+    states = None
+    if any(each.states is not None for each in (left, right, first)):
+        known = issue.result(values, None, left, right, first).states
+        states = np.minimum.accumulate(known, axis=1) if known is not None else None
+    return issue.result(values, dtype, left, states=states, mask=mask)
+
+
+@operation("nisa.tensor_scalar_reduce", engine="vector", kind="reduce")
+def tensor_scalar_reduce(
+    issue: Issue,
+    data: Any,
+    op0: Any,
+    operand0: Any,
+    reduce_op: Any,
+    reduce_res: Any = None,
+    reverse0: bool = False,
+    reduce_cmd: Any = None,
+    reduce_init: Any = None,
+    *,
+    dtype: Any = None,
+    mask: Any = None,
+) -> Result:
+    """Apply an operation with a number or a column; its reduction goes to `reduce_res`.
+
+    `reduce_cmd` says what the vector engine's registers do, which `reduce_res` gets.
+    """
+    tile = issue.read(data, mask)
+    operands = [tile]
+    values = staged(issue, op0, tile.values, operand0, reverse0, operands, mask)
+    registers = issue.run.vector_registers
+    accumulate(
+        issue,
+        registers,
+        reduce_cmd,
+        reduce_op,
+        values,
+        operands,
+        target=reduce_res,
+        start=reduce_init,
+        mask=mask,
+    )
+    return issue.result(values, dtype, *operands, mask=mask)
+
+
+@operation("nisa.range_select", engine="vector", kind="reduce")
+def range_select(
+    issue: Issue,
+    on_true_tile: Any,
+    comp_op0: Any,
+    comp_op1: Any,
+    bound0: Any,
+    bound1: Any,
+    reduce_cmd: Any = None,
+    reduce_res: Any = None,
+    reduce_op: Any = "maximum",
+    range_start: float = 0.0,
+    on_false_value: float = float(np.finfo(np.float32).min),
+    *,
+    dtype: Any = None,
+    mask: Any = None,
+) -> Result:
+    """Keep elements whose place, counted from `range_start`, is within two bounds a partition."""
+    tile = issue.read(on_true_tile, mask)
+    shape = tile.values.shape
+    bounds = [column(issue, bound, (shape[0], 1)) for bound in (bound0, bound1)]
+    flat = tile.computed().reshape(shape[0], -1)
+    places = np.float32(range_start) + np.arange(flat.shape[1], dtype=np.float32)[None, :]
+    inside = np.logical_and(
+        *(
+            applied(token_of(op, 2), places, bound.computed())
+            for op, bound in zip((comp_op0, comp_op1), bounds, strict=True)
+        )
+    )
+    values = np.where(inside, flat, np.float32(on_false_value)).reshape(shape)
+    issue.flops = 2 * values.size
+    registers = issue.run.vector_registers
+    accumulate(
+        issue, registers, reduce_cmd, reduce_op, values, (tile,), target=reduce_res, mask=mask
+    )
+    return issue.result(values, dtype, tile, mask=mask)
+
+
+@operation("nisa.tensor_scalar_cumulative", engine="vector", kind="scan")
+def tensor_scalar_cumulative(
+    issue: Issue,
+    src: Any,
+    op0: Any,
+    op1: Any,
+    imm0: Any,
+    imm1: Any = None,
+    reduce_cmd: Any = None,
+) -> Result:
+    """Return `op1(op0(src[i], imm0), result[i - 1])` along the free dimensions.
+
+    Before the first stands what `op1` leaves as it is, or `imm1` with `reduce_cmd.load_reduce`.
+    """
+    tile = issue.read(src)
+    shape = tile.values.shape
+    flat = (shape[0], -1)
+    other = column(issue, imm0, shape)
+    before, after = token_of(op0, 2), token_of(op1, 2)
+    command = getattr(reduce_cmd, "name", "reset_reduce")
+    operands = [tile, other]
+    if command == "load_reduce":
+        first = column(issue, imm1, (shape[0], 1))
+        operands.append(first)
+        carry = np.broadcast_to(first.computed(), (shape[0], 1)).reshape(-1)
+    elif command == "reset_reduce" and after.name in _STARTS:
+        carry = np.full(shape[0], _STARTS[after.name], np.float32)
+    else:
+        raise NkiError(
+            f"tensor_scalar_cumulative with op1 {after!r} and reduce_cmd {command} is not there; "
+            f"op1 is one of {', '.join(_STARTS)}, and reduce_cmd reset_reduce or load_reduce"
+        )
+    factors = applied(before, tile, other).reshape(flat)
+    values = np.empty(factors.shape, np.float32)
+    for place in range(factors.shape[1]):
+        carry = after.apply(factors[:, place], carry)
+        values[:, place] = carry
+    issue.flops = 2 * values.size
+    known = issue.result(values.reshape(shape), None, *operands).states
+    states = None
+    if known is not None:
+        states = np.minimum.accumulate(known.reshape(flat), axis=1).reshape(shape)
+    return issue.result(values.reshape(shape), None, tile, states=states)

@@ -1,0 +1,85 @@
+"""`kvtrace.trace(kernel, backend="nki")`: one NKI kernel, and the tables of what it did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from kvtrace.addons.neuron import newer, older
+from kvtrace.addons.neuron.launching import Kernel
+from kvtrace.addons.neuron.recording import BACKEND
+from kvtrace.addons.neuron.recording.definitions import (
+    BUFFERS,
+    CALLS,
+    EXECUTIONS,
+    ITERATIONS,
+    LOOPS,
+    OPS,
+    VALUES,
+)
+from kvtrace.addons.neuron.recording.tables import joined
+from kvtrace.schema.errors import BadSetting
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kvtrace.capture.session import Session
+
+#: Client → the tables that it gives. Others watch IR, which NKI kernels have none of.
+CLIENTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "tracer": ("accesses", BUFFERS.name, EXECUTIONS.name, ITERATIONS.name, VALUES.name),
+    "profiler": ("ops", "loops", OPS.name, CALLS.name, LOOPS.name),
+    "sanitizer": ("findings",),
+}
+
+
+class WatchedKernel:
+    """A kernel whose launches are recorded, in a recording of its own where none goes on."""
+
+    def __init__(
+        self, kernel: Any, client: Any, session: Callable[[str], Session], grid: Any = None
+    ) -> None:
+        """`kernel` is a kernel or a function; `session` gives the recording for its name.
+
+        Raises:
+            BadSetting: the client is none of those that NKI kernels have.
+        """
+        if client is not None and client not in CLIENTS:
+            known = ", ".join(CLIENTS)
+            raise BadSetting(f"a kernel of NKI is watched by {known}, not by {client!r}")
+        self._kernel = kernel if isinstance(kernel, Kernel) else _kernel_of(kernel)
+        self._client = client
+        self._session = session
+        self._grid = grid
+        self.__doc__ = self._kernel.__doc__
+
+    def __getitem__(self, grid: Any) -> WatchedKernel:
+        return WatchedKernel(self._kernel, self._client, self._session, grid)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._kernel, name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Launch the kernel, recorded."""
+        self._session(self._kernel.__name__)
+        kernel = self._kernel if self._grid is None else self._kernel[self._grid]
+        return kernel(*args, **kwargs)
+
+    def tables(self) -> dict[str, pa.Table]:
+        """Return what the kernel's distinct calls did so far, by table; `stacks` with them."""
+        launches = BACKEND.launches
+        calls = [] if launches is None else launches.observed(self._kernel.function)
+        if not calls:
+            return {}
+        tables = joined(calls)
+        if self._client is None:
+            return tables
+        return {name: tables[name] for name in (*CLIENTS[self._client], "stacks")}
+
+
+def _kernel_of(function: Callable[..., Any]) -> Kernel:
+    """Make a kernel of a plain function, of the interface whose modules it names."""
+    names = (getattr(value, "__name__", "") for value in function.__globals__.values())
+    is_newer = any(name.startswith((newer.__name__, "nki.")) or name == "nki" for name in names)
+    made: Kernel = (newer if is_newer else older).jit(function)
+    return made

@@ -1,0 +1,400 @@
+"""Refusals of element-wise instructions, and of those that choose elements."""
+
+from typing import Final
+
+import numpy as np
+
+from kvtrace.addons.neuron import dtypes
+from kvtrace.addons.neuron.findings import ENGINE_DTYPE, MEMORY_SPACE, TARGET_SUPPORT
+from kvtrace.addons.neuron.refusals.registry import (
+    Call,
+    Refusal,
+    engine_in,
+    generation,
+    is_bits,
+    is_float,
+    is_integer,
+    is_not_type,
+    is_of_one_type,
+    is_type,
+    lies_in,
+    name_of,
+    not_both_in_psum,
+    refuses,
+    token,
+)
+from kvtrace.addons.neuron.tensors import Tensor
+
+#: What the scalar engine's `activation` has (table of activation functions of `nki.isa`).
+ACTIVATIONS: Final = frozenset(
+    [
+        "copy",
+        "square",
+        "sigmoid",
+        "relu",
+        "prelu",
+        "gelu",
+        "gelu_dx",
+        "gelu_apprx_tanh",
+        "gelu_apprx_sigmoid",
+        "gelu_apprx_sigmoid_dx",
+        "silu",
+        "silu_dx",
+        "tanh",
+        "tanh_dx",
+        "softplus",
+        "mish",
+        "erf",
+        "erf_dx",
+        "exp",
+        "log",
+        "sin",
+        "cos",
+        "arctan",
+        "sqrt",
+        "rsqrt",
+        "reciprocal",
+        "sign",
+        "abs",
+    ]
+)
+
+#: Pairs of ops of `tensor_scalar` on the scalar engine of trn2.
+_ON_SCALAR_ENGINE: Final = {("multiply", "add"), ("multiply", ""), ("add", "")}
+
+#: Pairs of ops of `activate2`.
+_BEFORE_ACTIVATION: Final = {
+    ("multiply", "add"),
+    ("multiply", "subtract"),
+    ("multiply", "bypass"),
+    ("add", "bypass"),
+    ("subtract", "bypass"),
+    ("bypass", "bypass"),
+}
+
+
+def _same_partitions(call: Call) -> bool:
+    sizes = {each.shape[0] for each in (call.data1, call.data2) if isinstance(each, Tensor)}
+    return len(sizes) < 2
+
+
+refuses(
+    "nisa.tensor_tensor",
+    Refusal(
+        "data1 and data2 do not both lie in PSUM",
+        "data1 data2",
+        lambda call: not_both_in_psum(call.data1, call.data2),
+        MEMORY_SPACE,
+    ),
+    Refusal("data1 and data2 have equally many partitions", "data1 data2", _same_partitions),
+    Refusal(
+        "operations on bits take and give integers",
+        "op data1 data2 dst",
+        lambda call: not is_bits(call.op) or is_integer(call.data1, call.data2, call.dst),
+        ENGINE_DTYPE,
+    ),
+    Refusal(
+        "power runs on GpSimd, which does not reach PSUM",
+        "op data1 data2 dst",
+        lambda call: (
+            token(call.op).name != "power"
+            or all(lies_in(each, "sbuf", "hbm") for each in (call.data1, call.data2, call.dst))
+        ),
+        MEMORY_SPACE,
+    ),
+    Refusal(
+        "the engine is vector or gpsimd", "engine", lambda call: engine_in(call, "vector", "gpsimd")
+    ),
+)
+
+
+def _kinds_of_ops(call: Call) -> set[bool]:
+    return {is_bits(op) for op in (call.op0, call.op1) if op is not None and _acts(op)}
+
+
+def _acts(operation: object) -> bool:
+    return name_of(operation) != "bypass"
+
+
+def _names_of_ops(call: Call) -> tuple[str, str]:
+    return token(call.op0).name, "" if call.op1 is None else token(call.op1).name
+
+
+def _operands_are_float32(call: Call) -> bool:
+    return True in _kinds_of_ops(call) or all(
+        is_type(operand, dtypes.float32) for operand in (call.operand0, call.operand1)
+    )
+
+
+def _bits_run_on_vector(call: Call) -> bool:
+    return True not in _kinds_of_ops(call) or engine_in(call, "vector")
+
+
+def _bits_are_integers(call: Call) -> bool:
+    return True not in _kinds_of_ops(call) or is_integer(call.data, call.dst)
+
+
+def _unary_ops_have_no_operand(call: Call) -> bool:
+    pairs = ((call.op0, call.operand0), (call.op1, call.operand1))
+    return all(
+        operand is None or (not isinstance(operand, Tensor) and operand == 0)
+        for op, operand in pairs
+        if op is not None and token(op).arity == 1
+    )
+
+
+refuses(
+    "nisa.tensor_scalar",
+    Refusal(
+        "op0 and op1 are both of bits or both arithmetic",
+        "op0 op1",
+        lambda call: len(_kinds_of_ops(call)) < 2,
+    ),
+    Refusal("operations on bits take and give integers", "op0 data dst", _bits_are_integers,
+            ENGINE_DTYPE),
+    Refusal("operations on bits run on the vector engine", "op0 engine", _bits_run_on_vector),
+    Refusal("operands of arithmetic are float32", "operand0 operand1", _operands_are_float32,
+            ENGINE_DTYPE),
+    Refusal(
+        "an operation of one operand has none, or 0",
+        "op0 operand0 op1 operand1",
+        _unary_ops_have_no_operand,
+    ),
+    Refusal(
+        "op1 and operand1 are given together",
+        "op1 operand1",
+        lambda call: (
+            call.operand1 is None if call.op1 is None
+            else call.operand1 is not None or token(call.op1).arity == 1 or not _acts(call.op1)
+        ),
+    ),
+    Refusal(
+        "the scalar engine multiplies, adds, or does one after the other",
+        "op0 op1 engine",
+        lambda call: (
+            name_of(call.engine) != "scalar" or _names_of_ops(call) in _ON_SCALAR_ENGINE
+        ),
+    ),
+    Refusal(
+        "GpSimd computes rsqrt only",
+        "op0 engine",
+        lambda call: name_of(call.engine) != "gpsimd" or "rsqrt" in _names_of_ops(call),
+    ),
+)  # fmt: skip
+
+refuses(
+    "nisa.scalar_tensor_tensor",
+    Refusal(
+        "op0 and op1 are arithmetic",
+        "op0 op1",
+        lambda call: not is_bits(call.op0) and not is_bits(call.op1),
+    ),
+    Refusal(
+        "data and operand1 do not both lie in PSUM",
+        "data operand1",
+        lambda call: not_both_in_psum(call.data, call.operand1),
+        MEMORY_SPACE,
+    ),
+)
+
+_ADDS: Final = Refusal(
+    "reduce_op is add",
+    "reduce_op",
+    lambda call: call.reduce_op is None or token(call.reduce_op).name == "add",
+)
+_IS_ACTIVATION: Final = Refusal(
+    "op is a function of the scalar engine", "op", lambda call: token(call.op).name in ACTIVATIONS
+)
+_SCALE: Final = Refusal(
+    "scale is float32", "scale", lambda call: is_type(call.scale, dtypes.float32), ENGINE_DTYPE
+)
+_BIAS: Final = Refusal(
+    "a bias that is a number is of NeuronCore-v3 and later",
+    "bias target",
+    lambda call: generation(call) >= 3 or call.bias is None or isinstance(call.bias, Tensor),
+    TARGET_SUPPORT,
+)
+
+refuses(
+    "nisa.activation",
+    _IS_ACTIVATION,
+    _SCALE,
+    _BIAS,
+    _ADDS,
+    Refusal(
+        "reduce_cmd is idle, reset, reduce or reset_reduce",
+        "reduce_cmd",
+        lambda call: name_of(call.reduce_cmd) != "load_reduce",
+    ),
+)
+refuses(
+    "nisa.activation_reduce",
+    _IS_ACTIVATION,
+    _SCALE,
+    _BIAS,
+    _ADDS._replace(
+        says="reduce_op is add on NeuronCore-v2",
+        holds=lambda call: generation(call) > 2 or token(call.reduce_op).name == "add",
+    ),
+)
+refuses(
+    "nisa.activate2",
+    Refusal(
+        "it is of NeuronCore-v4 and later",
+        "target",
+        lambda call: generation(call) >= 4,
+        TARGET_SUPPORT,
+    ),
+    _IS_ACTIVATION,
+    Refusal(
+        "op0 and op1 are one of six pairs: multiply with add, subtract or bypass, or add, subtract "
+        "or bypass with bypass",
+        "op0 op1",
+        lambda call: _names_of_ops(call) in _BEFORE_ACTIVATION,
+    ),
+    Refusal(
+        "reduce_op is add, maximum, minimum, abs_max or abs_min",
+        "reduce_op",
+        lambda call: (
+            call.reduce_op is None
+            or token(call.reduce_op).name in ("add", "maximum", "minimum", "abs_max", "abs_min")
+        ),
+    ),
+    Refusal(
+        "imm0 and imm1 are of one type",
+        "imm0 imm1",
+        lambda call: is_of_one_type(call.imm0, call.imm1),
+        ENGINE_DTYPE,
+    ),
+)
+refuses(
+    "nisa.exponential",
+    Refusal(
+        "it is of NeuronCore-v4 and later",
+        "target",
+        lambda call: generation(call) >= 4,
+        TARGET_SUPPORT,
+    ),
+    Refusal(
+        "max_value is float32",
+        "max_value",
+        lambda call: is_type(call.max_value, dtypes.float32),
+        ENGINE_DTYPE,
+    ),
+    Refusal(
+        "reduce_init is 0 but for load_reduce",
+        "reduce_init reduce_cmd",
+        lambda call: (
+            name_of(call.reduce_cmd) == "load_reduce"
+            or (not isinstance(call.reduce_init, Tensor) and not call.reduce_init)
+        ),
+    ),
+)
+
+refuses(
+    "nisa.select_reduce",
+    Refusal(
+        "predicate is int8, uint8, int16 or uint16",
+        "predicate",
+        lambda call: is_type(
+            call.predicate, dtypes.int8, dtypes.uint8, dtypes.int16, dtypes.uint16
+        ),
+        ENGINE_DTYPE,
+    ),
+    Refusal(
+        "on_true and predicate do not both lie in PSUM",
+        "on_true predicate",
+        lambda call: not_both_in_psum(call.on_true, call.predicate),
+        MEMORY_SPACE,
+    ),
+    Refusal(
+        "on_true is not int32 or uint32",
+        "on_true",
+        lambda call: is_not_type(call.on_true, dtypes.int32, dtypes.uint32),
+        ENGINE_DTYPE,
+    ),
+    Refusal(
+        "reduce_op is maximum",
+        "reduce_op",
+        lambda call: call.reduce_op is None or token(call.reduce_op).name == "maximum",
+    ),
+    Refusal(
+        "reduce_res is of floats",
+        "reduce_res",
+        lambda call: is_float(call.reduce_res),
+        ENGINE_DTYPE,
+    ),
+)
+
+_COMPARISONS: Final = ("equal", "less", "less_equal", "greater", "greater_equal")
+
+refuses(
+    "nisa.range_select",
+    Refusal(
+        "it is of NeuronCore-v3 and later",
+        "target",
+        lambda call: generation(call) >= 3,
+        TARGET_SUPPORT,
+    ),
+    Refusal(
+        "comp_op0 and comp_op1 are equal, less, less_equal, greater or greater_equal",
+        "comp_op0 comp_op1",
+        lambda call: {token(call.comp_op0).name, token(call.comp_op1).name} <= {*_COMPARISONS},
+    ),
+    Refusal(
+        "on_true_tile is of floats",
+        "on_true_tile",
+        lambda call: is_float(call.on_true_tile),
+        ENGINE_DTYPE,
+    ),
+    Refusal(
+        "bounds are float32",
+        "bound0 bound1",
+        lambda call: is_type(call.bound0, dtypes.float32) and is_type(call.bound1, dtypes.float32),
+        ENGINE_DTYPE,
+    ),
+    Refusal(
+        "reduce_op is maximum",
+        "reduce_op",
+        lambda call: call.reduce_op is None or token(call.reduce_op).name == "maximum",
+    ),
+    Refusal(
+        "on_false_value is the least float32",
+        "on_false_value",
+        lambda call: np.float32(call.on_false_value) == np.finfo(np.float32).min,
+    ),
+)
+
+refuses(
+    "nisa.tensor_copy_predicated",
+    Refusal(
+        "src and predicate do not both lie in PSUM",
+        "src predicate",
+        lambda call: not_both_in_psum(call.src, call.predicate),
+        MEMORY_SPACE,
+    ),
+    Refusal(
+        "dst has the type of src",
+        "dst src",
+        lambda call: is_of_one_type(call.dst, call.src),
+        ENGINE_DTYPE,
+    ),
+)
+
+refuses(
+    "nisa.dropout",
+    Refusal(
+        "dst has the type of data",
+        "dst data",
+        lambda call: is_of_one_type(call.dst, call.data),
+        ENGINE_DTYPE,
+    ),
+    Refusal(
+        "prob is float32 for data of integers, else of floats",
+        "prob data",
+        lambda call: (
+            is_type(call.prob, dtypes.float32) if is_integer(call.data) else is_float(call.prob)
+        ),
+        ENGINE_DTYPE,
+    ),
+)

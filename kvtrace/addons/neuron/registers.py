@@ -1,0 +1,73 @@
+"""Virtual registers of the newer interface: whole numbers that a program reads while it runs."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from kvtrace.addons.neuron.errors import NkiError
+from kvtrace.addons.neuron.machine import LoopNumber, current
+from kvtrace.addons.neuron.ops import moves
+from kvtrace.addons.neuron.tensors import Tensor
+
+
+class VirtualRegister:
+    """A whole number that can be loaded; stands where a number may."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: int = 0) -> None:
+        self.value = int(value)
+
+    def __index__(self) -> int:
+        return self.value
+
+    def __int__(self) -> int:
+        return self.value
+
+    def __bool__(self) -> bool:
+        return self.value != 0
+
+    def __repr__(self) -> str:
+        return f"VirtualRegister({self.value})"
+
+
+def number_of(value: Any) -> int:
+    """Return the number that a register, a tensor of one element, or a number holds.
+
+    Raises:
+        NkiError: it is none of these.
+    """
+    if isinstance(value, Tensor):
+        if value.size != 1:
+            raise NkiError(f"a register holds one number, not a tensor of {value.shape}")
+        return int(value.array().reshape(-1)[0])
+    if isinstance(value, VirtualRegister | int | np.integer):
+        return int(value)
+    raise NkiError(f"a register holds a whole number, not {type(value).__name__}")
+
+
+def register_alloc(x: Any = None) -> VirtualRegister:
+    """Make a register, of a number if one is given."""
+    return VirtualRegister(0 if x is None else number_of(x))
+
+
+def register_move(dst: VirtualRegister, src: Any = None, imm: Any = None) -> None:
+    """Put a number, or that of another register, into a register; older releases call it `imm`."""
+    dst.value = number_of(imm if src is None else src)
+
+
+def register_load(dst: VirtualRegister, src: Tensor) -> None:
+    """Put the one element of a tensor into a register."""
+    loaded = moves.load_number.older(src)
+    dst.value = number_of(loaded)
+
+
+def register_store(dst: Tensor, src: VirtualRegister) -> None:
+    """Put a register's number into the one element of a tensor."""
+    moves.store_number.into(dst, int(src))
+
+
+def dynamic_range(*bounds: Any) -> Iterator[LoopNumber]:
+    """Count in a loop, in order, whose bounds registers may hold."""
+    return current().iterate("dynamic_range", range(*(number_of(bound) for bound in bounds)))

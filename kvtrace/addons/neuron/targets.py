@@ -1,0 +1,84 @@
+"""The machines that kernels are written for: their sizes, each with its source.
+
+Sources, all public documentation of AWS Neuron:
+(a) "Trainium/Inferentia2 architecture guide for NKI": engines, SBUF 24 MiB, PSUM 2 MiB, 128
+    partitions, PSUM banks of 2 KiB.
+(b) "Trainium2 architecture guide for NKI": the same for NeuronCore-v3, SBUF 28 MiB a core pair
+    as published per partition (224 KiB).
+(c) "Trainium3 architecture guide for NKI": NeuronCore-v4, SBUF 256 KiB a partition.
+(d) reference of `nki.isa`: limits of single instructions.
+(e) `nki.language.tile_size.total_available_sbuf_size`: what the compiler leaves to kernels of a
+    partition of SBUF, in bytes.
+"""
+
+import os
+from dataclasses import dataclass
+from typing import Final
+
+from kvtrace.addons.neuron.errors import NkiError
+
+#: Partitions of SBUF and of PSUM, and so the longest partition dimension of a tile (a).
+PARTITIONS: Final = 128
+
+#: Largest stationary tile of a matrix multiplication: rows are partitions (d).
+STATIONARY_FREE: Final = 128
+
+#: Most elements a partition of the moving tile of a matrix multiplication (d).
+MOVING_FREE: Final = 512
+
+#: PSUM: banks of a partition, and bytes of a bank (a).
+PSUM_BANKS: Final = 8
+PSUM_BANK_BYTES: Final = 2048
+
+#: Most float32 elements of a matrix multiplication's result a partition: one bank (a, d).
+PSUM_FREE: Final = 512
+
+#: Most elements a partition that one `bn_stats` takes (d).
+BN_STATS_FREE: Final = 512
+
+KIB: Final = 1024
+
+
+@dataclass(frozen=True)
+class Target:
+    """One generation of the machine.
+
+    Attributes:
+        name: trn1, trn2 or trn3.
+        generation: number of the NeuronCore's version, as `nki.isa.nc_version` counts (gen2 …).
+        sbuf_usable_bytes: what kernels may use of one partition of SBUF.
+    """
+
+    name: str
+    generation: int
+    sbuf_usable_bytes: int
+
+
+#: What rooflines are drawn for, bandwidths and rates, is in `kvtrace.converters.device_limits`.
+TARGETS: Final = {
+    target.name: target
+    for target in (
+        Target("trn1", 2, 180_224),
+        Target("trn2", 3, 212_984),
+        Target("trn3", 4, 245_752),
+    )
+}
+
+_ALIASES: Final = {"gen2": "trn1", "inf2": "trn1", "gen3": "trn2", "gen4": "trn3"}
+
+#: The variable that Neuron itself reads, and its default here.
+VARIABLE: Final = "NEURON_PLATFORM_TARGET_OVERRIDE"
+DEFAULT: Final = "trn2"
+
+
+def target_named(name: str | None = None) -> Target:
+    """Return a target by its name; without one, that of the environment, else trn2.
+
+    Raises:
+        NkiError: there is no such target.
+    """
+    wanted = (name or os.environ.get(VARIABLE) or DEFAULT).lower()
+    found = TARGETS.get(_ALIASES.get(wanted, wanted))
+    if found is None:
+        raise NkiError(f"there is no Neuron target {wanted!r}; there are {', '.join(TARGETS)}")
+    return found

@@ -1,0 +1,489 @@
+"""Tensors: lazily bound views of memories.
+
+A view is an offset, a shape and strides over a memory; taking one touches no element. Where an
+index is no affine expression, or leaves the tensor, the view keeps the indices (`Selection`) until
+an op, which knows the mask, reads or writes it.
+"""
+
+from typing import Any, Final, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.addons.neuron import dtypes
+from kvtrace.addons.neuron.errors import NkiError
+from kvtrace.addons.neuron.indices import Index, is_dynamic
+from kvtrace.addons.neuron.keys import as_indices, index_of_data, inside, padded, slice_of
+from kvtrace.addons.neuron.memory import Memory, size_of
+
+_Self = TypeVar("_Self", bound="Tensor")
+
+_FULL: Final = slice(None)
+
+
+class Selection:
+    """Indices into a tensor that are bound when an op uses them: one per dimension."""
+
+    __slots__ = ("from_data", "indices", "strict")
+
+    def __init__(
+        self, indices: tuple[NDArray[np.int64], ...], strict: bool, from_data: bool
+    ) -> None:
+        """`strict`: made of slices, which may not leave the tensor at all without a mask.
+
+        `from_data`: some indices are the contents of a tensor.
+        """
+        self.indices = indices
+        self.strict = strict
+        self.from_data = from_data
+
+
+class Tensor:
+    """A view of a memory. `strides` and `offset` count elements of `dtype`.
+
+    `partition` is the dimension that partitions are, -1 in device memory. With a `selection`,
+    shape is that of the selection, and strides are those of the dimensions that it selects from,
+    whose sizes are `sizes`.
+    """
+
+    __slots__ = (
+        "dtype",
+        "memory",
+        "offset",
+        "partition",
+        "selection",
+        "shape",
+        "sizes",
+        "strides",
+    )
+
+    def __init__(
+        self,
+        memory: Memory,
+        offset: int,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        partition: int,
+        dtype: np.dtype[Any] | None = None,
+        selection: Selection | None = None,
+        sizes: tuple[int, ...] = (),
+    ) -> None:
+        self.memory = memory
+        self.offset = offset
+        self.shape = shape
+        self.strides = strides
+        self.partition = partition
+        self.dtype = memory.dtype if dtype is None else dtype
+        self.selection = selection
+        self.sizes = sizes
+
+    # -- what it is -------------------------------------------------------------------------
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return size_of(self.shape)
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return self.dtype.itemsize
+
+    @property
+    def buffer(self) -> str:
+        """Where it lies: hbm, sbuf or psum."""
+        return self.memory.space
+
+    @property
+    def on_chip(self) -> bool:
+        """Whether it lies in SBUF or PSUM."""
+        return self.memory.space != "hbm"
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        sizes = "×".join(str(size) for size in self.shape)
+        return f"{type(self).__name__}({sizes} {self.dtype} in {self.memory.space})"
+
+    def __bool__(self) -> bool:
+        raise NkiError("a tensor has no truth value while a kernel is written; use a mask")
+
+    def __iter__(self) -> Any:
+        raise NkiError("a tensor cannot be iterated over; index it with a loop's number")
+
+    # -- elements ---------------------------------------------------------------------------
+
+    def array(self) -> NDArray[Any]:
+        """Return the elements as ops read them, a NumPy view; not for selections.
+
+        They are of the tensor's type, or float32 where those of narrow floats are kept unrounded.
+        """
+        unrounded = self.memory.unrounded
+        if unrounded is not None and self.dtype == self.memory.dtype:
+            return self.of_elements(unrounded)
+        return self._stored()
+
+    def put(self, values: NDArray[Any], where: NDArray[np.bool_] | bool = True) -> None:
+        """Write elements of a broadcastable shape, rounded to the type; not to selections."""
+        memory = self.memory
+        np.copyto(self._stored(), dtypes.rounded(values, self.dtype), where=where)
+        if memory.unrounded is not None and self.dtype == memory.dtype:
+            np.copyto(self.of_elements(memory.unrounded), values, where=where, casting="unsafe")
+        memory.written_as(self.dtype)
+
+    def _stored(self) -> NDArray[Any]:
+        """Return the elements as a NumPy view, which is the memory itself."""
+        width = self.dtype.itemsize
+        memory = self.memory
+        return np.ndarray(
+            self.shape,
+            self.dtype,
+            memory.raw,
+            self.offset * width,
+            tuple([step * width for step in self.strides]),
+        )
+
+    def of_elements(
+        self, kept: NDArray[Any], places: NDArray[np.int64] | None = None
+    ) -> NDArray[Any]:
+        """Return the same view of something that is kept for each element of the memory.
+
+        With `places`, which are elements of the memory, give a copy of what is kept for those.
+        Where the type is reinterpreted with another width, the whole memory's elements are meant.
+        """
+        if places is not None:
+            return kept[places]
+        width = kept.itemsize
+        if self.dtype.itemsize != self.memory.dtype.itemsize:
+            return kept
+        return np.ndarray(
+            self.shape,
+            kept.dtype,
+            kept,
+            self.offset * width,
+            tuple([step * width for step in self.strides]),
+        )
+
+    def same_elements(self, other: "Tensor") -> bool:
+        """Whether another view is of the very same elements in the same order."""
+        return (
+            self.memory is other.memory
+            and self.selection is None
+            and other.selection is None
+            and self.offset == other.offset
+            and size_of(self.shape) == size_of(other.shape)
+            and _walk(self) == _walk(other)
+        )
+
+    # -- views ------------------------------------------------------------------------------
+
+    def __getitem__(self: _Self, key: Any) -> _Self:
+        if self.selection is not None:
+            raise NkiError("a view made with index expressions cannot be indexed again")
+        parts = self._whole_key(key)
+        if any(isinstance(part, Index | Tensor | np.ndarray) for part in parts):
+            return self._by_indices(parts)
+        if any(isinstance(part, slice) and is_dynamic(part) for part in parts):
+            return self._by_data(parts)
+        return self._by_slices(parts)
+
+    def _view(
+        self: _Self,
+        offset: int,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        partition: int,
+    ) -> _Self:
+        return type(self)(self.memory, offset, shape, strides, partition, self.dtype)
+
+    def _whole_key(self, key: Any) -> list[Any]:
+        """Write a key out to one part per dimension, and None for each new one."""
+        parts = list(key) if isinstance(key, tuple) else [key]
+        named = sum(part is not None and part is not Ellipsis for part in parts)
+        if named > len(self.shape):
+            raise NkiError(f"{named} indices for a tensor of {len(self.shape)} dimensions")
+        rest = [_FULL] * (len(self.shape) - named)
+        for place, part in enumerate(parts):
+            if part is Ellipsis:
+                return parts[:place] + rest + parts[place + 1 :]
+        return parts + rest
+
+    def _by_slices(self: _Self, parts: list[Any]) -> _Self:
+        offset, partition = self.offset, -1
+        shape: list[int] = []
+        strides: list[int] = []
+        axis = 0
+        for part in parts:
+            if part is None:
+                shape.append(1)
+                strides.append(0)
+                continue
+            size, stride = self.shape[axis], self.strides[axis]
+            if isinstance(part, slice):
+                start, count, step = slice_of(part, size, axis)
+                if count and not (0 <= start < size and 0 <= start + (count - 1) * step < size):
+                    return self._by_indices(list(as_indices(parts, self.shape)), strict=True)
+                if axis == self.partition:
+                    partition = len(shape)
+                shape.append(count)
+                strides.append(stride * step)
+                offset += start * stride
+            else:
+                offset += self._integer(part, axis) * stride
+                if axis == self.partition:
+                    partition = len(shape)
+                    shape.append(1)
+                    strides.append(stride)
+            axis += 1
+        if self.partition >= 0 and len(shape) == 1:
+            shape.append(1)
+            strides.append(1)
+        return self._view(offset, tuple(shape), tuple(strides), partition)
+
+    def _integer(self, part: Any, axis: int) -> int:
+        if not isinstance(part, int | np.integer):
+            raise NkiError(f"a tensor cannot be indexed with {type(part).__name__} {part!r}")
+        number = int(part)
+        if not 0 <= number < self.shape[axis]:
+            raise NkiError(
+                f"index {number} is outside dimension {axis}, which has {self.shape[axis]} elements"
+            )
+        return number
+
+    def _by_indices(self: _Self, parts: list[Any], strict: bool = False) -> _Self:
+        """Index with expressions; slices among them are over axes of their own."""
+        if any(part is None for part in parts):
+            raise NkiError("None cannot stand among index expressions")
+        indices = as_indices(parts, self.shape)
+        rank = max((index.ndim for index in indices), default=0)
+        if self.on_chip and rank < 2 and not strict:
+            raise NkiError(
+                "indexing a tile with a one-dimensional index is not supported; write "
+                "nl.arange(n)[:, None] for partitions and nl.arange(n)[None, :] for the free axis"
+            )
+        wide = [padded(index, rank) for index in indices]
+        shape = np.broadcast_shapes(*(index.shape for index in wide))
+        partition = 0 if self.partition >= 0 else -1
+        whole = all(index.array is None for index in wide)
+        if whole and all(inside(i, size) for i, size in zip(wide, self.shape, strict=True)):
+            offset = self.offset
+            strides = [0] * rank
+            for index, stride in zip(wide, self.strides, strict=True):
+                offset += index.offset * stride
+                for axis, (size, step) in enumerate(zip(index.shape, index.steps, strict=True)):
+                    if size > 1:
+                        strides[axis] += step * stride
+            return self._view(offset, tuple(shape), tuple(strides), partition)
+        from_data = any(isinstance(part, Tensor | np.ndarray) for part in parts)
+        selection = Selection(tuple(index.values() for index in wide), strict, from_data)
+        return type(self)(
+            self.memory,
+            self.offset,
+            tuple(shape),
+            self.strides,
+            partition,
+            self.dtype,
+            selection,
+            self.shape,
+        )
+
+    def _by_data(self: _Self, parts: list[Any]) -> _Self:
+        """Index with slices of which some begin where data says, which is read now."""
+        static = []
+        for part in parts:
+            if isinstance(part, slice) and is_dynamic(part):
+                start = int(index_of_data(part.start).values().reshape(-1)[0])
+                part = slice(start, start + part.stop)
+            static.append(part)
+        return self._by_slices(static)
+
+    def reshape(self: _Self, *sizes: Any, shape: Any = None) -> _Self:
+        """Return the elements, in their order, under another shape.
+
+        Raises:
+            NkiError: the sizes differ, or the elements do not lie one after the other.
+        """
+        wanted = _shape_argument(sizes if shape is None else (*sizes, shape))
+        if size_of(wanted) != self.size:
+            raise NkiError(f"{self.shape} cannot be reshaped to {wanted}: the sizes differ")
+        strides = _reshaped(self.shape, self.strides, wanted)
+        if self.selection is not None or strides is None:
+            raise NkiError(f"a view that is not contiguous cannot be reshaped to {wanted}")
+        partition = 0 if self.partition >= 0 else -1
+        return self._view(self.offset, wanted, strides, partition)
+
+    def broadcast_to(self: _Self, *shape: Any) -> _Self:
+        """Return a view in which dimensions of one element are repeated."""
+        wanted = _shape_argument(shape)
+        self._bound()
+        if len(wanted) < len(self.shape):
+            raise NkiError(f"{self.shape} cannot be broadcast to {wanted}")
+        missing = len(wanted) - len(self.shape)
+        sizes = (1,) * missing + self.shape
+        steps = (0,) * missing + self.strides
+        strides = []
+        for size, step, new in zip(sizes, steps, wanted, strict=True):
+            if size != new and size != 1:
+                raise NkiError(f"{self.shape} cannot be broadcast to {wanted}")
+            strides.append(step if size == new else 0)
+        return self._view(self.offset, wanted, tuple(strides), self.partition)
+
+    def expand_dims(self: _Self, axis: int) -> _Self:
+        """Return a view with a new dimension of one element."""
+        self._bound()
+        place = axis if axis >= 0 else axis + len(self.shape) + 1
+        shape = self.shape[:place] + (1,) + self.shape[place:]
+        strides = self.strides[:place] + (0,) + self.strides[place:]
+        partition = self.partition + (0 <= place <= self.partition)
+        return self._view(self.offset, shape, strides, partition)
+
+    def permute(self: _Self, *order: Any) -> _Self:
+        """Return a view with the dimensions in another order."""
+        self._bound()
+        places = _shape_argument(order)
+        if sorted(places) != list(range(len(self.shape))):
+            raise NkiError(f"{places} is no order of {len(self.shape)} dimensions")
+        if self.on_chip and places[self.partition] != self.partition:
+            raise NkiError("the partition dimension stays where it is; transpose with nisa")
+        shape = tuple(self.shape[place] for place in places)
+        strides = tuple(self.strides[place] for place in places)
+        return self._view(self.offset, shape, strides, self.partition)
+
+    def view(self: _Self, dtype: Any) -> _Self:
+        """Return the bytes as elements of another type, the last dimension grown or shrunk.
+
+        Between types of different widths it is not followed which elements are defined.
+        """
+        self._bound()
+        wanted = dtypes.as_dtype(dtype)
+        old, new = self.dtype.itemsize, wanted.itemsize
+        if old == new:
+            return type(self)(
+                self.memory, self.offset, self.shape, self.strides, self.partition, wanted
+            )
+        last = self.shape[-1] * old
+        aligned = all(step * old % new == 0 for step in self.strides[:-1])
+        if self.strides[-1] != 1 or last % new or self.offset * old % new or not aligned:
+            raise NkiError(f"{self!r} cannot be seen as {wanted}: the widths do not fit")
+        strides = (*(step * old // new for step in self.strides[:-1]), 1)
+        shape = (*self.shape[:-1], last // new)
+        offset = self.offset * old // new
+        return type(self)(self.memory, offset, shape, strides, self.partition, wanted)
+
+    def assert_shape(self: _Self, shape: Any) -> _Self:
+        """Return the tensor itself if it has that shape.
+
+        Raises:
+            NkiError: it has another.
+        """
+        if tuple(shape) != self.shape:
+            raise NkiError(f"the shape is {self.shape}, not {tuple(shape)}")
+        return self
+
+    def ap(
+        self: _Self,
+        pattern: Any,
+        offset: int | None = None,
+        scalar_offset: Any = None,
+        vector_offset: Any = None,
+        indirect_dim: int = 0,
+        dtype: Any = None,
+    ) -> _Self:
+        """Return the view of an access pattern: a `[step, count]` for each dimension.
+
+        The steps and the offset count elements of `dtype`, the tensor's own if none is given, of
+        the whole tensor, whose dimensions lie one after the other; on chip the first entry is that
+        of the partitions. `scalar_offset` is a place along `indirect_dim` that a register or a
+        tensor holds, `vector_offset` one for each entry of the first dimension, in place of its
+        step. What leaves the tensor is found when it is used.
+        """
+        self._bound()
+        given = self.dtype if dtype is None else dtypes.as_dtype(dtype)
+        width = given.itemsize
+        steps = tuple(int(step) for step, _ in pattern)
+        shape = tuple(int(count) for _, count in pattern)
+        held = self.memory.dtype.itemsize
+        row = contiguous(self.memory.shape)[indirect_dim]
+        start = int(offset or 0) + _in_width(self.offset, self.dtype.itemsize, width)
+        if scalar_offset is not None:
+            place = int(index_of_data(scalar_offset).values().reshape(-1)[0])
+            start += _in_width(place * row, held, width)
+        total = self.memory.raw.size // width
+        partition = 0 if self.partition >= 0 else -1
+        if vector_offset is not None:
+            rows = index_of_data(vector_offset).values().reshape(-1)[: shape[0]]
+            rows = rows * _in_width(row, held, width)
+            places = Index(shape, 0, (0, *steps[1:])).values() + start
+            places = places + rows.reshape((-1,) + (1,) * (len(shape) - 1))
+        else:
+            index = Index(shape, start, steps)
+            if inside(index, total):
+                return type(self)(self.memory, start, shape, steps, partition, given)
+            places = index.values()
+        selection = Selection((places,), strict=False, from_data=vector_offset is not None)
+        return type(self)(self.memory, 0, shape, (1,), partition, given, selection, (total,))
+
+    def _bound(self) -> None:
+        if self.selection is not None:
+            raise NkiError("a view made with index expressions has no further views")
+
+
+def _in_width(elements: int, old: int, new: int) -> int:
+    """Return a number of elements of one width as elements of another.
+
+    Raises:
+        NkiError: it is no whole number of them.
+    """
+    if elements * old % new:
+        raise NkiError(f"{elements} elements of {old} bytes are no whole elements of {new} bytes")
+    return elements * old // new
+
+
+def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the strides, in elements, of a shape whose elements lie one after the other."""
+    strides = []
+    step = 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= size
+    return tuple(reversed(strides))
+
+
+def whole(kind: type[_Self], memory: Memory) -> _Self:
+    """Return the view of a whole memory."""
+    shape = memory.shape
+    return kind(memory, 0, shape, contiguous(shape), memory.partition)
+
+
+def _walk(tensor: Tensor) -> list[tuple[int, int]]:
+    """Return sizes and strides without dimensions of one element."""
+    pairs = zip(tensor.shape, tensor.strides, strict=True)
+    return [(size, step) for size, step in pairs if size != 1]
+
+
+def _shape_argument(shape: tuple[Any, ...]) -> tuple[int, ...]:
+    if len(shape) == 1 and isinstance(shape[0], tuple | list):
+        shape = tuple(shape[0])
+    return tuple(int(size) for size in shape)
+
+
+def _reshaped(
+    shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int, ...]
+) -> tuple[int, ...] | None:
+    """Return the strides of a reshaped view, None where it would need a copy."""
+    if strides == contiguous(shape):
+        return contiguous(wanted)
+    probe = np.ndarray(shape, np.uint8, np.zeros(1, np.uint8), 0, (0,) * len(shape))
+    probe = np.lib.stride_tricks.as_strided(probe, shape, strides)
+    view = probe.view()
+    try:
+        view.shape = wanted
+    except AttributeError:
+        return None
+    return tuple(view.strides)

@@ -1,0 +1,232 @@
+"""Arithmetic by name: what `nl.add`, `nl.exp` and so on mean, called or named as `op=`.
+
+A token is an op of the language when it is called with tiles, and names the arithmetic of an
+instruction when it is passed to one. NumPy's functions are accepted in its place.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.addons.neuron.errors import NkiError
+
+Kind = Literal["arithmetic", "comparison", "logical", "bits", "activation"]
+Array = NDArray[Any]
+
+#: Every token by its name.
+TOKENS: Final[dict[str, "Token"]] = {}
+
+#: Token → what an element counts as that takes no part in a reduction.
+NEUTRAL: Final = {
+    "add": 0.0,
+    "multiply": 1.0,
+    "maximum": -np.inf,
+    "minimum": np.inf,
+    "abs_max": 0.0,
+    "abs_min": np.inf,
+}
+
+
+class Token:
+    """One function of numbers: `apply` takes arrays in float32, or integers for bits."""
+
+    __slots__ = ("apply", "arity", "execute", "kind", "name")
+
+    def __init__(self, name: str, arity: int, kind: Kind, apply: Callable[..., Any]) -> None:
+        self.name = name
+        self.arity = arity
+        self.kind = kind
+        self.apply = apply
+        #: Runs it as an op of the language; set by `ops/elementwise.py`.
+        self.execute: Callable[..., Any] | None = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run it as an op of the language, on tiles and numbers."""
+        if self.execute is None:
+            raise NkiError(f"nl.{self.name} names an operation of instructions and is no op itself")
+        return self.execute(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"nl.{self.name}"
+
+    @property
+    def truth(self) -> bool:
+        """Whether it gives yes or no."""
+        return self.kind in ("comparison", "logical")
+
+
+def token(name: str, arity: int, kind: Kind) -> Callable[[Callable[..., Any]], Token]:
+    """Register a function of arrays as the meaning of a token."""
+
+    def register(apply: Callable[..., Any]) -> Token:
+        made = TOKENS[name] = Token(name, arity, kind, apply)
+        return made
+
+    return register
+
+
+def token_of(operation: Any, arity: int | None = None) -> Token:
+    """Return the token that an `op=` names: a token, a function of NumPy, or a name.
+
+    Raises:
+        NkiError: it names none, or one of another number of operands.
+    """
+    found = operation if isinstance(operation, Token) else TOKENS.get(_name_of(operation))
+    if found is None:
+        raise NkiError(f"{operation!r} names no operation of NKI")
+    if arity is not None and found.arity != arity:
+        raise NkiError(f"nl.{found.name} takes {found.arity} operands here, not {arity}")
+    return found
+
+
+#: Names that NumPy has for what NKI calls otherwise.
+_NUMPY: Final = {
+    "amax": "maximum",
+    "max": "maximum",
+    "amin": "minimum",
+    "min": "minimum",
+    "sum": "add",
+    "prod": "multiply",
+    "true_divide": "divide",
+    "remainder": "mod",
+    "absolute": "abs",
+    "invert": "bitwise_not",
+}
+
+
+def _name_of(operation: Any) -> str:
+    name = operation if isinstance(operation, str) else getattr(operation, "__name__", "")
+    name = name.rpartition(".")[2]
+    return _NUMPY.get(name, name)
+
+
+def _plain(name: str, arity: int, kind: Kind, apply: Callable[..., Any]) -> None:
+    TOKENS[name] = Token(name, arity, kind, apply)
+
+
+for _name in ("add", "subtract", "multiply", "divide", "maximum", "minimum", "power"):
+    _plain(_name, 2, "arithmetic", getattr(np, _name))
+#: Skips a stage of an instruction; no op of a language.
+BYPASS: Final = Token("bypass", 2, "arithmetic", lambda data, _: data)
+_plain("mod", 2, "arithmetic", np.remainder)
+_plain("fmod", 2, "arithmetic", np.fmod)
+_plain("arctan2", 2, "arithmetic", np.arctan2)
+for _name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"):
+    _plain(_name, 2, "comparison", getattr(np, _name))
+for _name in ("logical_and", "logical_or", "logical_xor"):
+    _plain(_name, 2, "logical", getattr(np, _name))
+_plain("logical_not", 1, "logical", np.logical_not)
+for _name in ("bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift"):
+    _plain(_name, 2, "bits", getattr(np, _name))
+_plain("bitwise_not", 1, "bits", np.invert)
+_plain("invert", 1, "bits", np.invert)
+for _name in ("exp", "log", "sqrt", "square", "tanh", "floor", "ceil", "trunc", "sin", "cos"):
+    _plain(_name, 1, "activation", getattr(np, _name))
+for _name in ("tan", "arctan", "sign", "negative", "reciprocal"):
+    _plain(_name, 1, "activation", getattr(np, _name))
+_plain("abs", 1, "activation", np.abs)
+_plain("copy", 1, "activation", np.positive)
+
+
+@token("abs_max", 2, "arithmetic")
+def _abs_max(one: Array, other: Array) -> Any:
+    return np.maximum(np.abs(one), np.abs(other))
+
+
+@token("abs_min", 2, "arithmetic")
+def _abs_min(one: Array, other: Array) -> Any:
+    return np.minimum(np.abs(one), np.abs(other))
+
+
+@token("rsqrt", 1, "activation")
+def _rsqrt(x: Array) -> Any:
+    return np.float32(1) / np.sqrt(x)
+
+
+@token("relu", 1, "activation")
+def _relu(x: Array) -> Any:
+    return np.maximum(x, np.float32(0))
+
+
+@token("prelu", 1, "activation")
+def _prelu(x: Array, slope: Any = 0) -> Any:
+    return np.where(x > 0, x, slope * x)
+
+
+@token("sigmoid", 1, "activation")
+def _sigmoid(x: Array) -> Any:
+    return np.float32(1) / (np.float32(1) + np.exp(-x))
+
+
+@token("silu", 1, "activation")
+def _silu(x: Array) -> Any:
+    return x * _sigmoid.apply(x)
+
+
+@token("silu_dx", 1, "activation")
+def _silu_dx(x: Array) -> Any:
+    gate = _sigmoid.apply(x)
+    return gate * (np.float32(1) + x * (np.float32(1) - gate))
+
+
+@token("softplus", 1, "activation")
+def _softplus(x: Array) -> Any:
+    return np.logaddexp(x, np.float32(0))
+
+
+@token("mish", 1, "activation")
+def _mish(x: Array) -> Any:
+    return x * np.tanh(_softplus.apply(x))
+
+
+@token("erf", 1, "activation")
+def _erf(x: Array) -> Any:
+    """Abramowitz and Stegun 7.1.26 has an error of 1.5e-7, which is within float32's last bits."""
+    magnitude = np.abs(x.astype(np.float64))
+    t = 1 / (1 + 0.3275911 * magnitude)
+    terms = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
+    total = np.zeros_like(t)
+    for term in reversed(terms):
+        total = (total + term) * t
+    return (np.sign(x) * (1 - total * np.exp(-magnitude * magnitude))).astype(np.float32)
+
+
+@token("erf_dx", 1, "activation")
+def _erf_dx(x: Array) -> Any:
+    return np.float32(2 / np.sqrt(np.pi)) * np.exp(-x * x)
+
+
+@token("gelu", 1, "activation")
+def _gelu(x: Array) -> Any:
+    return np.float32(0.5) * x * (np.float32(1) + _erf.apply(x * np.float32(np.sqrt(0.5))))
+
+
+@token("gelu_dx", 1, "activation")
+def _gelu_dx(x: Array) -> Any:
+    below = np.float32(0.5) * (np.float32(1) + _erf.apply(x * np.float32(np.sqrt(0.5))))
+    density = np.exp(np.float32(-0.5) * x * x) * np.float32(1 / np.sqrt(2 * np.pi))
+    return below + x * density
+
+
+@token("gelu_apprx_tanh", 1, "activation")
+def _gelu_apprx_tanh(x: Array) -> Any:
+    inner = np.float32(np.sqrt(2 / np.pi)) * (x + np.float32(0.044715) * x * x * x)
+    return np.float32(0.5) * x * (np.float32(1) + np.tanh(inner))
+
+
+@token("gelu_apprx_sigmoid", 1, "activation")
+def _gelu_apprx_sigmoid(x: Array) -> Any:
+    return x * _sigmoid.apply(np.float32(1.702) * x)
+
+
+@token("gelu_apprx_sigmoid_dx", 1, "activation")
+def _gelu_apprx_sigmoid_dx(x: Array) -> Any:
+    return _silu_dx.apply(np.float32(1.702) * x)
+
+
+@token("tanh_dx", 1, "activation")
+def _tanh_dx(x: Array) -> Any:
+    value = np.tanh(x)
+    return np.float32(1) - value * value

@@ -1,0 +1,144 @@
+"""NKI calls on a timeline: a track for each engine, and counters of SBUF and PSUM.
+
+There is no clock in what NumPy executed, only an order. The ops of a call are spread evenly over
+the time of its first launch, which the tracks' name says. Beside them the same ops stand as a
+schedule that published rates allow (`engine_schedule.py`), which is derived. Flows lead from an op
+that writes a buffer to those that read what it wrote.
+"""
+
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kvtrace.addons.neuron.views.engine_schedule import buffer_flows, least_schedule
+from kvtrace.addons.neuron.views.on_chip import CALLS, EXECUTIONS, OnChipCall, on_chip_calls
+from kvtrace.converters.captions import Caption, Facts
+from kvtrace.converters.columns import combined_codes, dictionary_values, integers
+from kvtrace.converters.timeline import Counter, Drawn, Integers, Slices, TimelinePart, Track
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run, Trace
+
+_CATEGORY: Final = "nki"
+_UNITS: Final = {"sbuf": "SBUF bytes a partition", "psum": "PSUM banks"}
+
+
+def _draw(trace: "Trace", run: "Run", process: Track) -> Drawn:
+    """Return slices and counters of the run's NKI calls, and how many ops were not kept.
+
+    Raises:
+        DamagedFile, NewerFormat: as the reader of the trace.
+
+    """
+    drawn, missing = Drawn(), 0
+    if CALLS not in trace.client_tables:
+        return drawn
+    spans = _first_launches(trace, run)
+    executions = trace.table(EXECUTIONS, [run])
+    captions = _captions(trace, run)
+    types = _types(trace, run)
+    for call in on_chip_calls(trace, [run]):
+        span = spans.get(call.call_id)
+        if span is None or not call.executed:
+            continue
+        begin, step = span[0], max((span[1] - span[0]) // call.executed, 1)
+        title = f"{call.kernel}, call {call.call_id}: ops in their order, not their times"
+        parent = process.child(title, lane=call.call_id, rank=1)
+        rows = executions.filter(pc.equal(executions["call_id"], call.call_id))
+        missing += call.executed - rows.num_rows
+        named = captions.get(call.call_id, {})
+        flow = buffer_flows(rows, f"{run.run_id}/{call.call_id}")
+        orders = begin + integers(rows["order"]) * step
+        steps: Integers = np.full(orders.size, step, np.int64)
+        drawn.slices += _engines(rows, parent, orders, steps, named, flow)
+        drawn.counters += _counters(call, parent, begin, step)
+        schedule = least_schedule(rows, call.target, types.get(call.call_id, {}))
+        if schedule is not None:
+            title = f"{call.kernel}, call {call.call_id}: derived from published rates, no times"
+            parent = process.child(title, lane=call.call_id, rank=2)
+            flow = buffer_flows(rows, f"{run.run_id}/{call.call_id}/derived")
+            drawn.slices += _engines(rows, parent, begin + schedule[0], schedule[1], named, flow)
+    if missing:
+        drawn.left_out["ops of NKI kernels that were not kept one by one"] = missing
+    return drawn
+
+
+def _first_launches(trace: "Trace", run: "Run") -> dict[int, tuple[int, int]]:
+    rows = trace.table("launches", [run], ["seq", "call_id", "enter", "exit"]).sort_by("seq")
+    begins, ends = integers(rows["enter"]), integers(rows["exit"])
+    found: dict[int, tuple[int, int]] = {}
+    calls = rows["call_id"].to_pylist()
+    for call, begin, end in zip(calls, begins.tolist(), ends.tolist(), strict=True):
+        found.setdefault(call, (begin, end))
+    return found
+
+
+def _captions(trace: "Trace", run: "Run") -> dict[int, dict[int, Caption]]:
+    """Return what each op of each call is called, with its line."""
+    stacks = {
+        row["stack_id"]: row["frames"]
+        for row in trace.table("stacks", [run], ["stack_id", "frames"]).to_pylist()
+    }
+    columns = ["call_id", "op_index", "op", "dtype", "stack_id", "buffer"]
+    found: dict[int, dict[int, Caption]] = {}
+    for row in trace.table("ops", [run], columns).to_pylist():
+        found.setdefault(row["call_id"], {})[row["op_index"]] = _caption(row, stacks)
+    return found
+
+
+def _caption(row: Mapping[str, Any], stacks: Mapping[int, Any]) -> Caption:
+    facts: list[tuple[str, int | str | Facts]] = [("op_index", row["op_index"])]
+    facts += [(key, row[key]) for key in ("dtype", "buffer") if row[key]]
+    frames = stacks.get(row["stack_id"]) or ()
+    if frames:
+        facts.append(("line", f"{PurePath(frames[0]['file'] or '?').name}:{frames[0]['line']}"))
+    return Caption(row["op"] or "op", tuple(facts))
+
+
+def _types(trace: "Trace", run: "Run") -> dict[int, dict[int, str]]:
+    """Return the element type of each op of each call."""
+    found: dict[int, dict[int, str]] = {}
+    for row in trace.table("ops", [run], ["call_id", "op_index", "dtype"]).to_pylist():
+        if row["dtype"]:
+            found.setdefault(row["call_id"], {})[row["op_index"]] = row["dtype"]
+    return found
+
+
+def _engines(
+    rows: pa.Table,
+    parent: Track,
+    begins: Integers,
+    durations: Integers,
+    known: Mapping[int, Caption],
+    flow: npt.NDArray[np.uint64] | None,
+) -> list[Slices]:
+    codes, first = combined_codes([rows["op_index"]])
+    listed = dictionary_values(rows["op_index"], first)
+    captions = [known.get(number, Caption(f"op {number}")) for number in listed]
+    whole = Slices(parent, _CATEGORY, begins, durations, codes, captions, flow=flow)
+    where, first = combined_codes([rows["engine"]])
+    engines = dictionary_values(rows["engine"], first)
+    return [
+        whole.rows(where == number, parent.child(f"{engine} engine"))
+        for number, engine in enumerate(engines)
+    ]
+
+
+def _counters(call: OnChipCall, parent: Track, begin: int, step: int) -> list[Counter]:
+    return [
+        Counter(
+            parent.child(f"{_UNITS[usage.space]} (of {usage.limit:,})", "counter"),
+            begin + np.array(usage.orders, np.int64) * step,
+            np.array(usage.amounts, np.int64),
+        )
+        for usage in call.usage
+        if usage.orders
+    ]
+
+
+PART: Final = TimelinePart(_CATEGORY, "executed ops of NKI kernels", _draw)

@@ -1,0 +1,54 @@
+"""docs/nki.md says what is there: its table is made from the code and the public names."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import kvtrace.addons.neuron.newer.isa as nisa
+from kvtrace.addons.neuron.missing import REFUSED
+from tests.addons.neuron import documentation
+from tests.addons.neuron.public_names import PUBLIC
+
+
+def test_the_table_is_that_of_the_code() -> None:
+    text = documentation.PAGE.read_text(encoding="utf-8")
+
+    assert documentation.written(text) == text, "run python -m tests.addons.neuron.documentation"
+
+
+def test_each_state_is_told_apart() -> None:
+    assert documentation.state("neuronxcc.nki.language", "load") == "works"
+    assert documentation.state("neuronxcc.nki.compiler", "sbuf.mod_alloc") == "works"
+    assert documentation.state("nki.isa", "tensor_copy_dynamic_src") == "refused"
+    assert documentation.state("nki.language", "invented") == "not there"
+    assert documentation.state("nki.language.NkiTensor", "invented") == "not there"
+    assert documentation.state("nki.invented", "load") == "not there"
+
+
+def test_what_is_refused_is_a_public_name_and_says_why() -> None:
+    public = {f"{module}.{name}" for module, _, name in documentation.names()}
+    assert set(REFUSED) <= public
+    with pytest.raises(AttributeError, match=r"is refused: use tensor_copy with a view"):
+        _ = nisa.tensor_copy_dynamic_src
+
+
+def test_no_name_is_listed_twice() -> None:
+    for module, parts in PUBLIC.items():
+        listed = [name for part in parts.values() for name in dict.fromkeys(part.split())]
+        assert len(listed) == len(set(listed)), module
+
+
+def test_what_is_said_to_work_is_used_by_tests() -> None:
+    here = Path(__file__).parent
+    own = {"public_names.py", "documentation.py", "test_neuron_documentation.py"}
+    texts = [
+        path.read_text(encoding="utf-8") for path in here.rglob("*.py") if path.name not in own
+    ]
+    words = {word for text in texts for word in re.findall(r"\w+", text)}
+    unused = {
+        f"{module}.{name}"
+        for module, _, name in documentation.names()
+        if documentation.state(module, name) == "works" and name.split(".")[-1] not in words
+    }
+    assert unused == set()

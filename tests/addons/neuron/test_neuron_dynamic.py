@@ -1,0 +1,107 @@
+"""What data decides in the newer interface: registers, dynamic loops, offsets; and MX formats."""
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import kvtrace.addons.neuron.newer.isa as nisa2
+import kvtrace.addons.neuron.newer.language as nl2
+from kvtrace.addons.neuron import dtypes
+from tests.addons.neuron.conftest import Run
+
+DATA = np.arange(40 * 16, dtype=np.float32).reshape(40, 16)
+
+
+def test_registers_bound_loops_and_slices(run_newer: Run) -> None:
+    def kernel(x: Any, count: Any) -> Any:
+        register = nisa2.register_alloc()
+        nisa2.register_load(register, count)
+        total = nl2.zeros((8, 16), dtype=nl2.float32, buffer=nl2.sbuf)
+        for i in nl2.dynamic_range(register):
+            here = nisa2.register_alloc(i * 8)
+            nisa2.tensor_tensor(
+                dst=total, data1=total, data2=nl2.load(x[nl2.ds(here, 8), :]), op=nl2.add
+            )
+        while register:
+            nisa2.register_move(register, int(register) - 1)
+        out = nl2.ndarray((8, 16), dtype=nl2.float32, buffer=nl2.shared_hbm)
+        nisa2.dma_copy(dst=out, src=total)
+        return out
+
+    outcome = run_newer(kernel, DATA, np.array([[3]], np.int32))
+
+    assert np.array_equal(outcome.result, DATA[:24].reshape(3, 8, 16).sum(axis=0))
+    assert outcome.recorder.findings == []
+
+
+@pytest.mark.parametrize("outside", [False, True])
+def test_rows_are_gathered_by_offsets_of_each_partition(run_newer: Run, outside: bool) -> None:
+    rows = np.array([[3], [39], [0], [7]], np.int32)
+    if outside:
+        rows[1] = 40
+
+    def kernel(x: Any, wanted: Any) -> Any:
+        places = nl2.load(wanted)
+        held = nl2.ndarray((4, 16), dtype=x.dtype, buffer=nl2.sbuf)
+        source = x.ap(pattern=[[16, 4], [1, 16]], vector_offset=places, indirect_dim=0)
+        nisa2.dma_copy(dst=held, src=source)
+        out = nl2.ndarray((4, 16), dtype=x.dtype, buffer=nl2.shared_hbm)
+        nisa2.dma_copy(dst=out, src=held)
+        return out
+
+    outcome = run_newer(kernel, DATA, rows)
+
+    inside = rows[:, 0] < 40
+    assert np.array_equal(outcome.result[inside], DATA[rows[inside, 0]])
+    rules = [finding.rule for finding in outcome.recorder.findings]
+    assert rules == (["out-of-bounds", "undefined-lanes"] if outside else [])
+
+
+def test_places_outside_are_skipped_where_that_is_asked_for(run_newer: Run) -> None:
+    def kernel(x: Any, wanted: Any) -> Any:
+        out = nl2.zeros((40, 16), dtype=x.dtype, buffer=nl2.shared_hbm)
+        places = nl2.load(wanted)
+        target = out.ap(pattern=[[16, 3], [1, 16]], vector_offset=places, indirect_dim=0)
+        nisa2.dma_copy(dst=target, src=nl2.load(x), oob_mode=nisa2.oob_mode.skip)
+        return out
+
+    rows = np.array([[5], [41], [2]], np.int32)
+    outcome = run_newer(kernel, DATA[:3], rows)
+
+    expected = np.zeros((40, 16), np.float32)
+    expected[5], expected[2] = DATA[0], DATA[2]
+    assert np.array_equal(outcome.result, expected)
+    assert outcome.recorder.findings == []
+
+
+@pytest.mark.parametrize("element", ["float8_e4m3fn", "float8_e5m2"])
+def test_groups_of_32_share_a_scale(run_newer: Run, element: str) -> None:
+    random = np.random.default_rng(3)
+    source = (random.standard_normal((64, 16)) * np.exp2(random.integers(-9, 9, (64, 1)))).astype(
+        ml_dtypes.bfloat16
+    )
+
+    def kernel(x: Any) -> Any:
+        held = nl2.load(x)
+        packed = nl2.ndarray((64, 4), getattr(nl2, f"{element}_x4"), buffer=nl2.sbuf)
+        scales = nl2.zeros((64, 4), nl2.uint8, buffer=nl2.sbuf)
+        nisa2.quantize_mx(dst=packed, src=held, dst_scale=scales)
+        bits = nl2.ndarray((64, 16), nl2.uint8, buffer=nl2.shared_hbm)
+        kept = nl2.ndarray((64, 4), nl2.uint8, buffer=nl2.shared_hbm)
+        nisa2.dma_copy(dst=bits, src=packed.view(nl2.uint8))
+        nisa2.dma_copy(dst=kept, src=scales)
+        return bits, kept
+
+    bits, scales = run_newer(kernel, source, target="trn3").result
+
+    # The scales of 32 partitions lie in the first four of them, one for 8 partitions by 4 values
+    rows = [0, 1, 2, 3, 32, 33, 34, 35]
+    factors = np.exp2(scales[rows].astype(np.float64) - 127).repeat(8, axis=0).repeat(4, axis=1)
+    values = bits.view(getattr(dtypes, element)).astype(np.float64) * factors
+    wide = source.astype(np.float64)
+    largest = np.abs(wide).reshape(8, 8, 4, 4).max(axis=(1, 3)).repeat(8, axis=0).repeat(4, axis=1)
+    step = {"float8_e4m3fn": 2.0**-4, "float8_e5m2": 2.0**-3}[element]
+    assert np.all(np.abs(values - wide) <= largest * step)
+    assert not scales[4:32].any()

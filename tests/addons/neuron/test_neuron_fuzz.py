@@ -1,0 +1,24 @@
+"""Random kernels of a fixed seed; `python -m tests.addons.neuron.fuzz` runs more of them."""
+
+import random
+
+import pytest
+
+from tests.addons.neuron import fuzz
+
+
+def test_random_kernels_give_what_numpy_gives() -> None:
+    kinds, wrong = fuzz.fuzz(500, seed=20)
+
+    assert wrong == []
+    assert set(kinds) == set(fuzz.KINDS)
+
+
+@pytest.mark.parametrize("interface", fuzz.INTERFACES)
+def test_a_wrong_value_is_found(interface: str) -> None:
+    arrays, steps = fuzz.program(random.Random(1))
+    assert fuzz.outcome(interface, arrays, steps) == "right"
+
+    steps[3].values.flat[0] += 1
+
+    assert fuzz.outcome(interface, arrays, steps) == "step 3 is wrong"

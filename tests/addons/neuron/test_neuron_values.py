@@ -1,0 +1,284 @@
+"""Values that programs of the public interface rely on, each against NumPy."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import kvtrace.addons.neuron.newer.isa as nisa2
+import kvtrace.addons.neuron.newer.language as nl2
+import kvtrace.addons.neuron.older.isa as nisa
+import kvtrace.addons.neuron.older.language as nl
+from tests.addons.neuron.conftest import Run
+
+ROWS = np.arange(128 * 64, dtype=np.float32).reshape(128, 64)
+
+
+def rules(outcome: Any) -> list[str]:
+    return [finding.rule for finding in outcome.recorder.findings]
+
+
+# -- reductions over loops --------------------------------------------------------------------
+
+
+def test_a_loop_reduction_keeps_a_sum_for_each_iteration_it_is_not_over(run_older: Run) -> None:
+    def kernel(a: Any) -> Any:
+        out = nl.ndarray((2, 128, 64), dtype=a.dtype, buffer=nl.shared_hbm)
+        acc = nl.zeros((2, nl.par_dim(128), 64), dtype=a.dtype)
+        for k in nl.affine_range(3):
+            for q in nl.affine_range(2):
+                acc[q] = nl.loop_reduce(nl.load(a[k, q]), op=np.add, loop_indices=(k,))
+        for q in nl.affine_range(2):
+            nl.store(out[q], value=acc[q])
+        return out
+
+    a = np.random.default_rng(0).random((3, 2, 128, 64), np.float32)
+
+    assert np.allclose(run_older(kernel, a).result, a.sum(axis=0))
+
+
+def test_a_loop_reduction_over_two_loops_has_one_between_them(run_older: Run) -> None:
+    def kernel(a: Any) -> Any:
+        out = nl.ndarray((2, 128, 64), dtype=a.dtype, buffer=nl.shared_hbm)
+        acc = nl.zeros((2, nl.par_dim(128), 64), dtype=a.dtype)
+        for k in nl.affine_range(3):
+            for q in nl.affine_range(2):
+                for m in nl.affine_range(4):
+                    tile = nl.load(a[k, q, m])
+                    acc[q] = nl.loop_reduce(tile, op=np.maximum, loop_indices=[k, m])
+        for q in nl.affine_range(2):
+            nl.store(out[q], value=acc[q])
+        return out
+
+    a = np.random.default_rng(0).random((3, 2, 4, 128, 64), np.float32)
+
+    assert np.array_equal(run_older(kernel, a).result, a.max(axis=(0, 2)))
+
+
+def test_a_loop_reduction_keeps_a_sum_for_each_turn_of_a_python_loop(run_older: Run) -> None:
+    def kernel(a: Any) -> Any:
+        out = nl.ndarray((2, 128, 64), dtype=a.dtype, buffer=nl.shared_hbm)
+        acc = nl.zeros((2, nl.par_dim(128), 64), dtype=a.dtype)
+        for k in nl.affine_range(3):
+            for q in range(2):
+                acc[q] = nl.loop_reduce(nl.load(a[k, q]), op=np.add, loop_indices=(k,))
+        for q in range(2):
+            nl.store(out[q], value=acc[q])
+        return out
+
+    a = np.random.default_rng(0).random((3, 2, 128, 64), np.float32)
+
+    assert np.allclose(run_older(kernel, a).result, a.sum(axis=0))
+
+
+# -- masks ------------------------------------------------------------------------------------
+
+
+def test_a_masked_result_leaves_other_lanes_of_what_it_is_assigned_to(run_older: Run) -> None:
+    def kernel(x: Any) -> Any:
+        p, f = nl.mgrid[0:128, 0:64]
+        t = nl.load(x)
+        t[...] = nl.add(t, 1.0, mask=p < 64)
+        t[p, f] = nl.multiply(t[p, f], 2.0, mask=(p >= 32) & (f < 10))
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, value=t)
+        return out
+
+    outcome = run_older(kernel, ROWS)
+
+    expected = ROWS.copy()
+    expected[:64] += 1
+    expected[32:, :10] *= 2
+    assert np.array_equal(outcome.result, expected)
+    assert rules(outcome) == []
+
+
+def test_a_masked_load_is_padded_by_what_was_there(run_older: Run) -> None:
+    def kernel(x: Any) -> Any:
+        p, f = nl.mgrid[0:128, 0:64]
+        t = nl.zeros((128, 64), dtype=x.dtype)
+        t[p, f] = nl.load(x[p, f], mask=(p < 100) & (f < 50))
+        out = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, value=t)
+        return out
+
+    outcome = run_older(kernel, ROWS[:100, :50].copy())
+
+    expected = np.zeros_like(ROWS)
+    expected[:100, :50] = ROWS[:100, :50]
+    assert np.array_equal(outcome.result, expected)
+    assert rules(outcome) == []
+
+
+def test_lanes_that_a_masked_assignment_leaves_stay_without_a_value(run_older: Run) -> None:
+    def kernel(x: Any) -> Any:
+        p = nl.arange(128)[:, None]
+        t = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.sbuf)
+        t[...] = nl.add(nl.load(x), 1.0, mask=p < 64)
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, value=t)
+        return out
+
+    assert rules(run_older(kernel, ROWS)) == ["uninitialised-read", "undefined-lanes"]
+
+
+# -- the tensor engine ------------------------------------------------------------------------
+
+
+def test_the_first_product_that_is_added_to_psum_starts_the_sum(run_older: Run) -> None:
+    def kernel(a: Any, b: Any) -> Any:
+        acc = nl.ndarray((128, 64), dtype=nl.float32, buffer=nl.psum)
+        for k in nl.affine_range(3):
+            acc[:, :] += nisa.nc_matmul(nl.load(a[k]), nl.load(b[k]))
+        out = nl.ndarray((128, 64), dtype=a.dtype, buffer=nl.shared_hbm)
+        nl.store(out, value=nl.copy(acc))
+        return out
+
+    a = np.random.default_rng(0).random((3, 128, 128), np.float32)
+    b = np.random.default_rng(1).random((3, 128, 64), np.float32)
+
+    outcome = run_older(kernel, a, b)
+
+    expected = np.einsum("kcm,kcn->mn", a, b)
+    assert np.allclose(outcome.result, expected, rtol=1e-5)
+    assert rules(outcome) == []
+
+
+# -- integers ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("divisor", [3, 4, 7])
+def test_integers_divide_to_quotients_that_floor_rounds_down(run_older: Run, divisor: int) -> None:
+    def kernel(x: Any) -> Any:
+        out = nl.ndarray((2, *x.shape), dtype=nl.int32, buffer=nl.shared_hbm)
+        tile = nl.load(x)
+        other = nl.full(x.shape, divisor, dtype=nl.int32)
+        nl.store(out[0], value=nl.floor(tile / divisor, dtype=nl.int32))
+        nl.store(out[1], value=nl.floor(nl.divide(tile, other), dtype=nl.int32))
+        return out
+
+    x = np.arange(-64, 64, dtype=np.int32)[:, None] * np.ones((1, 4), np.int32)
+
+    assert np.array_equal(run_older(kernel, x).result, np.stack([x // divisor] * 2))
+
+
+# -- access patterns --------------------------------------------------------------------------
+
+
+def test_a_pattern_of_another_type_counts_in_elements_of_that_type(run_newer: Run) -> None:
+    def kernel(x: Any) -> Any:
+        tile = nl2.ndarray(x.shape, x.dtype, buffer=nl2.sbuf)
+        nisa2.dma_copy(tile, x)
+        high = nl2.ndarray((128, 16), nl2.uint16, buffer=nl2.sbuf)
+        nisa2.tensor_copy(high, tile.ap([[128, 128], [2, 16]], offset=1, dtype=nl2.uint16))
+        out = nl2.ndarray((128, 16), nl2.uint16, buffer=nl2.shared_hbm)
+        nisa2.dma_copy(out, high)
+        return out
+
+    outcome = run_newer(kernel, ROWS)
+
+    assert np.array_equal(outcome.result, ROWS.view(np.uint16)[:, 1:32:2])
+    assert rules(outcome) == []
+
+
+def test_a_pattern_of_another_type_keeps_to_the_rows_of_its_offsets(run_newer: Run) -> None:
+    def kernel(x: Any, rows: Any) -> Any:
+        places = nl2.ndarray((4, 1), nl2.int32, buffer=nl2.sbuf)
+        nisa2.dma_copy(places, rows)
+        out = nl2.ndarray((4, 8), nl2.uint16, buffer=nl2.shared_hbm)
+        nisa2.dma_copy(out, x.ap([[128, 4], [1, 8]], vector_offset=places, dtype=nl2.uint16))
+        return out
+
+    rows = np.array([[3], [0], [127], [9]], np.int32)
+
+    outcome = run_newer(kernel, ROWS, rows)
+
+    assert np.array_equal(outcome.result, ROWS.view(np.uint16)[rows[:, 0], :8])
+    assert rules(outcome) == []
+
+
+def test_a_pattern_that_leaves_its_tensor_is_a_finding_where_it_is_read(run_newer: Run) -> None:
+    def kernel(x: Any, used: bool) -> Any:
+        out = nl2.ndarray((128, 64), x.dtype, buffer=nl2.shared_hbm)
+        beyond = x.ap([[64, 128], [1, 64]], offset=32)
+        nisa2.dma_copy(out, beyond if used else x)
+        return out
+
+    assert rules(run_newer(kernel, ROWS, False)) == []
+    outcome = run_newer(kernel, ROWS, True)
+    assert rules(outcome) == ["out-of-bounds", "undefined-lanes"]
+    assert outcome.recorder.findings[0].lanes == 32
+    assert np.array_equal(outcome.result.reshape(-1)[:-32], ROWS.reshape(-1)[32:])
+
+
+# -- what ended in an error -------------------------------------------------------------------
+
+
+def test_a_tensor_is_compared_with_none_while_the_program_is_written(
+    run_older: Run, run_newer: Run
+) -> None:
+    def kernel(x: Any, bias: Any = None) -> tuple[bool, ...]:
+        return (x != None, x == None, bias != None)  # noqa: E711 - what kernels write
+
+    assert run_older(kernel, ROWS).result == (True, False, False)
+    assert run_newer(kernel, ROWS).result == (True, False, False)
+
+
+def test_one_element_is_loaded_as_a_tile_of_one(run_older: Run) -> None:
+    def kernel(x: Any) -> Any:
+        out = nl.ndarray((1, 1), dtype=x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, value=nl.load(x[2, 3]) * 2.0)
+        return out
+
+    assert run_older(kernel, ROWS).result.tolist() == [[ROWS[2, 3] * 2]]
+
+
+@pytest.mark.parametrize("mode", ["double_row", "double_row_gen3"])
+def test_two_rows_are_contracted_at_once(run_older: Run, mode: str) -> None:
+    def kernel(a: Any, b: Any) -> Any:
+        left = nl.load(a, dtype=nl.float8_e5m2)
+        right = nl.load(b, dtype=nl.float8_e5m2)
+        out = nl.ndarray((64, 32), dtype=nl.float32, buffer=nl.shared_hbm)
+        nl.store(out, value=nisa.nc_matmul(left, right, perf_mode=mode))
+        return out
+
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 4, (128, 2, 64)).astype(np.float32)
+    b = rng.integers(0, 4, (128, 2, 32)).astype(np.float32)
+
+    outcome = run_older(kernel, a, b)
+
+    assert np.array_equal(outcome.result, np.einsum("pcm,pcn->mn", a, b))
+    assert rules(outcome) == []
+
+
+# -- types of results -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("dtype", "other", "expected"),
+    [
+        (nl.float16, 1.2, nl.float32),
+        (nl.float16, np.float16(1.2), nl.float16),
+        (nl.bfloat16, 2, nl.bfloat16),
+        (nl.int8, 2, nl.int32),
+        (nl.int8, np.int8(2), nl.int8),
+        (nl.int32, 1.5, nl.float32),
+        (nl.int32, np.uint32(2), nl.float32),
+        (nl.float32, np.float64(2), nl.float32),
+    ],
+)
+def test_numbers_have_the_widest_type_where_they_name_none(
+    run_older: Run, dtype: Any, other: Any, expected: Any
+) -> None:
+    def kernel(x: Any) -> Any:
+        sum_, product = nl.add(nl.load(x), other), nl.load(x) * other
+        assert (sum_.dtype, product.dtype) == (expected, expected)
+        out = nl.ndarray(x.shape, dtype=expected, buffer=nl.shared_hbm)
+        nl.store(out, value=sum_)
+        return out
+
+    x = np.arange(8, dtype=np.float32)[:, None].astype(dtype)
+
+    wanted = (x.astype(np.float32) + np.float32(other)).astype(expected)
+    assert np.array_equal(run_older(kernel, x).result, wanted)

@@ -1,0 +1,130 @@
+"""Views by slices and index expressions, against NumPy's own indexing."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import kvtrace.addons.neuron.older.language as nl
+from kvtrace.addons.neuron.errors import NkiError
+from kvtrace.addons.neuron.indices import Index, arange
+from kvtrace.addons.neuron.launching import Kernel, bound_arguments, execute
+from kvtrace.addons.neuron.older.tiles import Tile
+
+SOURCE = np.arange(2 * 12 * 20, dtype=np.float32).reshape(2, 12, 20)
+
+
+def loaded(key: Any, source: Any = SOURCE, mask: Any = None) -> Any:
+    """What a kernel loads from a view of an array."""
+    seen: list[Any] = []
+
+    def kernel(x: Any) -> None:
+        seen.append(np.array(nl.load(x[key], mask=mask).array()))
+
+    execute(Kernel(kernel, Tile), (1,), bound_arguments(kernel, (source,), {}))
+    return seen[0]
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        (0,),
+        (1, slice(2, 9)),
+        (0, slice(0, 12, 3), slice(5, 20)),
+        (slice(None), 4),
+        (Ellipsis, slice(0, 7)),
+        (1, slice(None), slice(3, 18, 5)),
+    ],
+)
+def test_slices_and_integers_give_what_numpy_gives(key: Any) -> None:
+    assert np.array_equal(loaded(key), SOURCE[key])
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    rows=st.integers(1, 4),
+    columns=st.integers(1, 4),
+    offsets=st.tuples(st.integers(0, 1), st.integers(0, 3), st.integers(0, 4)),
+    steps=st.tuples(*[st.integers(0, 1)] * 2, *[st.integers(0, 2)] * 2),
+)
+def test_affine_index_expressions_give_what_numpy_gives(
+    rows: int, columns: int, offsets: tuple[int, int, int], steps: tuple[int, int, int, int]
+) -> None:
+    # Given: two axes, each of which may move along both dimensions
+    i, j = arange(rows)[:, None], arange(columns)[None, :]
+    p, q = np.arange(rows)[:, None], np.arange(columns)[None, :]
+    a, b, c, d = steps
+
+    got = loaded((offsets[0], offsets[1] + i * a + j * b, offsets[2] + j * c + i * d + 0 * j))
+
+    expected = SOURCE[offsets[0], offsets[1] + p * a + q * b, offsets[2] + q * c + p * d]
+    assert np.array_equal(got, expected)
+
+
+@pytest.mark.parametrize("function", [lambda i: i // 2, lambda i: i % 3, lambda i: i * i // 4])
+def test_index_expressions_that_are_not_affine_give_what_numpy_gives(function: Any) -> None:
+    i, j = arange(7)[:, None], arange(5)[None, :]
+
+    got = loaded((1, function(i), j))
+
+    assert np.array_equal(got, SOURCE[1, function(np.arange(7))[:, None], np.arange(5)[None, :]])
+
+
+def test_arithmetic_on_indices_stays_affine() -> None:
+    index = 3 + (arange(4)[:, None] * 8 - arange(8)[None, :]) * 2
+
+    assert index.array is None
+    assert np.array_equal(index.values(), 3 + (np.arange(4)[:, None] * 8 - np.arange(8)) * 2)
+    assert index.bounds() == (3 - 14, 3 + 48)
+
+
+def test_an_index_of_a_grid_has_its_axes_by_name() -> None:
+    grid = nl.mgrid[0:4, 2:8:2]
+
+    assert np.array_equal(grid.p.values(), np.arange(4)[:, None])
+    assert np.array_equal(grid.x.values(), np.arange(2, 8, 2)[None, :])
+    assert isinstance(grid[1], Index)
+
+
+@pytest.mark.parametrize(
+    ("key", "sentence"),
+    [
+        ((0, slice(0, 13)), "leaves dimension 1"),
+        ((2,), "index 2 is outside dimension 0"),
+        ((0, -1), "index -1 is outside dimension 1"),
+        ((0, slice(0, -1)), "counts from the end"),
+        ((0, 0, 0, 0), "4 indices for a tensor of 3 dimensions"),
+        ((0, slice(0, 4), arange(3)[None, :]), "cannot be mixed"),
+    ],
+)
+def test_what_nki_does_not_have_is_one_sentence_with_the_line(key: Any, sentence: str) -> None:
+    with pytest.raises(NkiError) as error:
+        loaded(key)
+
+    assert sentence in str(error.value)
+    assert f"({__file__}:" in str(error.value)
+
+
+def test_masked_lanes_outside_are_no_finding_and_garbage() -> None:
+    i, j = arange(16)[:, None], arange(20)[None, :]
+
+    got = loaded((0, i, j), mask=i < 12)
+
+    assert np.array_equal(got[:12], SOURCE[0])
+    assert np.isnan(got[12:]).all()
+
+
+def test_indices_from_a_tile_gather_rows() -> None:
+    rows = np.array([[3], [0], [11]], np.int32)
+
+    def kernel(x: Any, chosen: Any) -> Any:
+        held = nl.load(chosen)
+        out = nl.ndarray((3, 20), dtype=x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, value=nl.load(x[1, held, nl.arange(20)[None, :]]))
+        return out
+
+    outcome = execute(Kernel(kernel, Tile), (1,), bound_arguments(kernel, (SOURCE, rows), {}))
+
+    assert np.array_equal(outcome.result, SOURCE[1, rows[:, 0]])

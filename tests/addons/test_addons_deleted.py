@@ -1,0 +1,131 @@
+"""Each add-on is deleted in a copy of the tree, with its tests: the rest goes on without it."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.thorough import THOROUGH
+
+ROOT = Path(__file__).resolve().parents[2]
+ADDONS = sorted(path.parent.name for path in ROOT.glob("kvtrace/addons/*/__init__.py"))
+GOLDEN = sorted((ROOT / "kvtrace" / "schema" / "golden").iterdir())
+
+#: Modules that are no part of the wheel, or programs that begin when they are imported.
+NOT_IMPORTED = ("kvtrace.converters.report.frontend", "kvtrace.__main__")
+
+IMPORT_ALL = f"""
+import importlib, pathlib, sys
+import kvtrace
+root = pathlib.Path(kvtrace.__file__).parent
+assert root.parent == pathlib.Path(sys.argv[1]), root
+for path in sorted(root.rglob("*.py")):
+    parts = path.relative_to(root.parent).with_suffix("").parts
+    name = ".".join(part for part in parts if part != "__init__")
+    if name.startswith({NOT_IMPORTED!r}):
+        continue
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        assert not error.name.startswith("kvtrace"), (name, error)  # an extra that is not here
+from kvtrace import registry
+registry.own_entries("")
+for entry in registry._own:
+    entry.load()
+"""
+
+#: Commands, each with its exit code, in one process.
+COMMANDS = """
+import os, pathlib, sys
+import kvtrace
+from kvtrace.cli import main
+assert kvtrace.__file__.startswith(sys.argv[1]), kvtrace.__file__
+os.chdir(sys.argv[2])
+for line, code in (
+    ("--help", 0),
+    ("validate golden", 0),
+    ("info golden", 0),
+    ("sanitize defect", 1),
+    ("validate defect", 0),
+    ("profile defect", 0),
+    ("report defect -o report.html", 0),
+    ("convert perfetto defect -o timeline", 0),
+    ("diff defect again --no-replay", 0),
+):
+    found = main(line.split())
+    assert found == code, (line, found)
+"""
+
+#: Tests of the rest that are run with `KVTRACE_TEST_THOROUGH=1`.
+REST = (
+    "tests/test_architecture.py",
+    "tests/test_registry.py",
+    "tests/test_settings.py",
+    "tests/backends/test_backends.py",
+    "tests/converters/test_diff.py",
+    "tests/converters/test_perfetto.py",
+    "tests/converters/test_profile.py",
+    "tests/converters/test_report_data.py",
+    "tests/converters/test_roofline.py",
+    "tests/schema",
+    "tests/verdicts/test_rules_pages.py",
+)
+
+
+@pytest.fixture(scope="module", params=ADDONS)
+def tree(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of what git tracks, without an add-on's folder and its tests'."""
+    folder = tmp_path_factory.mktemp(request.param) / "tree"
+    gone = (f"kvtrace/addons/{request.param}/", f"tests/addons/{request.param}/")
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, check=True, capture_output=True, text=True,
+    ).stdout  # fmt: skip
+    left_out = gone if THOROUGH else (*gone, "tests/", "docs/")
+    for name in listed.split("\0"):
+        if name and not name.startswith(left_out) and (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+    for library in (ROOT / "kvtrace").rglob("*.so"):
+        shutil.copy2(library, folder / library.relative_to(ROOT))
+    return folder
+
+
+def run(tree: Path, *command: str | Path, code: int = 0) -> str:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("KVTRACE")}
+    done = subprocess.run(
+        [sys.executable, *command],
+        cwd=tree,
+        env=clean | {"PYTHONPATH": str(tree)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code, done.stdout[-3000:] + done.stderr[-3000:]
+    return done.stdout
+
+
+def test_every_module_of_the_rest_imports(tree: Path) -> None:
+    run(tree, "-c", IMPORT_ALL, tree)
+
+
+def test_commands_answer(tree: Path, tmp_path: Path) -> None:
+    shutil.copytree(GOLDEN[-1] / "trace", tmp_path / "golden")
+    for name in ("defect", "again"):
+        shutil.copytree(ROOT / "tests" / "fixtures" / "missing_mask", tmp_path / name)
+
+    told = run(tree, "-c", COMMANDS, tree, tmp_path)
+
+    assert "error[out-of-bounds]" in told
+    assert (tmp_path / "report.html").stat().st_size > 100_000
+
+
+@pytest.mark.skipif(not THOROUGH, reason="takes minutes: KVTRACE_TEST_THOROUGH=1")
+@pytest.mark.timeout(1800)
+def test_the_tests_of_the_rest_pass(tree: Path) -> None:
+    for command in (("init", "-q"), ("add", "-A")):  # some ask git what is tracked
+        subprocess.run(["git", *command], cwd=tree, check=True)
+    run(tree, "-m", "pytest", "-n", "0", "-q", "-x", *REST)
