@@ -44,6 +44,7 @@ _OPENED = (
 ALLOWED = {
     "kvtrace.schema": set(),
     "kvtrace.forks": set(),
+    "kvtrace.lazy": set(),
     "kvtrace.ir": {"kvtrace.schema"},
     "kvtrace.text": set(),
     "kvtrace.graphs": {"kvtrace.schema"},
@@ -82,8 +83,8 @@ ALLOWED = {
 }
 STANDARD_LIBRARY = sys.stdlib_module_names | {"annotationlib"}  # of Python 3.14
 SCHEMA_LIBRARIES = {"numpy", "pyarrow", "zstandard"}
-# A lock is made with forks.Lock, wherever in `kvtrace/` it is.
-EVERYWHERE = {"kvtrace.forks"}
+# A lock is made with forks.Lock, and a package finds its public names with lazy.found, anywhere.
+EVERYWHERE = {"kvtrace.forks", "kvtrace.lazy"}
 OUTSIDE = {"kvtrace.schema", "kvtrace.converters"}
 HEAVY_IN_CAPTURE = {"z3", "duckdb", "jinja2", "rich", "typer", "perfetto"}
 RECORDING = ("kvtrace.nki.recording", "kvtrace.hlo.recording")

@@ -164,5 +164,7 @@ def _scipy() -> Any:
     try:
         import scipy.special
     except ImportError as error:
-        raise UnsupportedOp("Bessel functions need SciPy: pip install scipy") from error
+        raise UnsupportedOp(
+            "Bessel functions need SciPy: pip install 'kvtrace[special]'"
+        ) from error
     return scipy.special

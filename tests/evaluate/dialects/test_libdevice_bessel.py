@@ -51,5 +51,5 @@ def test_limits_and_signs():
 def test_without_scipy_the_function_is_refused_by_name(monkeypatch):
     monkeypatch.setitem(sys.modules, "scipy.special", None)
 
-    with pytest.raises(UnsupportedOp, match="pip install scipy"):
+    with pytest.raises(UnsupportedOp, match="need SciPy: pip install"):
         FUNCTIONS["j0"](np.ones(1))
