@@ -62,7 +62,7 @@ COMMANDS: Final[tuple[tuple[str, str, list[str], str | None], ...]] = (
     ("sql, all of both", "device", ["sql", "{trace}", TOP_KERNELS + " LIMIT 10"], None),
     ("info", "host", ["info", "{trace}"], HOST),
     ("info", "device", ["info", "{trace}"], DEVICE),
-    ("validate", "host", ["validate", "{trace}"], None),
+    ("validate", "host", ["trace", "validate", "{trace}"], None),
     ("profile", "host", ["profile", "{trace}"], HOST),
     ("profile", "device", ["profile", "{trace}"], DEVICE),
     ("diff of two halves", "host", ["diff", "{trace}/a", "{trace}/b", "--no-replay"], None),

@@ -14,7 +14,7 @@ FOLDER: Final = "reference/commands"
 
 def command_pages() -> dict[str, str]:
     """Return each page's place and Markdown: the index, and one for each command."""
-    pages = {f"{FOLDER}/{name}.md": _page(name, parser(name)) for name in COMMANDS}
+    pages = {f"{FOLDER}/{_file(name)}": _page(name, parser(name)) for name in COMMANDS}
     return {f"{FOLDER}/index.md": _index(), **pages}
 
 
@@ -23,8 +23,14 @@ def parser(name: str) -> Any:
     return get_command(command_app(name))
 
 
+def _file(name: str) -> str:
+    return f"{name.replace(' ', '-')}.md"
+
+
 def _index() -> str:
-    rows = [f"| [`kvtrace {name}`]({name}.md) | {entry.help} |" for name, entry in COMMANDS.items()]
+    rows = [
+        f"| [`kvtrace {name}`]({_file(name)}) | {entry.help} |" for name, entry in COMMANDS.items()
+    ]
     return "\n".join(
         [
             "# Commands",

@@ -7,15 +7,15 @@ from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 FILE: Final = ROOT / "kvtrace" / "converters" / "findings" / "rule_pages.json"
-#: A link to another page, which is not there where the help is shown.
-_LINK: Final = re.compile(r"\[([^\]]+)\]\((?!https?:)[^)]*\)")
+#: A link to another page, which is not there where the help is shown; not a launch in an example.
+_LINK: Final = re.compile(r"(```.*?```)|\[([^\]]+)\]\((?!https?:)[^)]*\)", re.DOTALL)
 
 
 def pages_of(folder: Path) -> dict[str, str]:
     """Return the pages that a folder has, as `rule_pages` does."""
     pages = {path.stem: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.md"))}
     return {
-        rule: _LINK.sub(r"\1", text.partition("\n")[2].strip())
+        rule: _LINK.sub(r"\1\2", text.partition("\n")[2].strip())
         for rule, text in pages.items()
         if rule != "README"
     }

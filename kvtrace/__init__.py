@@ -23,40 +23,22 @@ if TYPE_CHECKING:
     from kvtrace.traced import trace as trace
 
 __version__ = "0.2.0"
-__all__ = [
-    "KernelDefect", "__version__", "capture", "check_kernel", "diff", "mark", "open", "start",
-    "stop", "trace",
-]  # fmt: skip
+
+_HOMES = {
+    "KernelDefect": "kvtrace.schema.errors",
+    "capture": "kvtrace.capture.api",  # then the folder of that name, which can be called
+    "check_kernel": "kvtrace.candidates.checking",
+    "diff": "kvtrace.opened.traces",
+    "mark": "kvtrace.capture.api",
+    "open": "kvtrace.opened.traces",
+    "start": "kvtrace.capture.api",
+    "stop": "kvtrace.capture.api",
+    "trace": "kvtrace.traced",
+}
+__all__ = ["__version__", *_HOMES]
 
 
 def __getattr__(name: str) -> object:
-    if name == "KernelDefect":
-        from kvtrace.schema.errors import KernelDefect
+    from kvtrace.lazy import found
 
-        globals()[name] = KernelDefect
-        return KernelDefect
-    if name in ("diff", "open"):
-        from kvtrace.opened import traces
-
-        value: object = getattr(traces, name)
-        globals()[name] = value
-        return value
-    if name == "check_kernel":
-        from kvtrace.candidates.checking import check_kernel
-
-        globals()[name] = check_kernel
-        return check_kernel
-    if name not in ("capture", "mark", "start", "stop", "trace"):
-        raise AttributeError(f"module 'kvtrace' has no attribute {name!r}")
-    if name == "trace":
-        from kvtrace.traced import trace
-
-        globals()[name] = trace
-        return trace
-    from kvtrace.capture import api
-
-    if name == "capture":  # the folder of that name, which can be called, and now is an attribute
-        return globals()[name]
-    value = getattr(api, name)
-    globals()[name] = value
-    return value
+    return found(globals(), _HOMES, name)

@@ -45,6 +45,7 @@ ALLOWED = {
     "kvtrace.schema": set(),
     "kvtrace.forks": set(),
     "kvtrace.registry": set(),
+    "kvtrace.lazy": set(),
     "kvtrace.ir": {"kvtrace.schema"},
     "kvtrace.text": set(),
     "kvtrace.graphs": {"kvtrace.schema"},
@@ -82,8 +83,8 @@ ALLOWED = {
 STANDARD_LIBRARY = sys.stdlib_module_names | {"annotationlib"}  # of Python 3.14
 SCHEMA_LIBRARIES = {"numpy", "pyarrow", "zstandard"}
 # A lock is made with forks.Lock, wherever in `kvtrace/` it is; whatever add-ons add to is asked of
-# the registry.
-EVERYWHERE = {"kvtrace.forks", "kvtrace.registry"}
+# the registry; a package finds its public names with lazy.found.
+EVERYWHERE = {"kvtrace.forks", "kvtrace.registry", "kvtrace.lazy"}
 OUTSIDE = {"kvtrace.schema"}
 # An add-on may import all of the core besides these, and itself; the core imports no add-on.
 NOT_IN_ADDONS = {"kvtrace.cli", "kvtrace.addons"}

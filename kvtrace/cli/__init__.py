@@ -1,4 +1,4 @@
-"""The command line: `COMMANDS` lists kvtrace's commands, each in a thin module of its own name.
+"""The command line: `GROUPS` lists kvtrace's commands, each in a thin module of its own name.
 
 Add-ons and other packages add theirs as entry points of the group `kvtrace.commands`.
 
@@ -24,7 +24,7 @@ from kvtrace import registry
 if TYPE_CHECKING:
     import typer
 
-__all__ = ["COMMANDS", "Command", "command_app", "complain", "main"]
+__all__ = ["COMMANDS", "GROUPS", "Command", "command_app", "complain", "main"]
 
 FOUND: Final = 1
 BAD_INPUT: Final = 2
@@ -35,45 +35,77 @@ READER_GONE: Final = 141
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Where a command's function lives, and its one line in `kvtrace --help`."""
+    """Where a command's function lives, and its one line in the help."""
 
     module: str
     help: str
     passthrough: bool = False  # what follows the first argument belongs to the user's program
 
 
-COMMANDS: Final[dict[str, Command]] = {
-    "run": Command("kvtrace.cli.run", "Record a script while it runs", passthrough=True),
-    "info": Command("kvtrace.cli.info", "Show runs, kernels and launches at a glance"),
-    "top": Command("kvtrace.cli.top", "Watch programs while they are recorded"),
-    "replay": Command("kvtrace.cli.replay", "Evaluate each distinct call: ops, accesses, loops"),
-    "sanitize": Command("kvtrace.cli.sanitize", "Judge every memory access of each distinct call"),
-    "check": Command("kvtrace.cli.check", "Compare what the GPU computed with what the IR means"),
-    "judge": Command("kvtrace.cli.judge", "Run a file's kernel without a GPU: is it right?"),
-    "doctor": Command("kvtrace.cli.doctor", "Say what works on this machine, and what to do"),
-    "env": Command("kvtrace.cli.env", "Print the settings in force"),
-    "mcp": Command("kvtrace.cli.mcp", "Serve agents by the Model Context Protocol"),
-    "profile": Command("kvtrace.cli.profile", "Show time, bytes and FLOPs of each kernel"),
-    "convert": Command("kvtrace.cli.convert", "Write a file for another tool"),
-    "report": Command("kvtrace.cli.report", "Write one self-contained HTML page"),
-    "diff": Command("kvtrace.cli.diff", "Compare two traces, runs or commits"),
-    "fleet": Command("kvtrace.cli.fleet", "Show kernels over many runs and commits"),
-    "baseline": Command("kvtrace.cli.baseline", "Keep runs under a name, to compare with"),
-    "gate": Command(
-        "kvtrace.cli.gate", "Record a program and compare it with a baseline", passthrough=True
-    ),
-    "bisect": Command("kvtrace.cli.bisect", "Find the commit, or the Triton, that broke a rule"),
-    "view": Command("kvtrace.cli.view", "Open the report or the timeline in a browser"),
-    "repro": Command("kvtrace.cli.repro", "Write a script that launches one call again"),
-    "sql": Command("kvtrace.cli.sql", "Ask the tables in SQL"),
-    "recover": Command("kvtrace.cli.recover", "Seal the journals of killed processes"),
-    "validate": Command("kvtrace.cli.validate", "Check every file of a trace"),
-    "redact": Command("kvtrace.cli.redact", "Write a copy without source, paths, names …"),
-    "prune": Command("kvtrace.cli.prune", "Drop old runs of a trace, or what passes derived"),
-    "merge": Command("kvtrace.cli.merge", "Write the runs of several traces as one"),
-    "migrate": Command("kvtrace.cli.migrate", "Rewrite older files in the newest format"),
-    "compact": Command("kvtrace.cli.compact", "Merge the many small files of a trace"),
+#: What `kvtrace --help` shows, by heading. Commands of two words are shown as one line for all.
+GROUPS: Final[dict[str, dict[str, Command]]] = {
+    "Everyday": {
+        "run": Command("kvtrace.cli.run", "Record a script while it runs", passthrough=True),
+        "info": Command("kvtrace.cli.info", "Show runs, kernels and launches at a glance"),
+        "sanitize": Command(
+            "kvtrace.cli.sanitize", "Judge every memory access of each distinct call"
+        ),
+        "profile": Command("kvtrace.cli.profile", "Show time, bytes and FLOPs of each kernel"),
+        "report": Command("kvtrace.cli.report", "Write one self-contained HTML page"),
+        "view": Command("kvtrace.cli.view", "Open the report or the timeline in a browser"),
+        "convert": Command("kvtrace.cli.convert", "Write a file for another tool"),
+        "diff": Command("kvtrace.cli.diff", "Compare two traces, runs or commits"),
+        "sql": Command("kvtrace.cli.sql", "Ask the tables in SQL"),
+        "doctor": Command("kvtrace.cli.doctor", "Say what works on this machine, and what to do"),
+    },
+    "Kernels": {
+        "sizes": Command("kvtrace.cli.sizes", "Show for which sizes each kernel is proven"),
+        "check": Command(
+            "kvtrace.cli.check", "Compare what the GPU computed with what the IR means"
+        ),
+        "judge": Command("kvtrace.cli.judge", "Run a file's kernel without a GPU: is it right?"),
+        "repro": Command("kvtrace.cli.repro", "Write a script that launches one call again"),
+        "replay": Command(
+            "kvtrace.cli.replay", "Evaluate each distinct call: ops, accesses, loops"
+        ),
+    },
+    "Many runs": {
+        "baseline": Command("kvtrace.cli.baseline", "Keep runs under a name, to compare with"),
+        "gate": Command(
+            "kvtrace.cli.gate", "Record a program and compare it with a baseline", passthrough=True
+        ),
+        "bisect": Command(
+            "kvtrace.cli.bisect", "Find the commit, or the Triton, that broke a rule"
+        ),
+        "fleet": Command("kvtrace.cli.fleet", "Show kernels over many runs and commits"),
+    },
+    "Traces and settings": {
+        "trace validate": Command("kvtrace.cli.validate", "Check every file of a trace"),
+        "trace recover": Command("kvtrace.cli.recover", "Seal the journals of killed processes"),
+        "trace compact": Command("kvtrace.cli.compact", "Merge the many small files of a trace"),
+        "trace prune": Command("kvtrace.cli.prune", "Drop old runs, or what passes derived"),
+        "trace merge": Command("kvtrace.cli.merge", "Write the runs of several traces as one"),
+        "trace redact": Command(
+            "kvtrace.cli.redact", "Write a copy without source, paths, names …"
+        ),
+        "trace migrate": Command("kvtrace.cli.migrate", "Rewrite older files in the newest format"),
+        "top": Command("kvtrace.cli.top", "Watch programs while they are recorded"),
+        "env": Command("kvtrace.cli.env", "Print the settings in force"),
+        "mcp": Command("kvtrace.cli.mcp", "Serve agents by the Model Context Protocol"),
+    },
 }
+COMMANDS: Final[dict[str, Command]] = {
+    name: entry for group in GROUPS.values() for name, entry in group.items()
+}
+#: Commands of two words, by the first.
+_PARTS: Final[dict[str, dict[str, Command]]] = {
+    first: {
+        name.split()[1]: each for name, each in COMMANDS.items() if name.startswith(f"{first} ")
+    }
+    for first in ("trace",)
+}
+#: Names that had one word up to 0.2, and go with 0.4.
+_MOVED: Final = {part: f"{first} {part}" for first, parts in _PARTS.items() for part in parts}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -105,6 +137,16 @@ def _dispatch(arguments: list[str]) -> int:
         print(f"kvtrace {_version()}")
         return 0
     name, *rest = arguments
+    if name in _PARTS:
+        if not rest or rest[0] in ("--help", "-h", "help"):
+            print(_overview_of(name))
+            return 0 if rest else BAD_INPUT
+        if rest[0] not in _PARTS[name]:
+            return complain(_no_part(name, rest[0]))
+        name, rest = f"{name} {rest[0]}", rest[1:]
+    elif name in _MOVED:
+        complain(f"{name} is now kvtrace {_MOVED[name]}; the old name goes with 0.4.")
+        name = _MOVED[name]
     if name not in COMMANDS and registry.entry("commands", name) is None:
         return complain(_no_command(name))
     try:
@@ -115,21 +157,57 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _overview() -> str:
-    listed = {name: entry.help for name, entry in COMMANDS.items()}
-    for name, function in registry.loaded("commands"):
-        listed.setdefault(name, (function.__doc__ or "").strip().partition("\n")[0])
-    width = max(len(name) for name in (*listed, "--version"))
-    lines = "\n".join(f"  {name:<{width}}  {text}" for name, text in listed.items())
+    groups = "\n\n".join(f"{title}:\n{_lines(group)}" for title, group in _groups())
+    options = {
+        "--help": Command("", "Show this, or with a command its own help"),
+        "--version": Command("", "Show the version"),
+    }
     return (
         "Usage: kvtrace COMMAND [OPTIONS] …\n\n"
         "Records every kernel launch of a program; everything else is made later from\n"
         "the trace. Record with  KVTRACE=out/ python train.py\n\n"
-        f"Commands:\n{lines}\n\n"
-        "Options:\n"
-        f"  {'--help':<{width}}  Show this, or with a command its own help\n"
-        f"  {'--version':<{width}}  Show the version\n\n"
+        f"{groups}\n\nOptions:\n{_lines(options)}\n\n"
         "Exit codes: 0 fine, 1 found what the command looks for, 2 bad input.\n"
         "Example: kvtrace info out/"
+    )
+
+
+def _groups() -> Iterator[tuple[str, dict[str, Command]]]:
+    yield from GROUPS.items()
+    added = {
+        name: Command("", (function.__doc__ or "").strip().partition("\n")[0])
+        for name, function in registry.loaded("commands")
+        if name not in COMMANDS
+    }
+    if added:
+        yield "Add-ons", added
+
+
+def _lines(group: dict[str, Command]) -> str:
+    """Return a line a command; of those of two words one for all."""
+    shown: dict[str, str] = {}
+    for name, entry in group.items():
+        first, _, part = name.partition(" ")
+        said = shown.get(first)
+        shown[first] = entry.help if not part else f"{said}, {part}" if said else f"Keep: {part}"
+    return "\n".join(f"  {name:<9}  {text}" for name, text in shown.items())
+
+
+def _overview_of(first: str) -> str:
+    parts = _PARTS[first]
+    return (
+        f"Usage: kvtrace {first} COMMAND [OPTIONS] …\n\n"
+        f"Keep traces: check, mend, shrink and pass them on.\n\nCommands:\n{_lines(parts)}\n\n"
+        f"Example: kvtrace {first} {next(iter(parts))} out/"
+    )
+
+
+def _no_part(first: str, name: str) -> str:
+    from kvtrace.schema.errors import nearest
+
+    parts = _PARTS[first]
+    return (
+        f"kvtrace {first} has no command {name!r}{nearest(name, parts)}; it has {', '.join(parts)}."
     )
 
 
@@ -175,9 +253,14 @@ def _completion_app() -> "typer.Typer":
     """Return the typer application with every command, for the shell's completion only."""
     import typer
 
-    app = typer.Typer(name="kvtrace", rich_markup_mode=None, pretty_exceptions_enable=False)
+    def made(name: str) -> "typer.Typer":
+        return typer.Typer(name=name, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+    app, parts = made("kvtrace"), {first: made(first) for first in _PARTS}
     for name in COMMANDS:
-        _register(app, name)
+        _register(parts.get(name.split()[0], app), name)
+    for part in parts.values():
+        app.add_typer(part)
     return app
 
 
@@ -188,7 +271,7 @@ def _register(app: "typer.Typer", name: str) -> None:
         settings["allow_interspersed_args"] = False
     help_text = _keep_indented_lines(function.__doc__ or name)
     guarded = _guarded(function, of_a_user=passthrough)
-    app.command(name, help=help_text, context_settings=settings)(guarded)
+    app.command(name.split()[-1], help=help_text, context_settings=settings)(guarded)
 
 
 def _function(name: str) -> tuple[Callable[..., int | None], bool]:

@@ -1,4 +1,4 @@
-"""`kvtrace compact`: merge the many small files of a trace."""
+"""`kvtrace trace compact`: merge the many small files of a trace."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def command(
     one at any moment, and killing it loses nothing. Calling it again changes nothing.
 
     Example:
-        kvtrace compact out/ --dry-run
-        kvtrace compact out/
+        kvtrace trace compact out/ --dry-run
+        kvtrace trace compact out/
 
     """
     from kvtrace.schema.compaction import compact

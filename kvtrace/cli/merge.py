@@ -1,4 +1,4 @@
-"""`kvtrace merge`: the runs of several traces as one trace."""
+"""`kvtrace trace merge`: the runs of several traces as one trace."""
 
 import json
 from dataclasses import asdict
@@ -27,7 +27,7 @@ def command(
     if it is the same in both, and refused if it is not.
 
     Example:
-        kvtrace merge host1/ host2/ -o all/
+        kvtrace trace merge host1/ host2/ -o all/
 
     """
     from kvtrace.schema.uniting import unite

@@ -1,4 +1,4 @@
-"""`kvtrace migrate`: files of older versions of the format, written anew in the newest."""
+"""`kvtrace trace migrate`: files of older versions of the format, written anew in the newest."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def command(
     stay what they are. Killing it loses nothing, and calling it again goes on.
 
     Example:
-        kvtrace migrate out/ --dry-run
-        kvtrace migrate out/ -o new/
+        kvtrace trace migrate out/ --dry-run
+        kvtrace trace migrate out/ -o new/
 
     """
     from kvtrace.schema.migration import migrate_trace

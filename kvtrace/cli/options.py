@@ -1,5 +1,6 @@
 """Arguments and options that several commands share, so that they read the same everywhere."""
 
+import os
 import shutil
 import sys
 import tempfile
@@ -15,6 +16,7 @@ from kvtrace.cli import complain
 if TYPE_CHECKING:
     from kvtrace.opened.replaying import Engine as Evaluation
     from kvtrace.schema.trace import Selection, Trace
+    from kvtrace.settings import Settings
 
 TracePath = Annotated[
     Path,
@@ -138,3 +140,13 @@ def complain_of(trace: "Trace") -> None:
     """Print on standard error what reading a trace found that is worth saying, but no error."""
     for note in trace.notes:
         complain(note)
+
+
+def settings_in_force() -> "Settings":
+    """Return the settings of the environment; what is wrong with them is printed."""
+    from kvtrace.settings import settings_from_environment
+
+    settings, problems = settings_from_environment(os.environ)
+    for problem in problems:
+        complain(problem)
+    return settings

@@ -1,4 +1,4 @@
-"""`kvtrace prune`: drop old runs of a trace, or what passes derived of them."""
+"""`kvtrace trace prune`: drop old runs of a trace, or what passes derived of them."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def command(
     sanitize and the others make again.
 
     Example:
-        kvtrace prune out/ --keep-last 20 --older-than 30d --dry-run
-        kvtrace prune out/ --max-bytes 50GB
+        kvtrace trace prune out/ --keep-last 20 --older-than 30d --dry-run
+        kvtrace trace prune out/ --max-bytes 50GB
 
     """
     from kvtrace.schema.pruning import prune

@@ -1,4 +1,4 @@
-"""`kvtrace recover`: seal what killed processes left."""
+"""`kvtrace trace recover`: seal what killed processes left."""
 
 import json
 from dataclasses import asdict
@@ -22,7 +22,7 @@ def command(
     .journal/damaged; all else of it is saved. Calling it again changes nothing.
 
     Example:
-        kvtrace recover out/
+        kvtrace trace recover out/
 
     """
     from kvtrace.schema.recovery import recover

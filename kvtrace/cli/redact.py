@@ -1,4 +1,4 @@
-"""`kvtrace redact`: a copy of a trace that tells less."""
+"""`kvtrace trace redact`: a copy of a trace that tells less."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def command(
     replay and the others derive it again from the copy. See docs/privacy.md.
 
     Example:
-        kvtrace redact out/ -o shared/ --source --paths --host --command
-        kvtrace redact out/ -o shared/ --all
+        kvtrace trace redact out/ -o shared/ --source --paths --host --command
+        kvtrace trace redact out/ -o shared/ --all
 
     """
     from kvtrace.ir.redacted import redacted_ir

@@ -21,12 +21,12 @@ from kvtrace.cli.options import (
     print_lines,
     refuse_master,
     select,
+    settings_in_force,
 )
 
 if TYPE_CHECKING:
     from kvtrace.converters.findings import Findings
     from kvtrace.schema.trace import Selection
-    from kvtrace.settings import Settings
 
 RuleOption = Annotated[
     list[str] | None,
@@ -73,31 +73,9 @@ def command(
             show_default=False,
         ),
     ] = None,
-    generic: Annotated[
-        bool,
-        typer.Option(
-            "--generic",
-            help="Show for which shapes and grids each kernel stays in bounds, and check its calls",
-        ),
-    ] = False,
-    at: Annotated[
-        str | None,
-        typer.Option(
-            "--at",
-            metavar="SIZES",
-            help='With --generic, judge kernels at sizes as "batch=64, seq=131072", unrun',
-            show_default=False,
-        ),
-    ] = None,
-    assume: Annotated[
-        Path | None,
-        typer.Option(
-            "--assume",
-            metavar="FILE",
-            help="With --generic, contracts of index tensors, as 0 <= page < cache.shape[0]",
-            show_default=False,
-        ),
-    ] = None,
+    generic: Annotated[bool, typer.Option("--generic", hidden=True)] = False,
+    at: Annotated[str | None, typer.Option("--at", hidden=True)] = None,
+    assume: Annotated[Path | None, typer.Option("--assume", hidden=True)] = None,
     engine: EngineOption = "here",
     master: MasterOption = None,
 ) -> int:
@@ -114,11 +92,10 @@ def command(
         kvtrace sanitize out/ --no-rule out-of-view --junit findings.xml
         kvtrace sanitize out/ --sarif > findings.sarif
         kvtrace sanitize out/ --engine spark --master "local[4]"
-        kvtrace sanitize out/ --generic
-        kvtrace sanitize out/ --generic --at "batch=64, seq=131072"
 
     """
     from kvtrace.cli.progress import calls_progress
+    from kvtrace.cli.sizes import show_sizes
     from kvtrace.opened.judging import judge_runs
     from kvtrace.schema.errors import BadSetting
 
@@ -127,13 +104,14 @@ def command(
     refuse_master(engine, master)
     if generic and engine == "spark":
         raise BadSetting("--generic is worked out here; leave out --engine spark.")
-    settings = _settings()
+    settings = settings_in_force()
     if generic:
         if as_sarif or junit_file is not None or everything or rule or no_rule:
-            raise BadSetting("--generic is about bounds alone, and goes with --json and --strict.")
-        return _generic(select(trace, run), as_json, strict or settings.strict, at, assume)
+            raise BadSetting("kvtrace sizes, which --generic was, takes --json and --strict.")
+        complain("sanitize --generic is now kvtrace sizes; the option goes with 0.4.")
+        return show_sizes(select(trace, run), as_json, strict or settings.strict, at, assume)
     if at is not None or assume is not None:
-        raise BadSetting("--at goes with --generic, and so does --assume.")
+        raise BadSetting("--at and --assume belong to kvtrace sizes.")
     selection = select(trace, run)
     unwanted = [part.strip() for names in no_rule or () for part in names.split(",")]
     names = [*(rule or [settings.rules]), *(f"-{name}" for name in unwanted if name)]
@@ -152,41 +130,6 @@ def command(
     _print(findings, selection, as_json, as_sarif, everything, as_lines)
     complain_of(selection.trace)
     return 1 if findings.failures(strict=strict) else 0
-
-
-def _generic(
-    selection: "Selection", as_json: bool, strict: bool, at: str | None, assume: Path | None
-) -> int:
-    from kvtrace.cli.progress import calls_progress
-    from kvtrace.converters.findings.conditions import (
-        condition_failures,
-        condition_objects,
-        conditions_text,
-    )
-    from kvtrace.opened.conditions import contracts_of, kernel_conditions, sizes_of
-    from kvtrace.text import terminal_width
-
-    kernels, failures = kernel_conditions(
-        selection, sizes_of(at), contracts_of(assume), calls_progress
-    )
-    complain_of(selection.trace)
-    for failure in failures:
-        complain(failure)
-    if as_json:
-        print(json.dumps(condition_objects(kernels), indent=2))
-    else:
-        width = min(terminal_width(), 120)
-        print_lines(conditions_text(kernels, width=width, base=str(Path.cwd())))
-    return 1 if condition_failures(kernels, strict=strict) else 0
-
-
-def _settings() -> "Settings":
-    from kvtrace.settings import settings_from_environment
-
-    settings, problems = settings_from_environment(os.environ)
-    for problem in problems:
-        complain(problem)
-    return settings
 
 
 def _write_junit(findings: "Findings", file: Path, strict: bool) -> None:

@@ -1,4 +1,4 @@
-"""`kvtrace validate`: check every file of a trace."""
+"""`kvtrace trace validate`: check every file of a trace."""
 
 import json
 from dataclasses import asdict
@@ -13,7 +13,7 @@ def command(trace: TracePath, as_json: JsonOption = False) -> int:
     version of the format.
 
     Example:
-        kvtrace validate out/
+        kvtrace trace validate out/
 
     """
     from kvtrace.schema.validation import validate

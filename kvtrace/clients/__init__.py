@@ -8,8 +8,9 @@ write one. May import verdicts and what is below them.
 """
 
 # Imported when first used: a launch needs few of these files.
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from kvtrace.lazy import found
 
 if TYPE_CHECKING:
     from kvtrace.calls.recorded import Call as Call
@@ -54,8 +55,4 @@ __all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(home), name)
-    return value
+    return found(globals(), _HOMES, name)

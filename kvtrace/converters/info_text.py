@@ -101,7 +101,7 @@ def _run_text(run: RunOverview, width: int) -> list[str]:
         "kernels": plural(run.kernels, "compiled variant"),
         "device": plural(run.gpu_kernels, "execution") if run.gpu_kernels else None,
         "passes": ", ".join(run.passes) or "none yet (kvtrace replay, kvtrace sanitize)",
-        "left out": run.redacted and f"{run.redacted.replace(',', ', ')} (kvtrace redact)",
+        "left out": run.redacted and f"{run.redacted.replace(',', ', ')} (kvtrace trace redact)",
         "overhead": _overhead(run),
         "its ends": _ends(run),
         "lost": _lost(run),
@@ -157,7 +157,7 @@ def _lost(run: RunOverview) -> str | None:
         parts.append(f"{plural(run.dropped_rows, 'row')} could not be kept")
     if not run.sealed:
         parts.append(
-            f"not sealed: still running or killed; {_known_until(run)}kvtrace recover seals"
+            f"not sealed: still running or killed; {_known_until(run)}kvtrace trace recover seals"
         )
     return "; ".join(parts) or None
 

@@ -243,7 +243,8 @@ def _row_of(trace: Trace, table: str, run: Run, key: str, value: int | None) -> 
     if len(found) != 1:
         raise BadSetting(
             f"the table {table} of run {run.run_id} has {len(found)} rows with {key} {value}, "
-            "which another of its tables refers to; kvtrace validate says what else is missing."
+            "which another of its tables refers to; kvtrace trace validate says what else is "
+            "missing."
         )
     return found[0]
 

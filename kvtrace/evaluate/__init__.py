@@ -6,8 +6,9 @@ of ours.
 """
 
 # Imported when first used: a launch needs few of these files.
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from kvtrace.lazy import found
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.arguments import Argument as Argument
@@ -52,8 +53,4 @@ __all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(home), name)
-    return value
+    return found(globals(), _HOMES, name)

@@ -21,6 +21,8 @@ converters for text.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from kvtrace.lazy import found
+
 if TYPE_CHECKING:
     from kvtrace.hlo import distributed as distributed
     from kvtrace.hlo import ops as ops
@@ -33,15 +35,15 @@ if TYPE_CHECKING:
     from kvtrace.hlo.traced import trace as trace
     from kvtrace.hlo.wrapper import Tensor as Tensor
 
-_PLACES = {
-    "Graph": "graph",
-    "GraphError": "errors",
-    "Tensor": "wrapper",
-    "immutable": "annotations",
-    "mutable": "annotations",
-    "mutable_tensor": "annotations",
-    "tensor": "annotations",
-    "trace": "traced",
+_HOMES = {
+    "Graph": "kvtrace.hlo.graph",
+    "GraphError": "kvtrace.hlo.errors",
+    "Tensor": "kvtrace.hlo.wrapper",
+    "immutable": "kvtrace.hlo.annotations",
+    "mutable": "kvtrace.hlo.annotations",
+    "mutable_tensor": "kvtrace.hlo.annotations",
+    "tensor": "kvtrace.hlo.annotations",
+    "trace": "kvtrace.hlo.traced",
 }
 
 _DTYPES = (
@@ -50,7 +52,7 @@ _DTYPES = (
     *("float8_e4m3fn", "float8_e5m2", "float8_e4m3"),
 )
 
-__all__ = [*_PLACES, *_DTYPES, "distributed", "ops"]
+__all__ = [*_HOMES, *_DTYPES, "distributed", "ops"]
 
 
 def __getattr__(name: str) -> Any:
@@ -60,9 +62,5 @@ def __getattr__(name: str) -> Any:
         from kvtrace.hlo.arguments import dtype_of
 
         value: Any = dtype_of(name)
-    elif name in _PLACES:
-        value = getattr(import_module(f"kvtrace.hlo.{_PLACES[name]}"), name)
-    else:
-        raise AttributeError(f"module 'kvtrace.hlo' has no attribute {name!r}")
-    globals()[name] = value
-    return value
+        return globals().setdefault(name, value)
+    return found(globals(), _HOMES, name)

@@ -1,4 +1,4 @@
-"""The IR's text without files' paths, or without names: what `kvtrace redact` keeps of it.
+"""The IR's text without files' paths, or without names: what `kvtrace trace redact` keeps of it.
 
 Works on generic and on pretty text alike, token by token. Kept are numbers, the dialects' own words
 and those strings that are known to be the compiler's; a string that is not known goes.

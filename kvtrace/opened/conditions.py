@@ -1,4 +1,4 @@
-"""Conditions for all shapes, and the calls compared with them: `kvtrace sanitize --generic`."""
+"""Conditions for all shapes, and the calls compared with them: `kvtrace sizes`."""
 
 from __future__ import annotations
 

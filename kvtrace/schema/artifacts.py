@@ -102,7 +102,7 @@ def _refuse_swollen(row: Mapping[str, Any], source: str) -> None:
     if row["kind"] != "tensor" and size > max(_MOST_OF_TEXT, _MOST_GROWTH * held):
         raise DamagedFile(
             f"an artifact of kind {row['kind']} in {source} says that its {held:,} bytes hold "
-            f"{size:,}; kvtrace validate lists all that is damaged"
+            f"{size:,}; kvtrace trace validate lists all that is damaged"
         )
 
 

@@ -4,8 +4,8 @@ A long recording seals a part per segment, and so do other writers. Here the par
 folder are merged into a new folder beside the journals, which then takes the old one's place by an
 exchange of the two (`exchange.py`). So every reader, DuckDB as well as kvtrace, sees either all of
 the old parts or all of the new ones; whoever is killed when, no row is lost and none is there
-twice. What a killed compaction leaves is under `.journal`, and the next one or `kvtrace recover`
-removes it.
+twice. What a killed compaction leaves is under `.journal`, and the next one or
+`kvtrace trace recover` removes it.
 """
 
 import os
@@ -40,6 +40,7 @@ from kvtrace.schema.layout import (
 )
 from kvtrace.schema.merging import merged_rows
 from kvtrace.schema.parts import damaged, open_part, part_facts, write_part
+from kvtrace.schema.plans import UNSEALED
 from kvtrace.schema.recovery import is_running, remove_left_compactions
 from kvtrace.schema.replacement import carry_out, unfinished
 from kvtrace.schema.tables import TABLES, Table
@@ -48,7 +49,7 @@ from kvtrace.schema.versions import FORMAT_VERSION, FileFacts, version_numbers
 
 #: Tables whose rows mean the same wherever they lie, and what names a row.
 _BY_CONTENT: Final = {"stacks": "stack_id", "artifacts": "sha256"}
-_MEANWHILE: Final = "it was written to meanwhile; call kvtrace compact again"
+_MEANWHILE: Final = "it was written to meanwhile; call kvtrace trace compact again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ def compact(out: str | os.PathLike[str], dry_run: bool = False) -> Compaction:
     except OSError as error:
         raise TraceWriteError(
             f"{folder} cannot be compacted ({error.strerror or error}); no row is lost, and "
-            "kvtrace compact can be called again"
+            "kvtrace trace compact can be called again"
         ) from error
     finally:
         shutil.rmtree(work, ignore_errors=True)
@@ -121,7 +122,7 @@ def _all(out: Path, work: Path | None) -> Compaction:
     damaged: list[str] = []
     for run_id in sorted({*run_ids(out / "runs"), *run_ids(out / JOURNAL)}):
         if journal_folder(out, run_id).exists():
-            left[f"run {run_id}"] = "it has a journal; let it end, or seal it by kvtrace recover"
+            left[f"run {run_id}"] = UNSEALED
             continue
         for name in (*TABLES, *client_folders(out)):
             if name == "runs":
@@ -244,7 +245,7 @@ def _new_name(pass_name: str, paths: Sequence[Path]) -> str:
 
 def _refuse_foreign(path: Path, facts: FileFacts, run_id: str, pass_name: str) -> None:
     if facts.run_id != run_id or (facts.pass_name or "") != pass_name:
-        raise DamagedFile(f"{path} is not what its name says; kvtrace validate says more")
+        raise DamagedFile(f"{path} is not what its name says; kvtrace trace validate says more")
     if version_numbers(facts.format_version) > version_numbers(FORMAT_VERSION):
         raise _Busy(f"it has format version {facts.format_version}; a newer kvtrace can compact it")
 
@@ -266,7 +267,7 @@ def _refuse_busy(folder: Path, seen: dict[str, tuple[int, int, int]]) -> None:
     if _listed(folder) != seen:
         raise _Busy(_MEANWHILE)
     if any(is_running(process) for _, process in left_behind(folder)):
-        raise _Busy("a pass is writing to it; call kvtrace compact again")
+        raise _Busy("a pass is writing to it; call kvtrace trace compact again")
     if any((folder / name).is_dir() for name in seen):
         raise _Busy("there is a folder in it, which kvtrace did not make")
 
@@ -291,7 +292,7 @@ def _write(fresh: Path, table: Table, parts: Sequence[_Part], repeated: int) -> 
     if dropped != repeated:
         raise DamagedFile(
             f"{table.name} would have lost {dropped - repeated} rows, so it was left as it is; "
-            "kvtrace validate lists what is damaged"
+            "kvtrace trace validate lists what is damaged"
         )
 
 

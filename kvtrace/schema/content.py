@@ -83,7 +83,7 @@ def artifact_content(sha256: str, size_bytes: int, compressed: bytes, source: st
     """
     import zstandard
 
-    advice = "restore the file from a copy; kvtrace validate lists all that is damaged"
+    advice = "restore the file from a copy; kvtrace trace validate lists all that is damaged"
     try:
         # A frame that says its own size is decompressed to that size, whatever is asked for.
         held = zstandard.frame_content_size(compressed)

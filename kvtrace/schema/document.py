@@ -63,14 +63,14 @@ The file `.reserve` beside the segments only keeps room for the run's last row o
 up.
 
 A killed process leaves its journal. kvtrace's reader takes the whole batches of journals too, and
-`kvtrace recover out/` seals them (`ended` stays null, `ending` is `killed`). What a cut-off write
-left at a segment's end is dropped, and said so. On a full disk writing stops after a whole batch,
-everything before stays readable, and `dropped_rows` counts what could not be kept, up to the end of
-the program.
+`kvtrace trace recover out/` seals them (`ended` stays null, `ending` is `killed`). What a cut-off
+write left at a segment's end is dropped, and said so. On a full disk writing stops after a whole
+batch, everything before stays readable, and `dropped_rows` counts what could not be kept, up to the
+end of the program.
 
 ## Checksums
 
-`kvtrace validate out/` finds any flipped bit that changes what is read.
+`kvtrace trace validate out/` finds any flipped bit that changes what is read.
 
 - A part says in `kvtrace.sha256`, in the metadata of its footer, the SHA-256 of the whole file,
   with the 64 digits of the checksum itself read as `0`. Its pages have Parquet's checksums, which

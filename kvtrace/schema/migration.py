@@ -28,6 +28,7 @@ from kvtrace.schema.layout import (
     sync_folder,
 )
 from kvtrace.schema.parts import open_part, part_facts, part_pieces, write_part_aside
+from kvtrace.schema.plans import UNSEALED
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.uniting import new_trace, take_along
@@ -85,7 +86,7 @@ def _migrated(folder: Path, *, dry_run: bool = False) -> Migration:
     left: dict[str, str] = {}
     damaged = []
     for run_id in run_ids(folder / JOURNAL):
-        left[f"run {run_id}"] = "it has a journal; let it end, or seal it by kvtrace recover"
+        left[f"run {run_id}"] = UNSEALED
     for path in _files(folder):
         run_id = path.parent.name.partition("=")[2]
         if journal_folder(folder, run_id).exists():
@@ -93,7 +94,7 @@ def _migrated(folder: Path, *, dry_run: bool = False) -> Migration:
         try:
             version = _anew(path, path.parent.parent.name, dry_run=dry_run)
         except FileNotFoundError:
-            left[str(path)] = "it was replaced meanwhile; call kvtrace migrate again"
+            left[str(path)] = "it was replaced meanwhile; call kvtrace trace migrate again"
         except KvtraceError as error:
             left[str(path)] = str(error)
             damaged.append(str(error))

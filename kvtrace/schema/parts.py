@@ -88,7 +88,7 @@ def _part_writing(table: Table, facts: FileFacts, batches: Batches) -> Callable[
         except pa.ArrowInvalid as error:
             raise DamagedFile(
                 f"rows of {table.name} are not as the format has them ({_reason(error)}), so "
-                "nothing is made of them; kvtrace validate says what is wrong"
+                "nothing is made of them; kvtrace trace validate says what is wrong"
             ) from error
         fill_checksum(path)
 
@@ -281,7 +281,7 @@ def damaged(path: Path, error: Exception) -> DamagedFile:
         raise error
     return DamagedFile(
         f"{path} is damaged ({_reason(error)}); restore it from a copy, or move it out of the "
-        "trace (kvtrace validate lists every damaged file)"
+        "trace (kvtrace trace validate lists every damaged file)"
     )
 
 

@@ -1,7 +1,7 @@
 """What is to happen to a trace, written down before its first step: then it happens to its end.
 
 A plan is a file of the journal with a checksum. Whoever carries it out removes it last; if that one
-is killed, the next one does, or `kvtrace recover`.
+is killed, the next one does, or `kvtrace trace recover`.
 """
 
 import hashlib
@@ -15,6 +15,9 @@ from kvtrace.schema.errors import DamagedFile
 from kvtrace.schema.layout import JOURNAL, refuse_irregular, write_whole
 
 T = TypeVar("T")
+
+#: Why runs with a journal are left as they are.
+UNSEALED = "it has a journal; let it end, or seal it by kvtrace trace recover"
 
 
 def commit_plan(out: Path, kind: str, plan: Mapping[str, Any]) -> Path:

@@ -127,7 +127,7 @@ def prune(
     except OSError as error:
         raise TraceWriteError(
             f"{trace.path} cannot be pruned ({error.strerror or error}); what is left is whole, "
-            "and kvtrace prune can be called again"
+            "and kvtrace trace prune can be called again"
         ) from error
     gone = sum(each.size_bytes for each in found)
     return Pruning(
@@ -154,7 +154,7 @@ def _jobs(trace: Trace, derived: bool) -> tuple[list[_Job], dict[str, str]]:
     for runs in groups.values():
         busy = not going_on.isdisjoint(run.run_id for run in runs)
         if busy:
-            reason = "its group has a journal; let it end, or seal it by kvtrace recover"
+            reason = "its group has a journal; let it end, or seal it by kvtrace trace recover"
             left |= {run.run_id: reason for run in runs}
         sizes = (_size(trace, run.run_id, derived=derived) for run in runs)
         jobs.append(_Job(tuple(runs), max(run.started or 0 for run in runs), tuple(sizes), busy))

@@ -76,11 +76,11 @@ def recover(out: str | os.PathLike[str], force: bool = False) -> Recovery:
             _seal(folder, run_id, row, notes)
             sealed.append(run_id)
         except FileNotFoundError:
-            left[run_id] = "its process, or another kvtrace recover, is sealing it right now"
+            left[run_id] = "its process, or another kvtrace trace recover, is sealing it right now"
         except OSError as error:
             raise TraceWriteError(
                 f"run {run_id} in {folder} cannot be sealed ({error.strerror or error}); make "
-                "room and run kvtrace recover again, the journal is still there"
+                "room and run kvtrace trace recover again, the journal is still there"
             ) from error
         except KvtraceError as error:
             left[run_id] = str(error)
@@ -183,7 +183,11 @@ def _is_sealed(out: Path, run_id: str) -> bool:
 
 def _finish_replacements(out: Path, notes: list[str]) -> None:
     found = (
-        (unfinished_removals, carry_out_removal, "runs that kvtrace prune was removing are gone"),
+        (
+            unfinished_removals,
+            carry_out_removal,
+            "runs that kvtrace trace prune was removing are gone",
+        ),
         (unfinished, carry_out, "the results of a pass that was killed were put in place"),
     )
     for path, finish, text in ((path, f, text) for left, f, text in found for path in left(out)):
@@ -195,7 +199,7 @@ def _finish_replacements(out: Path, notes: list[str]) -> None:
         except OSError as error:
             raise TraceWriteError(
                 f"what was begun in {out} cannot be finished ({error.strerror or error}); run "
-                "kvtrace recover again"
+                "kvtrace trace recover again"
             ) from error
 
 

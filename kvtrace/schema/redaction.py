@@ -108,7 +108,7 @@ def redact(
     if run_ids(folder / JOURNAL) or unfinished(folder):
         raise BadSetting(
             f"{folder} has runs that still go on or were killed; let them end, or call "
-            "kvtrace recover first"
+            "kvtrace trace recover first"
         )
     work = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:

@@ -1,8 +1,8 @@
 """Runs removed from a trace: the plan is on disk first, and is always carried out to its end.
 
 A run is in a trace by its folder of `runs`. That one goes first, in one step, so no reader finds
-half of a run; whoever is killed before the rest is gone, the next removal or `kvtrace recover` goes
-on.
+half of a run; whoever is killed before the rest is gone, the next removal or
+`kvtrace trace recover` goes on.
 """
 
 import re
@@ -29,7 +29,7 @@ def carry_out_removal(out: Path, path: Path) -> None:
         OSError: it stays, to be finished later.
 
     """
-    runs = read_plan(path, _parsed, "call kvtrace prune again")
+    runs = read_plan(path, _parsed, "call kvtrace trace prune again")
     if runs is None:
         return
     aside = path.with_suffix(".runs")  # a name that readers skip

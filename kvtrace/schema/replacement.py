@@ -1,7 +1,8 @@
 """A pass's files replaced as one: the plan is on disk first, and is always carried out to its end.
 
 Renaming is atomic for one file, not for several. So what is to be renamed is written down before
-the first rename; whoever is killed in between, the next pass or `kvtrace recover` finishes it.
+the first rename; whoever is killed in between, the next pass or `kvtrace trace recover` finishes
+it.
 """
 
 import re

@@ -86,7 +86,7 @@ def new_trace(sources: Sequence[Path], target: Path) -> Iterator[Path]:
         if run_ids(source / JOURNAL) or unfinished(source) or unfinished_removals(source):
             raise BadSetting(
                 f"{source} has runs that still go on or were killed; let them end, or call "
-                "kvtrace recover first"
+                "kvtrace trace recover first"
             )
     work = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
@@ -127,7 +127,7 @@ class _Union:
                 else:
                     raise BadSetting(
                         f"run {run_id} is in {before} and in {folder}, and not the same in both; "
-                        "remove it from one of them (kvtrace prune), or merge the others"
+                        "remove it from one of them (kvtrace trace prune), or merge the others"
                     )
         return United(
             tuple(sorted(self._from)), tuple(self._repeated), self._artifacts, self._saved

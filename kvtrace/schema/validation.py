@@ -77,18 +77,20 @@ def validate(out: str | os.PathLike[str]) -> list[Problem]:
         problems += _journal_problems(trace, run_id)
     for path in unfinished(trace.path):
         problems.append(
-            Problem(str(path), "a pass was killed; kvtrace recover puts its results in place")
+            Problem(str(path), "a pass was killed; kvtrace trace recover puts its results in place")
         )
     for path in unfinished_removals(trace.path):
         problems.append(
-            Problem(str(path), "kvtrace prune was killed; kvtrace recover removes the rest")
+            Problem(
+                str(path), "a removal of runs was killed; kvtrace trace recover removes the rest"
+            )
         )
     for path in segments_aside(trace.path):
         problems += _segment_problems(path)
     for path, process in compaction_folders(trace.path):
         if not is_running(process):
             problems.append(
-                Problem(str(path), "a killed compaction left it; kvtrace recover removes it")
+                Problem(str(path), "a killed compaction left it; kvtrace trace recover removes it")
             )
     for run_id in trace.run_ids:
         problems += _relation_problems(trace, run_id)
@@ -109,7 +111,7 @@ def _folder_problems(trace: Trace, name: str, run_id: str) -> Iterator[Problem]:
             yield Problem(str(path), text, unreadable=True)
     for path, process in left_behind(folder):
         if not is_running(process):
-            yield Problem(str(path), "a killed process left it; kvtrace recover removes it")
+            yield Problem(str(path), "a killed process left it; kvtrace trace recover removes it")
 
 
 def _part_problems(path: Path, name: str, run_id: str) -> Iterator[Problem]:
@@ -174,7 +176,7 @@ def _journal_problems(trace: Trace, run_id: str) -> Iterator[Problem]:
     try:
         row = journal_runs_row(trace.path, run_id, quietly)
         if may_live(trace.path, run_id, row) is None:
-            yield Problem(folder, "its process is dead; kvtrace recover seals what it recorded")
+            yield Problem(folder, "its process is dead; kvtrace trace recover seals its rows")
         for numbered in segments(trace.path, run_id).values():
             for path in numbered.values():
                 yield from _segment_problems(path)

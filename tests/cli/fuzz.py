@@ -54,9 +54,10 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "sanitize": (
         ("sanitize", "TRACE"), ("sanitize", "TRACE", "--all", "--json"),
-        ("sanitize", "TRACE", "--sarif"), ("sanitize", "TRACE", "--generic"),
+        ("sanitize", "TRACE", "--sarif"),
         ("sanitize", "TRACE", "--rule", "all", "--strict", "--junit", "OUT/junit.xml"),
     ),
+    "sizes": (("sizes", "TRACE"), ("sizes", "TRACE", "--json")),
     "judge": (("judge", "PROGRAM"), ("judge", "PROGRAM", "--entry", "gone", "--text")),
     "doctor": (("doctor",), ("doctor", "--json")),
     "env": (("env",), ("env", "--json")),
@@ -109,27 +110,43 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("sql", "TRACE", "SELECT * FROM calls LIMIT 9"), ("sql", "TRACE", "SHOW TABLES", "--all"),
         ("sql", "TRACE", "SELECT * FROM runs"),
     ),
-    "validate": (("validate", "TRACE"), ("validate", "TRACE", "--json")),
-    "redact": (
-        ("redact", "TRACE", "-o", "OUT/copy", "--all"),
-        ("redact", "TRACE", "-o", "OUT/copy", "--names", "--paths"),
+    "trace validate": (("trace", "validate", "TRACE"), ("trace", "validate", "TRACE", "--json")),
+    "trace redact": (
+        ("trace", "redact", "TRACE", "-o", "OUT/copy", "--all"),
+        ("trace", "redact", "TRACE", "-o", "OUT/copy", "--names", "--paths"),
     ),
-    "recover": (("recover", "TRACE"), ("recover", "TRACE", "--force"),
-                ("recover", "TRACE", "--force", "--json")),
-    "compact": (("compact", "TRACE", "--dry-run"), ("compact", "TRACE")),
-    "prune": (
-        ("prune", "TRACE", "--keep-last", "1", "--dry-run"), ("prune", "TRACE", "--derived"),
-        ("prune", "TRACE", "--keep-last", "1"), ("prune", "TRACE", "--max-bytes", "1kB", "--json"),
+    "trace recover": (("trace", "recover", "TRACE"), ("trace", "recover", "TRACE", "--force"),
+                ("trace", "recover", "TRACE", "--force", "--json")),
+    "trace compact": (("trace", "compact", "TRACE", "--dry-run"), ("trace", "compact", "TRACE")),
+    "trace prune": (
+        ("trace", "prune", "TRACE", "--keep-last", "1", "--dry-run"),
+        ("trace", "prune", "TRACE", "--derived"),
+        ("trace", "prune", "TRACE", "--keep-last", "1"),
+        ("trace", "prune", "TRACE", "--max-bytes", "1kB", "--json"),
     ),
-    "merge": (
-        ("merge", "TRACE", "SOUND", "-o", "OUT/united"),
-        ("merge", "TRACE", "-o", "OUT/united", "--json"),
+    "trace merge": (
+        ("trace", "merge", "TRACE", "SOUND", "-o", "OUT/united"),
+        ("trace", "merge", "TRACE", "-o", "OUT/united", "--json"),
     ),
-    "migrate": (("migrate", "TRACE", "-o", "OUT/migrated"), ("migrate", "TRACE", "--json")),
+    "trace migrate": (
+        ("trace", "migrate", "TRACE", "-o", "OUT/migrated"),
+        ("trace", "migrate", "TRACE", "--json"),
+    ),
 }  # fmt: skip
 #: Commands that leave the trace as it is.
 READING = frozenset(
-    ("info", "top", "profile", "convert", "view", "repro", "sql", "validate", "redact", "merge")
+    (
+        "info",
+        "top",
+        "profile",
+        "convert",
+        "view",
+        "repro",
+        "sql",
+        "trace validate",
+        "trace redact",
+        "trace merge",
+    )
 )
 
 
@@ -208,22 +225,27 @@ def run_case(number: int, seed: int, seeds: Path, each: int, only: str | None) -
     due = {commands[(number * each + turn) % len(commands)] for turn in range(each)}
     # Those that write come last, so that the others see what was mutated.
     order = sorted(due, key=lambda command: (command not in READING, rng.random()))
-    chosen = [rng.choice(CALLS[command]) for command in order]
+    chosen = [(command, rng.choice(CALLS[command])) for command in order]
     _tell(case=number, trace=name, done=done)
     (folder / "program.py").write_text("import kvtrace\nkvtrace.mark('x')\n")
     places = {"TRACE": folder / "trace", "SOUND": seeds / name, "PROGRAM": folder / "program.py"}
     os.chdir(folder)
-    for form in chosen:
+    for command, form in chosen:
         words = [str(places.get(word, word)) for word in form]
         words = [word.replace("OUT/", f"{folder}/out/") for word in words]
         _tell(command=" ".join(form))
-        for fault in _faults(form[0], words, folder):
+        for fault in _faults(command, words, folder):
             _tell(fault=fault)
             yield fault
         shutil.rmtree(folder / "out")
         (folder / "out").mkdir()
     os.chdir(ROOT)
     shutil.rmtree(folder)
+
+
+def _command_of(words: str) -> str:
+    first, second = f"{words} ".split(" ")[:2]
+    return f"{first} {second}" if first == "trace" else first
 
 
 def _faults(command: str, words: list[str], folder: Path) -> Iterator[str]:
@@ -396,7 +418,7 @@ def _watched(
                 break
             facts |= (told := json.loads(line))
             if "command" in told:
-                called[told["command"].split()[0]] += 1
+                called[_command_of(told["command"])] += 1
             if "ended" in told:
                 number = told["ended"] + 1
             if "fault" in told:

@@ -16,6 +16,7 @@ READING = {
     "info": ("info", "TRACE"),
     "replay": ("replay", "TRACE"),
     "sanitize": ("sanitize", "TRACE"),
+    "sizes": ("sizes", "TRACE"),
     "check": ("check", "TRACE"),
     "profile": ("profile", "TRACE"),
     "top": ("top", "TRACE"),
@@ -25,19 +26,21 @@ READING = {
     "fleet": ("fleet", "TRACE", "-o", "fleet.html"),
     "view": ("view", "TRACE"),
     "sql": ("sql", "TRACE", "SELECT count(*) FROM launched, marks, runs, artifacts, findings"),
-    "recover": ("recover", "TRACE"),
-    "validate": ("validate", "TRACE"),
+    "trace recover": ("trace", "recover", "TRACE"),
+    "trace validate": ("trace", "validate", "TRACE"),
     "repro": ("repro", "TRACE", "--call", "0", "-o", "repro.py"),
-    "compact": ("compact", "TRACE"),
-    "redact": ("redact", "TRACE", "-o", "copy", "--all"),
-    "prune": ("prune", "TRACE", "--keep-last", "1"),
-    "merge": ("merge", "TRACE", "-o", "copy"),
-    "migrate": ("migrate", "TRACE"),
+    "trace compact": ("trace", "compact", "TRACE"),
+    "trace redact": ("trace", "redact", "TRACE", "-o", "copy", "--all"),
+    "trace prune": ("trace", "prune", "TRACE", "--keep-last", "1"),
+    "trace merge": ("trace", "merge", "TRACE", "-o", "copy"),
+    "trace migrate": ("trace", "migrate", "TRACE"),
 }
 #: `validate` looks for damage, so that is what it finds; `recover` and `top` touch no sealed file,
 #: `compact` reads only those that it merges, `prune` only rows of `runs`, and `migrate` says what
 #: it has done with the others.
-JUDGES_DAMAGE = ("validate", "recover", "compact", "top", "prune", "migrate")
+JUDGES_DAMAGE = (
+    "trace validate", "trace recover", "trace compact", "top", "trace prune", "trace migrate",
+)  # fmt: skip
 
 
 def asked(command, trace):
@@ -95,7 +98,7 @@ def test_an_empty_directory(kvtrace, tmp_path, command):
 
 
 @pytest.mark.parametrize(
-    "command", [c for c in READING if c not in (*JUDGES_DAMAGE, "redact", "merge")]
+    "command", [c for c in READING if c not in (*JUDGES_DAMAGE, "trace redact", "trace merge")]
 )
 @pytest.mark.parametrize("run", ["20990101", "@ffffff"])
 def test_a_run_that_is_not_there(kvtrace, sound_trace, command, run):
@@ -133,7 +136,7 @@ def test_a_file_of_major_version_2(kvtrace, own_trace, command, table):
 def test_validate_finds_a_truncated_file(kvtrace, own_trace, table):
     part = part_of(own_trace, table)
     part.write_bytes(part.read_bytes()[:-20])
-    code, out, err = kvtrace("validate", own_trace)
+    code, out, err = kvtrace("trace", "validate", own_trace)
     assert code == 2
     assert part.name in out + err
     assert "Traceback" not in err
@@ -141,7 +144,7 @@ def test_validate_finds_a_truncated_file(kvtrace, own_trace, table):
 
 def test_validate_finds_a_newer_version(kvtrace, own_trace):
     rewrite_as_version(part_of(own_trace, "calls"), "2.0")
-    code, out, err = kvtrace("validate", own_trace)
+    code, out, err = kvtrace("trace", "validate", own_trace)
     assert code == 2
     assert "2.0" in out + err
 
@@ -150,7 +153,7 @@ def test_recover_leaves_damaged_sealed_files_alone(kvtrace, own_trace):
     part = part_of(own_trace, "kernels")
     part.write_bytes(part.read_bytes()[:-20])
     before = part.read_bytes()
-    code, _, err = kvtrace("recover", own_trace)
+    code, _, err = kvtrace("trace", "recover", own_trace)
     assert code == 0
     assert "Traceback" not in err
     assert part.read_bytes() == before
@@ -174,7 +177,7 @@ def test_hostile_names_reach_no_terminal_raw(kvtrace, sound_trace, arguments):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_an_option_that_is_not_there(kvtrace, command):
-    code, out, err = kvtrace(command, "--no-such-option")
+    code, out, err = kvtrace(*command.split(), "--no-such-option")
     assert code == 2
     assert not out
     assert "--no-such-option" in err
@@ -183,7 +186,7 @@ def test_an_option_that_is_not_there(kvtrace, command):
 
 @pytest.mark.parametrize("command", sorted({*COMMANDS} - {"doctor", "env", "mcp"}))
 def test_nothing_given(kvtrace, command):
-    code, _, err = kvtrace(command)
+    code, _, err = kvtrace(*command.split())
     assert code == 2
     assert "Traceback" not in err
 

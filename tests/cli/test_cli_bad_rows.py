@@ -114,7 +114,7 @@ def test_a_bad_row_costs_itself(found, command, own_trace, kvtrace):
     assert code in (0, 1, 2)
     assert "Traceback" not in err
     assert "failed on" not in err
-    if code == 2 and command != "validate":
+    if code == 2 and command != "trace validate":
         assert err.count("\n") >= 1
 
 
@@ -234,7 +234,9 @@ def folder(part):
 
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("made", [pipe, device, nowhere, itself, folder])
-@pytest.mark.parametrize("command", ["info", "profile", "sanitize", "sql", "redact", "validate"])
+@pytest.mark.parametrize(
+    "command", ["info", "profile", "sanitize", "sql", "trace redact", "trace validate"]
+)
 def test_only_files_are_read(made, command, own_trace, kvtrace):
     part = next((own_trace / "kernels").rglob("*.parquet"))
     part.unlink()
@@ -249,7 +251,7 @@ def test_only_files_are_read(made, command, own_trace, kvtrace):
 
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("name", ["launches-00000.arrows", "runs-00000.arrows"])
-@pytest.mark.parametrize("command", ["info --all", "recover --force", "validate"])
+@pytest.mark.parametrize("command", ["info --all", "trace recover --force", "trace validate"])
 def test_only_files_are_read_of_a_journal(name, command, own_trace, kvtrace):
     journal = own_trace / ".journal" / "run=20260102-030405-000-00000001"
     journal.mkdir(parents=True)
@@ -263,7 +265,7 @@ def test_only_files_are_read_of_a_journal(name, command, own_trace, kvtrace):
 
 @pytest.mark.parametrize("table", ["findings", "launches", ".journal"])
 @pytest.mark.parametrize("deep", [False, True])
-@pytest.mark.parametrize("command", ["recover", "compact", "sanitize", "replay"])
+@pytest.mark.parametrize("command", ["trace recover", "trace compact", "sanitize", "replay"])
 def test_nothing_is_written_through_a_link(table, deep, command, own_trace, kvtrace, tmp_path):
     kvtrace("sanitize", own_trace)
     (own_trace / ".journal" / "run=x").mkdir(parents=True, exist_ok=True)
@@ -273,7 +275,7 @@ def test_nothing_is_written_through_a_link(table, deep, command, own_trace, kvtr
     linked.symlink_to(elsewhere)
     before = {path: path.read_bytes() for path in elsewhere.rglob("*") if path.is_file()}
 
-    code, _, err = kvtrace(command, own_trace)
+    code, _, err = kvtrace(*command.split(), own_trace)
 
     assert code == 2
     assert "is a link to a folder elsewhere" in err
@@ -326,7 +328,7 @@ def deep(rows):
 
 
 @pytest.mark.parametrize("change", [twice, deep])
-@pytest.mark.parametrize("command", ["info", "validate", "profile"])
+@pytest.mark.parametrize("command", ["info", "trace validate", "profile"])
 def test_a_part_that_no_writer_makes_is_damaged(change, command, own_trace, kvtrace):
     part = next((own_trace / "kernels").rglob("*.parquet"))
     rows = pq.ParquetFile(part).read()

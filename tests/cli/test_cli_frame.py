@@ -32,8 +32,26 @@ def test_help_lists_every_command(kvtrace):
     assert code == 0
     assert not err
     for name, entry in COMMANDS.items():
-        assert f"  {name} " in out
-        assert entry.help in out
+        first, _, part = name.partition(" ")
+        assert f"  {first} " in out
+        assert (part or entry.help) in out
+    assert len(out.splitlines()) < 50
+
+
+def test_commands_of_two_words_have_an_overview(kvtrace):
+    code, out, _ = kvtrace("trace", "--help")
+    assert (code, kvtrace("trace")) == (0, (2, out, ""))
+    for name, entry in COMMANDS.items():
+        first, _, part = name.partition(" ")
+        assert first != "trace" or (f"  {part} " in out and entry.help in out)
+    code, _, err = kvtrace("trace", "validat")
+    assert (code, "did you mean 'validate'?" in err) == (2, True)
+
+
+def test_a_name_of_version_0_2_still_works_and_says_its_new_one(kvtrace, sound_trace):
+    code, out, err = kvtrace("validate", sound_trace)
+    assert err == "kvtrace: validate is now kvtrace trace validate; the old name goes with 0.4.\n"
+    assert (code, out) == kvtrace("trace", "validate", sound_trace)[:2]
 
 
 def test_without_a_command_the_help_comes_with_the_code_of_bad_usage(kvtrace):
@@ -63,13 +81,14 @@ def test_help_imports_nothing_heavy():
 
 def test_the_readme_names_every_command():
     readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    assert [name for name in COMMANDS if f"kvtrace {name}" not in readme] == []
+    named = (name for name in COMMANDS if not name.startswith("trace "))
+    assert [name for name in named if f"kvtrace {name}" not in readme] == []
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_commands_help_has_an_example_and_fits_80_columns(kvtrace, command, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    code, out, err = kvtrace(command, "--help")
+    code, out, err = kvtrace(*command.split(), "--help")
     assert code == 0, err
     assert "Example" in out
     assert f"kvtrace {command} " in out.partition("Example")[2]
@@ -88,8 +107,8 @@ def test_a_commands_module_imports_nothing_heavy(command):
 
 
 def replaced_command(monkeypatch, behaviour):
-    """Make `kvtrace validate TRACE` do something else for a test."""
-    module = importlib.import_module(COMMANDS["validate"].module)
+    """Make `kvtrace trace validate TRACE` do something else for a test."""
+    module = importlib.import_module(COMMANDS["trace validate"].module)
 
     def command(trace: str) -> None:
         behaviour(trace)
@@ -108,14 +127,14 @@ def test_a_known_error_is_one_sentence(kvtrace, monkeypatch):
     replaced_command(
         monkeypatch, raising(BadSetting("line one\nof a \x1b[31mhostile\x1b[0m name."))
     )
-    code, _, err = kvtrace("validate", "x")
+    code, _, err = kvtrace("trace", "validate", "x")
     assert code == 2
     assert err == "kvtrace: line one of a \\x1b[31mhostile\\x1b[0m name.\n"
 
 
 def test_an_unexpected_error_is_one_sentence_that_says_how_to_learn_more(kvtrace, monkeypatch):
     replaced_command(monkeypatch, raising(ZeroDivisionError("by\nnothing")))
-    code, _, err = kvtrace("validate", "x")
+    code, _, err = kvtrace("trace", "validate", "x")
     assert code == 2
     assert (
         err == "kvtrace: failed on ZeroDivisionError: by (KVTRACE_DEBUG=1 shows the traceback).\n"
@@ -125,7 +144,7 @@ def test_an_unexpected_error_is_one_sentence_that_says_how_to_learn_more(kvtrace
 def test_the_traceback_comes_on_request(kvtrace, monkeypatch):
     monkeypatch.setenv("KVTRACE_DEBUG", "1")
     replaced_command(monkeypatch, raising(ZeroDivisionError("by nothing")))
-    code, _, err = kvtrace("validate", "x")
+    code, _, err = kvtrace("trace", "validate", "x")
     assert code == 2
     assert "Traceback" in err
     assert "in behaviour" in err
@@ -134,15 +153,15 @@ def test_the_traceback_comes_on_request(kvtrace, monkeypatch):
 @pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt(), 130), (MemoryError(), 2)])
 def test_how_other_ends_are_told(kvtrace, monkeypatch, error, code):
     replaced_command(monkeypatch, raising(error))
-    found, _, err = kvtrace("validate", "x")
+    found, _, err = kvtrace("trace", "validate", "x")
     assert found == code
     assert "Traceback" not in err
 
 
 def test_the_result_of_a_command_is_the_exit_code(kvtrace, monkeypatch):
-    module = importlib.import_module(COMMANDS["validate"].module)
+    module = importlib.import_module(COMMANDS["trace validate"].module)
     monkeypatch.setattr(module, "command", lambda: 1)
-    assert kvtrace("validate")[0] == 1
+    assert kvtrace("trace", "validate")[0] == 1
 
 
 def test_ctrl_c_ends_the_program_with_130():

@@ -33,7 +33,7 @@ def large(tmp_path_factory):
     ("command", "most"),
     [
         (("info", "--json"), 290),
-        (("validate",), 250),
+        (("trace", "validate"), 250),
         (("convert", "perfetto"), 620),
     ],
     ids=["info", "validate", "perfetto"],

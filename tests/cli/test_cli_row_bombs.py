@@ -55,7 +55,9 @@ def test_one_text_in_many_rows_is_refused(own_trace):
 @pytest.mark.parametrize("table", ["calls", "artifacts"])
 def test_commands_end_soon_and_in_little_memory(table, own_trace):
     repeat_rows(part_of(own_trace, table), 500_000)
-    words = [asked(command, own_trace) for command in ("sanitize", "profile", "validate", "repro")]
+    words = [
+        asked(command, own_trace) for command in ("sanitize", "profile", "trace validate", "repro")
+    ]
 
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, json.dumps(words)],
@@ -67,7 +69,7 @@ def test_commands_end_soon_and_in_little_memory(table, own_trace):
     assert most < 2 << 20  # kB
     assert set(ended) == {word[0] for word in words}
     assert all("failed on" not in said for _, said in ended.values())
-    assert ended["validate"][0] == 2
+    assert ended["trace"][0] == 2
 
 
 @pytest.mark.parametrize("table", ["kernels", "calls"])
@@ -84,7 +86,7 @@ def test_a_row_of_a_key_that_is_there_already_is_left_out(table, own_trace, kvtr
 
 
 def test_what_is_recorded_stays_readable(sound_trace):
-    for command in ("info", "validate"):
+    for command in ("info", "trace validate"):
         assert READING[command]
     for part in sound_trace.rglob("*.parquet"):
         open_part(part).close()

@@ -1,4 +1,4 @@
-"""`kvtrace redact`: what was left out is in no byte of the copy, and the copy is a sound trace.
+"""`kvtrace trace redact`: what was left out is in no byte of the copy, which is a sound trace.
 
 Canaries are unique words that are planted wherever a trace may hold something private.
 """
@@ -221,7 +221,7 @@ def test_no_canary_is_left(which, private, request, tmp_path):
 
 @pytest.mark.parametrize("private", ["source", "paths", "names", "marks", "command"])
 def test_a_copy_is_judged_as_the_trace_is(private, captured, kvtrace, tmp_path):
-    assert kvtrace("redact", captured, "-o", tmp_path / "copy", f"--{private}")[0] == 0
+    assert kvtrace("trace", "redact", captured, "-o", tmp_path / "copy", f"--{private}")[0] == 0
 
     judged = []
     for trace in (captured, tmp_path / "copy"):
@@ -249,11 +249,11 @@ def test_what_a_launch_was_seen_to_do_stays_without_its_words(captured, kvtrace,
 
 
 def test_commands_go_on_with_a_copy_without_anything(captured, kvtrace, tmp_path):
-    assert kvtrace("redact", captured, "-o", "copy", "--all")[0] == 0
+    assert kvtrace("trace", "redact", captured, "-o", "copy", "--all")[0] == 0
 
     for command in (
         ["replay", "copy"], ["profile", "copy"], ["report", "copy", "-o", "report.html"],
-        ["validate", "copy"], ["diff", "copy", captured], ["compact", "copy"],
+        ["trace", "validate", "copy"], ["diff", "copy", captured], ["trace", "compact", "copy"],
         ["convert", "perfetto", "copy", "-o", "trace.perfetto"],
         ["convert", "chrome", "copy", "-o", "trace.json"], ["info", "copy", "--recompiles"],
     ):  # fmt: skip
@@ -267,10 +267,10 @@ def test_commands_go_on_with_a_copy_without_anything(captured, kvtrace, tmp_path
 
 def test_info_says_what_is_left_out_and_a_second_time_adds_to_it(captured, kvtrace):
     assert "left out" not in kvtrace("info", captured)[1]
-    assert kvtrace("redact", captured, "-o", "once", "--host", "--paths")[0] == 0
-    assert "left out  paths, host (kvtrace redact)" in kvtrace("info", "once")[1]
-    assert kvtrace("redact", "once", "-o", "twice", "--git")[0] == 0
-    assert "left out  paths, host, git (kvtrace redact)" in kvtrace("info", "twice")[1]
+    assert kvtrace("trace", "redact", captured, "-o", "once", "--host", "--paths")[0] == 0
+    assert "left out  paths, host (kvtrace trace redact)" in kvtrace("info", "once")[1]
+    assert kvtrace("trace", "redact", "once", "-o", "twice", "--git")[0] == 0
+    assert "left out  paths, host, git (kvtrace trace redact)" in kvtrace("info", "twice")[1]
 
 
 def test_names_that_are_made_up_are_the_same_everywhere(captured, tmp_path):
@@ -310,7 +310,7 @@ def test_the_order_of_a_run_and_what_it_measured_stay(captured, tmp_path):
 def test_what_cannot_be_done_is_said(arguments, said, captured, kvtrace, tmp_path):
     (tmp_path / "there").mkdir()
 
-    code, _, err = kvtrace("redact", captured, *arguments)
+    code, _, err = kvtrace("trace", "redact", captured, *arguments)
 
     assert code == 2
     assert said in err
@@ -320,7 +320,7 @@ def test_what_cannot_be_done_is_said(arguments, said, captured, kvtrace, tmp_pat
 def test_a_copy_is_not_put_into_the_trace(own_trace, kvtrace):
     before = names_in(own_trace)
 
-    code, _, err = kvtrace("redact", own_trace, "-o", own_trace / "copy", "--host")
+    code, _, err = kvtrace("trace", "redact", own_trace, "-o", own_trace / "copy", "--host")
 
     assert code == 2
     assert "outside of the trace" in err
@@ -329,7 +329,7 @@ def test_a_copy_is_not_put_into_the_trace(own_trace, kvtrace):
 
 @pytest.mark.parametrize("private", PRIVATE)
 def test_each_thing_is_an_option_and_on_the_page(private, own_trace, kvtrace):
-    code, out, _ = kvtrace("redact", own_trace, "-o", "copy", f"--{private}", "--json")
+    code, out, _ = kvtrace("trace", "redact", own_trace, "-o", "copy", f"--{private}", "--json")
 
     assert (code, json.loads(out)["left_out"]) == (0, [private])
     assert f"`--{private}`" in PAGE
@@ -348,7 +348,7 @@ def test_a_damaged_trace_leaves_no_half_copy(own_trace, tmp_path, kvtrace):
     part = next((own_trace / "launches").rglob("*.parquet"))
     part.write_bytes(part.read_bytes()[:-10])
 
-    code, _, err = kvtrace("redact", own_trace, "-o", tmp_path / "copy", "--host")
+    code, _, err = kvtrace("trace", "redact", own_trace, "-o", tmp_path / "copy", "--host")
 
     assert code == 2
     assert "is damaged" in err
@@ -365,7 +365,7 @@ def test_a_stack_keeps_its_lines_and_gets_the_id_of_its_frames(planted, tmp_path
 
 
 def test_hostile_names_are_taken_out_of_a_trace(own_trace, tmp_path, kvtrace):
-    assert kvtrace("redact", own_trace, "-o", tmp_path / "copy", "--all")[0] == 0
+    assert kvtrace("trace", "redact", own_trace, "-o", tmp_path / "copy", "--all")[0] == 0
 
     assert validate(tmp_path / "copy") == []
     found = everything(tmp_path / "copy")

@@ -1,4 +1,4 @@
-"""`kvtrace sanitize --generic`: conditions, calls compared with them, exit codes, bad input."""
+"""`kvtrace sizes`: conditions, calls compared with them, exit codes, bad input."""
 
 import json
 import re
@@ -29,7 +29,7 @@ def captured(tmp_path_factory):
 
 
 def test_conditions_of_a_trace_from_a_gpu(kvtrace):
-    code, out, err = kvtrace("sanitize", FIXTURE, "--generic")
+    code, out, err = kvtrace("sizes", FIXTURE)
 
     text = " ".join(out.split())
     assert (code, err) == (0, "")
@@ -40,7 +40,7 @@ def test_conditions_of_a_trace_from_a_gpu(kvtrace):
 
 
 def test_a_call_outside_fails_and_is_written_as_it_was(kvtrace, captured):
-    code, out, _ = kvtrace("sanitize", captured, "--generic")
+    code, out, _ = kvtrace("sizes", captured)
 
     text = " ".join(out.split())
     assert code == 1
@@ -51,7 +51,7 @@ def test_a_call_outside_fails_and_is_written_as_it_was(kvtrace, captured):
 
 
 def test_the_objects_have_the_same(kvtrace, captured):
-    code, out, _ = kvtrace("sanitize", captured, "--generic", "--json")
+    code, out, _ = kvtrace("sizes", captured, "--json")
 
     (kernel,) = json.loads(out)
     assert code == 1
@@ -65,7 +65,7 @@ def test_the_objects_have_the_same(kvtrace, captured):
 
 def test_strict_lets_what_is_unknown_fail(kvtrace):
     # without --strict it is 0: see test_conditions_of_a_trace_from_a_gpu
-    assert kvtrace("sanitize", FIXTURE, "--generic", "--strict")[0] == 1
+    assert kvtrace("sizes", FIXTURE, "--strict")[0] == 1
 
 
 @pytest.mark.parametrize("other", [["--sarif"], ["--all"], ["--rule", "race"], ["--junit", "f"]])
@@ -73,14 +73,21 @@ def test_options_that_do_not_go_together(kvtrace, other):
     code, out, err = kvtrace("sanitize", FIXTURE, "--generic", *other)
 
     assert (code, out) == (2, "")
-    assert "--generic is about bounds alone" in err
+    assert "kvtrace sizes, which --generic was" in err
+
+
+def test_the_option_that_it_was_still_works_and_says_so(kvtrace):
+    code, out, err = kvtrace("sanitize", FIXTURE, "--generic")
+
+    assert err == "kvtrace: sanitize --generic is now kvtrace sizes; the option goes with 0.4.\n"
+    assert (code, out) == kvtrace("sizes", FIXTURE)[:2]
 
 
 # -- the size envelope ----------------------------------------------------------------------------
 
 
 def test_the_table_of_sizes_says_where_a_kernel_ends(kvtrace, captured):
-    text = " ".join(kvtrace("sanitize", FIXTURE, "--generic")[1].split())
+    text = " ".join(kvtrace("sizes", FIXTURE)[1].split())
 
     assert "rows (was 198): first bad 11,930,466: row[:, None] * columns leaves 32 bits" in text
     assert "grid_y is more than 65,535, which CUDA does not launch" in text
@@ -92,13 +99,13 @@ def test_the_document_shows_what_is_printed(kvtrace):
     document = " ".join((Path(__file__).parents[2] / "docs" / "generic.md").read_text().split())
     example = document[document.index("rows (was 198):") : document.index("columns (was 180):")]
 
-    text = " ".join(kvtrace("sanitize", FIXTURE, "--generic")[1].split())
+    text = " ".join(kvtrace("sizes", FIXTURE)[1].split())
 
     assert example.strip() in re.sub(r"\(\S*/matmul.py", "(matmul.py", text)
 
 
 def test_the_objects_have_the_table(kvtrace):
-    kernels = json.loads(kvtrace("sanitize", FIXTURE, "--generic", "--json")[1])
+    kernels = json.loads(kvtrace("sizes", FIXTURE, "--json")[1])
 
     matmul = next(kernel for kernel in kernels if kernel["kernel"] == "matmul_kernel")
     row = next(row for row in matmul["envelope"] if row["quantity"] == "rows")
@@ -111,26 +118,26 @@ def test_the_objects_have_the_table(kvtrace):
 
 
 def test_a_size_is_asked_for_without_running_it(kvtrace):
-    code, out, err = kvtrace("sanitize", FIXTURE, "--generic", "--at", "rows=20_000_000")
+    code, out, err = kvtrace("sizes", FIXTURE, "--at", "rows=20_000_000")
 
     text = " ".join(out.split())
     assert (code, err) == (1, "")
     assert "at rows = 20000000; taken along: left.shape[0] = rows, out.shape[0] = rows" in text
     assert "violation: overflow: row[:, None] * columns is" in text
 
-    assert kvtrace("sanitize", FIXTURE, "--generic", "--at", "rows=2000, columns=300")[0] == 0
+    assert kvtrace("sizes", FIXTURE, "--at", "rows=2000, columns=300")[0] == 0
 
 
 @pytest.mark.parametrize("sizes", ["rows", "rows=x", "=3", "rows=-1"])
 def test_sizes_that_are_none(kvtrace, sizes):
-    code, _, err = kvtrace("sanitize", FIXTURE, "--generic", "--at", sizes)
+    code, _, err = kvtrace("sizes", FIXTURE, "--at", sizes)
 
     assert code == 2
     assert '--at takes sizes as in "batch=64, seq=131072"' in err
 
 
 def test_a_name_that_no_kernel_has(kvtrace):
-    code, _, err = kvtrace("sanitize", FIXTURE, "--generic", "--at", "batch=3")
+    code, _, err = kvtrace("sizes", FIXTURE, "--at", "batch=3")
 
     assert code == 2
     assert "batch, which no kernel has" in err
@@ -140,7 +147,7 @@ def test_sizes_without_conditions(kvtrace):
     code, _, err = kvtrace("sanitize", FIXTURE, "--at", "rows=3")
 
     assert code == 2
-    assert "--at goes with --generic" in err
+    assert "belong to kvtrace sizes" in err
 
 
 def launched(out, name):
@@ -169,7 +176,7 @@ def test_a_contract_is_checked_and_a_proof_names_it(kvtrace, paged, tmp_path):
     contracts = tmp_path / "contracts.txt"
     contracts.write_text("# of the scheduler\n0 <= page < cache.shape[0]\n")
 
-    code, out, err = kvtrace("sanitize", paged, "--generic", "--assume", contracts)
+    code, out, err = kvtrace("sizes", paged, "--assume", contracts)
 
     text = " ".join(out.split())
     assert (code, err) == (0, "")
@@ -181,7 +188,7 @@ def test_a_launch_that_breaks_a_contract_fails(kvtrace, paged, tmp_path):
     contracts = tmp_path / "contracts.txt"
     contracts.write_text("0 <= table < 4\n")
 
-    code, out, _ = kvtrace("sanitize", paged, "--generic", "--assume", contracts)
+    code, out, _ = kvtrace("sizes", paged, "--assume", contracts)
 
     assert code == 1
     assert "a launch breaks the contract 0 <= table < 4: table holds 4" in " ".join(out.split())
@@ -191,7 +198,7 @@ def test_a_file_that_has_no_contracts(kvtrace, paged, tmp_path):
     contracts = tmp_path / "contracts.txt"
     contracts.write_text("pages are few\n")
 
-    code, _, err = kvtrace("sanitize", paged, "--generic", "--assume", contracts)
+    code, _, err = kvtrace("sizes", paged, "--assume", contracts)
 
     assert code == 2
     assert "'pages are few' is no contract" in err
@@ -200,7 +207,7 @@ def test_a_file_that_has_no_contracts(kvtrace, paged, tmp_path):
 def test_a_comment_in_the_kernel_is_a_contract(kvtrace, tmp_path):
     out = launched(tmp_path / "out", "paged_assumed")
 
-    code, text, err = kvtrace("sanitize", out, "--generic")
+    code, text, err = kvtrace("sizes", out)
 
     text = " ".join(text.split())
     assert (code, err) == (0, "")
@@ -211,7 +218,7 @@ def test_a_comment_in_the_kernel_is_a_contract(kvtrace, tmp_path):
 def test_a_comment_that_a_launch_breaks_fails_and_one_that_is_none_is_named(kvtrace, tmp_path):
     out = launched(tmp_path / "out", "paged_wrongly")
 
-    code, text, err = kvtrace("sanitize", out, "--generic")
+    code, text, err = kvtrace("sizes", out)
 
     told = " ".join((text + err).split())
     assert code == 1

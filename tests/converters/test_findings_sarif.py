@@ -150,6 +150,7 @@ def test_the_help_of_a_rule_is_its_page(side):
 
 def test_installed_pages_are_those_of_the_documentation():
     assert rule_pages() == pages_of(RULES), "make docs writes them"
+    assert "double[(4,)](torch.ones(1000)" in rule_pages()["out-of-bounds"]
 
 
 def test_what_was_inlined_is_a_code_flow_and_a_race_has_a_second_place(side):

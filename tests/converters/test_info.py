@@ -50,7 +50,7 @@ def test_a_run_without_an_end_says_so_and_until_when_it_is_known(tmp_path):
     assert not overview.runs[0].sealed
     assert overview.runs[0].last_launch == EPOCH + 610_000
     assert any(
-        "not sealed" in line and "kvtrace recover" in line for line in overview_text(overview)
+        "not sealed" in line and "kvtrace trace recover" in line for line in overview_text(overview)
     )
 
 

@@ -47,7 +47,7 @@ def check_reading(folder: Path) -> None:
     shutil.copytree(TRACE, folder / "out")
     shutil.copytree(TRACE, folder / "again")
     assert "double" in kvtrace_command("info", "out", folder=folder)
-    kvtrace_command("validate", "out", folder=folder)
+    kvtrace_command("trace", "validate", "out", folder=folder)
     found = kvtrace_command("sanitize", "out", code=1, folder=folder)
     assert "error[out-of-bounds]: load ends 4 bytes past the end of source" in found, found
     assert "1 of 1 distinct calls" in kvtrace_command("replay", "out", folder=folder)

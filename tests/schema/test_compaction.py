@@ -154,16 +154,16 @@ def test_dry_run_says_it_and_changes_nothing(
     out, _ = trace
     before = {path: path.stat().st_ino for path in out.rglob("*")}
 
-    assert main(["compact", str(out), "--dry-run"]) == 0
+    assert main(["trace", "compact", str(out), "--dry-run"]) == 0
 
     printed = capsys.readouterr().out
     assert "launches of run" in printed
     assert "would merge" in printed
     assert {path: path.stat().st_ino for path in out.rglob("*")} == before
-    assert main(["compact", str(out), "--json"]) == 0
+    assert main(["trace", "compact", str(out), "--json"]) == 0
     merged = json.loads(capsys.readouterr().out)["merged"]
     assert {each["table"]: each["files_before"] for each in merged}["launches"] == 20
-    assert main(["compact", str(out)]) == 0
+    assert main(["trace", "compact", str(out)]) == 0
     assert capsys.readouterr().out == f"nothing to merge in {out}\n"
 
 
@@ -181,7 +181,7 @@ def test_killed_at_any_step_every_reader_finds_each_row_once(
     assert rows_of(out, run_id) == before
     assert {name: by_duckdb(out, name) for name in tables} == seen
     assert [problem.text for problem in validate(out)] == [
-        "a killed compaction left it; kvtrace recover removes it"
+        "a killed compaction left it; kvtrace trace recover removes it"
     ]
     recover(out)
     assert validate(out) == []
@@ -284,7 +284,7 @@ def test_a_damaged_part_is_told_and_nothing_is_lost(
     path = part_path(out, "launches", run_id, 3)
     path.write_bytes(path.read_bytes()[:-9])
 
-    assert main(["compact", str(out)]) == 2
+    assert main(["trace", "compact", str(out)]) == 2
 
     printed = capsys.readouterr()
     assert printed.err.startswith(f"kvtrace: {path} is damaged")
@@ -298,10 +298,10 @@ def test_bad_input_is_one_sentence_and_exit_code_2(
 ) -> None:
     (tmp_path / "file").write_text("x")
     for path in (tmp_path, tmp_path / "gone", tmp_path / "file"):
-        assert main(["compact", str(path)]) == 2
+        assert main(["trace", "compact", str(path)]) == 2
         printed = capsys.readouterr()
         assert printed.out == ""
         assert printed.err.startswith("kvtrace: ")
         assert len(printed.err.splitlines()) == 1
-    assert main(["compact", "--help"]) == 0
-    assert "kvtrace compact out/ --dry-run" in capsys.readouterr().out
+    assert main(["trace", "compact", "--help"]) == 0
+    assert "kvtrace trace compact out/ --dry-run" in capsys.readouterr().out

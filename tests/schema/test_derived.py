@@ -236,7 +236,7 @@ NEW = {"findings": ["new"], "ops": [2], "loops": 0}
 def test_a_replacement_that_was_cut_off_is_told_and_finished_by_recover(cut_off):
     out, _ = cut_off
     assert state(out) != NEW
-    assert any("kvtrace recover puts" in problem.text for problem in validate(out))
+    assert any("kvtrace trace recover puts" in problem.text for problem in validate(out))
 
     done = recover(out)
 

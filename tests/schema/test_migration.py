@@ -109,7 +109,7 @@ def test_what_cannot_be_migrated_is_left_and_said(golden, trace, capsys):
     kernels.write_bytes(kernels.read_bytes()[:-9])
     before = {path: path.read_bytes() for path in (kernels, marks)}
 
-    assert main(["migrate", str(trace)]) == 2
+    assert main(["trace", "migrate", str(trace)]) == 2
 
     printed = capsys.readouterr()
     assert f"left alone  {marks}: it has format version 1.99" in printed.out
@@ -126,13 +126,13 @@ def test_the_command(golden, trace, tmp_path, capsys):
     number = len(files(trace))
     version = golden.name[1:]
     told = f"{number} files of format {version} as {FORMAT_VERSION}\n"
-    assert main(["migrate", str(trace), "--dry-run"]) == 0
+    assert main(["trace", "migrate", str(trace), "--dry-run"]) == 0
     assert capsys.readouterr().out == f"would write {told}"
-    assert main(["migrate", str(trace), "-o", str(trace)]) == 2
+    assert main(["trace", "migrate", str(trace), "-o", str(trace)]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
-    assert main(["migrate", str(trace)]) == 0
+    assert main(["trace", "migrate", str(trace)]) == 0
     assert capsys.readouterr().out == f"wrote {told}"
-    assert main(["migrate", str(trace), "--json"]) == 0
+    assert main(["trace", "migrate", str(trace), "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"migrated": {}, "left": {}, "damaged": []}
 
 

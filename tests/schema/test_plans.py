@@ -39,7 +39,7 @@ def test_a_removal_is_carried_out_by_recover(out):
 
     done = recover(out)
 
-    assert "runs that kvtrace prune was removing are gone" in done.notes
+    assert "runs that kvtrace trace prune was removing are gone" in done.notes
     assert open_trace(out).run_ids == (newest,)
     assert unfinished_removals(out) == ()
 

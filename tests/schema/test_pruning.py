@@ -187,15 +187,15 @@ def test_whoever_is_killed_when_what_is_left_is_a_trace(tmp_path, asked):
 
 def test_the_command_says_what_goes(out, capsys):
     oldest = open_trace(out).run_ids[0]
-    assert main(["prune", str(out), "--older-than", "35d", "--dry-run"]) == 0
+    assert main(["trace", "prune", str(out), "--older-than", "35d", "--dry-run"]) == 0
     first, last = capsys.readouterr().out.splitlines()
     assert first.startswith(f"would drop  {oldest}, ")
     assert last.startswith("5 runs of ")
     assert last.endswith(" would stay")
-    assert main(["prune", str(out), "--older-than", "35d", "--json"]) == 0
+    assert main(["trace", "prune", str(out), "--older-than", "35d", "--json"]) == 0
     (dropped,) = json.loads(capsys.readouterr().out)["dropped"]
     assert dropped["run_id"] == oldest
-    assert main(["prune", str(out), "--older-than", "35d"]) == 0
+    assert main(["trace", "prune", str(out), "--older-than", "35d"]) == 0
     assert capsys.readouterr().out.startswith(f"nothing to drop in {out}\n5 runs of ")
 
 
@@ -205,7 +205,7 @@ def test_the_command_says_what_goes(out, capsys):
      ["--keep-last", "0"], ["--older-than", "ring:1h"]],
 )  # fmt: skip
 def test_bad_input_is_one_sentence(out, capsys, words):
-    assert main(["prune", str(out), *words]) == 2
+    assert main(["trace", "prune", str(out), *words]) == 2
     printed = capsys.readouterr()
     assert (printed.out, len(printed.err.splitlines())) == ("", 1)
     assert kept(out) == [0, 1, 2, 3, 4, 5]

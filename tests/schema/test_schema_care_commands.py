@@ -1,4 +1,4 @@
-"""`kvtrace recover` and `kvtrace validate`, as a user runs them."""
+"""`kvtrace trace recover` and `kvtrace trace validate`, as a user runs them."""
 
 import json
 
@@ -26,13 +26,13 @@ def dead(tmp_path):
 def test_a_killed_run_is_told_sealed_and_then_fine(dead, capsys):
     out, run_id = dead
 
-    assert main(["validate", str(out)]) == 1
-    assert "kvtrace recover seals" in capsys.readouterr().out
-    assert main(["recover", str(out)]) == 0
+    assert main(["trace", "validate", str(out)]) == 1
+    assert "kvtrace trace recover seals" in capsys.readouterr().out
+    assert main(["trace", "recover", str(out)]) == 0
     assert capsys.readouterr().out == f"sealed      {run_id}\n"
-    assert main(["recover", str(out)]) == 0
+    assert main(["trace", "recover", str(out)]) == 0
     assert capsys.readouterr().out == f"nothing to recover in {out}\n"
-    assert main(["validate", str(out)]) == 0
+    assert main(["trace", "validate", str(out)]) == 0
     assert capsys.readouterr().out == f"{out} is fine\n"
     assert open_trace(out).runs[0].ending == "killed"
 
@@ -40,24 +40,24 @@ def test_a_killed_run_is_told_sealed_and_then_fine(dead, capsys):
 def test_json_is_for_programs(dead, capsys):
     out, run_id = dead
 
-    assert main(["validate", str(out), "--json"]) == 1
+    assert main(["trace", "validate", str(out), "--json"]) == 1
     (problem,) = json.loads(capsys.readouterr().out)
     assert set(problem) == {"where", "text", "unreadable"}
     assert not problem["unreadable"]
-    assert main(["recover", str(out), "--json"]) == 0
+    assert main(["trace", "recover", str(out), "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"sealed": [run_id], "left": {}, "notes": []}
-    assert main(["validate", str(out), "--json"]) == 0
+    assert main(["trace", "validate", str(out), "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == []
 
 
 def test_a_damaged_file_is_named_with_what_to_do(dead, capsys):
     out, run_id = dead
-    main(["recover", str(out)])
+    main(["trace", "recover", str(out)])
     path = part_path(out, "launches", run_id, 0)
     path.write_bytes(path.read_bytes()[:-1])
     capsys.readouterr()
 
-    assert main(["validate", str(out)]) == 2
+    assert main(["trace", "validate", str(out)]) == 2
 
     first, last = capsys.readouterr().out.splitlines()
     assert str(path) in first
@@ -70,7 +70,7 @@ def test_bad_input_is_one_sentence_and_exit_code_2(tmp_path, capsys, command):
     (tmp_path / "file").write_text("x")
 
     for path in (tmp_path, tmp_path / "gone", tmp_path / "file"):
-        assert main([command, str(path)]) == 2
+        assert main(["trace", command, str(path)]) == 2
         printed = capsys.readouterr()
         assert printed.out == ""
         assert printed.err.startswith("kvtrace: ")
@@ -79,5 +79,5 @@ def test_bad_input_is_one_sentence_and_exit_code_2(tmp_path, capsys, command):
 
 @pytest.mark.parametrize("command", ["validate", "recover"])
 def test_help_has_an_example(capsys, command):
-    assert main([command, "--help"]) == 0
-    assert f"kvtrace {command} out/" in capsys.readouterr().out
+    assert main(["trace", command, "--help"]) == 0
+    assert f"kvtrace trace {command} out/" in capsys.readouterr().out

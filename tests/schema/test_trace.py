@@ -203,7 +203,7 @@ def test_every_truncation_of_a_part_is_one_sentence(copy):
         with pytest.raises(DamagedFile, match=r"part-00000\.parquet is damaged") as caught:
             open_trace(copy).table("kernels")
         assert "\n" not in str(caught.value)
-        assert "kvtrace validate" in str(caught.value)
+        assert "kvtrace trace validate" in str(caught.value)
     path.write_bytes(whole)
     assert open_trace(copy).table("kernels").num_rows == 6
 

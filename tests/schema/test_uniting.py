@@ -149,7 +149,7 @@ def test_what_cannot_be_taken_is_refused_and_nothing_is_left(two, tmp_path):
     refused(BadSetting, "not the same in both", two[0], tmp_path / "copy")
     writer = RunWriter(two[1], new_run_id())
     writer.close()
-    refused(BadSetting, "kvtrace recover first")
+    refused(BadSetting, "kvtrace trace recover first")
 
 
 def test_files_of_a_newer_minor_version_are_kept_as_they_are(two, tmp_path):
@@ -199,11 +199,11 @@ def test_a_disk_without_links_is_copied_to(two, tmp_path, monkeypatch):
 
 def test_the_command(two, tmp_path, capsys):
     a, b = map(str, two)
-    assert main(["merge", a, b, "-o", str(tmp_path / "all")]) == 0
+    assert main(["trace", "merge", a, b, "-o", str(tmp_path / "all")]) == 0
     first, last = capsys.readouterr().out.splitlines()
     assert first == f"{tmp_path / 'all'}: 3 runs of 2 traces"
     assert last.startswith("2 artifacts that another run holds are there once, ")
-    assert main(["merge", a, b, "-o", str(tmp_path / "new"), "--json"]) == 0
+    assert main(["trace", "merge", a, b, "-o", str(tmp_path / "new"), "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["runs"]) == 3
 
 
@@ -217,7 +217,7 @@ def test_bad_input_is_one_sentence(two, tmp_path, capsys, case):
         "none": [a, str(tmp_path), "-o", str(tmp_path / "new")],
     }[case]
     before = [files(folder) for folder in two]
-    assert main(["merge", *words]) == 2
+    assert main(["trace", "merge", *words]) == 2
     printed = capsys.readouterr()
     assert (printed.out, len(printed.err.splitlines())) == ("", 1)
     assert [files(folder) for folder in two] == before

@@ -167,7 +167,7 @@ def test_a_run_that_was_not_recovered_is_a_problem_and_a_live_one_is_none(tmp_pa
 
     (problem,) = validate(tmp_path)
     assert dead.run_id in problem.where
-    assert "kvtrace recover" in problem.text
+    assert "kvtrace trace recover" in problem.text
     live.close()
 
 

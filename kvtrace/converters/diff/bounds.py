@@ -1,6 +1,6 @@
 """Conditions for all sizes on both sides: a quantity that ends earlier than it did is worse.
 
-What is compared is what `kvtrace sanitize --generic` works out. Of each kernel, for each quantity:
+What is compared is what `kvtrace sizes` works out. Of each kernel, for each quantity:
 the first value at which an integer overflows, an access leaves its tensor or the grid's limit is
 reached. Of each access: the condition under which it stays inside its tensor. That a variant ends
 (an argument no longer fits its type, a block no longer covers) is no defect, and so no bound.

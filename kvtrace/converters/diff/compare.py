@@ -73,7 +73,7 @@ def compare(
             or host time where there is none, is claimed, and counts as a difference. None: from
             5 % on it is claimed, and never a difference.
         gate: Rules that are judged on all that AFTER has; it keeps what breaks them.
-        conditions: Those for all sizes of both sides, as `sanitize --generic` works them out.
+        conditions: Those for all sizes of both sides, as `kvtrace sizes` works them out.
         disassemble: Whether SASS is compared, which takes a tenth of a second a variant.
 
     Raises:

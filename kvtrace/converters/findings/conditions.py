@@ -1,6 +1,6 @@
 """Conditions for all shapes, for people and for programs: of a kernel, and of its calls.
 
-Plain data that `kvtrace sanitize --generic` fills, its text, and its JSON form.
+Plain data that `kvtrace sizes` fills, its text, and its JSON form.
 """
 
 import os

@@ -1,6 +1,6 @@
 """The size envelope of a kernel, for people and for programs: a row a quantity, and one size.
 
-Plain data that `kvtrace sanitize --generic` fills, and its text.
+Plain data that `kvtrace sizes` fills, and its text.
 """
 
 import os

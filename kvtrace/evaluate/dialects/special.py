@@ -11,15 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.evaluate.dialects.bessel import SMALLEST_ORDER, bessel_of_order
 from kvtrace.evaluate.directed import two_product
+from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.evaluate.values import Array
 
 _ROOT_OF_HALF, _ROOT_OF_HALF_REST = 0.7071067811865476, -4.833646656726457e-17
 """The square root of 1/2 as the sum of two floats."""
-
-_BLOCK = 1 << 12
-"""Elements that are integrated at once."""
 
 
 def _scalar(function: Callable[[float], float], *, pole: float) -> Callable[[Array], Array]:
@@ -133,131 +130,41 @@ def normcdfinv(array: Array) -> Array:
     return np.asarray(-math.sqrt(2.0) * erfcinv(2 * np.asarray(array, np.float64)))
 
 
-# -- Bessel functions -------------------------------------------------------------------------
-
-
-def _by_blocks(function: Callable[[Array], Array], array: Array) -> Array:
-    flat = np.asarray(array, np.float64).reshape(-1)
-    result = np.empty_like(flat)
-    for start in range(0, len(flat), _BLOCK):
-        result[start : start + _BLOCK] = function(flat[start : start + _BLOCK])
-    return result.reshape(array.shape)
-
-
-def _angles(largest: float, order: int) -> Array:
-    """Enough equally spaced angles for the trapezoid rule to be exact to rounding."""
-    count = 2 * (int(largest) + abs(order) + 40)
-    return np.arange(count) * (2 * np.pi / count)
-
-
-def _is_far(x: Array, order: int) -> Array:
-    return np.asarray(np.abs(x) > max(50.0, 2.0 * order * order))
-
-
-def _hankel(x: Array, order: int) -> tuple[Array, Array]:
-    """Return J and Y for large x by Hankel's expansion 10.17.3 and 10.17.4."""
-    cosine_part, sine_part = np.ones_like(x), np.zeros_like(x)
-    term = np.ones_like(x)
-    for k in range(1, 24):
-        term = term * (4.0 * order * order - (2 * k - 1) ** 2) / (8.0 * k * x)
-        sign = -1.0 if k % 4 in (2, 3) else 1.0
-        if k % 2:
-            sine_part = sine_part + sign * term
-        else:
-            cosine_part = cosine_part + sign * term
-    scale = np.sqrt(2 / (np.pi * x))
-    shift = (order % 4 / 2 + 0.25) * np.pi
-    sine = np.sin(x) * np.cos(shift) - np.cos(x) * np.sin(shift)
-    cosine = np.cos(x) * np.cos(shift) + np.sin(x) * np.sin(shift)
-    return (
-        scale * (cosine_part * cosine - sine_part * sine),
-        scale * (cosine_part * sine + sine_part * cosine),
-    )
-
-
-def bessel_j(order: int, array: Array) -> Array:
-    """Bessel function of the first kind, by Bessel's integral 10.9.2."""
-
-    def block(x: Array) -> Array:
-        far = _is_far(x, order)
-        near = np.where(far | ~np.isfinite(x), 0.0, x)
-        angles = _angles(float(np.abs(near).max(initial=0)), order)
-        inner = np.cos(order * angles - near[:, None] * np.sin(angles)).mean(axis=1)
-        sign = np.where((x < 0) & (order % 2 == 1), -1.0, 1.0)
-        outer = sign * _hankel(np.where(far, np.abs(x), 100.0), order)[0]
-        result = np.where(far, outer, inner)
-        return np.where(np.isinf(x), 0.0, np.where(np.isnan(x), np.nan, result))
-
-    return _by_blocks(block, np.asarray(array))
-
-
-def bessel_y(order: int, array: Array) -> Array:
-    """Bessel function of the second kind, by the integral 10.9.7 with Gauss's rule."""
-    nodes, weights = np.polynomial.legendre.leggauss(240)
-    unit, weight = (nodes + 1) / 2, weights / 2
-
-    def block(x: Array) -> Array:
-        far = _is_far(x, order)
-        near = np.where((x > 0) & ~far & np.isfinite(x), x, 1.0)[:, None]
-        theta = np.pi * unit
-        first = np.sin(near * np.sin(theta) - order * theta) @ weight
-        end = np.arcsinh((700.0 + 20.0 * order) / near)
-        t = end * unit
-        growth = np.exp(order * t - near * np.sinh(t))
-        decay = np.exp(-order * t - near * np.sinh(t)) * (-1.0) ** order
-        second = ((growth + decay) @ weight) * end[:, 0] / np.pi
-        outer = _hankel(np.where(far & (x > 0), x, 100.0), order)[1]
-        result = np.where(far, outer, first - second)
-        result = np.where(np.isinf(x), 0.0, np.where(x == 0, -np.inf, result))
-        return np.where((x < 0) | np.isnan(x), np.nan, result)
-
-    return _by_blocks(block, np.asarray(array))
-
-
 def bessel_i(order: int, array: Array) -> Array:
-    """Modified Bessel function of the first kind.
+    """Modified Bessel function of the first kind of order 0 or 1, by SciPy.
 
-    By the series 10.25.2, whose terms have one sign, up to 30; beyond by the integral 10.32.3.
+    Raises:
+        UnsupportedOp: SciPy is not installed.
+
     """
-
-    def series(x: Array) -> Array:
-        half = x.astype(np.longdouble) / 2
-        term = half**order / math.factorial(order)
-        total = term
-        for k in range(1, 90):
-            term = term * (half * half) / (k * (k + order))
-            total = total + term
-        return total.astype(np.float64)
-
-    def block(x: Array) -> Array:
-        small = np.abs(x) <= 30
-        if small.all():
-            return series(x)
-        return np.where(small, series(np.where(small, x, 0.0)), integral(x))
-
-    def integral(x: Array) -> Array:
-        near = np.where(np.abs(x) < 800, x, 0.0)
-        angles = _angles(float(np.abs(near).max(initial=0)), order)
-        inner = (np.exp(near[:, None] * np.cos(angles)) * np.cos(order * angles)).mean(axis=1)
-        outer = np.where((x < 0) & (order % 2 == 1), -np.inf, np.inf)
-        result = np.where(np.abs(x) < 800, inner, outer)
-        return np.where(np.isnan(x), np.nan, result)
-
-    return _by_blocks(block, np.asarray(array))
+    function = _scipy().i1 if order else _scipy().i0
+    return np.asarray(function(np.clip(array, -1e3, 1e3)))  # 1e3 overflows; infinities give NaN
 
 
-def of_orders(function: Callable[[int, Array], Array], which: int) -> Callable[..., Array]:
-    """Let the order be an array of integers; `which` of J and Y (0 or 1) it is."""
+def bessel_of_orders(kind: str, orders: Array, array: Array) -> Array:
+    """Bessel function "j" or "y" of integer orders by element, by SciPy and 10.4.1.
 
-    def lifted(orders: Array, array: Array) -> Array:
-        orders, x = np.broadcast_arrays(orders, np.asarray(array, np.float64))
-        sizes = np.abs(orders.astype(np.int64))
-        result: Any = np.empty(x.shape, np.float64)
-        beyond = sizes >= SMALLEST_ORDER
-        result[beyond] = bessel_of_order(sizes[beyond], x[beyond])[which]
-        for order in np.unique(sizes[~beyond]):
-            chosen = sizes == order
-            result[chosen] = function(int(order), x[chosen])
-        return np.asarray(np.where((orders < 0) & (orders % 2 != 0), -result, result))
+    From arguments of 1e9 on, SciPy may give NaN, as a phase would lose its digits.
 
-    return lifted
+    Raises:
+        UnsupportedOp: SciPy is not installed.
+
+    """
+    sizes, x = np.broadcast_arrays(np.abs(orders.astype(np.int64)), np.asarray(array, np.float64))
+    odd = sizes % 2 == 1
+    # SciPy's general functions take negative arguments for complex ones.
+    result = getattr(_scipy(), f"{kind}v")(sizes, np.abs(x))
+    result = np.where(np.isinf(x), 0.0, result)
+    flipped = np.where(odd, -result, result) if kind == "j" else np.nan
+    result = np.where(x < 0, flipped, result)
+    return np.where((orders < 0) & odd, -result, result)
+
+
+def _scipy() -> Any:
+    try:
+        import scipy.special
+    except ImportError as error:
+        raise UnsupportedOp(
+            "Bessel functions need SciPy: pip install 'kvtrace[special]'"
+        ) from error
+    return scipy.special

@@ -291,7 +291,7 @@ def test_what_the_program_computes_is_the_same(tmp_path):
         launched_double(watched)
     assert torch.equal(watched, start * 4)
     assert watched._version == version
-    assert main(["validate", str(tmp_path)]) == 0
+    assert main(["trace", "validate", str(tmp_path)]) == 0
 
 
 def test_a_failure_of_ours_is_counted_and_the_launch_is_made(tmp_path, monkeypatch):

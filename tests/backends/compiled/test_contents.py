@@ -283,7 +283,7 @@ def test_info_and_validate_know_them(tmp_path, launch, capsys):
     with kvtrace.capture(tmp_path):
         launch(torch.arange(COUNT))
         launch(torch.arange(COUNT) // 2)
-    assert main(["validate", str(tmp_path)]) == 0
+    assert main(["trace", "validate", str(tmp_path)]) == 0
     assert main(["info", str(tmp_path)]) == 0
     assert "of tensors, known of 2 launches" in capsys.readouterr().out
 

@@ -1,0 +1,87 @@
+"""`kvtrace sizes`: for which sizes each kernel is proven, and whether its calls fit them."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kvtrace.cli import complain
+from kvtrace.cli.options import (
+    JsonOption,
+    RunOption,
+    TracePath,
+    complain_of,
+    print_lines,
+    select,
+    settings_in_force,
+)
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Selection
+
+
+def command(
+    trace: TracePath,
+    run: RunOption = None,
+    as_json: JsonOption = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Let warnings, and what is unknown, fail too")
+    ] = False,
+    at: Annotated[
+        str | None,
+        typer.Option(
+            "--at",
+            metavar="SIZES",
+            help='Judge kernels at sizes as "batch=64, seq=131072", unrun',
+            show_default=False,
+        ),
+    ] = None,
+    assume: Annotated[
+        Path | None,
+        typer.Option(
+            "--assume",
+            metavar="FILE",
+            help="Contracts of index tensors, as 0 <= page < cache.shape[0]",
+            show_default=False,
+        ),
+    ] = None,
+) -> int:
+    """Show for which shapes and grids each kernel is proven, and compare its calls with that.
+
+    Conditions are derived from the kernel's IR and hold for all sizes; ranges say what they
+    assume. Exit code 1 on a call that breaks a condition, with --strict also on an unknown.
+
+    Example:
+        kvtrace sizes out/
+        kvtrace sizes out/ --at "batch=64, seq=131072"
+
+    """
+    return show_sizes(select(trace, run), as_json, strict or settings_in_force().strict, at, assume)
+
+
+def show_sizes(
+    selection: "Selection", as_json: bool, strict: bool, at: str | None, assume: Path | None
+) -> int:
+    """Print conditions of the kernels of a selection, and return the exit code."""
+    from kvtrace.cli.progress import calls_progress
+    from kvtrace.converters.findings.conditions import (
+        condition_failures,
+        condition_objects,
+        conditions_text,
+    )
+    from kvtrace.opened.conditions import contracts_of, kernel_conditions, sizes_of
+    from kvtrace.text import terminal_width
+
+    kernels, failures = kernel_conditions(
+        selection, sizes_of(at), contracts_of(assume), calls_progress
+    )
+    complain_of(selection.trace)
+    for failure in failures:
+        complain(failure)
+    if as_json:
+        print(json.dumps(condition_objects(kernels), indent=2))
+    else:
+        width = min(terminal_width(), 120)
+        print_lines(conditions_text(kernels, width=width, base=str(Path.cwd())))
+    return 1 if condition_failures(kernels, strict=strict) else 0
