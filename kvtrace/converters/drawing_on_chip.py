@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.converters.captions import Caption, Facts
-from kvtrace.converters.columns import combined_codes, dictionary_values, integers
 from kvtrace.converters.engine_schedule import buffer_flows, least_schedule
 from kvtrace.converters.on_chip import CALLS, EXECUTIONS, OnChipCall, on_chip_calls
 from kvtrace.converters.timeline import Counter, Integers, Slices, Track
+from kvtrace.figures.columns import combined_codes, dictionary_values, integers
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace

@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from kvtrace.converters.advice import Advice, read_advice
-from kvtrace.converters.call_times import CallTimes, device_times, host_times
 from kvtrace.converters.chip_profile import ChipProfile, read_chip_profiles
 from kvtrace.converters.device_busy import stepping
 from kvtrace.converters.device_limits import ChosenDevice, chosen_device
@@ -21,6 +20,7 @@ from kvtrace.converters.graph_profile import GraphProfile, read_graph_profiles
 from kvtrace.converters.profile_tables import ProfileTables, Row
 from kvtrace.converters.roofline import Position, Work, joined, position
 from kvtrace.converters.source_lines import SourceLines
+from kvtrace.figures.times import Times, device_times, host_times
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -169,7 +169,7 @@ def read_profile(
     calls: bool = False,
     lines: bool = False,
     device: str | None = None,
-    times: tuple[CallTimes, CallTimes] | None = None,
+    times: tuple[Times, Times] | None = None,
 ) -> Profile:
     """Read the profile of the runs; `calls` and `lines` add those levels.
 
@@ -309,7 +309,7 @@ def _kernel(
         line=row["line"],
         launches=sums.get("launches") or 0,
         runs=_whole(sums.get("runs")) or 0,
-        tuning_launches=sums.get("tuning") or 0,
+        tuning_launches=sums.get("tuning_launches") or 0,
         compilations=row["compilations"],
         compile_ns=_whole(row["compile_ns"]),
         measured=measured,
@@ -360,13 +360,13 @@ def _call_profiles(
 
 def _measured(sums: Mapping[str, Any]) -> Measured:
     return Measured(
-        host_ns=_whole(sums.get("host")),
-        host_median_ns=sums.get("host_median"),
-        compiling_launches=sums.get("compiling") or 0,
-        compiling_ns=_whole(sums.get("compiling_host")),
-        device_ns=_whole(sums.get("device")),
-        device_median_ns=sums.get("device_median"),
-        device_executions=sums.get("executions") or 0,
+        host_ns=sums.get("host_ns"),
+        host_median_ns=sums.get("host_median_ns"),
+        compiling_launches=sums.get("compiling_launches") or 0,
+        compiling_ns=sums.get("compiling_ns"),
+        device_ns=sums.get("device_ns"),
+        device_median_ns=sums.get("device_median_ns"),
+        device_executions=sums.get("device_executions") or 0,
     )
 
 

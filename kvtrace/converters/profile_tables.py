@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 import duckdb
 import pyarrow as pa
 
-from kvtrace.converters.call_times import CallTimes
-from kvtrace.converters.database import database as new_database
+from kvtrace.figures.database import database as new_database
+from kvtrace.figures.kernels import EXECUTED, LAUNCHED
+from kvtrace.figures.times import Times
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -50,25 +51,25 @@ _PREPARE_TIMES: Final = """
 
     CREATE TABLE device AS
     SELECT p.place, p.kernel, e.* FROM executed_sums e JOIN place p USING (run, call_id)
-    WHERE e.executions > 0;
+    WHERE e.device_executions > 0;
 
     -- What was captured into a graph ran when the graph was replayed, so it counts as often as
     -- that; without a device timeline nobody knows, and it counts once.
     CREATE TABLE launched AS
     WITH counted AS (
-        SELECT h.place, h.kernel, h.launches, coalesce(d.timed, 0) AS executions, d.ns, CASE
-            WHEN h.run IN (SELECT run FROM executed_sums)
-            THEN h.launches - h.captured + coalesce(d.replays, 0) ELSE h.launches END AS runs
+        SELECT h.place, h.kernel, h.launches, coalesce(d.device_executions, 0) AS executions,
+            d.device_ns AS ns, h.launches + CASE WHEN h.run IN (SELECT run FROM executed_sums)
+            THEN coalesce(d.replays, 0) - h.captured_launches ELSE 0 END AS runs
         FROM host h LEFT JOIN device d USING (place)
     )
     SELECT *, ns::HUGEINT * runs / executions AS all_ns FROM counted;
 
     CREATE TABLE median_place AS
-    SELECT place AS key, h.median AS host_median, d.median AS device_median
+    SELECT place AS key, h.host_median_ns, d.device_median_ns
     FROM host h FULL JOIN device d USING (place);
 
     CREATE TABLE median_kernel AS
-    SELECT k.kernel AS key, h.median AS host_median, d.median AS device_median
+    SELECT k.kernel AS key, h.host_median_ns, d.device_median_ns
     FROM (SELECT DISTINCT kernel, coalesce(module, '') AS module, coalesce(name, '') AS name
         FROM kernel) k
     LEFT JOIN launched_medians h USING (module, name)
@@ -118,13 +119,9 @@ _KERNELS: Final = """
 
 _SUMS: Final = """
     WITH timed AS (
-        SELECT {key} AS key, sum(launches)::BIGINT AS launches, sum(tuning)::BIGINT AS tuning,
-            sum(ns) AS host, sum(compiling)::BIGINT AS compiling,
-            sum(compiling_ns) AS compiling_host
-        FROM host GROUP BY ALL
+        SELECT {key} AS key, {launched} FROM host GROUP BY ALL
     ), ran AS (
-        SELECT {key} AS key, sum(executions)::BIGINT AS executions, sum(ns) AS device
-        FROM device GROUP BY ALL
+        SELECT {key} AS key, {executed} FROM device GROUP BY ALL
     ), summed AS (
         SELECT {key} AS key, sum(bytes * runs) AS bytes, sum(flops * runs) AS flops,
             sum(lanes * runs) AS lanes, sum(masked * runs) AS masked,
@@ -141,6 +138,12 @@ _SUMS: Final = """
     SELECT * FROM timed FULL JOIN ran USING (key) LEFT JOIN median_{key} USING (key)
     LEFT JOIN summed USING (key) LEFT JOIN whole USING (key)
 """
+
+#: Figures of calls, added up.
+_ADDED_UP: Final = {
+    name: ", ".join(f"sum({each.name})::BIGINT AS {each.name}" for each in figures if each.adds_up)
+    for name, figures in (("launched", LAUNCHED), ("executed", EXECUTED))
+}
 
 _PLACES: Final = "SELECT place, kernel, run, call_id, grid, tensors FROM place ORDER BY place"
 
@@ -235,17 +238,15 @@ def work_of_calls(trace: "Trace", runs: Sequence["Run"]) -> tuple[list[Row], lis
 class ProfileTables:
     """The tables of some runs in a database of their own; close it, or use it in a `with`."""
 
-    def __init__(
-        self, trace: "Trace", runs: Sequence["Run"], host: CallTimes, device: CallTimes
-    ) -> None:
+    def __init__(self, trace: "Trace", runs: Sequence["Run"], host: Times, device: Times) -> None:
         """Read the tables, and take the times of these runs' launches and executions."""
         self._database = new_database()
         for name, columns in _WANTED.items():
             table: pa.Table = trace.table(name, runs, list(columns))
             self._database.register(name, table)
         for name, times in (("launched", host), ("executed", device)):
-            self._database.register(f"{name}_sums", times.sums)
-            self._database.register(f"{name}_medians", times.medians)
+            self._database.register(f"{name}_sums", times.calls)
+            self._database.register(f"{name}_medians", times.kernels)
         for tables in (_PREPARE_PLACES, _PREPARE_TIMES, _PREPARE_WORK):
             self._database.execute(tables)
 
@@ -261,7 +262,7 @@ class ProfileTables:
 
     def sums(self, key: str) -> dict[int, Row]:
         """Times and work over all launches, by `kernel` or by `place`."""
-        return {row["key"]: row for row in self._rows(_SUMS.format(key=key))}
+        return {row["key"]: row for row in self._rows(_SUMS.format(key=key, **_ADDED_UP))}
 
     def places(self) -> list[Row]:
         """Distinct calls, numbered."""
