@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from kvtrace.converters.advice import Advice, read_advice
+from kvtrace.converters.advice import IMPORTANT, Advice, read_advice
 from kvtrace.converters.chip_profile import ChipProfile, read_chip_profiles
 from kvtrace.converters.device_busy import stepping
 from kvtrace.converters.device_limits import ChosenDevice, chosen_device
@@ -186,11 +186,13 @@ def read_profile(
     if times is None:
         steps, windows = stepping(trace, runs)
         times = host_times(trace, runs), device_times(trace, runs, windows)
-    with ProfileTables(trace, runs, *times) as tables:
+    with ProfileTables(trace, runs, *times, calls=calls) as tables:
         chosen = chosen_device(device, _device_names(runs), tables.targets())
-        by_kernel, by_call = tables.sums("kernel"), tables.sums("place")
+        by_kernel = tables.sums()
         flops = tables.flops()
-        kernels, places, work = tables.kernels(), tables.places(), tables.work()
+        kernels, work = tables.kernels(), tables.work()
+        shown = [row["kernel"] for row in kernels] if calls or work else _looked_at(by_kernel)
+        by_call, places = tables.sums_of_calls(shown), tables.places(shown)
         by_line = tables.lines() if lines else []
         accesses = tables.accesses()
         replayed, missing = tables.coverage()
@@ -231,6 +233,16 @@ def read_profile(
         graphs=read_graph_profiles(trace, runs),
         chips=read_chip_profiles(trace, runs),
     )
+
+
+def _looked_at(sums: Mapping[int, Row]) -> list[int]:
+    """Return the kernels whose calls advice looks at, where nothing is known but times."""
+    total = sum(row["device_ns"] or 0 for row in sums.values())
+    return [
+        kernel
+        for kernel, row in sums.items()
+        if row["tuning_launches"] or (row["device_ns"] or 0) >= IMPORTANT * total > 0
+    ]
 
 
 def profile_object(profile: Profile) -> dict[str, Any]:

@@ -212,9 +212,9 @@ def _variants(
             known = variants[position].totals.compile_ns or 0
             variants[position].totals = Totals(compile_ns=known + (row["compile_ns"] or 0))
         members.append((row["run"], row["kernel_id"], position))
-    columns: tuple[Sequence[Any], ...] = tuple(zip(*members, strict=True)) or ((), (), ())
+    listed: tuple[Sequence[Any], ...] = tuple(zip(*members, strict=True)) or ((), (), ())
     kinds = (pa.string(), pa.int64(), pa.int64())
-    arrays = [pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)]
+    arrays = [pa.array(column, kind) for column, kind in zip(listed, kinds, strict=True)]
     return variants, pa.table(arrays, ["run", "kernel_id", "grouped"])
 
 

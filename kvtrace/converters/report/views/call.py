@@ -232,8 +232,9 @@ def _layout(text: str | None) -> dict[str, Any] | None:
 
 
 def _numbers(entry: object, width: int) -> bool:
-    whole = isinstance(entry, list) and len(entry) == width
-    return whole and all(type(each) is int for each in entry)
+    return (
+        isinstance(entry, list) and len(entry) == width and all(type(each) is int for each in entry)
+    )
 
 
 def _has_width(entries: object, width: int) -> bool:
