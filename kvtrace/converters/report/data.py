@@ -78,8 +78,8 @@ def report_data(trace: "Trace", runs: "Sequence[TraceRun]", title: str, shown_as
         counted = gathered.timeline.binned(trace, runs, gathered.calls, origin, bins)
         report = replace(report, bins=counted)
     totals = report.totals
-    if time is not None:
-        totals = replace(totals, device_ns=time.device_ns)
+    if totals.gpu_kernels is not None:
+        totals = replace(totals, device_ns=0 if time is None else time.device_ns)
     return replace(report, notes=tuple(trace.notes), device_time=time, totals=totals)
 
 
