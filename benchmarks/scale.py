@@ -25,7 +25,7 @@ from typing import Final
 
 from scale_trace import write_trace
 
-from kvtrace.converters.views import TOP_KERNELS
+from kvtrace.figures.views import TOP_KERNELS
 
 PACKAGES: Final = ("numpy", "pyarrow", "duckdb")
 TOP: Final = """

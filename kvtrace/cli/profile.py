@@ -61,10 +61,11 @@ def command(
         return
     times = None
     if engine == "spark":
-        from kvtrace.converters.spark import SparkTrace, spark_times
+        from kvtrace.converters.spark import SparkTrace
+        from kvtrace.figures.times import asked_times
 
         spark = SparkTrace(selection.trace, selection.runs, master)
-        times = spark_times(spark)
+        times = asked_times(spark.table)
     profile = read_profile(
         selection.trace, selection.runs, calls=calls, lines=lines, device=device, times=times
     )

@@ -12,11 +12,15 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from kvtrace.converters.autotune import Tuning, read_tunings
 from kvtrace.converters.device_limits import ChosenDevice
 from kvtrace.converters.device_time import DeviceTime
 from kvtrace.converters.occupancy import occupancy_of
 from kvtrace.converters.recompiles import Recompile, read_recompiles
+from kvtrace.figures.columns import without_dictionary
 from kvtrace.text import duration, percent, plural
 
 if TYPE_CHECKING:
@@ -95,23 +99,27 @@ def read_advice(
         time: all that devices did.
 
     """
-    shares = _shares(kernels)
-    variants = _variants(trace, runs)
+    important = _important(kernels)
+    tuned = any(kernel.tuning_launches for kernel in kernels)
+    variants = _variants(trace, runs) if important or tuned else {}
     found: list[Advice] = []
-    for kernel in kernels:
-        share = shares.get((kernel.module, kernel.name), 0.0)
-        if share < IMPORTANT:
-            continue
+    for kernel in important:
         key = (kernel.module, kernel.name)
         caches = device is None or device.limits.has_caches
         found += _of_accesses(kernel, accesses.get(key, ()), caches)
         found += _of_variants(kernel, variants.get(key, ()), device)
-    found += _recompiles(read_recompiles(trace, runs))
-    if any(kernel.tuning_launches for kernel in kernels):
+    if _compiled_again(trace, runs):
+        found += _recompiles(read_recompiles(trace, runs))
+    if tuned:
         found += _tunings(read_tunings(trace, runs), _steady(kernels, variants))
     if time is not None:
         found += _waiting(time)
     return tuple(sorted(found, key=lambda one: -(one.cost_ns or 0)))
+
+
+def _important(kernels: Sequence["KernelProfile"]) -> list["KernelProfile"]:
+    shares = _shares(kernels)
+    return [k for k in kernels if shares.get((k.module, k.name), 0.0) >= IMPORTANT]
 
 
 def _shares(kernels: Sequence["KernelProfile"]) -> dict[tuple[str | None, str], float]:
@@ -338,6 +346,18 @@ def _tail(
 
 
 # -- the program ----------------------------------------------------------------------------------
+
+
+def _compiled_again(trace: "Trace", runs: Sequence["Run"]) -> bool:
+    """Tell whether some kernel has so many variants that a storm is among them."""
+    names = ["name", "file", "module", "run"]
+    rows = trace.table("kernels", runs, names[:-1])
+    rows = pa.table({name: without_dictionary(rows[name]) for name in names})
+    own = rows.group_by(names).aggregate([([], "count_all")])
+    more = pc.subtract(own["count_all"], 1)
+    again = pa.table({"name": own["name"], "file": own["file"], "more": more})
+    sums = again.group_by(["name", "file"]).aggregate([("more", "sum")])["more_sum"]
+    return bool((pc.max(sums).as_py() or 0) >= _STORM)
 
 
 def _recompiles(recompiles: Sequence[Recompile]) -> Iterator[Advice]:

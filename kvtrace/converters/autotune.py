@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.converters.columns import without_dictionary
-from kvtrace.converters.launch_sums import launch_sums
 from kvtrace.converters.occupancy import Occupancy, occupancy_of
 from kvtrace.converters.specialization import specialization
-from kvtrace.converters.trials import has_phase
+from kvtrace.figures.columns import without_dictionary
+from kvtrace.figures.times import launches_by_phase
+from kvtrace.figures.trials import has_phase
 from kvtrace.schema.runs import plain_rows
 from kvtrace.text import columns, count, duration, plural, printable, size, wrapped
 
@@ -73,8 +73,12 @@ def read_tunings(trace: "Trace", runs: Sequence["Run"]) -> tuple[Tuning, ...]:
         DamagedFile, NewerFormat: as the reader of the trace.
 
     """
-    sums = launch_sums(trace, runs)
-    return tuple(tuning for run in runs for tuning in _of_run(trace, run, sums[run.run_id].counts))
+    counts: dict[str, dict[tuple[int, str], int]] = {run.run_id: {} for run in runs}
+    rows = launches_by_phase(trace, runs)
+    columns = (rows[name].to_pylist() for name in ("run", "call_id", "phase", "launches"))
+    for run_id, call, phase, launches in zip(*columns, strict=True):
+        counts[run_id][call, phase] = launches
+    return tuple(tuning for run in runs for tuning in _of_run(trace, run, counts[run.run_id]))
 
 
 def _of_run(

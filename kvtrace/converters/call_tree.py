@@ -10,12 +10,10 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.converters.call_paths import Grouping, Placed, Step, path_of
-from kvtrace.converters.call_times import CallTimes, device_times
 from kvtrace.converters.device_busy import stepping
 from kvtrace.converters.device_time import read_device_time
-from kvtrace.converters.launch_sums import launch_sums
 from kvtrace.converters.profile_tables import work_of_calls
-from kvtrace.converters.trials import TUNING
+from kvtrace.figures.times import Times, device_times, host_times
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -189,28 +187,29 @@ def _whole(entries: Sequence[Any] | None) -> list[Any]:
 
 
 def _figures(
-    trace: "Trace", runs: Sequence["Run"], executed: CallTimes
+    trace: "Trace", runs: Sequence["Run"], executed: Times
 ) -> dict[tuple[str, int], CallFigures]:
     """Return runs and times by run and call; `executed` is what `device_times` gave."""
-    columns = (executed.sums[name].to_pylist() for name in ("run", "call_id", "ns", "replays"))
-    rows = list(zip(*columns, strict=True))
-    timed = {run for run, *_ in rows}
-    ran: dict[str, dict[int, list[int]]] = {run: {} for run in timed}
-    for run, call, *rest in rows:
-        if call is not None:
-            ran[run][call] = rest
+    ran = _by_call(executed, "device_ns", "replays")
+    timed = {run for run, _ in ran}
+    launched = _by_call(
+        host_times(trace, runs, with_medians=False), "launches", "captured_launches", "host_ns"
+    )
     found: dict[tuple[str, int], CallFigures] = {}
-    for run_id, sums in launch_sums(trace, runs).items():
-        phases = [phase for phase in sums.phases if phase not in TUNING]
-        own = ran.get(run_id, {})
-        for call in {*sums.calls, *own}:
-            device_ns, replays = own.get(call, (0, 0))
-            launches = sum(sums.counts[call, phase] for phase in phases)
-            if run_id in timed:
-                launches += replays - sums.counts[call, "graph_capture"]
-            host_ns = sum(sums.phase_ns[call, phase] for phase in phases)
-            found[run_id, call] = CallFigures(launches, int(device_ns or 0), host_ns)
+    for run, call in {**launched, **ran}:
+        launches, captured, host_ns = launched.get((run, call), (0, 0, 0))
+        device_ns, replays = ran.get((run, call), (0, 0))
+        runs_of_call = launches + (replays - captured if run in timed else 0)
+        if call is not None:
+            found[run, call] = CallFigures(runs_of_call, device_ns or 0, host_ns or 0)
     return found
+
+
+def _by_call(times: Times, *names: str) -> dict[tuple[str, int | None], tuple[int, ...]]:
+    """Return some figures by run and call, which is None of executions without one."""
+    columns = [times.calls[name].to_pylist() for name in names]
+    keys = zip(times.calls["run"].to_pylist(), times.calls["call_id"].to_pylist(), strict=True)
+    return dict(zip(keys, zip(*columns, strict=True), strict=True))
 
 
 @dataclass(slots=True)

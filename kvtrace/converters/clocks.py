@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from kvtrace.converters.columns import Integers, integers
+from kvtrace.figures.columns import Integers, integers
 from kvtrace.schema.runs import Run
 from kvtrace.schema.trace import Trace
 

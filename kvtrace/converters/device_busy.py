@@ -5,13 +5,11 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.converters.columns import Integers, integers
-from kvtrace.converters.compiling import CompilingLaunches
-from kvtrace.converters.trials import is_tuning
+from kvtrace.figures.columns import Integers, integers
+from kvtrace.figures.times import steady_spans
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -269,14 +267,7 @@ class _Idle:
 
     def while_launching(self, trace: "Trace", run: "Run") -> int:
         """Return the idle time within launches that neither compiled nor tuned anything."""
-        compiling = CompilingLaunches(trace, run)
         total = 0
-        columns = ["call_id", "enter", "exit", "thread", "phase"]
-        for piece in trace.pieces("launches", [run], columns):
-            timed: npt.NDArray[np.bool_] = pc.is_valid(piece["exit"]).to_numpy()
-            enter, leave = integers(piece["enter"]), integers(piece["exit"])
-            steady = timed & ~is_tuning(piece) & ~compiling.among(piece)
-            steady &= leave - enter < _LONGEST_LAUNCH
-            enter, leave = enter[steady], leave[steady]
+        for enter, leave in steady_spans(trace, run, _LONGEST_LAUNCH):
             total += self.within(*_union(enter, leave))
         return total

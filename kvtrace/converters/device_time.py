@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from kvtrace.converters.call_times import CallTimes, device_times
-from kvtrace.converters.database import database
 from kvtrace.converters.device_busy import Busy, Steps, busy_of, stepping
+from kvtrace.figures.database import database
+from kvtrace.figures.times import Times, device_times
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -33,19 +33,21 @@ _PREPARE: Final = """
 _ON_DEVICE: Final = """
     WITH summed AS (
         SELECT c.kernel, e.name, coalesce(e.kind, 'Triton') AS kind,
-            sum(e.timed)::BIGINT AS executions, sum(e.ns) AS ns, sum(e.bytes) AS bytes,
-            sum(e.stepped_ns) AS stepped_ns
+            sum(e.device_executions)::BIGINT AS executions, sum(e.device_ns) AS ns,
+            sum(e.bytes) AS bytes, sum(e.stepped_ns) AS stepped_ns
         FROM executed e LEFT JOIN call c ON e.run = c.run AND e.call_id = c.call_id
-        WHERE e.timed > 0 GROUP BY ALL
+        WHERE e.device_executions > 0 GROUP BY ALL
     )
     SELECT coalesce(k.name, s.name, '') AS name, s.kind, s.executions, s.ns, s.bytes, s.stepped_ns,
-        m.median, k.module, k.file, k.line
+        m.device_median_ns AS median, k.module, k.file, k.line
     FROM summed s LEFT JOIN kernel k ON s.kernel = k.kernel
     JOIN medians m ON m.module = coalesce(k.module, '') AND m.kind = s.kind
         AND m.name = coalesce(k.name, s.name, '')
 """
 
-_TUNED: Final = "SELECT coalesce(sum(tuned), 0)::BIGINT, coalesce(sum(tuned_ns), 0) FROM executed"
+_TUNED: Final = (
+    "SELECT coalesce(sum(tuning_executions), 0), coalesce(sum(tuning_ns), 0) FROM executed"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,7 @@ def read_device_time(
     trace: "Trace",
     runs: Sequence["Run"],
     steps: Steps | None = None,
-    times: CallTimes | None = None,
+    times: Times | None = None,
 ) -> DeviceTime | None:
     """Read all that devices did in some runs; None where no execution was timed.
 
@@ -114,8 +116,8 @@ def read_device_time(
         columns = ["kernel_id", "name", "module", "file", "line"]
         connection.register("kernels", trace.table("kernels", runs, columns))
         connection.register("calls", trace.table("calls", runs, ["call_id", "kernel_id"]))
-        connection.register("executed", times.sums)
-        connection.register("medians", times.medians)
+        connection.register("executed", times.calls)
+        connection.register("medians", times.kernels)
         connection.execute(_PREPARE)
         sums = connection.sql(_ON_DEVICE).to_arrow_table().to_pylist()
         ((tuned, tuning_ns),) = connection.execute(_TUNED).fetchall()

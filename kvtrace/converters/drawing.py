@@ -27,7 +27,6 @@ from kvtrace.converters.captions import (
     step_caption,
 )
 from kvtrace.converters.clocks import Offset, clock_offsets
-from kvtrace.converters.columns import integers
 from kvtrace.converters.device_busy import repeated_mark
 from kvtrace.converters.drawing_device import DeviceDrawing, StepLaunches, step_launches
 from kvtrace.converters.drawing_rates import launch_counter
@@ -40,6 +39,7 @@ from kvtrace.converters.timeline import (
     Track,
     timeline_parts,
 )
+from kvtrace.figures.columns import integers
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.schema.runs import Run, plain_rows
 from kvtrace.schema.tables import TABLES

@@ -11,10 +11,10 @@ import pyarrow.compute as pc
 
 from kvtrace.converters.call_work import DerivedCalls
 from kvtrace.converters.captions import Facts, execution_caption, replay_caption, step_caption
-from kvtrace.converters.columns import combined_codes, dictionary_values, integers
 from kvtrace.converters.drawing_rates import rate_counters
 from kvtrace.converters.launch_rows import LaunchColumns
 from kvtrace.converters.timeline import Counter, Integers, Slices, Track
+from kvtrace.figures.columns import combined_codes, dictionary_values, integers
 from kvtrace.schema.runs import Run
 
 #: What the kernels of one replay of a graph have in common: its launch has one correlation id.

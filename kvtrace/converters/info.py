@@ -3,7 +3,6 @@
 `read_overview` makes plain data from the tables; `info_text` prints it.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -11,9 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.converters.columns import coded
 from kvtrace.converters.device_time import DeviceTime, read_device_time
-from kvtrace.converters.launch_sums import LaunchSums, launch_sums
 from kvtrace.converters.overhead import overhead_percent
 from kvtrace.converters.recompiles import (
     HeldLaunch,
@@ -21,7 +18,9 @@ from kvtrace.converters.recompiles import (
     held_launches,
     read_recompiles,
 )
-from kvtrace.converters.scans import sound_rows
+from kvtrace.figures.database import database as new_database
+from kvtrace.figures.scans import sound_rows
+from kvtrace.figures.times import TRITON, Times, host_times
 from kvtrace.schema.kept import number_of
 
 if TYPE_CHECKING:
@@ -86,10 +85,10 @@ class RunOverview:
 class KernelOverview:
     """A kernel (by module and name) over the chosen runs; times are measured.
 
-    `device_ns` is without autotuners' trials, None without a device timeline. `host_ns` is without
-    the launches in which the kernel was compiled or loaded, whose time is `compiling_ns`; None
-    where no launch is timed. `variants` and `calls` are those of the run that has most of them:
-    ranks compile the same.
+    Launches of autotuners and warm-ups are `tuning_launches`, and in no other figure. `device_ns`
+    is None without a device timeline. `host_ns` is without the launches in which the kernel was
+    compiled or loaded, whose time is `compiling_ns`; None where no launch is timed. `variants` and
+    `calls` are those of the run that has most of them: ranks compile the same.
     """
 
     name: str
@@ -100,6 +99,7 @@ class KernelOverview:
     variants: int
     calls: int
     launches: int
+    tuning_launches: int
     device_ns: int | None
     host_ns: int | None
     compiling_ns: int | None
@@ -147,13 +147,16 @@ def read_overview(
         DamagedFile, NewerFormat: as the reader of the trace.
 
     """
-    sums = launch_sums(trace, runs)
+    times = host_times(trace, runs, with_medians=False)
+    phases: dict[str, dict[str, tuple[int, int | None]]] = {}
+    for run_id, phase, launches, last_exit in times.phases:
+        phases.setdefault(run_id, {})[phase] = launches, last_exit
     time = read_device_time(trace, runs)
     return Overview(
         path=str(trace.path),
-        runs=tuple(_run(trace, run, sums[run.run_id]) for run in runs),
+        runs=tuple(_run(trace, run, phases.get(run.run_id, {})) for run in runs),
         other_runs=len(trace.run_ids) - len(runs),
-        kernels=_kernels(trace, runs, sums, time),
+        kernels=_kernels(trace, runs, times, time),
         messages=_messages(trace, runs),
         notes=tuple(trace.notes),
         recompiles=read_recompiles(trace, runs) if recompiles else (),
@@ -168,13 +171,13 @@ def overview_object(overview: Overview) -> dict[str, Any]:
     return asdict(overview)
 
 
-def _run(trace: "Trace", run: "Run", sums: LaunchSums) -> RunOverview:
+def _run(trace: "Trace", run: "Run", phases: Mapping[str, tuple[int, int | None]]) -> RunOverview:
     return RunOverview(
         run_id=run.run_id,
         sealed=run.sealed,
         started=run.started,
         ended=run.ended,
-        last_launch=sums.last_exit,
+        last_launch=max((last for _, last in phases.values() if last is not None), default=None),
         command=run.command,
         host=run.host,
         pid=run.pid,
@@ -189,9 +192,9 @@ def _run(trace: "Trace", run: "Run", sums: LaunchSums) -> RunOverview:
         devices=tuple(str(device.get("name")) for device in run.devices),
         kernels=_rows(trace, run, "kernels", "kernel_id"),
         calls=_rows(trace, run, "calls", "call_id"),
-        launches=sums.launches,
+        launches=sum(launches for launches, _ in phases.values()),
         known_contents=len(pc.unique(trace.table("contents", [run], ["seq"])["seq"])),
-        phases=dict(sorted(sums.phases.items())),
+        phases={phase: launches for phase, (launches, _) in sorted(phases.items())},
         gpu_kernels=_executions(trace, run),
         marks=_rows(trace, run, "marks", "mark_id"),
         self_overhead_ns=run.self_overhead_ns,
@@ -216,76 +219,64 @@ def _rows(trace: "Trace", run: "Run", table: str, column: str) -> int:
     return sum(piece.num_rows for piece in trace.pieces(table, [run], [column]))
 
 
+#: Variants and calls are those of the run that has most of them.
+_KERNELS: Final = """
+    WITH named AS (
+        SELECT *, coalesce(module, '') AS of_module, coalesce(name, '') AS of_name FROM kernels
+    ), variants AS (
+        SELECT of_module, of_name, max(number) AS variants FROM (
+            SELECT of_module, of_name, run, count(DISTINCT kernel_id) AS number
+            FROM named GROUP BY ALL
+        ) GROUP BY ALL
+    ), called AS (
+        SELECT of_module, of_name, max(number) AS calls, sum(launches) AS launches,
+            sum(tuning_launches) AS tuning_launches, sum(host_ns) AS host_ns,
+            sum(compiling_ns) AS compiling_ns
+        FROM (
+            SELECT n.of_module, n.of_name, c.run, count(*) AS number,
+                sum(t.launches) AS launches, sum(t.tuning_launches) AS tuning_launches,
+                sum(t.host_ns) AS host_ns, sum(t.compiling_ns) AS compiling_ns
+            FROM calls c JOIN named n ON n.run = c.run AND n.kernel_id = c.kernel_id
+            LEFT JOIN times t ON t.run = c.run AND t.call_id = c.call_id
+            GROUP BY ALL
+        ) GROUP BY ALL
+    )
+    SELECT of_name AS name, of_module AS own_module, any_value(module) AS module,
+        arg_min_null(file, place) AS file, arg_min_null(line, place) AS line,
+        arg_min_null(origin, place) AS origin, any_value(v.variants) AS variants,
+        coalesce(any_value(c.calls), 0) AS calls,
+        coalesce(any_value(c.launches), 0)::BIGINT AS launches,
+        coalesce(any_value(c.tuning_launches), 0)::BIGINT AS tuning_launches,
+        any_value(c.host_ns)::BIGINT AS host_ns, any_value(c.compiling_ns)::BIGINT AS compiling_ns
+    FROM named JOIN variants v USING (of_module, of_name)
+    LEFT JOIN called c USING (of_module, of_name)
+    GROUP BY of_module, of_name ORDER BY min(place)
+"""
+
+
 def _kernels(
-    trace: "Trace",
-    runs: Sequence["Run"],
-    sums: Mapping[str, LaunchSums],
-    time: DeviceTime | None,
+    trace: "Trace", runs: Sequence["Run"], times: Times, device: DeviceTime | None
 ) -> tuple[KernelOverview, ...]:
-    rows = trace.table("kernels", runs, ["kernel_id", "name", "module", "file", "line", "origin"])
-    columns = (_listed(rows[each]) for each in ("run", "kernel_id", "module", "name"))
-    number: dict[tuple[str | None, str | None], int] = {}
-    first: list[int] = []
-    numbers: dict[str, dict[int, int]] = {run.run_id: {} for run in runs}
-    for place, (run_id, kernel_id, *name) in enumerate(zip(*columns, strict=True)):
-        kernel = number.setdefault((name[0], name[1]), len(number))
-        if kernel == len(first):
-            first.append(place)
-        numbers[run_id][kernel_id] = kernel
-    table = trace.table("calls", runs, ["call_id", "kernel_id"])
-    columns = (_listed(table[each]) for each in ("run", "call_id", "kernel_id"))
-    called: dict[str, list[tuple[int, int]]] = {run.run_id: [] for run in runs}
-    unknown = number.get((None, None), -1)
-    for run_id, call, kernel_id in zip(*columns, strict=True):
-        called[run_id].append((call, numbers[run_id].get(kernel_id, unknown)))
-    variants, calls, launches = ([0] * (len(number) + 1) for _ in range(3))  # last: not known
-    host: dict[int, int] = {}
-    compiling: dict[int, int] = {}
-    for run_id, own in called.items():
-        for kernel, times in Counter(numbers[run_id].values()).items():
-            variants[kernel] = max(variants[kernel], times)
-        for kernel, times in Counter(kernel for _, kernel in own).items():
-            calls[kernel] = max(calls[kernel], times)
-        launched = sums[run_id].calls
-        for call, kernel in own:
-            launches[kernel] += launched.get(call, 0)
-        for taken, total in ((sums[run_id].host_ns, host), (sums[run_id].compiling_ns, compiling)):
-            for call, kernel in own:
-                if call in taken:
-                    total[kernel] = total.get(kernel, 0) + taken[call]
-    executed: dict[tuple[str | None, str | None], int] = {
-        (row.module, row.name): row.device_ns
-        for row in (time.rows if time is not None else ())
-        if row.kind == "Triton"
+    columns = ["kernel_id", "name", "module", "file", "line", "origin"]
+    kernels = trace.table("kernels", runs, columns)
+    kernels = kernels.append_column("place", pa.array(range(kernels.num_rows), pa.int64()))
+    with new_database() as database:
+        database.register("kernels", kernels)
+        database.register("calls", trace.table("calls", runs, ["call_id", "kernel_id"]))
+        database.register("times", times.calls)
+        rows = database.sql(_KERNELS).to_arrow_table().to_pylist()
+    executed = {
+        (row.module or "", row.name): row.device_ns
+        for row in (device.rows if device is not None else ())
+        if row.kind == TRITON
     }
-    firsts = rows.take(pa.array(first, pa.int64())).to_pylist()
     found = [
-        KernelOverview(
-            name=row["name"] or "",
-            module=row["module"],
-            file=row["file"],
-            line=row["line"],
-            origin=row["origin"],
-            variants=variants[kernel],
-            calls=calls[kernel],
-            launches=launches[kernel],
-            device_ns=executed.get(name),
-            host_ns=host.get(kernel),
-            compiling_ns=compiling.get(kernel),
-        )
-        for (name, kernel), row in zip(number.items(), firsts, strict=True)
+        KernelOverview(device_ns=executed.get((row.pop("own_module"), row["name"])), **row)
+        for row in rows
     ]
     return tuple(
         sorted(found, key=lambda k: (-(k.device_ns or 0), -(k.host_ns or 0), -k.launches, k.name))
     )
-
-
-def _listed(column: pa.ChunkedArray) -> list[Any]:
-    """Return a column's values; each text of a dictionary is made once, not for every row."""
-    if not pa.types.is_dictionary(column.type):
-        return list(column.to_pylist())
-    texts, codes = coded(column)
-    return [texts[at] for at in codes.tolist()]
 
 
 def _messages(trace: "Trace", runs: Sequence["Run"]) -> tuple[Message, ...]:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.converters.columns import (
+from kvtrace.figures.columns import (
     Integers,
     combined_codes,
     dictionary_values,

@@ -15,10 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.converters.captions import script_name
-from kvtrace.converters.columns import combined_codes, dictionary_values, integers
-from kvtrace.converters.compiling import began_in
-from kvtrace.converters.makers import kind_of
-from kvtrace.converters.trials import HoldingTrials
+from kvtrace.figures.columns import combined_codes, dictionary_values, integers
+from kvtrace.figures.makers import kind_of
+from kvtrace.figures.trials import HoldingTrials
 from kvtrace.schema.following import News
 from kvtrace.schema.kept import weights
 from kvtrace.schema.runs import Run, plain_rows
@@ -251,7 +250,7 @@ def _compiling(
     for name in ("compile_begin", "load_begin"):
         times = [kernel.get(name) for kernel in kernels]
         begin = np.array([_NEVER if time is None else time for time in times], np.int64)[codes]
-        found |= began_in(begin, enter, leave)
+        found |= (begin != _NEVER) & (enter <= begin) & (begin < leave)
     return found
 
 

@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from kvtrace.converters.advice import Advice, read_advice
-from kvtrace.converters.call_times import CallTimes, device_times, host_times
+from kvtrace.converters.advice import IMPORTANT, Advice, read_advice
 from kvtrace.converters.device_busy import stepping
 from kvtrace.converters.device_limits import ChosenDevice, chosen_device
 from kvtrace.converters.device_time import DeviceTime, read_device_time
@@ -21,6 +20,7 @@ from kvtrace.converters.profile_sections import profile_sections
 from kvtrace.converters.profile_tables import ProfileTables, Row
 from kvtrace.converters.roofline import Position, Work, joined, position
 from kvtrace.converters.source_lines import SourceLines
+from kvtrace.figures.times import Times, device_times, host_times
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -170,7 +170,7 @@ def read_profile(
     calls: bool = False,
     lines: bool = False,
     device: str | None = None,
-    times: tuple[CallTimes, CallTimes] | None = None,
+    times: tuple[Times, Times] | None = None,
 ) -> Profile:
     """Read the profile of the runs; `calls` and `lines` add those levels.
 
@@ -187,11 +187,13 @@ def read_profile(
     if times is None:
         steps, windows = stepping(trace, runs)
         times = host_times(trace, runs), device_times(trace, runs, windows)
-    with ProfileTables(trace, runs, *times) as tables:
+    with ProfileTables(trace, runs, *times, calls=calls) as tables:
         chosen = chosen_device(device, _device_names(runs), tables.targets())
-        by_kernel, by_call = tables.sums("kernel"), tables.sums("place")
+        by_kernel = tables.sums()
         flops = tables.flops()
-        kernels, places, work = tables.kernels(), tables.places(), tables.work()
+        kernels, work = tables.kernels(), tables.work()
+        shown = [row["kernel"] for row in kernels] if calls or work else _looked_at(by_kernel)
+        by_call, places = tables.sums_of_calls(shown), tables.places(shown)
         by_line = tables.lines() if lines else []
         accesses = tables.accesses()
         replayed, missing = tables.coverage()
@@ -232,6 +234,16 @@ def read_profile(
         graphs=read_graph_profiles(trace, runs),
         sections={name: section.read(trace, runs) for name, section in profile_sections().items()},
     )
+
+
+def _looked_at(sums: Mapping[int, Row]) -> list[int]:
+    """Return the kernels whose calls advice looks at, where nothing is known but times."""
+    total = sum(row["device_ns"] or 0 for row in sums.values())
+    return [
+        kernel
+        for kernel, row in sums.items()
+        if row["tuning_launches"] or (row["device_ns"] or 0) >= IMPORTANT * total > 0
+    ]
 
 
 def profile_object(profile: Profile) -> dict[str, Any]:
@@ -312,7 +324,7 @@ def _kernel(
         line=row["line"],
         launches=sums.get("launches") or 0,
         runs=_whole(sums.get("runs")) or 0,
-        tuning_launches=sums.get("tuning") or 0,
+        tuning_launches=sums.get("tuning_launches") or 0,
         compilations=row["compilations"],
         compile_ns=_whole(row["compile_ns"]),
         measured=measured,
@@ -363,13 +375,13 @@ def _call_profiles(
 
 def _measured(sums: Mapping[str, Any]) -> Measured:
     return Measured(
-        host_ns=_whole(sums.get("host")),
-        host_median_ns=sums.get("host_median"),
-        compiling_launches=sums.get("compiling") or 0,
-        compiling_ns=_whole(sums.get("compiling_host")),
-        device_ns=_whole(sums.get("device")),
-        device_median_ns=sums.get("device_median"),
-        device_executions=sums.get("executions") or 0,
+        host_ns=sums.get("host_ns"),
+        host_median_ns=sums.get("host_median_ns"),
+        compiling_launches=sums.get("compiling_launches") or 0,
+        compiling_ns=sums.get("compiling_ns"),
+        device_ns=sums.get("device_ns"),
+        device_median_ns=sums.get("device_median_ns"),
+        device_executions=sums.get("device_executions") or 0,
     )
 
 

@@ -3,14 +3,15 @@
 Of launches and executions it is given the sums by call, and medians.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import duckdb
 import pyarrow as pa
 
-from kvtrace.converters.call_times import CallTimes
-from kvtrace.converters.database import database as new_database
+from kvtrace.figures.database import database as new_database
+from kvtrace.figures.kernels import EXECUTED, LAUNCHED
+from kvtrace.figures.times import Times
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -38,10 +39,18 @@ _PREPARE_PLACES: Final = """
     CREATE TABLE place AS
     SELECT row_number() OVER (ORDER BY c.run, c.call_id) AS place, k.kernel, c.run, c.call_id,
         [c.grid_x, c.grid_y, c.grid_z] AS grid,
-        list_transform(list_filter(c.args, lambda a: a.kind = 'tensor'),
-            lambda a: a.name || ' ' || coalesce(a.dtype, '?') || coalesce(a.shape::VARCHAR, ''))
-            AS tensors, c.args
+        {args}
     FROM calls c JOIN kernel k ON c.run = k.run AND c.kernel_id = k.kernel_id;
+"""
+
+#: What a call's arguments say: they are much to read, and not always wanted.
+_ARGUMENTS: Final = """
+    list_transform(list_filter(c.args, lambda a: a.kind = 'tensor'),
+        lambda a: a.name || ' ' || coalesce(a.dtype, '?') || coalesce(a.shape::VARCHAR, ''))
+        AS tensors, c.args
+"""
+_NO_ARGUMENTS: Final = """
+    NULL::VARCHAR[] AS tensors, NULL::STRUCT("name" VARCHAR, alias_group BIGINT)[] AS args
 """
 
 _PREPARE_TIMES: Final = """
@@ -50,25 +59,25 @@ _PREPARE_TIMES: Final = """
 
     CREATE TABLE device AS
     SELECT p.place, p.kernel, e.* FROM executed_sums e JOIN place p USING (run, call_id)
-    WHERE e.executions > 0;
+    WHERE e.device_executions > 0;
 
     -- What was captured into a graph ran when the graph was replayed, so it counts as often as
     -- that; without a device timeline nobody knows, and it counts once.
     CREATE TABLE launched AS
     WITH counted AS (
-        SELECT h.place, h.kernel, h.launches, coalesce(d.timed, 0) AS executions, d.ns, CASE
-            WHEN h.run IN (SELECT run FROM executed_sums)
-            THEN h.launches - h.captured + coalesce(d.replays, 0) ELSE h.launches END AS runs
+        SELECT h.place, h.kernel, h.launches, coalesce(d.device_executions, 0) AS executions,
+            d.device_ns AS ns, h.launches + CASE WHEN h.run IN (SELECT run FROM executed_sums)
+            THEN coalesce(d.replays, 0) - h.captured_launches ELSE 0 END AS runs
         FROM host h LEFT JOIN device d USING (place)
     )
     SELECT *, ns::HUGEINT * runs / executions AS all_ns FROM counted;
 
     CREATE TABLE median_place AS
-    SELECT place AS key, h.median AS host_median, d.median AS device_median
+    SELECT place AS key, h.host_median_ns, d.device_median_ns
     FROM host h FULL JOIN device d USING (place);
 
     CREATE TABLE median_kernel AS
-    SELECT k.kernel AS key, h.median AS host_median, d.median AS device_median
+    SELECT k.kernel AS key, h.host_median_ns, d.device_median_ns
     FROM (SELECT DISTINCT kernel, coalesce(module, '') AS module, coalesce(name, '') AS name
         FROM kernel) k
     LEFT JOIN launched_medians h USING (module, name)
@@ -118,13 +127,9 @@ _KERNELS: Final = """
 
 _SUMS: Final = """
     WITH timed AS (
-        SELECT {key} AS key, sum(launches)::BIGINT AS launches, sum(tuning)::BIGINT AS tuning,
-            sum(ns) AS host, sum(compiling)::BIGINT AS compiling,
-            sum(compiling_ns) AS compiling_host
-        FROM host GROUP BY ALL
+        SELECT {key} AS key, {launched} FROM host GROUP BY ALL
     ), ran AS (
-        SELECT {key} AS key, sum(executions)::BIGINT AS executions, sum(ns) AS device
-        FROM device GROUP BY ALL
+        SELECT {key} AS key, {executed} FROM device GROUP BY ALL
     ), summed AS (
         SELECT {key} AS key, sum(bytes * runs) AS bytes, sum(flops * runs) AS flops,
             sum(lanes * runs) AS lanes, sum(masked * runs) AS masked,
@@ -142,7 +147,16 @@ _SUMS: Final = """
     LEFT JOIN summed USING (key) LEFT JOIN whole USING (key)
 """
 
-_PLACES: Final = "SELECT place, kernel, run, call_id, grid, tensors FROM place ORDER BY place"
+#: Figures of calls, added up.
+_ADDED_UP: Final = {
+    name: ", ".join(f"sum({each.name})::BIGINT AS {each.name}" for each in figures if each.adds_up)
+    for name, figures in (("launched", LAUNCHED), ("executed", EXECUTED))
+}
+
+_PLACES: Final = """
+    SELECT place, kernel, run, call_id, grid, tensors FROM place
+    WHERE kernel IN ({kernels}) ORDER BY place
+"""
 
 _WORK: Final = """
     SELECT w.place, w.kernel, w.runs, w.bytes, w.unknown, w.uncounted, w.accesses,
@@ -226,7 +240,7 @@ def work_of_calls(trace: "Trace", runs: Sequence["Run"]) -> tuple[list[Row], lis
     with new_database() as database:
         for name in ("kernels", "calls", "ops"):
             database.register(name, trace.table(name, runs, list(_WANTED[name])))
-        database.execute(_PREPARE_PLACES)
+        database.execute(_PREPARE_PLACES.format(args=_ARGUMENTS))
         database.execute("CREATE TABLE launched AS SELECT place, 1 AS runs FROM place")
         database.execute(_PREPARE_WORK)
         return _rows(database, _ONE_LAUNCH), _rows(database, _ONE_LAUNCH_FLOPS)
@@ -236,17 +250,25 @@ class ProfileTables:
     """The tables of some runs in a database of their own; close it, or use it in a `with`."""
 
     def __init__(
-        self, trace: "Trace", runs: Sequence["Run"], host: CallTimes, device: CallTimes
+        self, trace: "Trace", runs: Sequence["Run"], host: Times, device: Times, *, calls: bool
     ) -> None:
-        """Read the tables, and take the times of these runs' launches and executions."""
+        """Read the tables, and take the times of these runs' launches and executions.
+
+        Tensors of calls are read where `calls` are wanted one by one, or there are ops.
+        """
         self._database = new_database()
-        for name, columns in _WANTED.items():
-            table: pa.Table = trace.table(name, runs, list(columns))
+        for name in ("ops", "kernels", "stacks", "calls"):
+            columns = list(_WANTED[name])
+            if name == "calls" and not calls:
+                columns.remove("args")
+            table: pa.Table = trace.table(name, runs, columns)
+            calls = calls or (name == "ops" and table.num_rows > 0)
             self._database.register(name, table)
         for name, times in (("launched", host), ("executed", device)):
-            self._database.register(f"{name}_sums", times.sums)
-            self._database.register(f"{name}_medians", times.medians)
-        for tables in (_PREPARE_PLACES, _PREPARE_TIMES, _PREPARE_WORK):
+            self._database.register(f"{name}_sums", times.calls)
+            self._database.register(f"{name}_medians", times.kernels)
+        places = _PREPARE_PLACES.format(args=_ARGUMENTS if calls else _NO_ARGUMENTS)
+        for tables in (places, _PREPARE_TIMES, _PREPARE_WORK):
             self._database.execute(tables)
 
     def __enter__(self) -> "ProfileTables":
@@ -259,13 +281,19 @@ class ProfileTables:
         """Kernels by module and name, numbered."""
         return self._rows(_KERNELS)
 
-    def sums(self, key: str) -> dict[int, Row]:
-        """Times and work over all launches, by `kernel` or by `place`."""
-        return {row["key"]: row for row in self._rows(_SUMS.format(key=key))}
+    def sums(self) -> dict[int, Row]:
+        """Times and work over all launches, by `kernel`."""
+        return {row["key"]: row for row in self._rows(_SUMS.format(key="kernel", **_ADDED_UP))}
 
-    def places(self) -> list[Row]:
-        """Distinct calls, numbered."""
-        return self._rows(_PLACES)
+    def sums_of_calls(self, kernels: Iterable[int]) -> dict[int, Row]:
+        """Times and work over all launches of the calls of some kernels, by `place`."""
+        query = _SUMS.format(key="place", **_ADDED_UP)
+        query += f"WHERE key IN (SELECT place FROM place WHERE kernel IN ({_listed(kernels)}))"  # noqa: S608
+        return {row["key"]: row for row in self._rows(query)}
+
+    def places(self, kernels: Iterable[int]) -> list[Row]:
+        """Distinct calls of some kernels, numbered."""
+        return self._rows(_PLACES.format(kernels=_listed(kernels)))
 
     def work(self) -> list[Row]:
         """What one launch of each launched call moves."""
@@ -294,6 +322,10 @@ class ProfileTables:
 
     def _rows(self, query: str) -> list[Row]:
         return _rows(self._database, query)
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    return ", ".join(map(str, numbers)) or "NULL"
 
 
 def _rows(database: duckdb.DuckDBPyConnection, query: str) -> list[Row]:

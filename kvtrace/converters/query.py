@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 import duckdb
 import pyarrow as pa
 
-from kvtrace.converters.database import database as new_database
-from kvtrace.converters.scans import Scans
-from kvtrace.converters.views import VIEWS, tables_of, view_statements
+from kvtrace.figures.database import database as new_database
+from kvtrace.figures.scans import Scans
+from kvtrace.figures.views import VIEWS, tables_of, view_statements
 from kvtrace.schema.errors import BadSetting, KvtraceError
 from kvtrace.schema.tables import TABLES, TEXT
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.converters.compiling import CompilingLaunches
 from kvtrace.converters.specialization import Change, changes, specialization
-from kvtrace.converters.trials import TUNING
+from kvtrace.figures.times import compiling_launches
+from kvtrace.figures.trials import TUNING
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.runs import plain_rows
 
@@ -166,10 +166,7 @@ def _kernels_of_calls(trace: "Trace", run: "Run") -> dict[int, int]:
 
 
 def _compiling_rows(trace: "Trace", run: "Run") -> Iterator[dict[str, Any]]:
-    compiling = CompilingLaunches(trace, run)
-    columns = ["seq", "call_id", "enter", "exit", "thread", "phase"]
-    for piece in trace.pieces("launches", [run], columns):
-        yield from plain_rows(piece.filter(pa.array(compiling.among(piece))))
+    yield from plain_rows(compiling_launches(trace, run))
 
 
 class _Scalars:

@@ -13,9 +13,11 @@ import pytest
 from kvtrace.schema.errors import TraceWriteError
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
+from kvtrace.schema.versions import FORMAT_VERSION
 from kvtrace.schema.writer import RunWriter, new_run_id
 from kvtrace.text import printable
 from tests.cli.test_cli_bad_input import READING, asked
+from tests.schema.make_golden import GOLDEN
 from tests.support.thorough import usually
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -207,6 +209,30 @@ def test_what_is_left_out_is_said(own_trace, kvtrace):
     for command in ("profile", "info"):
         _, out, err = kvtrace(command, own_trace)
         assert "1 row without call_id, and left out" in " ".join((out + err).split())
+
+
+@pytest.mark.parametrize(
+    "layout", ["layout 0", "5", "[]", '{"base": "a"}', '{"base": 0, "lanes": [[1]]}', "[" * 9999]
+)
+def test_a_page_is_made_without_a_layout_that_is_none(layout, kvtrace, tmp_path):
+    out = tmp_path / "trace"
+    shutil.copytree(FIXTURES / "h200" / "device", out)
+    code, _, err = kvtrace("replay", out)
+    assert code == 0, err
+    rewrite(out, "accesses", assign("layout", layout))
+
+    code, _, err = kvtrace("report", out, "--no-replay", "-o", tmp_path / "r.html")
+
+    assert code == 0, err
+
+
+def test_a_page_of_a_golden_trace_says_which_graphs_are_damaged(kvtrace, tmp_path):
+    golden = GOLDEN / f"v{FORMAT_VERSION}" / "trace"
+
+    code, said, err = kvtrace("report", golden, "--no-replay", "-o", tmp_path / "r.html")
+
+    assert code == 0, err
+    assert "the graph 0 in the trace is damaged" in said
 
 
 # -- files and folders ------------------------------------------------------------------------

@@ -12,9 +12,9 @@ import pytest
 
 from kvtrace.converters.device_text import told_apart
 from kvtrace.converters.device_time import read_device_time
-from kvtrace.converters.makers import kind_of
 from kvtrace.converters.profile import profile_object, read_profile
 from kvtrace.converters.profile_text import profile_text
+from kvtrace.figures.makers import kind_of
 from kvtrace.schema.symbols import titled
 from kvtrace.schema.trace import open_trace
 from kvtrace.text import display_width

@@ -1,19 +1,16 @@
 """Times of launches and executions, kept narrow, are those that a loop over the rows finds."""
 
 from collections import Counter
-from statistics import median
 from unittest import mock
 
 import numpy as np
 from hypothesis import given, settings
 
-from kvtrace.converters.call_times import device_times as summed_device_times
 from kvtrace.converters.diff import samples
-from kvtrace.converters.diff.samples import device_times, host_times
+from kvtrace.converters.diff.samples import device_samples, host_samples
 from kvtrace.converters.diff.times import Places
-from kvtrace.converters.timed_rows import Launched
-from kvtrace.converters.trials import TUNING
-from tests.converters.test_views import KERNELS, LAUNCHES, st, written
+from kvtrace.figures.trials import TUNING
+from tests.figures.test_views import KERNELS, LAUNCHES, st, written
 
 VARIANT = np.array([0, 1, 0, 2, 1, 0])
 #: Of three variants.
@@ -31,8 +28,8 @@ def places_of(trace):
 @given(st.lists(st.tuples(KERNELS, LAUNCHES), min_size=1, max_size=2))
 def test_times_on_the_host(tmp_path_factory, runs):
     trace = written(tmp_path_factory.mktemp("samples"), runs)
-    times = host_times(trace, trace.runs, places_of(trace), KERNELS_OF)
-    steady, sums = [], times.sums().to_pylist()
+    times = host_samples(trace, trace.runs, places_of(trace), KERNELS_OF)
+    steady = []
     for number, (kernels, launches) in enumerate(runs):
         trials = {}
         for call, enter, took, thread, phase, _, _ in launches:
@@ -50,27 +47,24 @@ def test_times_on_the_host(tmp_path_factory, runs):
         found = times.of(variants)
         columns = (found.variant, found.work, found.run, found.ns)
         assert list(zip(*(c.tolist() for c in columns), strict=True)) == [row[:4] for row in own]
-        ns = [row[3] for row in own]
-        assert times.median(variants) == (median(ns) if ns else None)
-    for row in sums:
-        own = [each[3] for each in steady if each[4] == row["place"]]
-        assert (row["timed"], row["total"]) == (len(own), sum(own) if own else None)
-    phases = [launch[4] for _, launches in runs for launch in launches]
-    assert sum(row["tuning"] for row in sums) == sum(phase in TUNING for phase in phases)
-    assert sum(row["launches"] + row["tuning"] for row in sums) == len(phases)
 
 
 @settings(max_examples=20)
 @given(st.lists(st.tuples(KERNELS, LAUNCHES), min_size=1, max_size=2))
 def test_times_on_the_device(tmp_path_factory, runs):
     trace = written(tmp_path_factory.mktemp("samples"), runs)
-    found = device_times(trace, trace.runs, places_of(trace), KERNELS_OF).sums().to_pylist()
-    summed = summed_device_times(trace, trace.runs, {}).sums.to_pylist()
-    for row in found:
-        run, call = divmod(row["place"], 6)
-        own = [each for each in summed if (each["run"], each["call_id"]) == (f"r{run}", call)]
-        assert row["total"] == (own[0]["ns"] if own else None)
-        assert row["timed"] == (own[0]["timed"] if own else 0)
+    found = device_samples(trace, trace.runs, places_of(trace), KERNELS_OF)
+    steady = [
+        (VARIANT[call], number, ran)
+        for number, (_, launches) in enumerate(runs)
+        for call, _, _, _, phase, ran, _ in launches
+        if ran is not None and phase not in TUNING
+    ]
+    for variant in range(3):
+        own = found.of([variant])
+        assert list(zip(own.run.tolist(), own.ns.tolist(), strict=True)) == [
+            each[1:] for each in steady if each[0] == variant
+        ]
 
 
 @settings(max_examples=60, deadline=None)
@@ -84,9 +78,7 @@ def test_of_many_launches_every_nth_of_each_call_is_kept_and_all_are_counted(pie
         times = samples.Times(known, KERNELS_OF)
         for piece in filter(None, pieces):
             call, ns = (np.array(column) for column in zip(*piece, strict=True))
-            yes, no = np.ones(call.size, bool), np.zeros(call.size, bool)
-            once = np.ones(call.size, np.int64)
-            times.add(0, Launched(call, ns, yes, no, no, no, once), no)
+            times.add(0, call, ns)
         times.gather()
     launched = [row for piece in pieces for row in piece]
     for variants in ([0, 1], [2]):

@@ -13,8 +13,8 @@ import pytest
 from kvtrace.cli import main
 from kvtrace.converters.query import BadQuery, connect, query
 from kvtrace.converters.query_output import csv_lines, json_lines, table_lines
-from kvtrace.converters.scans import _identifier
-from kvtrace.converters.views import VIEWS
+from kvtrace.figures.scans import _identifier
+from kvtrace.figures.views import VIEWS
 from kvtrace.schema.errors import BadSetting, DamagedFile
 from kvtrace.schema.layout import run_folder
 from kvtrace.schema.tables import TABLES

@@ -8,7 +8,7 @@ from statistics import median
 import pytest
 
 from kvtrace.converters.query import connect, query
-from kvtrace.converters.trials import TUNING
+from kvtrace.figures.trials import TUNING
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 

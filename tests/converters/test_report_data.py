@@ -44,7 +44,8 @@ def ranks(tmp_path_factory):
 def test_totals_equal_sql(built, report):
     ((launches, host),) = sql(
         built.path,
-        'SELECT count(*), sum(epoch_ns("exit") - epoch_ns(enter)) FROM {launches}',
+        'SELECT count(*), sum(epoch_ns("exit") - epoch_ns(enter)) '
+        "FILTER (phase NOT IN ('autotune', 'warmup')) FROM {launches}",
     )
     ((moved, flops, calls),) = sql(
         built.path,
@@ -64,7 +65,9 @@ def test_totals_equal_sql(built, report):
 def test_each_kernel_equals_sql(built, report):
     rows = sql(
         built.path,
-        "SELECT k.name, count(*), sum(epoch_ns(\"exit\") - epoch_ns(enter)), "
+        "SELECT k.name, count(*) FILTER (phase NOT IN ('autotune', 'warmup')), "
+        "coalesce(sum(epoch_ns(\"exit\") - epoch_ns(enter)) "
+        "FILTER (phase NOT IN ('autotune', 'warmup')), 0), "
         "count(DISTINCT call_id), count(DISTINCT kernel_id) "
         "FROM {launches} l JOIN {calls} c USING (call_id) JOIN {kernels} k USING (kernel_id) "
         "GROUP BY k.name",
@@ -76,8 +79,9 @@ def test_each_kernel_equals_sql(built, report):
 def test_each_call_equals_sql(built, report):
     rows = sql(
         built.path,
-        'SELECT call_id, count(*), sum(epoch_ns("exit") - epoch_ns(enter)) '
-        "FROM {launches} GROUP BY call_id",
+        "SELECT call_id, count(*) FILTER (phase NOT IN ('autotune', 'warmup')), "
+        'coalesce(sum(epoch_ns("exit") - epoch_ns(enter)) '
+        "FILTER (phase NOT IN ('autotune', 'warmup')), 0) FROM {launches} GROUP BY call_id",
     )
     assert {(c.call_id, c.launches, c.host_ns) for c in report.calls} == set(rows)
 
@@ -111,13 +115,17 @@ def test_ranks_stand_side_by_side_and_their_kernels_together(ranks):
 def test_device_time_equals_sql(ranks):
     made, report = ranks
     ((executions, total),) = sql(
-        made.path, 'SELECT count(*), sum(epoch_ns("end") - epoch_ns(start)) FROM {gpu_kernels}'
+        made.path,
+        "SELECT count(*), sum(epoch_ns(\"end\") - epoch_ns(start)) FILTER (coalesce(phase, 'run') "
+        "NOT IN ('autotune', 'warmup')) FROM {gpu_kernels} g "
+        "LEFT JOIN {launches} l ON l.run = g.run AND l.seq = g.launch_seq",
     )
     assert (report.totals.gpu_kernels, report.totals.device_ns) == (executions, total)
     ((of_calls,),) = sql(
         made.path,
-        'SELECT sum(epoch_ns("end") - epoch_ns(start)) FROM {gpu_kernels} '
-        "WHERE call_id IS NOT NULL",
+        'SELECT sum(epoch_ns("end") - epoch_ns(start)) FROM {gpu_kernels} g '
+        "LEFT JOIN {launches} l ON l.run = g.run AND l.seq = g.launch_seq "
+        "WHERE g.call_id IS NOT NULL AND coalesce(phase, 'run') NOT IN ('autotune', 'warmup')",
     )
     assert sum(kernel.device_ns or 0 for kernel in report.kernels) == of_calls
 
@@ -295,9 +303,9 @@ def test_an_execution_takes_its_call_and_phase_from_its_launch(tmp_path):
     names = [report.phases[phase] if phase >= 0 else None for phase in report.device.phase]
     assert names == ["autotune", "run", None, None]
     (call,) = report.calls
-    assert (call.launches, call.tuning_launches, call.runs) == (2, 1, 1)
-    assert (call.device_executions, call.device_ns, call.device_median_ns) == (3, 100, 25.0)
-    assert report.totals.device_ns == 190
+    assert (call.launches, call.tuning_launches, call.runs) == (1, 1, 1)
+    assert (call.device_executions, call.device_ns, call.device_median_ns) == (2, 50, 25.0)
+    assert report.totals.device_ns == 140
 
 
 def test_a_variant_says_what_it_was_compiled_anew_for(report):

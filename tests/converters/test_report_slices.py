@@ -6,7 +6,6 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvtrace.converters.columns import narrow
 from kvtrace.converters.report.slices import (
     Slices,
     Thinned,
@@ -15,6 +14,7 @@ from kvtrace.converters.report.slices import (
     coarser,
     thin,
 )
+from kvtrace.figures.columns import narrow
 
 
 def slices(rows: list[tuple[int, int, int, int, int]]) -> Slices:

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvtrace.converters.captions import argument_text, process_title, script_name
-from kvtrace.converters.columns import combined_codes
 from kvtrace.converters.drawing import compile_spans, process_ids, timelines
 from kvtrace.converters.drawing_rates import counter_step
 from kvtrace.converters.timeline import Tally
+from kvtrace.figures.columns import combined_codes
 from kvtrace.schema.runs import Run
 from kvtrace.schema.trace import resolve
 from kvtrace.schema.writer import RunWriter

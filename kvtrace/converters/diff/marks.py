@@ -8,11 +8,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.converters.columns import Positions, integers
 from kvtrace.converters.diff.model import LaunchChange
 from kvtrace.converters.diff.times import Places
 from kvtrace.converters.diff.variant import KernelKey
-from kvtrace.converters.trials import is_tuning
+from kvtrace.figures.columns import Positions, integers
+from kvtrace.figures.trials import is_tuning
 
 if TYPE_CHECKING:
     from kvtrace.converters.diff.snapshot import Snapshot

@@ -1,27 +1,22 @@
 """The times of launches of a side, narrow: some ten bytes each, and of a kernel some thousands.
 
-They are read in pieces. Sums are kept by distinct call; the times themselves stay, since a change
-is judged by single launches: all of them, or of a kernel with more than `MOST_TIMES` every second,
-every fourth, and so on, of each of its distinct calls.
+They are read in pieces, and stay, since a change is judged by single launches: all of them, or of a
+kernel with more than `MOST_TIMES` every second, every fourth, and so on, of each of its distinct
+calls.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
 
-from kvtrace.converters.columns import Integers, Positions, narrow, summed_by
 from kvtrace.converters.diff.times import Places, Samples
-from kvtrace.converters.timed_rows import Executed, Launched, Mask, executed, launched
+from kvtrace.figures.columns import Integers, Positions, integers, narrow, summed_by
+from kvtrace.figures.times import steady_executions, steady_launches
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
-
-#: What is summed by call: launches (or executions), those of tuning, and of the others the steady
-#: ones that are timed and their ns, and the compiling ones, those of them that are timed, their ns.
-SUMS: Final = ("launches", "tuning", "timed", "total", "compiling", "slow_timed", "slow")
-
 
 #: Launches of a kernel, on one side, whose times are kept.
 MOST_TIMES: Final = 1 << 13
@@ -30,7 +25,7 @@ _FEW: Final = 1 << 20
 
 
 class Times:
-    """Times of steady launches by variant, and sums of all launches by distinct call."""
+    """Times of steady launches, or executions, by variant."""
 
     def __init__(self, runs: Sequence[Places], kernels: Integers) -> None:
         """Begin with nothing; `kernels` are those of the variants."""
@@ -42,7 +37,6 @@ class Times:
             self._work[known.place] = known.work
             self._run[known.place] = number
         self._kernel = kernels[self._variant] if size else self._variant
-        self._sums = {name: np.zeros(size, np.int64) for name in SUMS}
         #: By place, how many times there were; by kernel, every how many-th is kept.
         self._seen = np.zeros(size, np.int64)
         self._every = np.ones(1 + int(self._kernel.max(initial=-1)), np.int64)
@@ -52,27 +46,11 @@ class Times:
         self._place = self._ns = self._at = np.zeros(0, np.int64)
         self._first = self._places = self._first_place = np.zeros(0, np.int64)
 
-    def add(self, run: int, piece: Launched | Executed, slow: Mask) -> None:
+    def add(self, run: int, call: Integers, ns: Integers) -> None:
         """Add launches of a run, by its number; those of calls that are not known are left out."""
         known, positions = self._runs[run]
-        at = positions.of(piece.call)
-        found = at >= 0
-        timed, tuning, slow = piece.timed & found, piece.tuning & found, slow & found
-        steady = piece.steady & found
-        ns, times = piece.ns, piece.times
-        all_ns = ns * times
-        for name, chosen, amount in (
-            ("launches", found & ~tuning, times),
-            ("tuning", tuning, times),
-            ("timed", steady, times),
-            ("total", steady, all_ns),
-            ("compiling", slow & ~tuning, times),
-            ("slow_timed", slow & ~tuning & timed, times),
-            ("slow", slow & ~tuning & timed, all_ns),
-        ):
-            counted = np.bincount(at[chosen], amount[chosen], minlength=known.call.size)
-            self._sums[name][known.place] += counted.astype(np.int64)
-        self._keep(known.place[at[steady]], ns[steady])
+        at = positions.of(call)
+        self._keep(known.place[at[at >= 0]], ns[at >= 0])
 
     def _keep(self, place: Integers, ns: Integers) -> None:
         order = np.argsort(place, kind="stable")
@@ -118,16 +96,6 @@ class Times:
         self._first_place = np.append(0, np.cumsum(np.bincount(self._variant, minlength=most)))
         return self
 
-    def sums(self) -> pa.Table:
-        """Return the sums by place; an amount of ns is null where nothing was timed."""
-        columns = dict(self._sums)
-        table = {"place": pa.array(np.arange(self._variant.size))}
-        for name, values in columns.items():
-            timed = {"total": "timed", "slow": "slow_timed"}.get(name)
-            mask = None if timed is None else columns[timed] == 0
-            table[name] = pa.array(values, mask=mask)
-        return pa.table(table)
-
     def of(self, variants: Sequence[int]) -> Samples:
         """Return the times of some variants, in the order of launches."""
         rows = _spans(self._first, variants)
@@ -142,11 +110,6 @@ class Times:
             variant, work, run, self._ns[rows], works[launched > 0], launched[launched > 0]
         )
 
-    def median(self, variants: Sequence[int]) -> float | None:
-        """Return the median of the times of some variants; None without any."""
-        ns = self._ns[_spans(self._first, variants)]
-        return float(np.median(ns)) if ns.size else None
-
 
 def _spans(first: Integers, variants: Sequence[int]) -> Integers:
     """Return all numbers that are in the spans of some variants."""
@@ -155,23 +118,29 @@ def _spans(first: Integers, variants: Sequence[int]) -> Integers:
     return np.concatenate([np.zeros(0, np.int64), *spans])
 
 
-def host_times(
+def host_samples(
     trace: "Trace", runs: Sequence["Run"], places: Sequence[Places], kernels: Integers
 ) -> Times:
-    """Read the times of launches on the host, of runs with their distinct calls, as in `Times`."""
-    times = Times(places, kernels)
-    for number, run in enumerate(runs):
-        for piece in launched(trace, run):
-            times.add(number, piece, piece.compiling)
-    return times.gather()
+    """Read the times of steady launches of runs with their distinct calls, as in `Times`."""
+    return _gathered(steady_launches, trace, runs, places, kernels)
 
 
-def device_times(
+def device_samples(
     trace: "Trace", runs: Sequence["Run"], places: Sequence[Places], kernels: Integers
 ) -> Times:
-    """Read the times of executions on devices, of runs with their distinct calls, as in `Times`."""
+    """Read the times of steady executions of runs with their distinct calls, as in `Times`."""
+    return _gathered(steady_executions, trace, runs, places, kernels)
+
+
+def _gathered(
+    read: Callable[["Trace", "Run"], Iterator[pa.Table]],
+    trace: "Trace",
+    runs: Sequence["Run"],
+    places: Sequence[Places],
+    kernels: Integers,
+) -> Times:
     times = Times(places, kernels)
     for number, run in enumerate(runs):
-        for piece in executed(trace, run):
-            times.add(number, piece, np.zeros(piece.call.size, np.bool_))
+        for piece in read(trace, run):
+            times.add(number, integers(piece["call_id"], -1), integers(piece["ns"]))
     return times.gather()

@@ -12,21 +12,23 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from kvtrace.converters.database import database as new_database
 from kvtrace.converters.diff.further import fill_further, further_together
 from kvtrace.converters.diff.graphs import graph_texts
 from kvtrace.converters.diff.model import Totals
-from kvtrace.converters.diff.samples import Times, device_times, host_times
+from kvtrace.converters.diff.samples import Times, device_samples, host_samples
 from kvtrace.converters.diff.times import Kind, Places, Samples
 from kvtrace.converters.diff.totals import (
-    add_sums,
+    add_figures,
     fill_calls,
     fill_totals,
+    kernel_medians,
     places_of,
     prepare,
 )
 from kvtrace.converters.diff.variant import Call, KernelKey, Variant
 from kvtrace.converters.specialization import specialization
+from kvtrace.figures.database import database as new_database
+from kvtrace.figures.times import device_times, host_times
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Selection, Trace
@@ -118,15 +120,20 @@ def take_snapshot(selection: "Selection", label: str) -> Snapshot:
         numbers: dict[KernelKey, int] = {}
         of_variants = [numbers.setdefault(variant.key, len(numbers)) for variant in variants]
         own = np.array(of_variants, np.int64)
-        host, device = (read(trace, runs, places, own) for read in (host_times, device_times))
-        add_sums(database, host, device, ops)
-        fill_totals(database, variants, host, device)
+        add_figures(
+            database,
+            host_times(trace, runs, groups=members),
+            device_times(trace, runs, {}, groups=members),
+            ops,
+        )
+        medians = kernel_medians(database)
+        fill_totals(database, variants)
         fill_calls(database, variants)
         fill_further(variants, trace, runs)
     kernels: dict[KernelKey, list[Variant]] = {}
     for variant in variants:
         kernels.setdefault(variant.key, []).append(variant)
-    medians = {key: _medians(own, host, device) for key, own in kernels.items()}
+    host, device = (read(trace, runs, places, own) for read in (host_samples, device_samples))
     graphs = {_hash(text): text for text in texts.values()}
     return Snapshot(
         label, trace, runs, kernels, medians, ops.num_rows > 0, graphs,
@@ -134,24 +141,17 @@ def take_snapshot(selection: "Selection", label: str) -> Snapshot:
     )  # fmt: skip
 
 
-def _medians(
-    variants: Sequence[Variant], host: Times, device: Times
-) -> tuple[float | None, float | None]:
-    positions = [variant.position for variant in variants]
-    return host.median(positions), device.median(positions)
-
-
 def sum_totals(totals: Iterable[Totals]) -> Totals:
-    """Sum what can be summed; a figure that one part lacks is unknown, and medians always are."""
+    """Sum what can be summed; medians are unknown, and so is a derived figure that a part lacks."""
     parts = list(totals)
     launched = [part for part in parts if part.launches]
     return Totals(
         launches=sum(part.launches for part in parts),
         tuning_launches=sum(part.tuning_launches for part in parts),
-        host_ns=_sum(part.host_ns for part in launched if part.launches > part.compiling_launches),
+        host_ns=_known_sum(part.host_ns for part in parts),
         compiling_launches=sum(part.compiling_launches for part in parts),
         compiling_ns=sum(part.compiling_ns or 0 for part in parts),
-        device_ns=_sum(part.device_ns for part in launched),
+        device_ns=_known_sum(part.device_ns for part in parts),
         compile_ns=sum(part.compile_ns or 0 for part in parts),
         bytes=_sum(part.bytes for part in launched),
         flops=_sum(part.flops for part in launched),
@@ -179,8 +179,8 @@ def call_rows(side: Snapshot, calls: Sequence[Call]) -> list[dict[str, Any]]:
 
 def _variants(
     trace: "Trace", runs: Sequence["Run"], texts: Mapping[tuple[str, int], str]
-) -> tuple[list[Variant], list[tuple[str, int, int]]]:
-    """Variants merged over runs, and (run, kernel_id, position of the variant) of each row."""
+) -> tuple[list[Variant], pa.Table]:
+    """Variants merged over runs, and of each row its run, kernel_id and variant (`grouped`)."""
     columns = [
         "kernel_id", "name", "module", "file", "line", "source_artifact", "signature", "target",
         "warp_size", "num_warps", "num_ctas", "num_stages", "options", "shared_bytes", "registers",
@@ -204,7 +204,10 @@ def _variants(
             known = variants[position].totals.compile_ns or 0
             variants[position].totals = Totals(compile_ns=known + (row["compile_ns"] or 0))
         members.append((row["run"], row["kernel_id"], position))
-    return variants, members
+    listed: tuple[Sequence[Any], ...] = tuple(zip(*members, strict=True)) or ((), (), ())
+    kinds = (pa.string(), pa.int64(), pa.int64())
+    arrays = [pa.array(column, kind) for column, kind in zip(listed, kinds, strict=True)]
+    return variants, pa.table(arrays, ["run", "kernel_id", "grouped"])
 
 
 def _hash(text: str) -> str:
@@ -224,6 +227,11 @@ def _variant(row: Mapping[str, Any]) -> Variant:
         },
         totals=Totals(compile_ns=row["compile_ns"] or 0),
     )
+
+
+def _known_sum(values: Iterable[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
 
 
 def _sum(values: Iterable[int | None]) -> int | None:

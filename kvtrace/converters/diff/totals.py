@@ -1,7 +1,7 @@
 """Sums over the launches of each variant, worked out inside DuckDB rather than in Python loops."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import duckdb
 import numpy as np
@@ -9,46 +9,48 @@ import pyarrow as pa
 
 from kvtrace.converters.diff.model import Totals
 from kvtrace.converters.diff.times import Places
-from kvtrace.converters.diff.variant import Call, Variant
+from kvtrace.converters.diff.variant import Call, KernelKey, Variant
+from kvtrace.figures.kernels import DEVICE_MEDIAN, HOST_MEDIAN
+from kvtrace.figures.times import TRITON, Times
 
 if TYPE_CHECKING:
-    from kvtrace.converters.diff.samples import Times
     from kvtrace.schema.trace import Run
 
 
-def prepare(
-    database: duckdb.DuckDBPyConnection, members: Sequence[tuple[str, int, int]], calls: pa.Table
-) -> None:
-    """Number the distinct calls; `members` say which kernel is which variant."""
-    columns: tuple[Sequence[Any], ...] = tuple(zip(*members, strict=True)) or ((), (), ())
-    member_table = pa.table(
-        {
-            "run": pa.array(columns[0], pa.string()),
-            "kernel_id": pa.array(columns[1], pa.int64()),
-            "variant": pa.array(columns[2], pa.int64()),
-        }
-    )
-    database.register("members", member_table)
+def prepare(database: duckdb.DuckDBPyConnection, members: pa.Table, calls: pa.Table) -> None:
+    """Number the distinct calls; `members` say which kernel is which variant, as `grouped`."""
+    database.register("members", members)
     database.register("all_calls", calls)
     database.execute(_PLACES)
 
 
-def add_sums(
-    database: duckdb.DuckDBPyConnection, host: "Times", device: "Times", ops: pa.Table
+def add_figures(
+    database: duckdb.DuckDBPyConnection, host: Times, device: Times, ops: pa.Table
 ) -> None:
     """Make the tables of what was launched, and what that did, that the functions below ask."""
-    database.register("host", host.sums())
-    database.register("device", device.sums())
+    for name, times in (("host", host), ("device", device)):
+        database.register(f"{name}_figures", times.calls)
+        database.register(f"{name}_kernels", times.kernels)
+        database.register(f"{name}_variants", times.groups)
     database.register("ops", ops)
     database.execute(_PER_CALL)
 
+
+#: Figures of calls besides their numbers of launches, and how those of a variant are made of them.
+_OF_CALLS: Final = "h.host_ns, h.compiling_launches, h.compiling_ns, d.device_ns"
+_ADDED_UP: Final = """
+    sum(host_ns)::BIGINT AS host_ns, sum(compiling_ns)::BIGINT AS compiling_ns,
+    coalesce(sum(compiling_launches), 0)::BIGINT AS compiling_launches,
+    sum(device_ns)::BIGINT AS device_ns
+"""
 
 #: `place` numbers (run, call_id). `alike` is a 64-bit hash of all of a call that is the same in
 #: another process: no addresses, no recorded values; `work` of what there is to do, however it is
 #: divided and typed.
 _PLACES: Final = """
     CREATE TABLE place AS
-    SELECT row_number() OVER (ORDER BY c.run, c.call_id) - 1 AS place, c.run, c.call_id, m.variant,
+    SELECT row_number() OVER (ORDER BY c.run, c.call_id) - 1 AS place, c.run, c.call_id,
+        m.grouped AS variant,
         hash(c.grid_x, c.grid_y, c.grid_z, list_transform(
             list_filter(c.args, lambda a: a.kind IS DISTINCT FROM 'constexpr'),
             lambda a: {
@@ -64,13 +66,13 @@ _PLACES: Final = """
     FROM all_calls c JOIN members m ON c.run = m.run AND c.kernel_id = m.kernel_id;
 """
 
-#: Launches of autotuners and warm-ups are counted apart: they are repeated as often as time allows;
-#: those in which the kernel was compiled or loaded (see compiling.py) have no time of a launch.
-_PER_CALL: Final = """
+_PER_CALL: Final = f"""
     CREATE TABLE per_call AS
-    SELECT p.place, p.variant, p.run, p.call_id, p.alike, h.launches, h.tuning, o.bytes, o.flops,
-        o.sectors, o.lanes, o.lanes_on
-    FROM place p JOIN host h USING (place)
+    SELECT p.place, p.variant, p.run, p.call_id, p.alike, coalesce(h.launches, 0) AS launches,
+        coalesce(h.tuning_launches, 0) AS tuning_launches, {_OF_CALLS},
+        o.bytes, o.flops, o.sectors, o.lanes, o.lanes_on
+    FROM place p LEFT JOIN host_figures h ON h.run = p.run AND h.call_id = p.call_id
+    LEFT JOIN device_figures d ON d.run = p.run AND d.call_id = p.call_id
     LEFT JOIN (
         SELECT run, call_id, coalesce(sum(flops), 0) AS flops,
             CASE WHEN count(*) FILTER (kind IN ('load', 'store', 'atomic') AND bytes IS NULL) = 0
@@ -81,65 +83,51 @@ _PER_CALL: Final = """
             sum(elements - masked_off) FILTER (kind IN ('load', 'store', 'atomic')) AS lanes_on
         FROM ops GROUP BY run, call_id
     ) o ON p.run = o.run AND p.call_id = o.call_id;
-"""
+"""  # noqa: S608
 
-_TOTALS: Final = """
+_TOTALS: Final = f"""
     WITH work AS (
-        SELECT variant, sum(launches) AS launches, sum(tuning) AS tuning,
+        SELECT variant, sum(launches)::BIGINT AS launches,
+            sum(tuning_launches)::BIGINT AS tuning_launches, {_ADDED_UP},
             CASE WHEN count(*) FILTER (launches > 0 AND bytes IS NULL) = 0
-                THEN sum(bytes * launches) END AS bytes,
+                THEN sum(bytes * launches) END::BIGINT AS bytes,
             CASE WHEN count(*) FILTER (launches > 0 AND flops IS NULL) = 0
-                THEN sum(flops * launches) END AS flops,
+                THEN sum(flops * launches) END::BIGINT AS flops,
             CASE WHEN count(*) FILTER (launches > 0 AND sectors IS NULL) = 0
-                THEN sum(sectors * launches) END AS sectors,
-            sum(lanes * launches) AS lanes, sum(lanes_on * launches) AS lanes_on
+                THEN sum(sectors * launches) END::BIGINT AS sectors,
+            sum(lanes * launches)::BIGINT AS lanes, sum(lanes_on * launches)::BIGINT AS lanes_on
         FROM per_call GROUP BY variant
-    ), launched AS (
-        SELECT variant, sum(total) AS total, sum(compiling) AS compiling, sum(slow) AS slow
-        FROM host JOIN place USING (place) GROUP BY variant
-    ), executed AS (
-        SELECT variant, sum(total) AS total FROM device JOIN place USING (place) GROUP BY variant
     )
-    SELECT w.variant, w.launches, w.tuning, h.total, d.total, w.bytes, w.flops,
-        coalesce(h.compiling, 0), h.slow, w.sectors, w.lanes, w.lanes_on
-    FROM work w LEFT JOIN launched h USING (variant) LEFT JOIN executed d USING (variant)
-"""
+    SELECT w.*, h.{HOST_MEDIAN.name}, d.{DEVICE_MEDIAN.name}
+    FROM work w LEFT JOIN host_variants h ON h.grouped = w.variant
+    LEFT JOIN device_variants d ON d.grouped = w.variant
+"""  # noqa: S608
+_MEDIANS: Final = f"""
+    SELECT module, name, h.{HOST_MEDIAN.name}, d.{DEVICE_MEDIAN.name}
+    FROM host_kernels h FULL JOIN (FROM device_kernels WHERE kind = '{TRITON}') d
+        USING (module, name)
+"""  # noqa: S608
 
 _CALLS: Final = """
-    SELECT variant, alike, arg_min(run, place), arg_min(call_id, place), sum(launches), sum(tuning)
+    SELECT variant, alike, arg_min(run, place), arg_min(call_id, place), sum(launches),
+        sum(tuning_launches)
     FROM per_call GROUP BY variant, alike ORDER BY min(place)
 """
 
 
-def fill_totals(
-    database: duckdb.DuckDBPyConnection,
-    variants: Sequence[Variant],
-    host_times: "Times",
-    device_times: "Times",
-) -> None:
+def fill_totals(database: duckdb.DuckDBPyConnection, variants: Sequence[Variant]) -> None:
     """Fill in the sums over each variant's launches."""
-    for row in database.execute(_TOTALS).fetchall():
-        (
-            position, launches, tuning, host, device, moved, flops, compiling, slow, sectors, lanes,
-            lanes_on,
-        ) = row  # fmt: skip
-        variant = variants[position]
-        variant.totals = Totals(
-            launches=int(launches),
-            tuning_launches=int(tuning),
-            host_ns=_whole(host),
-            host_median_ns=host_times.median([position]),
-            compiling_launches=int(compiling),
-            compiling_ns=_whole(slow),
-            device_ns=_whole(device),
-            device_median_ns=device_times.median([position]),
-            compile_ns=variant.totals.compile_ns,
-            bytes=_whole(moved),
-            flops=_whole(flops),
-            sectors=_whole(sectors),
-            lanes=_whole(lanes),
-            lanes_on=_whole(lanes_on),
-        )
+    for row in database.sql(_TOTALS).to_arrow_table().to_pylist():
+        variant = variants[row.pop("variant")]
+        variant.totals = Totals(compile_ns=variant.totals.compile_ns, **row)
+
+
+def kernel_medians(
+    database: duckdb.DuckDBPyConnection,
+) -> dict[KernelKey, tuple[float | None, float | None]]:
+    """Return the medians on the host and on devices of each kernel."""
+    rows = database.execute(_MEDIANS).fetchall()
+    return {(module, name): (host, device) for module, name, host, device in rows}
 
 
 def fill_calls(database: duckdb.DuckDBPyConnection, variants: Sequence[Variant]) -> None:
@@ -154,7 +142,3 @@ def places_of(database: duckdb.DuckDBPyConnection, run: "Run") -> Places:
     found = database.execute(query, [run.run_id]).fetchnumpy()
     columns = (np.asarray(found[name]) for name in ("call_id", "variant", "work", "place"))
     return Places(*(column.astype(np.int64) for column in columns))
-
-
-def _whole(value: Any) -> int | None:
-    return None if value is None else int(value)

@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.converters.call_paths import is_plumbing
-from kvtrace.converters.columns import without_dictionary
 from kvtrace.converters.findings.causes import (
     LINTS,
     cause_of,
@@ -35,8 +34,9 @@ from kvtrace.converters.findings.model import (
 )
 from kvtrace.converters.findings.suppressions import Suppressions
 from kvtrace.converters.findings.unused import Definition, seen_lines, unused_ignores
-from kvtrace.converters.launch_sums import launch_sums
 from kvtrace.converters.source_lines import SourceLines
+from kvtrace.figures.columns import without_dictionary
+from kvtrace.figures.times import host_times
 from kvtrace.schema.layout import pass_parts, run_folder
 
 if TYPE_CHECKING:
@@ -323,11 +323,13 @@ def _launching(stack: Sequence[StackFrame]) -> StackFrame | None:
 
 
 def _launches(trace: "Trace", runs: Sequence["Run"]) -> Counter[tuple[str, int]]:
+    calls = host_times(trace, runs, with_medians=False).calls
+    names = ("run", "call_id", "launches", "tuning_launches")
+    columns = (calls[name].to_pylist() for name in names)
     return Counter(
         {
-            (run, call): number
-            for run, sums in launch_sums(trace, runs).items()
-            for call, number in sums.calls.items()
+            (run, call): launches + tuning
+            for run, call, launches, tuning in zip(*columns, strict=True)
         }
     )
 

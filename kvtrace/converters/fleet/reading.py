@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from kvtrace.converters.database import database as new_database
 from kvtrace.converters.fleet.judging import judge_times
 from kvtrace.converters.fleet.model import Fleet, FleetFinding, Job, KernelTimes, Kind
 from kvtrace.converters.parallel import in_order
 from kvtrace.converters.query import connect, query
-from kvtrace.converters.scans import row_count
-from kvtrace.converters.trials import TUNING
+from kvtrace.figures.database import database as new_database
+from kvtrace.figures.kernels import medians, medians_of_single_rows
+from kvtrace.figures.scans import row_count
+from kvtrace.figures.tables import make_times
 from kvtrace.schema.layout import pass_parts, run_folder
 from kvtrace.schema.remote import remote_folder
 
@@ -31,41 +32,22 @@ MOST_LAUNCHES: Final = 10_000_000
 _LAUNCHES_AT_ONCE: Final = 4_000_000
 _RUNS_AT_ONCE: Final = 125
 
-_TRIALS: Final = ", ".join(f"'{phase}'" for phase in TUNING)
-#: Launches whose time is none of a run of their kernel. They are few: a table of them is built
-#: first, as DuckDB else takes them for the larger side of the join.
-_APART: Final[dict[Kind, str]] = {
-    "device": "CREATE TEMP TABLE apart AS SELECT run, seq FROM tuning",
-    "host": "CREATE TEMP TABLE apart AS SELECT run, seq FROM compiling",
+#: What launches and executions are asked by, and the key that says which of them are looked at.
+_TIMES: Final[dict[Kind, tuple[str, str]]] = {
+    "device": ("execution_times", "record"),
+    "host": ("launch_times", "seq"),
 }
-#: Executions that do not say themselves which call they are of; nearly no run has some.
-_UNPLACED: Final = """
-    SELECT 1 FROM gpu_kernels WHERE call_id IS NULL AND launch_seq IS NOT NULL LIMIT 1
+#: How many there are of each run and call. A product modulo 2^20 says which are looked at, out of
+#: step with the rounds in which programs repeat themselves.
+_LOOKED_AT: Final = """
+    WITH looked AS (
+        SELECT run, call_id, ns, steady, weight FROM {view}
+        WHERE (({key} & 1048575) * 48271 & 1048575) < {most} AND steady AND call_id IS NOT NULL
+    )
+    SELECT s.run, s.call_id, s.times, m.ns
+    FROM (SELECT run, call_id, sum(weight) AS times FROM looked GROUP BY run, call_id) s
+    JOIN ({medians}) m ON m.run = s.run AND m.call_id = s.call_id
 """
-#: The view `placed` where there are none: half of the view's time is to look for them.
-_PLACED: Final = """(
-    SELECT run, record, launch_seq, call_id, epoch_ns("end") - epoch_ns("start") AS device_ns
-    FROM gpu_kernels
-)"""
-#: How many there are of each run and call, and the median of their times. A product modulo 2^20
-#: says which are looked at, out of step with the rounds in which programs repeat themselves.
-_MEDIANS: Final[dict[Kind, str]] = {
-    "device": """
-        SELECT p.run, p.call_id, count(p.device_ns) AS times, median(p.device_ns) AS ns
-        FROM {executions} p LEFT JOIN apart a ON a.run = p.run AND a.seq = p.launch_seq
-        WHERE ((p.record & 1048575) * 48271 & 1048575) < {most} AND a.seq IS NULL
-            AND p.call_id IS NOT NULL
-        GROUP BY p.run, p.call_id HAVING count(p.device_ns) > 0
-    """,
-    "host": f"""
-        SELECT l.run, l.call_id, count(*) AS times,
-            median(epoch_ns(l."exit") - epoch_ns(l."enter")) AS ns
-        FROM launches l LEFT JOIN apart a ON a.run = l.run AND a.seq = l.seq
-        WHERE ((l.seq & 1048575) * 48271 & 1048575) < {{most}} AND a.seq IS NULL
-            AND coalesce(l.phase, 'run') NOT IN ({_TRIALS}) AND l."exit" >= l."enter"
-        GROUP BY l.run, l.call_id
-    """,  # noqa: S608
-}
 #: Of each run, kernel and grid all time that was looked at, and the time of a launch: calls of one
 #: grid stand for as many launches as were looked at of each. (Joined in this order, or rows of one
 #: run are paired before anything else is compared.)
@@ -103,8 +85,8 @@ _KERNELS: Final = """
 """
 #: What is opened.
 _NAMED: Final[dict[Kind, str]] = {
-    "device": "SELECT 1 FROM placed, tuning, calls, kernels",
-    "host": "SELECT 1 FROM launches, compiling, calls, kernels",
+    "device": "SELECT 1 FROM gpu_kernels, launches, calls, kernels",
+    "host": "SELECT 1 FROM launches, calls, kernels",
 }
 _FINDINGS: Final = """
     SELECT f.run, k.module, coalesce(k.name, '?') AS kernel, f.rule, min(f.severity) AS severity,
@@ -216,12 +198,18 @@ def _portions(runs: Sequence["Run"], rows: Mapping[str, int], every: int) -> Ite
 
 def _times(trace: "Trace", kind: Kind, runs: Sequence["Run"], every: int) -> pa.Table:
     """Return the rows of `_BY_RUN`; of each run, one in `every` launches is looked at."""
+    view, key = _TIMES[kind]
+    sampled = any(run.settings.get("sample") for run in runs)
+    middle = medians if sampled else medians_of_single_rows
+    looked_at = _LOOKED_AT.format(
+        view=view,
+        key=key,
+        most=max(1, (1 << 20) // every),
+        medians=middle("looked", "run, call_id", "ns"),
+    )
     with connect(trace, runs, _NAMED[kind]) as database:
-        database.execute(_APART[kind])
-        placed = kind == "device" and not database.execute(_UNPLACED).fetchall()
-        executions = _PLACED if placed else "placed"
-        medians = _MEDIANS[kind].format(most=max(1, (1 << 20) // every), executions=executions)
-        found = database.sql(_BY_RUN.format(medians=medians)).to_arrow_table()
+        make_times(database, trace, runs, [view])
+        found = database.sql(_BY_RUN.format(medians=looked_at)).to_arrow_table()
     for name in ("run", "kernel", "module"):
         place = found.column_names.index(name)
         found = found.set_column(place, name, found.column(name).dictionary_encode())

@@ -18,6 +18,7 @@ from kvtrace.converters.report.slices import (
     thin,
 )
 from kvtrace.converters.report.sources import Block, BlockSource, Context, block_sources
+from kvtrace.schema.errors import DamagedFile
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -220,7 +221,12 @@ def _add_blocks(budget: Budget, source: BlockSource, blocks: Iterable[Block], ro
     left_out = many = refused = 0
     for block in blocks:
         many += 1
-        packed = block.pack() if refused < _MOST_REFUSED and room > 0 else None
+        try:
+            packed = block.pack() if refused < _MOST_REFUSED and room > 0 else None
+        except DamagedFile as damage:
+            if str(damage) not in (entry.text for entry in budget.dropped):
+                budget.drop(source.name, str(damage), _sql(budget.report, source.query))
+            continue
         if packed is None or _block_size(packed) > room:
             left_out += 1
             refused += 1

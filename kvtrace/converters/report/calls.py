@@ -5,13 +5,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import pyarrow.compute as pc
 
-from kvtrace.converters.call_times import CallTimes
 from kvtrace.converters.device_limits import DeviceLimits
 from kvtrace.converters.profile_tables import work_of_calls
 from kvtrace.converters.report.model import Argument, Call, Roofline
 from kvtrace.converters.report.slices import NO_CALL, Integers
 from kvtrace.converters.roofline import Work, position
+from kvtrace.figures.kernels import DEVICE_MEDIAN, EXECUTED, HOST_MEDIAN, LAUNCHED
+from kvtrace.figures.times import Times
 
 if TYPE_CHECKING:
     from kvtrace.converters.report.kernels import KernelRows
@@ -19,10 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["CallRows"]
 
-_COUNTS: Final = (
-    "launches", "tuning", "captured", "host_ns", "device_ns", "executions", "replays", "run_ns",
-    "run_executions", "runs",
-)  # fmt: skip
+_OF_LAUNCHES: Final = (*(each.name for each in LAUNCHED), HOST_MEDIAN.name)
+_OF_EXECUTIONS: Final = (*(each.name for each in EXECUTED), DEVICE_MEDIAN.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +36,9 @@ class _Done:
 
 @dataclass(slots=True)
 class CallRows:
-    """The distinct calls of all runs, and what is counted for each of them.
+    """The distinct calls of all runs, and the figures of those that ran.
 
-    `counts` has one column for each of: launches; of those by tuners and warm-ups (`tuning`), and
-    into graphs (`captured`); time of all on the device, and on the host without launches in which
-    the kernel was compiled or loaded; executions on the device,
-    of those without tuning's `run_executions` and `run_ns`, and from graphs `replays`; and `runs`,
-    which `kvtrace profile` weighs work by.
+    These are those of `figures/kernels.py`, and `runs`, which `kvtrace profile` weighs work by.
     """
 
     calls: list[Call] = field(default_factory=list)
@@ -53,16 +49,11 @@ class CallRows:
     places: list[dict[int, int]] = field(default_factory=list)
     """For each run: call_id → call."""
     arguments: dict[Argument, int] = field(default_factory=dict)
-    counts: dict[str, Integers] = field(
-        default_factory=lambda: {name: np.zeros(0, np.int64) for name in _COUNTS}
-    )
-    host_medians: dict[int, float] = field(default_factory=dict)
-    device_medians: dict[int, float] = field(default_factory=dict)
+    figures: dict[int, dict[str, Any]] = field(default_factory=dict)
+    """Of calls that were launched or executed."""
     on_device: bool = False
     done: dict[int, _Done] = field(default_factory=dict)
     """Calls that were replayed."""
-    _first: int = 0
-    """First call of the run that is being read."""
 
     def begin_run(
         self,
@@ -73,17 +64,12 @@ class CallRows:
     ) -> dict[int, int]:
         """Add the rows of `calls` of one run; return call_id → index."""
         places: dict[int, int] = {}
-        self._first = len(self.calls)
         for row in rows:
             places[row["call_id"]] = self.by_id[run, row["call_id"]] = len(self.calls)
             variant = kernels.by_id.get((run, row["kernel_id"]), NO_CALL)
             kernel = kernels.variants[variant].kernel if variant != NO_CALL else NO_CALL
             self.call_kernels.append(kernel)
             self.calls.append(self._call(row, run, variant, stacks))
-        for name, column in self.counts.items():
-            self.counts[name] = np.concatenate(
-                [column, np.zeros(len(self.calls) - len(column), np.int64)]
-            )
         self.places.append(places)
         return places
 
@@ -104,7 +90,6 @@ class CallRows:
             host_ns=0,
             host_median_ns=None,
             device_ns=None,
-            run_device_ns=None,
             device_executions=None,
             device_median_ns=None,
             bytes=None,
@@ -121,59 +106,26 @@ class CallRows:
         width = np.int16 if max(self.call_kernels, default=0) < 1 << 15 else np.int32
         return np.asarray([*self.call_kernels, NO_CALL], width)[calls]
 
-    def count_launches(
-        self, piece: Mapping[str, Integers], tuning: Integers, captured: int
-    ) -> None:
-        """Add launches: columns call, duration, phase, compiling, weight.
-
-        `captured` is graphs' phase.
-        """
-        call, weight, graph = piece["call"], piece["weight"], piece["phase"] == captured
-        self._add("launches", call, weight)
-        self._add("tuning", call[tuning], weight[tuning])
-        self._add("captured", call[graph], weight[graph])
-        steady = ~piece["compiling"].astype(bool)
-        self._add("host_ns", call[steady], (piece["duration"] * weight)[steady])
-
-    def count_executions(
-        self, piece: Mapping[str, Integers], tuning: Integers, replayed: Integers
-    ) -> None:
-        """Add executions on the device: columns call, duration, timed and weight."""
-        self.on_device = True
-        call, weight, run = piece["call"], piece["weight"], ~tuning
-        duration = piece["duration"] * weight
-        timed, replayed = run & piece["timed"].astype(bool), run & replayed
-        self._add("executions", call, weight)
-        self._add("device_ns", call, duration)
-        self._add("replays", call[replayed], weight[replayed])
-        self._add("run_executions", call[timed], weight[timed])
-        self._add("run_ns", call[timed], duration[timed])
-
-    def end_run(self, *, timeline: bool) -> None:
-        """Work out how often each call of the run ran.
+    def read_figures(self, runs: "Sequence[Run]", host: Times, device: Times) -> None:
+        """Take the figures of calls, and work out how often each of them ran.
 
         What was captured into a graph ran when the graph was replayed; without a device timeline
         nobody knows how often, and it counts once.
         """
-        own = slice(self._first, None)
-        runs = self.counts["launches"][own] - self.counts["tuning"][own]
-        if timeline:
-            runs = runs - self.counts["captured"][own] + self.counts["replays"][own]
-        self.counts["runs"][own] = runs
-
-    def _add(self, name: str, calls: Integers, values: Integers) -> None:
-        known = calls >= self._first  # of other runs there are none
-        column = self.counts[name][self._first :]
-        column += _exact_sums(calls[known] - self._first, values[known], len(column))
-
-    def read_medians(self, runs: "Sequence[Run]", host: CallTimes, device: CallTimes) -> None:
-        """Take the median times of calls."""
         places = {run.run_id: index for index, run in enumerate(runs)}
-        for found, times in ((self.host_medians, host), (self.device_medians, device)):
-            columns = (times.sums[name].to_pylist() for name in ("run", "call_id", "median"))
-            for run, call_id, median in zip(*columns, strict=True):
-                if call_id is not None and median is not None:
-                    found[self.by_id[places[run], call_id]] = median
+        timed = {places[run] for run in pc.unique(device.calls["run"]).to_pylist()}
+        self.on_device = bool(timed)
+        for times, names in ((host, _OF_LAUNCHES), (device, _OF_EXECUTIONS)):
+            columns = [times.calls[name].to_pylist() for name in ("run", "call_id", *names)]
+            for run, call_id, *figures in zip(*columns, strict=True):
+                if call_id is not None:
+                    own = self.figures.setdefault(self.by_id[places[run], call_id], {})
+                    own.update(zip(names, figures, strict=True))
+        for index, own in self.figures.items():
+            runs_of_call = own.get("launches") or 0
+            if self.calls[index].run in timed:
+                runs_of_call += (own.get("replays") or 0) - (own.get("captured_launches") or 0)
+            own["runs"] = runs_of_call
 
     def read_work(self, trace: "Trace", runs: "Sequence[Run]") -> None:
         """Read what one launch of each replayed call does."""
@@ -195,28 +147,27 @@ class CallRows:
         return tuple(self._finished(index, limits) for index in range(len(self.calls)))
 
     def _finished(self, index: int, limits: DeviceLimits | None) -> Call:
-        count = {name: int(column[index]) for name, column in self.counts.items()}
+        own = self.figures.get(index, {})
+        executions, device_ns = own.get("device_executions"), own.get("device_ns")
         call = replace(
             self.calls[index],
-            launches=count["launches"],
-            tuning_launches=count["tuning"],
-            runs=count["runs"],
-            host_ns=count["host_ns"],
-            host_median_ns=self.host_medians.get(index),
-            device_ns=count["device_ns"] if self.on_device else None,
-            device_executions=count["executions"] if self.on_device else None,
-            run_device_ns=count["run_ns"] if self.on_device else None,
-            device_median_ns=self.device_medians.get(index),
+            launches=own.get("launches") or 0,
+            tuning_launches=own.get("tuning_launches") or 0,
+            runs=own.get("runs") or 0,
+            host_ns=own.get("host_ns") or 0,
+            host_median_ns=own.get("host_median_ns"),
+            device_ns=device_ns or 0 if self.on_device else None,
+            device_executions=executions or 0 if self.on_device else None,
+            device_median_ns=own.get("device_median_ns"),
         )
         done = self.done.get(index)
         return call if done is None else _with_work(call, done, limits)
 
     def run_time(self, index: int) -> float | None:
         """Return the time on the device of all runs of a call, from those that were timed."""
-        executions = int(self.counts["run_executions"][index])
-        if not executions:
-            return None
-        return int(self.counts["run_ns"][index]) * int(self.counts["runs"][index]) / executions
+        own = self.figures.get(index, {})
+        executions = own.get("device_executions")
+        return own["device_ns"] * own["runs"] / executions if executions else None
 
 
 def _with_work(call: Call, done: _Done, limits: DeviceLimits | None) -> Call:
@@ -252,13 +203,6 @@ def _roofline(call: Call, work: Work, limits: DeviceLimits) -> Roofline | None:
         reached=flops / median * 1e9 if median and flops else None,
         achieved=placed.best_ns / median if median else None,
     )
-
-
-def _exact_sums(keys: Integers, values: Integers, count: int) -> Integers:
-    """Return the sum of the values of each key; halves of 32 bits keep float64 sums exact."""
-    low = np.bincount(keys, weights=values & 0xFFFFFFFF, minlength=count).astype(np.int64)
-    high = np.bincount(keys, weights=values >> 32, minlength=count).astype(np.int64)
-    return low + (high << 32)
 
 
 def _whole(value: Any) -> int | None:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from kvtrace.converters.call_times import device_times, host_times
 from kvtrace.converters.device_busy import stepping
 from kvtrace.converters.device_limits import ChosenDevice, chosen_device
 from kvtrace.converters.device_time import read_device_time
@@ -18,7 +17,8 @@ from kvtrace.converters.report.kernels import KernelRows, kernels_of
 from kvtrace.converters.report.launches import Timeline
 from kvtrace.converters.report.model import MEASURED, Mark, Message, Report, Run, Totals
 from kvtrace.converters.report.slices import BIN_COUNTS, Executions, Slices
-from kvtrace.converters.scans import sound_rows
+from kvtrace.figures.scans import sound_rows
+from kvtrace.figures.times import device_times, host_times
 from kvtrace.schema.contents import first_contents, with_values
 from kvtrace.schema.layout import replayed_parts, run_folder
 from kvtrace.schema.runs import plain_rows
@@ -55,8 +55,7 @@ def report_data(trace: "Trace", runs: "Sequence[TraceRun]", title: str, shown_as
         _read_run(trace, run, index, gathered)
     steps, windows = stepping(trace, runs)
     device = device_times(trace, runs, windows)
-    host = host_times(trace, runs, kernels=False)
-    gathered.calls.read_medians(runs, host, device)
+    gathered.calls.read_figures(runs, host_times(trace, runs), device)
     gathered.calls.read_work(trace, runs)
     judged = {run.run_id for run in runs if _was_derived(trace, "findings", run)}
     if findings.tallies or judged:
@@ -79,7 +78,10 @@ def report_data(trace: "Trace", runs: "Sequence[TraceRun]", title: str, shown_as
         origin = gathered.extent()[0] or 0
         counted = gathered.timeline.binned(trace, runs, gathered.calls, origin, bins)
         report = replace(report, bins=counted)
-    return replace(report, notes=tuple(trace.notes), device_time=time)
+    totals = report.totals
+    if totals.gpu_kernels is not None:
+        totals = replace(totals, device_ns=0 if time is None else time.device_ns)
+    return replace(report, notes=tuple(trace.notes), device_time=time, totals=totals)
 
 
 @dataclass(slots=True)
@@ -186,13 +188,12 @@ class _Gathered:
         evaluated = [call for call in calls if call.bytes is not None]
         return Totals(
             launches=timeline.launch_count,
-            host_ns=timeline.host_ns,
+            host_ns=sum(call.host_ns for call in calls),
             compile_ns=sum(variant.compile_ns or 0 for variant in variants),
             kernels=kernels,
             variants=len(variants),
             calls=len(calls),
             gpu_kernels=timeline.gpu_kernels,
-            device_ns=timeline.device_ns,
             bytes=sum(call.runs * call.bytes for call in evaluated) if evaluated else None,
             flops=sum(call.runs * call.flops for call in evaluated) if evaluated else None,
             evaluated_calls=self.calls.evaluated(),

@@ -198,7 +198,7 @@ def _call_sums(calls: Sequence[Call]) -> dict[str, Any]:
         "tuning_launches": sum(call.tuning_launches for call in calls),
         "runs": sum(call.runs for call in calls),
         "host_ns": sum(call.host_ns for call in calls),
-        "device_ns": _sum([call.run_device_ns for call in calls]),
+        "device_ns": _sum([call.device_ns for call in calls]),
         "device_executions": _sum([call.device_executions for call in calls]),
         "bytes": _sum([call.runs * (call.bytes or 0) for call in evaluated]),
         "flops": _sum([call.runs * (call.flops or 0) for call in evaluated]),
@@ -224,7 +224,7 @@ def _best(own: Sequence[int], calls: Sequence[Call]) -> float | None:
 
 
 def _achieved(best: float | None, own: Sequence[int], calls: CallRows) -> float | None:
-    times = [calls.run_time(index) for index in own if calls.counts["runs"][index]]
+    times = [calls.run_time(index) for index in own if calls.figures.get(index, {}).get("runs")]
     known = [time for time in times if time is not None]
     if best is None or not known or len(known) < len(times):
         return None

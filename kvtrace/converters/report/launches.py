@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
-from kvtrace.converters.columns import Positions, coded, combined_codes, integers, narrow
-from kvtrace.converters.compiling import CompilingLaunches
 from kvtrace.converters.report.calls import CallRows
 from kvtrace.converters.report.model import Track
 from kvtrace.converters.report.slices import (
@@ -21,7 +19,7 @@ from kvtrace.converters.report.slices import (
     Thinned,
     bin_pieces,
 )
-from kvtrace.converters.trials import TUNING
+from kvtrace.figures.columns import Positions, coded, combined_codes, integers, narrow
 from kvtrace.schema.kept import weights
 from kvtrace.schema.symbols import titled
 
@@ -36,7 +34,7 @@ _NOT_RECORDED: Final = "not recorded"
 _TIMED: Final = ("call_id", "enter", "exit", "thread")
 _LAUNCH: Final = ("seq", "call_id", "enter", "exit", "thread", "phase", "weight")
 _EXECUTION: Final = (
-    "record", "launch_seq", "call_id", "start", "end", "device", "stream", "graph_id", "name",
+    "record", "launch_seq", "call_id", "start", "end", "device", "stream", "name",
     "weight",
 )  # fmt: skip
 
@@ -70,7 +68,6 @@ class Timeline:
     names: dict[str, int] = field(default_factory=dict)
     """Names of device functions → index."""
     launch_count: int = 0
-    host_ns: int = 0
     extent: tuple[int, int] | None = None
     """First begin and last end of all that has a time."""
     every: dict[str, int] = field(default_factory=dict)
@@ -78,7 +75,6 @@ class Timeline:
     rows: Counter[str] = field(default_factory=Counter)
     """By table, how many rows with a time there are."""
     gpu_kernels: int | None = None
-    device_ns: int | None = None
 
     def track(self, kind: str, run: int, number: int, stream: int = 0) -> int:
         """Return the index of a track, which is made when it is first asked for."""
@@ -91,10 +87,6 @@ class Timeline:
             for kind, run, number, stream in self.tracks
         )
 
-    def tuning_phases(self) -> list[int]:
-        """Return the indices of phases that are no runs of the program's own."""
-        return [index for name, index in self.phases.items() if name in TUNING]
-
     def read(
         self, trace: "Trace", run: "Run", index: int, places: Mapping[int, int], calls: CallRows
     ) -> None:
@@ -105,7 +97,7 @@ class Timeline:
             run: The run.
             index: Its place in the report.
             places: `call_id` → index of the call.
-            calls: Counts launches and executions.
+            calls: The distinct calls.
 
         """
         known = _Lookup(places)
@@ -119,14 +111,9 @@ class Timeline:
         launched: dict[str, list[Integers]] = {}
         device = any(map(len, trace.pieces("gpu_kernels", (run,), ("record",))))
         thinned = Thinned(self.every.get("launches", 1))
-        compiling = CompilingLaunches(trace, run)
         for table in trace.pieces("launches", (run,), _LAUNCH):
             piece = self._launch_piece(table, index, known)
-            piece["compiling"] = compiling.among(table)
-            calls.count_launches(piece, self._is_tuning(piece["phase"]), self._captured())
-            compiled, weight = piece.pop("compiling"), piece.pop("weight")
-            self.launch_count += int(weight.sum())
-            self.host_ns += int((piece["duration"] * weight)[~compiled].sum())
+            self.launch_count += int(piece.pop("weight").sum())
             if device:
                 _keep({name: piece[name] for name in ("seq", "call", "phase")}, launched)
             self._keep("launches", piece, thinned, columns)
@@ -227,12 +214,6 @@ class Timeline:
         found: Integers = places[codes]
         return found
 
-    def _is_tuning(self, phase: Integers) -> Integers:
-        return np.isin(phase, self.tuning_phases())
-
-    def _captured(self) -> int:
-        return self.phases.get("graph_capture", NO_CALL - 1)
-
     def _read_device(
         self,
         trace: "Trace",
@@ -243,19 +224,13 @@ class Timeline:
         calls: CallRows,
     ) -> None:
         columns: dict[str, list[Integers]] = {}
-        executed, thinned = False, Thinned(self.every.get("gpu_kernels", 1))
+        thinned = Thinned(self.every.get("gpu_kernels", 1))
         for table in trace.pieces("gpu_kernels", (run,), _EXECUTION):
             if not len(table):
                 continue
             piece = self._device_piece(table, index, known, launches)
-            replayed = integers(table["graph_id"], MISSING) != MISSING
-            calls.count_executions(piece, self._is_tuning(piece["phase"]), replayed)
-            weight = piece.pop("weight")
-            self.gpu_kernels = (self.gpu_kernels or 0) + int(weight.sum())
-            self.device_ns = (self.device_ns or 0) + int((piece["duration"] * weight).sum())
+            self.gpu_kernels = (self.gpu_kernels or 0) + int(piece.pop("weight").sum())
             self._keep("gpu_kernels", piece, thinned, columns)
-            executed = True
-        calls.end_run(timeline=executed)
         if columns:
             whole = {name: _joined(columns.pop(name)) for name in list(columns)}
             self.device.append(Executions(kernel=calls.kernels(whole["call"]), **whole))

@@ -102,12 +102,11 @@ class Kernel:
     calls: int
     launches: int
     tuning_launches: int
-    """Of the launches, those of autotuners and warm-ups."""
+    """Those of autotuners and warm-ups, which are in no other figure."""
     runs: int
-    """The other launches; those captured into a graph count as often as it was replayed."""
+    """The launches, but those captured into a graph count as often as it was replayed."""
     host_ns: int
     device_ns: int | None
-    """Without autotuners' and warm-ups'."""
     device_executions: int | None
     bytes: int | None
     flops: int | None
@@ -251,8 +250,6 @@ class Call:
     """Of launches that are no autotuner's or warm-up's, as the median on the device."""
     device_ns: int | None
     device_executions: int | None
-    run_device_ns: int | None
-    """Without executions of autotuners' and warm-ups' launches."""
     device_median_ns: float | None
     bytes: int | None
     flops: int | None
@@ -423,7 +420,7 @@ MEASURED: Final[dict[str, dict[str, bool]]] = {
         (
             "calls",
             "launches tuning_launches runs host_ns host_median_ns device_ns device_executions "
-            "run_device_ns device_median_ns",
+            "device_median_ns",
             "bytes flops unique_bytes mask_efficiency sector_efficiency unknown_accesses roofline",
         ),
     )

@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 import numpy as np
 import numpy.typing as npt
 
-from kvtrace.converters.columns import summed_by
+from kvtrace.figures.columns import summed_by
 
 __all__ = [
     "BIN_COUNTS",

@@ -1,6 +1,6 @@
 """The same questions on Spark, over the same Parquet files: each is one text of SQL.
 
-The texts are those of `kvtrace.converters.views`, which DuckDB takes as they are; sqlglot writes
+The texts are those of `kvtrace.figures.views`, which DuckDB takes as they are; sqlglot writes
 them for Spark. Ibis was the other choice: then the questions would be Python that makes SQL, which
 neither the cookbook could show nor a user copy into `kvtrace sql`; and what a user writes himself
 would need sqlglot all the same.
@@ -9,6 +9,5 @@ pyspark and sqlglot are imported when Spark is asked for (`pip install kvtrace[s
 """
 
 from kvtrace.converters.spark.session import SparkTrace, spark_session
-from kvtrace.converters.spark.times import spark_times
 
-__all__ = ["SparkTrace", "spark_session", "spark_times"]
+__all__ = ["SparkTrace", "spark_session"]

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from kvtrace.converters.query import BadQuery, column_values
-from kvtrace.converters.scans import Scans, in_plain_folders
-from kvtrace.converters.views import VIEWS, tables_of, view_texts
+from kvtrace.figures.scans import Scans, in_plain_folders
+from kvtrace.figures.views import VIEWS, tables_of, view_texts
 from kvtrace.schema.errors import BadSetting, KvtraceError
 from kvtrace.schema.layout import fetch
 from kvtrace.schema.remote import remote_folder

@@ -7,8 +7,9 @@ import pytest
 from kvtrace.converters.profile import profile_object, read_profile
 from kvtrace.converters.profile_text import profile_text
 from kvtrace.converters.query import BadQuery, connect, query
-from kvtrace.converters.spark import SparkTrace, spark_times
-from kvtrace.converters.views import TOP_KERNELS, VIEWS
+from kvtrace.converters.spark import SparkTrace
+from kvtrace.figures.times import asked_times
+from kvtrace.figures.views import TOP_KERNELS, VIEWS
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter
@@ -87,7 +88,7 @@ def test_spark_answers_as_duckdb_does(name, spark, request):
             assert plain(answered) == plain(rows)
             assert rows
     expected = read_profile(trace, trace.runs, calls=True)
-    profile = read_profile(trace, trace.runs, calls=True, times=spark_times(on_spark))
+    profile = read_profile(trace, trace.runs, calls=True, times=asked_times(on_spark.table))
     assert profile_object(profile)["kernels"] == profile_object(expected)["kernels"]
     assert expected.device_time is not None
     assert any(kernel.measured.device_median_ns for kernel in profile.kernels)

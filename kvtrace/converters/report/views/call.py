@@ -31,6 +31,8 @@ _FIGURES: Final = (
 #: How the tracer and the profiler begin a note.
 _LEFT_OUT: Final = re.compile(r"call (?P<call>\d+), op (?P<op>\d+) \([^)]*\): (?P<text>.*)", re.S)
 _ACCESS: Final = ("arg", "program", "iteration", "first", "last", "active")
+#: Of a layout's lists of rows, how many numbers a row has.
+_WIDTHS: Final = {"lanes": 2, "box": 2, "active": 2, "runs": 5, "around": 2}
 
 #: How many, step of the id, step of the address in bytes.
 _IdLevel = tuple[int, int, int]
@@ -214,13 +216,42 @@ def _access(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _layout(text: str | None) -> Any:
-    """Return a layout as the page reads it; None where it is not one."""
+def _layout(text: str | None) -> dict[str, Any] | None:
+    """Return a layout that a page can show; None where there is none, or a file says nonsense."""
     try:
-        found = json.loads(text or "null")
+        layout = None if text is None else json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    if not isinstance(layout, dict) or not _numbers([layout.get("base")], 1):
+        return None
+    fine = all(_has_width(layout.get(name), width) for name, width in _WIDTHS.items()) and all(
+        name not in layout or _is_levels(layout[name]) for name in ("programs", "trips")
+    )
+    return layout if fine else None
+
+
+def _numbers(entry: object, width: int) -> bool:
+    return (
+        isinstance(entry, list) and len(entry) == width and all(type(each) is int for each in entry)
+    )
+
+
+def _has_width(entries: object, width: int) -> bool:
+    """Tell whether these are rows of so many numbers; nothing is, too."""
+    return entries is None or (
+        isinstance(entries, list) and all(_numbers(each, width) for each in entries)
+    )
+
+
+def _is_levels(entry: object) -> bool:
+    """Tell whether this is a first id, and levels of three numbers each."""
+    return (
+        isinstance(entry, list)
+        and len(entry) == 2
+        and type(entry[0]) is int
+        and isinstance(entry[1], list)
+        and _has_width(entry[1], 3)
+    )
 
 
 SOURCE: Final = BlockSource(

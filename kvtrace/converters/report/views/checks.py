@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow.compute as pc
 
-from kvtrace.converters.columns import without_dictionary
 from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.sources import Block, BlockSource, Context
+from kvtrace.figures.columns import without_dictionary
 from kvtrace.schema.faults import Fault, fault_in
 from kvtrace.schema.runs import plain_rows
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from kvtrace.converters.columns import without_dictionary
 from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.sources import Block, BlockSource, Context
+from kvtrace.figures.columns import without_dictionary
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run

@@ -222,12 +222,11 @@ export interface Kernel {
   readonly variants: readonly number[];
   readonly calls: number;
   readonly launches: number;
-  /** Of the launches, those of autotuners and warm-ups. */
+  /** Those of autotuners and warm-ups, which are in no other figure. */
   readonly tuning_launches: number;
-  /** The other launches; those captured into a graph count as often as it was replayed. */
+  /** The launches, but those captured into a graph count as often as it was replayed. */
   readonly runs: number;
   readonly host_ns: number;
-  /** Without autotuners' and warm-ups'. */
   readonly device_ns: number | null;
   readonly device_executions: number | null;
   readonly bytes: number | null;
@@ -311,8 +310,6 @@ export interface Call {
   readonly host_median_ns: number | null;
   readonly device_ns: number | null;
   readonly device_executions: number | null;
-  /** Without executions of autotuners' and warm-ups' launches. */
-  readonly run_device_ns: number | null;
   readonly device_median_ns: number | null;
   readonly bytes: number | null;
   /** Bytes and FLOPs of one launch; bytes are a lower bound if `unknown_accesses` is not 0. */

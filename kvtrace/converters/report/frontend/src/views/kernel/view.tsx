@@ -189,7 +189,7 @@ function KernelHead({ index }: { index: number }) {
   if (!kernel) return null;
   const { tuning_launches: tuning, device_executions: executions } = kernel;
   const calls = `of ${plural(kernel.calls, "distinct call")}`;
-  const launches = tuning ? `${formatCount(tuning)} of them tuning` : calls;
+  const launches = tuning ? `and ${formatCount(tuning)} tuning` : calls;
   const best = `at best ${formatNanoseconds(kernel.best_ns)}`;
   return (
     <>

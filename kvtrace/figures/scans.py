@@ -8,7 +8,7 @@ major version of the format, go through the reader of the trace.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -69,14 +69,29 @@ class Scans:
         database.execute("SET allowed_paths = ?", [paths])
         database.execute("SET enable_external_access = false")
 
-    def create_view(self, database: duckdb.DuckDBPyConnection, name: str) -> None:
-        """Make the view of one table; errors as `Trace.table`."""
+    def create_view(
+        self,
+        database: duckdb.DuckDBPyConnection,
+        name: str,
+        columns: Sequence[str] | None = None,
+        repaired: Collection[str] = (),
+    ) -> None:
+        """Make the view of one table; errors as `Trace.table`.
+
+        Args:
+            database: where it is made.
+            name: the table.
+            columns: those that the view has; None: all.
+            repaired: runs whose rows the reader has to repair.
+
+        """
         table = self._trace.definition(name, self._runs)
-        found = self._parts(name)
+        found = {run: p for run, p in self._parts(name).items() if run not in repaired}
         rest = [run for run in self._runs if run.run_id not in found]
         parts = {run: several for run, several in found.items() if several}
-        rows: pa.Table = self._trace.table(name, rest)
-        names = ", ".join(_identifier(column.name) for column in table.columns)
+        rows: pa.Table = self._trace.table(name, rest, columns)
+        wanted = columns or [column.name for column in table.columns]
+        names = ", ".join(_identifier(each) for each in wanted)
         view = database.from_arrow(rows).project(f"{names}, run::VARCHAR AS run")
         if parts:
             types = dict(zip(view.columns, view.types, strict=True))

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kvtrace.converters.columns import combined_codes, dictionary_values, integers
+from kvtrace.figures.columns import combined_codes, dictionary_values, integers
 
 #: Phases whose launches are repeated as often as time allows, and are no runs of the program's own:
 #: they are left out of sums of work and of medians.

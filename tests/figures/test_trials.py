@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvtrace.converters.compiling import CompilingLaunches
 from kvtrace.converters.device_busy import busy_of
-from kvtrace.converters.launch_sums import launch_sums
-from kvtrace.converters.trials import HoldingTrials
+from kvtrace.figures import tables
+from kvtrace.figures.times import compiling_launches, host_times
+from kvtrace.figures.trials import HoldingTrials
 from kvtrace.schema.trace import resolve
 from kvtrace.schema.writer import RunWriter
 from tests.support.synthetic_trace import EPOCH
@@ -86,10 +86,11 @@ def tuned(tmp_path):
 
 
 def test_the_time_of_a_launch_that_tunes_is_no_host_time(tuned):
-    sums = launch_sums(tuned.trace, tuned.runs)[tuned.runs[0].run_id]
+    (sums,) = host_times(tuned.trace, tuned.runs).calls.to_pylist()
 
-    assert sums.host_ns[0] == (150 + 100) * 1_000  # trials are launches of their own
-    assert sums.compiling_ns[0] == 800_000
+    assert (sums["launches"], sums["tuning_launches"]) == (11, 3)
+    assert sums["host_ns"] == 100 * 1_000
+    assert sums["compiling_ns"] == 800_000
 
 
 def test_a_device_that_waits_for_a_launch_that_tunes_does_not_wait_for_launches(tuned):
@@ -98,11 +99,10 @@ def test_a_device_that_waits_for_a_launch_that_tunes_does_not_wait_for_launches(
     assert busy.idle_launching_ns == 10 * 10_000
 
 
-def test_pieces_are_looked_at_by_one_and_in_their_order(tuned):
-    (piece,) = tuned.trace.pieces(
-        "launches", tuned.runs, ["call_id", "enter", "exit", "thread", "phase"]
-    )
+@pytest.mark.parametrize("most", [0, 1 << 18])
+def test_launches_that_tune_are_found_however_late(tuned, monkeypatch, most):
+    monkeypatch.setattr(tables, "_MOST_HELD", most)
 
-    found = CompilingLaunches(tuned.trace, tuned.runs[0]).among(piece)
+    found = compiling_launches(tuned.trace, tuned.runs[0])
 
-    assert np.flatnonzero(found).tolist() == [3]
+    assert found["seq"].to_pylist() == [3]

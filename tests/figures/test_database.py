@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from kvtrace.converters.database import database
+from kvtrace.figures.database import database
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -21,4 +21,4 @@ def test_databases_are_made_in_one_place():
         for path in (ROOT / "kvtrace").rglob("*.py")
         if re.search(r"duckdb\.connect\(", path.read_text())
     }
-    assert makers == {"kvtrace/converters/database.py"}
+    assert makers == {"kvtrace/figures/database.py"}

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from kvtrace.converters import middles
-from kvtrace.converters.call_times import device_times, host_times
 from kvtrace.converters.profile import profile_object, read_profile
 from kvtrace.converters.query import connect
-from kvtrace.converters.spark.times import spark_times
+from kvtrace.figures import times
+from kvtrace.figures.kernels import medians
+from kvtrace.figures.times import asked_times, device_times, host_times
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter
 
@@ -30,20 +30,25 @@ class Engine:
 def test_a_profile_of_counted_times_is_that_of_the_trace(runs):
     trace = open_trace(runs.parent)
     expected = read_profile(trace, trace.runs, calls=True)
-    times = spark_times(Engine(trace))
-    found = read_profile(trace, trace.runs, calls=True, times=times)
+    asked = asked_times(Engine(trace).table)
+    found = read_profile(trace, trace.runs, calls=True, times=asked)
     assert profile_object(found)["kernels"] == profile_object(expected)["kernels"]
 
 
 @pytest.mark.parametrize("runs", FIXTURES, ids=lambda path: path.parent.name)
-def test_with_little_room_medians_take_more_passes_and_are_the_same(runs, monkeypatch):
+def test_medians_of_rows_that_each_stand_for_one_are_those_of_weighted_ones(runs, monkeypatch):
     trace = open_trace(runs.parent)
-    expected = host_times(trace, trace.runs), device_times(trace, trace.runs, {})
-    monkeypatch.setattr(middles.Middles.__init__, "__defaults__", (8, 2))
-    found = host_times(trace, trace.runs), device_times(trace, trace.runs, {})
+    expected = [device_times(trace, trace.runs, {}), host_times(trace, trace.runs)]
+    monkeypatch.setattr(times, "medians_of_single_rows", medians)
+    times._HOST.clear()
+    found = [device_times(trace, trace.runs, {}), host_times(trace, trace.runs)]
     for ours, theirs in zip(found, expected, strict=True):
-        assert ours.sums.equals(theirs.sums)
-        assert ours.medians.equals(theirs.medians)
+        for table in ("calls", "kernels"):
+            assert rows_of(getattr(ours, table)) == rows_of(getattr(theirs, table))
+
+
+def rows_of(table):
+    return sorted(map(repr, table.to_pylist()))
 
 
 def test_a_sampled_row_counts_as_often_as_it_stands_for(tmp_path):
@@ -60,7 +65,8 @@ def test_a_sampled_row_counts_as_often_as_it_stands_for(tmp_path):
     writer.seal({})
     trace = open_trace(tmp_path)
     here = host_times(trace, trace.runs), device_times(trace, trace.runs, {})
-    for times in (*here, *spark_times(Engine(trace))):
-        (row,) = times.sums.to_pylist()
-        assert (row["timed"], row["ns"], row["median"]) == (7, 35, 3.0)
-        assert times.medians["median"].to_pylist() == [3.0]
+    for number, found in enumerate([*here, *asked_times(Engine(trace).table)]):
+        (row,) = found.calls.to_pylist()
+        kind, count = (("host", "timed_launches"), ("device", "device_executions"))[number % 2]
+        assert (row[count], row[f"{kind}_ns"], row[f"{kind}_median_ns"]) == (7, 35, 3.0)
+        assert found.kernels[f"{kind}_median_ns"].to_pylist() == [3.0]

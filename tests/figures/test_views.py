@@ -3,19 +3,22 @@
 from collections import defaultdict
 from pathlib import Path
 
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvtrace.converters.launch_sums import _in_pieces, launch_sums
 from kvtrace.converters.query import connect, query
-from kvtrace.converters.trials import TUNING
-from kvtrace.converters.views import TOP_KERNELS, VIEWS, view_statements
+from kvtrace.figures.times import host_times
+from kvtrace.figures.trials import TUNING
+from kvtrace.figures.views import TOP_KERNELS, VIEWS, view_statements
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter
 
 EPOCH = 1_767_323_045_000_000_000
 FIXTURES = sorted((Path(__file__).parents[1] / "fixtures" / "h200").glob("*/runs"))
+#: Views that the sums of calls are not made from.
+NOT_IN_SUMS = ("called", "launched", "executed", "phase_sums")
 MAYBE_TIME = st.one_of(st.none(), st.integers(0, 60))
 KERNELS = st.lists(
     st.tuples(st.sampled_from("abc"), MAYBE_TIME, MAYBE_TIME), min_size=1, max_size=4
@@ -83,23 +86,51 @@ def asked(trace, text):
 def test_sums_by_call_are_those_of_a_loop_over_the_launches(tmp_path_factory, runs):
     trace = written(tmp_path_factory.mktemp("views"), runs)
     found = {(row["run"], row["call_id"]): row for row in asked(trace, "FROM call_sums")}
-    for run in trace.runs:
-        sums = _in_pieces(trace, run)
-        assert launch_sums(trace, trace.runs)[run.run_id] == sums
-        _, launches = runs[int(run.run_id[1:])]
+    for number, (kernels, launches) in enumerate(runs):
+        slow = slow_launches(kernels, launches)
         for call in range(6):
-            row = found[run.run_id, call]
-            own = [phase for of, phase in sums.counts if of == call and phase not in TUNING]
-            assert row["launches"] == sum(sums.counts[call, phase] for phase in own)
-            assert row["tuning"] == sum(sums.counts[call, phase] for phase in TUNING)
-            timed = [sums.phase_ns[call, p] for p in own if (call, p) in sums.phase_ns]
-            assert row["host_ns"] == (sum(timed) if timed else None)
-            device = [
-                ran for of, _, _, _, phase, ran, _ in launches
-                if of == call and ran is not None and phase not in TUNING
+            row = found[f"r{number}", call]
+            own = [
+                (seq, launch) for seq, launch in enumerate(launches)
+                if launch[0] == call and launch[4] not in TUNING
             ]  # fmt: skip
+            assert row["launches"] == len(own)
+            assert row["tuning_launches"] == sum(
+                of == call and phase in TUNING for of, _, _, _, phase, _, _ in launches
+            )
+            taken = [each[2] for seq, each in own if each[2] is not None and seq not in slow]
+            assert row["host_ns"] == (sum(taken) if taken else None)
+            held = [each[2] for seq, each in own if seq in slow]
+            assert row["compiling_launches"] == len(held)
+            assert row["compiling_ns"] == (sum(held) if held else None)
+            device = [each[5] for _, each in own if each[5] is not None]
             assert row["device_ns"] == (sum(device) if device else None)
-            assert row["executions"] == len(device)
+            assert row["device_executions"] == len(device)
+    host = host_times(trace, trace.runs).calls.to_pylist()
+    assert {(row["run"], row["call_id"]) for row in host} == {
+        (f"r{number}", launch[0]) for number, (_, listed) in enumerate(runs) for launch in listed
+    }
+    for row in host:
+        same = found[row["run"], row["call_id"]]
+        assert {name: row[name] for name in same if name in row} == {
+            name: same[name] for name in same if name in row
+        }
+
+
+def slow_launches(kernels, launches):
+    """Numbers of launches in which their kernel was compiled, loaded or tuned, by a search."""
+    found, trials = set(), defaultdict(list)
+    for seq, (call, enter, took, thread, phase, _, _) in enumerate(launches):
+        if phase in TUNING:
+            trials[thread].append(enter)
+        if took is None:
+            continue
+        _, *begins = kernels[call % len(kernels)]
+        compiled = any(b is not None and enter <= b < enter + took for b in begins)
+        held = phase not in TUNING and trials[thread]
+        if compiled or (held and enter <= max(trials[thread]) < enter + took):
+            found.add(seq)
+    return found
 
 
 @settings(max_examples=20)
@@ -107,19 +138,7 @@ def test_sums_by_call_are_those_of_a_loop_over_the_launches(tmp_path_factory, ru
 def test_launches_that_compiled_or_tuned_are_those_that_a_search_finds(tmp_path_factory, runs):
     trace = written(tmp_path_factory.mktemp("views"), runs)
     found = {(row["run"], row["seq"]) for row in asked(trace, "FROM compiling")}
-    expected = set()
-    for number, (kernels, launches) in enumerate(runs):
-        trials = defaultdict(list)
-        for seq, (call, enter, took, thread, phase, _, _) in enumerate(launches):
-            if phase in TUNING:
-                trials[thread].append(enter)
-            if took is None:
-                continue
-            _, *begins = kernels[call % len(kernels)]
-            compiled = any(b is not None and enter <= b < enter + took for b in begins)
-            held = phase not in TUNING and trials[thread]
-            if compiled or (held and enter <= max(trials[thread]) < enter + took):
-                expected.add((f"r{number}", seq))
+    expected = {(f"r{n}", seq) for n, each in enumerate(runs) for seq in slow_launches(*each)}
     assert found == expected
 
 
@@ -127,12 +146,10 @@ def test_launches_that_compiled_or_tuned_are_those_that_a_search_finds(tmp_path_
 def test_top_kernels_of_recorded_traces_add_up(runs):
     trace = open_trace(runs.parent)
     top = asked(trace, TOP_KERNELS)
-    launches = sum(row["launches"] + row["tuning"] for row in top)
+    launches = sum(row["launches"] + row["tuning_launches"] for row in top)
     assert launches == trace.table("launches").num_rows
-    sums = [_in_pieces(trace, run) for run in trace.runs]
-    assert list(launch_sums(trace, trace.runs).values()) == sums
-    own = [ns for each in sums for (_, phase), ns in each.phase_ns.items() if phase not in TUNING]
-    assert sum(row["host_ns"] or 0 for row in top) == sum(own)
+    host = host_times(trace, trace.runs).calls
+    assert sum(row["host_ns"] or 0 for row in top) == pc.sum(host["host_ns"]).as_py()
     times = [row["device_ns"] or 0 for row in top]
     assert times == sorted(times, reverse=True)
 
@@ -145,7 +162,7 @@ def test_every_view_can_be_asked_and_brings_those_that_it_uses(tmp_path):
     for name in VIEWS:
         assert asked(trace, f'SELECT count(*) AS n FROM "{name}"')[0]["n"] >= 0
     made = [text.split()[2].strip('"') for text in view_statements(["call_sums"])]
-    assert made == [name for name in VIEWS if name not in ("called", "launched", "executed")]
+    assert made == [name for name in VIEWS if name not in NOT_IN_SUMS]
 
 
 @pytest.mark.parametrize(
@@ -165,4 +182,16 @@ def test_rows_that_have_to_be_repaired_are_summed_as_the_reader_gives_them(tmp_p
     writer.append_rows("launches", [{"call_id": 0, "thread": 1, **each} for each in rows])
     writer.seal({"ending": "exit"})
     trace = open_trace(tmp_path)
-    assert launch_sums(trace, trace.runs) == {"r0": _in_pieces(trace, trace.runs[0])}
+    (sums,) = host_times(trace, trace.runs).calls.to_pylist()
+    launches = trace.table("launches")
+    (_, enter), (_, leave) = (
+        launches[name].cast("int64").to_pylist() for name in ("enter", "exit")
+    )
+    timed = enter is not None and leave is not None
+    assert sums["launches"] == 2
+    assert (sums["compiling_launches"], sums["compiling_ns"]) == (1, 5)
+    assert (sums["timed_launches"], sums["host_ns"]) == ((1, leave - enter) if timed else (0, None))
+    assert trace.notes or enter is None
+    ((_, phase, number, last),) = host_times(trace, trace.runs).phases
+    assert (phase, number) == ("run", 2)
+    assert last == pc.max(launches["exit"].cast("int64")).as_py()

@@ -13,17 +13,18 @@ Spark. So they keep to what both mean the same by:
 - One function is the engine's own: `epoch_ns(time)`, ns since 1970 of a point in time, as BIGINT.
 - No macro, list function, hash, star with EXCLUDE, GROUP BY ALL, QUALIFY, ASOF, or DISTINCT ON.
 
-What is asked of a hundred million rows is summed by call before anything is joined. Launches that
-stand apart (in which a kernel was compiled, or which tuned) are few: they are looked up, and taken
-from the sums. A row may stand for several launches or executions, as `weight` says: what counts or
-sums them takes it; what is null, or below 1, is one.
+What is asked of a hundred million rows is summed by call before kernels are joined. Launches that
+stand apart (in which a kernel was compiled, or which tuned) are few: they are looked up. A row may
+stand for several launches or executions, as `weight` says: what counts or sums them takes it; what
+is null, or below 1, is one.
 """
 
 import re
 from collections.abc import Iterable
 from typing import Final
 
-from kvtrace.converters.trials import TUNING
+from kvtrace.figures.kernels import EXECUTED, LAUNCHED, sums
+from kvtrace.figures.trials import TUNING
 
 _SOURCE: Final = re.compile(r"(?<!DISTINCT )\b(FROM|JOIN) (\w+)")
 _TRIALS: Final = ", ".join(f"'{phase}'" for phase in TUNING)
@@ -112,84 +113,104 @@ VIEWS: Final = {
         UNION
         SELECT run, seq, call_id, phase, "enter", "exit", weight FROM holding
     """,
-    # The launches of a call, by phase: how many, how many of them timed, and how long; the least is
-    # below 0 where a clock was set back.
+    # The launches of a call, by phase, and when the last of them ended.
     "phase_sums": """
         SELECT run, call_id, coalesce(phase, 'run') AS phase,
-            CAST(sum(launches) AS BIGINT) AS launches, CAST(sum(timed) AS BIGINT) AS timed,
-            CAST(sum(host_ns) AS BIGINT) AS host_ns,
-            min(least_ns) AS least_ns, max(last_exit) AS last_exit
+            CAST(sum(launches) AS BIGINT) AS launches, CAST(sum(host_ns) AS BIGINT) AS host_ns,
+            max(last_exit) AS last_exit
         FROM (
             SELECT run, call_id, phase, sum(greatest(weight, 1)) AS launches,
-                sum(CASE WHEN "exit" IS NOT NULL AND "enter" IS NOT NULL
-                    THEN greatest(weight, 1) ELSE 0 END) AS timed,
                 sum((epoch_ns("exit") - epoch_ns("enter")) * greatest(weight, 1)) AS host_ns,
-                min(epoch_ns("exit") - epoch_ns("enter")) AS least_ns, max("exit") AS last_exit
+                max("exit") AS last_exit
             FROM launches GROUP BY run, call_id, phase
         ) told
         GROUP BY run, call_id, coalesce(phase, 'run')
     """,
-    # The compiling launches of a call, by phase.
-    "compiling_sums": """
-        SELECT run, call_id, coalesce(phase, 'run') AS phase,
-            CAST(sum(weight) AS BIGINT) AS launches,
-            CAST(sum(CASE WHEN "exit" IS NOT NULL AND "enter" IS NOT NULL
-                THEN weight ELSE 0 END) AS BIGINT) AS timed,
-            CAST(sum((epoch_ns("exit") - epoch_ns("enter")) * weight) AS BIGINT) AS host_ns
-        FROM compiling GROUP BY run, call_id, coalesce(phase, 'run')
+    # A launch as it counts: `tuning` by an autotuner or a warm-up; `captured` into a graph;
+    # `compiling` where its kernel was compiled, loaded or tuned in it; `steady` where its time is
+    # that of a launch. Where a clock was set back it took no time.
+    "launch_times": f"""
+        SELECT l.run, l.seq, l.call_id, l."enter", l."exit",
+            CASE WHEN l."exit" < l."enter" THEN 0
+                ELSE epoch_ns(l."exit") - epoch_ns(l."enter") END AS ns,
+            coalesce(l.phase IN ({_TRIALS}), false) AS tuning,
+            coalesce(l.phase = 'graph_capture', false) AS captured,
+            s.seq IS NOT NULL AS compiling,
+            s.seq IS NULL AND l."enter" IS NOT NULL AND l."exit" IS NOT NULL
+                AND NOT coalesce(l.phase IN ({_TRIALS}), false) AS steady,
+            greatest(coalesce(l.weight, 1), 1) AS weight
+        FROM launches l LEFT JOIN compiling s ON s.run = l.run AND s.seq = l.seq
+    """,  # noqa: S608
+    # An execution that no launch is known for, and that ran between two trials, such as what
+    # empties the caches: those that a launch is known for, before it and behind it, are trials.
+    # (Twice the time, and one more for a trial, fits into 64 bits until 2116.)
+    "between_trials": """
+        SELECT run, record FROM (
+            SELECT run, record, call_id,
+                max(told) OVER (PARTITION BY run ORDER BY "start", record
+                    ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS before,
+                min(told) OVER (PARTITION BY run ORDER BY "start", record
+                    ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS behind
+            FROM (
+                SELECT p.run, p.record, p.call_id, p."start",
+                    CASE WHEN p.call_id IS NOT NULL THEN epoch_ns(p."start") * 2
+                        + CASE WHEN t.seq IS NULL THEN 0 ELSE 1 END END AS told
+                FROM placed p JOIN (
+                    SELECT e.run, min(e."start") AS first, max(e."start") AS last
+                    FROM placed e JOIN tuning u ON u.run = e.run AND u.seq = e.launch_seq
+                    GROUP BY e.run
+                ) s ON s.run = p.run AND s.first <= p."start" AND p."start" <= s.last
+                LEFT JOIN tuning t ON t.run = p.run AND t.seq = p.launch_seq
+            ) marked
+        ) ordered
+        WHERE call_id IS NULL AND before % 2 = 1 AND behind % 2 = 1
     """,
-    # The executions of a call that no trial made.
-    "device_sums": """
-        SELECT a.run, a.call_id, a.executions - coalesce(t.executions, 0) AS executions,
-            a.device_ns - coalesce(t.device_ns, 0) AS device_ns
-        FROM (
-            SELECT run, call_id,
-                CAST(sum(CASE WHEN device_ns IS NOT NULL THEN weight ELSE 0 END) AS BIGINT)
-                    AS executions,
-                CAST(sum(device_ns * weight) AS BIGINT) AS device_ns
-            FROM placed GROUP BY run, call_id
-        ) a LEFT JOIN (
-            SELECT p.run, p.call_id,
-                CAST(sum(CASE WHEN p.device_ns IS NOT NULL THEN p.weight ELSE 0 END) AS BIGINT)
-                    AS executions,
-                CAST(sum(p.device_ns * p.weight) AS BIGINT) AS device_ns
-            FROM placed p JOIN tuning t ON t.run = p.run AND t.seq = p.launch_seq
-            GROUP BY p.run, p.call_id
-        ) t ON t.run = a.run AND t.call_id = a.call_id
-        WHERE a.call_id IS NOT NULL AND a.executions > coalesce(t.executions, 0)
+    # An execution as it counts, much as a launch; `replayed` by a graph.
+    "execution_times": """
+        SELECT p.run, p.record, p.call_id, p."start", p."end",
+            CASE WHEN p.device_ns < 0 THEN 0 ELSE p.device_ns END AS ns,
+            t.seq IS NOT NULL OR b.record IS NOT NULL AS tuning,
+            p.graph_id IS NOT NULL AS replayed,
+            p.device_ns IS NOT NULL AND t.seq IS NULL AND b.record IS NULL AS steady,
+            p.name, p.kind, p.bytes, greatest(coalesce(p.weight, 1), 1) AS weight
+        FROM placed p LEFT JOIN tuning t ON t.run = p.run AND t.seq = p.launch_seq
+        LEFT JOIN between_trials b ON b.run = p.run AND b.record = p.record
+    """,
+    # What the launches of a call add up to.
+    "host_sums": f"""
+        SELECT run, call_id, {sums(LAUNCHED)} FROM launch_times GROUP BY run, call_id
+    """,  # noqa: S608
+    # What the executions of a call add up to, if there are some that are no trial's.
+    "device_sums": f"""
+        SELECT run, call_id, {sums(EXECUTED)} FROM execution_times WHERE call_id IS NOT NULL
+        GROUP BY run, call_id HAVING sum(CASE WHEN steady THEN 1 ELSE 0 END) > 0
+    """,  # noqa: S608
+    "call_sums": """
+        SELECT c.run, c.call_id, c.kernel_id, coalesce(h.launches, 0) AS launches,
+            coalesce(h.tuning_launches, 0) AS tuning_launches, h.host_ns,
+            coalesce(h.compiling_launches, 0) AS compiling_launches, h.compiling_ns,
+            coalesce(d.device_executions, 0) AS device_executions, d.device_ns
+        FROM calls c LEFT JOIN host_sums h ON h.run = c.run AND h.call_id = c.call_id
+        LEFT JOIN device_sums d ON d.run = c.run AND d.call_id = c.call_id
     """,
 }
-VIEWS["call_sums"] = f"""
-    SELECT c.run, c.call_id, c.kernel_id, coalesce(h.launches, 0) AS launches,
-        coalesce(h.tuning, 0) AS tuning, h.host_ns, coalesce(h.compiling, 0) AS compiling,
-        h.compiling_ns, coalesce(d.executions, 0) AS executions, d.device_ns
-    FROM calls c LEFT JOIN (
-        SELECT p.run, p.call_id,
-            CAST(sum(CASE WHEN p.phase IN ({_TRIALS}) THEN 0 ELSE p.launches END) AS BIGINT)
-                AS launches,
-            CAST(sum(CASE WHEN p.phase IN ({_TRIALS}) THEN p.launches ELSE 0 END) AS BIGINT)
-                AS tuning,
-            CAST(sum(CASE WHEN p.phase NOT IN ({_TRIALS}) AND p.timed > coalesce(s.timed, 0)
-                THEN p.host_ns - coalesce(s.host_ns, 0) END) AS BIGINT) AS host_ns,
-            CAST(sum(CASE WHEN p.phase IN ({_TRIALS}) THEN 0 ELSE coalesce(s.launches, 0) END)
-                AS BIGINT) AS compiling,
-            CAST(sum(CASE WHEN p.phase NOT IN ({_TRIALS}) THEN s.host_ns END) AS BIGINT)
-                AS compiling_ns
-        FROM phase_sums p LEFT JOIN compiling_sums s
-            ON s.run = p.run AND s.call_id = p.call_id AND s.phase = p.phase
-        GROUP BY p.run, p.call_id
-    ) h ON h.run = c.run AND h.call_id = c.call_id
-    LEFT JOIN device_sums d ON d.run = c.run AND d.call_id = c.call_id
-"""  # noqa: S608
-
+#: The view `placed` where each execution says its call itself, as nearly all do: to look for others
+#: takes half of the view's time.
+PLACED_PLAINLY: Final = """
+    SELECT run, record, launch_seq, call_id, "start", "end",
+        epoch_ns("end") - epoch_ns("start") AS device_ns, device, stream, graph_id, name, kind,
+        bytes, greatest(weight, 1) AS weight
+    FROM gpu_kernels
+"""
 #: Kernels (by module and name) over the runs, those that took most time on devices first, or where
-#: there is no device timeline, on the host. Trials are in no figure but `tuning`; `host_ns` is
-#: without launches in which the kernel was compiled, loaded or tuned.
+#: there is no device timeline, on the host. Trials are in no figure but `tuning_launches`, and
+#: launches in which the kernel was compiled, loaded or tuned not in `host_ns`.
 TOP_KERNELS: Final = """
     SELECT k.module, k.name AS kernel, CAST(sum(s.launches) AS BIGINT) AS launches,
-        CAST(sum(s.tuning) AS BIGINT) AS tuning, CAST(sum(s.host_ns) AS BIGINT) AS host_ns,
+        CAST(sum(s.tuning_launches) AS BIGINT) AS tuning_launches,
+        CAST(sum(s.host_ns) AS BIGINT) AS host_ns,
         CAST(sum(s.compiling_ns) AS BIGINT) AS compiling_ns,
-        CAST(sum(s.executions) AS BIGINT) AS executions,
+        CAST(sum(s.device_executions) AS BIGINT) AS device_executions,
         CAST(sum(s.device_ns) AS BIGINT) AS device_ns, count(DISTINCT s.run) AS runs
     FROM call_sums s JOIN kernels k ON k.run = s.run AND k.kernel_id = s.kernel_id
     GROUP BY k.module, k.name

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kvtrace.converters.query import connect, query_arrow
-from kvtrace.converters.scans import row_count
+from kvtrace.figures.scans import row_count
 from kvtrace.schema.errors import OlderFormat
 from kvtrace.schema.layout import part_path
 from kvtrace.schema.tables import TABLES

@@ -1,0 +1,116 @@
+"""The figures of kernels and calls: names, units, and what of launches and executions they sum.
+
+A figure has one name in every output, and one definition: a text over rows of the view
+`launch_times` or `execution_times`, which says which of them count.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+Unit = Literal["count", "ns", "bytes"]
+#: How sure a figure is: timed, or read off what was recorded.
+Certainty = Literal["measured", "exact"]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelFigure:
+    """A figure of a call, or of a kernel over its calls.
+
+    Attributes:
+        name: its name in JSON, in tables and in a diff.
+        unit: what it is counted in.
+        label: its name for people.
+        certainty: how sure it is.
+        text: the sum in SQL, null where nothing is summed; None of a median, which is no sum.
+
+    """
+
+    name: str
+    unit: Unit
+    label: str
+    certainty: Certainty
+    text: str | None = None
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether the figure of several calls is the sum of theirs."""
+        return self.text is not None
+
+
+def _count(rows: str) -> str:
+    """Return the text that counts rows: a row may stand for several."""
+    return f"sum(CASE WHEN {rows} THEN weight ELSE 0 END)"
+
+
+def _total(rows: str, amount: str = "ns") -> str:
+    """Return the text that adds up an amount of rows; null where there is none."""
+    return f"sum(CASE WHEN {rows} THEN {amount} * weight END)"
+
+
+#: Of launches. Those of autotuners and warm-ups are in `tuning_launches` and in nothing else.
+LAUNCHED: Final = (
+    KernelFigure("launches", "count", "launches", "exact", _count("NOT tuning")),
+    KernelFigure("tuning_launches", "count", "tuning", "exact", _count("tuning")),
+    KernelFigure("captured_launches", "count", "captured", "exact", _count("captured")),
+    KernelFigure("timed_launches", "count", "timed", "exact", _count("steady")),
+    KernelFigure("host_ns", "ns", "host", "measured", _total("steady")),
+    KernelFigure(
+        "compiling_launches", "count", "compiling", "exact", _count("compiling AND NOT tuning")
+    ),
+    KernelFigure("compiling_ns", "ns", "compiling", "measured", _total("compiling AND NOT tuning")),
+)
+#: Of executions on devices: those that were timed, and are no trials.
+EXECUTED: Final = (
+    KernelFigure("device_executions", "count", "executions", "exact", _count("steady")),
+    KernelFigure("device_ns", "ns", "device", "measured", _total("steady")),
+    KernelFigure("replays", "count", "replays", "exact", _count("replayed AND NOT tuning")),
+    KernelFigure(
+        "tuning_executions", "count", "tuning", "exact", _count("tuning AND ns IS NOT NULL")
+    ),
+    KernelFigure("tuning_ns", "ns", "tuning", "measured", _total("tuning")),
+)
+#: Of steady launches, and of steady executions.
+HOST_MEDIAN: Final = KernelFigure("host_median_ns", "ns", "host median", "measured")
+DEVICE_MEDIAN: Final = KernelFigure("device_median_ns", "ns", "device median", "measured")
+
+KERNEL_FIGURES: Final[Mapping[str, KernelFigure]] = {
+    each.name: each for each in (*LAUNCHED, HOST_MEDIAN, *EXECUTED, DEVICE_MEDIAN)
+}
+
+
+def sums(figures: Sequence[KernelFigure]) -> str:
+    """Return the columns that sum rows of `launch_times` or `execution_times`."""
+    return ", ".join(
+        f"CAST({each.text} AS BIGINT) AS {each.name}" for each in figures if each.adds_up
+    )
+
+
+def medians(rows: str, keys: str, name: str) -> str:
+    """Return the query of the median time of steady rows, by some keys, as a column of this name.
+
+    A time stands for the places behind those of shorter ones, up to and with `upto`; the median is
+    the mean of the times at the two places in the middle, which may be one.
+    """
+    low, high = (
+        "2 * (upto - times) < total AND total <= 2 * upto",
+        "2 * (upto - times) <= total AND total < 2 * upto",
+    )
+    return f"""
+        SELECT {keys}, CAST(max(CASE WHEN {low} THEN ns END) + max(CASE WHEN {high} THEN ns END)
+            AS DOUBLE) / 2 AS {name}
+        FROM (
+            SELECT {keys}, ns, times, sum(times) OVER (PARTITION BY {keys} ORDER BY ns) AS upto,
+                sum(times) OVER (PARTITION BY {keys}) AS total
+            FROM (
+                SELECT {keys}, ns, CAST(sum(weight) AS BIGINT) AS times FROM {rows}
+                WHERE steady GROUP BY {keys}, ns
+            ) counted
+        ) placed_in_order
+        GROUP BY {keys}
+    """  # noqa: S608
+
+
+def medians_of_single_rows(rows: str, keys: str, name: str) -> str:
+    """Return `medians` of rows that each stand for one, which DuckDB finds in less time."""
+    return f"SELECT {keys}, median(ns) AS {name} FROM {rows} WHERE steady GROUP BY {keys}"  # noqa: S608

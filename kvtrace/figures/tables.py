@@ -1,0 +1,132 @@
+"""A database with the launches and executions of some runs, as every figure is asked of them.
+
+Rows of sealed runs are scanned where they lie. Those of a run that is not sealed, or has rows that
+the reader repairs, as where a clock was set back, are read first.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+import duckdb
+import pyarrow as pa
+
+from kvtrace.figures.database import database as new_database
+from kvtrace.figures.scans import Scans, sound_rows
+from kvtrace.figures.trials import HoldingTrials
+from kvtrace.figures.views import PLACED_PLAINLY, view_texts
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run, Trace
+
+LAUNCHES: Final = ("seq", "call_id", "enter", "exit", "thread", "phase", "weight")
+EXECUTIONS: Final = (
+    "record", "launch_seq", "call_id", "start", "end", "device", "stream", "graph_id", "name",
+    "kind", "bytes", "weight",
+)  # fmt: skip
+#: What a reader would repair of these tables, besides an end before its begin.
+_SOUND: Final = {
+    "launches": ("seq", "call_id", "enter", "exit"),
+    "gpu_kernels": ("record", "start", "end"),
+}
+_BACKWARD: Final = {
+    "launches": 'SELECT DISTINCT run FROM launches WHERE "exit" < "enter"',
+    "gpu_kernels": 'SELECT DISTINCT run FROM gpu_kernels WHERE "end" < "start"',
+}
+_UNPLACED: Final = """
+    SELECT 1 FROM gpu_kernels WHERE call_id IS NULL AND launch_seq IS NOT NULL LIMIT 1
+"""
+#: How far into each run autotuners and warm-ups went.
+_REACH: Final = """
+    SELECT coalesce(sum(newest + 1), 0)
+    FROM (SELECT max(seq) AS newest FROM tuning GROUP BY run)
+"""
+#: Launches up to the last trial, of all runs, that a window over their threads may hold in memory.
+_MOST_HELD: Final = 1 << 18
+_HELD: Final = ("seq", "call_id", "phase", "enter", "exit", "thread", "weight")
+
+
+def open_times(trace: "Trace", runs: Sequence["Run"]) -> duckdb.DuckDBPyConnection:
+    """Return a database with the tables `launches`, `gpu_kernels`, `calls`, `kernels` and `place`.
+
+    The views over launches and executions are there, too. `place` numbers the calls whose kernel is
+    known, and `kernel` in it their kernels by module and name. Errors as `Trace.table`.
+    """
+    database = new_database()
+    scans = Scans(trace, runs, itself=True)
+    scans.close(database, _SOUND)
+    for name, columns in (("launches", LAUNCHES), ("gpu_kernels", EXECUTIONS)):
+        _scan(database, scans, trace, runs, name, columns)
+    kernels = ["kernel_id", "name", "module", "compile_begin", "load_begin"]
+    database.register("kernels", trace.table("kernels", runs, kernels))
+    database.register("calls", trace.table("calls", runs, ["call_id", "kernel_id"]))
+    database.execute(_PLACES)
+    make_times(database, trace, runs, ("launch_times", "execution_times", "phase_sums"))
+    return database
+
+
+#: Launches and executions refer to calls by run and number, which are few bytes as one number.
+_PLACES: Final = """
+    CREATE TABLE kernel AS
+    SELECT row_number() OVER (ORDER BY module, name)::INTEGER AS kernel, module, name
+    FROM (SELECT DISTINCT coalesce(module, '') AS module, coalesce(name, '') AS name FROM kernels);
+
+    CREATE TABLE place AS
+    SELECT row_number() OVER (ORDER BY c.run, c.call_id)::INTEGER AS place, n.kernel, c.run,
+        c.call_id, c.kernel_id
+    FROM calls c JOIN kernels k ON k.run = c.run AND k.kernel_id = c.kernel_id
+    JOIN kernel n ON n.module = coalesce(k.module, '') AND n.name = coalesce(k.name, '');
+"""
+
+
+def _scan(
+    database: duckdb.DuckDBPyConnection,
+    scans: Scans,
+    trace: "Trace",
+    runs: Sequence["Run"],
+    name: str,
+    columns: Sequence[str],
+) -> None:
+    """Make the view of a table, in which the rows of each run mean what they say."""
+    repaired = {run.run_id for run in runs if sound_rows(trace, run, name, _SOUND[name]) is None}
+    scans.create_view(database, name, columns, repaired)
+    backward = {run for (run,) in database.execute(_BACKWARD[name]).fetchall()}
+    if backward:
+        database.execute(f"DROP VIEW {name}")
+        scans.create_view(database, name, columns, repaired | backward)
+
+
+def make_times(
+    database: duckdb.DuckDBPyConnection,
+    trace: "Trace",
+    runs: Sequence["Run"],
+    views: Sequence[str],
+) -> None:
+    """Make these views, and those that they use, over tables that a database has.
+
+    Launches that stand apart are few, and looked up in tables.
+    """
+    for name, text in view_texts(views).items():
+        plainly = name == "placed" and not database.execute(_UNPLACED).fetchall()
+        query = PLACED_PLAINLY if plainly else text
+        if name == "holding" and _late(database):
+            database.register(name, _holding(trace, runs))
+        elif name in ("tuning", "holding", "compiling", "between_trials"):
+            database.execute(f"CREATE TABLE {name} AS {query}")
+        else:
+            database.execute(f"CREATE VIEW {name} AS {query}")
+
+
+def _late(database: duckdb.DuckDBPyConnection) -> bool:
+    """Tell whether trials reach so far that a window over the launches before takes much memory."""
+    ((reach,),) = database.execute(_REACH).fetchall()
+    return bool(reach > _MOST_HELD)
+
+
+def _holding(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
+    """Return the rows of the view `holding`, of launches that are read in pieces."""
+    found: list[pa.Table] = []
+    for run in runs:
+        holding = HoldingTrials()
+        pieces = trace.pieces("launches", [run], _HELD)
+        found += [piece.filter(pa.array(holding.among(piece))) for piece in pieces]
+    return pa.concat_tables(found).unify_dictionaries()

@@ -1,0 +1,344 @@
+"""How often calls were launched and executed, how long that took, and how long in the median.
+
+DuckDB reads launches, or executions, once, into a row of some 20 bytes each, and is asked for sums
+and medians of these. Another engine is asked the same of the views: `asked_times`.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
+
+import duckdb
+import pyarrow as pa
+
+from kvtrace.figures.columns import Integers, integers
+from kvtrace.figures.kernels import (
+    DEVICE_MEDIAN,
+    EXECUTED,
+    HOST_MEDIAN,
+    LAUNCHED,
+    KernelFigure,
+    medians,
+    medians_of_single_rows,
+    sums,
+)
+from kvtrace.figures.makers import kind_of
+from kvtrace.figures.tables import open_times
+from kvtrace.schema.symbols import titled
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run, Trace
+
+#: Whose kernels they are that a launch is known for.
+TRITON: Final = "Triton"
+_UNKNOWN: Final = "(unknown)"
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Figures by call, and medians by kernel.
+
+    `calls` has columns run, call_id, and of executions that no call is known for `name` and `kind`,
+    as they are shown; then those of `figures/kernels.py`. `kernels` has columns module, name, kind
+    and the median. `phases` are launches of each run by phase, with when the last of them ended, in
+    ns since 1970. `groups` has the medians of groups of kernels, where some were asked for.
+    """
+
+    calls: pa.Table
+    kernels: pa.Table
+    phases: tuple[tuple[str, str, int, int | None], ...] = ()
+    groups: pa.Table | None = None
+
+
+#: One row for each launch.
+_LAUNCHES: Final = """
+    CREATE TABLE facts AS
+    SELECT p.place, t.ns, t.tuning, t.captured, t.compiling, t.steady, t.weight::INTEGER AS weight
+    FROM launch_times t JOIN place p ON p.run = t.run AND p.call_id = t.call_id
+"""
+_PHASES: Final = """
+    SELECT run, coalesce(phase, 'run'), sum(launches)::BIGINT, max(last_exit) FROM (
+        SELECT run, phase, sum(greatest(coalesce(weight, 1), 1)) AS launches,
+            epoch_ns(max("exit")) AS last_exit
+        FROM launches GROUP BY run, phase
+    ) GROUP BY ALL
+"""
+#: One row for each execution of a call that is known.
+_EXECUTIONS: Final = """
+    CREATE TABLE facts AS
+    SELECT p.place, t.ns, t.tuning, t.replayed, t.steady, t.weight::INTEGER AS weight,
+        t.steady AND w.run IS NOT NULL AS stepped
+    FROM execution_times t JOIN place p ON p.run = t.run AND p.call_id = t.call_id
+    LEFT JOIN windows w
+        ON w.run = t.run AND w.first <= epoch_ns(t."start") AND epoch_ns(t."start") <= w.last
+"""
+#: One row for each other execution.
+_OTHERS: Final = """
+    CREATE TABLE others AS
+    SELECT t.run, t.name, t.kind, t.call_id IS NOT NULL AS called, t.ns, t.tuning, t.replayed,
+        t.steady, t.weight, t.bytes, t.steady AND w.run IS NOT NULL AS stepped
+    FROM execution_times t ANTI JOIN place p ON p.run = t.run AND p.call_id = t.call_id
+    LEFT JOIN windows w
+        ON w.run = t.run AND w.first <= epoch_ns(t."start") AND epoch_ns(t."start") <= w.last
+"""
+_NAMES: Final = "SELECT DISTINCT name, kind, called FROM others"
+_NAMED: Final = """
+    CREATE TABLE named AS
+    SELECT o.* EXCLUDE (name, kind, called), s.shown AS name, s.shown_kind AS kind
+    FROM others o JOIN shown s ON s.called = o.called AND s.name IS NOT DISTINCT FROM o.name
+        AND s.kind IS NOT DISTINCT FROM o.kind
+"""
+_STEPPED: Final = (
+    "CAST(sum(CASE WHEN stepped THEN ns * weight END) AS BIGINT) AS stepped_ns, {bytes} AS bytes"
+)
+_NO_BYTES: Final = "CAST(NULL AS BIGINT)"
+_BYTES: Final = "CAST(sum(CASE WHEN steady THEN bytes * weight END) AS BIGINT)"
+
+_HOST: Final[WeakKeyDictionary["Trace", dict[tuple[str, ...], Times]]] = WeakKeyDictionary()
+
+
+def host_times(
+    trace: "Trace",
+    runs: Sequence["Run"],
+    *,
+    with_medians: bool = True,
+    groups: pa.Table | None = None,
+) -> Times:
+    """Return the figures of launches; without medians, their columns are null.
+
+    `groups` has columns run, kernel_id and `grouped`, the group of that kernel, whose medians are
+    asked for, too.
+
+    Those of sealed runs are worked out once for an opened trace, whoever asks. Errors as
+    `Trace.table`.
+    """
+    known = _HOST.setdefault(trace, {})
+    key = tuple(run.run_id for run in runs)
+    if groups is not None:
+        known = {}
+    for found in (known.get((*key, "medians")), None if with_medians else known.get(key)):
+        if found is not None:
+            return found
+    with open_times(trace, runs) as database:
+        found = _host_times(database, groups, with_medians=with_medians)
+    if all(run.sealed for run in runs):
+        known[(*key, "medians") if with_medians else key] = found
+    return found
+
+
+def _host_times(
+    database: duckdb.DuckDBPyConnection, groups: pa.Table | None, *, with_medians: bool
+) -> Times:
+    if with_medians:
+        database.execute(_LAUNCHES)
+        middle = _middles(database, "facts")
+        rows, of_calls = "facts", middle("facts", "place", HOST_MEDIAN.name)
+        of_kernels = middle(_OF_KERNELS, "kernel", HOST_MEDIAN.name)
+    else:
+        rows = "(SELECT p.place, t.* FROM launch_times t JOIN place p USING (run, call_id))"
+        of_calls = f"SELECT 0 AS place, NULL::DOUBLE AS {HOST_MEDIAN.name} WHERE false"
+        of_kernels = f"SELECT 0 AS kernel, NULL::DOUBLE AS {HOST_MEDIAN.name} WHERE false"
+    by_call = _by_call(rows, LAUNCHED, of_calls, HOST_MEDIAN, "")
+    return Times(
+        database.sql(by_call).to_arrow_table(),
+        database.sql(_by_kernel(of_kernels, HOST_MEDIAN)).to_arrow_table(),
+        tuple(database.execute(_PHASES).fetchall()),
+        None if groups is None else _of_groups(database, groups, HOST_MEDIAN),
+    )
+
+
+def _of_groups(
+    database: duckdb.DuckDBPyConnection, groups: pa.Table, median: KernelFigure
+) -> pa.Table:
+    """Return the medians of groups of kernels."""
+    database.register("groups", groups)
+    query = _middles(database, "facts")(_OF_GROUPS, "grouped", median.name)
+    return database.sql(query).to_arrow_table()
+
+
+def device_times(
+    trace: "Trace",
+    runs: Sequence["Run"],
+    stepping: Mapping[str, tuple[int, int]],
+    groups: pa.Table | None = None,
+) -> Times:
+    """Return the figures of executions of calls, and of other kernels, copies and fills by name.
+
+    Besides, `stepped_ns` is the time of those that began within the run's range of `stepping` (ns
+    since 1970), and `bytes` those that were copied or filled. Errors as in `host_times`.
+    """
+    windows = pa.table(
+        {
+            "run": pa.array(list(stepping), pa.string()),
+            "first": pa.array([first for first, _ in stepping.values()], pa.int64()),
+            "last": pa.array([last for _, last in stepping.values()], pa.int64()),
+        }
+    )
+    with open_times(trace, runs) as database:
+        database.register("windows", windows)
+        database.execute(_EXECUTIONS)
+        database.execute(_OTHERS)
+        database.register("shown", _shown(database))
+        database.execute(_NAMED)
+        middle = _middles(database, "facts")
+        of_calls = middle("facts", "place", DEVICE_MEDIAN.name)
+        of_kernels = middle(_OF_KERNELS, "kernel", DEVICE_MEDIAN.name)
+        more = ", " + _STEPPED.format(bytes=_NO_BYTES)
+        calls = database.sql(_by_call("facts", EXECUTED, of_calls, DEVICE_MEDIAN, more))
+        kernels = database.sql(_by_kernel(of_kernels, DEVICE_MEDIAN))
+        middle = _middles(database, "named")
+        others = database.sql(
+            f"SELECT run, CAST(NULL AS BIGINT) AS call_id, name, kind, {sums(EXECUTED)}, "  # noqa: S608
+            f"{_STEPPED.format(bytes=_BYTES)}, CAST(NULL AS DOUBLE) AS {DEVICE_MEDIAN.name} "
+            "FROM named GROUP BY run, name, kind"
+        )
+        by_name = database.sql(
+            f"SELECT '' AS module, * FROM ({middle('named', 'name, kind', DEVICE_MEDIAN.name)}) m"  # noqa: S608
+        )
+        return Times(
+            pa.concat_tables([calls.to_arrow_table(), others.to_arrow_table()]),
+            pa.concat_tables([kernels.to_arrow_table(), by_name.to_arrow_table()]),
+            groups=None if groups is None else _of_groups(database, groups, DEVICE_MEDIAN),
+        )
+
+
+_OF_KERNELS: Final = "(SELECT p.kernel, f.* FROM facts f JOIN place p ON p.place = f.place) k"
+_OF_GROUPS: Final = """(
+    SELECT g.grouped, f.* FROM facts f JOIN place p ON p.place = f.place
+    JOIN groups g ON g.run = p.run AND g.kernel_id = p.kernel_id
+) k"""
+
+
+def _middles(database: duckdb.DuckDBPyConnection, rows: str) -> Callable[[str, str, str], str]:
+    """Return what makes the query of medians: few rows stand for more than one."""
+    ((most,),) = database.execute(f"SELECT max(weight) FROM {rows}").fetchall()  # noqa: S608
+    return medians if (most or 1) > 1 else medians_of_single_rows
+
+
+def _by_call(
+    rows: str, figures: Sequence[KernelFigure], of_calls: str, median: KernelFigure, more: str
+) -> str:
+    names = ", ".join(f"s.{each.name}" for each in figures)
+    extra = ", s.stepped_ns, s.bytes" if more else ""
+    return f"""
+        SELECT p.run, p.call_id, CAST(NULL AS VARCHAR) AS name, CAST(NULL AS VARCHAR) AS kind,
+            {names}{extra}, m.{median.name}
+        FROM (SELECT place, {sums(figures)}{more} FROM {rows} GROUP BY place) s
+        JOIN place p ON p.place = s.place
+        LEFT JOIN ({of_calls}) m ON m.place = s.place
+    """  # noqa: S608
+
+
+def _by_kernel(of_kernels: str, median: KernelFigure) -> str:
+    return f"""
+        SELECT k.module, k.name, '{TRITON}' AS kind, m.{median.name}
+        FROM kernel k JOIN ({of_kernels}) m ON m.kernel = k.kernel
+    """  # noqa: S608
+
+
+def _shown(database: duckdb.DuckDBPyConnection) -> pa.Table:
+    """Return the names and kinds that executions without a known call are shown by."""
+    names = database.execute(_NAMES).fetchall()
+    shown = []
+    for name, kind, called in names:
+        symbol, of = (_UNKNOWN, None) if called else (name or _UNKNOWN, kind)
+        shown.append((titled(symbol), kind_of(symbol, of)))
+    columns = list(zip(*names, strict=True)) or [(), (), ()]
+    titles, kinds = zip(*shown, strict=True) if shown else ((), ())
+    return pa.table(
+        {
+            "name": pa.array(columns[0], pa.string()),
+            "kind": pa.array(columns[1], pa.string()),
+            "called": pa.array(columns[2], pa.bool_()),
+            "shown": pa.array(titles, pa.string()),
+            "shown_kind": pa.array(kinds, pa.string()),
+        }
+    )
+
+
+def asked_times(ask: Callable[[str], pa.Table]) -> tuple[Times, Times]:
+    """Return the figures of launches and of executions, asked of another engine over the views.
+
+    There are none of executions whose call is not known, and no sizes or steps. `ask` returns what
+    a query selects.
+    """
+    return (
+        _asked(ask, "launch_times", LAUNCHED, HOST_MEDIAN),
+        _asked(ask, "execution_times", EXECUTED, DEVICE_MEDIAN),
+    )
+
+
+_TOLD: Final = """
+    SELECT t.*, coalesce(k.module, '') AS module, coalesce(k.name, '') AS kernel
+    FROM {rows} t JOIN calls c ON c.run = t.run AND c.call_id = t.call_id
+    JOIN kernels k ON k.run = c.run AND k.kernel_id = c.kernel_id
+"""
+
+
+def _asked(
+    ask: Callable[[str], pa.Table],
+    rows: str,
+    figures: Sequence[KernelFigure],
+    median: KernelFigure,
+) -> Times:
+    told = _TOLD.format(rows=rows)
+    calls = ask(
+        f"WITH told AS ({told}), summed AS (SELECT run, call_id, {sums(figures)} FROM told "  # noqa: S608
+        f"GROUP BY run, call_id), middle AS ({medians('told', 'run, call_id', median.name)}) "
+        f"SELECT s.*, m.{median.name} FROM summed s "
+        "LEFT JOIN middle m ON m.run = s.run AND m.call_id = s.call_id"
+    )
+    kernels = ask(
+        f"WITH told AS ({told}) SELECT module, kernel AS name, '{TRITON}' AS kind, {median.name} "  # noqa: S608
+        f"FROM ({medians('told', 'module, kernel', median.name)}) m"
+    )
+    unnamed = pa.nulls(calls.num_rows, pa.string())
+    for name in ("kind", "name"):
+        calls = calls.add_column(2, name, unnamed)
+    return Times(calls, kernels)
+
+
+def steady_launches(trace: "Trace", run: "Run") -> Iterator[pa.Table]:
+    """Return call_id and ns of each steady launch of a run, in their order, in pieces."""
+    return _rows(trace, run, "SELECT call_id, ns FROM launch_times WHERE steady ORDER BY seq")
+
+
+def steady_executions(trace: "Trace", run: "Run") -> Iterator[pa.Table]:
+    """Return call_id and ns of each steady execution of a call, in their order."""
+    return _rows(
+        trace,
+        run,
+        "SELECT call_id, ns FROM execution_times WHERE steady AND call_id IS NOT NULL "
+        "ORDER BY record",
+    )
+
+
+def steady_spans(trace: "Trace", run: "Run", longest: int) -> Iterator[tuple[Integers, Integers]]:
+    """Return begins and ends of steady launches that took less than so many ns, in their order.
+
+    They are ns since 1970, and come in pieces; errors as in `host_times`.
+    """
+    query = f'SELECT "enter", "exit" FROM launch_times WHERE steady AND ns < {longest} ORDER BY seq'  # noqa: S608
+    for piece in _rows(trace, run, query):
+        yield integers(piece["enter"]), integers(piece["exit"])
+
+
+def compiling_launches(trace: "Trace", run: "Run") -> pa.Table:
+    """Return the launches of a run in which their kernel was compiled, loaded or tuned."""
+    with open_times(trace, [run]) as database:
+        return database.sql(
+            'SELECT run, seq, call_id, phase, "enter", "exit" FROM compiling ORDER BY seq'
+        ).to_arrow_table()
+
+
+def launches_by_phase(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
+    """Return the rows of the view `phase_sums` of some runs: launches of a call, by phase."""
+    with open_times(trace, runs) as database:
+        return database.sql("FROM phase_sums").to_arrow_table()
+
+
+def _rows(trace: "Trace", run: "Run", query: str) -> Iterator[pa.Table]:
+    with open_times(trace, [run]) as database:
+        for batch in database.sql(query).to_arrow_reader(1 << 17):
+            yield pa.Table.from_batches([batch])
