@@ -12,15 +12,17 @@ import pytest
 
 from kvtrace.schema.errors import TraceWriteError
 from kvtrace.schema.runs import plain_rows
+from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.versions import FORMAT_VERSION
 from kvtrace.schema.writer import RunWriter, new_run_id
 from kvtrace.text import printable
 from tests.cli.test_cli_bad_input import READING, asked
 from tests.schema.make_golden import GOLDEN
-from tests.support.thorough import usually
+from tests.support.thorough import THOROUGH, usually
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
+EVERY_TABLE = GOLDEN / f"v{FORMAT_VERSION}" / "trace"
 BEGAN = 1_767_323_045_000_000_000
 SECOND = 1_000_000_000
 
@@ -130,6 +132,57 @@ def test_artifacts_without_their_hashes(command, own_trace, kvtrace):
 
     assert code in (0, 1, 2)
     assert "failed on" not in err
+
+
+def without(rows, place):
+    return rows.remove_column(place)
+
+
+def doubled(rows, place):
+    return rows.append_column(rows.schema.field(place), rows.column(place))
+
+
+def at_time(nanoseconds):
+    def change(rows, place):
+        field = rows.schema.field(place)
+        times = pa.array([nanoseconds] * rows.num_rows, pa.int64()).cast(field.type)
+        return rows.set_column(place, field.with_nullable(True), times)
+
+    return change
+
+
+TIMES = tuple(at_time(number) for number in (0, -1, 2**63 - 1, None))
+#: Every column of every table: gone, twice, and times as no clock shows them; each with one of the
+#: commands, with `KVTRACE_TEST_THOROUGH` with all.
+SWEPT = [
+    (table.name, place, change)
+    for table in TABLES.values()
+    for place, column in enumerate(table.columns)
+    for change in (without, doubled, *(TIMES if pa.types.is_timestamp(column.type) else ()))
+]
+ASKED = (
+    [(*swept, command) for swept in SWEPT for command in READING]
+    if THOROUGH
+    else [(*swept, list(READING)[at % len(READING)]) for at, swept in enumerate(SWEPT)][::29]
+)
+
+
+@pytest.mark.parametrize(("table", "place", "change", "command"), ASKED)
+def test_a_column_that_is_gone_or_twice_or_says_impossible_times(
+    table, place, change, command, kvtrace, tmp_path
+):
+    out = tmp_path / "trace"
+    shutil.copytree(EVERY_TABLE, out)
+    part = next((out / table).rglob("*.parquet"))
+    rows = pq.ParquetFile(part).read()
+    metadata = {k: v for k, v in rows.schema.metadata.items() if k != b"kvtrace.sha256"}
+    pq.write_table(change(rows, place).replace_schema_metadata(metadata), part)
+
+    code, _, err = kvtrace(*asked(command, out))
+
+    assert code in (0, 1, 2)
+    assert "failed on" not in err
+    assert "Traceback" not in err
 
 
 @pytest.mark.parametrize("command", ["replay", "sanitize"])

@@ -30,6 +30,14 @@ def gathered(source, places, result, size, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def gathered_twice(source, places, result, size, BLOCK: tl.constexpr):
+    index = tl.arange(0, BLOCK)
+    place = tl.load(places + index, mask=index < size, other=0)
+    value = tl.load(source + place, mask=index < size)
+    tl.store(result + index, 2 * value, mask=index < size)
+
+
+@triton.jit
 def colliding(source, result, BLOCK: tl.constexpr):
     index = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(result + tl.arange(0, BLOCK), tl.load(source + index))

@@ -10,6 +10,8 @@ import pytest
 import torch
 
 from kvtrace.cli import main
+from kvtrace.converters.findings.causes import by_cause
+from kvtrace.converters.findings.reading import read_findings
 from kvtrace.schema.trace import resolve
 from tests.converters.launch_pages import blocks_of
 from tests.converters.report_page import THEMES, accessibility_problems, opened_page, written_page
@@ -127,12 +129,39 @@ def test_before_anything_was_judged_the_page_names_the_command(report_browser, u
         assert accessibility_problems(opened) == []
 
 
+def test_the_page_lists_what_the_terminal_prints_once(report_browser, tmp_path):
+    import kvtrace
+    from tests.converters import finding_kernels as kernels
+
+    values, places = torch.randn(1000), torch.zeros(8, dtype=torch.int64)
+    with kvtrace.capture(tmp_path / "out", tensors="none"):
+        kernels.gathered[(1,)](values, places, torch.zeros(8), 8, BLOCK=8)
+        kernels.gathered_twice[(1,)](values, places, torch.zeros(8), 8, BLOCK=8)
+    with contextlib.redirect_stdout(io.StringIO()):
+        assert main(["sanitize", str(tmp_path / "out")]) == 0
+    page = written_page(tmp_path / "out", tmp_path / "page.html", "--no-replay")
+    report = json.loads(blocks_of(page)["report"])
+    selection = resolve(str(tmp_path / "out"))
+    groups = by_cause(read_findings(selection.trace, selection.runs)).groups
+    on_page = [
+        {each["found"]["finding_id"] for each in report["findings"] if each["cause"] == at}
+        for at in range(len(report["causes"]))
+    ]
+    assert on_page == [{found.finding_id for found in group} for group in groups]
+    first, *others = next(ids for ids in on_page if len(ids) > 1)
+    with opened_page(report_browser, page, "#/findings") as opened:
+        assert opened.page.locator(LIST).count() == len(groups) < len(report["findings"])
+        opened.go(f"#/findings/{first}")
+        links = opened.page.locator("#also-in a").all()
+        targets = {link.get_attribute("href").partition("?")[0] for link in links}
+        assert targets == {f"#/findings/{other}" for other in others}
+
+
 def test_violations_come_first_and_every_filter_stands_in_the_address(report_browser, page, report):
-    findings = report["findings"]
     with opened_page(report_browser, page, "#/findings") as opened:
         pills = [row.locator(".pill").inner_text() for row in opened.page.locator(LIST).all()]
         order = ["error", "warning", "note", "unknown", "suppressed"]
-        assert len(pills) == len(findings)
+        assert len(pills) == len(report["causes"])
         assert pills == sorted(pills, key=order.index)
 
         rules = opened.page.locator("#finding-filters select").nth(0)

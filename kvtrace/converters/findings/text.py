@@ -314,11 +314,15 @@ def witness(found: Finding) -> str | None:
     return text.rstrip(",")
 
 
+def calls_and_launches(group: Sequence[Finding]) -> tuple[int, int]:
+    """Return in how many distinct calls, and launches of them, findings of one cause are."""
+    once = {(found.run, found.call): found for found in group}.values()
+    return sum(found.calls for found in once), sum(found.launches for found in once)
+
+
 def reach(group: Sequence[Finding]) -> str:
     """Say in how many calls and launches it is."""
-    once = {(found.run, found.call): found for found in group}.values()
-    launches = sum(found.launches for found in once)
-    calls = sum(found.calls for found in once)
+    calls, launches = calls_and_launches(group)
     if group[0].method == OBSERVED and launches > calls:
         return f"{plural(calls, 'distinct call')}, in one or more of {launches:,} launches"
     return f"{plural(calls, 'distinct call')}, {plural(launches, 'launch')}"

@@ -145,6 +145,8 @@ class _Gathered:
             calls=calls,
             stacks=tuple(self.stacks),
             findings=() if self.findings is None else self.findings.placed,
+            causes=() if self.findings is None else self.findings.causes,
+            lints=() if self.findings is None else self.findings.lints,
             finding_counts=finding_counts(self.findings),
             judged=self.findings is not None and self.findings.any_judged,
             messages=tuple(self.messages),

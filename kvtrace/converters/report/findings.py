@@ -8,10 +8,12 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kvtrace.converters.findings.causes import by_cause
 from kvtrace.converters.findings.model import Finding, Findings
+from kvtrace.converters.findings.text import calls_and_launches
 from kvtrace.converters.report.calls import CallRows
 from kvtrace.converters.report.kernels import KernelRows
-from kvtrace.converters.report.model import FindingCount, PlacedFinding
+from kvtrace.converters.report.model import Cause, FindingCount, PlacedFinding
 
 __all__ = ["PageFindings", "finding_counts", "place_findings"]
 
@@ -28,6 +30,8 @@ class PageFindings:
     """What the page shows of findings; `judged` counts accesses with any verdict by kernel."""
 
     placed: tuple[PlacedFinding, ...] = ()
+    causes: tuple[Cause, ...] = ()
+    lints: tuple[str, ...] = ()
     counts: Counter[tuple[str | None, str, str | None]] = field(default_factory=Counter)
     """Accesses by (rule, verdict, severity)."""
     judged: Counter[int] = field(default_factory=Counter)
@@ -75,8 +79,15 @@ def place_findings(
         if kernel is not None and tally.run in judged_runs:
             judged[kernel] += tally.count
     listed = _Listed.of(table, findings, runs, calls)
-    placed = tuple(_placed(found, runs, calls, stacks, listed) for found in findings.listed)
-    return PageFindings(placed, counts, judged, any_judged=bool(judged_runs))
+    caused = by_cause(findings)
+    cause = {id(found): at for at, group in enumerate(caused.groups) for found in group}
+    placed = tuple(
+        replace(_placed(found, runs, calls, stacks, listed), cause=cause.get(id(found)))
+        for found in findings.listed
+    )
+    causes = tuple(Cause(*calls_and_launches(group)) for group in caused.groups)
+    lints = tuple(caused.lint_lines())
+    return PageFindings(placed, causes, lints, counts, judged, any_judged=bool(judged_runs))
 
 
 @dataclass(frozen=True, slots=True)

@@ -296,6 +296,16 @@ class PlacedFinding:
     other_op: int | None = None
     in_calls: tuple[int, ...] = ()
     """Calls that have it, the first 100; the witness is that of `call`."""
+    cause: int | None = None
+    """Index into `Report.causes`; None for a lint of generated code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """What the terminal prints once: findings that one change would end, over distinct calls."""
+
+    calls: int
+    launches: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,6 +374,10 @@ class Report:
     stacks: tuple[tuple[tuple[str | None, int | None, str | None], ...], ...]
     """Frames innermost first: file, line, function."""
     findings: tuple[PlacedFinding, ...]
+    causes: tuple[Cause, ...]
+    """In the order in which the terminal prints them."""
+    lints: tuple[str, ...]
+    """What the terminal says of lints of generated code, which it does not print one by one."""
     finding_counts: tuple[FindingCount, ...] | None
     """None where nothing was judged and the runs saw nothing."""
     judged: bool

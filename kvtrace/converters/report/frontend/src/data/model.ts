@@ -22,6 +22,10 @@ export interface Report {
   /** Frames innermost first: file, line, function. */
   readonly stacks: readonly (readonly (readonly [string | null, number | null, string | null])[])[];
   readonly findings: readonly PlacedFinding[];
+  /** In the order in which the terminal prints them. */
+  readonly causes: readonly Cause[];
+  /** What the terminal says of lints of generated code, which it does not print one by one. */
+  readonly lints: readonly string[];
   /** null where nothing was judged and the runs saw nothing. */
   readonly finding_counts: readonly FindingCount[] | null;
   /** Whether `kvtrace sanitize` has run; without it, findings are what the runs saw themselves. */
@@ -339,6 +343,14 @@ export interface PlacedFinding {
   readonly other_op: number | null;
   /** Calls that have it, the first 100; the witness is that of `call`. */
   readonly in_calls: readonly number[];
+  /** Index into `Report.causes`; null for a lint of generated code. */
+  readonly cause: number | null;
+}
+
+/** What the terminal prints once: findings that one change would end, over distinct calls. */
+export interface Cause {
+  readonly calls: number;
+  readonly launches: number;
 }
 
 /** How many accesses (over distinct calls) got a verdict. */

@@ -4,14 +4,17 @@ import type { ComponentChildren } from "preact";
 import { go, href } from "../../app/router";
 import { formatCount, formatPlace, plainText, plural, shortText } from "../../data/format";
 import { page } from "../../data/page";
-import type { StackFrame } from "../../data/types";
+import type { Finding, StackFrame } from "../../data/types";
 import { useKeys } from "../../parts/keys";
 import { Command, Facts, KernelLink, Pill, Section } from "../../parts/text";
 import type { Listed } from "./filter";
-import { type Filter, filtered, pillKind, pillText, sentence } from "./filter";
+import { causesOf, type Filter, listedFindings, pillKind, pillText, sentence } from "./filter";
 import { Frames } from "./frames";
 import { findingHref, queryOf } from "./list";
 import { Witness } from "./witness";
+
+const MOST_OTHERS = 20;
+const NO_FILTER: Filter = { words: "", rule: "", verdict: "", kernel: "" };
 
 export function Detail({ listed }: { listed: Listed }) {
   const { found, kernel } = listed.placed;
@@ -24,23 +27,55 @@ export function Detail({ listed }: { listed: Listed }) {
         {kernel === null ? shortText(found.kernel, 120) : <KernelLink kernel={kernel} />}{" "}
         <span class="muted">
           {plural(found.calls, "distinct call")}, {plural(found.launches, "launch", "launches")}
-          {found.method ? `; method: ${shortText(found.method, 60)}` : ""}
+          {decided(found)}
         </span>
       </p>
       <Section title="Source" id="source">
         <Frames placed={listed.placed} />
       </Section>
+      <AlsoIn listed={listed} />
       <Witness listed={listed} />
       <Remedy listed={listed} />
     </article>
   );
 }
 
+/** How it was decided, in the terminal's words. */
+function decided({ method, verdict }: Finding): string {
+  if (method === "observed") return "; seen while the program ran";
+  return method && verdict === "proven" ? `; decided: ${shortText(method, 60)}` : "";
+}
+
+/** The other findings that the same change would end. */
+function AlsoIn({ listed }: { listed: Listed }) {
+  const { cause } = listed.placed;
+  const others = listedFindings().filter(
+    (each) => cause !== null && each.placed.cause === cause && each !== listed,
+  );
+  if (!others.length) return null;
+  return (
+    <Section title="Also in" id="also-in">
+      <ul>
+        {others.slice(0, MOST_OTHERS).map(({ key, placed: { found } }) => (
+          <li key={key}>
+            <a href={findingHref(key, NO_FILTER)}>
+              {shortText(found.kernel, 80)}, {shortText(formatPlace(found.file, found.line), 120)}
+            </a>
+          </li>
+        ))}
+      </ul>
+      {others.length > MOST_OTHERS ? (
+        <p class="muted">and {formatCount(others.length - MOST_OTHERS)} more</p>
+      ) : null}
+    </Section>
+  );
+}
+
 /** Back to the list, and from one finding to the next in it. */
 export function Steps({ listed, filter }: { listed: Listed; filter: Filter }) {
-  const rows = filtered(filter);
-  const at = rows.findIndex(({ key }) => key === listed.key);
-  const [before, after] = [rows[at - 1], at < 0 ? rows[0] : rows[at + 1]];
+  const rows = causesOf(filter);
+  const at = rows.findIndex((group) => group.includes(listed));
+  const [before, after] = [rows[at - 1]?.[0], (at < 0 ? rows[0] : rows[at + 1])?.[0]];
   const show = (to: Listed | undefined): void => {
     if (to) go(`findings/${encodeURIComponent(to.key)}`, queryOf(filter));
   };

@@ -83,6 +83,23 @@ export function filtered(filter: Filter): readonly Listed[] {
   });
 }
 
+/** Those of each cause that are like that, as the terminal prints them: once. */
+export function causesOf(filter: Filter): readonly (readonly Listed[])[] {
+  const groups = new Map<number, Listed[]>();
+  const alone: Listed[][] = [];
+  for (const each of filtered(filter)) {
+    const { cause } = each.placed;
+    if (cause === null) {
+      if (filter.rule) alone.push([each]); // a lint of generated code
+    } else {
+      const group = groups.get(cause);
+      if (group) group.push(each);
+      else groups.set(cause, [each]);
+    }
+  }
+  return [...groups.values(), ...alone];
+}
+
 export function wordsMatch({ placed: { found }, standing }: Listed, words: string): boolean {
   return matches(
     words,

@@ -4,7 +4,8 @@ import { useMemo } from "preact/hooks";
 import { go, href } from "../../app/router";
 import { formatCount, plural, shortText } from "../../data/format";
 import { page } from "../../data/page";
-import { fieldsOf, words } from "../../parts/columns";
+import type { Cause } from "../../data/types";
+import { fieldsOf, figure, words } from "../../parts/columns";
 import { findingColumns } from "../../parts/finding_columns";
 import { AddressChoice, AddressSearch } from "../../parts/search";
 import { type Column, Table } from "../../parts/table";
@@ -12,7 +13,7 @@ import { Command, kernelName, Note, Pill } from "../../parts/text";
 import { totals } from "./counts";
 import {
   type Filter,
-  filtered,
+  causesOf,
   type Listed,
   listedFindings,
   pillKind,
@@ -92,14 +93,15 @@ interface FindingListProps {
 
 /** All columns, or beside a chosen finding only those that tell them apart. */
 export function FindingList({ filter, chosen }: FindingListProps) {
-  const rows = useMemo(
-    () => filtered(filter),
+  const groups = useMemo(
+    () => causesOf(filter),
     [filter.words, filter.rule, filter.verdict, filter.kernel],
   );
+  const rows = useMemo(() => groups.flatMap(([first]) => first ?? []), [groups]);
   const narrow = chosen !== null;
   const columns = useMemo(
-    () => columnsOf(filter, narrow),
-    [filter.words, filter.rule, filter.verdict, filter.kernel, narrow],
+    () => columnsOf(filter, narrow, new Map(groups.map((group) => [group[0], group.length]))),
+    [groups, narrow],
   );
   if (filter.verdict === "proven" && !rows.length) {
     return (
@@ -116,7 +118,7 @@ export function FindingList({ filter, chosen }: FindingListProps) {
       columns={columns}
       rows={rows}
       height={narrow ? 24 : 20}
-      chosen={chosen}
+      chosen={groups.find((group) => chosen && group.includes(chosen))?.[0] ?? null}
       onChoose={(each) => go(`findings/${encodeURIComponent(each.key)}`, queryOf(filter))}
       empty="No finding is like that."
     />
@@ -131,10 +133,16 @@ export function findingHref(key: string, filter: Filter): string {
   return href(`findings/${encodeURIComponent(key)}`, queryOf(filter));
 }
 
-function columnsOf(filter: Filter, narrow: boolean): (Column<Listed> | false)[] {
+function columnsOf(
+  filter: Filter,
+  narrow: boolean,
+  places: ReadonlyMap<Listed | undefined, number>,
+): (Column<Listed> | false)[] {
   const found = ({ placed }: Listed) => placed.found;
   const { place } = findingColumns(found);
-  const field = fieldsOf(found);
+  const field = fieldsOf<Listed, Cause>(
+    ({ placed }) => page.report.causes[placed.cause ?? -1] ?? placed.found,
+  );
   return [
     {
       label: "Severity",
@@ -149,6 +157,14 @@ function columnsOf(filter: Filter, narrow: boolean): (Column<Listed> | false)[] 
     place,
     !narrow && words("Kernel", (each) => found(each).kernel, { limit: 60 }),
     !narrow && words("What", sentence, { prose: true, limit: 300 }),
+    !narrow &&
+      figure(
+        "places",
+        "derived",
+        (each) => places.get(each) ?? 1,
+        "count",
+        "Findings that are listed here once, since one change would end them",
+      ),
     !narrow && field("calls", "derived", "calls", "count", "Distinct calls that have it"),
     !narrow && field("launches", "measured", "launches", "count", "Launches of those calls"),
   ];

@@ -5,7 +5,7 @@ import type { View, ViewProps } from "../../app/view";
 import { formatCount, formatPlace, shortText } from "../../data/format";
 import { page } from "../../data/page";
 import { Split } from "../../parts/beside";
-import { DroppedNotes, NotJudged, Pill } from "../../parts/text";
+import { DroppedNotes, NotJudged, Note, Pill } from "../../parts/text";
 import { KernelVerdicts, VerdictFigures } from "./counts";
 import { Detail, Steps } from "./detail";
 import { filtered, chosenFilter, listedFindings, sentence, wordsMatch } from "./filter";
@@ -57,6 +57,9 @@ function Overview() {
         <>
           <Filters filter={filter} shown={filtered(filter).length} />
           <FindingList filter={filter} chosen={null} />
+          {report.lints.map((line) => (
+            <Note key={line}>{line}</Note>
+          ))}
         </>
       ) : null}
       {judged ? <KernelVerdicts rule={filter.rule} /> : null}
