@@ -65,12 +65,10 @@ REST = (
     "tests/test_registry.py",
     "tests/test_settings.py",
     "tests/backends/test_backends.py",
-    "tests/converters/test_diff.py",
-    "tests/converters/test_perfetto.py",
-    "tests/converters/test_profile.py",
-    "tests/converters/test_report_data.py",
     "tests/converters/test_roofline.py",
-    "tests/schema",
+    "tests/converters/test_timeline.py",
+    "tests/schema/test_document.py",
+    "tests/schema/test_pruning.py",
     "tests/verdicts/test_rules_pages.py",
 )
 
@@ -128,4 +126,6 @@ def test_commands_answer(tree: Path, tmp_path: Path) -> None:
 def test_the_tests_of_the_rest_pass(tree: Path) -> None:
     for command in (("init", "-q"), ("add", "-A")):  # some ask git what is tracked
         subprocess.run(["git", *command], cwd=tree, check=True)
-    run(tree, "-m", "pytest", "-n", "0", "-q", "-x", *REST)
+    run(tree, "-m", "docs_site.variables")  # docs/settings.md is made from what there is
+    pages = "--deselect=tests/test_architecture.py::test_pages_name_files_that_are_there"
+    run(tree, "-m", "pytest", "-n", "0", "-q", "-x", pages, *REST)  # pages tell of add-ons, too
