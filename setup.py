@@ -97,6 +97,7 @@ NATIVE = [
                 "key",
                 "tables",
                 "copies",
+                "looks",
                 "look",
                 "record",
                 "launch",

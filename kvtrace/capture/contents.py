@@ -6,7 +6,7 @@ launch's row. The journal's thread waits for the copies, keeps each distinct one
 row of `contents` for each launch and argument. So what a launch had is known exactly or not at all.
 
 With the setting `index`, the time that all this takes stays below a fixed part of the program's,
-and the native hot path copies by itself (`looks`, in `_hot_look.h`).
+and the native hot path copies by itself (`looks`, in `_hot_looks.h`).
 """
 
 import hashlib

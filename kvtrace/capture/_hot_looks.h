@@ -1,0 +1,427 @@
+/* The copies of what tensors hold at launches, which the journal's thread takes, and the time that
+ * they may take; the same as contents.py, which says what is kept. Included by _hot.c alone. */
+#ifndef KVTRACE_HOT_LOOKS_H
+#define KVTRACE_HOT_LOOKS_H
+
+#include "_hot_copies.h"
+
+enum { TARGETS_LIMIT = 512, AUTOTUNE_PHASE = 1 };
+
+/* The copies of one session that wait for its journal's thread, and the time that they may take. */
+typedef struct {
+  PyObject_HEAD
+  dl_exchange *exchange;
+  PyTypeObject *tensor_type; /* owned */
+  PyObject *capsule, *numbers, *waiting; /* owned; numbers of copies, a list of tuples */
+  int64_t begin, spent, allowance;
+  double fraction;
+  long long limit; /* bytes of the largest tensor */
+  long long most_waiting, most_bytes, held, held_bytes;
+  long long copy_ns, arena_bytes;
+  double byte_ns;
+  int64_t refused; /* launches that were not looked at, for there was no time */
+  long long in_a_row, step, farthest, most_refused, in_trials;
+  struct driver driver;
+  int failed; /* the driver's error, -1 without a driver; nothing is copied on devices then */
+  char lost;  /* whether that was asked for */
+} looks;
+
+static PyTypeObject *looks_type;
+static PyObject *name_base, *name_storage, *name_data_ptr, *name_nbytes; /* interned */
+
+static int64_t elapsed(void) {
+#ifdef _WIN32
+  return now();
+#else
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (int64_t)t.tv_sec * 1000000000ll + t.tv_nsec;
+#endif
+}
+
+static int has_time(const looks *self) {
+  return self->spent <
+         (double)self->allowance + self->fraction * (double)(elapsed() - self->begin);
+}
+
+/* ---- what to copy of a tensor ----------------------------------------------------------------- */
+
+static int64_t number_by(PyObject *object, PyObject *method) {
+  PyObject *found = PyObject_CallMethodObjArgs(object, method, NULL);
+  if (!found) return -1;
+  int64_t number = (int64_t)PyLong_AsUnsignedLongLong(found);
+  Py_DECREF(found);
+  return number;
+}
+
+/* The part of a storage that a tensor's view reaches; 0 if it reaches nothing, or beyond it. */
+static int view_span(const dl_tensor *tensor, char *start, int64_t size, struct span *out) {
+  int64_t item = (tensor->dtype.bits * tensor->dtype.lanes + 7) / 8;
+  int64_t below = 0, above = 0, contiguous = 1;
+  for (int32_t i = tensor->dimensions - 1; i >= 0; i--) {
+    if (tensor->shape[i] == 0) return 0;
+    int64_t step = tensor->strides ? tensor->strides[i] : contiguous;
+    int64_t reach = (tensor->shape[i] - 1) * step;
+    if (reach < 0)
+      below -= reach;
+    else
+      above += reach;
+    contiguous *= tensor->shape[i];
+  }
+  out->address = (char *)tensor->data + tensor->byte_offset - below * item;
+  out->size = (size_t)((1 + below + above) * item);
+  out->offset = out->address - start;
+  return out->offset >= 0 && out->offset + (int64_t)out->size <= size;
+}
+
+/* The tensor that a value is, or that it wraps as Triton's reinterpreted tensors do: a new reference.
+ * NULL without an exception where there is none. */
+static PyObject *tensor_of(const looks *self, PyObject *value) {
+  PyObject *tensor = value;
+  if (PyType_IsSubtype(Py_TYPE(value), self->tensor_type)) {
+    Py_INCREF(tensor);
+    return tensor;
+  }
+  tensor = PyObject_GetAttr(value, name_base);
+  if (!tensor) PyErr_Clear();
+  if (tensor && !PyType_IsSubtype(Py_TYPE(tensor), self->tensor_type)) Py_CLEAR(tensor);
+  return tensor;
+}
+
+/* 1: what to copy of a tensor, its storage or its view where that is large; 0: nothing, or too much
+ * of it. `device` is DLPack's kind, 0 for what is no tensor. */
+static int span_of(looks *self, PyObject *value, struct span *out, int *device) {
+  *device = 0;
+  PyObject *tensor = tensor_of(self, value);
+  if (!tensor) return 0;
+  dl_tensor seen;
+  if (self->exchange->view(tensor, &seen)) {
+    PyErr_Clear(); /* a type or layout that DLPack does not know */
+    Py_DECREF(tensor);
+    return 0;
+  }
+  *device = seen.device.type;
+  int found = -1;
+  PyObject *storage = PyObject_CallMethodObjArgs(tensor, name_storage, NULL);
+  if (storage) {
+    char *start = (char *)(intptr_t)number_by(storage, name_data_ptr);
+    int64_t size = PyErr_Occurred() ? 0 : number_by(storage, name_nbytes);
+    Py_DECREF(storage);
+    if (PyErr_Occurred()) {
+      found = -1;
+    } else if (!start || !size) {
+      found = 0;
+    } else if (size <= self->limit) {
+      *out = (struct span){start, (size_t)size, 0};
+      found = 1;
+    } else {
+      found = view_span(&seen, start, size, out) && out->size <= (size_t)self->limit;
+    }
+  }
+  Py_DECREF(tensor);
+  return found;
+}
+
+/* ---- copies ----------------------------------------------------------------------------------- */
+
+/* The parts themselves, of the host's memory. */
+static PyObject *host_copies(const struct span *spans, size_t count) {
+  PyObject *parts = PyTuple_New((Py_ssize_t)count);
+  for (size_t i = 0; parts && i < count; i++) {
+    PyObject *part = PyBytes_FromStringAndSize(spans[i].address, (Py_ssize_t)spans[i].size);
+    if (!part) Py_CLEAR(parts);
+    else PyTuple_SetItem(parts, (Py_ssize_t)i, part);
+  }
+  return parts;
+}
+
+/* The fields of a `device_copies.Copy`; None where nothing can be copied now. */
+static PyObject *device_copies(looks *self, const struct span *spans, size_t count, void *stream) {
+  struct copy copy;
+  char *place = NULL;
+  int made = self->failed ? -1
+                          : device_copy(&self->driver, (size_t)self->arena_bytes, self, spans, count,
+                                        stream, &copy, &place, &self->failed);
+  if (made < 0) self->lost = 1;
+  if (made <= 0) Py_RETURN_NONE;
+  PyObject *parts = PyTuple_New((Py_ssize_t)count);
+  for (size_t i = 0; parts && i < count; i++) {
+    PyObject *part = Py_BuildValue("(Kn)", (unsigned long long)(uintptr_t)place,
+                                   (Py_ssize_t)spans[i].size);
+    if (!part) Py_CLEAR(parts);
+    else PyTuple_SetItem(parts, (Py_ssize_t)i, part);
+    place += aligned(spans[i].size);
+  }
+  if (!parts) return NULL;
+  return Py_BuildValue("(NKIKK)", parts, (unsigned long long)(uintptr_t)copy.flag, copy.number,
+                       (unsigned long long)(uintptr_t)stream, (unsigned long long)copy.end);
+}
+
+/* Leaves a copy to the journal's thread; returns its number. Steals `copied` and `arguments`. */
+static int64_t leave_copy(looks *self, PyObject *copied, PyObject *arguments, long long size,
+                          PyObject *watch, int64_t number) {
+  PyObject *next = number ? NULL : PyIter_Next(self->numbers);
+  if (next) number = PyLong_AsLongLong(next);
+  Py_XDECREF(next);
+  PyObject *taken = number <= 0 ? NULL
+                                : Py_BuildValue("(LLOOO)", (long long)number, size, copied,
+                                                arguments, watch);
+  Py_DECREF(copied);
+  Py_DECREF(arguments);
+  int failed = !taken || PyList_Append(self->waiting, taken);
+  Py_XDECREF(taken);
+  if (failed) return -1;
+  self->held++;
+  self->held_bytes += size;
+  return number;
+}
+
+/* Copies what tensors hold when their stream gets here; returns the number of the copy, 0 where
+ * nothing was copied, -1 with an exception. `number` is one that the launch has already, or 0. */
+static int64_t take(looks *self, PyObject *const *values, const int *places, size_t count,
+                    void *stream, PyObject *watch, int64_t number) {
+  if (self->held >= self->most_waiting || self->held_bytes > self->most_bytes) return 0;
+  struct span spans[TARGETS_LIMIT];
+  size_t span_count = 0;
+  long long size = 0;
+  int device = 0;
+  PyObject *arguments = PyList_New(0);
+  if (!arguments) return -1;
+  for (size_t i = 0; i < count; i++) {
+    struct span span;
+    int on, found = span_of(self, values[i], &span, &on);
+    if (found < 0) goto failed;
+    if (!found) continue;
+    if (!device) device = on;
+    size_t part = 0;
+    while (part < span_count &&
+           (spans[part].address != span.address || spans[part].size != span.size))
+      part++;
+    if (part == span_count) {
+      spans[span_count++] = span;
+      size += (long long)span.size;
+    }
+    PyObject *argument = Py_BuildValue("(inL)", places[i], (Py_ssize_t)part, (long long)span.offset);
+    int appended = argument ? PyList_Append(arguments, argument) : -1;
+    Py_XDECREF(argument);
+    if (appended) goto failed;
+  }
+  int on_host = device == DL_CPU;
+  if (!span_count || (!on_host && device != DL_CUDA && device != DL_ROCM)) {
+    Py_DECREF(arguments);
+    return 0;
+  }
+  if (!on_host)
+    self->spent += (int64_t)(self->copy_ns * (long long)span_count + self->byte_ns * (double)size);
+  PyObject *copied = on_host ? host_copies(spans, span_count)
+                             : device_copies(self, spans, span_count, stream);
+  if (!copied) goto failed;
+  if (copied == Py_None) {
+    Py_DECREF(copied);
+    Py_DECREF(arguments);
+    return 0;
+  }
+  return leave_copy(self, copied, arguments, size, watch, number);
+failed:
+  Py_DECREF(arguments);
+  return -1;
+}
+
+/* ---- looks, for Python ------------------------------------------------------------------------ */
+
+static void looks_renew_facts(looks *self) {
+  self->begin = elapsed();
+  self->spent = self->held = self->held_bytes = self->refused = 0;
+}
+
+static PyObject *looks_take(PyObject *object, PyObject *args) {
+  looks *self = (looks *)object;
+  PyObject *listed, *watch;
+  long long stream, number;
+  if (!PyArg_ParseTuple(args, "OLOL:take", &listed, &stream, &watch, &number)) return NULL;
+  PyObject *held = PySequence_Tuple(listed);
+  if (!held) return NULL;
+  PyObject *values[TARGETS_LIMIT];
+  int places[TARGETS_LIMIT];
+  size_t count = 0;
+  int64_t taken = -1;
+  for (Py_ssize_t i = 0; i < Py_SIZE(held) && count < TARGETS_LIMIT; i++, count++)
+    if (!PyArg_ParseTuple(PyTuple_GetItem(held, i), "iO", &places[count], &values[count])) goto end;
+  taken = take(self, values, places, count, (void *)(intptr_t)stream, watch, number);
+end:
+  Py_DECREF(held);
+  return taken < 0 ? NULL : PyLong_FromLongLong(taken);
+}
+
+/* Gives what was copied, as (number, bytes, parts or the fields of a Copy, arguments, watch). The
+ * arguments are how many copies Python has besides, and their bytes. */
+static PyObject *looks_drain(PyObject *object, PyObject *args) {
+  looks *self = (looks *)object;
+  long long held, bytes;
+  if (!PyArg_ParseTuple(args, "LL:drain", &held, &bytes)) return NULL;
+  PyObject *fresh = PyList_New(0), *taken = self->waiting;
+  if (!fresh) return NULL;
+  self->waiting = fresh;
+  self->held = held + Py_SIZE(taken);
+  self->held_bytes = bytes;
+  for (Py_ssize_t i = 0; i < Py_SIZE(taken); i++)
+    self->held_bytes += PyLong_AsLongLong(PyTuple_GetItem(PyList_GetItem(taken, i), 1));
+  return taken;
+}
+
+static PyObject *looks_allows(PyObject *object, PyObject *unused) {
+  (void)unused;
+  return PyBool_FromLong(has_time((looks *)object));
+}
+
+static PyObject *looks_spend(PyObject *object, PyObject *nanoseconds) {
+  long long spent = PyLong_AsLongLong(nanoseconds);
+  if (spent == -1 && PyErr_Occurred()) return NULL;
+  ((looks *)object)->spent += spent;
+  Py_RETURN_NONE;
+}
+
+/* Begins again: another run, perhaps in a forked process. */
+static PyObject *looks_renew(PyObject *object, PyObject *numbers) {
+  looks *self = (looks *)object;
+  PyObject *fresh = PyList_New(0), *before = self->waiting, *numbers_before = self->numbers;
+  if (!fresh) return NULL;
+  Py_INCREF(numbers);
+  self->waiting = fresh;
+  self->numbers = numbers;
+  Py_DECREF(before);
+  Py_DECREF(numbers_before);
+  looks_renew_facts(self);
+  Py_RETURN_NONE;
+}
+
+static PyObject *looks_release(PyObject *object, PyObject *end) {
+  (void)object;
+  unsigned long long name = PyLong_AsUnsignedLongLong(end);
+  if (PyErr_Occurred()) return NULL;
+  copy_release(name);
+  Py_RETURN_NONE;
+}
+
+/* What the driver says of a stream, in a way that disturbs no capture of another thread. */
+static PyObject *looks_query(PyObject *object, PyObject *stream) {
+  looks *self = (looks *)object;
+  unsigned long long handle = PyLong_AsUnsignedLongLong(stream);
+  if (PyErr_Occurred()) return NULL;
+  int mode = RELAXED, found;
+  Py_BEGIN_ALLOW_THREADS
+  self->driver.exchange_capture_mode(&mode);
+  found = self->driver.query((void *)(uintptr_t)handle);
+  self->driver.exchange_capture_mode(&mode);
+  Py_END_ALLOW_THREADS
+  return PyLong_FromLong(found);
+}
+
+static PyObject *get_failed(PyObject *self, void *unused) {
+  (void)unused;
+  return PyLong_FromLong(((looks *)self)->lost ? ((looks *)self)->failed : 0);
+}
+
+static PyObject *get_looks_refused(PyObject *self, void *unused) {
+  (void)unused;
+  return PyLong_FromLongLong(((looks *)self)->refused);
+}
+
+static int looks_traverse(PyObject *object, visitproc visit, void *arg) {
+  looks *self = (looks *)object;
+  Py_VISIT(Py_TYPE(object));
+  Py_VISIT(self->tensor_type);
+  Py_VISIT(self->capsule);
+  Py_VISIT(self->numbers);
+  Py_VISIT(self->waiting);
+  return 0;
+}
+
+static void looks_free(PyObject *object) {
+  PyTypeObject *type = Py_TYPE(object);
+  looks *self = (looks *)object;
+  PyObject_GC_UnTrack(object);
+  copies_orphan(self);
+  Py_XDECREF((PyObject *)self->tensor_type);
+  Py_XDECREF(self->capsule);
+  Py_XDECREF(self->numbers);
+  Py_XDECREF(self->waiting);
+  PyObject_GC_Del(object);
+  Py_DECREF(type);
+}
+
+/* `Recorder.looks(numbers, budget, room, schedule, driver)`; None without torch. */
+SELDOM static PyObject *recorder_looks(PyObject *object, PyObject *args) {
+  recorder *by = (recorder *)object;
+  PyObject *numbers;
+  long long allowance, copy_ns, limit, waiting, bytes, arena_bytes, row, step, farthest, refused;
+  long long in_trials;
+  double fraction, byte_ns;
+  unsigned long long f[7];
+  if (!PyArg_ParseTuple(args, "O(LdLd)(LLLL)(LLLLL)(KKKKKKK):looks", &numbers, &allowance, &fraction,
+                        &copy_ns, &byte_ns, &limit, &waiting, &bytes, &arena_bytes, &row, &step,
+                        &farthest, &refused, &in_trials, &f[0], &f[1], &f[2], &f[3], &f[4], &f[5],
+                        &f[6]))
+    return NULL;
+  if (!by->exchange) Py_RETURN_NONE;
+  looks *self = PyObject_GC_New(looks, looks_type);
+  if (!self) return NULL;
+  memset((char *)self + sizeof(PyObject), 0, sizeof *self - sizeof(PyObject));
+  self->exchange = by->exchange;
+  self->tensor_type = (PyTypeObject *)PyTuple_GetItem(by->tensor_types, 0);
+  self->capsule = by->capsule;
+  self->numbers = numbers;
+  Py_INCREF((PyObject *)self->tensor_type);
+  Py_INCREF(self->capsule);
+  Py_INCREF(self->numbers);
+  self->waiting = PyList_New(0);
+  self->allowance = allowance;
+  self->fraction = fraction;
+  self->copy_ns = copy_ns;
+  self->byte_ns = byte_ns;
+  self->limit = limit;
+  self->most_waiting = waiting;
+  self->most_bytes = bytes;
+  self->arena_bytes = arena_bytes;
+  self->in_a_row = row;
+  self->step = step;
+  self->farthest = farthest;
+  self->most_refused = refused;
+  self->in_trials = in_trials;
+  *(void **)&self->driver.current_context = (void *)(uintptr_t)f[0];
+  *(void **)&self->driver.is_capturing = (void *)(uintptr_t)f[1];
+  *(void **)&self->driver.copy = (void *)(uintptr_t)f[2];
+  *(void **)&self->driver.write_value = (void *)(uintptr_t)f[3];
+  *(void **)&self->driver.allocate_host = (void *)(uintptr_t)f[4];
+  *(void **)&self->driver.exchange_capture_mode = (void *)(uintptr_t)f[5];
+  *(void **)&self->driver.query = (void *)(uintptr_t)f[6];
+  self->failed = f[0] ? 0 : -1;
+  looks_renew_facts(self);
+  PyObject_GC_Track(self);
+  if (!self->waiting) Py_CLEAR(self);
+  return (PyObject *)self;
+}
+
+static PyMethodDef looks_methods[] = {
+    {"take", looks_take, METH_VARARGS, "Copy what tensors hold; see contents.Contents.take."},
+    {"drain", looks_drain, METH_VARARGS, "Take the copies that wait for the thread."},
+    {"allows", looks_allows, METH_NOARGS, "Tell whether there is time for more."},
+    {"spend", looks_spend, METH_O, "Count nanoseconds that were taken from the program."},
+    {"renew", looks_renew, METH_O, "Begin again, for another run with these numbers."},
+    {"release", looks_release, METH_O, "Give back the room of a device's copy, by its end."},
+    {"query", looks_query, METH_O, "Return the driver's answer about a stream."},
+    {NULL, NULL, 0, NULL}};
+
+static PyGetSetDef looks_attributes[] = {
+    {"failed", get_failed, NULL, "the driver's error that cost a copy, -1: there is no driver; or 0", NULL},
+    {"refused", get_looks_refused, NULL, "launches that were left out for want of time", NULL},
+    {NULL, NULL, NULL, NULL, NULL}};
+
+static PyType_Slot looks_slots[] = {{Py_tp_dealloc, looks_free},
+                                    {Py_tp_traverse, looks_traverse},
+                                    {Py_tp_methods, looks_methods},
+                                    {Py_tp_getset, looks_attributes},
+                                    {Py_tp_doc, "Copies that a session's launches leave to it."},
+                                    {0, NULL}};
+
+#endif
