@@ -102,12 +102,15 @@ def test_every_entry_point_loads(environment, tmp_path):
     load_all = (
         "from importlib.metadata import distribution\n"
         "points = distribution('kvtrace').entry_points\n"
-        "print(sorted(f'{p.group}:{p.name}' for p in points if p.load() is not None))"
+        "print(sorted(f'{p.group}:{p.name}' for p in points if p.load() is not None))\n"
+        "from kvtrace import registry\n"
+        "print([e.name for e in registry.entries('backends') if registry.loaded_or_none(e)])"
     )
     done = environment.run(environment.python, "-c", load_all, folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "kvtrace.backends:triton" in done.stdout
+    assert "pytest11:kvtrace" in done.stdout
     assert "console_scripts:kvtrace" in done.stdout
+    assert all(f"'{name}'" in done.stdout for name in ("triton", "inductor", "nki", "numpy"))
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler here")

@@ -11,7 +11,7 @@ ALLOWED = {
     "": _KERNELS,
     ".recording": _KERNELS | {"kvtrace.settings", "kvtrace.capture", "kvtrace.backends"}
     | {"kvtrace.verdicts.choice"},
-    ".views": {"kvtrace.schema", "kvtrace.converters", "kvtrace.text"},
+    ".views": {"kvtrace.schema", "kvtrace.converters", "kvtrace.figures", "kvtrace.text"},
 }  # fmt: skip
 
 
