@@ -17,6 +17,7 @@ from pathlib import Path
 from pkgutil import walk_packages
 from typing import Final
 
+from kvtrace import registry
 from kvtrace.candidates.confining import Ended, run_confined
 from kvtrace.candidates.request import (
     INPUTS,
@@ -179,12 +180,16 @@ def import_libraries(target: str) -> None:
 
 
 def import_all(names: Sequence[str]) -> None:
-    """Import modules, and all that is in rooms of ours: once, before processes are forked."""
+    """Import modules, all that is in rooms of ours, and what add-ons add: once, before forks."""
     for name in names:
         module = import_module(name)
         if name.startswith("kvtrace.") and hasattr(module, "__path__"):
             for each in walk_packages(module.__path__, f"{name}."):
                 import_module(each.name)
+    # What add-ons add is read from files that a confined process does not have.
+    for group in ("rules", "devices", "profile_sections"):
+        for _ in registry.loaded(group):
+            pass
 
 
 def _take_compilers_key() -> None:
