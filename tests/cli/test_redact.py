@@ -139,6 +139,8 @@ def _value(table, path, kind, contents, stack):
         entry = {f.name: _value(table, f"{path}.{f.name}", f.type, contents, stack)
                  for f in kind.value_type}  # fmt: skip
         return [entry | ({"kind": "other"} if "kind" in entry else {})]
+    if pa.types.is_struct(kind):
+        return {f.name: _value(table, f"{path}.{f.name}", f.type, contents, stack) for f in kind}
     leaf = LEAVES[table][path]
     words = " ".join(WORDS[each] for each in PRIVATE if each in leaf.holds)
     if pa.types.is_map(kind):
