@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.figures.columns import Integers, integers
-from kvtrace.figures.times import steady_spans
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -267,6 +266,8 @@ class _Idle:
 
     def while_launching(self, trace: "Trace", run: "Run") -> int:
         """Return the idle time within launches that neither compiled nor tuned anything."""
+        from kvtrace.figures.times import steady_spans  # with DuckDB, which takes a while
+
         total = 0
         for enter, leave in steady_spans(trace, run, _LONGEST_LAUNCH):
             total += self.within(*_union(enter, leave))
