@@ -101,7 +101,7 @@ def test_every_command_has_a_page_with_all_its_options(pages):
     from typer.main import get_command
 
     for name in COMMANDS:
-        page = pages[f"reference/commands/{name}.html"]
+        page = pages[f"reference/commands/{name.replace(' ', '-')}.html"]
         assert f"kvtrace {name}" in headings(page)
         assert f"kvtrace {name} " in page.words.partition("Example")[2]
         for param in get_command(command_app(name)).params:
