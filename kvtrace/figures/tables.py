@@ -13,16 +13,19 @@ import pyarrow as pa
 from kvtrace.figures.database import database as new_database
 from kvtrace.figures.scans import Scans, sound_rows
 from kvtrace.figures.trials import HoldingTrials
-from kvtrace.figures.views import PLACED_PLAINLY, view_texts
+from kvtrace.figures.views import PLACED_PLAINLY, tables_of, view_texts
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-LAUNCHES: Final = ("seq", "call_id", "enter", "exit", "thread", "phase", "weight")
-EXECUTIONS: Final = (
-    "record", "launch_seq", "call_id", "start", "end", "device", "stream", "graph_id", "name",
-    "kind", "bytes", "weight",
-)  # fmt: skip
+#: Of the tables that views are made from, the columns that they need.
+_COLUMNS: Final = {
+    "launches": ("seq", "call_id", "enter", "exit", "thread", "phase", "weight"),
+    "gpu_kernels": (
+        "record", "launch_seq", "call_id", "start", "end", "device", "stream", "graph_id", "name",
+        "kind", "bytes", "weight",
+    ),
+}  # fmt: skip
 #: What a reader would repair of these tables, besides an end before its begin.
 _SOUND: Final = {
     "launches": ("seq", "call_id", "enter", "exit"),
@@ -45,22 +48,23 @@ _MOST_HELD: Final = 1 << 18
 _HELD: Final = ("seq", "call_id", "phase", "enter", "exit", "thread", "weight")
 
 
-def open_times(trace: "Trace", runs: Sequence["Run"]) -> duckdb.DuckDBPyConnection:
-    """Return a database with the tables `launches`, `gpu_kernels`, `calls`, `kernels` and `place`.
+def open_times(trace: "Trace", runs: Sequence["Run"], view: str) -> duckdb.DuckDBPyConnection:
+    """Return a database with a view over launches or executions, and what it is made from.
 
-    The views over launches and executions are there, too. `place` numbers the calls whose kernel is
-    known, and `kernel` in it their kernels by module and name. Errors as `Trace.table`.
+    The tables `calls`, `kernels` and `place` are there, too: `place` numbers the calls whose kernel
+    is known, and `kernel` in it their kernels by module and name. Errors as `Trace.table`.
     """
     database = new_database()
     scans = Scans(trace, runs, itself=True)
-    scans.close(database, _SOUND)
-    for name, columns in (("launches", LAUNCHES), ("gpu_kernels", EXECUTIONS)):
-        _scan(database, scans, trace, runs, name, columns)
+    asked = [name for name in _COLUMNS if name in tables_of([view])]
+    scans.close(database, asked)
+    for name in asked:
+        _scan(database, scans, trace, runs, name)
     kernels = ["kernel_id", "name", "module", "compile_begin", "load_begin"]
     database.register("kernels", trace.table("kernels", runs, kernels))
     database.register("calls", trace.table("calls", runs, ["call_id", "kernel_id"]))
     database.execute(_PLACES)
-    make_times(database, trace, runs, ("launch_times", "execution_times", "phase_sums"))
+    make_times(database, trace, runs, [view])
     return database
 
 
@@ -84,9 +88,9 @@ def _scan(
     trace: "Trace",
     runs: Sequence["Run"],
     name: str,
-    columns: Sequence[str],
 ) -> None:
     """Make the view of a table, in which the rows of each run mean what they say."""
+    columns = _COLUMNS[name]
     repaired = {run.run_id for run in runs if sound_rows(trace, run, name, _SOUND[name]) is None}
     scans.create_view(database, name, columns, repaired)
     backward = {run for (run,) in database.execute(_BACKWARD[name]).fetchall()}
@@ -103,14 +107,15 @@ def make_times(
 ) -> None:
     """Make these views, and those that they use, over tables that a database has.
 
-    Launches that stand apart are few, and looked up in tables.
+    Launches whose kernel was compiled, loaded or tuned in them, and executions between trials, are
+    few, and looked up in tables.
     """
     for name, text in view_texts(views).items():
         plainly = name == "placed" and not database.execute(_UNPLACED).fetchall()
         query = PLACED_PLAINLY if plainly else text
         if name == "holding" and _late(database):
             database.register(name, _holding(trace, runs))
-        elif name in ("tuning", "holding", "compiling", "between_trials"):
+        elif name in ("holding", "compiling", "between_trials"):
             database.execute(f"CREATE TABLE {name} AS {query}")
         else:
             database.execute(f"CREATE VIEW {name} AS {query}")

@@ -120,7 +120,7 @@ def host_times(
     for found in (known.get((*key, "medians")), None if with_medians else known.get(key)):
         if found is not None:
             return found
-    with open_times(trace, runs) as database:
+    with open_times(trace, runs, "launch_times") as database:
         found = _host_times(database, groups, with_medians=with_medians)
     if all(run.sealed for run in runs):
         known[(*key, "medians") if with_medians else key] = found
@@ -175,7 +175,7 @@ def device_times(
             "last": pa.array([last for _, last in stepping.values()], pa.int64()),
         }
     )
-    with open_times(trace, runs) as database:
+    with open_times(trace, runs, "execution_times") as database:
         database.register("windows", windows)
         database.execute(_EXECUTIONS)
         database.execute(_OTHERS)
@@ -301,17 +301,16 @@ def _asked(
 
 def steady_launches(trace: "Trace", run: "Run") -> Iterator[pa.Table]:
     """Return call_id and ns of each steady launch of a run, in their order, in pieces."""
-    return _rows(trace, run, "SELECT call_id, ns FROM launch_times WHERE steady ORDER BY seq")
+    query = "SELECT call_id, ns FROM launch_times WHERE steady ORDER BY seq"
+    return _rows(trace, run, "launch_times", query)
 
 
 def steady_executions(trace: "Trace", run: "Run") -> Iterator[pa.Table]:
     """Return call_id and ns of each steady execution of a call, in their order."""
-    return _rows(
-        trace,
-        run,
-        "SELECT call_id, ns FROM execution_times WHERE steady AND call_id IS NOT NULL "
-        "ORDER BY record",
-    )
+    query = """
+        SELECT call_id, ns FROM execution_times WHERE steady AND call_id IS NOT NULL ORDER BY record
+    """
+    return _rows(trace, run, "execution_times", query)
 
 
 def steady_spans(trace: "Trace", run: "Run", longest: int) -> Iterator[tuple[Integers, Integers]]:
@@ -320,13 +319,13 @@ def steady_spans(trace: "Trace", run: "Run", longest: int) -> Iterator[tuple[Int
     They are ns since 1970, and come in pieces; errors as in `host_times`.
     """
     query = f'SELECT "enter", "exit" FROM launch_times WHERE steady AND ns < {longest} ORDER BY seq'  # noqa: S608
-    for piece in _rows(trace, run, query):
+    for piece in _rows(trace, run, "launch_times", query):
         yield integers(piece["enter"]), integers(piece["exit"])
 
 
 def compiling_launches(trace: "Trace", run: "Run") -> pa.Table:
     """Return the launches of a run in which their kernel was compiled, loaded or tuned."""
-    with open_times(trace, [run]) as database:
+    with open_times(trace, [run], "compiling") as database:
         return database.sql(
             'SELECT run, seq, call_id, phase, "enter", "exit" FROM compiling ORDER BY seq'
         ).to_arrow_table()
@@ -334,11 +333,11 @@ def compiling_launches(trace: "Trace", run: "Run") -> pa.Table:
 
 def launches_by_phase(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
     """Return the rows of the view `phase_sums` of some runs: launches of a call, by phase."""
-    with open_times(trace, runs) as database:
+    with open_times(trace, runs, "phase_sums") as database:
         return database.sql("FROM phase_sums").to_arrow_table()
 
 
-def _rows(trace: "Trace", run: "Run", query: str) -> Iterator[pa.Table]:
-    with open_times(trace, [run]) as database:
+def _rows(trace: "Trace", run: "Run", view: str, query: str) -> Iterator[pa.Table]:
+    with open_times(trace, [run], view) as database:
         for batch in database.sql(query).to_arrow_reader(1 << 17):
             yield pa.Table.from_batches([batch])

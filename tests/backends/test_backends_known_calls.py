@@ -43,13 +43,18 @@ def recording(request, tmp_path, monkeypatch):
     """Records with all settings' defaults, on a driver that does nothing."""
     monkeypatch.setattr(configuration, "_active", IdleDriver())
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
-    # What other tests have compiled has the launchers of another driver, and the other way round.
+    # What other tests have compiled has the launchers of another driver, and the other way round;
+    # an autotuner keeps how its driver measures, too.
     for caches in OTHERS:
         caches.clear()
+    kernels.tuned_gather.__dict__.pop("do_bench", None)
+    kernels.tuned_gather.cache.clear()
     with kvtrace.capture(tmp_path / "out", mode=request.param) as session:
         yield session
     for caches in OTHERS:
         caches.clear()
+    kernels.tuned_gather.__dict__.pop("do_bench", None)
+    kernels.tuned_gather.cache.clear()
 
 
 class Entered:

@@ -32,8 +32,7 @@ def large(tmp_path_factory):
 @pytest.mark.parametrize(
     ("command", "most"),
     [
-        # DuckDB takes some 55 bytes a launch beside, which is more than it should be.
-        (("info", "--json"), 450),
+        (("info", "--json"), 290),
         (("trace", "validate"), 250),
         (("convert", "perfetto"), 620),
     ],

@@ -4,6 +4,7 @@ import asyncio
 import json
 import shutil
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from mcp import Client, StdioServerParameters
@@ -23,7 +24,9 @@ def asked(*calls, serving=None):
             tools = {tool.name: tool for tool in (await client.list_tools()).tools}
             return tools, [await client.call_tool(name, given) for name, given in calls]
 
-    return asyncio.run(ask())
+    # In a thread of its own: a browser that another test of this process has open runs a loop here.
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, ask()).result()
 
 
 @pytest.fixture
