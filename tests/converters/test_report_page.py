@@ -107,23 +107,13 @@ def test_when_launches_are_left_out_figures_and_bins_still_count_all(built, tmp_
     report = read_json(block(tmp_path / "r.html", "report"))
     bins = read_columns(block(tmp_path / "r.html", "bins"))
     assert report["totals"]["launches"] == bins["count"].sum() == 3000
-    # Bins show what the host was busy with, launches that compiled a kernel among it.
-    assert report["totals"]["host_ns"] + compiling(built.path) == bins["busy"].sum()
-
-
-def compiling(out):
-    """Nanoseconds of the launches in which their kernel was compiled or loaded."""
-    trace = open_trace(out)
-    kernel_of = {row["call_id"]: row["kernel_id"] for row in plain_rows(trace.table("calls"))}
-    made = {
-        row["kernel_id"]: {row["compile_begin"], row["load_begin"]} - {None}
-        for row in plain_rows(trace.table("kernels"))
-    }
-    return sum(
+    # Bins show what the host was busy with, a warm-up among it.
+    warm_up = sum(
         row["exit"] - row["enter"]
-        for row in plain_rows(trace.table("launches"))
-        if any(row["enter"] <= at < row["exit"] for at in made.get(kernel_of[row["call_id"]], ()))
+        for row in plain_rows(open_trace(built.path).table("launches"))
+        if row["phase"] == "warmup"
     )
+    assert report["totals"]["host_ns"] + warm_up == bins["busy"].sum()
 
 
 def test_texts_that_are_left_out_are_not_referred_to(built, tmp_path, least):
