@@ -4,7 +4,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 NATIVE := $(wildcard kvtrace/capture/*.c kvtrace/capture/*.h kvtrace/backends/cupti/*.c)
-PYTHON_FOLDERS := kvtrace docs_site examples benchmarks tests setup.py
+PYTHON_FOLDERS := kvtrace schema converters docs_site examples benchmarks tests setup.py
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests start many processes; those that read bytecode need not compile every module of ours anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -69,7 +69,7 @@ lint: types frontend-lint  ## ruff, its formatting, mypy --strict; prettier, esl
 format: install  ## let ruff and prettier rewrite the files
 	$(BIN)/ruff check --fix $(PYTHON_FOLDERS)
 	$(BIN)/ruff format $(PYTHON_FOLDERS)
-	$(BIN)/python kvtrace/converters/report/frontend/build.py format
+	$(BIN)/python converters/report/frontend/build.py format
 
 types: install
 	$(BIN)/mypy -p kvtrace -p docs_site
@@ -87,8 +87,8 @@ docs: install  ## regenerate what documents tables, settings and rules: format.m
 docs-site: install  ## build/site: the documentation as a site; a link that leads nowhere is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
-frontend: install  ## build kvtrace/converters/report/app.html from kvtrace/converters/report/frontend
-	$(BIN)/python kvtrace/converters/report/frontend/build.py
+frontend: install  ## build converters/report/app.html from converters/report/frontend
+	$(BIN)/python converters/report/frontend/build.py
 
 # node and npm are those on PATH, or those of a locked Python package; the packages of
 # package-lock.json are installed when it has changed.
@@ -96,10 +96,10 @@ notebook: install  ## run the documentation's notebook, and take its pictures
 	$(BIN)/python -m tests.support.notebook_pictures docs/notebook
 
 frontend-lint: install  ## prettier, eslint and tsc over the report's page
-	$(BIN)/python kvtrace/converters/report/frontend/build.py lint
+	$(BIN)/python converters/report/frontend/build.py lint
 
 frontend-test: install  ## vitest: what of the report's page needs no browser
-	$(BIN)/python kvtrace/converters/report/frontend/build.py test
+	$(BIN)/python converters/report/frontend/build.py test
 
 update-golden: install  ## write the golden trace of a new format version
 	$(BIN)/python tests/schema/make_golden.py
@@ -108,6 +108,6 @@ lock: install  ## write requirements/dev.lock from what is in .venv
 	$(BIN)/python requirements/lock.py
 
 clean:  ## remove what the other targets made, .venv too
-	rm -rf .venv build dist demo-out kvtrace/converters/report/frontend/node_modules *.egg-info .coverage coverage.xml .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist demo-out converters/report/frontend/node_modules *.egg-info .coverage coverage.xml .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find kvtrace -name '*.so' -delete
 	find $(PYTHON_FOLDERS) -name __pycache__ -prune -exec rm -rf {} +

@@ -13,9 +13,7 @@ from pathlib import Path
 import pytest
 
 from kvtrace.registry import own_entries
-
-ROOT = Path(__file__).resolve().parent.parent
-PACKAGE = ROOT / "kvtrace"
+from tests.support.tree import PACKAGE, ROOT, package_files, tracked_names
 
 #: What `app.html` is built from, and the scripts that build it: in no wheel.
 FRONT_END = PACKAGE / "converters" / "report" / "frontend"
@@ -96,19 +94,12 @@ NOT_IN_READING = {"torch", "triton"}
 
 def tracked_files() -> list[Path]:
     """Every file of the commit or the work tree that git does not ignore."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout
-    return [ROOT / name for name in listed.split("\0") if name and (ROOT / name).is_file()]
+    return [ROOT / name for name in tracked_names() if (ROOT / name).is_file()]
 
 
 def modules() -> Iterator[tuple[str, Path]]:
     """Import name and file of every Python module that is installed."""
-    for path in sorted(PACKAGE.rglob("*.py")):
+    for path in package_files(".py"):
         if not path.is_relative_to(FRONT_END):
             parts = path.relative_to(ROOT).with_suffix("").parts
             yield ".".join(part for part in parts if part != "__init__"), path
@@ -414,6 +405,17 @@ def test_pages_name_files_that_are_there(page: str) -> None:
     known = files | {f"{parent}/" for file in files for parent in Path(file).parents}
     wrong = [name for name in named if not any(f"/{each}".endswith(f"/{name}") for each in known)]
     assert [name for name in wrong if not name.startswith("out/")] == []
+
+
+@pytest.mark.parametrize("name", ["schema", "converters"])
+def test_a_folder_at_the_top_is_a_link_in_the_package_and_imported_by_that_alone(name: str) -> None:
+    assert (PACKAGE / name).readlink() == Path("..", name)
+    ask = f"import kvtrace.{name} as found; print(found.__file__); import {name}"
+    done = subprocess.run(
+        [sys.executable, "-c", ask], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.strip() == str(PACKAGE / name / "__init__.py")
+    assert done.stderr.endswith(f"ImportError: import it as kvtrace.{name}\n")
 
 
 def test_the_package_holds_nothing_else_of_the_checkout() -> None:

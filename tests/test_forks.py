@@ -5,15 +5,14 @@ import re
 import signal
 import threading
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 
 from kvtrace import forks
 from kvtrace.forks import Lock
 from kvtrace.schema.cached_property import cached_property
+from tests.support.tree import ROOT, package_files
 
-ROOT = Path(__file__).resolve().parent.parent
 #: What makes something that a thread can wait for, and that a fork can leave as it is.
 WAITED_FOR = re.compile(r"threading\.(R?Lock|Condition|Semaphore|BoundedSemaphore|Barrier)\b")
 #: Python 3.11's has a lock for all instances, held while another thread works out its value.
@@ -69,7 +68,7 @@ def free(lock):
 
 
 def files_with(pattern):
-    files = (ROOT / "kvtrace").rglob("*.py")
+    files = package_files(".py")
     return {p.relative_to(ROOT).as_posix() for p in files if pattern.search(p.read_text())}
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.thorough import THOROUGH
+from tests.support.tree import ROOT, copy_tracked
 
-ROOT = Path(__file__).resolve().parents[2]
 ADDONS = sorted(path.parent.name for path in ROOT.glob("kvtrace/addons/*/__init__.py"))
 GOLDEN = sorted((ROOT / "kvtrace" / "schema" / "golden").iterdir())
 
@@ -18,11 +18,13 @@ GOLDEN = sorted((ROOT / "kvtrace" / "schema" / "golden").iterdir())
 NOT_IMPORTED = ("kvtrace.converters.report.frontend", "kvtrace.__main__")
 
 IMPORT_ALL = f"""
-import importlib, pathlib, sys
+import importlib, os, pathlib, sys
 import kvtrace
 root = pathlib.Path(kvtrace.__file__).parent
 assert root.parent == pathlib.Path(sys.argv[1]), root
-for path in sorted(root.rglob("*.py")):
+found = [pathlib.Path(folder, name) for folder, _, names in os.walk(root, followlinks=True)
+         for name in names if name.endswith(".py")]
+for path in sorted(found):
     parts = path.relative_to(root.parent).with_suffix("").parts
     name = ".".join(part for part in parts if part != "__init__")
     if name.startswith({NOT_IMPORTED!r}):
@@ -78,15 +80,7 @@ def tree(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     """A copy of what git tracks, without an add-on's folder and its tests'."""
     folder = tmp_path_factory.mktemp(request.param) / "tree"
     gone = (f"kvtrace/addons/{request.param}/", f"tests/addons/{request.param}/")
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT, check=True, capture_output=True, text=True,
-    ).stdout  # fmt: skip
-    left_out = gone if THOROUGH else (*gone, "tests/", "docs/")
-    for name in listed.split("\0"):
-        if name and not name.startswith(left_out) and (ROOT / name).is_file():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, folder / name)
+    copy_tracked(folder, gone if THOROUGH else (*gone, "tests/", "docs/"))
     for library in (ROOT / "kvtrace").rglob("*.so"):
         shutil.copy2(library, folder / library.relative_to(ROOT))
     return folder

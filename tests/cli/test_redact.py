@@ -184,7 +184,7 @@ def test_every_column_is_classified(table):
     missing = [name for name in columns if name not in LEAVES[table]]
     gone = [name for name in LEAVES[table] if name not in columns]
 
-    assert missing == [], "say in kvtrace/schema/privacy.py what they hold"
+    assert missing == [], "say in schema/privacy.py what they hold"
     assert gone == []
 
 
@@ -393,7 +393,7 @@ def test_inductor_s_names_are_made_up_ones_in_the_options_as_elsewhere(tmp_path)
     assert any(each.get("inductor.kernel_name") == "kernel1" for each in options)
 
 
-GOLDEN = Path("kvtrace/schema/golden")
+GOLDEN = Path("schema/golden")
 
 
 @pytest.mark.parametrize("version", sorted(path.name for path in GOLDEN.iterdir()))

@@ -1,11 +1,9 @@
 """Databases that print nothing of their own."""
 
 import re
-from pathlib import Path
 
 from kvtrace.figures.database import database
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.tree import ROOT, package_files
 
 
 def test_a_long_query_draws_no_progress():
@@ -18,7 +16,7 @@ def test_a_long_query_draws_no_progress():
 def test_databases_are_made_in_one_place():
     makers = {
         path.relative_to(ROOT).as_posix()
-        for path in (ROOT / "kvtrace").rglob("*.py")
+        for path in package_files(".py")
         if re.search(r"duckdb\.connect\(", path.read_text())
     }
     assert makers == {"kvtrace/figures/database.py"}

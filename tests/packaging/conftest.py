@@ -5,7 +5,6 @@ not its kvtrace: a path file adds its site-packages without reading the path fil
 """
 
 import os
-import shutil
 import subprocess
 import sys
 import sysconfig
@@ -19,7 +18,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.tree import copy_tracked
 
 
 @dataclass(frozen=True)
@@ -132,20 +131,7 @@ def make_resolved(folder: Path, wheel: Path, extra: str = "") -> Environment:
 @pytest.fixture(scope="session")
 def source_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of what git tracks or would track: what a fresh clone holds, no build leftovers."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout
-    copy = tmp_path_factory.mktemp("source")
-    for name in filter(None, listed.split("\0")):
-        if not (ROOT / name).is_file():
-            continue
-        (copy / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(ROOT / name, copy / name)
-    return copy
+    return copy_tracked(tmp_path_factory.mktemp("source"))
 
 
 @pytest.fixture(scope="session")

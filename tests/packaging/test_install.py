@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.tree import ROOT, package_files
 
 PROGRAM = """
 import sys
@@ -36,12 +36,11 @@ for name in sys.argv[1:]:
 def names_in_tree() -> set[str]:
     """Wheel paths of all our modules and markers, from the folders themselves.
 
-    The report's front end goes into the wheel built (`kvtrace/converters/report/app.html`).
+    The report's front end goes into the wheel built (`converters/report/app.html`).
     """
     return {
         path.relative_to(ROOT).as_posix()
-        for pattern in ("*.py", "py.typed", "*.html", "*.css", "*.js", "*.c", "*.h")
-        for path in (ROOT / "kvtrace").rglob(pattern)
+        for path in package_files(".py", "py.typed", ".html", ".css", ".js", ".c", ".h")
         if "frontend" not in path.parts
     }
 

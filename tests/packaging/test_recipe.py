@@ -6,7 +6,7 @@ import tomllib
 import yaml
 
 import kvtrace
-from tests.packaging.conftest import ROOT
+from tests.support.tree import ROOT
 
 RECIPE = yaml.safe_load((ROOT / "recipe" / "recipe.yaml").read_text(encoding="utf-8"))
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))

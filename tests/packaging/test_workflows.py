@@ -6,7 +6,7 @@ import tomllib
 import pytest
 import yaml
 
-from tests.packaging.conftest import ROOT
+from tests.support.tree import ROOT
 
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -91,7 +91,7 @@ def test_hooks_before_a_commit_cover_python_and_the_report_page():
     hooks = {hook["id"]: hook for hook in repository["hooks"]}
     assert hooks.keys() >= {"ruff", "ruff-format", "mypy", "frontend"}
     assert [name for name, hook in hooks.items() if missing_in(hook["entry"])] == []
-    page = "kvtrace/converters/report/frontend/src/app/view.ts"
+    page = "converters/report/frontend/src/app/view.ts"
     assert re.search(hooks["frontend"]["files"], page)
 
 
@@ -100,10 +100,10 @@ def test_every_lock_file_has_someone_who_renews_it():
     watched = {(each["package-ecosystem"], each["directory"]) for each in updates}
     assert watched == {
         ("github-actions", "/"),
-        ("npm", "/kvtrace/converters/report/frontend"),
+        ("npm", "/converters/report/frontend"),
         ("pip", "/requirements"),
     }
-    assert (ROOT / "kvtrace/converters/report/frontend/package-lock.json").is_file()
+    assert (ROOT / "converters/report/frontend/package-lock.json").is_file()
     assert list((ROOT / "requirements").glob("*.txt"))
 
 

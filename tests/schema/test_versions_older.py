@@ -195,7 +195,7 @@ def test_the_golden_trace_of_a_released_version_is_never_written_again(history, 
     commit = history[version]
     listed = git("ls-tree", "-r", commit).decode().splitlines()
     found = [line.split() for line in listed if f"schema/golden/v{version}/" in line]
-    now = git("ls-files", "-s", f"kvtrace/schema/golden/v{version}").decode().splitlines()
+    now = git("ls-files", "-s", f"schema/golden/v{version}").decode().splitlines()
     kept = {line.split()[3].removeprefix("kvtrace/"): line.split()[1] for line in now}
     assert {path.removeprefix("kvtrace/"): blob for _, _, blob, path in found} == kept
     assert kept

@@ -8,3 +8,7 @@ docs/format.md and schema.json; `golden/` holds one trace for each released vers
 Imports numpy, pyarrow and zstandard only, and of kvtrace only its version. Everything else may
 import it.
 """
+
+# The folder lies at the top of the repository, from where it could be imported a second time.
+if __name__ != "kvtrace.schema":
+    raise ImportError("import it as kvtrace.schema")

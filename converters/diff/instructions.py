@@ -1,6 +1,6 @@
 """What a kernel's machine code is made of: loads by width, stores, mma, barriers, local memory.
 
-PTX is read as it was recorded, SASS as it is disassembled (kvtrace/converters/disassembly.py).
+PTX is read as it was recorded, SASS as it is disassembled (converters/disassembly.py).
 """
 
 import re

@@ -1,7 +1,7 @@
 """`kernel/<kernel>`: what autotuners tried of a kernel, and how long its binaries took to load.
 
 A kernel with neither has no block. Both were measured: a trial's median is over executions on the
-device (`kvtrace/converters/autotune.py`), and is null where those were not recorded.
+device (`converters/autotune.py`), and is null where those were not recorded.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,6 +1,6 @@
 """`called/<grouping>`: where kernels are called from, as the tree of one grouping.
 
-Runs and times were measured, bytes were derived; `kvtrace/converters/call_tree.py` says of what.
+Runs and times were measured, bytes were derived; `converters/call_tree.py` says of what.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -3,7 +3,7 @@
 import type { View } from "./view";
 
 const found = import.meta.glob<{ default: View }>(
-  ["../views/*/view.tsx", "../../../../../addons/*/frontend/*/view.tsx"],
+  ["../views/*/view.tsx", "../../../../../kvtrace/addons/*/frontend/*/view.tsx"],
   { eager: true },
 );
 

@@ -1,6 +1,6 @@
 r"""Pictures of a report's views in both themes, for the documentation.
 
-    python kvtrace/converters/report/frontend/screenshots.py report.html docs/report \
+    python converters/report/frontend/screenshots.py report.html docs/report \
         overview='#/' kernel='#/kernel/0' launch@op='#/call/0?op=3'
 
 writes docs/report/overview-light.png, overview-dark.png and so on, 1500 pixels wide, and the same

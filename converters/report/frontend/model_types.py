@@ -64,7 +64,7 @@ def modules() -> dict[Path, str]:
 def _addon_folder(source: BlockSource) -> Path:
     """Return the folder `frontend/` of the add-on that a source is from."""
     name = source.types[0].__module__.split(".")[2]
-    return OUTPUT.parents[5] / "addons" / name / "frontend"
+    return OUTPUT.parents[5] / "kvtrace" / "addons" / name / "frontend"
 
 
 def _interfaces(roots: Iterable[type], known: Mapping[type, str]) -> dict[type, str]:

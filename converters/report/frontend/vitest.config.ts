@@ -2,7 +2,7 @@ import { defineConfig } from "vitest/config";
 
 import { ALIASES, packagesOfAddons } from "./addons";
 
-const ADDONS = "../../../../tests/addons/*/frontend/*.test.ts";
+const ADDONS = "../../../tests/addons/*/frontend/*.test.ts";
 
 export default defineConfig({
   plugins: [packagesOfAddons()],

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 FOLDER: Final = Path(__file__).resolve().parent
-ROOT: Final = FOLDER.parents[3]
+ROOT: Final = FOLDER.parents[2]
 ASSET: Final = FOLDER.parent / "app.html"
 INSTALLED: Final = FOLDER / "node_modules" / ".kvtrace-lock"
 

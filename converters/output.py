@@ -14,6 +14,8 @@ from kvtrace.schema.errors import BadSetting
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """Open a file beside `path` for writing bytes; rename it to `path` when the block ends well.
 
+    A link stays one: what it leads to is replaced. A device or a pipe is written to as it is.
+
     Raises:
         BadSetting: `path` cannot be written: no such folder, a folder itself, no permission, or
             the disk is full.
@@ -21,6 +23,11 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     """
     try:
         _check_place(path)
+        if path.exists() and not path.is_file():
+            with path.open("wb") as file:
+                yield file
+            return
+        path = path.resolve()
         descriptor, name = mkstemp(dir=path.parent, prefix=".kvtrace-")
         temporary = Path(name)
         try:

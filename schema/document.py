@@ -18,7 +18,7 @@ _INTRODUCTION: Final = """\
 <!-- Made from schema/tables.py by `python -m kvtrace.schema.document`; do not edit by hand. -->
 
 A trace is a directory of Parquet files. Any tool that reads Parquet with hive partitioning reads
-it, without kvtrace. The tables are listed below; `kvtrace/schema/schema.json` says the same to
+it, without kvtrace. The tables are listed below; `schema/schema.json` says the same to
 programs.
 
 ## Layout

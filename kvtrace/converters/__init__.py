@@ -1,1 +1,0 @@
-"""Converters: tables in, one file out. They import `kvtrace.schema` and nothing else of kvtrace."""
