@@ -15,7 +15,7 @@ from kvtrace.ir import Module, Op, Value
 from kvtrace.ir.flow import backward, flow_of
 from kvtrace.ir.memo import once_per_module
 from kvtrace.ir.ops import KINDS, READING, WRITING, computing, data_of
-from kvtrace.verdicts.index_arguments import PointerRoots
+from kvtrace.verdicts.contents.index_arguments import PointerRoots
 
 _COMPARING = computing("compare")
 

@@ -8,9 +8,9 @@ from kvtrace.clients.client import Client, Rows
 from kvtrace.evaluate.errors import UNFIT, UnfitOp
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.binding import Budget
-from kvtrace.verdicts.choice import rule_texts
 from kvtrace.verdicts.launches import judge_launches
-from kvtrace.verdicts.rules import RULES, chosen_rules
+from kvtrace.verdicts.rules.choice import rule_texts
+from kvtrace.verdicts.rules.table import RULES, chosen_rules
 from kvtrace.verdicts.verdict import row_of
 
 

@@ -16,8 +16,8 @@ from kvtrace.opened.replaying import Engine, Recipe
 from kvtrace.oracle.checking import RULES as CHECK_RULES
 from kvtrace.schema.trace import Run, Selection, Trace
 from kvtrace.settings import settings_from_environment
-from kvtrace.verdicts.choice import rule_ids, watched_rules
-from kvtrace.verdicts.rules import KERNEL_RULES, RULES
+from kvtrace.verdicts.rules.choice import rule_ids, watched_rules
+from kvtrace.verdicts.rules.table import KERNEL_RULES, RULES
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,7 +134,7 @@ def _run_passes(
 def _rules() -> tuple[str, ...]:
     """Return the rules that KVTRACE_RULES names."""
     from kvtrace.opened.judging import environment_rules
-    from kvtrace.verdicts.choice import rule_ids
+    from kvtrace.verdicts.rules.choice import rule_ids
 
     return rule_ids([environment_rules()])
 

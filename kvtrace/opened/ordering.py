@@ -17,7 +17,6 @@ from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.layout import ORDER
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import Run, Trace
-from kvtrace.verdicts.choice import rule_texts
 from kvtrace.verdicts.pipeline.rule import (
     NOTHING_GOES_ON,
     RULE,
@@ -25,7 +24,8 @@ from kvtrace.verdicts.pipeline.rule import (
     judge_order,
     undecided,
 )
-from kvtrace.verdicts.rules import KERNEL_RULES
+from kvtrace.verdicts.rules.choice import rule_texts
+from kvtrace.verdicts.rules.table import KERNEL_RULES
 
 #: How many calls of a kernel are evaluated where a fault is looked for.
 _CALLS: Final = 3

@@ -17,15 +17,15 @@ from kvtrace.calls.recorded import UnreadyCall
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import source_stack
 from kvtrace.oracle.kept import checked_launches
-from kvtrace.verdicts.index_arguments import index_arguments
-from kvtrace.verdicts.non_finite import births
+from kvtrace.verdicts.contents.index_arguments import index_arguments
 from kvtrace.verdicts.replaying import program_at
+from kvtrace.verdicts.rules.non_finite import births
 
 if TYPE_CHECKING:
     from kvtrace.calls.recorded import Call
     from kvtrace.oracle.kept import CheckedLaunch
     from kvtrace.schema.trace import Run, Trace
-    from kvtrace.verdicts.non_finite import Birth
+    from kvtrace.verdicts.rules.non_finite import Birth
 
 #: Lanes of memory accesses that evaluating one launch may take.
 LANES: Final = 1 << 27

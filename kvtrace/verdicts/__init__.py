@@ -1,12 +1,12 @@
 """Verdicts: each rule proves a distinct call free of a defect, shows a witness, or says why not.
 
-`rules.py` lists the rules, each in a file or folder of its own; `binding.py` puts a call's numbers
-into its kernel's symbolic summary; `judge.py` asks the rules and evaluates what they leave
-undecided; `verdict.py` is what comes out, and its row of `findings`. Rules share: `replaying.py`
-(runs witnesses and grids), `concrete.py` and `evaluated.py` (decide by that), `contents.py` and
-`assumptions.py` (loaded integers), `feeding.py`, `arithmetic.py` and `widths.py` (arithmetic that
-may wrap around). `generic.py` and its parts are the conditions for all shapes: calls inside of them
-need no judging; `growth.py`, `envelope*.py`, `at_size.py` and `contracts.py` say where sizes end.
+`judge.py` is the way in: it asks rules (`rules/`, `races/`, `within/`) and evaluates what they
+leave open; `launches.py` does so for each contents that a call's tensors had. `binding.py` puts
+a call's numbers into its kernel's symbolic summary; `verdict.py` is what comes out, and its row of
+`findings`. Rules share `replaying.py` (runs witnesses and grids), `concrete.py` (decides by that),
+`contents/` (loaded integers), `feeding.py`, `arithmetic.py` and `widths.py` (arithmetic that may
+wrap around). `generic/` are conditions for all shapes, `ranges/` say up to which sizes a kernel is
+proven, `pipeline/` judges the order in a kernel's TTGIR.
 May import `kvtrace.schema`, `kvtrace.ir`, `kvtrace.evaluate`, `kvtrace.symbolic`, `kvtrace.calls`
 and `kvtrace.metrics`.
 """

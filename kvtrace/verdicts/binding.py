@@ -33,9 +33,9 @@ from kvtrace.symbolic.summary import Access, Arithmetic, Loop, Place, Summary
 from kvtrace.symbolic.terms import MOST_PROGRAMS, Symbol, signed_range
 from kvtrace.symbolic.walk import summarise
 from kvtrace.verdicts.arithmetic import fits, within_width
-from kvtrace.verdicts.by_contents import ByContents
 from kvtrace.verdicts.carried import CarriedRanges
-from kvtrace.verdicts.contents import Contents, depends_on
+from kvtrace.verdicts.contents.by_contents import ByContents
+from kvtrace.verdicts.contents.loaded import Contents, depends_on
 from kvtrace.verdicts.feeding import feeding
 from kvtrace.verdicts.replaying import linear_program
 

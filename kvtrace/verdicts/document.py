@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-from kvtrace.verdicts.rules import KERNEL_RULES, RULES, KernelRule, Rule
+from kvtrace.verdicts.rules.table import KERNEL_RULES, RULES, KernelRule, Rule
 
 FOLDER: Final = Path(__file__).resolve().parents[2] / "docs" / "rules"
 INDEX: Final = FOLDER / "README.md"
@@ -11,7 +11,7 @@ INDEX: Final = FOLDER / "README.md"
 _INTRODUCTION: Final = """\
 # Rules
 
-<!-- Made from kvtrace/verdicts/rules.py by `python -m kvtrace.verdicts.document`. -->
+<!-- Made from kvtrace/verdicts/rules/table.py by `python -m kvtrace.verdicts.document`. -->
 
 What `kvtrace sanitize` judges each distinct call by; `pipeline-order` judges what Triton's passes
 made of each kernel. Each page has a bad and a good kernel, which a test judges.

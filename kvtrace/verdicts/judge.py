@@ -14,9 +14,9 @@ from kvtrace.symbolic.expressions import address_expression
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.feeding import feeding
-from kvtrace.verdicts.out_of_bounds_zeros import without_zeros
 from kvtrace.verdicts.replaying import holds_floats, run
-from kvtrace.verdicts.rules import chosen_rules
+from kvtrace.verdicts.rules.out_of_bounds_zeros import without_zeros
+from kvtrace.verdicts.rules.table import chosen_rules
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:

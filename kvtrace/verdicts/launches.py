@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.verdicts.binding import Budget
 from kvtrace.verdicts.judge import judge
-from kvtrace.verdicts.rules import chosen_rules
+from kvtrace.verdicts.rules.table import chosen_rules
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:

@@ -71,7 +71,7 @@ REST = (
     "tests/converters/test_timeline.py",
     "tests/schema/test_document.py",
     "tests/schema/test_pruning.py",
-    "tests/verdicts/test_rules_pages.py",
+    "tests/verdicts/rules/test_rules_pages.py",
 )
 
 

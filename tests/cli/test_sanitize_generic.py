@@ -14,7 +14,7 @@ FIXTURE = Path(__file__).parents[1] / "fixtures" / "h200" / "train"
 def enough_time(monkeypatch):
     """Sizes are looked for for a time; what is found then hangs on the machine."""
     monkeypatch.setattr("kvtrace.opened.conditions._SECONDS", 12.0)
-    monkeypatch.setattr("kvtrace.verdicts.envelope.SECONDS_A_ROW", 4.0)
+    monkeypatch.setattr("kvtrace.verdicts.ranges.envelope.SECONDS_A_ROW", 4.0)
 
 
 @pytest.fixture(scope="module")

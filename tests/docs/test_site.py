@@ -22,7 +22,7 @@ from kvtrace.opened.results import Rows, Told
 from kvtrace.opened.traces import OpenedTrace
 from kvtrace.schema.tables import TABLES
 from kvtrace.settings import Settings, other_variables
-from kvtrace.verdicts.rules import RULES
+from kvtrace.verdicts.rules.table import RULES
 from tests.docs.pages import ROOT
 
 

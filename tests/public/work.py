@@ -92,8 +92,8 @@ def _verdicts(out: Path) -> Result:
     from kvtrace.clients.sanitizer import Sanitizer
     from kvtrace.converters.findings import finding_objects, observed_rules, read_findings
     from kvtrace.schema.trace import open_trace
-    from kvtrace.verdicts.choice import rule_ids
-    from kvtrace.verdicts.rules import RULES
+    from kvtrace.verdicts.rules.choice import rule_ids
+    from kvtrace.verdicts.rules.table import RULES
 
     trace = open_trace(out)
     failures: list[str] = []

@@ -11,7 +11,7 @@ from kvtrace.symbolic.walk_types import integer_bits
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.replaying import run
-from kvtrace.verdicts.rules import default_rules
+from kvtrace.verdicts.rules.table import default_rules
 from tests.verdicts import carried_kernels as kernels
 from tests.verdicts.calls import call, tensor
 

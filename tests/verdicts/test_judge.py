@@ -9,7 +9,7 @@ import pytest
 
 from kvtrace.schema.errors import BadSetting
 from kvtrace.verdicts.judge import judge
-from kvtrace.verdicts.rules import RULES, chosen_rules, default_rules
+from kvtrace.verdicts.rules.table import RULES, chosen_rules, default_rules
 from tests.kernels.catalogue import CASES
 from tests.kernels.defects.corpus import CORPUS
 from tests.kernels.launching import bind, compile_for, to_tensor

@@ -14,7 +14,7 @@ from kvtrace.evaluate import Observer, TensorArgument, evaluate
 from kvtrace.evaluate.errors import DeviceAssertion
 from kvtrace.ir import Op
 from kvtrace.verdicts.judge import judge
-from kvtrace.verdicts.rules import RULES, default_rules
+from kvtrace.verdicts.rules.table import RULES, default_rules
 from kvtrace.verdicts.verdict import Verdict
 from tests.kernels.defects import within
 from tests.kernels.defects.corpus import CORPUS

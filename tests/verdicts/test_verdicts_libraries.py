@@ -16,15 +16,15 @@ import torch
 import kvtrace
 from kvtrace.calls.recorded import Call, calls_of
 from kvtrace.schema.trace import open_trace
-from kvtrace.verdicts import overflow
 from kvtrace.verdicts.binding import BoundCall
-from kvtrace.verdicts.envelope import envelope
-from kvtrace.verdicts.generic import conditions_of
-from kvtrace.verdicts.generic_calls import held_against
-from kvtrace.verdicts.growth import Relations
+from kvtrace.verdicts.generic.compared_calls import held_against
+from kvtrace.verdicts.generic.condition import conditions_of
 from kvtrace.verdicts.judge import judge
-from kvtrace.verdicts.launch_numbers import numbers_of
-from kvtrace.verdicts.rules import RULES
+from kvtrace.verdicts.ranges.envelope import envelope
+from kvtrace.verdicts.ranges.growth import Relations
+from kvtrace.verdicts.ranges.launch_numbers import numbers_of
+from kvtrace.verdicts.rules import overflow
+from kvtrace.verdicts.rules.table import RULES
 from tests.support.thorough import usually
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"

@@ -199,7 +199,7 @@ def _read(
     """Return what a kernel's IR says of it; or why it is not known."""
     from kvtrace.backends.compiled.memory_needed import Kernel, NotKept
     from kvtrace.evaluate.reach import follows_addresses
-    from kvtrace.verdicts.index_arguments import index_arguments
+    from kvtrace.verdicts.contents.index_arguments import index_arguments
 
     try:
         read = module()

@@ -183,7 +183,7 @@ class Watching:
         self, watch: Watch, parameters: Sequence[Parameter], module: Callable[[], Any]
     ) -> None:
         from kvtrace.schema.errors import KvtraceError
-        from kvtrace.verdicts.index_arguments import IndexArguments, index_arguments
+        from kvtrace.verdicts.contents.index_arguments import IndexArguments, index_arguments
 
         found = IndexArguments(None, None)
         try:

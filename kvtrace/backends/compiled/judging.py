@@ -267,8 +267,8 @@ def _finish(session: "Session", live: "Live") -> None:
 
 
 def _rules(session: "Session") -> tuple[str, ...]:
-    from kvtrace.verdicts.choice import rule_ids
-    from kvtrace.verdicts.rules import RULES
+    from kvtrace.verdicts.rules.choice import rule_ids
+    from kvtrace.verdicts.rules.table import RULES
 
     try:
         chosen = rule_ids([session.settings.rules])

@@ -35,9 +35,9 @@ from kvtrace.schema.errors import KernelDefect
 from kvtrace.schema.layout import OBSERVED
 from kvtrace.schema.tables import TABLES
 from kvtrace.verdicts.binding import Budget
-from kvtrace.verdicts.choice import rule_texts
 from kvtrace.verdicts.judge import judge
-from kvtrace.verdicts.rules import RULES
+from kvtrace.verdicts.rules.choice import rule_texts
+from kvtrace.verdicts.rules.table import RULES
 from kvtrace.verdicts.verdict import Verdict, row_of
 
 if TYPE_CHECKING:

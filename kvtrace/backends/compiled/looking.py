@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kvtrace.capture.outputs import Looked, Outputs, Plan
     from kvtrace.capture.session import Session
     from kvtrace.ir import Module
-    from kvtrace.verdicts.index_arguments import IndexArguments
+    from kvtrace.verdicts.contents.index_arguments import IndexArguments
 
 #: Different memory of one kernel's launches for which it is known what is done.
 _PLANS: Final = 256
@@ -150,7 +150,7 @@ def _roles(
     module: "Callable[[], Module]", parameters: Sequence[Parameter]
 ) -> tuple[frozenset[int], frozenset[int]]:
     """Return the places of the parameters that a kernel may read, and may write."""
-    from kvtrace.verdicts.index_arguments import IndexArguments, index_arguments
+    from kvtrace.verdicts.contents.index_arguments import IndexArguments, index_arguments
 
     try:
         found = index_arguments(module())

@@ -87,9 +87,9 @@ class Sightings(Observer):
         return defect
 
     def _verdicts(self, call: "Call") -> "list[Verdict]":
-        from kvtrace.verdicts.asserts import asserted
-        from kvtrace.verdicts.evaluated import violation
-        from kvtrace.verdicts.out_of_bounds_zeros import without_any_zeros
+        from kvtrace.verdicts.rules.asserts import asserted
+        from kvtrace.verdicts.rules.evaluated import violation
+        from kvtrace.verdicts.rules.out_of_bounds_zeros import without_any_zeros
 
         found = [violation(defect, self._arguments, OBSERVED) for defect in self._seen.values()]
         if self._failure is not None:
@@ -113,7 +113,7 @@ class Sightings(Observer):
 
 
 def _sentence(place: str, defect: OutOfBounds, argument: Argument) -> str:
-    from kvtrace.verdicts.evaluated import where_it_goes
+    from kvtrace.verdicts.rules.evaluated import where_it_goes
 
     effect = {"load": "given zero", "store": "dropped"}.get(defect.kind, "left out")
     shape = f" of shape {argument.shape}" if isinstance(argument, TensorArgument) else ""

@@ -1,9 +1,9 @@
 """Where programs, or lanes of one, go by indices that were recorded: by the values that they read.
 
-What an address is made of is taken apart as in `kvtrace.verdicts.by_contents`: the part that what
-is loaded decides is gone through, as one number for each row that is read; heads, columns and the
-like stay symbols. Where that number is a digit of the address, it is equal on both sides of a race;
-then no two programs meet if each number is read by one program alone, and no two lanes of one
+What an address is made of is taken apart as in `verdicts/contents/by_contents.py`: the part that
+what is loaded decides is gone through, as one number for each row that is read; heads, columns and
+the like stay symbols. Where that number is a digit of the address, it is equal on both sides of a
+race; then no two programs meet if each number is read by one program alone, and no two lanes of one
 program if each is read by one lane of it.
 """
 
@@ -21,10 +21,10 @@ from kvtrace.symbolic.conditions import FALSE, Condition, Opaque, at_least, conj
 from kvtrace.symbolic.decide import Given, Point, Refuted, decide_given, is_counterexample
 from kvtrace.symbolic.intervals import Ranges
 from kvtrace.symbolic.terms import Substitution, Symbol, Term
-from kvtrace.verdicts.gathering import Gathering
+from kvtrace.verdicts.contents.gathering import Gathering
+from kvtrace.verdicts.contents.read_values import Reading, Rows, TooLarge
 from kvtrace.verdicts.races.copies import Copy, Shared, nothing
 from kvtrace.verdicts.races.digits import Common, Side
-from kvtrace.verdicts.read_values import Reading, Rows, TooLarge
 
 if TYPE_CHECKING:
     from kvtrace.symbolic.linear import Interval

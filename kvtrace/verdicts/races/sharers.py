@@ -23,11 +23,11 @@ from kvtrace.ir.types import IntegerType, TensorType
 from kvtrace.symbolic.conditions import FALSE
 from kvtrace.symbolic.decide import Given, Proven, Refuted
 from kvtrace.symbolic.summary import Access
-from kvtrace.verdicts import overflow
 from kvtrace.verdicts.feeding import feeding_values
 from kvtrace.verdicts.races.copies import Copy
 from kvtrace.verdicts.races.digits import Side
 from kvtrace.verdicts.races.parts import Part, parts_of
+from kvtrace.verdicts.rules import overflow
 
 if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall

@@ -20,8 +20,8 @@ from kvtrace.evaluate.scope import MOST_STEPS
 from kvtrace.ir import Op
 from kvtrace.ir.ops import READING, effect_of
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.verdicts.fills import Numbers, few, with_contents
 from kvtrace.verdicts.replaying import Limit
+from kvtrace.verdicts.rules.fills import Numbers, few, with_contents
 from kvtrace.verdicts.within.lane_orders import (
     Ahead,
     Given,

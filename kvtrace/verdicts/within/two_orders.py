@@ -22,7 +22,7 @@ from kvtrace.evaluate.rounding import to_memory
 from kvtrace.ir import Op
 from kvtrace.ir.ops import MEMORY, READING
 from kvtrace.verdicts.feeding import feeding
-from kvtrace.verdicts.fills import Numbers, evaluated, with_contents
+from kvtrace.verdicts.rules.fills import Numbers, evaluated, with_contents
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.requests import Request

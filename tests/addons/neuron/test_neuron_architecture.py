@@ -10,7 +10,7 @@ _KERNELS = {"kvtrace.schema", "kvtrace.evaluate", "kvtrace.forks"}  # the evalua
 ALLOWED = {
     "": _KERNELS,
     ".recording": _KERNELS | {"kvtrace.settings", "kvtrace.capture", "kvtrace.backends"}
-    | {"kvtrace.verdicts.choice"},
+    | {"kvtrace.verdicts.rules.choice"},
     ".views": {"kvtrace.schema", "kvtrace.converters", "kvtrace.figures", "kvtrace.text"},
 }  # fmt: skip
 

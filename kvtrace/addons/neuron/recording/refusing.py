@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kvtrace.addons.neuron.findings import RULES, Finding
 from kvtrace.addons.neuron.launching import Outcome
 from kvtrace.schema.errors import BadSetting, KernelDefect
-from kvtrace.verdicts.choice import rule_ids
+from kvtrace.verdicts.rules.choice import rule_ids
 
 if TYPE_CHECKING:
     from kvtrace.capture.session import Session

@@ -1,0 +1,214 @@
+"""Whether a bound of a term really is one, and whether it is reached: by the decision procedure.
+
+A bound is certified where adding up its steps gives its limit exactly, each factor is never
+negative, and each fact follows from what is given. That it was found by elimination is not relied
+on. A bound is reached where values of the programs, lanes and trips, as terms of the parameters,
+are shown to be active and to give the limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from kvtrace.symbolic.conditions import Condition, at_least, conjunction, equal
+from kvtrace.symbolic.decide import Given, Proven, decide_given
+from kvtrace.symbolic.functions import Quotient, quotient
+from kvtrace.symbolic.intervals import Ranges
+from kvtrace.symbolic.terms import ONE, Atom, Symbol, Term, as_term, programs
+from kvtrace.verdicts.generic.upper_bounds import (
+    Bound,
+    in_order,
+    is_of_parameters,
+    positive_sizes,
+    split,
+    varies,
+)
+
+_SECONDS: Final = 0.2
+_MOST_ALTERNATIVES: Final = 4
+
+
+class Certifier:
+    """Certifies bounds where all of `conditions` hold."""
+
+    def __init__(self, conditions: Iterable[Condition]) -> None:
+        self._conditions = tuple(conditions)
+        atoms = frozenset().union(*(condition.atoms() for condition in self._conditions))
+        self._stated = frozenset(self._conditions)
+        self._base = (*self._conditions, *_within_grid(atoms))
+        self._ranges = Ranges({})
+        self._given = Given(self._base, self._ranges)
+        self._facts: dict[Term, bool] = {}
+
+    def certifies(self, term: Term, bound: Bound) -> bool:
+        """Tell whether `bound.scale * term <= bound.limit` is certain."""
+        left, scale = term, 1
+        for step in bound.steps:
+            if step.scale < 1 or self._ranges.interval(step.factor)[0] < 0:
+                return False
+            if not self._follows(step.fact):
+                return False
+            left = left * step.scale + step.factor * step.fact
+            scale *= step.scale
+        return scale == bound.scale and left == bound.limit and is_of_parameters(bound.limit)
+
+    def _follows(self, fact: Term) -> bool:
+        if fact not in self._facts:
+            claim = at_least(fact)
+            given = self._given
+            more = _within_grid(fact.atoms())
+            if not all(each in self._base for each in more):
+                given = Given((*self._base, *more), self._ranges)
+            self._facts[fact] = (
+                claim in self._stated
+                or _is_monotonous(fact, given)
+                or isinstance(decide_given(claim, given, budget=_SECONDS), Proven)
+            )
+        return self._facts[fact]
+
+
+def _is_monotonous(fact: Term, given: Given) -> bool:
+    """Prove `more / d - less / d >= 0`: d is at least 1, and more at least less."""
+    signed = {number: monomial for monomial, number in fact.coefficients.items()}
+    if len(fact.coefficients) != 2 or signed.keys() != {1, -1}:
+        return False
+    more, less = (signed[sign] for sign in (1, -1))
+    if len(more) != 1 or len(less) != 1:
+        return False
+    one, other = more[0], less[0]
+    if not (isinstance(one, Quotient) and isinstance(other, Quotient)):
+        return False
+    if one.floor != other.floor or one.arguments[1] != other.arguments[1]:
+        return False
+    claim = conjunction(
+        (at_least(one.arguments[1] - 1), at_least(one.arguments[0] - other.arguments[0]))
+    )
+    return isinstance(decide_given(claim, given, budget=_SECONDS), Proven)
+
+
+def _within_grid(atoms: Iterable[Atom]) -> tuple[Condition, ...]:
+    """Say that programs are those of the grid."""
+    return tuple(
+        at_least(programs(atom.key) - 1 - atom.term)
+        for atom in in_order(atoms)
+        if isinstance(atom, Symbol) and atom.kind == "program" and isinstance(atom.key, int)
+    )
+
+
+# -- reached --------------------------------------------------------------------------------------
+
+
+def is_reached(
+    term: Term,
+    bounds: Sequence[Bound],
+    active: Sequence[Condition],
+    parameters: Sequence[Condition],
+) -> bool:
+    """Tell whether a term certainly reaches the least of its bounds, in a lane that is active.
+
+    `parameters` may be taken for granted, and that sizes are at least 1.
+    """
+    if not bounds or len(bounds) > _MOST_ALTERNATIVES or any(b.scale != 1 for b in bounds):
+        return False
+    return all(_reaches(term, bound, bounds, active, parameters) for bound in bounds)
+
+
+def _reaches(
+    term: Term,
+    bound: Bound,
+    bounds: Sequence[Bound],
+    active: Sequence[Condition],
+    parameters: Sequence[Condition],
+) -> bool:
+    place = _place(term, bound, active)
+    if place is None:
+        return False
+    claim = conjunction(
+        (
+            equal(term.substitute(place), bound.limit),
+            *(condition.substitute(place) for condition in active),
+            *(_in_range(atom, value) for atom, value in place.items()),
+        )
+    )
+    least = [_reduced(other.limit - bound.limit) for other in bounds if other is not bound]
+    return _follows_where_sizes_are_positive(claim, (*parameters, *least))
+
+
+def _reduced(gap: Term) -> Condition:
+    """Say that a term is not negative, without the sizes (at least 1) that it is a multiple of."""
+    monomials = list(gap.coefficients)
+    for atom in monomials[0] if monomials else ():
+        if isinstance(atom, Symbol) and atom.kind == "scalar" and atom.low in (0, 1):
+            inner, rest = split(gap, atom)
+            gap = gap if rest.coefficients else inner
+    return at_least(gap)
+
+
+def _follows_where_sizes_are_positive(claim: Condition, given: Sequence[Condition]) -> bool:
+    atoms = claim.atoms().union(*(condition.atoms() for condition in given))
+    positive = positive_sizes(atoms)
+    claim = claim.substitute(positive)
+    prepared = Given((condition.substitute(positive) for condition in given), Ranges({}))
+    return isinstance(decide_given(claim, prepared, budget=_SECONDS), Proven)
+
+
+def _place(term: Term, bound: Bound, active: Sequence[Condition]) -> Mapping[Atom, Term] | None:
+    """Return values of all variables that make the facts of a bound 0; None: not found."""
+    place: dict[Atom, Term] = {}
+    for step in bound.steps:
+        fact = step.fact.substitute(place)
+        solved = _solved(fact)
+        if solved is None:
+            if any(map(varies, fact.atoms())) or fact.coefficients:
+                return None
+            continue
+        atom, value = solved
+        place = {one: by.substitute({atom: value}) for one, by in place.items()}
+        place[atom] = value
+    open_ones = term.atoms().union(
+        *(c.atoms() for c in active), *(v.atoms() for v in place.values())
+    )
+    for one in in_order(open_ones):
+        if not isinstance(one, Symbol) or not varies(one) or one in place:
+            continue
+        if one.kind not in ("program", "lane", "trip"):
+            return None
+        chosen = _free_value(one, place)
+        place = {other: by.substitute({one: chosen}) for other, by in place.items()}
+        place[one] = chosen
+    return place
+
+
+def _solved(fact: Term) -> tuple[Symbol, Term] | None:
+    """Return a variable and what it is where a fact is 0; lanes first."""
+    choices = [
+        atom
+        for (*rest, atom) in (monomial for monomial in fact.coefficients if monomial)
+        if not rest and isinstance(atom, Symbol) and atom.kind in ("lane", "trip", "program")
+    ]
+    for atom in sorted(choices, key=lambda each: ("lane", "trip", "program").index(each.kind)):
+        coefficient, rest = split(fact, atom)
+        if abs(coefficient.constant or 0) == 1 and atom not in rest.atoms():
+            return atom, -rest if coefficient == ONE else rest
+    return None
+
+
+def _free_value(atom: Symbol, place: Mapping[Atom, Term]) -> Term:
+    """Choose a variable that decides what is left for a lane: `lane = x - 128 * this`."""
+    for one, value in place.items():
+        if not isinstance(one, Symbol) or one.kind != "lane":
+            continue
+        coefficient, rest = split(value, atom)
+        number = coefficient.constant
+        if number is not None and number < 0 and atom not in rest.atoms():
+            return quotient(rest, -number)
+    return as_term(0)
+
+
+def _in_range(atom: Atom, value: Term) -> Condition:
+    assert isinstance(atom, Symbol)
+    if atom.kind == "program":
+        assert isinstance(atom.key, int)
+        return conjunction((at_least(value), at_least(programs(atom.key) - 1 - value)))
+    return conjunction((at_least(value), at_least(as_term(atom.high) - value)))

@@ -1,0 +1,57 @@
+"""What it takes for stores to reach all that their masks let through: `columns <= 128`.
+
+A mask `index < n` lets `n` indices through; that the last of them is reached at all takes a grid
+and blocks that go as far. Where they do not, part of the result is never written. The condition is
+necessary, not enough: it looks at the greatest index alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from kvtrace.symbolic.conditions import AtLeast, Condition, at_least
+from kvtrace.symbolic.decide import Given, prove
+from kvtrace.symbolic.intervals import Ranges
+from kvtrace.symbolic.terms import Symbol, Term
+from kvtrace.verdicts.generic.certificate import Certifier
+from kvtrace.verdicts.generic.upper_bounds import Elimination, varies
+
+
+def reach(masks: Iterable[Condition], running: Iterable[Condition]) -> Iterator[Condition]:
+    """Return for each bound of a mask that the greatest index is at least that bound.
+
+    Args:
+        masks: what a store's lanes are active under.
+        running: that its loops run.
+
+    """
+    running = tuple(running)
+    facts = [condition.term for condition in running if isinstance(condition, AtLeast)]
+    for mask in masks:
+        if not isinstance(mask, AtLeast) or mask in running:
+            continue
+        index = _index(mask.term)
+        if index is None:
+            continue
+        last = mask.term + index
+        bounds = Elimination(facts).bounds(index)
+        certifier = Certifier(running)
+        if len(bounds) == 1 and bounds[0].scale == 1 and certifier.certifies(index, bounds[0]):
+            condition = at_least(bounds[0].limit - last)
+            if prove(condition, Given((), Ranges({}))) is None:
+                yield condition
+
+
+def _index(term: Term) -> Term | None:
+    """Return the index of a mask `last - index >= 0`, a sum that grows; None: it is another."""
+    varying = {
+        monomial: -number
+        for monomial, number in term.coefficients.items()
+        if any(map(varies, monomial))
+    }
+    atoms = {atom for monomial in varying for atom in monomial}
+    if not varying or min(varying.values()) < 0:
+        return None
+    if not all(isinstance(a, Symbol) and a.kind not in ("content", "unknown") for a in atoms):
+        return None
+    return Term(varying)

@@ -1,0 +1,56 @@
+"""A launch at sizes that were not recorded, judged by formulas, without running it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kvtrace.verdicts.binding import Budget
+from kvtrace.verdicts.judge import judge
+from kvtrace.verdicts.ranges.envelope import limit_of
+from kvtrace.verdicts.ranges.growth import Ambiguous, Relations
+from kvtrace.verdicts.ranges.launch_numbers import Number
+from kvtrace.verdicts.verdict import Verdict
+
+#: Nothing is evaluated over a whole grid: a size that is served has too many programs.
+_BUDGET = Budget(lanes=0, replay_lanes=0)
+
+
+@dataclass(frozen=True)
+class AtSize:
+    """What is found of a launch at a size, without running it.
+
+    `limit`: why such a launch of this variant cannot be; `reason`: why it could not be judged.
+    """
+
+    along: tuple[str, ...] = ()
+    limit: str | None = None
+    verdicts: tuple[Verdict, ...] = ()
+    reason: str | None = None
+
+
+def at_size(relations: Relations, wanted: Mapping[str, int], rules: Sequence[str]) -> AtSize:
+    """Judge a launch at other sizes by formulas: all that the names stand for, and what follows.
+
+    Args:
+        relations: of the recorded launches of a variant.
+        wanted: values by the name of a scalar, an extent ("x.shape[0]") or an axis ("grid_x").
+        rules: ids of the rules to ask.
+
+    """
+    quantities = {name: relations.quantity(name) for name in wanted}
+    chosen: dict[tuple[Number, ...], int] = {}
+    for name, quantity in quantities.items():
+        if quantity is None:
+            continue
+        if chosen.setdefault(quantity, wanted[name]) != wanted[name]:
+            return AtSize(reason=f"{name} was the same number as another that is asked for")
+    try:
+        grown = relations.grown(chosen)
+    except Ambiguous as error:
+        return AtSize(reason=str(error))
+    limit = limit_of(relations, grown.numbers)
+    if limit is not None and limit[0] in ("grid", "argument"):
+        return AtSize(grown.along, limit[1])
+    verdicts = judge(grown.call, rules, _BUDGET)
+    return AtSize(grown.along, None if limit is None else limit[1], tuple(verdicts))

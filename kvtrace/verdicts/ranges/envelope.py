@@ -1,0 +1,272 @@
+"""The size envelope of a kernel: for which values of each quantity every rule is proven.
+
+A quantity (see `growth`), or the values of an index tensor, is a symbol; all that follows from it
+are terms (`sized.py`). The greatest range around what was recorded is searched for which every
+claim (`sized_claims.py`) is proven at once. What one launch does not tell is assumed, and each row
+names what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from kvtrace.symbolic.terms import Symbol, Term, signed_range
+from kvtrace.symbolic.walk import summarise
+from kvtrace.symbolic.walk_types import integer_bits
+from kvtrace.verdicts.generic.condition import conditions_of
+from kvtrace.verdicts.ranges.contracts import Contract, ends_of, named_in, supposed, symbols_of
+from kvtrace.verdicts.ranges.envelope_rows import (
+    SECONDS_A_ROW,
+    Kernel,
+    Kind,
+    Row,
+    Subject,
+    Supposed,
+    broken_of,
+    contents_of,
+)
+from kvtrace.verdicts.ranges.envelope_values import (
+    ValuesOfTensor,
+    filled_to,
+    index_tensors,
+    ranges_by_tensor,
+)
+from kvtrace.verdicts.ranges.growth import Ambiguous, Quantity, Relations
+from kvtrace.verdicts.ranges.launch_numbers import Number, call_with
+from kvtrace.verdicts.ranges.sized import MOST, SIZE, Clock, Contents, Key, Sized, Spent, key_of
+from kvtrace.verdicts.ranges.sized_claims import Claim
+
+GRID_LIMITS: Final = ((1 << 31) - 1, 65_535, 65_535)
+
+
+Broken = tuple[Mapping[Number, int], str]
+"""The numbers of a recorded launch, and what it breaks."""
+
+
+def envelope(
+    relations: Relations,
+    contracts: Sequence[Contract] = (),
+    seconds: float = float("inf"),
+    broken: Sequence[Broken] = (),
+) -> list[Row]:
+    """Return rows for each quantity that decides an access or the grid, and each index tensor.
+
+    Args:
+        relations: of the recorded launches of a variant.
+        contracts: what index tensors hold at other sizes.
+        seconds: what all rows together may take.
+        broken: recorded launches that break a rule.
+
+    Raises:
+        NoKernel: the module has no function to run.
+
+    """
+    relevant = _relevant(relations) | named_in(contracts, relations)
+    subjects: list[Quantity | int] = [
+        quantity for quantity in relations.quantities if not relations.is_derived(quantity)
+    ]
+    subjects += index_tensors(relations.call)
+    whole = Clock(seconds)
+    kernel = _Launches(relations, contracts, whole)
+    rows: list[Row] = []
+    for number, subject in enumerate(subjects):
+        share = whole.rest() / (len(subjects) - number)
+        clock = Clock(min(SECONDS_A_ROW, share))
+        if isinstance(subject, int):
+            rows += ValuesOfTensor(kernel, relations, subject, clock).rows()
+        else:
+            found = _of_quantity(kernel, relations, subject, contracts, relevant, clock)
+            rows += [_without_broken(row, subject[0], broken) for row in found]
+    return rows
+
+
+def _without_broken(row: Row, number: Number, broken: Sequence[Broken]) -> Row:
+    """Take back a range that has a size at which a recorded launch breaks a rule."""
+    for numbers, message in broken:
+        size = numbers.get(number)
+        if row.fine is not None and size is not None and row.fine[0] <= size <= row.fine[1]:
+            what = f"in another recorded launch, {message}"
+            return replace(
+                row, kind="rule", first_bad=size, what=what, op=None, contract=None, fine=None
+            )
+    return row
+
+
+class _Launches(Kernel):
+    """A kernel and what is broken of its recorded launch, which no size changes."""
+
+    def __init__(self, relations: Relations, contracts: Sequence[Contract], clock: Clock) -> None:
+        super().__init__(relations.call)
+        terms, _ = relations.followed({})
+        contents = _loaded(relations, contracts, terms)
+        sized = Sized(relations.call, terms, contents, clock, (1, 1))
+        try:
+            self.broken: tuple[Claim, ...] | None = broken_of(sized, self.claims)
+        except Spent:
+            self.broken = None
+
+
+def _loaded(
+    relations: Relations, contracts: Sequence[Contract], terms: Mapping[Number, Term]
+) -> Contents:
+    """Return what loads of integers give: by contract, else as recorded."""
+    ends: dict[Key, tuple[Term, Term]] = {}
+    for contract in contracts:
+        found = ends_of(contract, relations, terms)
+        for _, symbol in symbols_of(contract, relations.call) if found else ():
+            assert found is not None
+            ends[symbol.kind, symbol.key] = found
+    known = contents_of(relations.call)
+    return Contents({key: value for key, value in known.items() if key not in ends}, ends)
+
+
+def _of_quantity(
+    kernel: _Launches,
+    relations: Relations,
+    quantity: Quantity,
+    contracts: Sequence[Contract],
+    relevant: set[Number],
+    clock: Clock,
+) -> list[Row]:
+    try:
+        terms, along = relations.followed({quantity: SIZE.term})
+    except Ambiguous as error:
+        if relevant.isdisjoint(quantity):
+            return []
+        name, recorded = relations.name(quantity[0]), relations.base[quantity[0]]
+        return [Row(name, recorded, "unknown", reason=str(error))]
+    if not any(terms[number].constant is None for number in relevant):
+        return []
+    return _Size(kernel, relations, quantity, contracts, terms, along, clock).rows(kernel.broken)
+
+
+def _relevant(relations: Relations) -> set[Number]:
+    """Return the numbers that accesses are decided by, and the grid."""
+    summary = summarise(relations.call.module)
+    atoms = frozenset().union(
+        *(access.offset.atoms() | access.active.atoms() for access in summary.accesses)
+    )
+    found: set[Number] = {("grid", axis, 0) for axis in range(3)}
+    for atom in atoms:
+        if isinstance(atom, Symbol) and atom.kind == "scalar":
+            key = atom.key
+            found.add(("scalar", key, 0) if isinstance(key, int) else (key[1], key[0], key[2]))
+    return found & relations.base.keys()
+
+
+# -- limits of a launch ---------------------------------------------------------------------------
+
+
+def limit_of(relations: Relations, numbers: Mapping[Number, int]) -> tuple[Kind, str] | None:
+    """Return what keeps a launch of this variant from having these numbers; None: nothing."""
+    refused = _refused(relations, numbers)
+    if refused is not None:
+        return refused
+    known = {key_of(number): value for number, value in numbers.items()}
+    base = {key_of(number): value for number, value in relations.base.items()}
+    for condition in (c for each in conditions_of(relations.call.module) for c in each.reach):
+        symbols = [atom for atom in condition.atoms() if isinstance(atom, Symbol)]
+        keys = {symbol: (symbol.kind, symbol.key) for symbol in symbols}
+        if not all(key in known for key in keys.values()):
+            continue
+        now, before = ({s: at[k] for s, k in keys.items()} for at in (known, base))
+        if condition.value(before) and not condition.value(now):
+            return "constants", (
+                "stores no longer reach all that their masks let through: another grid, or "
+                "another block size, and with it another variant"
+            )
+    return None
+
+
+def _refused(relations: Relations, numbers: Mapping[Number, int]) -> tuple[Kind, str] | None:
+    """Return why there is no launch with these numbers, or one of another variant."""
+    for axis, most in enumerate(GRID_LIMITS):
+        if numbers["grid", axis, 0] > most:
+            return "grid", f"grid_{'xyz'[axis]} is more than {most:,}, which CUDA does not launch"
+    parameters = relations.call.module.main.arguments
+    for number, value in numbers.items():
+        if number[0] != "scalar" or value == relations.base[number]:
+            continue
+        bits = integer_bits(parameters[number[1]].type) or 64
+        if value > signed_range(bits)[1]:
+            name = relations.name(number)
+            return "argument", f"{name} no longer fits {bits} bits: the kernel is compiled again"
+    return None
+
+
+# -- a size ---------------------------------------------------------------------------------------
+
+
+class _Size(Subject):
+    """A quantity that grows."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        relations: Relations,
+        quantity: Quantity,
+        contracts: Sequence[Contract],
+        terms: Mapping[Number, Term],
+        along: tuple[str, ...],
+        clock: Clock,
+    ) -> None:
+        self._relations = relations
+        self._contracts = [each for each in contracts if symbols_of(each, relations.call)]
+        self._contents = contents_of(relations.call)
+        recorded = relations.base[quantity[0]]
+        contents = _loaded(relations, self._contracts, terms)
+        sized = Sized(relations.call, terms, contents, clock, (recorded, recorded))
+        name, basis = relations.name(quantity[0]), relations.basis(quantity)
+        super().__init__(kernel, name, sized, (*along, *self._assumed()), basis, 1, MOST)
+        self.end = self._first_refused(recorded)
+
+    def _assumed(self) -> Iterator[str]:
+        call = self._relations.call
+        held = (symbols_of(each, call) for each in self._contracts)
+        bound = {call.arguments[place].name for each in held for place, _ in each}
+        for tensor, (low, high) in ranges_by_tensor(call, self._contents):
+            if tensor.name not in bound:
+                yield f"values of {tensor.name} stay within {low:,} to {high:,}"
+        yield from (each.text for each in self._contracts)
+
+    def _first_refused(self, recorded: int) -> int:
+        """Return the first value at which there is no launch of this variant, at most `MOST`."""
+
+        def is_refused(value: int) -> bool:
+            return _refused(self._relations, self.sized.numbers(value)) is not None
+
+        low, high = recorded, recorded * 2
+        while high < MOST and not is_refused(high):
+            low, high = high, high * 2
+        high = min(high, MOST)
+        while high - low > 1 and high < MOST:
+            middle = (low + high) // 2
+            low, high = (low, middle) if is_refused(middle) else (middle, high)
+        return high
+
+    def launch(self, value: int) -> tuple[Any, Supposed]:
+        """Return the launch at a size, and what loads give there."""
+        numbers = self.sized.numbers(value)
+        held = self._contents | supposed(self._contracts, self._relations, numbers)
+        return call_with(self._relations.call, numbers), held
+
+    def chosen(self, value: int) -> Supposed:
+        """Return what loads give by contract."""
+        return supposed(self._contracts, self._relations, self.sized.numbers(value))
+
+    def filled(self, value: int) -> Any:
+        """Return it with contents as large as they may be."""
+        return filled_to(*self.launch(value))
+
+    def by_run(self, claim: Claim, value: int) -> None:
+        """Return nothing: what loads give at other sizes is not known, so nothing is run."""
+
+    def ended(self) -> tuple[Kind, str]:
+        """Return what refuses the first launch."""
+        if self.end >= MOST:
+            return "none", ""
+        found = _refused(self._relations, self.sized.numbers(self.end))
+        assert found is not None
+        return found

@@ -1,0 +1,487 @@
+"""Which recorded numbers of a kernel's launches vary together, and launches at other sizes.
+
+A *quantity* is a set of numbers that grow as one. Numbers that differ between launches belong
+together if they are equal in all of them. Numbers that every launch has alike are equal by chance
+more often than not: a scalar, or an axis of the grid, then belongs to an extent only if the kernel
+reads or writes that tensor by it. What follows from a quantity grows along: strides of contiguous
+tensors, scalars that were a stride, `batch + 1` offsets, and the grid by the kernel's masks.
+Products of two sizes are read as such only where launches of different sizes show it. Where two
+readings of a number fit all launches and differ at a new size, none is chosen: `Ambiguous` says
+which. All that is taken along is an assumption, and is reported.
+
+Everything is followed as terms, so that one quantity may be a symbol: see `sized.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import combinations_with_replacement, pairwise
+from operator import mul
+from typing import TYPE_CHECKING, Final
+
+from kvtrace.evaluate import TensorArgument
+from kvtrace.schema.errors import KvtraceError
+from kvtrace.symbolic.conditions import AtLeast
+from kvtrace.symbolic.functions import quotient
+from kvtrace.symbolic.terms import ONE, Term, as_term
+from kvtrace.verdicts.generic.condition import conditions_of
+from kvtrace.verdicts.ranges.growth_ties import (
+    block_extents,
+    compared_in,
+    factors_of_program,
+    fixed_numbers,
+    limits_of,
+    size_by_grid,
+    ties_of,
+)
+from kvtrace.verdicts.ranges.launch_numbers import Number, Numbers, call_with, numbers_of
+
+if TYPE_CHECKING:
+    from kvtrace.calls.recorded import Call
+
+Terms = Mapping[Number, Term]
+Quantity = tuple[Number, ...]
+
+_ROUNDS: Final = 2
+_LEAST: Final = 2
+"""Smaller numbers are equal by chance."""
+
+
+class Ambiguous(KvtraceError):
+    """The recorded launches do not tell which numbers grow along."""
+
+    slug = "ambiguous-size"
+
+
+@dataclass(frozen=True)
+class Grown:
+    """A launch at another size: `numbers` are all of it, `along` names what grew with it."""
+
+    call: Call
+    numbers: Numbers
+    along: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """One way to read a number: by a formula of others."""
+
+    text: str
+    value: Callable[[Terms], Term]
+
+
+class Relations:
+    """The relations between numbers that hold in all of some launches of one variant."""
+
+    def __init__(self, call: Call, more: Sequence[Numbers] = ()) -> None:
+        """`call` is the launch that is grown; `more` are the numbers of others."""
+        self.call = call
+        self.base: Numbers = numbers_of(call)
+        self._launches = (self.base, *more)
+        self._as_terms = [{n: as_term(v) for n, v in each.items()} for each in self._launches]
+        self._same = [n for n in self.base if all(n in launch for launch in self._launches)]
+        self._ties = ties_of(call.module)
+        self._fixed = fixed_numbers(call.module)
+        self._compared = compared_in(call.module)
+        by_mask = {axis: self._by_reach(axis) for axis in range(3)}
+        self.quantities: tuple[Quantity, ...] = self._quantities(
+            {("grid", axis, 0) for axis, found in by_mask.items() if found}
+        )
+        self._grid = {axis: by_mask[axis] or self._grid_readings(axis) for axis in range(3)}
+
+    # -- names -----------------------------------------------------------------------------------
+
+    def name(self, number: Number) -> str:
+        """Return what a number is called in text."""
+        kind, place, axis = number
+        if kind == "grid":
+            return f"grid_{'xyz'[place]}"
+        name = self.call.arguments[place].name
+        return name if kind == "scalar" else f"{name}.{kind}[{axis}]"
+
+    def number(self, name: str) -> Number | None:
+        """Return the number that has a name."""
+        return next((number for number in self.base if self.name(number) == name), None)
+
+    def quantity(self, name: str) -> Quantity | None:
+        """Return the quantity that a name belongs to; None: it is no number that may vary."""
+        return next((q for q in self.quantities if any(self.name(n) == name for n in q)), None)
+
+    def basis(self, quantity: Quantity) -> str:
+        """Say how many recorded launches what is taken along is based on."""
+        count, sizes = len(self._launches), len(set(self._values(quantity[0])))
+        if count == 1:
+            return "one recorded launch"
+        return (
+            f"{count:,} recorded launches, {'all of one size' if sizes == 1 else f'{sizes} sizes'}"
+        )
+
+    def basis_of_all(self) -> str:
+        """Say how many recorded launches there are."""
+        count = len(self._launches)
+        return "one recorded launch" if count == 1 else f"the first of {count:,} recorded launches"
+
+    def is_derived(self, quantity: Quantity) -> bool:
+        """Whether a scalar was a stride, so that it grows with extents, and not by itself."""
+        return all(n[0] == "scalar" for n in quantity) and any(
+            self._stride_readings(number) for number in quantity
+        )
+
+    # -- what was equal --------------------------------------------------------------------------
+
+    def _values(self, number: Number) -> tuple[int, ...]:
+        return tuple(launch[number] for launch in self._launches)
+
+    def _varies(self, number: Number) -> bool:
+        return number in self._same and len(set(self._values(number))) > 1
+
+    def _fits(self, number: Number, reading: _Reading) -> bool:
+        return number in self._same and all(
+            reading.value(terms).constant == launch[number]
+            for terms, launch in zip(self._as_terms, self._launches, strict=True)
+        )
+
+    def _is_tied(self, number: Number, place: int) -> bool:
+        """Whether the kernel accesses a tensor by a scalar, or by an axis of the grid."""
+        return ((number[0], number[1]), place) in self._ties
+
+    def _quantities(self, masked: set[Number]) -> tuple[Quantity, ...]:
+        """Return numbers that grow as one; `masked` are axes of the grid that masks explain."""
+        found: dict[tuple[int, ...], list[Number]] = {}
+        order = ("scalar", "shape", "grid")
+        for number in sorted(self._same, key=lambda n: (n[0] not in order[:1], n[0] == "grid", n)):
+            is_size = number[0] in order and number not in masked
+            if is_size and min(self._values(number)) >= _LEAST:
+                found.setdefault(self._values(number), []).append(number)
+        for number in self._same:
+            small = self._varies(number) and min(self._values(number)) < _LEAST
+            if small and number[0] == "grid" and number not in masked:
+                found.setdefault(self._values(number), []).append(number)
+        groups = (g for each in found.values() for g in self._parted(each))
+        return tuple(tuple(g) for g in groups if not self._is_fixed(g))
+
+    def _parted(self, equal: Sequence[Number]) -> list[list[Number]]:
+        """Part numbers that are equal in all launches: by the kernel, unless they differ there."""
+        if self._varies(equal[0]):
+            return [self._by_name(equal)]
+        groups: list[list[Number]] = []
+        for number in equal:
+            joined = [g for g in groups if any(self._belong(number, other) for other in g)]
+            groups = [g for g in groups if g not in joined]
+            groups.append([*(n for g in joined for n in g), number])
+        ordered = [self._by_name(g) for g in groups]
+        return sorted(ordered, key=lambda group: min(map(equal.index, group)))
+
+    def _by_name(self, group: Iterable[Number]) -> list[Number]:
+        """Sort a group: what it is called by is a scalar that masks compare with, if there is."""
+        order = ("scalar", "shape", "grid")
+        limits = limits_of(self.call.module)
+        return sorted(group, key=lambda n: (order.index(n[0]), n[1] not in limits, n))
+
+    def _belong(self, one: Number, other: Number) -> bool:
+        """Whether a number is an extent of a tensor that the kernel accesses by the other one."""
+        for number, extent in ((one, other), (other, one)):
+            if extent[0] == "shape" and number[0] != "shape" and self._is_tied(number, extent[1]):
+                return True
+        return False
+
+    def _is_fixed(self, group: Sequence[Number]) -> bool:
+        """Whether all of a group are extents that constants of the kernel say."""
+        return all(
+            number[0] == "shape" and not self._varies(number) and self.base[number] in self._fixed
+            for number in group
+        )
+
+    def _plain(self, number: Number) -> _Reading:
+        return _Reading(self.name(number), lambda numbers: numbers[number])
+
+    # -- readings --------------------------------------------------------------------------------
+
+    def _grid_readings(self, axis: int) -> list[_Reading]:
+        """Return how an axis of the grid follows from sizes; () where it is a size of its own."""
+        number: Number = ("grid", axis, 0)
+        if number not in self._same or any(len(q) > 1 and number in q for q in self.quantities):
+            return []
+        sizes = [q[0] for q in self.quantities if number not in q]
+        blocks = factors_of_program(self.call.module, axis)
+        tied = [
+            size
+            for quantity, size in ((q, q[0]) for q in self.quantities)
+            if any(n[0] == "shape" and self._is_tied(number, n[1]) for n in quantity)
+        ]
+        near = [_ceiling(self._plain(s), by) for s in tied for by in sorted(blocks)
+                if min(self._values(s)) >= by]  # fmt: skip
+        fitting = [reading for reading in near if self._fits(number, reading)]
+        if fitting or not self._varies(number):
+            return fitting
+        by_blocks = sorted({1, *blocks, *block_extents(self.call.module)})
+        parts = [_ceiling(self._plain(size), by) for size in sizes for by in by_blocks]
+        products = (
+            _Reading(
+                f"{one.text} * {other.text}",
+                lambda n, one=one, other=other: one.value(n) * other.value(n),  # type: ignore[misc]
+            )
+            for one, other in combinations_with_replacement(parts, 2)
+        )
+        plain = [reading for reading in parts if self._fits(number, reading)]
+        return plain or [reading for reading in products if self._fits(number, reading)]
+
+    def _by_reach(self, axis: int) -> list[_Reading]:
+        """Read `size <= block * grid`, which stores need to write all that their masks let."""
+        found: dict[str, _Reading] = {}
+        for condition in (c for each in conditions_of(self.call.module) for c in each.reach):
+            read = size_by_grid(condition.term) if isinstance(condition, AtLeast) else None
+            if read is not None and read[1] == axis and ("scalar", read[0], 0) in self.base:
+                reading = _ceiling(self._plain(("scalar", read[0], 0)), read[2])
+                if self._fits(("grid", axis, 0), reading):
+                    found[reading.text] = reading
+        return list(found.values())
+
+    def _stride_readings(self, number: Number) -> list[_Reading]:
+        """Return the strides that a scalar is equal to, of tensors that it is an address of."""
+        if number[0] != "scalar" or min(self._values(number)) < _LEAST:
+            return []
+        strides = (n for n in self.base if n[0] == "stride")
+        found = [n for n in strides if self._varies(number) or self._is_tied(number, n[1])]
+        return [reading for n in found if self._fits(number, reading := self._plain(n))]
+
+    def _offset_readings(self, extent: Number) -> list[_Reading]:
+        """Read an extent as one more than a number that the tensor is accessed by: `batch + 1`."""
+        argument = self.call.arguments[extent[1]]
+        if not isinstance(argument, TensorArgument) or len(argument.shape) != 1:
+            return []
+        readings = []
+        for number in (n for q in self.quantities for n in q if n[0] in ("scalar", "grid")):
+            reading = _Reading(
+                f"{self.name(number)} + 1",
+                lambda n, number=number: n[number] + 1,  # type: ignore[misc]
+            )
+            tied = self._varies(extent) or self._is_tied(number, extent[1])
+            if tied and self._fits(extent, reading):
+                readings.append(reading)
+        return readings
+
+    def _product_readings(self, extent: Number) -> list[_Reading]:
+        """Read an extent as the product of two sizes, if launches of different sizes show it."""
+        if not self._varies(extent):
+            return []
+        sizes = [q[0] for q in self.quantities if extent not in q and q[0][0] != "grid"]
+        readings = (
+            _Reading(
+                f"{self.name(one)} * {self.name(other)}",
+                lambda n, one=one, other=other: n[one] * n[other],  # type: ignore[misc]
+            )
+            for one, other in combinations_with_replacement(sizes, 2)
+        )
+        return [reading for reading in readings if self._fits(extent, reading)]
+
+    def _run_readings(self, scalar: Number) -> list[_Reading]:
+        """Read a scalar as the product of neighboring extents of a tensor, likewise.
+
+        That it is the number of all elements of a tensor which the kernel accesses by it does not
+        take a second launch.
+        """
+        return [
+            reading
+            for place, whole, reading in self._extent_runs()
+            if self._varies(scalar) or (whole and self._is_tied(scalar, place))
+            if self._fits(scalar, reading)
+        ]
+
+    def _extent_runs(self) -> Iterator[tuple[int, bool, _Reading]]:
+        """Return tensors, whether it is all of one, and products of neighboring extents."""
+        for place, argument in enumerate(self.call.arguments):
+            rank = len(argument.shape) if isinstance(argument, TensorArgument) else 0
+            for first in range(rank):
+                for last in range(first + 2, rank + 1):
+                    axes: list[Number] = [("shape", place, axis) for axis in range(first, last)]
+                    yield place, last - first == rank, self._product(axes)
+
+    def _product(self, numbers: Sequence[Number]) -> _Reading:
+        text = " * ".join(map(self.name, numbers))
+        return _Reading(text, lambda n: reduce(mul, (n[each] for each in numbers), ONE))
+
+    # -- growing ---------------------------------------------------------------------------------
+
+    def grown(self, wanted: Mapping[Quantity, int]) -> Grown:
+        """Return the first launch with quantities at other sizes, and all that follows from them.
+
+        Raises:
+            Ambiguous: the launches do not tell how a number follows.
+
+        """
+        terms, along = self.followed({q: as_term(value) for q, value in wanted.items()})
+        numbers = {number: term.constant or 0 for number, term in terms.items()}
+        return Grown(call_with(self.call, numbers), numbers, along)
+
+    def followed(self, wanted: Mapping[Quantity, Term]) -> tuple[Terms, tuple[str, ...]]:
+        """Return all numbers where some quantities are terms, and what was taken along.
+
+        Raises:
+            Ambiguous: the launches do not tell how a number follows.
+
+        """
+        numbers = dict(self._as_terms[0])
+        along: dict[str, None] = {}
+        for quantity, value in wanted.items():
+            if numbers[quantity[0]] == value:
+                continue
+            self._unambiguous(quantity)
+            if self.is_derived(quantity):
+                raise Ambiguous(
+                    f"{self.name(quantity[0])} was a stride of a tensor: it grows with its extents"
+                )
+            for number in quantity:
+                numbers[number] = value
+                if number != quantity[0]:
+                    along[f"{self.name(number)} = {self.name(quantity[0])}"] = None
+            self._elements(quantity, value, numbers, along)
+            self._open_ends(quantity)
+        fixed = {number for quantity in wanted for number in quantity}
+        for _ in range(_ROUNDS):  # the grid may follow extents, and an extent the grid
+            for axis in range(3):
+                programs: Number = ("grid", axis, 0)
+                if programs not in fixed:
+                    self._follow(programs, self._grid[axis], numbers, along)
+            for number in self.base:
+                if number[0] == "shape" and number not in fixed and not self._is_member(number):
+                    readings = self._offset_readings(number) or self._product_readings(number)
+                    self._follow(number, readings, numbers, along)
+        for place, argument in enumerate(self.call.arguments):
+            if isinstance(argument, TensorArgument):
+                self._strides(place, argument, numbers)
+        for number in self.base:
+            self._scalar(number, numbers, fixed, along)
+        return numbers, tuple(along)
+
+    def _open_ends(self, quantity: Quantity) -> None:
+        """Refuse to let a quantity grow where other numbers may follow it, and nothing says how.
+
+        In launches of different sizes they would have been seen to.
+        """
+        if self._varies(quantity[0]):
+            return
+        for (number,) in (q for q in self.quantities if len(q) == 1 and q != quantity):
+            if self._is_open(number) and self._may_follow(number, quantity):
+                raise Ambiguous(
+                    f"how {self.name(number)}, which was {self.base[number]:,}, grows with "
+                    f"{self.name(quantity[0])} is not known: record a launch of another size"
+                )
+
+    def _is_open(self, number: Number) -> bool:
+        """Whether a number decides accesses, and nothing says what it is a function of."""
+        kind, place, _ = number
+        if not any(of == (kind, place) for of, _ in self._ties):
+            return False
+        if kind == "grid":
+            return not self._grid[place] and self.base[number] not in self._fixed
+        return kind == "scalar" and not (
+            self._stride_readings(number) or self._run_readings(number)
+        )
+
+    def _may_follow(self, number: Number, quantity: Quantity) -> bool:
+        """Whether a number may be a function of a quantity: by what it is, or by the masks."""
+        value, size = self.base[number], self.base[quantity[0]]
+        compared = ((number[0], number[1]), frozenset(n[1] for n in quantity if n[0] == "scalar"))
+        if any(of == compared[0] and scalar in compared[1] for of, scalar in self._compared):
+            return True
+        parts = {size, *(-(-size // by) for by in block_extents(self.call.module))} - {1}
+        return any(value % part == 0 or abs(value - part) <= 1 for part in parts)
+
+    def _is_member(self, extent: Number) -> bool:
+        """Whether an extent is equal to another number, and no more than that."""
+        return any(len(q) > 1 and extent in q for q in self.quantities)
+
+    def _unambiguous(self, quantity: Quantity) -> None:
+        extents = [number for number in quantity if number[0] == "shape"]
+        for one, other in pairwise(extents):
+            if one[1] == other[1]:
+                raise Ambiguous(
+                    f"{self.name(quantity[0])} was {self.base[one]:,}, as were {self.name(one)} "
+                    f"and {self.name(other)}: record a launch where they differ"
+                )
+
+    def _elements(
+        self, quantity: Quantity, value: Term, numbers: dict[Number, Term], along: dict[str, None]
+    ) -> None:
+        """Let contiguous tensors have as many elements as a scalar said, whatever their extents."""
+        if any(number[0] != "scalar" for number in quantity):
+            return
+        for place, argument in enumerate(self.call.arguments):
+            if not isinstance(argument, TensorArgument) or len(argument.shape) < 2:
+                continue
+            if not any(self._is_tied(number, place) for number in quantity):
+                continue
+            axes: list[Number] = [("shape", place, axis) for axis in range(len(argument.shape))]
+            reading = self._product(axes)
+            if self._fits(quantity[0], reading):
+                for number in axes:
+                    numbers[number] = value if number is axes[0] else ONE
+                    numbers["stride", place, number[2]] = ONE
+                along[f"{reading.text} = {self.name(quantity[0])}"] = None
+
+    def _follow(
+        self,
+        number: Number,
+        readings: Sequence[_Reading],
+        numbers: dict[Number, Term],
+        along: dict[str, None],
+    ) -> None:
+        """Let a number be what all of its readings say."""
+        values = {reading.value(numbers): reading for reading in readings}
+        if len(values) > 1:
+            texts = " or ".join(reading.text for reading in values.values())
+            raise Ambiguous(
+                f"{self.name(number)} was {self.base[number]:,}, which may be {texts}: record a "
+                "launch where they differ"
+            )
+        for value, reading in values.items():
+            if value != numbers[number]:
+                numbers[number] = value
+                along[f"{self.name(number)} = {reading.text}"] = None
+
+    def _strides(self, place: int, tensor: TensorArgument, numbers: dict[Number, Term]) -> None:
+        """Strides that were the product of a faster axis' stride and extent stay so."""
+        axes = sorted(range(len(tensor.shape)), key=lambda a: (tensor.strides[a], -a))
+        for inner, outer in pairwise(axes):
+            mine: Number = ("stride", place, outer)
+            other: Number = ("stride", place, inner)
+            size: Number = ("shape", place, inner)
+            if numbers[mine].constant != self.base[mine] or self.base[mine] == 0:
+                continue
+            needed, before = numbers[other] * numbers[size], self.base[other] * self.base[size]
+            if self.base[mine] == before:
+                numbers[mine] = needed
+            elif needed != before and self.base["shape", place, outer] > 1:
+                raise Ambiguous(
+                    f"{tensor.name} was not contiguous, and how {self.name(mine)} "
+                    f"({self.base[mine]:,}) grows with {self.name(size)} is not known"
+                )
+
+    def _scalar(
+        self,
+        number: Number,
+        numbers: dict[Number, Term],
+        fixed: set[Number],
+        along: dict[str, None],
+    ) -> None:
+        """Scalars that were a stride stay one."""
+        if number[0] != "scalar" or number not in self._same:
+            return
+        readings = self._stride_readings(number)
+        if number in fixed:
+            readings.append(self._plain(number))
+        elif not readings and not self._is_member(number):
+            readings = self._run_readings(number)
+        self._follow(number, readings, numbers, along)
+
+
+def _ceiling(reading: _Reading, by: int) -> _Reading:
+    if by == 1:
+        return reading
+    return _Reading(
+        f"cdiv({reading.text}, {by})",
+        lambda n: quotient(reading.value(n) + (by - 1), by, floor=True),
+    )

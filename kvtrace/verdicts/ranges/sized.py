@@ -1,0 +1,257 @@
+"""All launches of a kernel between two sizes at once: one number is a symbol, and what follows it.
+
+A `SizedCall` is a call whose scalars, extents, strides and grid are terms of one symbol, the size,
+which lies in a range. Rules that decide claims by `bound.decide` prove them for every size in the
+range. Nothing is ever refuted here: where a proof fails, a launch at one size has to show why.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from kvtrace.evaluate import Storage, TensorArgument
+from kvtrace.symbolic.conditions import Condition, at_least
+from kvtrace.symbolic.decide import Decision, Given, Proven, Undecided, decide_given, prove
+from kvtrace.symbolic.functions import maximum
+from kvtrace.symbolic.intervals import Ranges
+from kvtrace.symbolic.linear import Interval
+from kvtrace.symbolic.summary import Loop, Summary
+from kvtrace.symbolic.terms import Substitution, Symbol, Term, as_term, program
+from kvtrace.symbolic.walk import summarise
+from kvtrace.verdicts.binding import BoundCall, Budget
+from kvtrace.verdicts.ranges.growth import Terms
+from kvtrace.verdicts.ranges.launch_numbers import Number, call_with
+from kvtrace.verdicts.rules.table import default_rules
+
+if TYPE_CHECKING:
+    from kvtrace.calls.recorded import Call
+    from kvtrace.evaluate import Argument
+
+MOST: Final = 1 << 48
+"""Sizes beyond are not looked at: no memory has as many bytes."""
+SIZE: Final = Symbol("scalar", ("size", 0, 0), 0, MOST)
+BUDGET: Final = Budget(solver_seconds=0.2, solver_seconds_a_call=1.0, lanes=0, replay_lanes=0)
+
+Key = tuple[str, Any]
+"""A symbol's kind and key."""
+
+
+class Spent(Exception):
+    """A row took too long."""
+
+
+class Clock:
+    """What is left of the processor time for one row: a busy machine changes no answer."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._end = time.thread_time() + seconds
+
+    def rest(self) -> float:
+        """Return how many seconds are left."""
+        return max(self._end - time.thread_time(), 0.0)
+
+    def left(self) -> float:
+        """Return what the solver may take for one claim.
+
+        Raises:
+            Spent: nothing is left.
+
+        """
+        left = self._end - time.thread_time()
+        if left <= 0:
+            raise Spent
+        return min(left, BUDGET.solver_seconds)
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What loads of integers are taken to give: a range each, and conditions by contract."""
+
+    ranges: Mapping[Key, Interval]
+    ends: Mapping[Key, tuple[Term, Term]]
+
+
+class Sized:
+    """The launches of a kernel where one number is the symbol `SIZE`.
+
+    `recorded` is the range that the recorded launch has: one size, or all values of a tensor.
+    `values` are the loads that give the size, where it is the greatest value of a tensor.
+    """
+
+    def __init__(
+        self,
+        call: Call,
+        terms: Terms,
+        contents: Contents,
+        clock: Clock,
+        recorded: Interval,
+        values: tuple[Key, ...] = (),
+    ) -> None:
+        """`contents`: what all other loads give."""
+        self.recorded = recorded
+        self.values = values
+        self.call = call
+        self.terms = terms
+        self.contents = contents
+        self.clock = clock
+        self._sizes: dict[Key, Term] = {key_of(number): term for number, term in terms.items()}
+        self._replaced: dict[Condition | Term, Any] = {}
+        self.summary = self._summary(summarise(call.module))
+        self.facts = tuple(each for each in self._facts() if each.decided is None)
+        """What bounds programs and contents by the size."""
+
+    def between(self, low: int, high: int, *, solving: bool) -> SizedCall:
+        """Return the launches whose size lies in a range, both ends included.
+
+        `solving`: a solver may be asked.
+        """
+        return SizedCall(self, low, high, solving=solving)
+
+    def numbers(self, size: int) -> dict[Number, int]:
+        """Return all numbers at a size."""
+        return {number: term.value({SIZE: size}) for number, term in self.terms.items()}
+
+    def at(self, what: Any) -> Any:
+        """Return a term or a condition with the sizes put in."""
+        found = self._replaced.get(what)
+        if found is None:
+            terms: dict[Any, Term] = {
+                atom: self._sizes[atom.kind, atom.key]
+                for atom in what.atoms()
+                if isinstance(atom, Symbol) and (atom.kind, atom.key) in self._sizes
+            }
+            found = self._replaced[what] = what.substitute(Substitution(terms)) if terms else what
+        return found
+
+    def _facts(self) -> Iterator[Condition]:
+        for axis in range(3):
+            last = self.terms["grid", axis, 0] - 1
+            if last.constant is None:  # else its range says so
+                yield at_least(last - program(axis))
+        for access in self.summary.accesses:
+            for atom in access.offset.atoms() | access.active.atoms():
+                if isinstance(atom, Symbol) and (atom.kind, atom.key) in self.contents.ends:
+                    low, high = self.contents.ends[atom.kind, atom.key]
+                    yield at_least(maximum(high, 0) - atom.term)
+                    yield at_least(atom.term + maximum(-low, 0))
+
+    def end(self, place: int) -> Term | None:
+        """Return the bytes from a tensor's data pointer to its view's end; None: not a tensor."""
+        tensor = self.call.arguments[place]
+        if not isinstance(tensor, TensorArgument):
+            return None
+        if tensor.view_bytes[1] > tensor.storage_bytes[1]:
+            return None
+        last = as_term(1)
+        for axis in range(len(tensor.shape)):
+            size, step = self.terms["shape", place, axis], self.terms["stride", place, axis]
+            if size.constant == 0:
+                return as_term(0)
+            if step.low >= 0:
+                last = last + (size - 1) * step
+        return last * tensor.element.bytes
+
+    def _summary(self, summary: Summary) -> Summary:
+        loops = {loop: self._loop(loop) for loop in summary.loops}
+
+        def placed(place: Any, **terms: Any) -> Any:
+            inside = tuple(loops.get(loop, loop) for loop in place.loops)
+            return replace(place, guard=self.at(place.guard), loops=inside, **terms)
+
+        return replace(
+            summary,
+            accesses=tuple(
+                placed(each, offset=self.at(each.offset), mask=self.at(each.mask))
+                for each in summary.accesses
+            ),
+            loops=tuple(loops.values()),
+            arithmetic=tuple(placed(a, result=self.at(a.result)) for a in summary.arithmetic),
+            divisions=tuple(placed(d, divisor=self.at(d.divisor)) for d in summary.divisions),
+        )
+
+    def _loop(self, loop: Loop) -> Loop:
+        return replace(
+            loop, trips=self.at(loop.trips), running=self.at(loop.running),
+            guard=self.at(loop.guard),
+        )  # fmt: skip
+
+
+class SizedCall(BoundCall):
+    """The launches of a kernel whose size lies in a range, bound as one call."""
+
+    def __init__(self, sized: Sized, low: int, high: int, *, solving: bool) -> None:
+        """Both ends are included."""
+        self._solving = solving
+        self.sized = sized
+        self.low, self.high = low, high
+        most, least = sized.numbers(high), sized.numbers(low)
+        known: dict[Key, Interval] = dict(sized.contents.ranges)
+        known.update(dict.fromkeys(sized.values, (low, high)))
+        for number, value in most.items():
+            ends = min(value, least[number]), max(value, least[number])
+            known[key_of(number)] = ends
+            if number[0] == "grid":
+                known["program", number[1]] = (0, max(ends[1], 1) - 1)
+        known[SIZE.kind, SIZE.key] = (low, high)
+        sizes = Ranges({(SIZE.kind, SIZE.key): (low, high)})
+        for key, (first, last) in sized.contents.ends.items():  # lanes that are masked off give 0
+            known[key] = (
+                min(sizes.interval(first)[0], 0),
+                max(sizes.interval(last)[1], 0),
+            )
+        call = without_contents(call_with(sized.call, most))
+        super().__init__(call, default_rules(), BUDGET, known)
+        self.summary = sized.summary
+
+    def decide(self, claim: Condition, given: Given) -> Decision:
+        """Prove a claim for all sizes in the range, or leave it open."""
+        claim = self.sized.at(claim)
+        found = prove(claim, given)
+        seconds = self.seconds()
+        if found is None and seconds:
+            solved = decide_given(claim, given, budget=seconds, order=self.order)
+            found = solved if isinstance(solved, Proven) else None
+        return Undecided("it is not decided for all sizes") if found is None else found
+
+    def seconds(self) -> float:
+        """Return what a solver may take for one claim.
+
+        Raises:
+            Spent: there is no time left for the row.
+
+        """
+        left = self.sized.clock.left()
+        return left if self._solving else 0.0
+
+    def proves(self, claim: Condition, given: Given) -> bool:
+        """Tell whether a claim holds at all sizes in the range, as far as is seen."""
+        return isinstance(self.decide(claim, given), Proven)
+
+    def given_of(self, conditions: Iterable[Condition]) -> Given:
+        """Return conditions with the sizes put in, and what bounds programs and contents."""
+        return Given((*map(self.sized.at, conditions), *self.sized.facts), self.ranges)
+
+
+def key_of(number: Number) -> Key:
+    """Return the kind and key of the symbols of a number."""
+    kind, place, axis = number
+    if kind == "grid":
+        return "programs", place
+    return "scalar", place if kind == "scalar" else (place, kind, axis)
+
+
+def without_contents(call: Call) -> Call:
+    """Return a call of which no contents are known: each storage is still one."""
+    made: dict[int, Storage] = {}
+
+    def bare(argument: Argument) -> Argument:
+        if not isinstance(argument, TensorArgument):
+            return argument
+        storage = made.setdefault(id(argument.storage), Storage(argument.storage.nbytes))
+        return replace(argument, storage=storage)
+
+    return replace(call, arguments=tuple(map(bare, call.arguments)), recorded=())

@@ -1,0 +1,273 @@
+"""What has to hold for a size to be fine: a claim for each access, integer, pair and rule.
+
+A claim is proven for all launches between two sizes, or it is not known to hold. All claims that
+the default rules make are here; a range of sizes is fine only where every one of them is proven.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, Literal
+
+from kvtrace.symbolic.conditions import FALSE, Condition, at_least, conjunction
+from kvtrace.symbolic.decide import Given, Refuted, prove
+from kvtrace.symbolic.summary import Access
+from kvtrace.symbolic.terms import Substitution, Symbol, Term
+from kvtrace.symbolic.undefined.flow import sinks_of
+from kvtrace.symbolic.walk import summarise
+from kvtrace.verdicts.binding import BoundCall
+from kvtrace.verdicts.generic.condition import AccessCondition, conditions_of, extent
+from kvtrace.verdicts.races.parts import parts_of
+from kvtrace.verdicts.ranges.sized import BUDGET, SizedCall
+from kvtrace.verdicts.ranges.sized_races import pair_is_free, racing_pairs
+from kvtrace.verdicts.rules import masks
+from kvtrace.verdicts.rules.table import RULES, Rule
+from kvtrace.verdicts.widths import Use, uses
+
+if TYPE_CHECKING:
+    from kvtrace.calls.recorded import Call
+    from kvtrace.ir import Module, Op
+
+Group = Literal["overflow", "tensor", "constants", "rule"]
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """Something that has to hold at a size.
+
+    `rules` are the ids of the rules whose violation it rules out; `what` says what is not known
+    where it is not proven. `access` is the number of the access that it is about, `use` an integer.
+    """
+
+    group: Group
+    rules: tuple[str, ...]
+    op: Op
+    what: str
+    holds: Callable[[SizedCall], bool]
+    use: Use | None = None
+    access: int | None = None
+
+
+def claims_of(call: Call) -> list[Claim]:
+    """Return all claims of a kernel, those first that mostly end a range; `call`: as recorded."""
+    return [
+        *_of_widths(call.module), *_of_bounds(call), *_of_reach(call.module),
+        *_of_rules(call.module), *_of_other_rules(call.module), *_of_masks(call),
+        *_of_races(call),
+    ]  # fmt: skip
+
+
+# -- overflow -------------------------------------------------------------------------------------
+
+
+def _of_widths(module: Module) -> Iterator[Claim]:
+    for use in uses(module):
+        what = f"whether {use.arithmetic.op.name} stays within {use.arithmetic.bits} bits"
+        holds = partial(_fits, use)
+        yield Claim("overflow", ("overflow",), use.access.op, what, holds, use)
+    for number, access in enumerate(summarise(module).accesses):
+        if access.calls:
+            what = "whether integers of a function that is called wrap around"
+            holds = partial(_does_not_wrap, number)
+            yield Claim("overflow", ("overflow",), access.op, what, holds)
+
+
+def _fits(use: Use, bound: SizedCall) -> bool:
+    given = bound.active(use.access) if use.exact_lanes else bound.given(use.place)
+    if given.is_impossible:
+        return True
+    contents = [a for a in use.right.atoms() if isinstance(a, Symbol) and a.kind == "content"]
+    for symbol in contents:  # formulas have them signed
+        unsigned = any(tensor.dtype[0] == "u" for tensor in bound.contents.sources(symbol))
+        if unsigned and bound.ranges.of(symbol)[0] < 0:
+            return False
+    fits: Condition = bound.sized.at(use.fits)
+    if prove(fits, given) is not None:
+        return True
+    return use.right is not use.fits and bound.proves(use.right, given)
+
+
+def _does_not_wrap(number: int, bound: SizedCall) -> bool:
+    return bound.may_wrap(bound.summary.accesses[number]) is None
+
+
+_BOUNDS: Final = ("out-of-bounds", "out-of-view")
+
+
+# -- bounds ---------------------------------------------------------------------------------------
+
+
+def _of_bounds(call: Call) -> Iterator[Claim]:
+    for number, found in enumerate(conditions_of(call.module)):
+        access = found.access
+        name = "?" if access.argument is None else call.arguments[access.argument].name
+        what = f"whether the {access.kind} of {name} stays inside"
+        holds = partial(_is_inside, number, found)
+        yield Claim("tensor", _BOUNDS, access.op, what, holds, access=number)
+
+
+def _is_inside(number: int, found: AccessCondition, bound: SizedCall) -> bool:
+    access = bound.summary.accesses[number]
+    given = bound.active(access)
+    if given.is_impossible:
+        return True
+    end = None if access.argument is None else bound.sized.end(access.argument)
+    if end is None:
+        return False
+    if _is_inside_by_condition(bound, found, end):
+        return True
+    last = end - access.element_bytes - access.offset
+    return bound.proves(conjunction((at_least(access.offset), at_least(last))), given)
+
+
+def _is_inside_by_condition(bound: SizedCall, found: AccessCondition, end: Term) -> bool:
+    """Put the sizes into the kernel's own condition, where programs and lanes are eliminated."""
+    if found.condition is None or found.access.argument is None:
+        return False
+    room = extent(found.access.argument)
+    needed = [at_least(symbol.term - least) for symbol, least in found.assumptions]
+    whole = conjunction((*needed, found.condition))
+    whole = bound.sized.at(whole.substitute(Substitution({room: end})))
+    return bound.proves(whole, bound.given_of([]))
+
+
+# -- the variant's own reach ----------------------------------------------------------------------
+
+
+def _of_reach(module: Module) -> Iterator[Claim]:
+    """Claim that stores still reach all that their masks let through, where they did."""
+    seen: dict[Condition, Op] = {}
+    for found in conditions_of(module):
+        for condition in found.reach:
+            seen.setdefault(condition, found.op)
+    for condition, op in seen.items():
+        what = "whether stores reach all that their masks let through"
+        yield Claim("constants", (), op, what, partial(_always, condition))
+
+
+def _always(condition: Condition, bound: SizedCall) -> bool:
+    return bound.proves(condition, bound.given_of([]))
+
+
+# -- other rules ----------------------------------------------------------------------------------
+
+
+def _of_rules(module: Module) -> Iterator[Claim]:
+    summary = summarise(module)
+    hints = [h for h in summary.hints if h.position is None and h.term is not None]
+    found: Mapping[str, tuple[tuple[str, ...], bool]] = {
+        "alignment": (("misaligned", "null-pointer"), bool(summary.accesses)),
+        "division": (("division-by-zero",), bool(summary.divisions)),
+        "asserts": (("device-assert",), bool(summary.assertions)),
+        "hints": (("wrong-hint",), bool(hints or summary.assumptions)),
+        "undefined_lanes": (
+            ("undefined-lanes", "undefined-use"), bool(sinks_of(module)),
+        ),
+    }  # fmt: skip
+    for file, (rules, asked) in found.items():
+        if asked:
+            what = f"whether {' or '.join(rules)} holds off"
+            yield Claim("rule", rules, module.main.op, what, partial(_by_rule, file))
+
+
+def _of_other_rules(module: Module) -> Iterator[Claim]:
+    """Ask all default rules that no claim of this file is about, so that none is forgotten."""
+    for rule in RULES.values():
+        if rule.default and rule.id not in _CLAIMED:
+            what = f"whether {rule.id} holds off"
+            yield Claim("rule", (rule.id,), module.main.op, what, partial(_by_judge, rule))
+
+
+_CLAIMED: Final = frozenset({
+    "overflow", "out-of-bounds", "out-of-view", "misaligned", "null-pointer", "division-by-zero",
+    "device-assert", "wrong-hint", "undefined-lanes", "undefined-use", "mask-always-false", "race",
+})  # fmt: skip
+
+
+def _by_judge(rule: Rule, bound: SizedCall) -> bool:
+    return all(each.verdict == "proven" for each in rule.judge(bound) if each.rule == rule.id)
+
+
+#: Signature hints are of the launch that was recorded: Triton compiles other sizes without them.
+_OF_THE_SIGNATURE: Final = ("wrong-hint", "violation")
+
+
+def _by_rule(file: str, bound: SizedCall) -> bool:
+    """Ask a rule itself: it decides on formulas, none of which are refuted in a range."""
+    return all(
+        verdict.verdict == "proven" or (verdict.rule, verdict.verdict) == _OF_THE_SIGNATURE
+        for verdict in import_module(f"kvtrace.verdicts.rules.{file}").judge(bound)
+    )
+
+
+# -- masks ----------------------------------------------------------------------------------------
+
+
+def _of_masks(call: Call) -> Iterator[Claim]:
+    """Claim that a mask lets a lane through: the one that it lets through as recorded."""
+    by_op: dict[Op, list[int]] = {}
+    recorded = BoundCall(call)
+    for number, access in enumerate(recorded.summary.accesses):
+        by_op.setdefault(access.op, []).append(number)
+    for op, numbers in by_op.items():
+        accesses = [recorded.summary.accesses[number] for number in numbers]
+        if any(not access.mask.conjuncts() for access in accesses):
+            continue
+        points = [_active_point(recorded, access) for access in accesses]
+        what = "whether a mask lets any lane through"
+        holds = partial(_is_ever_active, list(zip(numbers, points, strict=True)))
+        yield Claim("rule", ("mask-always-false",), op, what, holds)
+
+    plain = masks.judge(BoundCall(call, ("mask-always-false",), BUDGET))
+    for verdict in plain:
+        if verdict.op not in by_op:  # false whatever the arguments are
+            what = "whether a mask lets any lane through"
+            yield Claim("rule", ("mask-always-false",), verdict.op, what, lambda _: False)
+
+
+def _active_point(recorded: BoundCall, access: Access) -> dict[Symbol, int] | None:
+    decision = recorded.decide(FALSE, recorded.active(access))
+    if not isinstance(decision, Refuted):
+        return None
+    return {
+        symbol: number
+        for symbol, number in decision.model.items()
+        if isinstance(symbol, Symbol) and symbol.kind in ("program", "lane", "trip", "content")
+    }
+
+
+def _is_ever_active(numbers: list[tuple[int, dict[Symbol, int] | None]], bound: SizedCall) -> bool:
+    accesses = [bound.summary.accesses[number] for number, _ in numbers]
+    if all(bound.given(access).is_impossible for access in accesses):
+        return True
+    return any(
+        _is_active_at(bound, access, point)
+        for access, (_, point) in zip(accesses, numbers, strict=True)
+        if point is not None
+    )
+
+
+def _is_active_at(bound: SizedCall, access: Access, point: dict[Symbol, int]) -> bool:
+    active = bound.active(access).exact
+    atoms = frozenset().union(*(condition.atoms() for condition in active))
+    first = {a: 0 for a in atoms if isinstance(a, Symbol) and a.kind in ("program", "lane", "trip")}
+    own = Substitution({**first, **point})
+    claim = conjunction(condition.substitute(own) for condition in active)
+    return bound.proves(claim, Given((), bound.ranges))
+
+
+# -- races ----------------------------------------------------------------------------------------
+
+
+def _of_races(call: Call) -> Iterator[Claim]:
+    if parts_of(call.module).unseen is not None:
+        main = call.module.main.op
+        yield Claim("rule", ("race",), main, "whether programs race", lambda _: False)
+        return
+    accesses = summarise(call.module).accesses
+    for one, other in racing_pairs(call):
+        holds = partial(pair_is_free, one, other)
+        yield Claim("rule", ("race",), accesses[one].op, "whether programs race", holds)

@@ -1,0 +1,137 @@
+"""Whether two programs touch one byte at any size in a range: addresses as digits of terms.
+
+The gap between two programs' addresses is a sum of products, each a coefficient made of sizes times
+what is a program's own. Where all that is left besides one coefficient is smaller than it, a gap of
+nothing forces its factor to be nothing: `(row - row') * columns + lane - lane'` with lanes below
+`columns` does so for rows, whatever the size. What is forced has numbers for coefficients, and is
+decided as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import gcd
+from typing import TYPE_CHECKING
+
+from kvtrace.evaluate import TensorArgument
+from kvtrace.symbolic.conditions import Condition, at_least, conjunction, equal
+from kvtrace.symbolic.decide import Given, Proven, decide_given, prove
+from kvtrace.symbolic.terms import MOST_PROGRAMS, ZERO, Monomial, Symbol, Term
+from kvtrace.verdicts.binding import BoundCall
+from kvtrace.verdicts.generic.upper_bounds import varies
+from kvtrace.verdicts.races.copies import Question
+from kvtrace.verdicts.races.pairs import Free, Pairs
+from kvtrace.verdicts.ranges.sized import BUDGET, SIZE, SizedCall
+
+if TYPE_CHECKING:
+    from kvtrace.calls.recorded import Call
+    from kvtrace.symbolic.summary import Access
+
+
+def racing_pairs(call: Call) -> list[tuple[int, int]]:
+    """Return the accesses (by number) that race where they meet."""
+    bound = BoundCall(call, (), BUDGET)
+    numbers = {id(access): number for number, access in enumerate(bound.summary.accesses)}
+    return [
+        (numbers[id(one.access)], numbers[id(other.access)])
+        for one, other in Pairs(bound).clashing()
+    ]
+
+
+def pair_is_free(one: int, other: int, bound: SizedCall) -> bool:
+    """Tell whether no two programs race in two accesses, at any size in the range."""
+    if bound.programs <= 1:
+        return True
+    first, second = bound.summary.accesses[one], bound.summary.accesses[other]
+    if _is_moved(bound, first, second):
+        return False
+    if _are_apart(bound, first, second):
+        return True
+    pairs = Pairs(bound)
+    sharers = {id(sharer.access): sharer for sharer in pairs.sharers}
+    outcome = pairs.judged(sharers[id(first)], sharers[id(second)])
+    return isinstance(outcome, Free)
+
+
+def _is_moved(bound: SizedCall, first: Access, second: Access) -> bool:
+    """Whether two tensors share a storage, and where they lie in it may depend on the size."""
+    places = {access.argument for access in (first, second) if access.argument is not None}
+    if len(places) < 2:
+        return False
+    starts = set()
+    for place in places:
+        tensor = bound.call.arguments[place]
+        starts.add(tensor.offset_bytes if isinstance(tensor, TensorArgument) else None)
+    terms = bound.sized.terms
+    grow = (terms[n] for n in terms if n[0] in ("shape", "stride") and n[1] in places)
+    return len(starts) > 1 and any(term.constant is None for term in grow)
+
+
+def _are_apart(bound: SizedCall, first: Access, second: Access) -> bool:
+    axes = tuple(
+        Symbol("program", axis, 0, MOST_PROGRAMS - 1)
+        for axis, extent in enumerate(bound.call.grid)
+        if extent > 1
+    )
+    place = first.argument if first.argument is not None else second.argument
+    tensor = None if place is None else bound.call.arguments[place]
+    if not isinstance(tensor, TensorArgument) or None in (first.argument, second.argument):
+        return False
+    sides = [_side(bound, access) for access in (first, second)]
+    question = Question(sides[0], sides[1], axes, bound.ranges, tensor.storage.nbytes)
+    if question.is_lost:
+        return False
+    width = max(first.element_bytes, second.element_bytes)
+    found = list(_forced(question.distance, width - 1, question.given))
+    if not found:
+        return False
+    same = conjunction(equal(axis.term, question.renamed(axis).term) for axis in axes)
+    found += [each for each in question.given.exact if SIZE not in each.atoms()]
+    given = Given(conjunction(found).conjuncts(), question.given.ranges)
+    left = bound.seconds()
+    return isinstance(decide_given(same, given, budget=left), Proven)
+
+
+def _side(bound: SizedCall, access: Access) -> tuple[Term, int, tuple[Condition, ...]]:
+    assert access.argument is not None
+    tensor = bound.call.arguments[access.argument]
+    assert isinstance(tensor, TensorArgument)
+    return access.offset + tensor.offset_bytes, access.element_bytes, bound.active(access).exact
+
+
+def _forced(gap: Term, slack: int, given: Given) -> Iterator[Condition]:
+    """Return conditions that follow where a gap is at most so many bytes; none: nothing found."""
+    digits = _digits(gap)
+    if all(size.constant is not None for size in digits):
+        yield at_least(gap + slack)
+        yield at_least(slack - gap)
+        return
+    for size, digit in digits.items():
+        if size.constant is not None:
+            continue
+        rest = gap - size * digit
+        room = size * gcd(*digit.coefficients.values()) - slack - 1
+        if prove(conjunction((at_least(room - rest), at_least(room + rest))), given) is not None:
+            yield equal(digit)
+            if rest.coefficients:
+                yield from _forced(rest, slack, given)
+            return
+
+
+def _digits(gap: Term) -> dict[Term, Term]:
+    """Return what is a program's own in a gap by its coefficient, a term of sizes."""
+    coefficients: dict[Monomial, Term] = {}
+    for monomial, number in gap.coefficients.items():
+        own = tuple(atom for atom in monomial if varies(atom))
+        sizes = tuple(atom for atom in monomial if not varies(atom))
+        coefficients[own] = coefficients.get(own, ZERO) + Term({sizes: number})
+    digits: dict[Term, Term] = {}
+    for own, coefficient in coefficients.items():
+        if not coefficient.coefficients:
+            continue
+        factor = gcd(*coefficient.coefficients.values())
+        size = Term({m: number // factor for m, number in coefficient.coefficients.items()})
+        if size.coefficients[max(size.coefficients, key=len)] < 0:
+            size, factor = -size, -factor
+        digits[size] = digits.get(size, ZERO) + Term({own: factor})
+    return digits

@@ -1,0 +1,4 @@
+"""The rules, a file each, and `table.py`, which lists them: id, severity, function that judges.
+
+`choice.py` reads which of them a user asks for. A new rule is its file and its row in the table.
+"""

@@ -1,0 +1,210 @@
+"""The rules misaligned and null-pointer: addresses that the hardware refuses whatever they hold.
+
+An access of elements of n bytes needs an address that is a multiple of n. Storages are taken to
+start at multiples of 256 bytes, as those of PyTorch's allocators do; what was recorded is where a
+tensor's data pointer lies in its storage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+from kvtrace.evaluate import Observer, ScalarArgument, TensorArgument
+from kvtrace.evaluate.observe import Access as Touched
+from kvtrace.symbolic.conditions import FALSE, Condition, at_least, equal
+from kvtrace.symbolic.decide import Decision, Point, Proven, Refuted
+from kvtrace.symbolic.expressions import address_expression
+from kvtrace.symbolic.functions import remainder
+from kvtrace.symbolic.meanings.tt_memory import FROM_INTEGER, FROM_MEMORY
+from kvtrace.symbolic.summary import Access
+from kvtrace.symbolic.terms import Symbol, Term
+from kvtrace.verdicts.replaying import run
+from kvtrace.verdicts.rules.watched_values import completed
+from kvtrace.verdicts.verdict import Verdict
+
+if TYPE_CHECKING:
+    from kvtrace.ir import Op
+    from kvtrace.verdicts.binding import BoundCall
+
+MISALIGNED: Final = "misaligned"
+NULL: Final = "null-pointer"
+_RANK: Final = ("proven", "unknown", "violation")
+_NULL_PAGE: Final = 4096
+"""Addresses that no allocation has: small offsets from a null pointer."""
+
+
+def judge(bound: BoundCall) -> Iterable[Verdict]:
+    """Return verdicts of both rules for ops that access memory; none where all is plain."""
+    found: dict[tuple[str, int], Verdict] = {}
+    for access in bound.summary.accesses:
+        verdict = _null(bound, access) if _is_number(bound, access) else _aligned(bound, access)
+        if verdict is None:
+            continue
+        known = found.get((verdict.rule, verdict.op.index))
+        if known is None or _RANK.index(verdict.verdict) > _RANK.index(known.verdict):
+            found[verdict.rule, verdict.op.index] = verdict
+    return found.values()
+
+
+# -- alignment ----------------------------------------------------------------------------------
+
+
+def _aligned(bound: BoundCall, access: Access) -> Verdict | None:
+    size = access.element_bytes
+    if access.argument is None or size == 1:
+        return None
+    tensor = bound.call.arguments[access.argument]
+    if not isinstance(tensor, TensorArgument):
+        return None
+    address = access.offset + tensor.offset_bytes
+    if _is_multiple(address, size):
+        return None  # so are nearly all accesses: nothing to say
+    given = bound.active(access)
+    if bound.is_unreached(access, given):
+        return None
+    decision = bound.decide(equal(remainder(address, size, floor=True)), given)
+    if isinstance(decision, Proven) and bound.may_wrap(access) is not None:
+        reason = "arithmetic of its address may leave its width"
+        return _open(access, reason, tensor.name, decision.solver_ns)
+    if isinstance(decision, Proven):
+        return _proven(access, tensor.name, decision.method, decision.solver_ns)
+    if not isinstance(decision, Refuted) or bound.doubts(decision.model):
+        return _unknown(bound, access, decision, tensor.name)
+    offset = access.offset.value(completed(bound, decision.model, access.offset))
+    program = bound.program_of(decision.model)
+    watch = _Offsets(access.op)
+    failure = run(bound.call, (watch,), (program,), lanes=bound.budget.replay_lanes)
+    if offset not in watch.offsets:
+        reason = f"a counterexample to it did not show when it was run ({failure or 'not seen'})"
+        return _open(access, reason, tensor.name, decision.solver_ns)
+    where = (offset + tensor.offset_bytes) % size
+    message = (
+        f"{access.kind} of {size} bytes at byte {offset} of {tensor.name}, which is {where} past a "
+        f"multiple of {size}"
+    )
+    return _violation(
+        MISALIGNED, bound, access, message, decision.model, tensor.name, offset, decision
+    )
+
+
+def _is_multiple(term: Term, number: int) -> bool:
+    """Whether each part of a sum is a multiple; offsets wrap in elements, so this holds always."""
+    return all(coefficient % number == 0 for coefficient in term.coefficients.values())
+
+
+def _proven(access: Access, name: str, method: str, solver_ns: int = 0) -> Verdict:
+    message = f"{access.kind} of {name} is at multiples of {access.element_bytes} bytes"
+    return Verdict(
+        MISALIGNED, "proven", access.op, message, method, access=access.kind, arg=name,
+        solver_ns=solver_ns or None,
+    )  # fmt: skip
+
+
+def _unknown(bound: BoundCall, access: Access, decision: Decision, name: str) -> Verdict | None:
+    if not isinstance(decision, Refuted):
+        reason = "" if isinstance(decision, Proven) else decision.reason
+        return _open(access, reason, name, decision.solver_ns)
+    return _open(access, bound.described_doubts(decision.model), name, decision.solver_ns)
+
+
+def _open(access: Access, reason: str, name: str, solver_ns: int) -> Verdict:
+    message = f"whether {access.kind} of {name} is aligned could not be decided: {reason}"
+    return Verdict(
+        MISALIGNED, "unknown", access.op, message, reason=reason, access=access.kind, arg=name,
+        solver_ns=solver_ns or None,
+    )  # fmt: skip
+
+
+class _Offsets(Observer):
+    """Keeps where an op goes."""
+
+    def __init__(self, op: Op) -> None:
+        self._op = op
+        self.offsets: set[int] = set()
+        self.active = False
+
+    def access(self, access: Touched) -> None:
+        """Note a batch of accesses."""
+        if access.op is not self._op:
+            return
+        certain = access.certain or access.argument is None
+        self.active = self.active or (certain and bool(access.active))
+        elements = access.elements()
+        if elements is not None:
+            self.offsets.update(elements[0].tolist())
+
+
+# -- null pointers ------------------------------------------------------------------------------
+
+
+def _is_number(bound: BoundCall, access: Access) -> bool:
+    """Whether the pointer is a number: passed as one, made of one, or that of no storage at all."""
+    if access.argument is None:
+        return access.unknown in (FROM_INTEGER, FROM_MEMORY)
+    argument = bound.call.arguments[access.argument]
+    return isinstance(argument, ScalarArgument) or argument.storage.nbytes == 0
+
+
+def _null(bound: BoundCall, access: Access) -> Verdict | None:
+    given = bound.active(access)
+    if bound.is_unreached(access, given):
+        return None
+    claim, address = _elsewhere(bound, access)
+    if claim is None:
+        return None
+    decision = bound.decide(claim, given)
+    if not isinstance(decision, Refuted) or bound.doubts(decision.model):
+        return None  # that the pointer is unknown is said of the access itself
+    watch = _Offsets(access.op)
+    run(bound.call, (watch,), (bound.program_of(decision.model),))
+    if not watch.active:
+        return None
+    number = address.value(completed(bound, decision.model, address))
+    message = f"{access.kind} through a null pointer" + (f", {number} bytes on" if number else "")
+    name = None if access.argument is None else bound.call.arguments[access.argument].name
+    return _violation(NULL, bound, access, message, decision.model, name, number, decision)
+
+
+def _elsewhere(bound: BoundCall, access: Access) -> tuple[Condition | None, Term]:
+    """Say of an address that it is beyond the null page; None where it is not a number."""
+    if access.argument is None:
+        symbols = [a for a in access.offset.atoms() if isinstance(a, Symbol)]
+        if bound.unrecorded(symbols):
+            return None, access.offset
+        return at_least(access.offset, _NULL_PAGE) | at_least(-1 - access.offset), access.offset
+    argument = bound.call.arguments[access.argument]
+    is_null = isinstance(argument, TensorArgument) or argument.value == 0
+    return (FALSE if is_null else None), access.offset
+
+
+def _violation(
+    rule: str,
+    bound: BoundCall,
+    access: Access,
+    message: str,
+    model: Point,
+    name: str | None,
+    offset: int,
+    decision: Refuted,
+) -> Verdict:
+    axes = {k.key: n for k, n in model.items() if isinstance(k, Symbol) and k.kind == "program"}
+    lane = tuple(
+        model.get(Symbol("lane", axis, 0, extent - 1), 0) if extent > 1 else 0
+        for axis, extent in enumerate(access.shape)
+    )
+    return Verdict(
+        rule,
+        "violation",
+        access.op,
+        message,
+        decision.method,
+        access=access.kind,
+        arg=name,
+        program=(axes.get(0, 0), axes.get(1, 0), axes.get(2, 0)),
+        iteration=model.get(access.loops[-1].trip, 0) if access.loops else 0,
+        lane=lane,
+        address_offset=offset,
+        expression=address_expression(access, bound.summary),
+        solver_ns=decision.solver_ns or None,
+    )

@@ -1,0 +1,149 @@
+"""The rule device-assert: assertions of the kernel's own hold in every program and lane."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from kvtrace.evaluate import TensorArgument
+from kvtrace.evaluate.observe import FailedAssertion
+from kvtrace.symbolic.decide import Proven, Refuted
+from kvtrace.symbolic.summary import Assertion
+from kvtrace.symbolic.terms import Symbol
+from kvtrace.verdicts.concrete import Concrete
+from kvtrace.verdicts.contents.loaded import depends_on
+from kvtrace.verdicts.feeding import feeding
+from kvtrace.verdicts.replaying import run
+from kvtrace.verdicts.verdict import Verdict
+
+if TYPE_CHECKING:
+    from kvtrace.calls.recorded import Call
+    from kvtrace.ir import Op
+    from kvtrace.symbolic.decide import Point
+    from kvtrace.verdicts.binding import BoundCall
+
+
+#: An evaluation of one program, which shows a witness, ends after so many lanes.
+_MOST_LANES: Final = 1 << 25
+
+
+def judge(bound: BoundCall) -> Iterable[Verdict]:
+    """Return a verdict for each assertion, the worst where one is reached by several calls."""
+    found: dict[int, Verdict] = {}
+    rank = ("proven", "unknown", "violation")
+    for assertion in bound.summary.assertions:
+        verdict = _judged(bound, assertion)
+        known = found.get(assertion.op.index)
+        if known is None or rank.index(verdict.verdict) > rank.index(known.verdict):
+            found[assertion.op.index] = verdict
+    return found.values()
+
+
+def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
+    """Return an observer that hears of failing assertions."""
+    open_ones = [v for v in undecided if v.rule == "device-assert"]
+    return EvaluatedAsserts(bound.call, open_ones) if open_ones else None
+
+
+def _judged(bound: BoundCall, assertion: Assertion) -> Verdict:
+    given = bound.given(assertion)
+    op = assertion.op
+    if bound.is_unreached(assertion, given):
+        return _proven(assertion, "interval", "no program reaches it")
+    if bound.may_wrap(assertion) is not None:
+        return _unknown(assertion, "arithmetic that it depends on may leave its width")
+    decision = bound.decide(assertion.condition, given)
+    if isinstance(decision, Proven):
+        return _proven(assertion, decision.method, "in every program", decision.solver_ns)
+    if not isinstance(decision, Refuted):
+        return _unknown(assertion, decision.reason, decision.solver_ns)
+    if bound.doubts(decision.model):
+        return _unknown(assertion, _doubted(bound, op, decision.model), decision.solver_ns)
+    program = bound.program_of(decision.model)
+    seen = EvaluatedAsserts(bound.call, ())
+    run(bound.call, (seen,), (program,), lanes=_MOST_LANES)
+    if seen.failure is None or seen.failure.op is not op:
+        return _unknown(assertion, "a counterexample to it did not show when it was run")
+    return asserted(seen.failure, decision.method)
+
+
+def _doubted(bound: BoundCall, op: Op, model: Point) -> str:
+    """Say what a counterexample supposes, and which setting records the contents among that."""
+    symbols = [key for key in bound.doubts(model) if isinstance(key, Symbol)]
+    if bound.unrecorded(symbols):
+        return depends_on(bound.unrecorded(symbols))
+    reason = bound.described_doubts(model)
+    missing = bound.contents.read_by(feeding(op, bound.call.module))
+    return f"{reason}; {depends_on(missing)}" if missing else reason
+
+
+def _proven(assertion: Assertion, method: str, scope: str, solver_ns: int = 0) -> Verdict:
+    return Verdict(
+        "device-assert",
+        "proven",
+        assertion.op,
+        f"device_assert holds for this call ({scope}): {assertion.message}",
+        method,
+        solver_ns=solver_ns or None,
+    )
+
+
+def _unknown(assertion: Assertion, reason: str, solver_ns: int = 0) -> Verdict:
+    return Verdict(
+        "device-assert",
+        "unknown",
+        assertion.op,
+        f"device_assert could not be decided: {reason}",
+        reason=reason,
+        solver_ns=solver_ns or None,
+        evaluating=True,
+    )
+
+
+def asserted(failure: FailedAssertion, method: str = "evaluated") -> Verdict:
+    """Return the verdict on an assertion that was seen to fail."""
+    others = f"; {failure.lanes:,} lanes do" if failure.lanes > 1 else ""
+    return Verdict(
+        "device-assert",
+        "violation",
+        failure.op,
+        f"device_assert fails: {failure.message}{others}",
+        method,
+        program=failure.program,
+        iteration=failure.iteration,
+        lane=failure.lane,
+        lanes=failure.lanes,
+    )
+
+
+class EvaluatedAsserts(Concrete):
+    """Hears of the assertion at which a launch ends; `open_ones` are those to be decided."""
+
+    rules = frozenset({"device-assert"})
+
+    def __init__(self, call: Call, open_ones: Sequence[Verdict]) -> None:
+        self._open = open_ones
+        tensors = [a for a in call.arguments if isinstance(a, TensorArgument)]
+        self._all_known = all(tensor.storage.data is not None for tensor in tensors)
+        self.failure: FailedAssertion | None = None
+
+    def device_assert(self, failure: FailedAssertion) -> None:
+        """Note the kernel's own assertion, at which the launch ends."""
+        self.failure = failure
+
+    def verdicts(self, failure: str | None) -> list[Verdict]:
+        """Return the one that failed; others hold if all contents were there and none failed."""
+        if self.failure is not None:
+            return [asserted(self.failure)]
+        if failure is not None or not self._all_known:
+            return []
+        return [
+            Verdict(
+                "device-assert",
+                "proven",
+                verdict.op,
+                "device_assert holds for this call, for the recorded contents of its tensors",
+                "evaluated",
+            )
+            for verdict in self._open
+        ]

@@ -1,0 +1,214 @@
+"""The rule descriptor-contract: what tensor maps demand, and what stores write past extents.
+
+From sm_90 on, a tensor descriptor is a tensor map of the hardware, and nothing checks one that is
+made on the device. Claimed of each access through one, wherever it is reached: addresses, strides,
+the block's row and its start are multiples of 16 bytes, extents and strides are in range. Of
+stores, reductions and scatters also: no active lane lies past the inner extent, as the target
+writes whole chunks of 16 bytes (`kvtrace.ir.tensor_maps`). Storages are assumed to start at
+multiples of 256 bytes, as in `misaligned`.
+
+The demands: cuTensorMapEncodeTiled in the CUDA driver's documentation,
+https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TENSOR__MEMORY.html; the start's:
+https://github.com/triton-lang/triton/issues/8657.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Final
+
+from kvtrace.evaluate import TensorArgument
+from kvtrace.ir.data_dependence import depending_on_data
+from kvtrace.ir.ops import KINDS
+from kvtrace.ir.tensor_maps import CHUNK_BYTES, has_tensor_maps
+from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction, equal, less
+from kvtrace.symbolic.decide import Given, Proven, Refuted
+from kvtrace.symbolic.functions import remainder
+from kvtrace.symbolic.summary import Access, BlockPointer
+from kvtrace.symbolic.terms import Symbol, Term, as_term, lane
+from kvtrace.verdicts.contents.loaded import depends_on
+from kvtrace.verdicts.rules.tensor_map_watch import (
+    LARGEST_EXTENT,
+    STRIDE_LIMIT,
+    Breach,
+    TensorMapWatch,
+)
+from kvtrace.verdicts.rules.watched_values import evaluated
+from kvtrace.verdicts.verdict import Verdict
+
+if TYPE_CHECKING:
+    from kvtrace.verdicts.binding import BoundCall
+
+RULE: Final = "descriptor-contract"
+_RANK: Final = ("proven", "unknown", "violation")
+_STRENGTH: Final = ("interval", "affine", "solver")
+
+
+def judge(bound: BoundCall) -> Iterable[Verdict]:
+    """Return a verdict for each op that goes through a tensor descriptor."""
+    module = bound.call.module
+    if module.target.startswith("cuda:") and not has_tensor_maps(module):
+        return ()  # it copies by pointers
+    found: dict[int, Verdict] = {}
+    for access in bound.summary.accesses:
+        if not KINDS[access.op.name].has("descriptor"):
+            continue
+        if not has_tensor_maps(module):
+            verdict = _unknown(bound, access, _target_unknown(module.target))
+        elif access.descriptor is None:
+            verdict = _unknown(bound, access, "a descriptor that is not followed")
+        else:
+            verdict = _judged(bound, access, access.descriptor)
+        before = found.get(verdict.op.index)
+        if before is None or _RANK.index(verdict.verdict) > _RANK.index(before.verdict):
+            found[verdict.op.index] = verdict
+    return found.values()
+
+
+def _target_unknown(target: str) -> str:
+    if not target:
+        return "it was not recorded what the kernel was compiled for"
+    return f"what {target} makes of descriptors is not known"
+
+
+def _judged(bound: BoundCall, access: Access, descriptor: BlockPointer) -> Verdict:
+    reached = bound.given(access)
+    if bound.is_unreached(access, reached):
+        return _proven(bound, access, "interval", "no program reaches it")
+    if access.argument is None:
+        return _unknown(bound, access, access.unknown or "its base comes from no argument")
+    method, solver_ns = "interval", 0
+    for claim, given in _claims(bound, access, descriptor, reached):
+        decision = bound.decide(claim, given)
+        solver_ns += decision.solver_ns
+        if isinstance(decision, Proven) and bound.may_wrap(access) is None:
+            method = max(method, decision.method, key=_STRENGTH.index)
+            continue
+        if isinstance(decision, Refuted):
+            doubts = bound.doubts(decision.model)
+            unrecorded = bound.unrecorded(key for key in doubts if isinstance(key, Symbol))
+            if unrecorded:
+                return _unknown(bound, access, depends_on(unrecorded))
+            program = bound.program_of(decision.model)
+            seen = None if doubts else _seen(bound, access, program)
+            if isinstance(seen, Breach):
+                return _violation(bound, access, seen, decision.method, solver_ns)
+        return _by_evaluation(bound, access)
+    return _proven(bound, access, method, "in every program", solver_ns)
+
+
+def _claims(
+    bound: BoundCall, access: Access, descriptor: BlockPointer, reached: Given
+) -> Iterator[tuple[Condition, Given]]:
+    """Return what is claimed and not plain, each with what is given for it."""
+    size, extents = access.element_bytes, descriptor.extents
+    whole = [
+        *(stride * size for stride in descriptor.strides[:-1]),
+        descriptor.positions[-1] * size,
+        as_term(access.shape[-1] * size),
+    ]
+    claims = [_base_is_aligned(bound, access, descriptor), *map(_is_whole, whole)]
+    claims += [_within(stride, 0, STRIDE_LIMIT - 1) for stride in whole[: len(extents) - 1]]
+    claims += [_within(extent, 1, LARGEST_EXTENT) for extent in extents]
+    claims.append(equal(descriptor.strides[-1], 1))
+    yield from ((claim, reached) for claim in claims if claim is not TRUE)
+    if access.kind != "load":
+        axis = len(extents) - 1
+        place = descriptor.positions[-1] + lane(axis, access.shape[-1])
+        yield less(place, extents[-1]), bound.active(access)
+
+
+def _base_is_aligned(bound: BoundCall, access: Access, descriptor: BlockPointer) -> Condition:
+    tensor = bound.call.arguments[access.argument or 0]
+    first = tensor.offset_bytes if isinstance(tensor, TensorArgument) else 0
+    return conjunction(
+        ~choice.condition | _is_whole(choice.offset + first)
+        for choice in descriptor.base.choices
+        if choice.argument == access.argument
+    )
+
+
+def _is_whole(term: Term) -> Condition:
+    """Say that bytes are a multiple of 16; a sum of multiples is, even where it wraps around."""
+    return equal(remainder(term, CHUNK_BYTES, floor=True))
+
+
+def _within(term: Term, low: int, high: int) -> Condition:
+    return at_least(term, low) & at_least(high - term)
+
+
+def _by_evaluation(bound: BoundCall, access: Access) -> Verdict:
+    """Look at all programs, where that is affordable."""
+    if bound.lanes > bound.budget.lanes:
+        return _unknown(bound, access, "no formula decides it, and the grid is too large to run")
+    seen = _seen(bound, access, None)
+    if isinstance(seen, Breach):
+        return _violation(bound, access, seen, "evaluated")
+    if seen is None:
+        return _proven(bound, access, "evaluated", "in every program")
+    return _unknown(bound, access, seen)
+
+
+def _seen(bound: BoundCall, access: Access, program: int | None) -> Breach | str | None:
+    """Return the first demand that is not met, None if all are, or why not all was seen."""
+    watch = TensorMapWatch(access.op, access.kind, access.shape, bound.call.arguments)
+    failure = evaluated(bound, watch, None if program is None else (program,))
+    if watch.breach is not None:
+        return watch.breach
+    return failure or ("it depends on contents that were not recorded" if watch.hidden else None)
+
+
+# -- verdicts -----------------------------------------------------------------------------------
+
+
+def _name(bound: BoundCall, access: Access) -> str | None:
+    return None if access.argument is None else bound.call.arguments[access.argument].name
+
+
+def _proven(
+    bound: BoundCall, access: Access, method: str, scope: str, solver_ns: int = 0
+) -> Verdict:
+    inside = "" if access.kind == "load" else ", and writes nothing past the inner extent"
+    if bound.call.recorded and access.op.index in depending_on_data(bound.call.module):
+        scope += f"; for the recorded contents of {', '.join(bound.call.recorded)}"
+    message = f"{access.kind} by descriptor is as tensor maps demand{inside} ({scope})"
+    return Verdict(
+        RULE, "proven", access.op, message, method, access=access.kind, arg=_name(bound, access),
+        solver_ns=solver_ns or None,
+    )  # fmt: skip
+
+
+def _unknown(bound: BoundCall, access: Access, reason: str) -> Verdict:
+    message = (
+        f"whether {access.kind} by descriptor is as tensor maps demand could not be decided: "
+        f"{reason}"
+    )
+    return Verdict(
+        RULE, "unknown", access.op, message, reason=reason, access=access.kind,
+        arg=_name(bound, access),
+    )  # fmt: skip
+
+
+def _violation(
+    bound: BoundCall, access: Access, seen: Breach, method: str, solver_ns: int = 0
+) -> Verdict:
+    message = f"{access.kind} by descriptor: {seen.text}"
+    if seen.past_extent:
+        message = (
+            f"{access.kind} by descriptor {seen.text}: {bound.call.module.target} writes whole "
+            f"chunks of {CHUNK_BYTES} bytes"
+        )
+    return Verdict(
+        RULE,
+        "violation",
+        access.op,
+        message,
+        method,
+        access=access.kind,
+        arg=_name(bound, access),
+        program=seen.program,
+        iteration=seen.iteration,
+        lane=seen.lane,
+        address_offset=seen.address_offset,
+        solver_ns=solver_ns or None,
+    )

@@ -1,0 +1,120 @@
+"""The rule division-by-zero: no integer divisor is 0 in a program that gets there.
+
+On GPUs integers divided by 0 give some number and no fault, so it shows later, if at all. All lanes
+count, masked ones too: which of them matter is decided after the division.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+from kvtrace.symbolic.conditions import equal
+from kvtrace.symbolic.decide import Proven, Refuted
+from kvtrace.symbolic.expressions import operation_expression
+from kvtrace.symbolic.summary import Division
+from kvtrace.symbolic.terms import Symbol, signed_range
+from kvtrace.symbolic.walk_types import integer_bits
+from kvtrace.verdicts.contents.loaded import depends_on
+from kvtrace.verdicts.rules.watched_values import Sighting, ValueWatch, evaluated
+from kvtrace.verdicts.verdict import Verdict
+
+if TYPE_CHECKING:
+    from kvtrace.verdicts.binding import BoundCall
+
+RULE: Final = "division-by-zero"
+_RANK: Final = ("proven", "unknown", "violation")
+
+
+def judge(bound: BoundCall) -> Iterable[Verdict]:
+    """Return a verdict for each division whose divisor is not plainly a number."""
+    found: dict[int, Verdict] = {}
+    for division in bound.summary.divisions:
+        verdict = _judged(bound, division)
+        known = found.get(verdict.op.index)
+        if known is None or _RANK.index(verdict.verdict) > _RANK.index(known.verdict):
+            found[verdict.op.index] = verdict
+    return found.values()
+
+
+def _judged(bound: BoundCall, division: Division) -> Verdict:
+    given = bound.given(division)
+    if bound.is_unreached(division, given):
+        return _proven(bound, division, "interval", "no program reaches it")
+    exact = _is_exact(bound, division)
+    decision = bound.decide(~equal(division.divisor), given)
+    if isinstance(decision, Proven) and exact:
+        return _proven(bound, division, decision.method, "in every program", decision.solver_ns)
+    symbols = [a for a in division.divisor.atoms() if isinstance(a, Symbol)]
+    unrecorded = bound.unrecorded(symbols)
+    if unrecorded:
+        return _unknown(bound, division, depends_on(unrecorded))
+    if isinstance(decision, Refuted) and exact and not bound.doubts(decision.model):
+        seen = _seen(bound, division, bound.program_of(decision.model))
+        if isinstance(seen, Sighting):
+            return _violation(bound, division, seen, decision.method, decision.solver_ns)
+    return _by_evaluation(bound, division)
+
+
+def _is_exact(bound: BoundCall, division: Division) -> bool:
+    """Whether the ideal divisor is the one that the kernel computes."""
+    low, high = signed_range(integer_bits(division.op.operand("right").type) or 64)
+    least, most = bound.ranges.interval(division.divisor)
+    return low <= least and most <= high and bound.may_wrap(division) is None
+
+
+def _by_evaluation(bound: BoundCall, division: Division) -> Verdict:
+    """Look at all divisors, where that is affordable."""
+    if bound.lanes > bound.budget.lanes:
+        return _unknown(bound, division, "no formula decides it, and the grid is too large to run")
+    seen = _seen(bound, division, None)
+    if isinstance(seen, Sighting):
+        return _violation(bound, division, seen, "evaluated")
+    if seen is None:
+        return _proven(bound, division, "evaluated", "in every program")
+    return _unknown(bound, division, seen)
+
+
+def _seen(bound: BoundCall, division: Division, program: int | None) -> Sighting | str | None:
+    """Return the first divisor that is 0, None if none is, or why not all were seen."""
+    op = division.op
+    watch = ValueWatch(op, op.operand("right"), lambda numbers: numbers == 0)
+    failure = evaluated(bound, watch, None if program is None else (program,))
+    if watch.sighting is not None:
+        return watch.sighting
+    return failure or ("it depends on contents that were not recorded" if watch.hidden else None)
+
+
+def _proven(
+    bound: BoundCall, division: Division, method: str, scope: str, solver_ns: int = 0
+) -> Verdict:
+    text = operation_expression(division.op, bound.summary)
+    message = f"the divisor of {text} is not zero for this call ({scope})"
+    return Verdict(
+        RULE, "proven", division.op, message, method, expression=text,
+        solver_ns=solver_ns or None,
+    )  # fmt: skip
+
+
+def _unknown(bound: BoundCall, division: Division, reason: str) -> Verdict:
+    text = operation_expression(division.op, bound.summary)
+    message = f"whether the divisor of {text} is zero could not be decided: {reason}"
+    return Verdict(RULE, "unknown", division.op, message, reason=reason, expression=text)
+
+
+def _violation(
+    bound: BoundCall, division: Division, seen: Sighting, method: str, solver_ns: int = 0
+) -> Verdict:
+    text = operation_expression(division.op, bound.summary)
+    return Verdict(
+        RULE,
+        "violation",
+        division.op,
+        f"{text} divides by zero, which gives an undefined number",
+        method,
+        program=seen.program,
+        iteration=seen.iteration,
+        lane=seen.lane,
+        expression=text,
+        solver_ns=solver_ns or None,
+    )

@@ -1,0 +1,161 @@
+"""Bounds of memory ops as an evaluation of the grid finds them, op by op.
+
+An op is *proven* where every lane of every program and iteration was evaluated and lies inside its
+tensor's view. It is *violated* where a lane that certainly executes does not, with the first such
+lane as the witness. It is *unknown* where an address, mask or branch depends on tensor data that
+was not recorded, or the evaluation could not get there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kvtrace.evaluate import Argument
+from kvtrace.evaluate.observe import Access, OutOfBounds
+from kvtrace.ir import Op
+from kvtrace.ir.data_dependence import depending_on_data
+from kvtrace.metrics.of_ops import kind_of
+from kvtrace.text import plural
+from kvtrace.verdicts.concrete import Concrete
+from kvtrace.verdicts.rules.nearest import nearest_tensor
+from kvtrace.verdicts.verdict import Verdict
+
+if TYPE_CHECKING:
+    from kvtrace.calls.recorded import Call
+
+
+@dataclass(slots=True)
+class _OpBounds:
+    executions: int = 0
+    arguments: set[int | None] = field(default_factory=set)
+    unknown: str | None = None
+    defects: dict[str, OutOfBounds] = field(default_factory=dict)
+
+
+class EvaluatedBounds(Concrete):
+    """Collects what is needed for a verdict on memory ops of one call.
+
+    `ops` are the indices of those that get one; None: all.
+    """
+
+    rules = frozenset({"out-of-bounds", "out-of-view"})
+
+    def __init__(self, call: Call, ops: Collection[int] | None = None) -> None:
+        self._call = call
+        self._wanted = None if ops is None else frozenset(ops)
+        self._ops: dict[int, _OpBounds] = {}
+
+    def access(self, access: Access) -> None:
+        """Note a batch of accesses."""
+        state = self._ops.setdefault(access.op.index, _OpBounds())
+        state.executions += access.executions
+        state.arguments.add(access.argument)
+        decided = access.active == 0 or access.lowest is not None
+        if not decided and state.unknown is None:
+            state.unknown = access.reason or "its address could not be derived"
+
+    def out_of_bounds(self, defect: OutOfBounds) -> None:
+        """Note lanes that leave their tensor; the first certain one is the witness."""
+        state = self._ops.setdefault(defect.op.index, _OpBounds())
+        if not defect.certain:
+            state.unknown = (
+                f"it would leave its tensor in program {defect.program}, but whether that lane "
+                "runs depends on tensor data that was not recorded"
+            )
+            return
+        first = state.defects.get(defect.rule)
+        state.defects[defect.rule] = defect if first is None else first.followed_by(defect)
+
+    def verdicts(self, failure: str | None) -> list[Verdict]:
+        """Return one or more verdicts per memory op; `failure`: why the evaluation ended."""
+        found: list[Verdict] = []
+        for op in self._call.module.ops:
+            kind = kind_of(op)
+            if kind not in ("load", "store", "atomic"):
+                continue
+            if self._wanted is None or op.index in self._wanted:
+                found += self._of(op, kind, failure)
+        return found
+
+    def defects(self, op: int) -> dict[str, OutOfBounds]:
+        """Return the first certain defect of an op by its rule, with the lanes of all of them."""
+        state = self._ops.get(op)
+        return {} if state is None else state.defects
+
+    def _of(self, op: Op, kind: str, failure: str | None) -> Iterator[Verdict]:
+        state = self._ops.get(op.index, _OpBounds())
+        for defect in state.defects.values():
+            yield violation(defect, self._call.arguments)
+        if state.defects:
+            return
+        arg = _name(state.arguments, self._call.arguments)
+        reason = failure or state.unknown
+        if reason is not None:
+            message = f"{kind} could not be decided: {reason}"
+            yield Verdict("out-of-bounds", "unknown", op, message, "evaluated", reason, kind, arg)
+            return
+        scope = "in every program" if state.executions else "no program reaches it"
+        if self._call.recorded and op.index in depending_on_data(self._call.module):
+            scope += f"; for the recorded contents of {', '.join(self._call.recorded)}"
+        message = f"{kind} stays inside its tensor for this call ({scope})"
+        yield Verdict("out-of-bounds", "proven", op, message, "evaluated", access=kind, arg=arg)
+
+
+def violation(
+    defect: OutOfBounds,
+    arguments: Sequence[Argument],
+    method: str = "evaluated",
+    *,
+    counted: bool = True,
+    farthest: bool = True,
+) -> Verdict:
+    """Return the verdict on an access that was seen to leave its tensor.
+
+    `counted`: the lanes of `defect` are those of the whole grid. `farthest`: the farthest of the
+    whole grid is among them.
+    """
+    name = arguments[defect.argument].name
+    inside = ", still inside its storage" if defect.rule == "out-of-view" else ""
+    lanes = defect.lanes if counted else None
+    others = _others(defect, lanes) if farthest else ""
+    return Verdict(
+        defect.rule,
+        "violation",
+        defect.op,
+        f"{defect.kind} {where_it_goes(defect, name)}{inside}{others}",
+        method,
+        access=defect.kind,
+        arg=name,
+        program=defect.program,
+        iteration=defect.iteration,
+        lane=defect.lane,
+        address_offset=defect.address_offset,
+        past_end_bytes=defect.past_end_bytes,
+        lanes=lanes,
+        nearest=nearest_tensor(arguments, defect.argument, defect.address_offset),
+    )
+
+
+def _others(defect: OutOfBounds, lanes: int | None) -> str:
+    """Say how many lanes leave the tensor, and how far the farthest does."""
+    farthest = abs(defect.farthest_bytes)
+    by = f"by {plural(farthest, 'byte')}" if farthest > abs(defect.past_end_bytes) else ""
+    if lanes is None:
+        return f"; the farthest lane does {by}" if by else ""
+    if lanes < 2:
+        return ""
+    return f"; {lanes:,} lanes over the grid do" + (f", the farthest {by}" if by else "")
+
+
+def where_it_goes(defect: OutOfBounds, name: str) -> str:
+    """Say how far an access leaves the tensor of that name, and on which side."""
+    past = defect.past_end_bytes
+    if past > 0:
+        return f"ends {plural(past, 'byte')} past the end of {name}"
+    return f"starts {plural(-past, 'byte')} before the start of {name}"
+
+
+def _name(indices: set[int | None], arguments: Sequence[Argument]) -> str | None:
+    return ",".join(sorted({arguments[i].name for i in indices if i is not None})) or None

@@ -1,0 +1,217 @@
+"""The rule wrong-hint: what a kernel promises the compiler holds for the arguments of the call.
+
+Promises are the signature's divisibility (arguments for which the kernel was specialised),
+`tl.multiple_of`, `tl.max_contiguous`, `tl.max_constancy`, and `tl.assume`. Nothing checks them, and
+wrong code comes of wrong ones. What they mean is Triton's axis analysis
+(include/triton/Analysis/AxisInfo.h): along an axis, elements come in groups of `contiguity` that
+count upwards by one, the first of each group is a multiple of `divisibility`, and groups of
+`constancy` are all the same. Divisibility of pointers counts bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from kvtrace.evaluate import ScalarArgument, TensorArgument
+from kvtrace.ir import Op
+from kvtrace.symbolic.conditions import Condition, equal
+from kvtrace.symbolic.decide import Decision, Proven, Refuted
+from kvtrace.symbolic.expressions import value_expression
+from kvtrace.symbolic.functions import remainder
+from kvtrace.symbolic.summary import Assertion, Hint, Place
+from kvtrace.symbolic.terms import Substitution, Symbol, Term, lane
+from kvtrace.verdicts.rules.watched_values import Test, ValueWatch, evaluated
+from kvtrace.verdicts.verdict import Verdict
+
+if TYPE_CHECKING:
+    from kvtrace.ir import Value
+    from kvtrace.verdicts.binding import BoundCall
+
+RULE: Final = "wrong-hint"
+_ALIGNED: Final = 256
+"""What storages start at multiples of, in bytes."""
+
+
+def judge(bound: BoundCall) -> Iterable[Verdict]:
+    """Return verdicts on the promises of the kernel; of arguments only where they are broken."""
+    for hint in bound.summary.hints:
+        if hint.position is not None:
+            yield from _of_argument(bound, hint, hint.position)
+        elif hint.term is not None:
+            yield from _of_value(bound, hint, hint.term)
+    for assumption in bound.summary.assumptions:
+        yield _of_assumption(bound, assumption)
+
+
+# -- arguments ----------------------------------------------------------------------------------
+
+
+def _of_argument(bound: BoundCall, hint: Hint, position: int) -> Iterator[Verdict]:
+    """The numbers themselves tell."""
+    if hint.what != "divisibility" or hint.numbers[0] <= 0 or position >= len(bound.call.arguments):
+        return
+    argument, number = bound.call.arguments[position], hint.numbers[0]
+    if isinstance(argument, ScalarArgument):
+        if not isinstance(argument.value, int) or hint.argument is not None:
+            return
+        found, unit = int(argument.value), ""
+    else:
+        assert isinstance(argument, TensorArgument)
+        found, unit, number = argument.offset_bytes, " bytes", min(number, _ALIGNED)
+    if found % number == 0:
+        return  # as nearly always: Triton specialised the kernel for it
+    what = f"{argument.name} a multiple of {number}{unit}"
+    shown = f"{found}{unit} into its storage" if unit else f"{found}"
+    message = f"the kernel was compiled for {what}, but it is {shown}"
+    program = (0, 0, 0)
+    yield Verdict(
+        RULE, "violation", hint.op, message, "interval", arg=argument.name, program=program
+    )
+
+
+# -- values -------------------------------------------------------------------------------------
+
+
+def _of_value(bound: BoundCall, hint: Hint, term: Term) -> Iterator[Verdict]:
+    if hint.argument is not None:
+        argument = bound.call.arguments[hint.argument]
+        if not isinstance(argument, TensorArgument):
+            return
+        term = term + argument.offset_bytes
+    name = value_expression(hint.value, bound.summary)
+    place = Place(hint.op, hint.guard, hint.loops, ())
+    for axis, number in enumerate(hint.numbers):
+        if number <= 1:
+            continue
+        claim, test = _claim(bound, hint, term, axis, number)
+        along = f" along axis {axis}" if len(hint.shape) > 1 else ""
+        words = {
+            "divisibility": f"multiples of {number}",
+            "contiguity": f"groups of {number} that count upwards",
+            "constancy": f"groups of {number} of the same",
+        }[hint.what]
+        what = f"{name} is said to be {words}{along}"
+        yield _decided(bound, place, claim, what, hint.value, test)
+
+
+def _claim(
+    bound: BoundCall, hint: Hint, term: Term, axis: int, number: int
+) -> tuple[Condition, Test]:
+    """Say what a hint promises along an axis; and how numbers are seen to break it."""
+    unit = hint.element_bytes or 1
+    start = 0
+    if hint.argument is not None:
+        argument = bound.call.arguments[hint.argument]
+        start = argument.offset_bytes if isinstance(argument, TensorArgument) else 0
+    extent = hint.shape[axis] if axis < len(hint.shape) else 1
+    place = lane(axis, extent)
+    if hint.what == "divisibility":
+        group = min(_group_of(bound, hint, term, axis, unit), extent)
+        multiple = equal(remainder(term, number, floor=True))
+        first = equal(remainder(place, group, floor=True))
+
+        def indivisible(numbers: Any) -> Any:
+            heads = _along(numbers, axis) % group == 0
+            return ((numbers + start) % number != 0) & heads
+
+        return ~first | multiple, indivisible
+    step = unit if hint.what == "contiguity" else 0
+    if extent == 1:
+        return equal(Term({}), 0), lambda numbers: np.zeros(numbers.shape, bool)
+    symbol = Symbol("lane", axis, 0, extent - 1)
+    before = Substitution({symbol: place - 1})(term)
+    inner = ~equal(remainder(place, number, floor=True))
+
+    def uneven(numbers: Any) -> Any:
+        rest = _along(numbers, axis) % number != 0
+        return (numbers - np.roll(numbers, 1, axis + 1) != step) & rest
+
+    return ~inner | equal(term - before - step), uneven
+
+
+def _along(numbers: Any, axis: int) -> Any:
+    """Return the index along a lane axis, to broadcast against (programs, *block)."""
+    if numbers.ndim <= axis + 1:
+        return np.zeros((1,) * numbers.ndim, np.int64)
+    shape = [1] * numbers.ndim
+    shape[axis + 1] = numbers.shape[axis + 1]
+    return np.arange(numbers.shape[axis + 1]).reshape(shape)
+
+
+def _group_of(bound: BoundCall, hint: Hint, term: Term, axis: int, unit: int) -> int:
+    """Return how many elements count upwards together: as promised too, or as they are seen to."""
+    for other in bound.summary.hints:
+        if other.value is hint.value and other.what == "contiguity" and axis < len(other.numbers):
+            return max(other.numbers[axis], 1)
+    if axis >= len(hint.shape):
+        return 1
+    symbol = Symbol("lane", axis, 0, max(hint.shape[axis] - 1, 0))
+    form = term.affine()
+    if form is None or form[1].get(symbol) != unit:
+        return 1
+    alone = all(atom is symbol or symbol not in atom.within() for atom in term.atoms())
+    return hint.shape[axis] if alone else 1
+
+
+# -- assumptions --------------------------------------------------------------------------------
+
+
+def _of_assumption(bound: BoundCall, assumption: Assertion) -> Verdict:
+    value = assumption.op.operand("condition")
+    what = f"{value_expression(value, bound.summary)} is assumed"
+    return _decided(bound, assumption, assumption.condition, what, value, np.logical_not)
+
+
+def _decided(
+    bound: BoundCall, place: Place, claim: Condition, what: str, value: Value, test: Test
+) -> Verdict:
+    """Decide a promise, and run what seems to break it."""
+    given = bound.given(place)
+    if bound.is_unreached(place, given):
+        return _verdict("proven", place.op, f"{what}; no program reaches it", "interval")
+    if bound.may_wrap(place) is not None:
+        reason = "arithmetic that it depends on may leave its width"
+        return _unknown(place.op, what, reason)
+    decision = bound.decide(claim, given)
+    if isinstance(decision, Proven):
+        return _verdict("proven", place.op, f"{what}, and so it is", decision.method, decision)
+    if not isinstance(decision, Refuted):
+        return _unknown(place.op, what, decision.reason, decision)
+    if bound.doubts(decision.model):
+        return _unknown(place.op, what, bound.described_doubts(decision.model), decision)
+    maker = value.owner if isinstance(value.owner, Op) else place.op
+    watch = ValueWatch(maker, value, test)
+    failure = evaluated(bound, watch, (bound.program_of(decision.model),))
+    seen = watch.sighting
+    if seen is None:
+        why = failure or "it was not seen"
+        reason = f"a counterexample to it did not show when it was run ({why})"
+        return _unknown(place.op, what, reason, decision)
+    shown = "does not hold" if test is np.logical_not else f"{seen.number} is there"
+    return Verdict(
+        RULE,
+        "violation",
+        place.op,
+        f"{what}, but {shown}",
+        decision.method,
+        program=seen.program,
+        iteration=seen.iteration,
+        lane=seen.lane,
+        solver_ns=decision.solver_ns or None,
+    )
+
+
+def _verdict(
+    answer: Any, op: Op, message: str, method: str, decision: Decision | None = None
+) -> Verdict:
+    taken = None if decision is None else decision.solver_ns or None
+    return Verdict(RULE, answer, op, message, method, solver_ns=taken)
+
+
+def _unknown(op: Op, what: str, reason: str, decision: Decision | None = None) -> Verdict:
+    taken = None if decision is None else decision.solver_ns or None
+    message = f"{what}; whether it is could not be decided: {reason}"
+    return Verdict(RULE, "unknown", op, message, reason=reason, solver_ns=taken)

@@ -1,0 +1,262 @@
+"""The rules undefined-lanes and undefined-use: what a masked load leaves without a value.
+
+NVIDIA's compilers put zeros into such lanes today, and promise nothing: what is found *relies on an
+unspecified value*, it need not be wrong. Where the lanes go is worked out once per kernel
+(`kvtrace.symbolic.undefined.flow`); for a call it is decided whether there are any that count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Final
+
+from kvtrace.evaluate import TensorArgument
+from kvtrace.ir import Op, source_stack
+from kvtrace.ir.data_dependence import depending_on_data
+from kvtrace.ir.ops import mask_of
+from kvtrace.symbolic.conditions import Opaque
+from kvtrace.symbolic.decide import Method, Proven, Refuted, is_counterexample
+from kvtrace.symbolic.summary import Access
+from kvtrace.symbolic.terms import Symbol
+from kvtrace.symbolic.undefined.flow import Sink, sinks_of
+from kvtrace.verdicts.feeding import feeding
+from kvtrace.verdicts.rules.fills import Difference, Look, Replays
+from kvtrace.verdicts.verdict import Verdict
+
+if TYPE_CHECKING:
+    from kvtrace.symbolic.conditions import Condition
+    from kvtrace.symbolic.decide import Decision, Given, Point
+    from kvtrace.verdicts.binding import BoundCall
+
+LANES: Final = "undefined-lanes"
+USE: Final = "undefined-use"
+
+_RANK: Final = ("proven", "unknown", "violation")
+_STRENGTH: Final[tuple[Method, ...]] = ("interval", "affine", "solver")
+_MOST_FLIPPED: Final = 4
+_DECIDES: Final = {
+    "address": "where memory is accessed",
+    "mask": "whether memory is accessed",
+    "branch": "which way is taken",
+}
+
+
+def judge(bound: BoundCall) -> Iterable[Verdict]:
+    """Return one verdict for each op that such a lane may reach, by the kernel's formulas."""
+    sinks = sinks_of(bound.call.module)
+    if not sinks or not bound.programs:
+        return ()
+    looks = (_look(sink) for sink in sinks)
+    replays = Replays(bound, (look for look in looks if look is not None))
+    worst: dict[tuple[str, Op], Verdict] = {}
+    for sink in sinks:
+        rule = LANES if sink.use == "value" else USE
+        if rule not in bound.rules:
+            continue
+        verdict = _judged(bound, sink, rule, replays)
+        known = worst.get((rule, sink.op))
+        if verdict is None:
+            continue
+        if known is None or _RANK.index(verdict.verdict) > _RANK.index(known.verdict):
+            worst[rule, sink.op] = verdict
+    return worst.values()
+
+
+def _judged(bound: BoundCall, sink: Sink, rule: str, replays: Replays) -> Verdict | None:
+    """Decide a sink; None: nothing is to be said."""
+    place, undefined = sink.place, sink.undefined
+    given = bound.active(place) if isinstance(place, Access) else bound.given(place)
+    if bound.is_unreached(place, given):
+        return None
+    decision = bound.decide(~undefined.surely, given)
+    weak = False
+    if isinstance(decision, Proven) and undefined.possibly is not undefined.surely:
+        first = decision
+        decision = bound.decide(~undefined.possibly, given)
+        weak = True
+        if isinstance(decision, Proven):
+            method = max(first.method, decision.method, key=_STRENGTH.index)
+            decision = Proven(method, first.solver_ns + decision.solver_ns)
+    if isinstance(decision, Proven):
+        return None if _wraps(bound, sink) else _proven(bound, sink, rule, decision)
+    if not isinstance(decision, Refuted):
+        return _unknown(bound, sink, rule, decision.reason, decision.solver_ns)
+    claim = ~(undefined.possibly if weak else undefined.surely)
+    doubts = _doubts(bound, decision.model, claim, given)
+    if doubts and not _is_replayable(bound, sink, doubts):
+        reason = bound.described_doubts(decision.model)
+        return _unknown(bound, sink, rule, reason, decision.solver_ns)
+    whole = doubts and bound.lanes <= bound.budget.replay_lanes
+    program = None if whole else bound.program_of(decision.model)
+    look = _look(sink)
+    if look is None:
+        return _unknown(bound, sink, rule, "it is decided by what a loop carries")
+    shown = replays.difference(look, program)
+    if isinstance(shown, Difference):
+        return _violation(bound, sink, rule, shown, decision, weak=weak)
+    reason = f"a counterexample to it did not show: {shown}"
+    if doubts:
+        reason = f"{bound.described_doubts(decision.model)}; {shown}"
+    return _unknown(bound, sink, rule, reason, decision.solver_ns)
+
+
+def _wraps(bound: BoundCall, sink: Sink) -> bool:
+    """Whether formulas may not be what the kernel computes: the rule overflow tells."""
+    ops = {sink.op, *sink.undefined.sources}
+    places = [each for each in bound.summary.accesses if each.op in ops]
+    return any(bound.may_wrap(place) is not None for place in (sink.place, *places))
+
+
+def _doubts(
+    bound: BoundCall, point: Point, claim: Condition, given: Given
+) -> Sequence[Symbol | Opaque]:
+    """Return what a counterexample supposes and the call does not say, if it makes a difference."""
+    doubts = bound.doubts(point)
+    opaque = [key for key in doubts if isinstance(key, Opaque)]
+    if len(opaque) < len(doubts) or len(opaque) > _MOST_FLIPPED:
+        return doubts
+    for truths in product((0, 1), repeat=len(opaque)):
+        flipped: dict[Symbol | Opaque, int] = dict(point)
+        flipped.update(zip(opaque, truths, strict=True))
+        if not is_counterexample(flipped, claim, given.exact):
+            return doubts
+    return ()
+
+
+def _is_replayable(bound: BoundCall, sink: Sink, doubts: Sequence[Symbol | Opaque]) -> bool:
+    """Whether a run tells although formulas do not: what it depends on was recorded, or is none."""
+    tensors = [a for a in bound.call.arguments if isinstance(a, TensorArgument)]
+    if all(tensor.storage.data is not None for tensor in tensors):
+        return True
+    module = bound.call.module
+    ops = (sink.op, *sink.undefined.sources)
+    hanging = depending_on_data(module)
+    if not any(op.index in hanging for op in ops):
+        return True
+    contents = all(isinstance(key, Symbol) and key.kind == "content" for key in doubts)
+    if not contents or bound.unrecorded(key for key in doubts if isinstance(key, Symbol)):
+        return False
+    return not any(bound.contents.read_by(feeding(op, module)) for op in ops)
+
+
+def _look(sink: Sink) -> Look | None:
+    """Return what a run is looked at for; None: a loop's own value, which no op gives."""
+    op, value = sink.op, sink.value
+    if sink.use == "branch":
+        return Look(value.owner, value, None) if isinstance(value.owner, Op) else None
+    if sink.use == "mask":
+        return Look(op, value, None)
+    return Look(op, value, mask_of(op))
+
+
+# -- what is said -------------------------------------------------------------------------------
+
+
+def _proven(bound: BoundCall, sink: Sink, rule: str, decision: Proven) -> Verdict:
+    message = f"no lane that {_sources(bound, sink)} without a value {_reaches(sink)} in this call"
+    if _all_on(bound, sink):
+        message += (
+            "; for these shapes the masks are true in all lanes, so it says nothing of others"
+        )
+    return Verdict(
+        rule, "proven", sink.op, message, decision.method, access=_kind(sink),
+        arg=_argument(bound, sink), solver_ns=decision.solver_ns or None,
+    )  # fmt: skip
+
+
+def _all_on(bound: BoundCall, sink: Sink) -> bool:
+    """Whether no lane of the loads is masked off at all in this call."""
+    loads = [each for each in bound.summary.accesses if each.op in sink.undefined.sources]
+
+    def is_on(access: Access, given: Given) -> bool:
+        decision: Decision = bound.decide(access.mask, given)
+        return isinstance(decision, Proven)
+
+    return bool(loads) and all(is_on(access, bound.given(access)) for access in loads)
+
+
+def _unknown(bound: BoundCall, sink: Sink, rule: str, reason: str, solver_ns: int = 0) -> Verdict:
+    message = (
+        f"whether a lane that {_sources(bound, sink)} without a value {_reaches(sink)} could not "
+        f"be decided: {reason}"
+    )
+    return Verdict(
+        rule, "unknown", sink.op, message, reason=reason, access=_kind(sink),
+        arg=_argument(bound, sink), solver_ns=solver_ns or None,
+    )  # fmt: skip
+
+
+def _violation(
+    bound: BoundCall,
+    sink: Sink,
+    rule: str,
+    shown: Difference,
+    decision: Refuted,
+    *,
+    weak: bool,
+) -> Verdict:
+    message = (
+        f"{_subject(sink)} relies on an unspecified value: a lane that {_sources(bound, sink)} "
+        f"without a value (masked off, no `other`) {_reaches(sink)}"
+    )
+    if weak:
+        message += "; it is multiplied by zero there, so it counts only if it is NaN or infinite"
+    return Verdict(
+        rule,
+        "violation",
+        sink.op,
+        message,
+        decision.method,
+        access=_kind(sink),
+        arg=_argument(bound, sink),
+        program=shown.program,
+        iteration=shown.iteration,
+        lane=shown.lane,
+        solver_ns=decision.solver_ns or None,
+    )
+
+
+def _subject(sink: Sink) -> str:
+    if isinstance(sink.place, Access):
+        return sink.place.kind
+    return "the mask" if sink.use == "mask" else "the branch"
+
+
+def _reaches(sink: Sink) -> str:
+    if sink.use != "value":
+        return f"decides {_DECIDES[sink.use]}"
+    return "is added to memory" if _kind(sink) == "atomic" else "is stored"
+
+
+def _sources(bound: BoundCall, sink: Sink) -> str:
+    """Name the loads: "the load of x in line 7 leaves"."""
+    loads = sorted(sink.undefined.sources, key=lambda op: op.index)
+    named = list(dict.fromkeys(_named(bound, op) for op in loads))
+    if not named:
+        return "a load leaves"
+    return f"{' or '.join(named[:3])} leaves"
+
+
+def _named(bound: BoundCall, op: Op) -> str:
+    names = {
+        bound.call.arguments[access.argument].name
+        for access in bound.summary.accesses
+        if access.op is op and access.argument is not None
+    }
+    frames = source_stack(op)
+    line = f" in line {frames[0].line}" if frames else ""
+    return f"the load of {', '.join(sorted(names))}{line}" if names else f"a load{line}"
+
+
+def _kind(sink: Sink) -> str | None:
+    if isinstance(sink.place, Access):
+        return sink.place.kind
+    return None
+
+
+def _argument(bound: BoundCall, sink: Sink) -> str | None:
+    place: Sequence[int] = ()
+    if isinstance(sink.place, Access) and sink.place.argument is not None:
+        place = (sink.place.argument,)
+    return next((bound.call.arguments[index].name for index in place), None)

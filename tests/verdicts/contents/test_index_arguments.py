@@ -1,0 +1,60 @@
+"""Which tensors' integers matter to a kernel."""
+
+import pytest
+
+from kvtrace.ir import parse
+from kvtrace.verdicts.contents.index_arguments import IndexArguments, index_arguments
+
+KERNEL = """
+"builtin.module"() ({{
+  "tt.func"() <{{function_type = (!tt.ptr<i32>, !tt.ptr<i32>) -> (), sym_name = "k"}}> ({{
+  ^bb0(%x: !tt.ptr<i32>, %out: !tt.ptr<i32>):
+    %n = "arith.constant"() <{{value = 7 : i32}}> : () -> i32
+    %loaded = "tt.load"(%x) : (!tt.ptr<i32>) -> i32
+    %made = "{op}"(%n, %loaded) : (i32, i32) -> i32
+    "tt.store"(%out, %made) : (!tt.ptr<i32>, i32) -> ()
+    "tt.return"() : () -> ()
+  }}) : () -> ()
+}}) : () -> ()
+"""
+
+
+@pytest.mark.parametrize(
+    "op", ["arith.divsi", "arith.remui", "arith.floordivsi", "arith.ceildivui"]
+)
+def test_divisors_matter(op):
+    found = index_arguments(parse(KERNEL.format(op=op)))
+    assert found == IndexArguments(frozenset({0}), frozenset({1}), frozenset({0}), (0, 1))
+
+
+def test_what_is_only_stored_does_not():
+    found = index_arguments(parse(KERNEL.format(op="arith.addi")))
+    assert found == IndexArguments(frozenset(), frozenset({1}), frozenset({0}), (0, 1))
+
+
+def test_nothing_is_known_of_ops_that_are_not():
+    found = index_arguments(parse(KERNEL.format(op="new.op")))
+    assert found == IndexArguments(None, None)
+
+
+DESCRIBED = """
+"builtin.module"() ({
+  "tt.func"() <{function_type = (!tt.ptr<f32>, !tt.tensordesc<tensor<8xf32>>, i32) -> (),
+      sym_name = "k"}> ({
+  ^bb0(%x: !tt.ptr<f32>, %out: !tt.tensordesc<tensor<8xf32>>, %n: i32):
+    %one = "arith.constant"() <{value = 1 : i64}> : () -> i64
+    %made = "tt.make_tensor_descriptor"(%x, %n, %one) <{operandSegmentSizes = array<i32: 1, 1, 1>}>
+        : (!tt.ptr<f32>, i32, i64) -> !tt.tensordesc<tensor<8xf32>>
+    %value = "tt.descriptor_load"(%made, %n)
+        : (!tt.tensordesc<tensor<8xf32>>, i32) -> tensor<8xf32>
+    "tt.descriptor_store"(%out, %value, %n)
+        : (!tt.tensordesc<tensor<8xf32>>, tensor<8xf32>, i32) -> ()
+    "tt.return"() : () -> ()
+  }) : () -> ()
+}) : () -> ()
+"""
+
+
+def test_what_is_read_and_written_through_descriptors_is_known_and_what_decides_is_not():
+    found = index_arguments(parse(DESCRIBED))
+    assert found == IndexArguments(None, frozenset({1}), frozenset({0}), (0, 1))

@@ -1,0 +1,339 @@
+"""The first bad size of public reports, from a small launch, and none of kernels that are fixed."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from kvtrace.verdicts.binding import BoundCall
+from kvtrace.verdicts.ranges.at_size import at_size
+from kvtrace.verdicts.ranges.contracts import BadContract, contract_of, violation
+from kvtrace.verdicts.ranges.envelope import envelope
+from kvtrace.verdicts.ranges.growth import Ambiguous, Relations
+from kvtrace.verdicts.ranges.launch_numbers import numbers_of
+from kvtrace.verdicts.rules import overflow
+from tests.verdicts import envelope_kernels as kernels
+from tests.verdicts import generic_kernels
+from tests.verdicts.calls import call, tensor
+
+WRAP = 2**31
+
+
+def ids(*numbers, dtype="i32"):
+    data = np.array(numbers, {"i32": np.int32, "i64": np.int64}[dtype])
+    return tensor(len(numbers), dtype=dtype, data=data)
+
+
+def rows(first, *more):
+    found = envelope(Relations(first, [numbers_of(each) for each in more]))
+    return {(row.quantity, row.kind): row for row in found}
+
+
+def paged(kernel, page=480, width=576):
+    return call(
+        kernel, (3, page), cache=tensor(5, page, width), table=ids(0, 2, 4),
+        out=tensor(3, page, 512), stride_page=page * width, stride_token=width, PAGE=page,
+        WIDTH=512,
+    )  # fmt: skip
+
+
+def test_vllm_47671_pages_from_about_7767_on():
+    found = rows(paged(kernels.paged))
+    row = found["values of table", "overflow"]
+
+    # A page is 480 tokens of 576; the last tokens of page 7,767 lie beyond 2^31.
+    assert 7767 * 480 * 576 < WRAP <= 7767 * 480 * 576 + 479 * 576 + 511
+    assert row.first_bad == 7767
+    assert "page * stride_page" in row.what
+    assert "load of cache" in row.what
+    # Fine is what every rule says: the cache has five pages.
+    assert row.contract is None
+    row = found["values of table", "tensor"]
+    assert (row.first_bad, row.contract) == (5, "0 <= values of table <= 4")
+
+
+def test_strides_are_bad_for_values_as_recorded():
+    row = rows(
+        call(
+            kernels.from_starts, (3,), q=tensor(50, 512), starts=ids(0, 7, 20),
+            out=tensor(3, 64), stride_token=512, DIM=64,
+        )
+    )["stride_token", "overflow"]  # fmt: skip
+
+    assert row.first_bad == -(-WRAP // 20)
+    assert "values of starts stay within 0 to 20" in row.along
+
+
+def test_vllm_47671_fixed_has_no_bad_page():
+    found = rows(paged(kernels.paged_fixed))
+
+    assert found["values of table", "tensor"].first_bad == 5
+    assert all(kind != "overflow" for _, kind in found)
+
+
+def test_vllm_50427_as_many_blocks_as_the_report_says():
+    block, heads, dim = 16, 8, 128
+    stride = 2 * heads * dim
+    row = rows(
+        call(
+            kernels.interleaved, (3,), cache=tensor(7, block, 2 * heads * dim), blocks=ids(0, 2, 6),
+            out=tensor(3, block, dim), stride_token=stride, BLOCK=block, DIM=dim,
+        )
+    )["values of blocks", "overflow"]  # fmt: skip
+
+    assert row.first_bad == WRAP // (block * 2 * heads * dim)
+
+
+def test_an_index_tensor_that_grows_along_is_not_made():
+    """At the first bad size it has 2.9 GB, which are not needed to say so."""
+    first, other = (
+        call(
+            kernels.spread, (-(-n // 128),), out=tensor(9000), n=n, BLOCK=128,
+            index=tensor(n, dtype="i32", data=np.zeros(n, np.int32)),
+        )
+        for n in (1000, 600)
+    )  # fmt: skip
+    tracemalloc.start()
+    try:
+        row = rows(first, other)["n", "overflow"]
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+    assert row.first_bad == WRAP // 3 + 2
+    assert peak < 100e6
+
+
+@pytest.mark.parametrize(("stride", "tokens"), [(8192, 262_144), (16384, 131_072)])
+def test_sglang_20389_tokens_by_stride(stride, tokens):
+    row = rows(
+        call(
+            kernels.from_starts, (3,), q=tensor(50, stride), starts=ids(0, 7, 20),
+            out=tensor(3, 64), stride_token=stride, DIM=64,
+        )
+    )["values of starts", "overflow"]  # fmt: skip
+
+    assert row.first_bad == tokens
+
+
+def test_sglang_9344_indices_in_a_loop():
+    stride = 8 * 64
+    found = rows(
+        call(
+            kernels.gathered, (1,), cache=tensor(100, stride), indices=ids(*range(37)),
+            out=tensor(64), tokens=37, stride_token=stride, BLOCK=16, DIM=64,
+        )
+    )  # fmt: skip
+
+    assert found["values of indices", "overflow"].first_bad == WRAP // stride
+    assert found["values of indices", "tensor"].first_bad == 100
+
+
+def sequences(kernel, batch=3, length=300, heads=4, dim=64):
+    return call(
+        kernel, (-(-length // 64), batch * heads), k=tensor(batch, length, heads, dim),
+        out=tensor(batch, length, heads, dim), length=length, H=heads, K=dim, BT=64,
+    )  # fmt: skip
+
+
+def test_fla_1080_by_the_arithmetic_of_the_report():
+    """As reported, the greatest start is ((batch - 1) * length * heads + heads - 1) * dim."""
+    row = rows(sequences(kernels.chunks))["length", "overflow"]
+
+    def start(length):
+        return (2 * length * 4 + 3) * 64
+
+    assert start(row.first_bad - 1) < WRAP <= start(row.first_bad)
+    assert row.along == (
+        "k.shape[1] = length",
+        "out.shape[1] = length",
+        "grid_x = cdiv(length, 64)",
+    )
+
+
+def test_fla_1080_fixed_ends_with_the_argument():
+    found = rows(sequences(kernels.chunks_fixed))
+
+    assert found["length", "argument"].first_bad == WRAP
+    assert found["length", "argument"].contract == f"length <= {WRAP - 1:,}"
+
+
+def test_fla_818_starts_that_were_made_32_bits():
+    row = rows(
+        call(
+            kernels.packed, (3,), k=tensor(100, 32, 128), out=tensor(3, 128),
+            starts=ids(0, 10, 30, dtype="i64"), H=32, K=128,
+        )
+    )["values of starts", "overflow"]  # fmt: skip
+
+    assert row.first_bad == WRAP // (32 * 128)
+
+
+def many_rows(kernel):
+    x, out = tensor(24, 7000), tensor(24, 7000)
+    return call(kernel, (24,), x=x, out=out, stride=7000, columns=7000, BLOCK=8192)
+
+
+def test_what_is_bad_shows_when_it_is_run_and_what_is_before_is_proven():
+    relations = Relations(many_rows(kernels.rows_of))
+    quantity = relations.quantity("x.shape[0]")
+    bad = rows(many_rows(kernels.rows_of))["x.shape[0]", "overflow"].first_bad
+
+    assert bad == (WRAP - 1) // 7000 + 2
+
+    def verdicts(value):
+        grown = relations.grown({quantity: value}).call
+        return {v.verdict for v in overflow.judge(BoundCall(grown))}
+
+    assert "violation" in verdicts(bad)
+    assert verdicts(bad - 1) == {"proven"}
+
+
+def test_a_fixed_kernel_is_proven_up_to_the_grid():
+    row = rows(many_rows(kernels.rows_of_fixed))["x.shape[0]", "grid"]
+
+    assert (row.first_bad, row.contract) == (WRAP, f"x.shape[0] <= {WRAP - 1:,}")
+
+
+def test_a_grid_of_two_axes_ends_sooner():
+    row = rows(sequences(kernels.chunks_fixed, batch=50, heads=1))["k.shape[0]", "grid"]
+
+    assert row.first_bad == 65_536
+
+
+# -- correct kernels ------------------------------------------------------------------------------
+
+
+def test_no_overflow_of_a_masked_flat_kernel():
+    x, y, result = (tensor(4000) for _ in range(3))
+    first = call(generic_kernels.add, (4,), x=x, y=y, result=result, n=4000, BLOCK=1024)
+
+    row = rows(first)["n", "argument"]
+
+    assert (row.first_bad, row.contract) == (WRAP, f"n <= {WRAP - 1:,}")
+    assert {kind for _, kind in rows(first)} == {"argument"}
+
+
+def test_elements_of_a_tensor_of_more_axes():
+    first = call(
+        generic_kernels.add, (4,), x=tensor(40, 100), y=tensor(40, 100), result=tensor(40, 100),
+        n=4000, BLOCK=1024,
+    )  # fmt: skip
+
+    found = rows(first)
+
+    assert found["n", "argument"].first_bad == WRAP
+    assert "x.shape[0] * x.shape[1] = n" in found["n", "argument"].along
+    assert all(kind == "argument" for _, kind in found)
+
+
+def test_a_block_that_covers_no_more_columns_is_another_variant():
+    found = rows(
+        call(
+            generic_kernels.softmax, (9,), x=tensor(9, 50), result=tensor(9, 50), x_stride=50,
+            result_stride=50, columns=50, BLOCK=64,
+        )
+    )  # fmt: skip
+
+    assert found["columns", "constants"].first_bad == 65
+
+
+# -- what varies together -------------------------------------------------------------------------
+
+
+def square(n, m):
+    x, out = tensor(n, m), tensor(n, m)
+    return call(kernels.rows_of_fixed, (n,), x=x, out=out, stride=m, columns=m, BLOCK=64)
+
+
+def test_equal_extents_of_a_tensor_are_told_apart_by_a_second_launch():
+    found = rows(square(64, 64))
+    assert {kind for _, kind in found} == {"unknown"}
+    assert "x.shape[0] and x.shape[1]" in next(iter(found.values())).reason
+
+    found = rows(square(64, 64), square(32, 64))
+    assert found["x.shape[0]", "grid"].first_bad == WRAP
+
+
+def padded_rows():
+    x, out = (tensor(6, 50, strides=(64, 1)) for _ in range(2))
+    return call(kernels.rows_of_fixed, (6,), x=x, out=out, stride=64, columns=50, BLOCK=64)
+
+
+def test_a_stride_grows_with_extents_and_not_by_itself():
+    found = at_size(Relations(padded_rows()), {"stride": 70}, ("overflow",))
+
+    assert found.reason == "stride was a stride of a tensor: it grows with its extents"
+
+
+def test_rows_that_were_padded_do_not_tell_how_they_grow():
+    relations = Relations(padded_rows())
+
+    with pytest.raises(Ambiguous, match="x was not contiguous"):
+        relations.grown({relations.quantity("columns"): 70})
+
+
+def test_contents_that_were_not_recorded_are_unknown():
+    first = call(
+        kernels.from_starts, (3,), q=tensor(50, 512), starts=tensor(3, dtype="i32"),
+        out=tensor(3, 64), stride_token=512, DIM=64,
+    )  # fmt: skip
+
+    found = rows(first)
+
+    assert found["values of starts", "overflow"].first_bad == WRAP // 512
+    assert "starts" in found["stride_token", "unknown"].reason
+
+
+# -- at a size ------------------------------------------------------------------------------------
+
+
+def test_a_size_is_judged_without_running_it():
+    relations = Relations(sequences(kernels.chunks))
+
+    found = at_size(relations, {"length": 5_000_000}, ("overflow", "out-of-bounds"))
+
+    assert "overflow" in {v.rule for v in found.verdicts if v.verdict == "violation"}
+    assert "grid_x = cdiv(length, 64)" in found.along
+
+    small = at_size(relations, {"length": 500_000}, ("overflow", "out-of-bounds"))
+    assert {v.verdict for v in small.verdicts} == {"proven"}
+
+
+def test_a_size_past_the_grid_is_said_to_be_no_launch():
+    relations = Relations(sequences(kernels.chunks_fixed, batch=50, heads=1))
+
+    found = at_size(relations, {"k.shape[0]": 70_000}, ("overflow",))
+
+    assert found.verdicts == ()
+    assert "grid_y is more than 65,535" in found.limit
+
+
+# -- contracts ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("subject", ["page", "table"])
+def test_a_contract_lets_values_grow_with_what_bounds_them(subject):
+    contract = contract_of(f"0 <= {subject} < cache.shape[0]")
+
+    found = envelope(Relations(paged(kernels.paged)), [contract])
+
+    row = next(row for row in found if row.quantity == "cache.shape[0]")
+    # Page 7,767 is the last of 7,768.
+    assert (row.kind, row.first_bad, row.contract) == (
+        "overflow", 7768, "cache.shape[0] <= 7,767",
+    )  # fmt: skip
+    assert f"0 <= {subject} < cache.shape[0]" in row.along
+
+
+def test_a_contract_is_checked_on_a_launch():
+    assert violation(contract_of("0 <= page < cache.shape[0]"), paged(kernels.paged)) is None
+    assert violation(contract_of("0 <= page < cache.shape[0] - 1"), paged(kernels.paged)) == (
+        "0 <= page < cache.shape[0] - 1: table holds 4"
+    )
+
+
+@pytest.mark.parametrize("text", ["page", "0 <= page", "0 < 1 < 2", "0 > page > 3", "0 <="])
+def test_what_is_no_contract(text):
+    with pytest.raises(BadContract, match="is no contract such as"):
+        contract_of(text)

@@ -1,0 +1,245 @@
+"""What is said to be fine is: by every rule, by relations that launches show, by contents."""
+
+import re
+import time
+
+import numpy as np
+import pytest
+
+from kvtrace.converters.findings.envelope import EnvelopeRow, envelope_text
+from kvtrace.verdicts.ranges.envelope import envelope
+from kvtrace.verdicts.ranges.growth import Relations
+from kvtrace.verdicts.ranges.launch_numbers import numbers_of
+from tests.kernels.defects.corpus import CORPUS
+from tests.verdicts import generic_kernels
+from tests.verdicts import promise_kernels as kernels
+from tests.verdicts.calls import call, tensor
+
+
+def ids(*numbers):
+    return tensor(len(numbers), dtype="i32", data=np.array(numbers, np.int32))
+
+
+def rows(first, *more):
+    found = envelope(Relations(first, [numbers_of(each) for each in more]))
+    return {(row.quantity, row.kind): row for row in found}
+
+
+def flat(kernel, n, room=0, programs=None, block=1024):
+    x, out = tensor(n + room), tensor(n)
+    return call(kernel, (programs or -(-n // block),), x=x, out=out, n=n, BLOCK=block)
+
+
+# -- every rule -----------------------------------------------------------------------------------
+
+
+def test_a_size_that_the_recorded_launch_breaks_is_in_no_range():
+    found = rows(flat(kernels.one_off, 1000))
+
+    assert {row.contract for row in found.values()} == {None}
+    row = found["n", "tensor"]
+    assert row.first_bad == 1000
+    assert row.what == "as recorded, load ends 4 bytes past the end of x (out-of-bounds)"
+
+
+def test_the_same_kernel_with_room_is_fine_as_long_as_there_is_room():
+    row = rows(flat(kernels.one_off, 1000, room=1))["n", "argument"]
+
+    assert row.contract == f"n <= {2**31 - 1:,}"
+    assert "x.shape[0] = n + 1" in row.along
+
+
+def test_blocks_that_are_not_masked_are_fine_as_recorded_and_no_further():
+    one = call(kernels.lost_tail, (2,), x=tensor(2048), out=tensor(2048), BLOCK=1024)
+
+    row = rows(one)["grid_x", "tensor"]
+
+    assert (row.first_bad, row.contract) == (3, "grid_x <= 2")
+
+
+def test_a_grid_ends_where_a_condition_on_an_extent_does():
+    one = call(
+        kernels.ragged, (3,), x=tensor(20, 16), cu=ids(0, 3, 9, 20, 20, 20), out=tensor(9, 16),
+        WIDTH=16,
+    )  # fmt: skip
+
+    row = rows(one)["grid_x", "tensor"]
+
+    # cu has 6 numbers: the last of grid_x + 1 is there up to 5 programs.
+    assert (row.first_bad, row.contract) == (6, "grid_x <= 5")
+
+
+def test_a_rule_that_warns_leaves_no_range_either():
+    a, b, c = tensor(40, 50), tensor(50, 30), tensor(40, 30)
+    found = rows(
+        call(
+            generic_kernels.matmul, (3, 2), a=a, b=b, c=c, rows=40, columns=30, inner=50, a_row=50,
+            a_inner=1, b_inner=30, b_column=1, c_row=30, BM=16, BN=16, BK=16,
+        )
+    )  # fmt: skip
+
+    assert {row.contract for row in found.values()} == {None}
+    assert "undefined-lanes" in found["rows", "rule"].what
+    # Where its integers wrap around is said all the same.
+    assert found["rows", "overflow"].first_bad == (2**31 - 1) // 50 + 2
+
+
+def test_what_is_fine_for_recorded_contents_alone_is_promised_for_no_size():
+    one = call(
+        kernels.scattered, (2,), x=tensor(20), index=ids(*range(20)), out=tensor(100), n=20,
+        BLOCK=16,
+    )  # fmt: skip
+
+    found = rows(one)
+
+    assert {row.contract for row in found.values()} == {None}
+    assert re.search("race|lane-conflict", found["n", "unknown"].reason)
+
+
+def test_a_size_at_which_another_launch_is_bad_is_in_no_range():
+    first, other = flat(kernels.copied, 1500), flat(kernels.copied, 1000)
+    numbers = {**numbers_of(other), ("scalar", 2, 0): 1001}
+    relations = Relations(first, [numbers])
+
+    (row,) = (r for r in envelope(relations) if r.quantity == "n")
+    assert row.fine == (1, 1500)
+    (row,) = (
+        r for r in envelope(relations, broken=[(numbers, "a load leaves x")]) if r.quantity == "n"
+    )
+    assert (row.first_bad, row.contract) == (1001, None)
+
+
+# -- contents -------------------------------------------------------------------------------------
+
+
+def test_values_that_are_out_of_bounds_as_recorded_are_not_fine():
+    one = call(
+        kernels.gathered, (2,), x=tensor(100), index=ids(*range(90, 110)), out=tensor(20), n=20,
+        BLOCK=16,
+    )  # fmt: skip
+
+    row = rows(one)["values of index", "tensor"]
+
+    assert (row.first_bad, row.contract) == (100, "0 <= values of index <= 99")
+    assert "the recorded values are 0 to 109" in row.what
+
+
+def test_values_that_only_bound_a_loop_are_followed():
+    one = call(
+        kernels.ragged, (3,), x=tensor(20, 16), cu=ids(0, 3, 9, 18), out=tensor(3, 16), WIDTH=16
+    )
+
+    row = rows(one)["values of cu", "tensor"]
+
+    assert (row.first_bad, row.contract) == (21, "0 <= values of cu <= 20")
+
+
+# -- relations ------------------------------------------------------------------------------------
+
+
+def decoded(batch=3, heads=4, n=2, page=64, pages=16):
+    starts = [pages * i // batch for i in range(batch + 1)]
+    return call(
+        kernels.decode, (batch, heads), q=tensor(batch, heads, 16), kv_indptr=ids(*starts),
+        cache=tensor(pages, page), out=tensor(batch, heads, 16), heads=heads, n=n,
+        stride_page=page, WIDTH=16,
+    )  # fmt: skip
+
+
+def test_relations_that_one_launch_does_not_show_are_not_invented():
+    """heads is n * n and as many as kv_indptr has numbers; a page is a square of the heads' 8."""
+    texts = {text for row in rows(decoded()).values() for text in row.along}
+
+    assert not any("n * n" in text or "heads * heads" in text for text in texts)
+    assert "kv_indptr.shape[0] = heads" not in texts
+    assert not any(text.startswith("cache.shape") and "*" in text for text in texts)
+
+
+def test_batch_plus_one_is_understood():
+    row = rows(decoded())["q.shape[0]", "overflow"]
+
+    assert "kv_indptr.shape[0] = grid_x + 1" in row.along
+    # (sequence * 4 + head) * 16 with 4 heads.
+    assert row.first_bad == 2**31 // 64 + 1
+
+
+def test_heads_grow_by_themselves():
+    row = rows(decoded())["heads", "grid"]
+
+    assert "q.shape[1] = heads" in row.along
+    assert (row.first_bad, row.contract) == (65_536, "heads <= 65,535")
+
+
+def test_extents_that_a_constant_says_do_not_grow():
+    names = {name for name, _ in rows(decoded())}
+
+    assert not any(name in ("q.shape[2]", "out.shape[2]") for name in names)
+
+
+def flat_tiles(m, n):
+    return call(
+        kernels.flat_tiles, (m * -(-n // 8),), x=tensor(m, n), out=tensor(m, n), rows=m, columns=n,
+        BLOCK=8,
+    )  # fmt: skip
+
+
+def test_a_product_is_read_where_launches_of_different_sizes_show_it():
+    alone, *_ = rows(flat_tiles(5, 20)).values()
+    assert "how grid_x, which was 15, grows with rows is not known" in alone.reason
+
+    found = rows(flat_tiles(5, 20), flat_tiles(7, 20), flat_tiles(5, 33))
+    row = found["rows", "overflow"]
+    assert "grid_x = rows * cdiv(columns, 8)" in row.along
+    assert row.basis == "3 recorded launches, 2 sizes"
+    assert row.first_bad == 2**31 // 20 + 1
+
+
+# -- what is printed ------------------------------------------------------------------------------
+
+
+def printed(first, *more):
+    found = envelope(Relations(first, [numbers_of(each) for each in more]))
+    listed = [
+        EnvelopeRow(
+            r.quantity, r.recorded, r.kind, r.first_bad, r.what, None, None, r.expression,
+            r.contract, r.along, r.basis, r.reason,
+        )
+        for r in found
+    ]  # fmt: skip
+    return " ".join(" ".join(envelope_text(listed, 400, None)).split())
+
+
+def test_a_range_is_reported_with_its_assumptions():
+    assert printed(flat(kernels.copied, 1000)) == (
+        "sizes n (was 1,000): this variant ends at 2,147,483,648: n no longer fits 32 bits: the "
+        "kernel is compiled again; proven for n <= 2,147,483,647, assuming x.shape[0] = n, "
+        "out.shape[0] = n, grid_x = cdiv(n, 1024), other sizes as recorded (one recorded launch)"
+    )
+    assert "(2 recorded launches, 2 sizes)" in printed(
+        flat(kernels.copied, 1000), flat(kernels.copied, 600)
+    )
+
+
+def test_a_kernel_that_is_bad_as_recorded_is_promised_nothing():
+    assert printed(flat(kernels.one_off, 1000)) == (
+        "sizes n (was 1,000): bad at 1,000: as recorded, load ends 4 bytes past the end of x "
+        "(out-of-bounds); no size is promised to be fine"
+    )
+
+
+# -- time -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.5])
+def test_rows_keep_to_their_time(seconds):
+    name = "product of groups, programs in turn"
+    relations = Relations(next(s for s in CORPUS if s.name == name).call())
+    envelope(relations, seconds=0.0)  # what is worked out once
+    began = time.thread_time()
+
+    found = envelope(relations, seconds=seconds)
+
+    assert time.thread_time() - began < seconds + 1.5
+    assert found
+    if not seconds:
+        assert {row.kind for row in found} == {"unknown"}

@@ -1,0 +1,86 @@
+"""The first bad sizes of serving kernels, by hand: each is a line of arithmetic in the table."""
+
+import pytest
+
+from kvtrace.verdicts.ranges.envelope import envelope
+from kvtrace.verdicts.ranges.growth import Relations
+from tests.kernels.defects.corpus import CORPUS
+from tests.support.thorough import THOROUGH
+
+WRAP = 2**31
+SAMPLES = {sample.name: sample for sample in CORPUS}
+
+
+def one_more(step):
+    """So many programs that the last one's number times a step is 2^31 or more."""
+    return (WRAP - 1) // step + 2
+
+
+def most(number):
+    """The first step that wraps around in the program of a number."""
+    return (WRAP - 1) // number + 1
+
+
+ROWS = [
+    # Three sequences of 6 heads of 16 numbers: the last starts at (batch - 1) * 96.
+    ("decode over pages, tables filled up with -1", "q.shape[0]", "overflow", one_more(96)),
+    ("decode over pages, tables filled up with -1", "stride_table", "overflow", most(2)),
+    # (seq * 2 + split) * 16 with two splits.
+    ("split decode, a part for each split", "q.shape[0]", "overflow", WRAP // 32 + 1),
+    # 12 pages are in the cache.
+    ("window over the last tokens, cut at the first", "values of block_tables", "tensor", 12),
+    # (seq * 4 + i) * 16 with i up to 3, and parts of 16 numbers: 64 numbers a sequence.
+    ("parts merged, as many as recorded", "part.shape[0]", "overflow", WRAP // 64 + 1),
+    ("window over the last tokens, cut at the first", "block_tables.shape[0]", "overflow",
+     WRAP // 16 + 1),
+    ("decode over a list of slots", "q.shape[0]", "overflow", WRAP // 16 + 1),
+    # 20 slots are in the cache; slot * 16 + 15 fits up to slot 2^27 - 1, which is later.
+    ("decode over a list of slots", "values of kv_indices", "tensor", 20),
+    ("tokens written to their slots", "key.shape[0]", "overflow", one_more(24)),
+    ("tokens written to their slots", "width", "overflow", most(6)),
+    # (token * 3 + head) * 12 with head up to 2 is at most (3 * tokens - 1) * 12.
+    ("quantised tokens with a scale for each head", "value.shape[0]", "overflow",
+     ((WRAP - 1) // 12 + 1) // 3 + 1),
+    # pid * 4 + 3 fits 31 bits up to pid 2^29 - 1.
+    ("experts counted by atomics", "grid_x", "overflow", WRAP // 4 + 1),
+    # pid * 4 + 4, where a program's part ends, up to pid 2^29 - 2.
+    ("choices counted in parts", "grid_x", "overflow", WRAP // 4),
+    ("the two largest of five experts", "experts", "overflow", most(5)),
+    ("the two largest of five experts", "logits.shape[0]", "overflow", one_more(5)),
+    ("experts' products, tiles filled up", "expert_ids.shape[0]", "overflow", WRAP // 16 + 1),
+    ("rows put back by their tokens", "width", "constants", 33),
+    ("rows put back by their tokens", "values of places", "tensor", 8),
+    ("best token of each part of a row", "logits.shape[0]", "overflow", one_more(50)),
+    ("best token of each part of a row", "vocabulary", "overflow", most(4)),
+    ("best token of each part of a row", "parts", "grid", 65_536),
+    ("penalties, rows filled up with the vocabulary's size", "logits.shape[0]", "overflow",
+     one_more(20)),
+    ("top-k of each row, 0 for none", "vocabulary", "overflow", most(3)),
+    # Two integers a chunk.
+    ("running sums of chunks", "chunk_indices.shape[0]", "overflow", WRAP // 2 + 1),
+    # (sequence * 2 + head) * 256.
+    ("states before each chunk", "final.shape[0]", "overflow", WRAP // 512 + 1),
+    ("convolution's step, states in slots", "x.shape[0]", "overflow", one_more(20)),
+    # A block has four rows, and grid_y ends at 65,535.
+    ("ragged rows filled up", "most", "grid", 4 * 65_535 + 1),
+    ("ragged rows filled up", "width", "constants", 9),
+    ("page 16,384 of 256 KiB, made wide first", "values of block_tables", "tensor", 16_400),
+    ("page 16,384 of 256 KiB, made wide first", "block_tables.shape[0]", "overflow",
+     WRAP // 64 + 1),
+    ("slot 2,097,151 of 1,024 numbers in 32 bits", "values of slots", "overflow", WRAP // 1024),
+    ("slot 2,097,151 of 1,024 numbers in 32 bits", "key.shape[0]", "overflow", one_more(1000)),
+]  # fmt: skip
+NAMES = list(dict.fromkeys(name for name, *_ in ROWS))
+
+
+def test_there_are_twenty():
+    assert len(NAMES) >= 20
+
+
+@pytest.mark.parametrize("name", NAMES if THOROUGH else NAMES[::4])
+def test_first_bad_sizes_are_those_of_the_arithmetic(name):
+    found = envelope(Relations(SAMPLES[name].call()))
+    bad = {(row.quantity, row.kind): row.first_bad for row in found}
+
+    wanted = {(quantity, kind): first for of, quantity, kind, first in ROWS if of == name}
+    assert {key: bad.get(key) for key in wanted} == wanted

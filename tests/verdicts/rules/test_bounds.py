@@ -1,0 +1,269 @@
+"""Bounds of accesses: what is proven, witnessed or unknown, and of what it costs nothing."""
+
+import re
+
+import numpy as np
+import pytest
+
+from kvtrace.evaluate import TensorArgument
+from kvtrace.verdicts.binding import Budget
+from kvtrace.verdicts.judge import judge
+from tests.metrics import kernels as older
+from tests.verdicts import bounds_kernels as kernels
+from tests.verdicts.calls import call, tensor
+from tests.verdicts.mutants import evaluated
+
+BOUNDS = ("out-of-bounds", "out-of-view")
+
+
+def judged(one, **settings):
+    return judge(one, BOUNDS, **settings)
+
+
+def copy_of(elements, programs, room=None, kernel=kernels.copy):
+    source = tensor(elements, room=room)
+    return call(
+        kernel, (programs,), wide=("size",), source=source, result=tensor(elements), size=elements,
+        BLOCK=1024,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("programs", [10**3, 10**6, 10**9])
+def test_a_mask_is_proven_for_any_grid_without_running_anything(programs, monkeypatch):
+    monkeypatch.setattr("kvtrace.verdicts.judge.run", None)
+    monkeypatch.setattr("kvtrace.verdicts.rules.bounds.run", None)
+
+    verdicts = judged(copy_of(programs * 1024 - 5, programs))
+
+    assert [v.verdict for v in verdicts] == ["proven"] * 2
+    assert {v.method for v in verdicts} <= {"interval", "affine"}
+    assert {v.solver_ns for v in verdicts} == {None}
+
+
+@pytest.mark.parametrize("programs", [10**3, 10**6, 10**9])
+def test_a_witness_is_the_first_program_and_lane_that_leaves(programs):
+    elements = programs * 1024 - 5
+    load, store = judged(copy_of(elements, programs, room=elements - 2000))
+
+    assert store.verdict == "proven"
+    first = elements - 2000
+    assert (load.verdict, load.rule) == ("violation", "out-of-bounds")
+    assert load.program == (first // 1024, 0, 0)
+    assert load.lane == (first % 1024,)
+    assert load.address_offset == 4 * first
+    assert load.past_end_bytes == 4
+    assert load.expression == "source + index"
+
+
+def test_lanes_are_counted_where_the_grid_is_small_and_only_there():
+    small = judged(call(kernels.fill, (4,), result=tensor(1000, dtype="i64"), BLOCK=256))
+    large = judged(call(kernels.fill, (10**7,), result=tensor(1000, dtype="i64"), BLOCK=256))
+
+    assert [v.lanes for v in small] == [24]
+    assert [v.lanes for v in large] == [None]
+    assert large[0].program == small[0].program == (3, 0, 0)
+
+
+def test_the_farthest_lane_is_told_with_the_count():
+    (small,) = judged(call(kernels.fill, (4,), result=tensor(1000, dtype="i64"), BLOCK=256))
+
+    assert small.past_end_bytes == 8  # the witness is the first lane
+    assert small.message == (
+        "store ends 8 bytes past the end of result; 24 lanes over the grid do, the farthest by "
+        "192 bytes"
+    )
+
+
+def test_the_farthest_lane_of_a_large_grid_is_decided_by_formulas_and_run():
+    programs = 10**7
+    (large,) = judged(call(kernels.fill, (programs,), result=tensor(1000, dtype="i64"), BLOCK=256))
+
+    assert large.program == (3, 0, 0)
+    assert large.message == (
+        "store ends 8 bytes past the end of result; the farthest lane does by "
+        f"{8 * (256 * programs - 1000):,} bytes"
+    )
+
+
+def test_a_lane_alone_outside_is_the_farthest_itself():
+    (load, _) = judged(one_more())
+    assert load.message == "load ends 4 bytes past the end of source"
+
+
+def one_more(size=299, kernel=kernels.copy_one_more):
+    return call(
+        kernel, (3,), wide=("size",), source=tensor(size), result=tensor(size), size=size, BLOCK=128
+    )
+
+
+def test_what_a_mask_admits_is_told_in_the_kernels_names():
+    (load, store) = judged(one_more())
+
+    assert (load.lane, load.program) == ((43,), (2, 0, 0))
+    assert load.reason == "the mask admits i = 299; source has 299 elements"
+    assert (store.verdict, store.reason) == ("proven", None)
+
+
+def test_what_a_mask_of_two_axes_admits_is_told_of_both():
+    tiles = call(
+        kernels.tile, (2, 2), source=tensor(10, 30), result=tensor(16, 30), rows=10, columns=30,
+        BLOCK=16,
+    )  # fmt: skip
+    (load, store) = judged(tiles)
+
+    assert load.lane == (10, 0)
+    assert load.reason == "the mask admits row = 10, column = 0; source has shape [10, 30]"
+    assert store.verdict == "proven"
+
+
+def test_an_access_without_a_mask_admits_nothing():
+    (found,) = judged(call(kernels.fill, (4,), result=tensor(1000, dtype="i64"), BLOCK=256))
+    assert found.reason is None
+
+
+def test_an_index_that_wraps_around_is_shown_where_it_does():
+    """2^31 / 1024 programs on, the address is negative; no element is ever allocated."""
+    load, _ = judged(copy_of(10**12, 10**9, kernel=kernels.copy_narrow))
+
+    assert load.verdict == "violation"
+    assert load.program == (2**21, 0, 0)
+    assert load.address_offset == -4 * 2**31
+    assert load.past_end_bytes < 0
+
+
+def test_a_negative_step_stays_above_the_start_of_a_view_or_does_not():
+    rest = {"result": tensor(64), "step": -64, "BLOCK": 64}
+    inside = call(kernels.walk_back, (1,), source=tensor(64, offset=448, room=512), **rest)
+    outside = call(kernels.walk_back, (1,), source=tensor(64, offset=447, room=511), **rest)
+
+    (view,) = [v for v in judged(inside) if v.arg == "source"]
+    found = {v.rule: v for v in judged(outside) if v.arg == "source"}
+    assert (view.rule, view.verdict, view.iteration) == ("out-of-view", "violation", 1)
+    assert found["out-of-bounds"].iteration == 7
+    assert found["out-of-bounds"].lane == (0,)
+    assert found["out-of-bounds"].past_end_bytes == -4
+
+
+def test_the_nearest_tensor_is_the_next_in_the_same_storage():
+    first, second = tensor(100, dtype="i64", room=300), tensor(100, dtype="i64")
+    shared = TensorArgument("", first.storage, 8 * 150, "i64", (100,), (1,))
+    one = call(older.copy_without_mask, (1,), source=shared, result=first, size=128, BLOCK=128)
+
+    found = {v.rule: v for v in judged(one) if v.arg == "result"}
+
+    assert found["out-of-view"].address_offset == 800
+    assert found["out-of-view"].nearest == "source, 400 bytes further on"
+    del second
+
+
+# -- addresses from memory ----------------------------------------------------------------------
+
+
+def rows(ids, table_rows=40, width=24):
+    return call(
+        kernels.rows_of, (8,), table=tensor(table_rows, width), ids=ids,
+        result=tensor(32, width), width=width, WIDTH=32, ROWS=4,
+    )  # fmt: skip
+
+
+def loads_of_table(verdicts):
+    return [v for v in verdicts if v.arg == "table"]
+
+
+def test_unrecorded_indices_are_unknown_with_what_would_make_them_safe():
+    (found,) = loads_of_table(judged(rows(tensor(32, dtype="i32"))))
+
+    assert found.verdict == "unknown"
+    assert "what ids holds" in found.reason
+    assert "KVTRACE_TENSORS=int" in found.reason
+    assert found.assumption == "0 <= ids < 40"
+
+
+@pytest.mark.parametrize(("largest", "verdict"), [(39, "proven"), (40, "violation")])
+def test_an_assumption_is_exact(largest, verdict):
+    """Recorded contents at the ends of what is assumed, and one beyond."""
+    ids = np.arange(32, dtype=np.int32)
+    ids[9] = largest
+    (found,) = loads_of_table(judged(rows(tensor(32, dtype="i32", data=ids))))
+
+    assert found.verdict == verdict
+    if verdict == "proven":
+        assert found.method in ("interval", "affine")
+        assert "for the recorded contents of ids" in found.message
+    else:
+        assert (found.program, found.lane, found.method) == ((2, 0, 0), (1, 0), "affine")
+
+
+def by_floats(places):
+    return call(
+        kernels.gather_by_floats, (1,), source=tensor(20), places=places, result=tensor(16),
+        BLOCK=16,
+    )  # fmt: skip
+
+
+def test_floats_that_were_not_recorded_need_another_setting():
+    (found,) = [v for v in judged(by_floats(tensor(16))) if v.arg == "source"]
+
+    assert found.verdict == "unknown"
+    assert "what places holds" in found.reason
+    assert "KVTRACE_TENSORS=all" in found.reason
+
+
+@pytest.mark.parametrize(("largest", "verdict"), [(19.5, "proven"), (20.0, "violation")])
+def test_recorded_floats_decide_where_they_make_addresses(largest, verdict):
+    places = np.arange(16, dtype=np.float32)
+    places[3] = largest
+    (found,) = [v for v in judged(by_floats(tensor(16, data=places))) if v.arg == "source"]
+
+    assert (found.verdict, found.method) == (verdict, "evaluated")
+    assert found.lane == ((3,) if verdict == "violation" else None)
+
+
+def test_recorded_trips_decide_a_loop():
+    counts = np.array([1, 3, 2, 0], np.int32)
+    most = {"source": tensor(24), "result": tensor(32), "BLOCK": 8}
+    counted = tensor(4, dtype="i32", data=counts)
+    inside = judged(call(kernels.sum_until, (4,), counts=counted, **most))
+    counts[2] = 4
+    counted = tensor(4, dtype="i32", data=counts)
+    outside = judged(call(kernels.sum_until, (4,), counts=counted, **most))
+
+    assert {v.verdict for v in inside} == {"proven"}
+    (found,) = [v for v in outside if v.verdict == "violation"]
+    assert (found.arg, found.program, found.iteration) == ("source", (2, 0, 0), 3)
+
+
+def test_what_is_too_large_to_evaluate_is_unknown_and_says_so():
+    ids = np.arange(32, dtype=np.int32)
+    one = call(
+        kernels.row_of_largest, (8,), table=tensor(40, 16), ids=tensor(32, dtype="i32", data=ids),
+        result=tensor(8, 16), WIDTH=16, BLOCK=4,
+    )  # fmt: skip
+    (found,) = loads_of_table(judged(one, budget=Budget(lanes=10)))
+
+    assert found.verdict == "unknown"
+    told = "evaluating [0-9,]{3,} lanes would be more than the budget of 10$"
+    assert re.search(told, found.reason)
+    assert found.reason in found.message
+
+
+def test_an_evaluation_ends_where_contents_make_it_too_long():
+    counts = np.full(4, 2**30, np.int32)
+    one = call(
+        kernels.sum_until, (4,), counts=tensor(4, dtype="i32", data=counts),
+        source=tensor(24), result=tensor(32), BLOCK=8,
+    )  # fmt: skip
+    found = judged(one, budget=Budget(lanes=5000, replay_lanes=0))
+
+    assert {v.verdict for v in found if v.arg == "result"} == {"proven"}
+    assert {v.verdict for v in found if v.arg == "source"} <= {"violation", "unknown"}
+
+
+def test_an_empty_grid_touches_nothing():
+    one = call(kernels.fill, (0,), result=tensor(1, dtype="i64"), BLOCK=256)
+
+    (found,) = judged(one)
+
+    assert found.verdict == "proven"
+    assert "no program reaches it" in found.message
+    assert not evaluated(one).broken

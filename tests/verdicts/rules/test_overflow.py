@@ -1,0 +1,342 @@
+"""Integers that leave their width are found where it shows, and only there."""
+
+import re
+from itertools import product
+
+import numpy as np
+import pytest
+import triton
+import triton.language as tl
+
+from kvtrace.backends.compiled.live import Live, NewCall
+from kvtrace.evaluate import Observer, evaluate
+from kvtrace.ir import parse
+from kvtrace.verdicts.binding import BoundCall
+from kvtrace.verdicts.judge import judge
+from kvtrace.verdicts.replaying import untouched
+from kvtrace.verdicts.rules import overflow
+from kvtrace.verdicts.rules.overflow import wraps
+from tests.support.compile_ttir import compile_generic
+from tests.verdicts.calls import call, tensor
+
+
+def answers(of_call):
+    return [verdict.verdict for verdict in overflow.judge(BoundCall(of_call))]
+
+
+@triton.jit
+def rows(x, out, stride, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    start = tl.program_id(0) * stride
+    tl.store(out + lanes, tl.load(x + start + lanes))
+
+
+def big(programs):
+    x = tensor(70_000, 65_536, dtype="fp16")  # 9 GB that nobody allocates
+    return call(rows, (programs,), x=x, out=tensor(64), stride=65_536, BLOCK=64)
+
+
+def test_a_product_past_32_bits_has_a_witness_and_its_numbers():
+    bound = BoundCall(big(70_000))
+
+    found = [v for v in overflow.judge(bound) if v.verdict == "violation"]
+
+    assert len(found) == 1
+    verdict = found[0]
+    assert verdict.op.name == "arith.muli"
+    assert verdict.expression == "program_id(0) * stride"
+    assert verdict.program is not None
+    assert verdict.program[0] * 65_536 >= 2**31
+    assert "2,147,483,648" in verdict.message
+    assert verdict.arg == "x"
+
+
+def test_a_grid_that_does_not_get_there_is_proven_whatever_its_size():
+    assert set(answers(big(32_767))) == {"proven"}
+    assert set(answers(big(10))) == {"proven"}
+
+
+def test_wraps_names_what_an_access_hangs_on():
+    bound = BoundCall(big(70_000))
+    load, store = bound.summary.accesses
+
+    assert [each.op.name for each in wraps(bound, load)] == ["arith.muli"]
+    assert wraps(bound, store) == []
+    assert wraps(BoundCall(big(100)), load) == []
+
+
+@triton.jit(noinline=True)
+def _place(row, stride):
+    return row * stride
+
+
+@triton.jit
+def through_a_call(x, out, stride, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    tl.store(out + lanes, tl.load(x + _place(tl.program_id(0), stride) + lanes))
+
+
+def test_uses_of_what_a_function_gives_are_followed_by_evaluation_or_said_to_be_open():
+    x, out = tensor(10_000), tensor(64)
+    small = call(through_a_call, (9,), x=x, out=out, stride=100, BLOCK=64)
+    large = call(through_a_call, (9,), x=x, out=out, stride=2**30, BLOCK=64)
+
+    assert "violation" not in answers(small)
+    assert "proven" not in answers(large)
+
+
+@triton.jit
+def searched(x, wanted, out, n):
+    low = 0
+    high = n
+    while low < high:
+        middle = (low + high) // 2
+        if tl.load(x + middle) < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    tl.store(out + low, 1)
+
+
+def test_what_no_formula_follows_is_evaluated_with_the_recorded_contents():
+    x = tensor(100, dtype="i32", data=np.arange(100, dtype=np.int32))
+    known = call(searched, (1,), x=x, wanted=60, out=tensor(101), n=100)
+    unknown = call(searched, (1,), x=tensor(100, dtype="i32"), wanted=60, out=tensor(101), n=100)
+
+    assert set(answers(known)) <= {"proven"}
+    assert "violation" not in answers(unknown)
+
+
+# -- soundness: against the same kernels with integers of 64 bits -------------------------------
+
+
+@triton.jit
+def sums(x, out, a, b, c):
+    lanes = tl.arange(0, 8)
+    place = lanes * a + b - c * 3
+    tl.store(out + place, 1, mask=lanes < 7)
+
+
+@triton.jit
+def masked(x, out, a, b, c):
+    lanes = tl.program_id(0) * 4 + tl.arange(0, 8)
+    place = lanes * a
+    tl.store(out + place, 1, mask=(place < b) & (lanes >= 0))
+
+
+@triton.jit
+def square(x, out, a, b, c):
+    r = tl.arange(0, 4) + b
+    k = tl.arange(0, 8)
+    place = r[:, None] * a + k[None, :] * c
+    tl.store(out + place, 1, mask=(r[:, None] < c) & (k[None, :] < 5))
+
+
+@triton.jit
+def looping(x, out, a, b, c):
+    lanes = tl.arange(0, 4)
+    place = lanes
+    for i in range(tl.minimum(b, 5)):
+        tl.store(out + place + i * c, 1)
+        place += a
+
+
+@triton.jit
+def branching(x, out, a, b, c):
+    lanes = tl.arange(0, 4)
+    if a + b > c:
+        tl.store(out + lanes + (a - c).to(tl.int64), 1)
+    else:
+        tl.store(out + lanes * b, 1)
+
+
+NUMBERS = (0, 1, -7, 1000, 46_341, 2**24, 2**29 + 3, 2**31 - 1, -(2**31) + 1)
+
+
+class Touches(Observer):
+    def __init__(self):
+        self.found = []
+
+    def access(self, access):
+        offsets, programs = access.elements()
+        self.found += [(access.op.index, *pair) for pair in zip(offsets, programs, strict=True)]
+
+
+def touched(module, of_call):
+    seen = Touches()
+    arguments = untouched(of_call.arguments, "none")
+    try:
+        evaluate(module, arguments, of_call.grid, observers=[seen], planned=False)
+    except OverflowError:  # byte offsets past 64 bits: nothing that 32 bits could have given
+        return None
+    return sorted(seen.found)
+
+
+def widened(kernel):
+    types = {"x": "*fp32", "out": "*i32", "a": "i32", "b": "i32", "c": "i32"}
+    text = compile_generic(kernel, types).replace("!tt.ptr<i32>", "!tt.ptr<KEEP>")
+    text = re.sub(r"(?<=[x (<])i32\b", "i64", text)
+    return parse(text.replace("KEEP", "i32"))
+
+
+@pytest.mark.parametrize("kernel", [sums, masked, square, looping, branching])
+def test_proven_and_violated_are_what_64_bits_show(kernel):
+    wide = widened(kernel)
+    rng = np.random.default_rng(5)
+    triples = list(product(NUMBERS, repeat=3))
+    counts = {"same": 0, "different": 0}
+
+    for index in rng.choice(len(triples), 40, replace=False):
+        a, b, c = triples[index]
+        made = call(kernel, (2,), x=tensor(8), out=tensor(8, dtype="i32"), a=a, b=b, c=c)
+        found = set(answers(made))
+        differs = touched(made.module, made) != touched(wide, made)
+
+        # after a branch that went wrong, what ideal numbers say of the rest need not show
+        assert "unknown" not in found or "violation" in found, (a, b, c)
+        assert ("violation" in found) == differs, (a, b, c)
+        counts["different" if differs else "same"] += 1
+
+    assert min(counts.values()) >= 3
+
+
+# -- exact numbers, through every op --------------------------------------------------------------
+
+
+@triton.jit
+def paged(x, pages, out, stride, n, FORM: tl.constexpr, BLOCK: tl.constexpr):
+    program, lanes = tl.program_id(0), tl.arange(0, BLOCK)
+    page = tl.load(pages + program)
+    if FORM == "outermost is a sum":
+        place = page * stride + lanes
+    elif FORM == "seen as bits":
+        place = ((page * stride) | lanes) ^ 1
+    elif FORM == "through a loop":
+        place = lanes
+        for _ in range(page):
+            place += stride
+    elif FORM == "through a sum of lanes":
+        place = lanes + tl.sum(tl.zeros((BLOCK,), tl.int32) + page * (stride // BLOCK), 0)
+    elif FORM == "through a function":
+        place = _place(page, stride) + lanes
+    elif FORM == "narrow":
+        place = (page.to(tl.int16) * 16).to(tl.int64) + lanes
+    elif FORM == "back again":
+        place = page * stride - (page - 1) * stride + lanes
+    else:
+        place = page.to(tl.int64) * stride + lanes
+    tl.store(out + program * BLOCK + lanes, tl.load(x + place))
+
+
+def of_pages(form, page, stride=262_144):
+    held = tensor(2, dtype="i32", data=np.array([1, page], np.int32))
+    return call(
+        paged, (2,), x=tensor(2**33, dtype="i8"), pages=held, out=tensor(2, 64, dtype="i8"),
+        stride=stride, n=100, FORM=form, BLOCK=64,
+    )  # fmt: skip
+
+
+FORMS = (
+    "outermost is a sum", "seen as bits", "through a loop", "through a sum of lanes",
+    "through a function", "narrow",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_wrap_of_a_loaded_number_shows_wherever_it_is(form):
+    found = [v for v in judge(of_pages(form, 16_400), ("overflow",)) if v.verdict != "proven"]
+
+    assert [verdict.verdict for verdict in found] == ["violation"]
+    assert found[0].op.name in ("arith.muli", "arith.addi", "tt.reduce")
+    assert found[0].program == (1, 0, 0)
+    assert {v.verdict for v in judge(of_pages(form, 2), ("overflow",))} <= {"proven"}
+
+
+@pytest.mark.parametrize("form", ["back again", "wide"])
+def test_what_cancels_or_is_wide_is_no_finding(form):
+    assert {v.verdict for v in judge(of_pages(form, 16_400))} == {"proven"}
+
+
+def test_the_op_that_wraps_is_named_and_not_one_that_cannot():
+    verdicts = judge(of_pages("seen as bits", 16_400))
+
+    assert not any("xori" in verdict.message for verdict in verdicts)
+    assert [v.expression for v in verdicts if v.rule == "overflow" and v.verdict != "proven"] == [
+        "page * stride"
+    ]
+
+
+@triton.jit
+def never(x, pages, out, stride, BLOCK: tl.constexpr):
+    """The mask is never true of ideal numbers: of wrapped ones it is, far outside of `x`."""
+    lanes = tl.arange(0, BLOCK)
+    far = tl.load(pages) * stride
+    tl.store(out + lanes, tl.load(x + (lanes + 1_000_000), mask=far + lanes < 0, other=0))
+
+
+def test_nothing_is_unreached_for_what_wrapped_numbers_rule_out():
+    held = tensor(1, dtype="i32", data=np.array([8_192], np.int32))
+    made = call(never, (1,), x=tensor(100), pages=held, out=tensor(64), stride=262_144, BLOCK=64)
+
+    found = {v.rule for v in judge(made) if v.verdict == "violation"}
+
+    assert {"overflow", "out-of-bounds"} <= found
+
+
+@triton.jit
+def indices(pages, out, stride, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    tl.store(out + lanes, tl.load(pages) * stride + lanes)
+
+
+@triton.jit
+def products(x, y, out, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    tl.store(out + lanes, tl.load(x + lanes) * tl.load(y + lanes))
+
+
+def test_an_index_that_is_stored_counts_and_data_do_not():
+    held = tensor(1, dtype="i32", data=np.array([65_536], np.int32))
+    stored = call(indices, (1,), pages=held, out=tensor(8, dtype="i32"), stride=65_536, BLOCK=8)
+    large = tensor(8, dtype="i32", data=np.full(8, 2**30, np.int32))
+    data = call(products, (1,), x=large, y=large, out=tensor(8, dtype="i32"), BLOCK=8)
+
+    assert "violation" in answers(stored)
+    assert answers(data) == []
+
+
+@triton.jit
+def hashed(keys, table, out, slots, BLOCK: tl.constexpr):
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mixed = tl.load(keys + lanes).to(tl.uint32) * 2654435761
+    mixed = (mixed ^ (mixed >> 16)) * 2246822519
+    slot = (mixed % slots.to(tl.uint32)).to(tl.int32)
+    tl.store(out + lanes, tl.load(table + slot))
+
+
+def test_a_hash_is_meant_to_wrap_around():
+    held = tensor(128, dtype="i32", data=np.arange(1000, 1128, dtype=np.int32))
+    made = call(hashed, (2,), keys=held, table=tensor(100), out=tensor(128), slots=100, BLOCK=64)
+
+    assert {v.verdict for v in judge(made)} == {"proven"}
+
+
+@triton.jit
+def far_read(x, out, stride, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    first = tl.load(x + lanes)
+    place = tl.program_id(0) * stride + lanes
+    tl.store(out + tl.program_id(0) + lanes, first + tl.load(x + place))
+
+
+def test_live_judging_names_the_overflow_and_what_to_do():
+    made = call(
+        far_read, (70_000,), x=tensor(70_000, 65_536, dtype="fp16"), out=tensor(80_000),
+        stride=65_536, BLOCK=64,
+    )  # fmt: skip
+
+    found = {f.rule: f for f in Live(("out-of-bounds", "overflow"), False).judge(NewCall(made, ()))}
+
+    assert "wraps around to -2,147,483,648" in found["overflow"].message
+    assert "program_id(0) * stride wraps around" in found["out-of-bounds"].message
+    assert "64 bits" in found["out-of-bounds"].hint
