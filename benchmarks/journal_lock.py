@@ -125,7 +125,7 @@ def measured(mode: str, options: argparse.Namespace) -> str:
 
     import kvtrace
     from kvtrace.backends.cupti import timeline
-    from kvtrace.converters.overhead import overhead_percent
+    from kvtrace.converters.info.overhead import overhead_percent
     from kvtrace.schema.trace import open_trace
 
     timeline.Cupti = StandInCupti  # type: ignore[assignment, misc]

@@ -23,9 +23,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from kvtrace.converters.drawing import timelines
-from kvtrace.converters.perfetto import encode_slices
 from kvtrace.converters.registry import load_converter
+from kvtrace.converters.timeline.drawing import timelines
+from kvtrace.converters.timeline.perfetto import encode_slices
 from kvtrace.schema.trace import Selection, resolve
 from tests.support.perfetto_builder import built
 from tests.support.synthetic_trace import build_synthetic_trace

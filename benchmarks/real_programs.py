@@ -294,7 +294,7 @@ def _keep_on_cores(process: int, cores: list[int]) -> None:
 
 def said_by_kvtrace(out: Path, steps: int) -> dict[str, Any]:
     """What `kvtrace info --json` says of what recording cost, by step, and its launches."""
-    from kvtrace.converters.info import read_overview
+    from kvtrace.converters.info.info import read_overview
     from kvtrace.schema.trace import open_trace
 
     trace = open_trace(out)

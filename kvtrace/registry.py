@@ -20,10 +20,10 @@ would take 20 ms. Groups:
 | `devices` | of a family | `DeviceLimits`, several |
 | `diff_figures` | of the figures | a `kvtrace.converters.diff.figures.FigureSource` |
 | `loop_tables` | of the table's owner | the name of a client's table that says how loops nest |
-| `profile_sections` | of the section | a `kvtrace.converters.profile_sections.ProfileSection` |
+| `profile_sections` | of the section | a `ProfileSection` of `converters/profile/` |
 | `report_views` | of the view's blocks | a `kvtrace.converters.report.sources.BlockSource` |
 | `rules` | of the set | rules that calls are judged by while they run, by their ids |
-| `timeline_parts` | of the part | a `kvtrace.converters.timeline.TimelinePart` |
+| `timeline_parts` | of the part | a `kvtrace.converters.timeline.timeline.TimelinePart` |
 | `variables` | of the variable | one sentence on what it does |
 
 Tables need no entry: the pass that writes them writes their definitions

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from kvtrace.converters.diff.model import CallChange
 from kvtrace.converters.diff.snapshot import Call, Snapshot, Variant, call_rows
-from kvtrace.converters.specialization import Change, changes, without_addresses
+from kvtrace.converters.profile.specialization import Change, changes, without_addresses
 
 #: Distinct calls that are read in full to say what changed; the counts are always of all.
 _MOST_READ: Final = 500

@@ -47,7 +47,7 @@ from kvtrace.converters.diff.variant_changes import (
 )
 from kvtrace.converters.findings import read_findings
 from kvtrace.converters.parallel import in_order
-from kvtrace.converters.specialization import Change, changes
+from kvtrace.converters.profile.specialization import Change, changes
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Selection

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from kvtrace.converters.diff.further import figure_kinds
 from kvtrace.converters.diff.model import Certainty, Figure, Totals
-from kvtrace.converters.occupancy import occupancy
+from kvtrace.converters.profile.occupancy import occupancy
 from kvtrace.text import count, duration, percent, size
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from kvtrace.converters.diff.words import (
     unjudged_sides,
     values_text,
 )
-from kvtrace.converters.specialization import Change
+from kvtrace.converters.profile.specialization import Change
 from kvtrace.text import plural, printable, shorten
 
 #: Rows of the headline in a comment; GitHub takes 65,536 characters in all.

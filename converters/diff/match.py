@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from kvtrace.converters.diff.snapshot import KernelKey, Variant
-from kvtrace.converters.specialization import changes
+from kvtrace.converters.profile.specialization import changes
 
 #: Another type makes two variants more unlike than another constant or option does.
 _WEIGHTS: Final = {"type": 4, "constexpr": 2, "target": 4}

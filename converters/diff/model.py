@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kvtrace.converters.findings import Finding
-from kvtrace.converters.specialization import Change
+from kvtrace.converters.profile.specialization import Change
 
 Status = Literal["added", "removed", "changed"]
 Direction = Literal["worse", "better", "changed"]

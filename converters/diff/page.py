@@ -32,7 +32,7 @@ from kvtrace.converters.diff.words import (
     unjudged_sides,
     values_text,
 )
-from kvtrace.converters.specialization import Change
+from kvtrace.converters.profile.specialization import Change
 
 if TYPE_CHECKING:
     from kvtrace.converters.report import Written

@@ -32,7 +32,7 @@ from kvtrace.converters.diff.words import (
     summary,
     unjudged_sides,
 )
-from kvtrace.converters.specialization import Change
+from kvtrace.converters.profile.specialization import Change
 from kvtrace.text import columns, duration, plural, printable, shorten, wrapped
 
 #: Lines of one source or code difference that are printed unless all are asked for.

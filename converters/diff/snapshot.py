@@ -26,7 +26,7 @@ from kvtrace.converters.diff.totals import (
     prepare,
 )
 from kvtrace.converters.diff.variant import Call, KernelKey, Variant
-from kvtrace.converters.specialization import specialization
+from kvtrace.converters.profile.specialization import specialization
 from kvtrace.figures.database import database as new_database
 from kvtrace.figures.times import device_times, host_times
 

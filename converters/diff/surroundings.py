@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from kvtrace.converters.diff.model import Side
 from kvtrace.converters.diff.snapshot import Snapshot
 from kvtrace.converters.findings import Findings
-from kvtrace.converters.specialization import Change, changes
+from kvtrace.converters.profile.specialization import Change, changes
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run

@@ -18,7 +18,7 @@ from kvtrace.converters.diff.model import (
 from kvtrace.converters.diff.renames import renamed_source, renamed_stage
 from kvtrace.converters.diff.snapshot import Snapshot, Variant
 from kvtrace.converters.diff.stages import Disassembly, stage_differences
-from kvtrace.converters.specialization import Change, changes
+from kvtrace.converters.profile.specialization import Change, changes
 from kvtrace.text import count, duration, plural, size
 
 #: Stages whose texts a page may show beside each other.

@@ -12,7 +12,7 @@ from kvtrace.converters.diff.model import (
     Side,
     VariantDifference,
 )
-from kvtrace.converters.specialization import Change
+from kvtrace.converters.profile.specialization import Change
 from kvtrace.text import plural, printable, shorten
 
 SIGNS: Final = {"added": "+", "removed": "-", "changed": "~"}

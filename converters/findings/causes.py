@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kvtrace.converters.call_paths import fused_operators
 from kvtrace.converters.findings.model import Finding, Findings, Operator
+from kvtrace.converters.profile.call_paths import fused_operators
 
 #: Rules whose violation changes no result. Generated code has reasons for what they find: Inductor
 #: writes one kernel for several cases, and masks off those that a call is not.

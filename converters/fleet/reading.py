@@ -14,7 +14,7 @@ import pyarrow as pa
 from kvtrace.converters.fleet.judging import judge_times
 from kvtrace.converters.fleet.model import Fleet, FleetFinding, Job, KernelTimes, Kind
 from kvtrace.converters.parallel import in_order
-from kvtrace.converters.query import connect, query
+from kvtrace.converters.query.query import connect, query
 from kvtrace.figures.database import database as new_database
 from kvtrace.figures.kernels import medians, medians_of_single_rows
 from kvtrace.figures.scans import row_count

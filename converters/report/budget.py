@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from kvtrace.converters.device_limits import ChosenDevice
+from kvtrace.converters.profile.device_limits import ChosenDevice
 from kvtrace.converters.report.model import Limits, Report, Variant
 from kvtrace.converters.report.pack import columns_block, json_block
 from kvtrace.converters.report.slices import (

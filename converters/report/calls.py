@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow.compute as pc
 
-from kvtrace.converters.device_limits import DeviceLimits
-from kvtrace.converters.profile_tables import work_of_calls
+from kvtrace.converters.profile.device_limits import DeviceLimits
+from kvtrace.converters.profile.profile_tables import work_of_calls
+from kvtrace.converters.profile.roofline import Work, position
 from kvtrace.converters.report.model import Argument, Call, Roofline
 from kvtrace.converters.report.slices import NO_CALL, Integers
-from kvtrace.converters.roofline import Work, position
 from kvtrace.figures.kernels import DEVICE_MEDIAN, EXECUTED, HOST_MEDIAN, LAUNCHED
 from kvtrace.figures.times import Times
 

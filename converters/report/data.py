@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from kvtrace.converters.device_busy import stepping
-from kvtrace.converters.device_limits import ChosenDevice, chosen_device
-from kvtrace.converters.device_time import read_device_time
 from kvtrace.converters.findings import read_findings
-from kvtrace.converters.overhead import overhead_percent, overhead_text
+from kvtrace.converters.info.overhead import overhead_percent, overhead_text
+from kvtrace.converters.profile.device_busy import stepping
+from kvtrace.converters.profile.device_limits import ChosenDevice, chosen_device
+from kvtrace.converters.profile.device_time import read_device_time
 from kvtrace.converters.report.calls import CallRows
 from kvtrace.converters.report.findings import PageFindings, finding_counts, place_findings
 from kvtrace.converters.report.kernels import KernelRows, kernels_of

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.converters.disassembly import disassembler
-from kvtrace.converters.occupancy import occupancy_of
+from kvtrace.converters.profile.occupancy import occupancy_of
+from kvtrace.converters.profile.specialization import changes, specialization
 from kvtrace.converters.report.calls import CallRows
 from kvtrace.converters.report.model import (
     Call,
@@ -15,10 +16,9 @@ from kvtrace.converters.report.model import (
     Stage,
     Variant,
 )
-from kvtrace.converters.specialization import changes, specialization
 
 if TYPE_CHECKING:
-    from kvtrace.converters.device_limits import DeviceLimits
+    from kvtrace.converters.profile.device_limits import DeviceLimits
     from kvtrace.converters.report.findings import PageFindings
 
 __all__ = ["SASS", "KernelRows", "kernels_of"]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kvtrace.converters.device_limits import DeviceLimits
+from kvtrace.converters.profile.device_limits import DeviceLimits
 
 __all__ = ["LineFigures", "OpFigures", "line_figures"]
 

@@ -8,13 +8,13 @@ so and never shows a zero for it. Times are whole nanoseconds, sizes bytes.
 from dataclasses import dataclass, field
 from typing import Final, TypedDict
 
-from kvtrace.converters.device_limits import ChosenDevice
-from kvtrace.converters.device_time import DeviceTime
 from kvtrace.converters.findings.model import Finding
-from kvtrace.converters.occupancy import Occupancy
+from kvtrace.converters.profile.device_limits import ChosenDevice
+from kvtrace.converters.profile.device_time import DeviceTime
+from kvtrace.converters.profile.occupancy import Occupancy
+from kvtrace.converters.profile.roofline import Position
+from kvtrace.converters.profile.specialization import Change
 from kvtrace.converters.report.slices import Bins, Executions, Slices
-from kvtrace.converters.roofline import Position
-from kvtrace.converters.specialization import Change
 
 __all__ = [
     "MEASURED",

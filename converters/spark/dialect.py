@@ -11,7 +11,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from kvtrace.converters.query import BadQuery
+from kvtrace.converters.query.query import BadQuery
 
 #: Functions of ours in terms of their arguments; Spark has none of these names.
 _OWN: Final = ("EPOCH_NS", "HOST_NS", "DEVICE_NS")

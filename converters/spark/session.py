@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from kvtrace.converters.query import BadQuery, column_values
+from kvtrace.converters.query.query import BadQuery, column_values
 from kvtrace.figures.scans import Scans, in_plain_folders
 from kvtrace.figures.views import VIEWS, tables_of, view_texts
 from kvtrace.schema.errors import BadSetting, KvtraceError

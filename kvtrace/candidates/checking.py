@@ -11,7 +11,7 @@ from typing import Any
 from kvtrace.capture import api
 from kvtrace.capture.api import capture
 from kvtrace.converters.findings import Finding, Findings
-from kvtrace.converters.profile import CallProfile, Profile
+from kvtrace.converters.profile.profile import CallProfile, Profile
 from kvtrace.opened.results import Told
 from kvtrace.opened.shown import markup
 from kvtrace.opened.shown.markup import Column

@@ -44,9 +44,9 @@ def command(
     from dataclasses import asdict
 
     from kvtrace.cli.options import print_lines, select
-    from kvtrace.converters.autotune import read_tunings, tunings_text
-    from kvtrace.converters.info import overview_object, read_overview
-    from kvtrace.converters.info_text import overview_text
+    from kvtrace.converters.info.info import overview_object, read_overview
+    from kvtrace.converters.info.info_text import overview_text
+    from kvtrace.converters.profile.autotune import read_tunings, tunings_text
     from kvtrace.schema.errors import BadSetting
     from kvtrace.text import terminal_width
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from kvtrace.cli.options import EngineOption, JsonOption, MasterOption, RunOption, TracePath
-from kvtrace.converters.call_paths import Grouping
+from kvtrace.converters.profile.call_paths import Grouping
 
 
 def command(
@@ -43,10 +43,10 @@ def command(
 
     """
     from kvtrace.cli.options import complain_of, print_lines, refuse_master, select
-    from kvtrace.converters.call_tree import call_tree_object, read_call_sums
-    from kvtrace.converters.call_tree_text import call_tree_text
-    from kvtrace.converters.profile import profile_object, read_profile
-    from kvtrace.converters.profile_text import profile_text
+    from kvtrace.converters.profile.call_tree import call_tree_object, read_call_sums
+    from kvtrace.converters.profile.call_tree_text import call_tree_text
+    from kvtrace.converters.profile.profile import profile_object, read_profile
+    from kvtrace.converters.profile.profile_text import profile_text
     from kvtrace.schema.errors import BadSetting
     from kvtrace.text import terminal_width
 

@@ -58,7 +58,7 @@ def command(
     import sys
 
     from kvtrace.cli.options import complain_of, print_lines, refuse_master, select
-    from kvtrace.converters.query_output import csv_lines, json_lines, table_lines
+    from kvtrace.converters.query.query_output import csv_lines, json_lines, table_lines
     from kvtrace.schema.errors import BadSetting
     from kvtrace.text import terminal_width
 
@@ -88,7 +88,7 @@ def _here(
     trace: "Trace", runs: "Sequence[Run]", text: str, memory: str | None, temporary: Path | None
 ) -> "tuple[tuple[str, ...], list[tuple[Any, ...]]]":
     from kvtrace.cli.progress import query_progress
-    from kvtrace.converters.query import connect, query
+    from kvtrace.converters.query.query import connect, query
 
     with (
         _private(temporary) as folder,

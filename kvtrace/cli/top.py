@@ -10,7 +10,7 @@ import typer
 from kvtrace.cli.options import print_lines
 
 if TYPE_CHECKING:
-    from kvtrace.converters.live import Live
+    from kvtrace.converters.info.live import Live
     from kvtrace.schema.following import Follower
 
 
@@ -35,8 +35,8 @@ def command(
     import sys
     import time
 
-    from kvtrace.converters.live import COLUMNS, FROM_START, Live
-    from kvtrace.converters.live_text import page_lines
+    from kvtrace.converters.info.live import COLUMNS, FROM_START, Live
+    from kvtrace.converters.info.live_text import page_lines
     from kvtrace.schema.following import Follower
     from kvtrace.schema.trace import open_trace
     from kvtrace.text import terminal_width
@@ -62,7 +62,7 @@ def _watch(follower: "Follower", live: "Live", trace: str, interval: float) -> N
     from rich.live import Live as Screen
     from rich.text import Text
 
-    from kvtrace.converters.live_text import page_lines
+    from kvtrace.converters.info.live_text import page_lines
 
     console = Console(highlight=False)
     with _keys() as pressed, Screen(console=console, screen=True, auto_refresh=False) as screen:

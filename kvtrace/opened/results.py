@@ -8,8 +8,8 @@ from typing import Any, Final, Generic, TypeVar
 
 import pyarrow as pa
 
-from kvtrace.converters.query import column_values
-from kvtrace.converters.query_output import table_lines
+from kvtrace.converters.query.query import column_values
+from kvtrace.converters.query.query_output import table_lines
 from kvtrace.opened.shown import markup
 from kvtrace.opened.shown.markup import Column
 from kvtrace.schema.errors import KvtraceError

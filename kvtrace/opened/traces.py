@@ -19,11 +19,11 @@ from kvtrace.converters.findings import (
     findings_text,
     without_proven,
 )
-from kvtrace.converters.info import Overview, RunOverview, overview_object, read_overview
-from kvtrace.converters.info_text import overview_text
-from kvtrace.converters.profile import KernelProfile, Profile, profile_object, read_profile
-from kvtrace.converters.profile_text import profile_text
-from kvtrace.converters.query import connect, query_arrow
+from kvtrace.converters.info.info import Overview, RunOverview, overview_object, read_overview
+from kvtrace.converters.info.info_text import overview_text
+from kvtrace.converters.profile.profile import KernelProfile, Profile, profile_object, read_profile
+from kvtrace.converters.profile.profile_text import profile_text
+from kvtrace.converters.query.query import connect, query_arrow
 from kvtrace.opened.judging import environment_rules, judge_runs
 from kvtrace.opened.replaying import replay_runs
 from kvtrace.opened.results import Presentation, Rows, Told, record_html, record_text

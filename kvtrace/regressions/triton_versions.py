@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from kvtrace.converters.findings import read_findings
-from kvtrace.converters.specialization import specialization
+from kvtrace.converters.profile.specialization import specialization
 from kvtrace.regressions.comparing import Analyses, Comparison, Tell, compared
 from kvtrace.regressions.recording import record_program
 from kvtrace.regressions.triton_installs import NotInstallable, installed_triton, with_triton

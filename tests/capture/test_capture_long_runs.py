@@ -9,10 +9,10 @@ import pytest
 from kvtrace.cli import main
 from kvtrace.converters.diff import compare
 from kvtrace.converters.diff.snapshot import take_snapshot
-from kvtrace.converters.info import read_overview
-from kvtrace.converters.live import Live
-from kvtrace.converters.live_text import page_lines
-from kvtrace.converters.profile import read_profile
+from kvtrace.converters.info.info import read_overview
+from kvtrace.converters.info.live import Live
+from kvtrace.converters.info.live_text import page_lines
+from kvtrace.converters.profile.profile import read_profile
 from kvtrace.schema.following import News
 from kvtrace.schema.trace import open_trace, resolve
 from kvtrace.schema.validation import validate

@@ -12,7 +12,7 @@ import pytest
 
 import kvtrace
 from kvtrace.capture import groups
-from kvtrace.converters import perfetto
+from kvtrace.converters.timeline import perfetto
 from kvtrace.schema.recovery import recover
 from kvtrace.schema.trace import open_trace, resolve
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kvtrace.converters.clocks import clock_offsets
-from kvtrace.converters.drawing import timelines
+from kvtrace.converters.timeline.clocks import clock_offsets
+from kvtrace.converters.timeline.drawing import timelines
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import resolve
 

@@ -15,7 +15,7 @@ from kvtrace.converters.diff import (
     headline_text,
 )
 from kvtrace.converters.diff.page import comparison_object
-from kvtrace.converters.specialization import Change
+from kvtrace.converters.profile.specialization import Change
 from kvtrace.schema.trace import resolve
 from tests.converters.written_trace import (
     EPOCH,

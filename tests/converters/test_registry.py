@@ -80,7 +80,7 @@ def test_converters_do_not_load_each_other():
     code = (
         "import sys; from kvtrace.converters.registry import load_converter; "
         "load_converter('perfetto'); "
-        "heavy = {'perfetto', 'jinja2', 'duckdb', 'google', 'kvtrace.converters.chrome', "
+        "heavy = {'perfetto', 'jinja2', 'duckdb', 'google', 'kvtrace.converters.timeline.chrome', "
         "'kvtrace.converters.report'}; print(heavy & set(sys.modules))"
     )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kvtrace.converters.device_time import read_device_time
+from kvtrace.converters.profile.device_time import read_device_time
 from kvtrace.converters.report.pack import read_columns, read_json
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter

@@ -6,7 +6,7 @@ import duckdb
 import pytest
 
 from kvtrace.cli import main
-from kvtrace.converters.profile import read_profile
+from kvtrace.converters.profile.profile import read_profile
 from kvtrace.converters.report.pack import read_json
 from kvtrace.schema.runs import plain_rows
 from tests.converters.replayed_trace import (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kvtrace.converters.profile import read_profile
+from kvtrace.converters.profile.profile import read_profile
 from kvtrace.converters.report.pack import read_json
 from tests.converters.replayed_trace import json_blocks, replayed, replayed_blocks
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kvtrace.converters.call_paths import GROUPINGS
+from kvtrace.converters.profile.call_paths import GROUPINGS
 from kvtrace.converters.report.pack import read_json
 from kvtrace.schema.tables import TABLES
 from tests.converters.report_page import THEMES, accessibility_problems, opened_page, written_page

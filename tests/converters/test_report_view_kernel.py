@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kvtrace.converters.autotune import read_tunings
+from kvtrace.converters.profile.autotune import read_tunings
 from kvtrace.converters.report.pack import read_json
 from tests.converters.replayed_trace import blocks_of, json_blocks, replayed
 from tests.converters.report_page import THEMES, accessibility_problems, opened_page, written_page

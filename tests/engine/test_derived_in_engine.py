@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from kvtrace.cli import main
-from kvtrace.converters.profile import read_profile
+from kvtrace.converters.profile.profile import read_profile
 from kvtrace.converters.registry import load_converter
 from kvtrace.schema.trace import resolve
 from tests.engine.shell import executable

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from kvtrace.converters.diff.snapshot import take_snapshot
-from kvtrace.converters.info import overview_object, read_overview
-from kvtrace.converters.profile import profile_object, read_profile
-from kvtrace.converters.query import connect, query
+from kvtrace.converters.info.info import overview_object, read_overview
+from kvtrace.converters.profile.profile import profile_object, read_profile
+from kvtrace.converters.query.query import connect, query
 from kvtrace.converters.report import report_data
 from kvtrace.figures.kernels import KERNEL_FIGURES
 from kvtrace.figures.views import TOP_KERNELS

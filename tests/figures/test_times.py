@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from kvtrace.converters.profile import profile_object, read_profile
-from kvtrace.converters.query import connect
+from kvtrace.converters.profile.profile import profile_object, read_profile
+from kvtrace.converters.query.query import connect
 from kvtrace.figures import times
 from kvtrace.figures.kernels import medians
 from kvtrace.figures.times import asked_times, device_times, host_times

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvtrace.converters.device_busy import busy_of
+from kvtrace.converters.profile.device_busy import busy_of
 from kvtrace.figures import tables
 from kvtrace.figures.times import compiling_launches, host_times
 from kvtrace.figures.trials import HoldingTrials

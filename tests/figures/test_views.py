@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvtrace.converters.query import connect, query
+from kvtrace.converters.query.query import connect, query
 from kvtrace.figures.times import host_times
 from kvtrace.figures.trials import TUNING
 from kvtrace.figures.views import TOP_KERNELS, VIEWS, view_statements

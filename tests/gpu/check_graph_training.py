@@ -24,7 +24,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "gpu")]
 from rank_training import Net  # noqa: E402
 
 import kvtrace  # noqa: E402
-from kvtrace.converters.profile import read_profile  # noqa: E402
+from kvtrace.converters.profile.profile import read_profile  # noqa: E402
 from kvtrace.schema.runs import plain_rows  # noqa: E402
 from kvtrace.schema.trace import open_trace, resolve  # noqa: E402
 

@@ -25,7 +25,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from kvtrace.converters.perfetto import CONVERTER  # noqa: E402
+from kvtrace.converters.timeline.perfetto import CONVERTER  # noqa: E402
 from kvtrace.schema.recovery import recover  # noqa: E402
 from kvtrace.schema.runs import plain_rows  # noqa: E402
 from kvtrace.schema.trace import open_trace, resolve  # noqa: E402

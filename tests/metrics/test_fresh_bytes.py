@@ -4,7 +4,7 @@ import torch
 
 import kvtrace
 from kvtrace.cli import main
-from kvtrace.converters.profile import read_profile
+from kvtrace.converters.profile.profile import read_profile
 from kvtrace.metrics.combs import Comb
 from kvtrace.metrics.fresh_bytes import Touched, fresh_bytes
 from kvtrace.schema.runs import plain_rows

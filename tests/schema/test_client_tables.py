@@ -6,7 +6,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from kvtrace.converters.query import connect, query
+from kvtrace.converters.query.query import connect, query
 from kvtrace.schema.client_tables import client_table
 from kvtrace.schema.errors import DamagedFile, SchemaMismatch
 from kvtrace.schema.layout import part_path
@@ -73,7 +73,7 @@ def test_readers_of_parquet_see_the_same_rows(trace):
 
 
 def test_it_is_converted_like_the_others(trace, tmp_path):
-    from kvtrace.converters.csv import CONVERTER
+    from kvtrace.converters.query.csv import CONVERTER
     from kvtrace.schema.trace import Selection
 
     add(trace, WASTE, call_id=[0], seq=["a"])

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kvtrace.cli import main
-from kvtrace.converters.query import connect, query
+from kvtrace.converters.query.query import connect, query
 from kvtrace.schema.compaction import compact
 from kvtrace.schema.errors import BadSetting, DamagedFile, NewerFormat
 from kvtrace.schema.excerpts import write_excerpt

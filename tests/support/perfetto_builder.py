@@ -8,8 +8,8 @@ from typing import Any
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 from perfetto.trace_builder.proto_builder import TraceProtoBuilder
 
-from kvtrace.converters.captions import Caption
-from kvtrace.converters.timeline import Slices, Track
+from kvtrace.converters.timeline.captions import Caption
+from kvtrace.converters.timeline.timeline import Slices, Track
 
 
 class Builder:

@@ -1,14 +1,14 @@
 """`called/<grouping>`: where kernels are called from, as the tree of one grouping.
 
-Runs and times were measured, bytes were derived; `converters/call_tree.py` says of what.
+Runs and times were measured, bytes were derived; `converters/profile/call_tree.py` says of what.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
 from typing import Final, TypedDict
 
-from kvtrace.converters.call_paths import GROUPINGS, Grouping
-from kvtrace.converters.call_tree import (
+from kvtrace.converters.profile.call_paths import GROUPINGS, Grouping
+from kvtrace.converters.profile.call_tree import (
     FIGURES,
     Branch,
     CallSums,

@@ -1,14 +1,14 @@
 """`kernel/<kernel>`: what autotuners tried of a kernel, and how long its binaries took to load.
 
 A kernel with neither has no block. Both were measured: a trial's median is over executions on the
-device (`converters/autotune.py`), and is null where those were not recorded.
+device (`converters/profile/autotune.py`), and is null where those were not recorded.
 """
 
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Final, TypedDict
 
-from kvtrace.converters import autotune
+from kvtrace.converters.profile import autotune
 from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.sources import Block, BlockSource, Context
 

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.converters.device_limits import DeviceLimits
+from kvtrace.converters.profile.device_limits import DeviceLimits
 from kvtrace.converters.report.line_figures import OpFigures, line_figures
 from kvtrace.converters.report.model import Call
 from kvtrace.converters.report.op_lines import op_lines

@@ -54,7 +54,7 @@ class Target:
     sbuf_usable_bytes: int
 
 
-#: What rooflines are drawn for, bandwidths and rates, is in `kvtrace.converters.device_limits`.
+#: Bandwidths and rates for rooflines are in `kvtrace.converters.profile.device_limits`.
 TARGETS: Final = {
     target.name: target
     for target in (

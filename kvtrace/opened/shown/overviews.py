@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 from typing import Final
 
-from kvtrace.converters.info import KernelOverview, Overview, RunOverview
-from kvtrace.converters.info_text import overview_text
+from kvtrace.converters.info.info import KernelOverview, Overview, RunOverview
+from kvtrace.converters.info.info_text import overview_text
 from kvtrace.opened.shown import markup
 from kvtrace.opened.shown.markup import Column
 from kvtrace.text import count, duration, plural, shorten

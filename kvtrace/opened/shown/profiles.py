@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from kvtrace.converters.advice import advice_lines
-from kvtrace.converters.profile import KernelProfile, Profile
-from kvtrace.converters.profile_text import profile_text
+from kvtrace.converters.profile.advice import advice_lines
+from kvtrace.converters.profile.profile import KernelProfile, Profile
+from kvtrace.converters.profile.profile_text import profile_text
 from kvtrace.opened.shown import markup
 from kvtrace.opened.shown.markup import Column
 from kvtrace.text import amount, count, duration, percent, plural, shorten, size

@@ -12,7 +12,7 @@ import pytest
 
 import kvtrace
 from kvtrace.capture import hot
-from kvtrace.converters import perfetto
+from kvtrace.converters.timeline import perfetto
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace, resolve
 from kvtrace.schema.validation import validate

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from kvtrace.converters.profile import profile_object, read_profile
-from kvtrace.converters.profile_text import profile_text
-from kvtrace.converters.query import BadQuery, connect, query
+from kvtrace.converters.profile.profile import profile_object, read_profile
+from kvtrace.converters.profile.profile_text import profile_text
+from kvtrace.converters.query.query import BadQuery, connect, query
 from kvtrace.converters.spark import SparkTrace
 from kvtrace.figures.times import asked_times
 from kvtrace.figures.views import TOP_KERNELS, VIEWS

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from kvtrace.converters.device_limits import DeviceLimits, rates
+from kvtrace.converters.profile.device_limits import DeviceLimits, rates
 
 _DOCUMENTATION: Final = "AWS Neuron: "
 

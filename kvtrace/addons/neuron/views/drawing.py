@@ -17,8 +17,15 @@ import pyarrow.compute as pc
 
 from kvtrace.addons.neuron.views.engine_schedule import buffer_flows, least_schedule
 from kvtrace.addons.neuron.views.on_chip import CALLS, EXECUTIONS, OnChipCall, on_chip_calls
-from kvtrace.converters.captions import Caption, Facts
-from kvtrace.converters.timeline import Counter, Drawn, Integers, Slices, TimelinePart, Track
+from kvtrace.converters.timeline.captions import Caption, Facts
+from kvtrace.converters.timeline.timeline import (
+    Counter,
+    Drawn,
+    Integers,
+    Slices,
+    TimelinePart,
+    Track,
+)
 from kvtrace.figures.columns import combined_codes, dictionary_values, integers
 
 if TYPE_CHECKING:

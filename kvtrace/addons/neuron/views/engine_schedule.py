@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kvtrace.addons.neuron.views.engine_times import least_ns
-from kvtrace.converters.device_limits import limits_for_target
+from kvtrace.converters.profile.device_limits import limits_for_target
 
 #: Executed ops of a call that are drawn with flows and as a schedule; of more, neither is.
 LIMIT: Final = 100_000

@@ -8,7 +8,7 @@ at the memory's bandwidth. GpSimd's rate is not published: its ops have no time.
 from collections.abc import Mapping
 from typing import Final
 
-from kvtrace.converters.device_limits import TERA, DeviceLimits
+from kvtrace.converters.profile.device_limits import TERA, DeviceLimits
 
 #: float32 operations per second of the scalar engine, by the word of the device ("NeuronCore-v2",
 #: "-v3" and "-v4 Architecture" of AWS Neuron's documentation).

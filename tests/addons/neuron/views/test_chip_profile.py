@@ -11,8 +11,8 @@ import kvtrace.addons.neuron.older.language as nl
 from kvtrace.addons.neuron import older
 from kvtrace.addons.neuron.views.engine_times import least_ns
 from kvtrace.cli import main
-from kvtrace.converters.device_limits import limits_for_target
-from kvtrace.converters.roofline import Work, position
+from kvtrace.converters.profile.device_limits import limits_for_target
+from kvtrace.converters.profile.roofline import Work, position
 
 
 @older.jit

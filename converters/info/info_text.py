@@ -1,0 +1,255 @@
+"""An `Overview` as text for a terminal: warnings first, then runs, then kernels."""
+
+import shlex
+import textwrap
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from kvtrace.converters.info.info import KernelOverview, Message, Overview, RunOverview
+from kvtrace.converters.info.overhead import overhead_text
+from kvtrace.converters.profile.device_text import device_text
+from kvtrace.converters.profile.recompiles import HeldLaunch, Recompile
+from kvtrace.text import (
+    columns,
+    count,
+    duration,
+    plural,
+    printable,
+    shorten,
+    wrapped,
+)
+
+_SHOWN_KERNELS: Final = 15
+_SHOWN_ON_DEVICE: Final = 5
+_SHOWN_NOTES: Final = 2
+_NANOSECONDS: Final = 1_000_000_000
+
+
+def overview_text(overview: Overview, *, full: bool = False, width: int = 80) -> list[str]:
+    """Return lines for a terminal: warnings first, then runs, then kernels."""
+    lines = [printable(overview.path)]
+    lines += [line for note in overview.notes for line in wrapped(f"note: {note}", width)]
+    lines += _messages_text(overview.messages, len(overview.runs), full, width)
+    idle = (
+        [] if full else [run for run in overview.runs if not run.calls and len(overview.runs) > 1]
+    )
+    for run in overview.runs:
+        if run not in idle:
+            lines += ["", *_run_text(run, width)]
+    if idle:
+        told = f"{plural(len(idle), 'more process')} launched nothing, as compilers' workers do"
+        lines += ["", *wrapped(f"{told} (--all shows each)", width)]
+    if overview.other_runs:
+        more = plural(overview.other_runs, "more run")
+        lines += ["", f"{more} in this directory (--run chooses, --all shows every one)"]
+    if overview.device_time is not None:
+        most = None if full else _SHOWN_ON_DEVICE
+        lines += ["", *device_text(overview.device_time, most, "--all", width)]
+    lines += ["", *_kernels_text(overview.kernels, full, width)]
+    if overview.recompiles:
+        lines += ["", *_recompiles_text(overview.recompiles, width)]
+    if overview.held is not None:
+        lines += ["", *_held_text(overview.held, overview, width)]
+    return lines
+
+
+def _messages_text(messages: Sequence[Message], runs: int, full: bool, width: int) -> list[str]:
+    """One line for each distinct message; ranks that say the same are counted, and notes are."""
+    told: dict[tuple[str, str], list[Message]] = {}
+    for message in messages:
+        told.setdefault((message.level, message.text), []).append(message)
+    notes = [key for key in told if key[0] == "info"]
+    folded = notes if len(notes) > _SHOWN_NOTES and not full else []
+    lines = []
+    for (level, text), group in told.items():
+        if (level, text) in folded:
+            continue
+        total = sum(message.count for message in group)
+        times = f" ({total:,} times)" if total > 1 else ""
+        where = f" [{len({m.run for m in group})} of {runs} runs]" if runs > 1 else ""
+        label = "note" if level == "info" else level
+        lines += wrapped(f"{label}: {text}{times}{where}", width)
+    if folded:
+        lines.append(f"{plural(len(folded), 'note')} on the recording (--all shows them)")
+    return lines
+
+
+def _contents(run: RunOverview) -> str | None:
+    """Say of how many launches it is known what their tensors held."""
+    if not run.known_contents:
+        return None
+    return f"of tensors, known of {plural(run.known_contents, 'launch')}"
+
+
+def _run_text(run: RunOverview, width: int) -> list[str]:
+    heading = f"run {run.run_id}"
+    if run.rank is not None:
+        heading += f", rank {run.rank} of {run.world_size}"
+    launched = f"{plural(run.launches, 'launch')} of {plural(run.calls, 'distinct call')}"
+    phases = [f"{number:,} {phase}" for phase, number in run.phases.items()]
+    if len(phases) > 1:
+        launched += f" ({', '.join(phases)})"
+    facts = {
+        "command": run.command,
+        "started": _started(run),
+        "commit": _commit(run),
+        "host": ", ".join((str(run.host), *run.devices)) if run.host else None,
+        "versions": ", ".join(f"{name} {version}" for name, version in run.versions.items()),
+        "launches": launched,
+        "contents": _contents(run),
+        "kernels": plural(run.kernels, "compiled variant"),
+        "device": plural(run.gpu_kernels, "execution") if run.gpu_kernels else None,
+        "passes": ", ".join(run.passes) or "none yet (kvtrace replay, kvtrace sanitize)",
+        "left out": run.redacted and f"{run.redacted.replace(',', ', ')} (kvtrace trace redact)",
+        "overhead": _overhead(run),
+        "its ends": _ends(run),
+        "lost": _lost(run),
+    }
+    room = width - 12
+    lines = [printable(heading)]
+    lines += [
+        f"  {what:<9} {shorten(printable(value), room)}" for what, value in facts.items() if value
+    ]
+    return lines
+
+
+def _started(run: RunOverview) -> str | None:
+    if run.started is None:
+        return None
+    began = datetime.fromtimestamp(run.started // _NANOSECONDS, UTC)
+    text = f"{began:%Y-%m-%d %H:%M:%S} UTC"
+    if run.ended is not None:
+        return f"{text}, {duration(run.ended - run.started)} long, ended by {run.ending or '?'}"
+    return text
+
+
+def _commit(run: RunOverview) -> str | None:
+    if run.git_commit is None:
+        return None
+    branch = f" on {run.git_branch}" if run.git_branch else ""
+    dirty = ", with uncommitted changes" if run.git_dirty else ""
+    return f"{run.git_commit[:12]}{branch}{dirty}"
+
+
+def _overhead(run: RunOverview) -> str | None:
+    if run.overhead_percent is not None:
+        return overhead_text(run.overhead_percent)
+    if run.self_overhead_ns is None:
+        return None
+    text = f"kvtrace took {duration(run.self_overhead_ns)} (measured)"
+    if run.started is None or run.ended is None or run.ended <= run.started:
+        return text
+    return f"{text}, {100 * run.self_overhead_ns / (run.ended - run.started):.2f} % of the run"
+
+
+def _ends(run: RunOverview) -> str | None:
+    """Say what recording cost before kernels were known, and after the last launch."""
+    if run.overhead is None or run.overhead_percent is None:
+        return None
+    begin, end = duration(run.overhead["start_ns"]), duration(run.overhead["end_ns"])
+    return f"{begin} until its kernels were known, {end} at the end"
+
+
+def _lost(run: RunOverview) -> str | None:
+    parts = []
+    if run.dropped_rows:
+        parts.append(f"{plural(run.dropped_rows, 'row')} could not be kept")
+    if not run.sealed:
+        parts.append(
+            f"not sealed: still running or killed; {_known_until(run)}kvtrace trace recover seals"
+        )
+    return "; ".join(parts) or None
+
+
+def _known_until(run: RunOverview) -> str:
+    """Up to when a run without an end is known: its last recorded launch."""
+    if run.last_launch is None or run.started is None:
+        return ""
+    return f"known until {duration(run.last_launch - run.started)} after its start; "
+
+
+def _kernels_text(kernels: Sequence[KernelOverview], full: bool, width: int) -> list[str]:
+    if not kernels:
+        return ["no kernel was recorded"]
+    shown = kernels if full else kernels[:_SHOWN_KERNELS]
+    on_device = any(k.device_ns is not None for k in kernels)
+    rows = [
+        (
+            k.name or "(no name)",
+            count(k.variants),
+            count(k.calls),
+            count(k.launches),
+            *([duration(k.device_ns)] if on_device else []),
+            duration(k.host_ns),
+            duration(k.compiling_ns),
+        )
+        for k in shown
+    ]
+    times = (*(["on device"] if on_device else []), "host time", "compiling")
+    header = ("kernel", "variants", "calls", "launches", *times)
+    lines = columns(header, rows, width)
+    left = len(kernels) - len(shown)
+    return [*lines, f"… {plural(left, 'more kernel')} (--all shows them)"] if left else lines
+
+
+def _recompiles_text(recompiles: Sequence[Recompile], width: int) -> list[str]:
+    by_kernel: dict[tuple[str, str | None, str], list[Recompile]] = {}
+    for one in recompiles:
+        by_kernel.setdefault((one.run, one.file, one.kernel), []).append(one)
+    repeated = {key: group for key, group in by_kernel.items() if len(group) > 1}
+    if not repeated:
+        return ["no kernel was compiled more than once"]
+    lines = ["compiled more than once, each variant against the nearest earlier one:"]
+    for (_, _, kernel), group in repeated.items():
+        lines.append(f"  {shorten(printable(kernel), width - 20)}, {len(group)} variants")
+        for one in group:
+            lines += [] if one.first else _recompile_lines(one, width)
+    return lines
+
+
+def _recompile_lines(one: Recompile, width: int) -> list[str]:
+    taken = "from the cache" if one.cache_hit else f"took {duration(one.compile_ns)}"
+    if one.load_ns is not None:
+        taken += f", {duration(one.load_ns)} to load"
+    lines = textwrap.wrap(printable(f"{_reason(one)} ({taken})"), width - 4, subsequent_indent="  ")
+    return [f"    {line}" for line in lines]
+
+
+def _reason(one: Recompile) -> str:
+    """Say why a variant was compiled."""
+    if one.first:
+        return "its first variant"
+    if one.changes:
+        return "; ".join(map(str, one.changes))
+    apart = " or ".join(map(str, one.told_apart))
+    said = f"the compiler's key tells {apart} apart" if apart else "nothing differs in what we see"
+    return f"{said}, and the TTIR is the same" if one.same_code else said
+
+
+def _held_text(held: Sequence[HeldLaunch], overview: Overview, width: int) -> list[str]:
+    since = f" from {overview.since} on" if overview.since is not None else ""
+    if not held:
+        return [f"no launch waited for its kernel to be compiled, loaded or tuned{since}"]
+    waiting = [one for one in held if not one.trial]
+    waited = duration(sum(one.waited_ns for one in waiting))
+    text = (
+        f"{plural(len(waiting), 'launch')} waited for a kernel to be compiled, loaded or tuned"
+        f"{since}, {waited} (measured):"
+    )
+    lines = wrapped(text, width)
+    for one in held:
+        after = "" if one.after_ns is None else f"{duration(one.after_ns)} in, "
+        text = (
+            f"{after}launch {one.seq} (call {one.call_id}), {duration(one.waited_ns)}: "
+            f"{one.variant.kernel}{', a trial' if one.trial else ''}, {_reason(one.variant)}"
+        )
+        wrapped_text = textwrap.wrap(printable(text), width - 2, subsequent_indent="  ")
+        lines += [f"  {line}" for line in wrapped_text]
+    option = "" if overview.since is None else f" --set since={shlex.quote(overview.since)}"
+    lines += wrapped(
+        "a script that compiles and loads them ahead: kvtrace convert warmup "
+        f"{shlex.quote(overview.path)}{option}",
+        width,
+    )
+    return lines

@@ -1,0 +1,355 @@
+"""What programs do while they are recorded: launches, kernels, variants and findings, as data.
+
+Made of what a follower of the journals gives, look by look. What is kept does not grow with time:
+sums by call, and seconds and events of the last minute.
+"""
+
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kvtrace.converters.timeline.captions import script_name
+from kvtrace.figures.columns import combined_codes, dictionary_values, integers
+from kvtrace.figures.makers import kind_of
+from kvtrace.figures.trials import HoldingTrials
+from kvtrace.schema.following import News
+from kvtrace.schema.kept import weights
+from kvtrace.schema.runs import Run, plain_rows
+from kvtrace.schema.symbols import titled
+from kvtrace.text import duration
+
+Integers = npt.NDArray[np.int64]
+
+#: What is wanted of each table; those that others refer to come last.
+COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
+    "gpu_kernels": ("call_id", "start", "end", "name", "kind", "weight"),
+    "launches": ("call_id", "enter", "exit", "thread", "phase", "weight"),
+    "messages": ("time", "level", "code", "text", "count"),
+    "calls": ("call_id", "kernel_id"),
+    "kernels": (
+        "kernel_id", "name", "module", "compile_begin", "compile_ns", "load_begin", "cache_hit",
+    ),
+}  # fmt: skip
+#: What says what a launch is of: few rows, of which none may be missing.
+FROM_START: Final = frozenset({"calls", "kernels"})
+_ORDER: Final = ("kernels", "calls", "messages", "launches", "gpu_kernels")
+
+_SECOND: Final = 1_000_000_000
+#: Rates are of so many seconds, events of so many.
+RATE_SECONDS: Final = 10
+EVENT_SECONDS: Final = 60
+_MOST_EVENTS: Final = 100
+#: Messages that tell what judging, or running, a launch has found.
+_FINDINGS: Final = frozenset({"defect", "out-of-bounds"})
+_NEVER: Final = np.iinfo(np.int64).min
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessLine:
+    """A process: its launches so far, those a second, its devices' busy share, its variants.
+
+    `device_share` is None where no device timeline is recorded; executions that overlap count each.
+    `state` is recording, not running (its journal was left), or how it ended.
+    """
+
+    name: str
+    state: str
+    launches: int
+    launches_per_second: float
+    device_share: float | None
+    variants: int
+
+
+@dataclass(frozen=True, slots=True)
+class KernelLine:
+    """A kernel of all processes; `of` says whose it is. Times are measured, None: not recorded.
+
+    `host_ns` is without launches in which the kernel was compiled, loaded or tuned.
+    """
+
+    name: str
+    of: str
+    launches: int
+    host_ns: int
+    device_ns: int | None
+    share: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that was told at a time, in ns since 1970."""
+
+    time: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class LivePage:
+    """All that one look shows; `whole` is False where a process had sealed rows before it."""
+
+    processes: tuple[ProcessLine, ...]
+    idle: int
+    kernels: tuple[KernelLine, ...]
+    on_device: bool
+    variants: tuple[Event, ...]
+    recompiles: int
+    findings: tuple[Event, ...]
+    warnings: tuple[Event, ...]
+    whole: bool
+
+
+@dataclass(slots=True)
+class _Sums:
+    launches: int = 0
+    host_ns: int = 0
+    executions: int = 0
+    device_ns: int = 0
+
+
+@dataclass(slots=True)
+class _Process:
+    """What is kept of a run."""
+
+    run: Run
+    live: bool = True
+    whole: bool = True
+    kernels: dict[int, dict[str, Any]] = field(default_factory=dict)
+    kernel_of: dict[int, int] = field(default_factory=dict)
+    calls: dict[int, _Sums] = field(default_factory=dict)
+    others: dict[tuple[str, str | None], _Sums] = field(default_factory=dict)
+    launched: Counter[int] = field(default_factory=Counter)
+    """Launches in each second."""
+    busy: Counter[int] = field(default_factory=Counter)
+    """Nanoseconds of executions that began in each second."""
+    holding: HoldingTrials = field(default_factory=HoldingTrials)
+
+    @property
+    def launches(self) -> int:
+        return sum(each.launches for each in self.calls.values())
+
+    @property
+    def has_device(self) -> bool:
+        return self.run.mode == "timeline"
+
+
+class Live:
+    """Adds up what a follower gives, and makes pages of it."""
+
+    def __init__(self) -> None:
+        self._processes: dict[str, _Process] = {}
+        self._variants: Counter[tuple[str | None, str]] = Counter()
+        self._new: deque[Event] = deque(maxlen=_MOST_EVENTS)
+        self._recompiled: deque[int] = deque(maxlen=_MOST_EVENTS)
+        self._findings: deque[Event] = deque(maxlen=_MOST_EVENTS)
+        self._warnings: deque[Event] = deque(maxlen=_MOST_EVENTS)
+
+    def add(self, news: Iterable[News], now: int) -> None:
+        """Add what was new at a time, in ns since 1970."""
+        for each in news:
+            process = self._processes.setdefault(each.run.run_id, _Process(each.run))
+            process.run, process.live, process.whole = each.run, each.live, each.whole
+            tables: dict[str, list[pa.Table]] = {}
+            for table, piece in each.pieces:
+                tables.setdefault(table, []).append(piece)
+            for table in _ORDER:
+                for piece in tables.get(table, ()):
+                    self._take(process, table, piece, now)
+            for seconds in (process.launched, process.busy):
+                for second in [s for s in seconds if s < now // _SECOND - EVENT_SECONDS]:
+                    del seconds[second]
+
+    def _take(self, process: _Process, table: str, piece: pa.Table, now: int) -> None:
+        if table == "kernels":
+            for row in plain_rows(piece):
+                self._add_variant(process, row, now)
+        elif table == "calls":
+            pairs = zip(piece["call_id"].to_pylist(), piece["kernel_id"].to_pylist(), strict=True)
+            process.kernel_of.update(pair for pair in pairs if pair[1] is not None)
+        elif table == "messages":
+            self._add_messages(process, piece)
+        elif table == "launches":
+            _add_launches(process, piece)
+        else:
+            _add_executions(process, piece)
+
+    def _add_variant(self, process: _Process, row: dict[str, Any], now: int) -> None:
+        process.kernels[row["kernel_id"]] = row
+        name = str(row["name"] or "kernel without a name")
+        key = row["module"], name
+        self._variants[key] += 1
+        number, began = self._variants[key], row["compile_begin"]
+        time = now if began is None else began + (row["compile_ns"] or 0)
+        if number > 1:
+            self._recompiled.append(time)
+        how = "from the cache" if row["cache_hit"] else "compiled"
+        taken = "" if row["compile_ns"] is None else f" in {duration(row['compile_ns'])}"
+        self._new.append(Event(time, f"{name}: variant {number}, {how}{taken}"))
+
+    def _add_messages(self, process: _Process, piece: pa.Table) -> None:
+        for row in plain_rows(piece):
+            event = Event(row["time"] or 0, f"{_name(process.run)}: {row['text'] or row['code']}")
+            if row["code"] in _FINDINGS:
+                self._findings.append(event)
+            elif row["level"] in ("warning", "error"):
+                self._warnings.append(event)
+
+    def page(self, now: int) -> LivePage:
+        """Return what is to be shown at a time, in ns since 1970."""
+        busy = [p for p in self._processes.values() if p.calls or p.others or p.kernels]
+        shown = sorted(busy, key=lambda p: (p.run.rank or 0, p.run.run_id))
+        on_device = any(p.others or any(s.executions for s in p.calls.values()) for p in shown)
+        return LivePage(
+            processes=tuple(_line(process, now) for process in shown),
+            idle=len(self._processes) - len(shown),
+            kernels=tuple(_kernels(shown, on_device=on_device)),
+            on_device=on_device,
+            variants=_recent(self._new, now),
+            recompiles=sum(time >= now - EVENT_SECONDS * _SECOND for time in self._recompiled),
+            findings=_recent(self._findings, now),
+            warnings=_recent(self._warnings, now),
+            whole=all(process.whole for process in shown),
+        )
+
+
+def _recent(events: Iterable[Event], now: int) -> tuple[Event, ...]:
+    """Return the events of the last minute, the newest first."""
+    first = now - EVENT_SECONDS * _SECOND
+    return tuple(sorted((e for e in events if e.time >= first), key=lambda e: -e.time))
+
+
+def _add_launches(process: _Process, piece: pa.Table) -> None:
+    known = pc.is_valid(piece["enter"]).to_numpy()
+    codes, first = combined_codes([piece["call_id"]])
+    enter = integers(piece["enter"], _NEVER)
+    leave = np.maximum(integers(piece["exit"], _NEVER), enter)
+    calls = dictionary_values(piece["call_id"], first)
+    steady = known & (leave > enter) & ~_compiling(process, calls, codes, enter, leave)
+    steady &= ~process.holding.among(piece)
+    weight = weights(piece)
+    counts = _sums(codes, weight, len(calls))
+    taken = _sums(codes[steady], ((leave - enter) * weight)[steady], len(calls))
+    for call, count, ns in zip(calls, counts.tolist(), taken.tolist(), strict=True):
+        sums = process.calls.setdefault(call, _Sums())
+        sums.launches += count
+        sums.host_ns += ns
+    _add_seconds(process.launched, enter[known], weight[known])
+
+
+def _compiling(
+    process: _Process, calls: list[int], codes: Integers, enter: Integers, leave: Integers
+) -> npt.NDArray[np.bool_]:
+    """Tell of each launch whether its kernel was compiled or loaded in it."""
+    found = np.zeros(enter.size, np.bool_)
+    kernels = [process.kernels.get(process.kernel_of.get(call, -1), {}) for call in calls]
+    for name in ("compile_begin", "load_begin"):
+        times = [kernel.get(name) for kernel in kernels]
+        begin = np.array([_NEVER if time is None else time for time in times], np.int64)[codes]
+        found |= (begin != _NEVER) & (enter <= begin) & (begin < leave)
+    return found
+
+
+def _add_executions(process: _Process, piece: pa.Table) -> None:
+    piece = piece.filter(pc.and_(pc.is_valid(piece["start"]), pc.is_valid(piece["end"])))
+    if not piece.num_rows:
+        return
+    start, end = integers(piece["start"]), integers(piece["end"])
+    weight = weights(piece)
+    ns = np.maximum(end - start, 0) * weight
+    codes, first = combined_codes([piece["call_id"], piece["name"], piece["kind"]])
+    counts, taken = (_sums(codes, values, first.size) for values in (weight, ns))
+    rows = piece.select(["call_id", "name", "kind"]).take(first).to_pylist()
+    for row, count, total in zip(rows, counts.tolist(), taken.tolist(), strict=True):
+        if row["call_id"] is not None:
+            sums = process.calls.setdefault(row["call_id"], _Sums())
+        else:
+            sums = process.others.setdefault((row["name"] or "", row["kind"]), _Sums())
+        sums.executions += count
+        sums.device_ns += total
+    _add_seconds(process.busy, start, ns)
+
+
+def _sums(codes: Integers, values: Integers, size: int) -> Integers:
+    found = np.zeros(size, np.int64)
+    np.add.at(found, codes, values)
+    return found
+
+
+def _add_seconds(seconds: Counter[int], times: Integers, added: Integers) -> None:
+    """Add numbers to the seconds in which times lie."""
+    if not times.size:
+        return
+    present, codes = np.unique(times // _SECOND, return_inverse=True)
+    sums = _sums(codes.reshape(-1), added, present.size)
+    seconds.update(dict(zip(present.tolist(), sums.tolist(), strict=True)))
+
+
+def _line(process: _Process, now: int) -> ProcessLine:
+    run, second = process.run, now // _SECOND
+    began = second - RATE_SECONDS
+    span = RATE_SECONDS
+    if run.started is not None and run.started // _SECOND > began:
+        span = max(second - run.started // _SECOND, 1)  # it has not run for so long yet
+    # The second that goes on is left out, unless there is none before it.
+    counted = range(second - span, second)
+    launched = sum(process.launched[each] for each in counted)
+    busy = sum(process.busy[each] for each in counted)
+    return ProcessLine(
+        name=_name(run),
+        state=_state(process),
+        launches=process.launches,
+        launches_per_second=launched / span if process.live else 0.0,
+        device_share=busy / (span * _SECOND) if process.has_device and process.live else None,
+        variants=len(process.kernels),
+    )
+
+
+def _state(process: _Process) -> str:
+    if process.live:
+        sample = process.run.settings.get("sample")
+        return f"recording {sample} in detail" if sample else "recording"
+    if process.run.sealed:
+        return f"ended ({process.run.ending or 'killed'})"
+    return "not running"
+
+
+def _name(run: Run) -> str:
+    parts = [] if run.rank is None else [f"rank {run.rank}"]
+    return " · ".join([*parts, f"{script_name(run.command)} {run.pid or '?'}"])
+
+
+def _kernels(processes: Iterable[_Process], *, on_device: bool) -> Iterator[KernelLine]:
+    """Return kernels of all processes, by device time, or else by launches."""
+    merged: dict[tuple[str | None, str, str], _Sums] = {}
+    for process in processes:
+        for call, sums in process.calls.items():
+            kernel = process.kernels.get(process.kernel_of.get(call, -1), {})
+            _merge(merged, (kernel.get("module"), str(kernel.get("name") or "?"), "launched"), sums)
+        for (symbol, kind), sums in process.others.items():
+            _merge(merged, (None, titled(symbol), kind_of(symbol, kind)), sums)
+    total = sum(sums.device_ns for sums in merged.values())
+    order = sorted(
+        merged.items(), key=lambda item: (-item[1].device_ns, -item[1].launches, item[0][1])
+    )
+    for (_, name, of), sums in order:
+        yield KernelLine(
+            name=name,
+            of=of,
+            launches=sums.launches,
+            host_ns=sums.host_ns,
+            device_ns=sums.device_ns if on_device else None,
+            share=sums.device_ns / total if total else None,
+        )
+
+
+def _merge(merged: dict[tuple[str | None, str, str], _Sums], key: Any, sums: _Sums) -> None:
+    into = merged.setdefault(key, _Sums())
+    into.launches += sums.launches
+    into.host_ns += sums.host_ns
+    into.executions += sums.executions
+    into.device_ns += sums.device_ns

@@ -1,0 +1,99 @@
+"""A page of what programs do now, for a terminal."""
+
+import time
+from collections.abc import Iterator, Sequence
+
+from kvtrace.converters.info.live import EVENT_SECONDS, RATE_SECONDS, Event, LivePage
+from kvtrace.text import columns, count, duration, percent, plural, printable, shorten, wrapped
+
+_MOST_PROCESSES = 16
+_MOST_EVENTS = 5
+#: Lines of one event.
+_MOST_LINES = 3
+_FEWEST_KERNELS = 5
+
+
+def page_lines(page: LivePage, out: str, now: int, width: int, height: int) -> list[str]:
+    """Return the lines of a page of so many columns and, if the screen has room, lines."""
+    clock = time.strftime("%H:%M:%S", time.localtime(now / 1e9))
+    running = sum(process.state.startswith("recording") for process in page.processes)
+    rate = sum(process.launches_per_second for process in page.processes)
+    facts = f"{clock}  {plural(running, 'process')} recording, {_rate(rate)} launches/s"
+    lines = [f"{shorten(printable(out), max(width - len(facts) - 2, 12))}  {facts}", ""]
+    lines += _processes(page, width)
+    events = [
+        *_events(f"new variants (recompiles: {page.recompiles})", page.variants, width),
+        *_events("findings", page.findings, width),
+        *_events("warnings", page.warnings, width),
+    ]
+    room = max(_FEWEST_KERNELS, height - len(lines) - len(events) - 4)
+    return [*lines, *_kernels(page, room, width), *events]
+
+
+def _processes(page: LivePage, width: int) -> Iterator[str]:
+    if not page.processes:
+        yield "nothing that is being recorded has launched anything yet (ended runs: kvtrace info)"
+    else:
+        header = ("process", "launches", "a second", "device busy", "variants", "state")
+        rows = [
+            (
+                process.name,
+                count(process.launches),
+                _rate(process.launches_per_second),
+                percent(process.device_share),
+                count(process.variants),
+                process.state,
+            )
+            for process in page.processes[:_MOST_PROCESSES]
+        ]
+        yield from columns(header, rows, width)
+    left = len(page.processes) - _MOST_PROCESSES
+    if left > 0:
+        yield f"… {plural(left, 'more process')}"
+    if page.idle:
+        yield f"{plural(page.idle, 'more process')} launched nothing"
+    if not page.whole:
+        yield "what was sealed before the first look is not counted: kvtrace info has all of it"
+
+
+def _kernels(page: LivePage, most: int, width: int) -> Iterator[str]:
+    if not page.kernels:
+        return
+    yield ""
+    if page.on_device:
+        header = ("kernel, by device time (measured)", "of", "launches", "time", "share")
+        rows = [
+            (k.name, k.of, count(k.launches or None), duration(k.device_ns), percent(k.share))
+            for k in page.kernels[:most]
+        ]
+    else:
+        header = ("kernel, by launches", "of", "launches", "host time", "a launch")
+        rows = [
+            (
+                k.name,
+                k.of,
+                count(k.launches),
+                duration(k.host_ns),
+                duration(k.host_ns / k.launches) if k.launches else "-",
+            )
+            for k in page.kernels[:most]
+        ]
+    yield from columns(header, rows, width)
+    if len(page.kernels) > most:
+        yield f"… {plural(len(page.kernels) - most, 'more kernel')}"
+
+
+def _events(what: str, events: Sequence[Event], width: int) -> Iterator[str]:
+    if not events:
+        return
+    yield ""
+    yield f"{what} of the last {EVENT_SECONDS} s: {len(events)}"
+    for event in events[:_MOST_EVENTS]:
+        clock = time.strftime("%H:%M:%S", time.localtime(event.time / 1e9))
+        lines = wrapped(f"{clock}  {event.text}", width, 2)
+        yield from (shorten(line, width) for line in lines[:_MOST_LINES])
+
+
+def _rate(rate: float) -> str:
+    """Return launches a second, the mean of the last `RATE_SECONDS`."""
+    return f"{rate:,.0f}" if rate >= RATE_SECONDS or not rate else f"{rate:.1f}"

@@ -1,0 +1,473 @@
+"""What to try with kernels that matter: said only where figures show it, with these figures.
+
+Each rule has a threshold from which on the figure costs more than it is worth to look at; kernels
+that take less than `IMPORTANT` of all time are left alone. A figure is measured (taken while the
+program ran), derived (worked out from the IR) or assumed (a data sheet's, for a device that was not
+recorded).
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kvtrace.converters.profile.autotune import Tuning, read_tunings
+from kvtrace.converters.profile.device_limits import ChosenDevice
+from kvtrace.converters.profile.device_time import DeviceTime
+from kvtrace.converters.profile.occupancy import occupancy_of
+from kvtrace.converters.profile.recompiles import Recompile, read_recompiles
+from kvtrace.figures.columns import without_dictionary
+from kvtrace.text import duration, percent, plural
+
+if TYPE_CHECKING:
+    from kvtrace.converters.profile.profile import KernelProfile
+    from kvtrace.schema.trace import Run, Trace
+
+How = Literal["measured", "derived", "assumed"]
+
+#: Kernels with a smaller share of all time are left alone.
+IMPORTANT: Final = 0.03
+#: Accesses with a smaller share of their kernel's bytes are left alone.
+_PART: Final = 0.1
+#: A sector of 32 bytes serves so few elements on average: each has (nearly) its own. Of what a
+#: compiler splits for want of known divisibility, two or more share one.
+_ALONE: Final = 1.5
+_LANES_OFF: Final = 0.4
+_FEW_WARPS: Final = 0.25
+#: Each byte is loaded so often, and the time for all of it is so much longer than at best.
+_REUSE: Final = 8.0
+_UNCACHED: Final = 2.0
+#: A last wave leaves so much of the device idle, of the whole launch.
+_TAIL: Final = 0.25
+#: A kernel that reaches so much of the time at best has nothing to gain from fuller waves.
+_FAST: Final = 0.6
+_MOST_WAVES: Final = 4
+_STORM: Final = 4
+#: The device waits for launches for so much of its time.
+_WAITING: Final = 0.3
+#: Configurations that differ by less are the same, within what trials vary.
+_NOISE: Final = 0.03
+_LEAST_TRIALS: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure that an advice rests on."""
+
+    name: str
+    value: str
+    how: How
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What is wrong with a kernel's performance, where, and what to try.
+
+    `rule` is a slug; `kernel` is None where it is about the whole program. `cost_ns` is what could
+    be saved at most, over all runs, where that can be told.
+    """
+
+    rule: str
+    kernel: str | None
+    file: str | None
+    line: int | None
+    text: str
+    figures: tuple[Figure, ...]
+    cost_ns: float | None = None
+
+
+def read_advice(
+    trace: "Trace",
+    runs: Sequence["Run"],
+    kernels: Sequence["KernelProfile"],
+    accesses: Mapping[tuple[str | None, str], Sequence[Mapping[str, Any]]],
+    device: ChosenDevice | None,
+    time: DeviceTime | None,
+) -> tuple[Advice, ...]:
+    """Return what to try, what saves most first; errors as `Trace.table`.
+
+    Args:
+        trace: the trace.
+        runs: its runs.
+        kernels: their profiles, with calls.
+        accesses: what each access of a kernel did, by module and name (`ProfileTables.accesses`).
+        device: whose limits are compared with.
+        time: all that devices did.
+
+    """
+    important = _important(kernels)
+    tuned = any(kernel.tuning_launches for kernel in kernels)
+    variants = _variants(trace, runs) if important or tuned else {}
+    found: list[Advice] = []
+    for kernel in important:
+        key = (kernel.module, kernel.name)
+        caches = device is None or device.limits.has_caches
+        found += _of_accesses(kernel, accesses.get(key, ()), caches)
+        found += _of_variants(kernel, variants.get(key, ()), device)
+    if _compiled_again(trace, runs):
+        found += _recompiles(read_recompiles(trace, runs))
+    if tuned:
+        found += _tunings(read_tunings(trace, runs), _steady(kernels, variants))
+    if time is not None:
+        found += _waiting(time)
+    return tuple(sorted(found, key=lambda one: -(one.cost_ns or 0)))
+
+
+def _important(kernels: Sequence["KernelProfile"]) -> list["KernelProfile"]:
+    shares = _shares(kernels)
+    return [k for k in kernels if shares.get((k.module, k.name), 0.0) >= IMPORTANT]
+
+
+def _shares(kernels: Sequence["KernelProfile"]) -> dict[tuple[str | None, str], float]:
+    """Return each kernel's share in device time, else in the time at best, else in bytes."""
+    for figure in (_device_ns, _best_ns, _bytes):
+        values = {(k.module, k.name): figure(k) for k in kernels}
+        total = sum(values.values())
+        if total:
+            return {key: value / total for key, value in values.items()}
+    return {}
+
+
+def _device_ns(kernel: "KernelProfile") -> float:
+    return kernel.measured.device_ns or 0
+
+
+def _best_ns(kernel: "KernelProfile") -> float:
+    return kernel.roofline.best_ns if kernel.roofline else 0
+
+
+def _bytes(kernel: "KernelProfile") -> float:
+    return kernel.derived.bytes or 0
+
+
+# -- accesses -------------------------------------------------------------------------------------
+
+_Place = tuple[str, str | None, int | None]
+
+
+def _of_accesses(
+    kernel: "KernelProfile", accesses: Sequence[Mapping[str, Any]], caches: bool
+) -> Iterator[Advice]:
+    moved = sum(int(row["sectors"] or 0) * 32 for row in accesses)
+    asked = sum(int(row["bytes"] or 0) for row in accesses)
+    for row in accesses:
+        place = (kernel.name, row["file"], row["line"])
+        sectors, used = int(row["sectors"] or 0) * 32, int(row["sector_bytes"] or 0)
+        wasted = sectors - used
+        alone = _ALONE * _element_bytes(row["dtype"]) * (sectors / 32)
+        if sectors and used < alone and wasted > _PART * moved:
+            yield Advice(
+                "uncoalesced", *place,
+                f"the {row['kind']} uses {percent(used / sectors)} of the 32-byte sectors that it "
+                "asks for: let neighbouring lanes touch neighbouring elements (the order of the "
+                "block's axes, or a transposed copy)",
+                (
+                    Figure("share of sectors' bytes asked for", percent(used / sectors), "derived"),
+                    Figure("share of the kernel's sectors", percent(sectors / moved), "derived"),
+                ),
+                _part(kernel, wasted / moved),
+            )  # fmt: skip
+        yield from _redundant(kernel, row, place, asked, caches)
+    yield from _masked_off(kernel, accesses, asked)
+
+
+def _element_bytes(dtype: str | None) -> int:
+    bits = re.search(r"\d+", dtype or "")
+    return max(int(bits[0]) // 8, 1) if bits else 4
+
+
+def _masked_off(
+    kernel: "KernelProfile", accesses: Sequence[Mapping[str, Any]], asked: int
+) -> Iterator[Advice]:
+    """Say where most lanes are off in all that matters, and not only in one branch of a choice."""
+    matter = [row for row in accesses if int(row["bytes"] or 0) > _PART * asked]
+    shares = [int(row["masked"] or 0) / int(row["lanes"]) if row["lanes"] else 0 for row in matter]
+    if not matter or min(shares) < _LANES_OFF:
+        return
+    off, row = max(zip(shares, matter, strict=True), key=lambda pair: int(pair[1]["bytes"]))
+    yield Advice(
+        "masked-off", kernel.name, row["file"], row["line"],
+        f"{percent(off)} of the lanes of this {row['kind']} are masked off, and of no other access "
+        f"less than {percent(min(shares))}: a smaller block, or several rows in one program",
+        (Figure("lanes off", percent(off), "derived"),),
+    )  # fmt: skip
+
+
+def _redundant(
+    kernel: "KernelProfile", row: Mapping[str, Any], place: _Place, asked: int, caches: bool
+) -> Iterator[Advice]:
+    """Say which load asks for each byte again and again, where that takes longer than all else."""
+    once, times = int(row["unique_once"] or 0), int(row["unique_asked"] or 0)
+    roof = kernel.roofline
+    if row["kind"] != "load" or not once or roof is None or roof.uncached_ns is None:
+        return
+    if times < _REUSE * once or times < 0.5 * asked:
+        return
+    if caches and roof.uncached_ns < _UNCACHED * roof.best_ns:
+        return
+    if roof.bound == "compute" or kernel.derived.flops_by_type is None:
+        return
+    if caches and kernel.derived.flops_by_type.dot:  # tiles of products are loaded again by design
+        return
+    what = "caches must serve that; load it once and keep it" if caches else "load it once, keep it"
+    yield Advice(
+        "redundant-load", *place,
+        f"each byte is loaded {times / once:.0f} times: {what}, or let one program do more of what "
+        "needs it",
+        (
+            Figure("loads of a byte", f"{times / once:.1f}", "derived"),
+            Figure("time of all bytes over time at best",
+                   f"{roof.uncached_ns / roof.best_ns:.1f}", "derived"),
+        ),
+    )  # fmt: skip
+
+
+def _part(kernel: "KernelProfile", share: float) -> float | None:
+    """Return that share of the kernel's time on the device, where it is bound by memory."""
+    measured = kernel.measured.device_ns
+    if measured is None or kernel.roofline is None or kernel.roofline.bound == "compute":
+        return None
+    return measured * share
+
+
+# -- variants and their launches ------------------------------------------------------------------
+
+
+def _variants(
+    trace: "Trace", runs: Sequence["Run"]
+) -> dict[tuple[str | None, str], list[dict[str, Any]]]:
+    """Return variants by kernel, each with `calls`: their programs."""
+    columns = [
+        "kernel_id", "module", "name", "target", "num_warps", "registers", "spills", "shared_bytes",
+        "file", "line",
+    ]  # fmt: skip
+    found: dict[tuple[str | None, str], list[dict[str, Any]]] = {}
+    by_id: dict[tuple[str, int], dict[str, Any]] = {}
+    for row in trace.table("kernels", runs, columns).to_pylist():
+        row["calls"] = {}
+        by_id[row["run"], row["kernel_id"]] = row
+        found.setdefault((row["module"], row["name"] or ""), []).append(row)
+    grids = ["call_id", "kernel_id", "grid_x", "grid_y", "grid_z"]
+    for call in trace.table("calls", runs, grids).to_pylist():
+        variant = by_id.get((call["run"], call["kernel_id"]))
+        if variant is not None:
+            programs = (call["grid_x"] or 1) * (call["grid_y"] or 1) * (call["grid_z"] or 1)
+            variant["calls"][call["run"], call["call_id"]] = programs
+    return found
+
+
+def _of_variants(
+    kernel: "KernelProfile", variants: Sequence[Mapping[str, Any]], device: ChosenDevice | None
+) -> Iterator[Advice]:
+    launched = {(call.run, call.call_id): call for call in kernel.calls}
+    run = [v for v in variants if not launched.keys().isdisjoint(v["calls"])]
+    place = (kernel.name, kernel.file, kernel.line)
+    spilled = [v for v in run if v["spills"]]
+    if spilled:
+        words = max(v["spills"] for v in spilled)
+        yield Advice(
+            "spills", *place,
+            f"{plural(words, 'word')} of a thread's registers are kept in local memory: a "
+            "smaller tile, more warps, or fewer stages",
+            (Figure("spilled words", f"{words:,}", "measured"),),
+        )  # fmt: skip
+    yield from _few_warps(kernel, run, place)
+    if device is not None and device.limits.multiprocessors:
+        yield from _tail(kernel, run, launched, device, place)
+
+
+def _few_warps(
+    kernel: "KernelProfile", variants: Sequence[Mapping[str, Any]], place: _Place
+) -> Iterator[Advice]:
+    by_type = kernel.derived.flops_by_type
+    if kernel.roofline is None or kernel.roofline.bound == "compute":
+        return
+    if by_type is None or by_type.dot:  # which hides latency in other ways
+        return
+    for variant in variants:
+        found = occupancy_of(variant)
+        if found is None or found.share > _FEW_WARPS:
+            continue
+        yield Advice(
+            "low-occupancy", *place,
+            f"{found.warps} of {found.of} warps fit on a multiprocessor, limited by "
+            f"{found.limited_by}: too few to hide the latency of memory",
+            (
+                Figure("occupancy", percent(found.share), "derived"),
+                Figure("registers", f"{variant['registers']}", "measured"),
+            ),
+        )  # fmt: skip
+        return
+
+
+def _tail(
+    kernel: "KernelProfile",
+    variants: Sequence[Mapping[str, Any]],
+    launched: Mapping[tuple[str, int], Any],
+    device: ChosenDevice,
+    place: _Place,
+) -> Iterator[Advice]:
+    """Say where a last wave of programs leaves much of the device idle."""
+    worst: tuple[float, int, int] | None = None
+    runs = sum(call.runs for call in launched.values())
+    if kernel.roofline is not None and (kernel.roofline.achieved or 0) > _FAST:
+        return
+    for variant in variants:
+        found = occupancy_of(variant)
+        if found is None:
+            continue
+        room = found.blocks(variant["num_warps"]) * (device.limits.multiprocessors or 0)
+        for key, programs in variant["calls"].items():
+            call = launched.get(key)
+            if call is None or not room or not programs or call.runs < 0.5 * runs:
+                continue
+            waves = -(-programs // room)
+            idle = 1 - programs / (waves * room)
+            if 1 < waves <= _MOST_WAVES and idle > _TAIL and (worst is None or idle > worst[0]):
+                worst = (idle, programs, room)
+    if worst is None:
+        return
+    idle, programs, room = worst
+    yield Advice(
+        "tail-wave", *place,
+        f"of {programs:,} programs {room:,} run at once: the last wave leaves "
+        f"{percent(idle)} of the launch idle; fewer, larger programs, or persistent ones",
+        (
+            Figure("programs", f"{programs:,}", "measured"),
+            Figure("programs at once", f"{room:,}",
+                   "assumed" if device.how == "assumed" else "derived"),
+        ),
+        None if kernel.measured.device_ns is None else kernel.measured.device_ns * idle,
+    )  # fmt: skip
+
+
+# -- the program ----------------------------------------------------------------------------------
+
+
+def _compiled_again(trace: "Trace", runs: Sequence["Run"]) -> bool:
+    """Tell whether some kernel has so many variants that a storm is among them."""
+    names = ["name", "file", "module", "run"]
+    rows = trace.table("kernels", runs, names[:-1])
+    rows = pa.table({name: without_dictionary(rows[name]) for name in names})
+    own = rows.group_by(names).aggregate([([], "count_all")])
+    more = pc.subtract(own["count_all"], 1)
+    again = pa.table({"name": own["name"], "file": own["file"], "more": more})
+    sums = again.group_by(["name", "file"]).aggregate([("more", "sum")])["more_sum"]
+    return bool((pc.max(sums).as_py() or 0) >= _STORM)
+
+
+def _recompiles(recompiles: Sequence[Recompile]) -> Iterator[Advice]:
+    by_kernel: dict[tuple[str, str | None], list[Recompile]] = {}
+    for one in recompiles:
+        by_kernel.setdefault((one.kernel, one.file), []).append(one)
+    for (kernel, file), group in by_kernel.items():
+        values: dict[str, set[str | None]] = {}
+        for one in group:
+            if len(one.changes) == 1:  # options are an autotuner's, who tries them on purpose
+                values.setdefault(one.changes[0].what, set()).add(one.changes[0].after)
+        for what, seen in values.items():
+            if len(seen) < _STORM or what.startswith(("num_", "option ")):
+                continue
+            told = [one for one in group if [c.what for c in one.changes] == [what]]
+            taken = sum(one.compile_ns or 0 for one in told)
+            yield Advice(
+                "recompiles", kernel, file, None,
+                f"compiled again for {len(seen)} values of {what}: pass it as a number that is not "
+                "specialised (no tl.constexpr, do_not_specialize), or round it to few values",
+                (
+                    Figure("variants", f"{len(group)}", "measured"),
+                    Figure("time to compile them", duration(taken), "measured"),
+                ),
+                float(taken),
+            )  # fmt: skip
+
+
+def _steady(
+    kernels: Sequence["KernelProfile"],
+    variants: Mapping[tuple[str | None, str], Sequence[Mapping[str, Any]]],
+) -> dict[tuple[str, int], float]:
+    """Return the median time on the device of each variant's launches that were no trials."""
+    found: dict[tuple[str, int], float] = {}
+    for kernel in kernels:
+        calls = {(call.run, call.call_id): call.measured.device_median_ns for call in kernel.calls}
+        for variant in variants.get((kernel.module, kernel.name), ()):
+            times = [time for key in variant["calls"] if (time := calls.get(key)) is not None]
+            if times:
+                found[variant["run"], variant["kernel_id"]] = min(times)
+    return found
+
+
+def _tunings(
+    tunings: Sequence[Tuning], steady: Mapping[tuple[str, int], float]
+) -> Iterator[Advice]:
+    for tuning in tunings:
+        timed = [t for t in tuning.trials if t.median_ns and t.launches >= _LEAST_TRIALS]
+        kept = next((t for t in timed if t.kept), None)
+        if len(timed) < 2 or kept is None or kept.median_ns is None:
+            continue
+        taken = min(kept.median_ns, steady.get((tuning.run, kept.kernel_id), kept.median_ns))
+        best = min(t.median_ns for t in timed if t.median_ns)
+        most = max(t.median_ns for t in timed if t.median_ns)
+        place = (tuning.kernel, tuning.file, None)
+        if taken > best * (1 + 5 * _NOISE):
+            yield Advice(
+                "autotune-choice", *place,
+                f"the configuration that is kept takes {duration(taken)}, another one "
+                f"{duration(best)} on these arguments: the key lacks what makes the difference",
+                (Figure("kept", duration(taken), "measured"),
+                 Figure("fastest", duration(best), "measured")),
+            )  # fmt: skip
+        elif most < best * (1 + _NOISE):
+            yield Advice(
+                "autotune-noise", *place,
+                f"{len(timed)} configurations take the same within {percent(most / best - 1)}: "
+                "trying them buys nothing",
+                (Figure("fastest", duration(best), "measured"),
+                 Figure("slowest", duration(most), "measured")),
+            )  # fmt: skip
+
+
+def _waiting(time: DeviceTime) -> Iterator[Advice]:
+    """Say how long the device waits for the host: in steps where they are known, or launches."""
+    if time.steps is not None and time.step_ns is not None:
+        a_step = time.steps.span_ns / time.steps.total
+        waited = a_step - time.step_ns
+        if waited > _WAITING * a_step:
+            yield Advice(
+                "host-bound", None, None, None,
+                f"a step takes {duration(a_step)}, and the device works for "
+                f"{duration(time.step_ns)} of it: CUDA graphs, fewer kernels, or less Python",
+                (
+                    Figure("a step", duration(a_step), "measured"),
+                    Figure("device time of a step", duration(time.step_ns), "measured"),
+                ),
+                waited * time.steps.total,
+            )  # fmt: skip
+        return
+    waited = time.busy.idle_launching_ns
+    if waited > _WAITING * (time.device_ns + waited):
+        yield Advice(
+            "launch-bound", None, None, None,
+            f"the device stood idle for {duration(waited)} while kernels were launched, and worked "
+            f"for {duration(time.device_ns)}: CUDA graphs, or fewer and larger kernels",
+            (
+                Figure("idle while launching", duration(waited), "measured"),
+                Figure("device time", duration(time.device_ns), "measured"),
+            ),
+            float(waited),
+        )  # fmt: skip
+
+
+def advice_lines(advice: Sequence[Advice]) -> Iterator[str]:
+    """Return a sentence for each, with place and figures."""
+    for one in advice:
+        file = PurePath(one.file).name if one.file else None
+        where = f"{file}:{one.line}" if file and one.line else file
+        kernel = one.kernel or "the program"
+        figures = "; ".join(f"{f.name} {f.value} ({f.how})" for f in one.figures)
+        place = f" ({where})" if where else ""
+        yield f"{one.rule}: {kernel}{place}: {one.text} [{figures}]"

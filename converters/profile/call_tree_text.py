@@ -1,0 +1,101 @@
+"""A tree of where kernels are called from, as a table for a terminal."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from kvtrace.converters.profile.call_paths import Grouping
+from kvtrace.converters.profile.call_tree import Branch, CallSums, call_notes, call_tree
+from kvtrace.text import (
+    columns,
+    count,
+    display_width,
+    duration,
+    percent,
+    printable,
+    shorten,
+    size,
+    wrapped,
+)
+
+_TITLES: Final[dict[Grouping, str]] = {
+    "stack": "by call stack",
+    "frames": "by call stack, every frame",
+    "module": "by module",
+    "source": "by source line",
+    "op": "by operator",
+}
+#: What is less of the time, and of the time to compile, is left out unless all is asked for.
+_LEAST: Final = 0.01
+#: Columns that the figures take at most, without and with bytes.
+_FIGURES_WIDTH: Final = (37, 47)
+_TO: Final = " > "
+
+
+def call_tree_text(
+    sums: CallSums, grouping: Grouping, *, full: bool = False, width: int = 80
+) -> list[str]:
+    """Return lines for a terminal: the tree, what costs most first, and what it does not know."""
+    root = call_tree(sums, grouping)
+    if not root.branches:
+        return ["no kernel was launched"]
+    on_device, bytes_known = sums.cost == "device_ns", "bytes" in sums.known
+    header = [_TITLES[grouping], "device" if on_device else "host", "share", "runs"]
+    header += ["bytes"] if bytes_known else []
+    room = width - _FIGURES_WIDTH[bytes_known]
+    rows = [
+        _row(sums, root, branch, label)
+        for label, branch in _lines(sums, root, root, 0, 0.0 if full else _LEAST, room)
+    ]
+    lines = columns([*header, "compile"], rows, width)
+    if not full:
+        lines.append(f"below {percent(_LEAST)} of the time and of compiling: --full shows it")
+    for note in call_notes(sums):
+        lines += wrapped(note, width)
+    return lines
+
+
+def _lines(
+    sums: CallSums, root: Branch, branch: Branch, depth: int, least: float, room: int
+) -> Iterator[tuple[str, Branch]]:
+    """Yield what each line says and stands for; steps of which one leads to the next are one."""
+    for each in branch.branches:
+        if not _matters(sums, root, each, least):
+            continue
+        steps, last = [printable(each.step.label)], each
+        while len(last.branches) == 1 and last.branches[0].branches:
+            (last,) = last.branches
+            steps.append(printable(last.step.label))
+        yield "  " * depth + _fitting(steps, max(room, 20)), last
+        yield from _lines(sums, root, last, depth + 1, least, room - 2)
+
+
+def _fitting(steps: Sequence[str], room: int) -> str:
+    """Return the steps as one text; of those that do not fit, some in the middle are left out."""
+    shorter = [_TO.join([steps[0], "…", *steps[last:]]) for last in range(2, len(steps))]
+    for text in (_TO.join(steps), *shorter, _TO.join(["…", steps[-1]])):
+        if display_width(text) <= room:
+            return text
+    return shorten(text, room)
+
+
+def _matters(sums: CallSums, root: Branch, branch: Branch, least: float) -> bool:
+    return (
+        any(
+            getattr(branch.figures, name) > least * getattr(root.figures, name)
+            for name in (sums.cost, "compile_ns")
+        )
+        or not least
+    )
+
+
+def _row(sums: CallSums, root: Branch, branch: Branch, label: str) -> list[str]:
+    figures = branch.figures
+    taken, whole = getattr(figures, sums.cost), getattr(root.figures, sums.cost)
+    row = [
+        label,
+        duration(taken),
+        percent(taken / whole if whole else None),
+        count(figures.runs),
+    ]
+    row += [size(figures.bytes or None)] if "bytes" in sums.known else []
+    return [*row, duration(figures.compile_ns or None)]

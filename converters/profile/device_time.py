@@ -1,0 +1,154 @@
+"""All that devices did, ranked by time: kernels of every library, copies, fills, and idleness."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from kvtrace.converters.profile.device_busy import Busy, Steps, busy_of, stepping
+from kvtrace.figures.database import database
+from kvtrace.figures.times import Times, device_times
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run, Trace
+
+#: Kernels by module and name, and the calls of each.
+_PREPARE: Final = """
+    CREATE TABLE variant AS
+    SELECT dense_rank() OVER (ORDER BY coalesce(module, ''), coalesce(name, '')) AS kernel,
+        run, kernel_id, name, module, file, line
+    FROM kernels;
+
+    CREATE TABLE kernel AS
+    SELECT kernel, any_value(name) AS name, any_value(module) AS module, min(file) AS file,
+        min(line) AS line
+    FROM variant GROUP BY kernel;
+
+    CREATE TABLE call AS
+    SELECT c.run, c.call_id, v.kernel
+    FROM calls c JOIN variant v ON c.run = v.run AND c.kernel_id = v.kernel_id;
+"""
+
+#: What is no call's has the name and kind that it is shown by; of calls whose kernel is known, the
+#: kernel's are.
+_ON_DEVICE: Final = """
+    WITH summed AS (
+        SELECT c.kernel, e.name, coalesce(e.kind, 'Triton') AS kind,
+            sum(e.device_executions)::BIGINT AS executions, sum(e.device_ns) AS ns,
+            sum(e.bytes) AS bytes, sum(e.stepped_ns) AS stepped_ns
+        FROM executed e LEFT JOIN call c ON e.run = c.run AND e.call_id = c.call_id
+        WHERE e.device_executions > 0 GROUP BY ALL
+    )
+    SELECT coalesce(k.name, s.name, '') AS name, s.kind, s.executions, s.ns, s.bytes, s.stepped_ns,
+        m.device_median_ns AS median, k.module, k.file, k.line
+    FROM summed s LEFT JOIN kernel k ON s.kernel = k.kernel
+    JOIN medians m ON m.module = coalesce(k.module, '') AND m.kind = s.kind
+        AND m.name = coalesce(k.name, s.name, '')
+"""
+
+_TUNED: Final = (
+    "SELECT coalesce(sum(tuning_executions), 0), coalesce(sum(tuning_ns), 0) FROM executed"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRow:
+    """What ran on devices under one name.
+
+    `kind` says whose it is: Triton, a library's name, copy, fill or other. `share` is that of all
+    rows. `bytes` are those copied or filled. `step_ns` is the mean time in one step of one run,
+    where there are steps. `module`, `file` and `line` are a Triton kernel's.
+    """
+
+    name: str
+    kind: str
+    executions: int
+    device_ns: int
+    median_ns: float
+    share: float
+    bytes: int | None = None
+    step_ns: float | None = None
+    module: str | None = None
+    file: str | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceTime:
+    """Rows by time, and when devices were idle; all measured.
+
+    Executions of autotuners and warm-ups are in no row: they are `tuning_ns`. The rows and those
+    add up to `busy.busy_ns` + `busy.overlapped_ns`, over runs.
+    """
+
+    rows: tuple[DeviceRow, ...]
+    executions: int
+    device_ns: int
+    tuning_executions: int
+    tuning_ns: int
+    devices: int
+    busy: Busy
+    steps: Steps | None = None
+
+    @property
+    def step_ns(self) -> float | None:
+        """Device time of one step; None without steps."""
+        return None if self.steps is None else sum(row.step_ns or 0.0 for row in self.rows)
+
+
+def read_device_time(
+    trace: "Trace",
+    runs: Sequence["Run"],
+    steps: Steps | None = None,
+    times: Times | None = None,
+) -> DeviceTime | None:
+    """Read all that devices did in some runs; None where no execution was timed.
+
+    `steps` and `times` are what `stepping` and `device_times` gave of these runs, where a caller
+    has them. Errors as `Trace.table`.
+    """
+    found = [busy for run in runs if (busy := busy_of(trace, run)) is not None]
+    if not found:
+        return None
+    if times is None:
+        steps, windows = stepping(trace, runs)
+        times = device_times(trace, runs, windows)
+    with database() as connection:
+        columns = ["kernel_id", "name", "module", "file", "line"]
+        connection.register("kernels", trace.table("kernels", runs, columns))
+        connection.register("calls", trace.table("calls", runs, ["call_id", "kernel_id"]))
+        connection.register("executed", times.calls)
+        connection.register("medians", times.kernels)
+        connection.execute(_PREPARE)
+        sums = connection.sql(_ON_DEVICE).to_arrow_table().to_pylist()
+        ((tuned, tuning_ns),) = connection.execute(_TUNED).fetchall()
+    total = sum(int(row["ns"]) for row in sums)
+    number = steps.total if steps else 0
+    rows = [_row(row, total, number) for row in sums]
+    rows.sort(key=lambda row: (-row.device_ns, row.name))
+    return DeviceTime(
+        rows=tuple(rows),
+        executions=sum(row.executions for row in rows),
+        device_ns=total,
+        tuning_executions=int(tuned),
+        tuning_ns=int(tuning_ns),
+        devices=len(found),
+        busy=sum(found, Busy()),
+        steps=steps,
+    )
+
+
+def _row(row: Mapping[str, Any], total: int, steps: int) -> DeviceRow:
+    taken = int(row["ns"])
+    return DeviceRow(
+        name=row["name"],
+        kind=row["kind"],
+        executions=int(row["executions"]),
+        device_ns=taken,
+        median_ns=row["median"],
+        share=taken / total if total else 0.0,
+        bytes=None if row["bytes"] is None else int(row["bytes"]),
+        step_ns=int(row["stepped_ns"] or 0) / steps if steps else None,
+        module=row["module"],
+        file=row["file"],
+        line=row["line"],
+    )

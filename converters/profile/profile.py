@@ -1,0 +1,465 @@
+"""Where time, bytes and FLOPs go: per kernel, per distinct call, per source line.
+
+Times are *measured* while recording. Bytes, FLOPs, lanes and sectors are *derived*: `kvtrace
+replay` evaluates the IR over the whole grid and fills the table `ops`, and the sums here weigh each
+call by its runs: its launches, or the replays of the graph that it was captured into. Launches of
+autotuners and warm-ups are left out of all sums and counted apart. docs/profile.md says what every
+figure is.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from kvtrace.converters.graph_profile import GraphProfile, read_graph_profiles
+from kvtrace.converters.profile.advice import IMPORTANT, Advice, read_advice
+from kvtrace.converters.profile.device_busy import stepping
+from kvtrace.converters.profile.device_limits import ChosenDevice, chosen_device
+from kvtrace.converters.profile.device_time import DeviceTime, read_device_time
+from kvtrace.converters.profile.profile_sections import profile_sections
+from kvtrace.converters.profile.profile_tables import ProfileTables, Row
+from kvtrace.converters.profile.roofline import Position, Work, joined, position
+from kvtrace.converters.source_lines import SourceLines
+from kvtrace.figures.times import Times, device_times, host_times
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run, Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Times taken while recording, in nanoseconds; None where nothing was timed.
+
+    Launches in which the kernel was compiled or loaded are in `compiling_ns`, and in no other time
+    of the host.
+    """
+
+    host_ns: int | None
+    host_median_ns: float | None
+    compiling_launches: int
+    compiling_ns: int | None
+    device_ns: int | None
+    device_median_ns: float | None
+    device_executions: int
+
+
+@dataclass(frozen=True, slots=True)
+class FlopsByType:
+    """FLOPs by element type: of dots (the type of their factors), and of all other ops."""
+
+    dot: dict[str, int]
+    other: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """What evaluating the IR gave, summed over runs; None where it is not known.
+
+    `bytes` counts active lanes of loads, stores and atomics; where a mask depends on data that was
+    not recorded, that access is left out and counted in `unknown_accesses`, so `bytes` is a lower
+    bound. `unique_bytes` are the distinct bytes that each run reads and writes. `intensity` is
+    FLOPs per byte, `mask_efficiency` the share of lanes that were active, `sector_efficiency` the
+    share of the 32-byte sectors' bytes that were asked for, `reuse` how often an op asks for each
+    byte. `bytes_per_second` and `flops_per_second` divide by the measured device time, where every
+    call has some.
+    """
+
+    bytes: int | None
+    unique_bytes: int | None
+    flops: int | None
+    flops_by_type: FlopsByType | None
+    bytes_per_launch: float | None
+    flops_per_launch: float | None
+    intensity: float | None
+    mask_efficiency: float | None
+    sector_efficiency: float | None
+    reuse: float | None
+    bytes_per_second: float | None
+    flops_per_second: float | None
+    unknown_accesses: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallProfile:
+    """A distinct call of a kernel: its grid and the shapes of its tensors."""
+
+    run: str
+    call_id: int
+    grid: tuple[int, int, int]
+    tensors: tuple[str, ...]
+    launches: int
+    runs: int
+    measured: Measured
+    derived: Derived
+    roofline: Position | None
+
+
+@dataclass(frozen=True, slots=True)
+class KernelProfile:
+    """A kernel, by module and name, over all chosen runs of the program.
+
+    Its own `runs` are its launches, where those that were captured into graphs count as often as
+    the graphs were replayed.
+    """
+
+    name: str
+    module: str | None
+    file: str | None
+    line: int | None
+    launches: int
+    runs: int
+    tuning_launches: int
+    compilations: int
+    compile_ns: int | None
+    measured: Measured
+    derived: Derived
+    roofline: Position | None
+    calls: tuple[CallProfile, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LineProfile:
+    """A source line and what the ops on it did, over all launches (derived)."""
+
+    file: str
+    line: int
+    source: str | None
+    kernels: tuple[str, ...]
+    accesses: str
+    bytes: int | None
+    flops: int | None
+    intensity: float | None
+    mask_efficiency: float | None
+    sector_efficiency: float | None
+    reuse: float | None
+    unknown_accesses: int
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Kernels by time (device time where there is any), and lines by bytes.
+
+    `device` is what rooflines are drawn for, None where no limits are known. `replayed` says
+    whether the table `ops` has rows; `missing_calls` counts launched calls that it lacks;
+    `device_time` is all that devices did, None without a device timeline; `advice` is what to try,
+    what may save most first. `left_out` are replay's
+    notes on figures that it gives up for their cost. `sectors` says how many memory ops were
+    counted `by_compiled_layout` and `by_lane_order` (docs/accesses.md). `sections` are add-ons', by
+    their names (`profile_sections.py`).
+    """
+
+    path: str
+    runs: tuple[str, ...]
+    device: ChosenDevice | None
+    kernels: tuple[KernelProfile, ...]
+    replayed: bool
+    missing_calls: int
+    device_time: DeviceTime | None = None
+    advice: tuple[Advice, ...] = ()
+    left_out: tuple[str, ...] = ()
+    sectors: Mapping[str, int] = field(default_factory=dict)
+    lines: tuple[LineProfile, ...] = ()
+    graphs: tuple[GraphProfile, ...] = ()
+    sections: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+
+
+def read_profile(
+    trace: "Trace",
+    runs: Sequence["Run"],
+    *,
+    calls: bool = False,
+    lines: bool = False,
+    device: str | None = None,
+    times: tuple[Times, Times] | None = None,
+) -> Profile:
+    """Read the profile of the runs; `calls` and `lines` add those levels.
+
+    `device` names the one to draw rooflines for; else it is the one that was recorded, or a common
+    one that the kernels' compile target fits. With `times` (host, device) of another engine
+    launches and executions are not read here, and it is not said when devices were idle.
+
+    Raises:
+        BadSetting: the limits of `device` are not known.
+        DamagedFile, NewerFormat: as the reader of the trace.
+
+    """
+    steps, given = None, times
+    if times is None:
+        steps, windows = stepping(trace, runs)
+        times = host_times(trace, runs), device_times(trace, runs, windows)
+    with ProfileTables(trace, runs, *times, calls=calls) as tables:
+        chosen = chosen_device(device, _device_names(runs), tables.targets())
+        by_kernel = tables.sums()
+        flops = tables.flops()
+        kernels, work = tables.kernels(), tables.work()
+        shown = [row["kernel"] for row in kernels] if calls or work else _looked_at(by_kernel)
+        by_call, places = tables.sums_of_calls(shown), tables.places(shown)
+        by_line = tables.lines() if lines else []
+        accesses = tables.accesses()
+        replayed, missing = tables.coverage()
+    flops_of = {key: _by(flops, key) for key in ("place", "kernel")}
+    roofs = _positions(work, flops_of["place"], chosen)
+    call_profiles = _call_profiles(places, by_call, work, flops_of["place"], roofs)
+    found = [
+        _kernel(
+            row,
+            by_kernel.get(row["kernel"], {}),
+            flops_of["kernel"].get(row["kernel"], ()),
+            call_profiles.get(row["kernel"], []),
+        )
+        for row in kernels
+    ]
+    time = None if given else read_device_time(trace, runs, steps, times[1])
+    names = {row["kernel"]: (row["module"], row["name"] or "") for row in kernels}
+    by_name: dict[tuple[str | None, str], list[Row]] = {}
+    for access in accesses:
+        by_name.setdefault(names[access["kernel"]], []).append(access)
+    advice = read_advice(trace, runs, found, by_name, chosen, time)
+    if not calls:
+        found = [replace(kernel, calls=()) for kernel in found]
+    source = SourceLines(trace, runs) if lines else None
+    left_out, sectors = _replay_facts(trace, runs)
+    return Profile(
+        path=str(trace.path),
+        runs=tuple(run.run_id for run in runs),
+        device=chosen,
+        kernels=tuple(sorted(found, key=_cost, reverse=True)),
+        replayed=replayed,
+        missing_calls=missing,
+        device_time=time,
+        advice=advice,
+        left_out=left_out,
+        sectors=sectors,
+        lines=tuple(_line(row, source) for row in by_line if source is not None),
+        graphs=read_graph_profiles(trace, runs),
+        sections={name: section.read(trace, runs) for name, section in profile_sections().items()},
+    )
+
+
+def _looked_at(sums: Mapping[int, Row]) -> list[int]:
+    """Return the kernels whose calls advice looks at, where nothing is known but times."""
+    total = sum(row["device_ns"] or 0 for row in sums.values())
+    return [
+        kernel
+        for kernel, row in sums.items()
+        if row["tuning_launches"] or (row["device_ns"] or 0) >= IMPORTANT * total > 0
+    ]
+
+
+def profile_object(profile: Profile) -> dict[str, Any]:
+    """Return the JSON form: the fields of `Profile`, as docs/profile.md describes them."""
+    form = asdict(profile)
+    if form["device"] is not None:
+        for name in ("words", "has_caches", "targets"):
+            del form["device"]["limits"][name]
+    form |= form.pop("sections")
+    return form
+
+
+def _device_names(runs: Sequence["Run"]) -> list[str]:
+    names = [str(device["name"]) for run in runs for device in run.devices or () if device["name"]]
+    return list(dict.fromkeys(names))
+
+
+def _replay_facts(trace: "Trace", runs: Sequence["Run"]) -> tuple[tuple[str, ...], dict[str, int]]:
+    """Replay's own notes and its counts of how sectors were counted, from its settings."""
+    notes: list[str] = []
+    models: dict[str, int] = {}
+    for run in runs:
+        settings = trace.passes(run.run_id).get("profiler", {})
+        notes += settings.get("left_out", [])
+        for name, number in settings.get("sectors", {}).items():
+            models[name] = models.get(name, 0) + number
+    return tuple(notes), models
+
+
+def _positions(
+    work: Sequence[Row], flops: Mapping[int, Sequence[Row]], device: ChosenDevice | None
+) -> dict[int, Position | None]:
+    """The place of each launched and replayed call under the device's roof."""
+    if device is None:
+        return {}
+    found = {}
+    for row in work:
+        by_type = _flops_by_type(flops.get(row["place"], ()), once=True)
+        unique = _whole(row["unique_bytes"])
+        one = Work(
+            unique_bytes=unique if row["accesses"] else 0,
+            bytes=None if row["unknown"] else _whole(row["bytes"]) or 0,
+            dots=by_type.dot,
+            others=by_type.other,
+        )
+        found[row["place"]] = position(one, device.limits, row["runs"])
+    return found
+
+
+def _by(rows: Sequence[Row], key: str) -> dict[int, list[Row]]:
+    found: dict[int, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row[key], []).append(row)
+    return found
+
+
+def _flops_by_type(flops: Sequence[Row], *, once: bool = False) -> FlopsByType:
+    """Sum the FLOPs of some calls over their runs (`once`: over one of each call)."""
+    found = FlopsByType({}, {})
+    for row in flops:
+        kind = found.dot if row["dot"] else found.other
+        times = 1 if once else int(row["runs"])
+        kind[row["dtype"]] = kind.get(row["dtype"], 0) + int(row["flops"]) * times
+    return found
+
+
+def _kernel(
+    row: Row, sums: Mapping[str, Any], flops: Sequence[Row], calls: Sequence[CallProfile]
+) -> KernelProfile:
+    measured = _measured(sums)
+    by_type = _flops_by_type(flops)
+    unique = [call.derived.unique_bytes for call in calls]
+    roof = joined(call.roofline for call in calls)
+    return KernelProfile(
+        name=row["name"] or "",
+        module=row["module"],
+        file=row["file"],
+        line=row["line"],
+        launches=sums.get("launches") or 0,
+        runs=_whole(sums.get("runs")) or 0,
+        tuning_launches=sums.get("tuning_launches") or 0,
+        compilations=row["compilations"],
+        compile_ns=_whole(row["compile_ns"]),
+        measured=measured,
+        derived=_derived(sums, by_type, _total(unique)),
+        roofline=_achieved(roof, sums),
+        calls=tuple(calls),
+    )
+
+
+def _call_profiles(
+    places: Sequence[Row],
+    sums: Mapping[int, Row],
+    work: Sequence[Row],
+    flops: Mapping[int, Sequence[Row]],
+    roofs: Mapping[int, Position | None],
+) -> dict[int, list[CallProfile]]:
+    """Profiles of launched calls by kernel, those that took longest first."""
+    moved = {row["place"]: row for row in work}
+    found: dict[int, list[CallProfile]] = {}
+    for row in places:
+        place = row["place"]
+        figures = sums.get(place, {})
+        if not figures.get("launches"):
+            continue
+        measured = _measured(figures)
+        unique = _whole(moved.get(place, {}).get("unique_bytes"))
+        runs = _whole(figures.get("runs")) or 0
+        profile = CallProfile(
+            run=row["run"],
+            call_id=row["call_id"],
+            grid=tuple(row["grid"]),
+            tensors=tuple(row["tensors"] or ()),
+            launches=figures["launches"],
+            runs=runs,
+            measured=measured,
+            derived=_derived(
+                figures,
+                _flops_by_type(flops.get(place, ())),
+                None if unique is None else unique * runs,
+            ),
+            roofline=_achieved(roofs.get(place), figures),
+        )
+        found.setdefault(row["kernel"], []).append(profile)
+    for calls in found.values():
+        calls.sort(key=_cost, reverse=True)
+    return found
+
+
+def _measured(sums: Mapping[str, Any]) -> Measured:
+    return Measured(
+        host_ns=sums.get("host_ns"),
+        host_median_ns=sums.get("host_median_ns"),
+        compiling_launches=sums.get("compiling_launches") or 0,
+        compiling_ns=sums.get("compiling_ns"),
+        device_ns=sums.get("device_ns"),
+        device_median_ns=sums.get("device_median_ns"),
+        device_executions=sums.get("device_executions") or 0,
+    )
+
+
+def _achieved(roof: Position | None, sums: Mapping[str, Any]) -> Position | None:
+    """Add the share of the time at best in the measured time of as many runs."""
+    measured = sums.get("all_ns")
+    return replace(roof, achieved=roof.best_ns / measured) if roof and measured else roof
+
+
+def _derived(sums: Mapping[str, Any], by_type: FlopsByType, unique: int | None) -> Derived:
+    runs = _whole(sums.get("replayed_runs"))
+    known = bool(runs)
+    moved = (_whole(sums.get("bytes")) or 0) if known else None
+    flops = (_whole(sums.get("flops")) or 0) if known else None
+    seconds = (sums.get("all_ns") or 0) / 1e9 if runs == _whole(sums.get("runs")) else 0
+    return Derived(
+        bytes=moved,
+        unique_bytes=unique if known else None,
+        flops=flops,
+        flops_by_type=by_type if known else None,
+        bytes_per_launch=_ratio(moved, runs),
+        flops_per_launch=_ratio(flops, runs),
+        intensity=_ratio(flops, moved),
+        mask_efficiency=_mask_efficiency(sums),
+        sector_efficiency=_sector_efficiency(sums),
+        reuse=_reuse(sums),
+        bytes_per_second=_ratio(moved, seconds),
+        flops_per_second=_ratio(flops, seconds),
+        unknown_accesses=_whole(sums.get("unknown")) or 0,
+    )
+
+
+def _line(row: Row, source: SourceLines) -> LineProfile:
+    moved, flops = _whole(row["bytes"]), _whole(row["flops"])
+    return LineProfile(
+        file=row["file"],
+        line=row["line"],
+        source=source.text(row["file"], row["line"]),
+        kernels=tuple(name or "" for name in row["kernels"] or ()),
+        accesses=row["accesses"] or "",
+        bytes=moved,
+        flops=flops,
+        intensity=_ratio(flops, moved),
+        mask_efficiency=_mask_efficiency(row),
+        sector_efficiency=_sector_efficiency(row),
+        reuse=_reuse(row),
+        unknown_accesses=row["unknown"],
+    )
+
+
+def _mask_efficiency(sums: Mapping[str, Any]) -> float | None:
+    lanes, masked = _whole(sums.get("lanes")), _whole(sums.get("masked"))
+    return None if not lanes or masked is None else 1 - masked / lanes
+
+
+def _sector_efficiency(sums: Mapping[str, Any]) -> float | None:
+    sectors = _whole(sums.get("sectors"))
+    return _ratio(_whole(sums.get("sector_bytes")), None if sectors is None else 32 * sectors)
+
+
+def _reuse(sums: Mapping[str, Any]) -> float | None:
+    return _ratio(_whole(sums.get("unique_asked")), _whole(sums.get("unique_once")))
+
+
+def _total(figures: Sequence[int | None]) -> int | None:
+    known = [figure for figure in figures if figure is not None]
+    return sum(known) if known and len(known) == len(figures) else None
+
+
+def _ratio(value: float | None, by: float | None) -> float | None:
+    return None if value is None or not by else value / by
+
+
+def _whole(value: Any) -> int | None:
+    return None if value is None else int(value)
+
+
+def _cost(profile: KernelProfile | CallProfile) -> tuple[int, int, int]:
+    """Device time first, since host time says how long a launch took, not its kernel."""
+    measured = profile.measured
+    return (measured.device_ns or 0, measured.host_ns or 0, profile.launches)

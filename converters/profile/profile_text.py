@@ -1,0 +1,278 @@
+"""A `Profile` as tables for a terminal: what was measured, and apart from it what was derived."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from kvtrace.converters.graph_profile import graphs_text
+from kvtrace.converters.profile.advice import advice_lines
+from kvtrace.converters.profile.device_text import device_text
+from kvtrace.converters.profile.profile import (
+    Derived,
+    FlopsByType,
+    KernelProfile,
+    LineProfile,
+    Profile,
+)
+from kvtrace.converters.profile.profile_sections import profile_sections
+from kvtrace.converters.profile.roofline import Position
+from kvtrace.text import (
+    amount,
+    columns,
+    count,
+    duration,
+    percent,
+    plural,
+    printable,
+    shorten,
+    size,
+    wrapped,
+)
+
+_SHOWN: Final = 25
+_SHOWN_ON_DEVICE: Final = 15
+
+
+def profile_text(profile: Profile, *, full: bool = False, width: int = 80) -> list[str]:
+    """Return lines for a terminal: what was measured, and apart from it what was derived."""
+    launched = [k for k in profile.kernels if k.launches or k.tuning_launches]
+    shown = launched if full else launched[:_SHOWN]
+    lines = []
+    most = None if full else _SHOWN_ON_DEVICE
+    if profile.device_time is not None:
+        lines += [*device_text(profile.device_time, most, "--full", width), ""]
+    if not shown:
+        return [*lines, "no kernel was launched"]
+    lines += [*_measured_text(profile, shown, width), "", *_derived_text(profile, shown, width)]
+    if profile.replayed:
+        lines += ["", *_flops_text(shown, width), "", *_roofline_text(profile, shown, width)]
+    if profile.advice:
+        lines += ["", "what to try"]
+        for sentence in advice_lines(profile.advice):
+            lines += wrapped(sentence, width)
+    if profile.graphs:
+        graphs = profile.graphs if full else profile.graphs[:_SHOWN]
+        lines += ["", *graphs_text(graphs, width)]
+    for name, section in profile_sections().items():
+        rows = profile.sections.get(name, ())
+        if rows:
+            lines += ["", *section.text(rows if full else rows[:_SHOWN], width)]
+    left = len(launched) - len(shown)
+    if left:
+        lines += ["", f"… {plural(left, 'more kernel')} (--full shows them)"]
+    for kernel in shown:
+        if kernel.calls:
+            lines += ["", *_calls_text(kernel, full, width)]
+    if profile.lines:
+        lines += ["", *_lines_text(profile.lines, full, width)]
+    return lines
+
+
+def _measured_text(profile: Profile, kernels: Sequence[KernelProfile], width: int) -> list[str]:
+    # Where all that devices did is told, kernels' times on them are told there.
+    apart = profile.device_time is None and any(k.measured.device_executions for k in kernels)
+    on_device = ("device", "median") if apart else ()
+    header = ("measured", "launches", *on_device, "host", "median", "compile")
+    rows = [
+        (
+            k.name or "(no name)",
+            count(k.launches),
+            *_device_cells(k)[: len(on_device)],
+            duration(k.measured.host_ns),
+            duration(k.measured.host_median_ns),
+            duration(k.compile_ns),
+        )
+        for k in kernels
+    ]
+    lines = columns(header, rows, width)
+    tuning = sum(k.tuning_launches for k in kernels)
+    if tuning:
+        lines.append(f"without {plural(tuning, 'launch')} of autotuners and warm-ups")
+    compiling = sum(k.measured.compiling_launches for k in kernels)
+    if compiling:
+        taken = duration(sum(k.measured.compiling_ns or 0 for k in kernels))
+        told = f"host time without {plural(compiling, 'launch')} that compiled or loaded their"
+        lines += wrapped(f"{told} kernel ({taken})", width)
+    if apart or profile.device_time is not None:
+        lines += _executed_text(kernels, width)
+    return lines
+
+
+def _device_cells(kernel: KernelProfile) -> tuple[str, str]:
+    measured = kernel.measured
+    return duration(measured.device_ns), duration(measured.device_median_ns)
+
+
+def _executed_text(kernels: Sequence[KernelProfile], width: int) -> list[str]:
+    """Say of how many of the launches there are executions, and how graphs were counted."""
+    executions = sum(k.measured.device_executions for k in kernels)
+    runs = sum(k.runs for k in kernels)
+    lines = []
+    if executions != runs:
+        told = f"of these launches {executions:,} executions of {runs:,} were timed on the device"
+        lines += wrapped(told, width)
+    replayed = [k for k in kernels if k.runs != k.launches]
+    if replayed:
+        launches = plural(sum(k.launches for k in replayed), "launch")
+        told = f"{launches} of {plural(len(replayed), 'kernel')} are "
+        lines += wrapped(
+            "launches captured into graphs count as often as these were replayed: "
+            f"{told}{sum(k.runs for k in replayed):,} runs",
+            width,
+        )
+    return lines
+
+
+def _derived_text(profile: Profile, kernels: Sequence[KernelProfile], width: int) -> list[str]:
+    fill = f"kvtrace replay {profile.path}"
+    if not profile.replayed:
+        return [f"bytes and FLOPs (derived from the IR) are not known yet: {fill}"]
+    header = ("derived", "bytes/launch", "FLOP/launch", "bytes", "FLOP", "FLOP/byte", "lanes on")
+    rows = [(k.name or "(no name)", *_work_cells(k.derived)) for k in kernels]
+    lines = columns(header, rows, width)
+    if any(k.derived.unknown_accesses for k in kernels):
+        lines.append(">: some accesses have masks that depend on data that was not recorded")
+    if profile.missing_calls:
+        lines.append(f"{plural(profile.missing_calls, 'launched call')} not in ops: {fill}")
+    return lines
+
+
+def _flops_text(kernels: Sequence[KernelProfile], width: int) -> list[str]:
+    rows = [
+        (kernel.name or "(no name)", _types(kernel.derived.flops_by_type)) for kernel in kernels
+    ]
+    return columns(("derived", "FLOP by type"), rows, width)
+
+
+def _types(flops: FlopsByType | None) -> str:
+    if flops is None:
+        return "-"
+    parts = [f"dot {dtype} {amount(number)}" for dtype, number in sorted(flops.dot.items())]
+    parts += [f"{dtype} {amount(number)}" for dtype, number in sorted(flops.other.items())]
+    return ", ".join(parts) or "none"
+
+
+_DEVICES: Final = {"given": "", "recorded": "", "assumed": ", assumed from the compile target"}
+
+_UNIQUE: Final = (
+    "unique: distinct bytes a launch reads and writes; reuse: times that an op asks for a byte"
+)
+_BOUND: Final = (
+    "bound: by memory even if each byte is moved once, by compute even if nothing is cached, "
+    "or it depends on caches; at best: least time for a launch, not a measurement"
+)
+_BOUND_WITHOUT_CACHES: Final = (
+    "bound: by memory or by compute, at the bytes asked for: the device keeps nothing by itself; "
+    "at best: least time for a launch, not a measurement"
+)
+
+
+def _sectors_told(models: Mapping[str, int]) -> str:
+    told = "sectors: share of the 32-byte sectors' bytes that was asked for"
+    total = sum(models.values())
+    if total:
+        compiled = models.get("by_compiled_layout", 0)
+        told += f", by the compiled layout of threads for {compiled:,} of {total:,} accesses"
+    return f"{told} (a model: docs/accesses.md)"
+
+
+def _roofline_text(profile: Profile, kernels: Sequence[KernelProfile], width: int) -> list[str]:
+    device = profile.device
+    measured = any(k.measured.device_ns is not None for k in kernels)
+    header = ["derived", "unique", "reuse", "sectors", "bound", "at best"]
+    if measured:
+        header.append("of measured")
+    rows = []
+    for kernel in kernels:
+        cells = [
+            kernel.name or "(no name)",
+            size(_per_run(kernel.derived.unique_bytes, kernel.runs)),
+            "-" if kernel.derived.reuse is None else f"{kernel.derived.reuse:.1f} x",
+            percent(kernel.derived.sector_efficiency),
+            *_position_cells(kernel.roofline, kernel.runs),
+        ]
+        rows.append(cells if measured else cells[:-1])
+    lines = columns(header, rows, width)
+    if device is None:
+        return [*lines, *wrapped("no limits of the device are known: --device NAME", width)]
+    limits = device.limits
+    bandwidth = amount(limits.bandwidth, "B/s")
+    told = f"limits of {limits.name} ({bandwidth}; {limits.source}){_DEVICES[device.how]}"
+    lines += wrapped(told, width)
+    bound = _BOUND if limits.has_caches else _BOUND_WITHOUT_CACHES
+    for sentence in (_UNIQUE, _sectors_told(profile.sectors), bound):
+        lines += wrapped(sentence, width)
+    if profile.left_out:
+        lines.append(f"replay left out {plural(len(profile.left_out), 'figure')} for the cost")
+    return lines
+
+
+def _position_cells(position: Position | None, runs: int) -> tuple[str, str, str]:
+    if position is None:
+        return "-", "-", "-"
+    return (
+        position.bound,
+        duration(_per_run(position.best_ns, runs)),
+        percent(position.achieved),
+    )
+
+
+def _per_run(total: float | None, runs: int) -> float | None:
+    return None if total is None or not runs else total / runs
+
+
+def _work_cells(derived: Derived) -> tuple[str, ...]:
+    least = ">" if derived.unknown_accesses else ""
+    intensity = "-" if derived.intensity is None else f"{derived.intensity:.2f}"
+    return (
+        least + size(derived.bytes_per_launch),
+        amount(derived.flops_per_launch),
+        least + size(derived.bytes),
+        amount(derived.flops),
+        intensity,
+        percent(derived.mask_efficiency),
+    )
+
+
+def _calls_text(kernel: KernelProfile, full: bool, width: int) -> list[str]:
+    shown = kernel.calls if full else kernel.calls[:_SHOWN]
+    header = ("grid", "launches", "host", "device", "bytes/launch", "FLOP/launch", "lanes on")
+    lines = [f"distinct calls of {shorten(printable(kernel.name), width - 20)}"]
+    rows = []
+    for call in shown:
+        work = _work_cells(call.derived)
+        rows.append(
+            (
+                " x ".join(map(str, call.grid)),
+                count(call.launches),
+                duration(call.measured.host_ns),
+                duration(call.measured.device_ns),
+                work[0],
+                work[1],
+                work[5],
+            )
+        )
+    head, *body = columns(header, rows, width - 2)
+    lines.append(f"  {head}")
+    for call, line in zip(shown, body, strict=True):
+        lines += [f"  {line}", f"      {shorten(printable(', '.join(call.tensors)), width - 6)}"]
+    left = len(kernel.calls) - len(shown)
+    return [*lines, f"  … {plural(left, 'more call')} (--full shows them)"] if left else lines
+
+
+def _lines_text(all_lines: Sequence[LineProfile], full: bool, width: int) -> list[str]:
+    shown = all_lines if full else all_lines[:_SHOWN]
+    header = ("source line (derived)", "bytes", "FLOP", "lanes on", "sectors", "reuse")
+    rows = [
+        (
+            f"{line.file.rpartition('/')[2]}:{line.line}  {(line.source or '').strip()}",
+            (">" if line.unknown_accesses else "") + size(line.bytes),
+            amount(line.flops),
+            percent(line.mask_efficiency),
+            percent(line.sector_efficiency),
+            "-" if line.reuse is None else f"{line.reuse:.1f} x",
+        )
+        for line in shown
+    ]
+    lines = columns(header, rows, width)
+    left = len(all_lines) - len(shown)
+    return [*lines, f"… {plural(left, 'more line')} (--full shows them)"] if left else lines

@@ -1,0 +1,110 @@
+"""CSV files of a trace's tables: one table as a file, or every table with rows in a folder.
+
+Lists, structs and maps become JSON text, times keep their nanoseconds, null is an empty field. The
+content of artifacts is left out; `artifacts.csv` has its hashes and sizes.
+"""
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import BinaryIO, Final
+
+import pyarrow as pa
+from pyarrow import csv
+
+from kvtrace.converters.output import whole_file
+from kvtrace.converters.query.csv_cells import safe_column
+from kvtrace.converters.registry import Conversion, reject_unknown_settings
+from kvtrace.schema.errors import BadSetting
+from kvtrace.schema.tables import TABLES
+from kvtrace.schema.trace import Selection
+
+
+class CsvConverter:
+    """Writes tables for spreadsheets and whatever reads nothing better."""
+
+    summary = "Tables as CSV: a folder of all, or one with --set table=NAME"
+    default_output = "trace-csv"
+
+    def convert(
+        self, selection: Selection, output: Path, settings: Mapping[str, str]
+    ) -> Conversion:
+        """Write the selected runs' tables. The setting `table` names the only one to write.
+
+        Raises:
+            BadSetting: no such table or setting, or the output cannot be written.
+
+        """
+        reject_unknown_settings("csv", settings, ("table",))
+        table = settings.get("table")
+        if table is None:
+            return _write_folder(selection, output)
+        if table not in _tables(selection):
+            known = ", ".join(_tables(selection))
+            raise BadSetting(f"the format has no table {table!r}; its tables are {known}.")
+        with whole_file(output) as file:
+            rows = write_table(selection, table, file)
+        return Conversion((output,), (f"{rows:,} rows of {table}",))
+
+
+CONVERTER: Final = CsvConverter()
+
+
+def _tables(selection: Selection) -> tuple[str, ...]:
+    return (*TABLES, *selection.trace.client_tables)
+
+
+def write_table(selection: Selection, table: str, file: BinaryIO) -> int:
+    """Write the selected runs' rows of one table with a header; returns how many there are."""
+    definition = selection.trace.definition(table, selection.runs)
+    columns = [c.name for c in definition.columns if not pa.types.is_binary(c.type)]
+    rows = flattened(selection.table(table, columns))
+    for index, name in enumerate(rows.column_names):
+        rows = rows.set_column(index, name, safe_column(rows.column(index)))
+    # Some versions of pyarrow write the header once more for an empty first batch.
+    filled = [batch for batch in rows.to_batches() if batch.num_rows]
+    whole = pa.Table.from_batches(filled, rows.schema)
+    csv.write_csv(whole, file, csv.WriteOptions(quoting_style="needed"))
+    return int(rows.num_rows)
+
+
+def flattened(rows: pa.Table) -> pa.Table:
+    """Return the rows with every nested column as JSON text."""
+    for index, field in enumerate(rows.schema):
+        if not pa.types.is_nested(field.type):
+            continue
+        values = rows.column(index).to_pylist(maps_as_pydicts="lossy")
+        texts = [None if v is None else json.dumps(v, ensure_ascii=False) for v in values]
+        rows = rows.set_column(index, field.name, pa.array(texts, pa.string()))
+    return rows
+
+
+def _write_folder(selection: Selection, output: Path) -> Conversion:
+    """Write every table that has rows into a new folder, which appears when it is whole."""
+    if output.exists():
+        raise BadSetting(f"{output} exists already; name a new folder for the CSV files.")
+    if not output.parent.is_dir():
+        raise BadSetting(f"the folder {output.parent} of the output does not exist; make it first.")
+    notes = []
+    temporary: Path | None = None
+    try:
+        temporary = Path(mkdtemp(dir=output.parent, prefix=f".{output.name}."))
+        for table in _tables(selection):
+            path = temporary / f"{table}.csv"
+            with path.open("wb") as file:
+                count = write_table(selection, table, file)
+            if count == 0:
+                path.unlink()
+                continue
+            notes.append(f"{count:,} rows of {table}")
+        temporary.chmod(0o755)
+        temporary.rename(output)
+    except OSError as problem:
+        reason = problem.strerror or str(problem)
+        raise BadSetting(f"cannot write {output}: {reason}; choose another place.") from problem
+    finally:
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
+    return Conversion(tuple(sorted(output.iterdir())), tuple(notes))

@@ -1,0 +1,290 @@
+"""The script that launches a recorded call again, and the converter that writes it."""
+
+import base64
+import textwrap
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from importlib.resources import files
+from pathlib import Path
+from typing import Final
+
+from kvtrace.converters.findings.invocation import invocation
+from kvtrace.converters.output import whole_file
+from kvtrace.converters.registry import Conversion, reject_unknown_settings
+from kvtrace.converters.scripts.repro import (
+    Choice,
+    Code,
+    Described,
+    Literal,
+    Place,
+    Repro,
+    read_repro,
+)
+from kvtrace.schema.errors import BadSetting
+from kvtrace.schema.trace import Selection
+from kvtrace.text import printable, wrapped
+
+_WIDTH: Final = 100
+_MEGABYTE: Final = 1 << 20
+
+_FROM_IR: Final = '''\
+def prepared(folder):
+    """Compile the recorded IR; gives a function that launches it with arguments."""
+    path = folder / "kernel.#STAGE#"
+    path.write_text(IR, encoding="utf-8")
+    compiled = triton.compile(str(path), options=OPTIONS)
+    return lambda given: compiled[GRID](*given.values())'''
+
+_FROM_TEXT: Final = '''\
+def prepared(folder):
+    """Import the recorded source; gives a function that launches the kernel with arguments."""
+    path = folder / "recorded_kernel.py"
+    path.write_text(SOURCE, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    kernel = getattr(module, KERNEL)
+    return lambda given: kernel[GRID](**{name: nested(name, given) for name in NAMES}, **OPTIONS)'''
+
+_FROM_MODULE: Final = '''\
+def prepared(folder):
+    """Import the kernel; gives a function that launches it with arguments."""
+    kernel = getattr(importlib.import_module(MODULE), KERNEL)
+    while not isinstance(kernel, triton.runtime.jit.JITFunction):
+        kernel = kernel.fn  # the recorded call has the values that an autotuner chose
+    return lambda given: kernel[GRID](**{name: nested(name, given) for name in NAMES}, **OPTIONS)'''
+
+_NESTED: Final = '''\
+def nested(name, given):
+    """A parameter's value: an argument, or a tuple of those that are called `name.0` and so on."""
+    if name in given:
+        return given[name]
+    parts = [key[len(name) + 1 :].split(".")[0] for key in given if key.startswith(f"{name}.")]
+    return tuple(nested(f"{name}.{part}", given) for part in dict.fromkeys(parts))
+
+
+'''
+
+
+class ReproConverter:
+    """Writes one standalone script that launches one recorded call again."""
+
+    summary = "A script that launches one call again: --set launch=N, call=ID or finding=ID"
+    default_output = "repro.py"
+
+    def convert(
+        self, selection: Selection, output: Path, settings: Mapping[str, str]
+    ) -> Conversion:
+        """Write the script.
+
+        Settings: `launch`, `call` or `finding` say which call; `source=1` takes the kernel's
+        Python source in place of its IR; `contents` is how many MB of recorded contents of one
+        storage go along at most (64).
+
+        Raises:
+            BadSetting: no such call or setting, something of it was not recorded, or the output
+                cannot be written.
+
+        """
+        reject_unknown_settings(
+            "repro", settings, ("launch", "call", "finding", "source", "contents")
+        )
+        choice = Choice(
+            _number(settings, "launch"), _number(settings, "call"), settings.get("finding")
+        )
+        limit = _number(settings, "contents")
+        repro = read_repro(
+            selection,
+            choice,
+            source=settings.get("source", "0") not in ("", "0"),
+            limit_bytes=(64 if limit is None else limit) * _MEGABYTE,
+        )
+        with whole_file(output) as file:
+            file.write(script(repro).encode("utf-8"))
+        return Conversion((output,), (_called(repro), *_differences(repro)))
+
+
+CONVERTER: Final = ReproConverter()
+
+
+def script(repro: Repro) -> str:
+    """The script's text."""
+    body = (
+        files("kvtrace.converters.scripts").joinpath("repro_script.txt").read_text(encoding="utf-8")
+    )
+    body = body.replace("#COMPILE#", _compiling(repro.code), 1)
+    data = "\n".join(_data(repro))
+    return f'"""{_docstring(repro)}"""\n\n{body.replace("#DATA#", data, 1)}'
+
+
+def _compiling(code: Code) -> str:
+    if code.stage != "source":
+        return _FROM_IR.replace("#STAGE#", code.stage)
+    return _NESTED + (_FROM_MODULE if code.text is None else _FROM_TEXT)
+
+
+def _number(settings: Mapping[str, str], name: str) -> int | None:
+    text = settings.get(name)
+    if text is None:
+        return None
+    try:
+        return int(text)
+    except ValueError as error:
+        raise BadSetting(f"{name} is a number, and {text!r} is none.") from error
+
+
+def _called(repro: Repro) -> str:
+    return invocation(repro.kernel, repro.grid, repro.rows) or repro.kernel
+
+
+def _docstring(repro: Repro) -> str:
+    lines = [f"Launch {repro.kernel}[{repro.grid}] once more, as it was recorded.", ""]
+    for paragraph in (_called(repro), _origin(repro), *_finding(repro)):
+        lines += [*wrapped(paragraph, _WIDTH), ""]
+    lines.append("As recorded:")
+    lines += _listed(_same(repro))
+    lines += ["", "Not as recorded:"]
+    lines += _listed(_differences(repro))
+    lines += [
+        "",
+        "It needs torch and triton, and prints checksums and the median time of some launches:",
+        "",
+        "    python repro.py --check                # on a GPU",
+        "    kvtrace run -o out/ repro.py --check   # without one, in kvtrace's evaluator",
+        "",
+    ]
+    text = "\n".join(map(printable, lines))  # Python takes no NUL in a script
+    return text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+
+
+def _listed(points: tuple[str, ...]) -> Iterator[str]:
+    for point in points:
+        yield from textwrap.wrap(
+            printable(point), _WIDTH, initial_indent="- ", subsequent_indent="  "
+        )
+
+
+def _origin(repro: Repro) -> str:
+    run = repro.run
+    first = "" if repro.launch is None else f"launch {repro.launch['seq']}, "
+    parts = [f"It is {first}call {repro.call_id} of run {run.run_id}"]
+    if run.command:
+        parts.append(f"of `{run.command}`")
+    if run.git_commit:
+        parts.append(f"at commit {run.git_commit[:12]}{' with changes' if run.git_dirty else ''}")
+    if repro.launch is not None and repro.launch["enter"] is not None:
+        moment = datetime.fromtimestamp(repro.launch["enter"] // 10**9, UTC)
+        parts.append(f"on {moment:%Y-%m-%d at %H:%M:%S} UTC")
+    versions = [f"{n} {run.versions[n]}" for n in ("triton", "torch") if n in run.versions]
+    devices = sorted({str(each["name"]) for each in run.devices if each["name"]})
+    text = f"{', '.join(parts)} ({', '.join([*versions, *devices])})."
+    file, line = repro.place
+    return text if file is None else f"{text} The kernel is defined in {file}, line {line}."
+
+
+def _finding(repro: Repro) -> Iterator[str]:
+    if repro.finding is not None:
+        yield f"Finding {repro.finding['finding_id']}: {repro.finding['message']}"
+
+
+def _same(repro: Repro) -> tuple[str, ...]:
+    made = {
+        "ttir": "the kernel's Triton IR (TTIR), compiled anew",
+        "ttgir": "the kernel's GPU IR (TTGIR), compiled anew",
+    }.get(repro.code.stage, "the kernel's Python source, compiled anew")
+    options = ", ".join(f"{name}={value}" for name, value in repro.options.items())
+    points = [
+        f"{made} with {options or 'no option'}",
+        "grid, scalars and constants",
+        "of each tensor: element type, shape, strides; of each storage: its size, where tensors "
+        "begin in it, and which share it",
+    ]
+    if repro.contents:
+        names = ", ".join(name for name, each in repro.storages.items() if each.contents)
+        points.append(f"contents of {names}: as they were before the call's first launch")
+    return tuple(points)
+
+
+def _differences(repro: Repro) -> tuple[str, ...]:
+    points = []
+    missing = [name for name, each in repro.storages.items() if each.contents is None]
+    if missing:
+        points.append(
+            f"contents of {', '.join(missing)}: they were not recorded, and are random with fixed "
+            "seeds: floats from a normal distribution, integers from 0 to 3"
+        )
+    points += repro.notes
+    if repro.code.stage == "source" and repro.code.text is None:
+        points.append(f"the kernel is imported from {repro.code.module}, as it is now")
+    points.append("the addresses of storages: only that they are aligned as new tensors are")
+    odd = [
+        str(row["name"])
+        for row in repro.rows
+        if row["alignment"] is not None and (row["alignment"] - (row["offset_bytes"] or 0)) % 16
+    ]
+    if odd:
+        points.append(f"{', '.join(odd)}: the storage did not begin at a multiple of 16 bytes")
+    points.append("what ran before and beside it; timed launches find the device's cache cleared")
+    return tuple(points)
+
+
+def _data(repro: Repro) -> Iterator[str]:
+    yield ""
+    yield f"KERNEL = {repro.kernel!r}"
+    yield f"GRID = {repro.grid!r}"
+    yield f"OPTIONS = {dict(repro.options)!r}"
+    yield "#: Storages by the name of their first argument: bytes, element type, contents."
+    yield "STORAGES = {"
+    for name, memory in repro.storages.items():
+        yield f"    {name!r}: ({memory.nbytes}, {memory.dtype!r}, {memory.contents!r}),"
+    yield "}"
+    yield "#: Arguments in the order of the kernel's parameters."
+    yield "ARGUMENTS = {"
+    for name, argument in repro.arguments.items():
+        yield f"    {name!r}: {_written(argument)},"
+    yield "}"
+    recorded = repro.recorded
+    told = None if recorded is None else (recorded.median_ns / 1e6, recorded.where, recorded.count)
+    yield "#: Median time in milliseconds, where it was taken, of how many launches."
+    yield f"RECORDED = {told!r}"
+    yield from _code(repro)
+    yield "#: Recorded contents of storages by hash: base64 of zlib."
+    yield "CONTENTS = {"
+    for sha256, compressed in repro.contents.items():
+        yield f'    "{sha256}": """'
+        yield from textwrap.wrap(base64.b64encode(compressed).decode("ascii"), _WIDTH)
+        yield '""",'
+    yield "}"
+
+
+def _code(repro: Repro) -> Iterator[str]:
+    code = repro.code
+    if code.stage == "source":
+        tops = dict.fromkeys(name.split(".")[0] for name in repro.arguments)
+        yield f"NAMES = {tuple(tops)!r}"
+    if code.text is None:
+        yield f"MODULE = {code.module!r}"
+        return
+    yield f"{'SOURCE' if code.stage == 'source' else 'IR'} = {_long_text(code.text)}"
+
+
+def _written(argument: Place | Described | Literal) -> str:
+    if isinstance(argument, Literal):
+        return argument.text
+    if isinstance(argument, Place):
+        a = argument
+        return f"Tensor({a.storage!r}, {a.dtype!r}, {a.shape!r}, {a.strides!r}, {a.offset})"
+    extents = f"{argument.shape!r}, {argument.strides!r}, {argument.block_shape!r}"
+    padding = "" if argument.padding == "zero" else f", {argument.padding!r}"
+    return f"Descriptor({_written(argument.base)}, {extents}{padding})"
+
+
+def _long_text(text: str) -> str:
+    """A string literal of several lines, readable where the text allows it."""
+    plain = "\r" not in text and "\0" not in text and text.endswith("\n")
+    if plain and '"""' not in text:
+        return f'r"""{text}"""'
+    if plain and "'''" not in text:
+        return f"r'''{text}'''"
+    lines = "\n".join(f"    {line!r}" for line in text.splitlines(keepends=True))
+    return f"(\n{lines}\n)" if lines else '""'

@@ -1,0 +1,229 @@
+"""What a slice is called and what is said of it: rows of `kernels` and `calls` in words.
+
+A caption is made once for each distinct call, however often it was launched.
+"""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any, Final
+
+from kvtrace.converters.profile.occupancy import occupancy_of
+from kvtrace.schema.runs import Run
+from kvtrace.schema.symbols import readable, titled
+
+Row = Mapping[str, Any]
+Facts = tuple[tuple[str, "int | str | Facts"], ...]
+
+_LONGEST_SCRIPT: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Caption:
+    """A slice's name and its facts: pairs of a key and an integer, a text, or further pairs."""
+
+    name: str
+    facts: Facts = ()
+
+
+def launch_caption(
+    call_id: int, phase: str | None, call: Row, kernel: Row, stack: Row, more: Facts = ()
+) -> Caption:
+    """Describe a launch. `call`, `kernel` and `stack` may be empty where the trace lacks them."""
+    facts: list[tuple[str, int | str | Facts]] = [("call", call_id)]
+    if call.get("kernel_id") is not None:
+        facts.append(("kernel", call["kernel_id"]))
+    facts += _texts(
+        ("grid", grid_text(call)),
+        ("phase", phase),
+        ("defined", place_text(kernel)),
+        ("launched from", _frame_text(stack)),
+    )
+    arguments = arguments_facts(call.get("args") or ())
+    if arguments:
+        facts.append(("args", arguments))
+    facts += more
+    return Caption(kernel_name(kernel, f"call {call_id}"), tuple(facts))
+
+
+def kernel_name(kernel: Row, otherwise: str) -> str:
+    """Return the kernel's own name, be it empty; `otherwise` only where none is recorded."""
+    name = kernel.get("name")
+    return otherwise if name is None else str(name)
+
+
+def grid_text(row: Row) -> str | None:
+    """Return the grid as `(8, 1, 1)`, or None where nothing is known of it."""
+    sizes = [row.get(f"grid_{axis}") for axis in "xyz"]
+    if all(size is None for size in sizes):
+        return None
+    return "(" + ", ".join("?" if size is None else str(size) for size in sizes) + ")"
+
+
+def place_text(kernel: Row) -> str | None:
+    """Return where a kernel is defined as `kernels.py:12`."""
+    if not kernel.get("file"):
+        return None
+    name = PurePath(kernel["file"]).name
+    return name if kernel.get("line") is None else f"{name}:{kernel['line']}"
+
+
+def _frame_text(stack: Row) -> str | None:
+    frames = stack.get("frames") or ()
+    if not frames:
+        return None
+    frame = frames[0]
+    return f"{PurePath(frame['file'] or '?').name}:{frame['line']} in {frame['function'] or '?'}"
+
+
+def arguments_facts(arguments: Sequence[Row]) -> Facts:
+    """Return one pair of name and text for each argument of a call."""
+    names = [argument.get("name") or f"argument {i}" for i, argument in enumerate(arguments)]
+    return tuple(
+        (names[index], argument_text(argument, index, names))
+        for index, argument in enumerate(arguments)
+    )
+
+
+def argument_text(argument: Row, index: int, names: Sequence[str]) -> str:
+    """Return an argument in words, as `fp32[1024, 2] strides (2, 1) on cuda:0` or `128`."""
+    if argument.get("shape") is None:
+        scalar = argument.get("scalar")
+        return str(scalar if scalar is not None else argument.get("kind") or "?")
+    text = f"{argument.get('dtype') or '?'}{list(argument['shape'])}"
+    if argument.get("strides") is not None:
+        text += " strides (" + ", ".join(map(str, argument["strides"])) + ")"
+    if argument.get("device"):
+        text += f" on {argument['device']}"
+    if argument.get("offset_bytes"):
+        text += f", {argument['offset_bytes']} bytes into its storage"
+    group = argument.get("alias_group")
+    if group is not None and group != index and 0 <= group < len(names):
+        text += f", same storage as {names[group]}"
+    return text
+
+
+def compile_caption(kernel: Row) -> Caption:
+    """Describe a kernel's compilation, or its fetching from the compiler's cache."""
+    verb = "cached" if kernel.get("cache_hit") else "compile"
+    facts: list[tuple[str, int | str | Facts]] = [("kernel", kernel["kernel_id"])]
+    facts += _texts(("target", kernel.get("target")), ("origin", kernel.get("origin")))
+    numbers = ("num_warps", "num_ctas", "num_stages", "registers", "spills", "shared_bytes")
+    facts += [(key, kernel[key]) for key in numbers if kernel.get(key) is not None]
+    facts += _texts(
+        ("occupancy", _occupancy_text(kernel)),
+        ("defined", place_text(kernel)),
+        ("cache key", kernel.get("cache_key")),
+    )
+    name = kernel_name(kernel, f"kernel {kernel['kernel_id']}")
+    return Caption(f"{verb} {name}", tuple(facts))
+
+
+def load_caption(kernel: Row) -> Caption:
+    """Describe the loading of a kernel's binary onto the device."""
+    name = kernel_name(kernel, f"kernel {kernel['kernel_id']}")
+    return Caption(f"load {name}", (("kernel", kernel["kernel_id"]),))
+
+
+def _occupancy_text(kernel: Row) -> str | None:
+    found = occupancy_of(kernel)
+    if found is None:
+        return None
+    return f"{found.share:.0%} ({found.warps} of {found.of} warps, limited by {found.limited_by})"
+
+
+def execution_caption(row: Row, more: Facts = ()) -> Caption:
+    """Describe an execution on a device from a row of `gpu_kernels`; `more` is of its call."""
+    facts: list[tuple[str, int | str | Facts]] = []
+    if row.get("call_id") is not None:
+        facts.append(("call", row["call_id"]))
+    facts += _texts(("grid", grid_text(row)))
+    numbers = ("registers", "shared_bytes", "bytes", "graph_id", "graph_node_id")
+    facts += [(key, row[key]) for key in numbers if row.get(key) is not None]
+    facts += more
+    symbol = kernel_name(row, "kernel of unknown name")
+    name = titled(symbol)
+    if name != symbol:
+        facts += [("function", readable(symbol)), ("symbol", symbol)]
+    return Caption(name, tuple(facts))
+
+
+def replay_caption(graph_id: int, kernels: int) -> Caption:
+    """Describe one replay of a graph, of that many kernels."""
+    return Caption(f"graph {graph_id}", (("graph_id", graph_id), ("kernels", kernels)))
+
+
+def step_caption(name: str, number: int, measured: Facts) -> Caption:
+    """Describe one of the ranges of one name that a program marked again and again."""
+    return Caption(f"{name} {number}", (("step", number), ("measured", measured)))
+
+
+def mark_caption(mark: Row) -> Caption:
+    """Describe a user's range or instant; its facts are the user's attributes."""
+    attributes = tuple((key, value or "") for key, value in mark.get("attributes") or ())
+    name = mark.get("name")
+    return Caption("mark" if name is None else str(name), attributes)
+
+
+def message_caption(message: Row) -> Caption:
+    """Describe something that kvtrace itself had to say."""
+    facts: Facts = tuple(_texts(("level", message.get("level")), ("text", message.get("text"))))
+    return Caption(
+        str(message.get("code") or "message"), (*facts, ("count", message["count"] or 1))
+    )
+
+
+def process_title(run: Run, pid: int) -> str:
+    """Return a process's name: rank, script, host and commit, as far as known.
+
+    Viewers add `pid`; the run's own process id is said where it is another.
+    """
+    parts = [script_name(run.command)]
+    if run.rank is not None:
+        parts.insert(0, f"rank {run.rank}")
+    if run.host:
+        parts.append(run.host)
+    if run.pid is not None and run.pid != pid:
+        parts.append(f"pid {run.pid}")
+    if run.git_commit:
+        parts.append(run.git_commit[:8])
+    return " · ".join(parts)
+
+
+def beside_device(run: Run, pid: int) -> str:
+    """Return what tells a run's devices from those of other runs: its rank, or its process."""
+    return f"process {pid}" if run.rank is None else f"rank {run.rank}"
+
+
+def run_facts(run: Run) -> dict[str, str]:
+    """Return what was recorded of a run as a whole: command, host, mode, devices, versions."""
+    told = {"command": run.command, "host": run.host, "mode": run.mode, "commit": run.git_commit}
+    for device in run.devices:
+        told[f"device {device['index']}"] = device["name"]
+    told |= {f"version of {name}": version for name, version in run.versions.items()}
+    return {key: value for key, value in told.items() if value}
+
+
+def script_name(command: str | None) -> str:
+    """Return what a command line runs: its script or module, without folders and options."""
+    words = command_words(command)
+    if not words:
+        return "python"
+    if "-m" in words[:-1]:
+        return words[words.index("-m") + 1][:_LONGEST_SCRIPT]
+    path = PurePath(next((word for word in words if word.endswith(".py")), words[0]))
+    name = path.parent.name if path.name == "__main__.py" else ""  # a package that was started
+    return (name or path.name)[:_LONGEST_SCRIPT]
+
+
+def command_words(command: str | None) -> list[str]:
+    """Split a command line as a shell does, or at spaces where its quotes do not match."""
+    try:
+        return shlex.split(command or "")
+    except ValueError:
+        return (command or "").split()
+
+
+def _texts(*pairs: tuple[str, str | None]) -> list[tuple[str, int | str | Facts]]:
+    return [(key, value) for key, value in pairs if value is not None]

@@ -1,0 +1,367 @@
+"""Draws the timeline of a run from its tables: launches, compilations, marks, device executions.
+
+What cannot be drawn, for want of a time, is counted in the timeline's `left_out`.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from hashlib import blake2b
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kvtrace.converters.profile.device_busy import repeated_mark
+from kvtrace.converters.timeline.call_work import DerivedCalls, derived_calls
+from kvtrace.converters.timeline.captions import (
+    Caption,
+    Facts,
+    beside_device,
+    compile_caption,
+    launch_caption,
+    load_caption,
+    mark_caption,
+    message_caption,
+    process_title,
+    run_facts,
+    step_caption,
+)
+from kvtrace.converters.timeline.clocks import Offset, clock_offsets
+from kvtrace.converters.timeline.drawing_device import DeviceDrawing, StepLaunches, step_launches
+from kvtrace.converters.timeline.drawing_rates import launch_counter
+from kvtrace.converters.timeline.launch_rows import Example, LaunchColumns, launch_columns
+from kvtrace.converters.timeline.timeline import (
+    Instants,
+    Integers,
+    Slices,
+    Timeline,
+    Track,
+    timeline_parts,
+)
+from kvtrace.figures.columns import integers
+from kvtrace.schema.cached_property import cached_property
+from kvtrace.schema.runs import Run, plain_rows
+from kvtrace.schema.tables import TABLES
+from kvtrace.schema.trace import Selection, Trace
+from kvtrace.schema.window import TraceWindow
+
+#: Process ids that no system gives out (Linux ends at 2^22), for runs whose own id is taken.
+_FIRST_FREE_PID: Final = 1 << 22
+_LARGEST_PID: Final = (1 << 31) - 1
+#: Where a process stands that launched nothing, as compilers' workers do: below all others.
+_LAST: Final = 1 << 20
+
+
+def timelines(selection: Selection) -> Iterator[Timeline]:
+    """Make the timeline of each selected run, one at a time."""
+    pids = process_ids(selection.runs)
+    whole = _whole(selection.trace)
+    offsets = clock_offsets(whole, selection.runs)
+    with_devices = [run for run in selection.runs if _has_rows(whole, run, "gpu_kernels")]
+    for run in selection.runs:
+        beside = beside_device(run, pids[run.run_id]) if len(with_devices) > 1 else None
+        yield _Builder(selection, run, pids[run.run_id], offsets.get(run.run_id), beside).build()
+
+
+def _whole(trace: Trace) -> Trace:
+    """Return the trace that a window is of, or the trace itself."""
+    return trace.whole if isinstance(trace, TraceWindow) else trace
+
+
+def _has_rows(trace: Trace, run: Run, table: str) -> bool:
+    """Tell whether a run has rows of a table, of which no more than a piece is read."""
+    key = TABLES[table].keys[:1]
+    return any(piece.num_rows for piece in trace.pieces(table, [run], key))
+
+
+def process_ids(runs: Sequence[Run]) -> dict[str, int]:
+    """Return a process id for each run id: its own where no other run has it already.
+
+    Ranks on several hosts may share a process id, and so may runs at different times; viewers would
+    draw them as one process.
+    """
+    chosen: dict[str, int] = {}
+    taken: set[int] = set()
+    free = _FIRST_FREE_PID
+    for run in runs:
+        pid = run.pid if run.pid is not None and 0 < run.pid <= _LARGEST_PID else None
+        if pid is None or pid in taken:
+            pid = free = free + 1
+        taken.add(pid)
+        chosen[run.run_id] = pid
+    return chosen
+
+
+class _Builder:
+    """Turns the tables of one run into its timeline."""
+
+    def __init__(
+        self, selection: Selection, run: Run, pid: int, offset: Offset | None, beside: str | None
+    ) -> None:
+        self._trace = selection.trace
+        self._beside = beside
+        self._run = run
+        self._offset = offset
+        title = process_title(run, pid)
+        if offset is not None:
+            title += f" · clock moved by {offset.ns / 1e6:+.3f} ms"
+        idle = not any(
+            _has_rows(_whole(self._trace), run, name) for name in ("launches", "gpu_kernels")
+        )
+        self._process = Track(
+            (run.run_id, f"{title} · launched nothing" if idle else title),
+            "process",
+            pid,
+            rank=_LAST if idle else run.rank or 0,
+            about=run.command,
+        )
+        self._timeline = Timeline(self._process, facts=run_facts(run))
+
+    def build(self) -> Timeline:
+        """Draw every table that has times."""
+        executions = self._table("gpu_kernels")
+        launches = launch_columns(self._trace, self._run)
+        self._launching = set(launches.threads)
+        steps = self._draw_steps(launches)
+        self._draw_executions(executions, steps)
+        self._draw_launches(launches, executions)
+        self._draw_compilations()
+        self._draw_marks()
+        self._draw_parts()
+        self._draw_messages()
+        if self._offset is None:
+            return self._timeline
+        return self._timeline.moved(self._offset.ns, self._offset.sentence())
+
+    def _table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+        return self._trace.table(name, [self._run], columns)
+
+    @cached_property
+    def _kernels(self) -> dict[int, dict[str, Any]]:
+        return {row["kernel_id"]: row for row in plain_rows(self._table("kernels"))}
+
+    @cached_property
+    def _flow_base(self) -> int:
+        digest = blake2b(self._run.run_id.encode(), digest_size=8).digest()
+        return int.from_bytes(digest, "little")
+
+    @cached_property
+    def _calls(self) -> dict[int, dict[str, Any]]:
+        return {row["call_id"]: row for row in self._table("calls").to_pylist()}
+
+    @cached_property
+    def _derived(self) -> DerivedCalls:
+        return derived_calls(self._trace, self._run)
+
+    def _thread(self, tid: int) -> Track:
+        """Return a thread's track: the main one first, then those that launch, then all others."""
+        name, rank = "thread", 2
+        if tid == self._run.pid:
+            name, rank = "main thread", 0
+        elif tid in self._launching:
+            name, rank = "launching thread", 1
+        elif tid in self._compiling:
+            name = "compiling thread"
+        path = (*self._process.path, name, str(tid))
+        return Track(path, "thread", self._process.pid, self._process, tid=tid, rank=rank)
+
+    @cached_property
+    def _compiling(self) -> set[int]:
+        kernels = self._kernels.values()
+        return {kernel[name] or 0 for kernel in kernels for name in ("thread", "load_thread")}
+
+    def _draw_steps(self, launches: LaunchColumns) -> StepLaunches | None:
+        """Draw the ranges that the program marked again and again, and count their launches."""
+        marked = repeated_mark(_whole(self._trace), self._run)
+        if marked is None:
+            return None
+        name, ranges = marked
+        begin, end = np.array(sorted(ranges), np.int64).T
+        first = 0
+        if isinstance(self._trace, TraceWindow):
+            inside = np.flatnonzero((begin <= self._trace.end) & (end >= self._trace.begin))
+            if not inside.size:
+                return None
+            first = int(inside[0])
+            begin, end = begin[first : inside[-1] + 1], end[first : inside[-1] + 1]
+        steps = step_launches(name, begin, end, launches, first)
+        captions = [
+            step_caption(name, number, (("launches", count),))
+            for number, count in enumerate(steps.counts.tolist(), first)
+        ]
+        track = self._process.child("steps", rank=-2)
+        self._draw_lanes(Slices(track, "step", begin, end - begin, np.arange(begin.size), captions))
+        return steps
+
+    def _draw_executions(self, executions: pa.Table, steps: StepLaunches | None) -> None:
+        rows = self._timed(executions, "start", "device executions without a time")
+        if not rows.num_rows:
+            return
+        drawing = DeviceDrawing(
+            self._run, self._process, self._beside, self._derived, self._blocks(), self._flows
+        )
+        drawing.draw(rows, steps)
+        self._timeline.slices += drawing.slices
+        self._timeline.counters += drawing.counters
+
+    def _blocks(self) -> dict[int, int]:
+        """Return the threads of a block of each call whose kernel says it."""
+        found = {}
+        for call_id, call in self._calls.items():
+            kernel = self._kernels.get(call["kernel_id"], {})
+            if kernel.get("num_warps") and kernel.get("warp_size"):
+                found[call_id] = kernel["num_warps"] * kernel["warp_size"]
+        return found
+
+    def _draw_launches(self, launches: LaunchColumns, executions: pa.Table) -> None:
+        if launches.untimed:
+            self._leave_out("launches without a time", launches.untimed)
+        # What a call does is said of its executions, or where there are none of its launches.
+        said = self._derived.found if executions.num_rows else self._derived.facts
+        captions = self._launch_captions(launches.examples, said)
+        begins = [rows.begin for rows in launches.threads.values()]
+        if begins:
+            self._timeline.counters.append(launch_counter(self._process, begins))
+        wanted = np.unique(integers(executions["launch_seq"].drop_null()))
+        for tid, rows in launches.threads.items():
+            slices = Slices(
+                self._thread(tid or 0),
+                "launch",
+                rows.begin,
+                rows.duration,
+                rows.example,
+                captions,
+                launch=rows.seq,
+                flow=self._launch_flows(rows.seq, wanted),
+            )
+            self._draw_lanes(slices)
+
+    def _launch_captions(
+        self, examples: Sequence[Example], said: Callable[[int], Facts]
+    ) -> list[Caption]:
+        stacks = {row["stack_id"]: row for row in self._table("stacks").to_pylist()}
+        captions = []
+        for call_id, phase in examples:
+            call = self._calls.get(call_id, {})
+            kernel = self._kernels.get(call.get("kernel_id", -1), {})
+            stack = stacks.get(call.get("stack_id"), {})
+            captions.append(launch_caption(call_id, phase, call, kernel, stack, said(call_id)))
+        return captions
+
+    def _launch_flows(self, seq: Integers, wanted: Integers) -> npt.NDArray[np.uint64] | None:
+        """Return the flow of each launch, 0 for those that are not wanted."""
+        if not wanted.size:
+            return None
+        place = np.minimum(np.searchsorted(wanted, seq), wanted.size - 1)
+        return np.where(wanted[place] == seq, self._flows(seq), np.uint64(0))
+
+    def _flows(self, seq: Integers) -> npt.NDArray[np.uint64]:
+        """Return one number per launch, unlike that of any other run's launches."""
+        numbers = seq.astype(np.uint64) + np.uint64(self._flow_base)
+        return np.where(numbers == 0, np.uint64(1) << np.uint64(63), numbers)
+
+    def _draw_compilations(self) -> None:
+        spans: dict[int, list[tuple[int, int, Caption]]] = {}
+        for kernel in self._kernels.values():
+            if kernel["load_begin"] is not None:
+                loaded = (kernel["load_begin"], max(kernel["load_ns"] or 0, 0))
+                thread = kernel["load_thread"] or 0
+                spans.setdefault(thread, []).append((*loaded, load_caption(kernel)))
+            if kernel["compile_begin"] is None:
+                self._leave_out(
+                    "kernels without a time of compilation"
+                    if _whole(self._trace) is self._trace
+                    else "kernels that were not compiled in the window"
+                )
+                continue
+            spans.setdefault(kernel["thread"] or 0, []).extend(compile_spans(kernel))
+        for tid, found in sorted(spans.items()):
+            self._draw_spans(self._thread(tid).child("compile"), "compile", found)
+
+    def _draw_marks(self) -> None:
+        ranges: dict[int, list[tuple[int, int, Caption]]] = {}
+        instants: dict[int, list[tuple[int, Caption]]] = {}
+        for mark in plain_rows(self._table("marks")):
+            if mark["begin"] is None:
+                self._leave_out("marks without a time")
+                continue
+            tid, caption = mark["thread"] or 0, mark_caption(mark)
+            if mark["end"] is None:
+                instants.setdefault(tid, []).append((mark["begin"], caption))
+                continue
+            duration = max(mark["end"] - mark["begin"], 0)
+            ranges.setdefault(tid, []).append((mark["begin"], duration, caption))
+        for tid, found in sorted(ranges.items()):
+            self._draw_spans(self._thread(tid).child("marks"), "mark", found)
+        for tid, points in sorted(instants.items()):
+            self._draw_instants(self._thread(tid).child("marks"), "mark", points)
+
+    def _draw_parts(self) -> None:
+        for part in timeline_parts():
+            drawn = part.draw(self._trace, self._run, self._process)
+            self._timeline.slices += drawn.slices
+            self._timeline.counters += drawn.counters
+            for reason, count in drawn.left_out.items():
+                self._leave_out(reason, count)
+
+    def _draw_messages(self) -> None:
+        messages = plain_rows(self._table("messages"))
+        timed = [row for row in messages if row["time"] is not None]
+        if len(timed) < len(messages):
+            self._leave_out("messages without a time", len(messages) - len(timed))
+        points = [(row["time"], message_caption(row)) for row in timed]
+        if points:
+            self._draw_instants(self._process.child("kvtrace", rank=2), "message", points)
+
+    def _draw_spans(
+        self, track: Track, category: str, spans: list[tuple[int, int, Caption]]
+    ) -> None:
+        begin = np.array([span[0] for span in spans], np.int64)
+        duration = np.array([span[1] for span in spans], np.int64)
+        captions = [span[2] for span in spans]
+        slices = Slices(track, category, begin, duration, np.arange(len(spans)), captions)
+        self._draw_lanes(slices)
+
+    def _draw_instants(
+        self, track: Track, category: str, points: list[tuple[int, Caption]]
+    ) -> None:
+        points = sorted(points, key=lambda point: point[0])
+        time = np.array([point[0] for point in points], np.int64)
+        captions = [point[1] for point in points]
+        instants = Instants(track, category, time, np.arange(len(points)), captions)
+        self._timeline.instants.append(instants)
+
+    def _draw_lanes(self, slices: Slices) -> None:
+        self._timeline.slices += slices.on_lanes()
+
+    def _timed(self, rows: pa.Table, column: str, reason: str) -> pa.Table:
+        missing = rows[column].null_count
+        if missing:
+            self._leave_out(reason, missing)
+            rows = rows.filter(pc.is_valid(rows[column]))
+        return rows
+
+    def _leave_out(self, reason: str, count: int = 1) -> None:
+        self._timeline.left_out[reason] = self._timeline.left_out.get(reason, 0) + count
+
+
+def compile_spans(kernel: dict[str, Any]) -> list[tuple[int, int, Caption]]:
+    """Return a kernel's compilation and its stages below it as (begin, duration, caption).
+
+    Only durations of stages are recorded: they are drawn one after another from the begin on.
+    Stages that were not timed are left out.
+    """
+    begin = kernel["compile_begin"]
+    stages = [
+        (stage["stage"] or "stage", max(stage["duration_ns"], 0))
+        for stage in kernel["stages"] or ()
+        if stage["duration_ns"] is not None
+    ]
+    inside = sum(duration for _, duration in stages)
+    spans = [(begin, max(kernel["compile_ns"] or 0, inside), compile_caption(kernel))]
+    facts = (("kernel", kernel["kernel_id"]),)
+    for name, duration in stages:
+        spans.append((begin, duration, Caption(name, facts)))
+        begin += duration
+    return spans

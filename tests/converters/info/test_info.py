@@ -1,0 +1,166 @@
+"""`info`: what a trace holds, at a glance."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kvtrace.cli import main
+from kvtrace.converters.info.info import overview_object, read_overview
+from kvtrace.converters.info.info_text import overview_text
+from kvtrace.converters.profile.specialization import Change
+from kvtrace.schema.trace import open_trace, resolve
+from tests.converters.written_trace import EPOCH, Kernel, Launches, Op, add_ops, write_trace
+from tests.support.synthetic_trace import build_synthetic_trace
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "h200"
+SCALE = Kernel(calls=(Launches(number=5), Launches(number=2, phase="autotune", scalar="1")))
+
+
+def overview_of(selection, **options):
+    return read_overview(selection.trace, selection.runs, **options)
+
+
+def test_counts_of_a_run(tmp_path):
+    side = write_trace(
+        tmp_path, [SCALE, Kernel(name="softmax")], git_commit="a" * 40, mode="launch"
+    )
+    (run,) = overview_of(side).runs
+    assert (run.kernels, run.calls, run.launches) == (2, 3, 8)
+    assert run.phases == {"autotune": 2, "run": 6}
+    assert run.sealed
+    assert run.git_commit == "a" * 40
+    assert run.passes == ()
+
+
+def test_kernels_by_launches_with_host_time(tmp_path):
+    side = write_trace(tmp_path, [Kernel(name="softmax"), SCALE, replace(SCALE, block=64)])
+    kernels = overview_of(side).kernels
+    found = [(k.name, k.variants, k.calls, k.launches, k.host_ns, k.compiling_ns) for k in kernels]
+    assert found == [
+        ("scale", 2, 4, 10, 100_000, None),
+        ("softmax", 1, 1, 1, None, 10_000),
+    ]
+
+
+def test_a_run_without_an_end_says_so_and_until_when_it_is_known(tmp_path):
+    side = write_trace(tmp_path, [SCALE], seal=False)
+    overview = overview_of(side)
+    assert not overview.runs[0].sealed
+    assert overview.runs[0].last_launch == EPOCH + 610_000
+    assert any(
+        "not sealed" in line and "kvtrace trace recover" in line for line in overview_text(overview)
+    )
+
+
+def test_lost_rows_and_overhead_are_told(tmp_path):
+    side = write_trace(tmp_path, [SCALE], dropped_rows=12, self_overhead_ns=5_000_000)
+    text = "\n".join(overview_text(overview_of(side)))
+    assert "12 rows could not be kept" in text
+    assert "kvtrace took 5 ms (measured), 0.50 % of the run" in text
+
+
+PARTS = {
+    "start_ns": 250_000_000, "launches_ns": 10_000_000, "waits_ns": 6_000_000,
+    "profiler_ns": 32_000_000, "end_ns": 40_000_000, "running_ns": 848_000_000,
+    "thread_ns": 90_000_000,
+}  # fmt: skip
+
+
+def test_what_recording_cost_the_program_is_told_in_parts(tmp_path):
+    side = write_trace(tmp_path, [SCALE], overhead=PARTS, self_overhead_ns=338_000_000)
+    text = "\n".join(overview_text(overview_of(side)))
+    assert "+6.0 % of the program's time: launches 1.2, waits 0.8, CUPTI 4.0" in text
+    assert "250 ms until its kernels were known, 40.0 ms at the end" in text
+    form = overview_object(overview_of(side))["runs"][0]
+    assert form["overhead"] == PARTS
+    assert form["overhead_percent"]["total"] == pytest.approx(6)
+
+
+def test_a_profiler_whose_cost_is_not_known_is_left_out_of_the_sum(tmp_path):
+    side = write_trace(tmp_path, [SCALE], overhead={**PARTS, "profiler_ns": None})
+    text = "\n".join(overview_text(overview_of(side)))
+    assert "+1.9 % of the program's time: launches 1.2, waits 0.7, CUPTI ?" in text
+
+
+def test_passes_that_looked_at_a_run(tmp_path):
+    side = write_trace(tmp_path, [SCALE])
+    add_ops(side, [Op(0, 1, "load", 12, {"bytes": 4})])
+    assert overview_of(side).runs[0].passes == ("replay",)
+
+
+def test_warnings_come_first_and_ranks_that_say_the_same_say_it_once(tmp_path):
+    build_synthetic_trace(tmp_path, runs=2, launches=10)
+    lines = overview_text(overview_of(resolve(str(tmp_path))))
+    assert lines[1].startswith("warning: One launch bypassed Python")
+    assert "(6 times) [2 of 2" in lines[1]
+
+
+def test_runs_that_were_not_chosen_are_counted(tmp_path, capsys):
+    write_trace(tmp_path, [SCALE], run_id="20260101T000000-1")
+    write_trace(tmp_path, [SCALE], run_id="20260102T000000-2")
+    assert main(["info", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert "1 more run in this directory" in out
+    assert "20260101T000000-1" not in out
+    assert main(["info", str(tmp_path), "--all"]) == 0
+    assert "20260101T000000-1" in capsys.readouterr().out
+    assert main(["info", str(tmp_path), "--run", "20260101"]) == 0
+    assert "run 20260101T000000-1" in capsys.readouterr().out
+
+
+def test_what_made_a_kernel_be_compiled_again(tmp_path):
+    variants = [SCALE, replace(SCALE, block=64), replace(SCALE, block=64, num_warps=8)]
+    side = write_trace(tmp_path, [*variants, Kernel(name="softmax")])
+    overview = overview_of(side, recompiles=True)
+    assert [(r.kernel, r.first, r.changes) for r in overview.recompiles] == [
+        ("scale", True, ()),
+        ("scale", False, (Change("constexpr BLOCK", "128", "64"),)),
+        ("scale", False, (Change("num_warps", "4", "8"),)),
+        ("softmax", True, ()),
+    ]
+    text = overview_text(overview)
+    assert "    constexpr BLOCK 128 → 64 (took 2 ms)" in text
+    assert not any("softmax" in line for line in text[text.index("") + 20 :])
+    # and where it is known what loading cost, that too
+    loaded = replace(overview.recompiles[1], load_ns=300_000)
+    text = overview_text(replace(overview, recompiles=(overview.recompiles[0], loaded)))
+    assert "    constexpr BLOCK 128 → 64 (took 2 ms, 300 µs to load)" in text
+
+
+def test_the_json_form_has_every_fact(tmp_path, capsys):
+    side = write_trace(tmp_path, [SCALE], versions={"triton": "3.6.0"})
+    assert main(["info", str(tmp_path), "--json"]) == 0
+    form = json.loads(capsys.readouterr().out)
+    assert form == json.loads(json.dumps(overview_object(overview_of(side))))
+    assert form["runs"][0]["versions"] == {"triton": "3.6.0"}
+    assert form["runs"][0]["launches"] == 7
+
+
+@pytest.mark.parametrize("options", [(), ("--all",), ("--recompiles",)])
+def test_text_fits_80_columns(tmp_path, capsys, monkeypatch, options):
+    monkeypatch.setenv("COLUMNS", "80")
+    out = tmp_path / "t"
+    build_synthetic_trace(out, runs=1, launches=20)
+    monkeypatch.chdir(tmp_path)
+    assert main(["info", "t", *options]) == 0
+    assert max(len(line) for line in capsys.readouterr().out.splitlines()) <= 80
+
+
+def test_a_gpu_program_is_told_by_device_time_with_notes_and_workers_folded():
+    trace = open_trace(FIXTURES / "llama")
+    overview = read_overview(trace, trace.runs)
+
+    lines = overview_text(overview, width=100)
+    text = " ".join(" ".join(lines).split())
+    top = overview.device_time.rows[:5]
+    assert len(lines) <= 50
+    assert lines[1] == "7 notes on the recording (--all shows them)"
+    assert "1 more process launched nothing" in text
+    assert all(any(line.startswith(row.name[:15]) for line in lines) for row in top)
+    times = [kernel.device_ns for kernel in overview.kernels]
+    assert times == sorted(times, reverse=True)
+    everything = "\n".join(overview_text(overview, full=True, width=100))
+    assert "note: launches are recorded by the native hot path" in everything
+    assert everything.count("run 2026") == 2

@@ -1,0 +1,160 @@
+"""Where calls are placed: by stack, module, source line and operator."""
+
+import pytest
+
+from kvtrace.converters.profile.call_paths import GROUPINGS, Placed, path_of
+
+TORCH = "/venv/lib/python3.12/site-packages/torch/"
+
+
+def frame(function, file="/src/model.py", line=1):
+    return {"file": file, "line": line, "column": None, "function": function}
+
+
+def module_frames():
+    """The two frames by which torch calls a module's forward."""
+    file = f"{TORCH}nn/modules/module.py"
+    return [frame("Module._call_impl", file), frame("Module._wrapped_call_impl", file)]
+
+
+def kernel(name="kernel", origin="jit", origins=None):
+    return {
+        "name": name, "module": "kernels", "file": "/src/kernels.py", "line": 9, "origin": origin,
+        "origins": origins or [],
+    }  # fmt: skip
+
+
+def origin(**known):
+    fields = ("op", "node", "module", "file", "line", "function", "code")
+    return dict.fromkeys(fields) | known
+
+
+def labels(placed, grouping):
+    *steps, last = path_of(placed, grouping)
+    assert last.label == (placed.kernel or {"name": "gemm"})["name"]
+    return [step.label for step in steps]
+
+
+#: A launch from an eager module inside another, with an autograd function in between.
+EAGER = [
+    frame("launch", "/src/ops.py", 5),
+    frame("Attend.forward", "/src/ops.py", 20),
+    frame("Function.apply", f"{TORCH}autograd/function.py"),
+    frame("Block.forward", line=30),
+    *module_frames(),
+    frame("Sequential.forward", f"{TORCH}nn/modules/container.py"),
+    *module_frames(),
+    frame("Model.<locals>.Inner.forward", line=40),
+    *module_frames(),
+    frame("main.<locals>.step", "/src/train.py", 3),
+]
+
+
+def test_a_stack_shows_the_programs_own_frames_from_the_outermost():
+    placed = Placed(kernel(), EAGER)
+    assert labels(placed, "stack") == [
+        "main.step train.py:3", "Model.Inner.forward model.py:40", "Block.forward model.py:30",
+        "Attend.forward ops.py:20", "launch ops.py:5",
+    ]  # fmt: skip
+    assert len(labels(placed, "frames")) == len(EAGER)
+    assert path_of(placed, "stack")[0].file == "/src/train.py"
+
+
+def test_modules_of_a_stack_are_those_that_torch_called_and_no_autograd_function():
+    assert labels(Placed(kernel(), EAGER), "module") == ["Model.Inner", "Sequential", "Block"]
+    assert labels(Placed(kernel(), EAGER[:3]), "module") == ["in no module"]
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        f"{TORCH}_inductor/utils.py",
+        "/venv/lib/python3.12/site-packages/triton/runtime/jit.py",
+        "/usr/lib/python3.12/threading.py",
+        "/home/me/pytorch/torch/_functorch/aot.py",
+        "/cache/torchinductor_me/i3/ci3v7zobhq7edny4.py",
+        "<string>",
+        None,
+    ],
+)
+def test_frames_between_the_program_and_its_kernels_are_left_out(file):
+    frames = [frame("call", file), frame("train", "/src/train.py", 7)]
+    assert labels(Placed(kernel(), frames), "stack") == ["train train.py:7"]
+    alone = [frame("Node.backward", file)]
+    assert labels(Placed(kernel(), alone), "stack") == [
+        "no frame of the program (backward, by autograd)"
+    ]
+
+
+@pytest.mark.parametrize(
+    "file", ["/venv/lib/python3.12/site-packages/vllm/model.py", "/src/i3/main.py", "/src/torch.py"]
+)
+def test_other_libraries_are_the_programs(file):
+    (label,) = labels(Placed(kernel(), [frame("f", file, 2)]), "stack")
+    assert label.startswith("f ")
+
+
+@pytest.mark.parametrize(
+    ("modules", "steps"),
+    [
+        (["blocks.0.norm"], ["blocks", "0", "norm"]),
+        (["blocks.0.norm", "blocks.1.norm", "blocks.12.norm"], ["blocks", "*", "norm"]),
+        (["blocks.0.attention", "blocks.0.attention.merge"], ["blocks", "0", "attention"]),
+        (["blocks.0.merge", "blocks.0.norm"], ["blocks", "0", "merge + norm"]),
+        (["words", "blocks.0.norm"], ["blocks.0.norm + words"]),
+        (list("abcdef"), ["a + b + c + d + 2 more"]),
+    ],
+)
+def test_a_kernel_of_several_modules_stands_where_they_part(modules, steps):
+    origins = [origin(module=module) for module in [*modules, None]]
+    assert labels(Placed(kernel("k", "inductor", origins), EAGER), "module") == steps
+
+
+def test_lines_behind_a_kernel_are_one_step_with_their_code():
+    origins = [
+        origin(file="/src/model.py", line=line, function="forward", code=f"x{line}")
+        for line in (33, 35, 34, 33, 40)
+    ]
+    placed = Placed(kernel("k", "inductor", origins), EAGER)
+    assert labels(placed, "source") == ["model.py", "model.py:33–35, 40 forward"]
+    step = path_of(placed, "source")[1]
+    assert (step.file, step.line) == ("/src/model.py", 33)
+    assert step.note == "33: x33\n34: x34\n35: x35\n40: x40"
+
+    two = [*origins, origin(file="/src/rope.py", line=2), origin(file="/src/rope.py")]
+    assert labels(Placed(kernel("k", "inductor", two)), "source") == [
+        "model.py + rope.py", "model.py:33–35, 40 + rope.py:2 forward",
+    ]  # fmt: skip
+
+
+def test_without_lines_the_source_is_the_programs_line_that_launched():
+    assert labels(Placed(kernel(), EAGER), "source") == ["ops.py", "launch ops.py:5"]
+    assert labels(Placed(kernel(), EAGER[2:3]), "source") == ["no frame of the program"]
+
+
+def test_operators_are_those_that_were_recorded_or_in_the_name():
+    origins = [origin(op="aten.mul", node="y"), origin(op="aten.add"), origin(op="prims.iota")]
+    (step, _) = path_of(Placed(kernel("k", "inductor", origins)), "op")
+    assert step.label == "add, mul, prims.iota"
+    assert step.note == "add, mul, prims.iota\nnodes: y"
+    named = Placed(kernel("triton_poi_fused__to_copy_add_12", "inductor"))
+    assert labels(named, "op") == ["_to_copy_add"]
+    assert path_of(named, "op")[0].note == "read from the kernel's name"
+    assert labels(Placed(kernel("other", "inductor")), "op") == ["operators not recorded"]
+    assert labels(Placed(kernel()), "op") == ["not generated by Inductor"]
+
+
+def test_a_generated_kernel_of_unknown_modules_is_not_said_to_be_in_none():
+    placed = Placed(kernel("k", "inductor", [origin(op="aten.mul")]), [frame("f")])
+    assert labels(placed, "module") == ["module not recorded"]
+
+
+@pytest.mark.parametrize("grouping", GROUPINGS)
+def test_what_has_no_stack_is_placed_too(grouping):
+    library = Placed(None, library=("cuBLAS", "gemm"))
+    assert labels(library, grouping) == ["not launched by Python's Triton", "cuBLAS"]
+    steps = labels(Placed(kernel()), grouping)
+    if grouping in ("stack", "frames"):
+        assert steps == ["compiled, never launched"]
+    redacted = [{"file": None, "line": None, "column": None, "function": None}]
+    assert path_of(Placed(kernel(), redacted), grouping)

@@ -1,0 +1,154 @@
+"""Trees of where kernels are called from: their sums on programs recorded on a GPU."""
+
+import json
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from kvtrace.cli import main
+from kvtrace.converters.profile.call_paths import GROUPINGS
+from kvtrace.converters.profile.call_tree import (
+    FIGURES,
+    CallFigures,
+    call_notes,
+    call_tree,
+    read_call_sums,
+)
+from kvtrace.converters.profile.call_tree_text import call_tree_text
+from kvtrace.converters.profile.profile import read_profile
+from kvtrace.schema.trace import open_trace
+from kvtrace.text import display_width
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "h200"
+PROGRAMS = ("llama", "llama_graphs", "decoding", "llama_ranks", "train", "train_compiled")
+
+
+@pytest.fixture(scope="module", params=PROGRAMS)
+def program(request):
+    trace = open_trace(FIXTURES / request.param)
+    return read_profile(trace, trace.runs), read_call_sums(trace, trace.runs)
+
+
+def leaves(branch):
+    if not branch.branches:
+        yield branch
+    for each in branch.branches:
+        yield from leaves(each)
+
+
+def found(branch, *labels):
+    for label in labels:
+        (branch,) = [each for each in branch.branches if each.step.label == label]
+    return branch
+
+
+@pytest.mark.parametrize("grouping", GROUPINGS)
+def test_leaves_add_up_to_all_that_the_device_did_and_all_compile_time(program, grouping):
+    profile, sums = program
+    root = call_tree(sums, grouping)
+    time = profile.device_time
+    expected = {
+        "device_ns": 0 if time is None else time.device_ns,
+        "host_ns": sum(kernel.measured.host_ns or 0 for kernel in profile.kernels),
+        "compile_ns": sum(kernel.compile_ns or 0 for kernel in profile.kernels),
+        "runs": sum(kernel.runs for kernel in profile.kernels)
+        + sum(row.executions for row in (time.rows if time else ()) if row.kind != "Triton"),
+        "bytes": 0,
+    }
+    assert {name: getattr(root.figures, name) for name in FIGURES} == expected
+    total = CallFigures()
+    for leaf in leaves(root):
+        total += leaf.figures
+    assert total == root.figures
+    assert ("device_ns" in sums.known) == (time is not None)
+
+
+@pytest.mark.parametrize("grouping", GROUPINGS)
+def test_leaves_of_one_name_add_up_to_its_row(program, grouping):
+    profile, sums = program
+    ours = Counter()
+    for leaf in leaves(call_tree(sums, grouping)):
+        ours[leaf.step.label] += leaf.figures.compile_ns
+    expected = Counter()
+    for kernel in profile.kernels:
+        expected[kernel.name] += kernel.compile_ns or 0
+    assert +ours == +expected
+
+
+def test_operators_and_modules_of_a_compiled_llama_are_named_and_its_stacks_lead_to_the_model():
+    trace = open_trace(FIXTURES / "llama")
+    sums = read_call_sums(trace, trace.runs)
+    ops = {each.step.label for each in call_tree(sums, "op").branches}
+    softmax = "_log_softmax, _to_copy, prims.prepare_softmax_online"
+    assert {"_unsafe_view, mul, silu", softmax} <= ops
+    stack = call_tree(sums, "stack")
+    model = found(
+        stack, "<module> llama.py:140", "main llama.py:129", "main.step llama.py:123",
+        "Llama.forward llama.py:96",
+    )  # fmt: skip
+    assert {leaf.step.kernel is not None for leaf in model.branches} == {True}
+    libraries = found(stack, "not launched by Python's Triton")
+    assert [each.step.label for each in libraries.branches][:3] == ["cuBLAS", "cuDNN", "torch"]
+    parts = {each.step.label for each in found(call_tree(sums, "module"), "blocks", "*").branches}
+    assert {"feed", "attention", "attention.packed + attention_norm"} <= parts
+    files = call_tree(sums, "source").branches
+    assert "llama.py:64 forward" in {line.step.label for file in files for line in file.branches}
+    assert (sums.generated, sums.with_operators, sums.with_lines) == (36, 36, 36)
+    assert len(call_notes(sums)) == 1
+
+
+def test_operators_that_were_not_recorded_are_read_from_names():
+    trace = open_trace(FIXTURES / "llama_graphs")
+    sums = read_call_sums(trace, trace.runs)
+    ops = {each.step.label for each in call_tree(sums, "op").branches}
+    assert {"_unsafe_view_mul_silu", "_log_softmax__to_copy_prepare_softmax_online"} <= ops
+    assert (sums.generated, sums.with_operators, sums.with_lines) == (26, 0, 0)
+    assert "Of 26 kernels that Inductor generated, 0 are" in call_notes(sums)[1]
+
+
+def test_modules_of_an_eager_program_are_classes_inside_classes():
+    trace = open_trace(FIXTURES / "train")
+    tree = call_tree(read_call_sums(trace, trace.runs), "module")
+    block = found(tree, "Transformer", "Sequential", "Block")
+    assert {each.step.label for each in block.branches} >= {"Norm", "Projection"}
+    backward = found(tree, "in no module (backward, by autograd)")
+    assert any(leaf.step.label == "attention_backward_query" for leaf in leaves(backward))
+
+
+def test_bytes_are_those_of_the_profile_once_the_trace_is_replayed(tmp_path):
+    out = tmp_path / "out"
+    shutil.copytree(FIXTURES / "train", out)
+    assert main(["replay", str(out)]) == 0
+    trace = open_trace(out)
+    sums = read_call_sums(trace, trace.runs)
+    profile = read_profile(trace, trace.runs)
+    assert "bytes" in sums.known
+    moved = sum(kernel.derived.bytes or 0 for kernel in profile.kernels)
+    assert call_tree(sums, "stack").figures.bytes == moved > 0
+    assert any("bytes" in line for line in call_tree_text(sums, "stack")[:1])
+
+
+@pytest.mark.parametrize("grouping", GROUPINGS)
+@pytest.mark.parametrize("width", [80, 140])
+def test_the_text_fits_the_terminal_and_keeps_what_costs_most_first(program, grouping, width):
+    _, sums = program
+    lines = call_tree_text(sums, grouping, width=width)
+    assert max(map(display_width, lines)) <= width
+    first = call_tree(sums, grouping).branches[0].step.label
+    assert lines[1].strip().split(" > ")[0].startswith((first[:12], "…"))
+    assert len(call_tree_text(sums, grouping, full=True, width=width)) >= len(lines) - 1
+
+
+def test_the_command_prints_a_tree_and_json_has_it_whole(capsys):
+    trace = str(FIXTURES / "llama")
+    assert main(["profile", trace, "--by", "module"]) == 0
+    assert capsys.readouterr().out.startswith("by module")
+    assert main(["profile", trace, "--by", "op", "--json"]) == 0
+    by = json.loads(capsys.readouterr().out)["by"]
+    assert by["grouping"] == "op"
+    tree = by["tree"]
+    assert tree["device_ns"] == sum(each["device_ns"] for each in tree["branches"])
+    assert tree["bytes"] is None
+    assert main(["profile", trace, "--by", "colour"]) == 2

@@ -1,0 +1,283 @@
+"""`profile`: times are measured, bytes and FLOPs derived, and each is said to be what it is."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kvtrace.cli import main
+from kvtrace.converters.profile.profile import profile_object, read_profile
+from kvtrace.converters.profile.profile_text import profile_text
+from tests.converters.written_trace import Kernel, Launches, Op, add_ops, write_trace
+
+SCALE = Kernel(
+    calls=(
+        Launches(number=3, host_us=10, device_us=4),
+        Launches(number=1, host_us=30, device_us=8, shape=(500,), scalar="500", grid=(4, 1, 1)),
+        Launches(number=9, host_us=1000, device_us=500, phase="autotune"),
+    )
+)
+
+
+def load(call_id, bytes_, masked=24):
+    values = {"elements": 1024, "masked_off": masked, "bytes": bytes_}
+    return Op(call_id, 5, "load", 12, values)
+
+
+def add(call_id, flops):
+    return Op(call_id, 6, "elementwise", 13, {"elements": 1024, "flops": flops})
+
+
+def profile_of(side, **options):
+    return read_profile(side.trace, side.runs, **options)
+
+
+@pytest.fixture
+def replayed(tmp_path):
+    side = write_trace(tmp_path / "t", [SCALE, Kernel(name="softmax", calls=())])
+    add_ops(side, [load(0, 4000), add(0, 1000), load(1, 2000, masked=0), add(1, 500)])
+    return side
+
+
+def test_measured_times_leave_tuning_out(replayed):
+    kernel = profile_of(replayed).kernels[0]
+    assert (kernel.launches, kernel.tuning_launches) == (4, 9)
+    assert (kernel.measured.host_ns, kernel.measured.compiling_ns) == (50_000, 10_000)
+    assert kernel.measured.compiling_launches == 1
+    assert kernel.measured.host_median_ns == 10_000
+    assert kernel.measured.device_ns == 20_000
+    assert kernel.measured.device_median_ns == 4_000
+    assert kernel.measured.device_executions == 4
+    assert kernel.compile_ns == 2_000_000
+
+
+def test_derived_work_weighs_each_call_by_its_launches(replayed):
+    derived = profile_of(replayed).kernels[0].derived
+    assert derived.bytes == 3 * 4000 + 2000
+    assert derived.flops == 3 * 1000 + 500
+    assert derived.bytes_per_launch == pytest.approx(3500)
+    assert derived.intensity == pytest.approx(3500 / 14000)
+    assert derived.mask_efficiency == pytest.approx(1 - 3 * 24 / (4 * 1024))
+    assert derived.bytes_per_second == pytest.approx(14000 / 20e-6)
+    assert derived.unknown_accesses == 0
+
+
+def test_a_kernel_that_was_compiled_and_not_launched_is_not_in_the_text(replayed):
+    profile = profile_of(replayed)
+    assert [k.name for k in profile.kernels] == ["scale", "softmax"]
+    assert not any("softmax" in line for line in profile_text(profile))
+
+
+def test_every_figure_stands_under_measured_or_derived(replayed):
+    lines = profile_text(profile_of(replayed))
+    header, scale, *rest = (" ".join(line.split()) for line in lines)
+    assert header == "on the device (measured) of runs time share median"
+    assert scale == "scale Triton 4 20.0 µs 100.0 % 4 µs"
+    assert rest[0].startswith("the device was busy for ")
+    second = rest.index("")
+    header, scale, tuned, compiled, empty, derived, work = rest[second + 1 : second + 8]
+    assert header == "measured launches host median compile"
+    assert scale == "scale 4 50.0 µs 10.0 µs 2 ms"
+    assert tuned == "without 9 launches of autotuners and warm-ups"
+    assert compiled.startswith("host time without 1 launch that compiled or loaded")
+    assert not empty
+    assert derived.startswith("derived bytes/launch FLOP/launch")
+    assert work == "scale 3.42 KiB 875 13.7 KiB 3.50 K 0.25 98.2 %"
+
+
+def test_without_replay_the_profile_says_how_to_get_bytes_and_flops(tmp_path):
+    side = write_trace(tmp_path / "t", [SCALE])
+    profile = profile_of(side)
+    assert not profile.replayed
+    assert profile.kernels[0].derived.bytes is None
+    assert any(f"kvtrace replay {tmp_path / 't'}" in line for line in profile_text(profile))
+
+
+def test_calls_that_replay_could_not_evaluate_are_counted(tmp_path):
+    side = write_trace(tmp_path / "t", [SCALE])
+    add_ops(side, [load(0, 4000)])
+    profile = profile_of(side)
+    assert profile.missing_calls == 1
+    assert any("1 launched call not in ops" in line for line in profile_text(profile))
+
+
+def test_an_access_whose_mask_is_not_known_makes_bytes_a_lower_bound(tmp_path):
+    side = write_trace(tmp_path / "t", [SCALE])
+    unknown = Op(0, 7, "store", 14, {"elements": 1024, "masked_off": None, "bytes": None})
+    add_ops(side, [load(0, 4000), unknown, load(1, 4000)])
+    profile = profile_of(side)
+    assert profile.kernels[0].derived.unknown_accesses == 1
+    assert any(">3.91 KiB" in line for line in profile_text(profile))
+
+
+def test_without_a_device_timeline_its_columns_are_left_out(tmp_path):
+    side = write_trace(tmp_path / "t", [Kernel()])
+    profile = profile_of(side)
+    assert profile.kernels[0].measured.device_ns is None
+    assert "device" not in profile_text(profile)[0]
+
+
+def test_distinct_calls(replayed):
+    calls = profile_of(replayed, calls=True).kernels[0].calls
+    assert [(c.grid, c.launches, c.tensors, c.derived.bytes) for c in calls] == [
+        ((8, 1, 1), 3, ("x_ptr fp32[1000]", "y_ptr fp32[1000]"), 12_000),
+        ((4, 1, 1), 1, ("x_ptr fp32[500]", "y_ptr fp32[500]"), 2_000),
+    ]
+
+
+def test_source_lines(replayed):
+    lines = profile_of(replayed, lines=True).lines
+    assert [(line.line, line.accesses, line.bytes, line.flops) for line in lines] == [
+        (12, "load", 14_000, None),
+        (13, "", None, 3_500),
+    ]
+    assert lines[0].source == "    values = tl.load(x_ptr + offsets, mask=offsets < n)"
+    assert lines[0].kernels == ("scale",)
+
+
+def access(call_id, index, kind, buffer, asked, unique, sectors, masked=0):
+    values = {
+        "elements": 1024, "masked_off": masked, "bytes": asked, "unique_bytes": unique,
+        "sectors": sectors, "buffer": buffer, "dtype": "f32",
+    }  # fmt: skip
+    return Op(call_id, index, kind, 12 if kind == "load" else 14, values)
+
+
+def product(call_id, flops):
+    return Op(call_id, 9, "dot", 13, {"elements": 64, "flops": flops, "dtype": "bf16"})
+
+
+MATRIX = Kernel(calls=(Launches(number=4, device_us=10),))
+
+
+@pytest.fixture
+def placed(tmp_path):
+    """One call that reads x three times, once whole, and writes y; on an H200."""
+    device = {"index": 0, "name": "NVIDIA H200", "capability": "9.0", "memory_bytes": 1}
+    side = write_trace(tmp_path / "t", [MATRIX], devices=[device])
+    ops = [
+        access(0, 5, "load", "x_ptr", 96_000_000, 4_800_000, 3_000_000),
+        access(0, 6, "load", "x_ptr", 2_400_000, 2_400_000, 75_000),
+        access(0, 7, "store", "y_ptr", 4_800_000, 4_800_000, 600_000),
+        product(0, 989_500_000),
+        Op(0, 10, "elementwise", 13, {"elements": 64, "flops": 6_700_000, "dtype": "f32"}),
+    ]
+    add_ops(side, ops)
+    return side
+
+
+def test_distinct_bytes_are_counted_once_for_each_buffer_and_direction(placed):
+    derived = profile_of(placed).kernels[0].derived
+    assert derived.unique_bytes == 4 * (4_800_000 + 4_800_000)
+    assert derived.reuse == pytest.approx(103_200_000 / 12_000_000)
+
+
+def test_coalescing_is_bytes_asked_for_over_bytes_of_sectors(placed):
+    profile = profile_of(placed, lines=True)
+    assert profile.kernels[0].derived.sector_efficiency == pytest.approx(
+        103_200_000 / (32 * 3_675_000)
+    )
+    by_line = {line.line: line for line in profile.lines}
+    assert by_line[14].sector_efficiency == pytest.approx(4_800_000 / (32 * 600_000))
+    assert by_line[12].reuse == pytest.approx(98_400_000 / 7_200_000)
+
+
+def test_flops_are_told_apart_by_type_and_dots_from_others(placed):
+    by_type = profile_of(placed).kernels[0].derived.flops_by_type
+    assert by_type.dot == {"bf16": 4 * 989_500_000}
+    assert by_type.other == {"f32": 4 * 6_700_000}
+
+
+def test_the_roofline_is_held_against_the_measured_time(placed):
+    profile = profile_of(placed, calls=True)
+    (kernel,) = profile.kernels
+    assert (profile.device.how, profile.device.limits.name) == ("recorded", "H200 SXM")
+    assert kernel.roofline.best_ns == pytest.approx(4 * 2000)  # 9.6 MB at 4.8 TB/s, four times
+    assert kernel.roofline.compute_ns == pytest.approx(4 * 1000)
+    assert kernel.roofline.bound == "memory"
+    assert kernel.roofline.achieved == pytest.approx(0.2)  # 2 of 10 us
+    assert kernel.calls[0].roofline == kernel.roofline
+
+
+def test_another_device_can_be_asked_for(placed, capsys):
+    other = profile_of(placed, device="A100")
+    assert other.device.how == "given"
+    assert other.kernels[0].roofline.best_ns > 4 * 2000
+    assert main(["profile", str(placed.trace.path), "--device", "Voodoo2"]) == 2
+    assert "Voodoo2" in capsys.readouterr().err
+
+
+def test_the_text_says_what_is_derived_for_which_device_and_from_which_source(placed):
+    lines = profile_text(profile_of(placed))
+    (header,) = [line for line in lines if "at best" in line and line.startswith("derived")]
+    assert header.split()[-2:] == ["of", "measured"]
+    row = lines[lines.index(header) + 1]
+    assert row.split() == ["scale", "9.16", "MiB", "8.6", "x", "87.8", "%", "memory", "2", "µs",
+                           "20.0", "%"]  # fmt: skip
+    assert "limits of H200 SXM (4.80 TB/s; NVIDIA H200 data sheet)" in lines
+    assert max(map(len, lines)) <= 80
+
+
+def test_without_a_device_a_common_one_is_assumed_and_said_to_be(tmp_path):
+    side = write_trace(tmp_path / "t", [Kernel()])
+    add_ops(side, [access(0, 5, "load", "x_ptr", 4000, 4000, 125)])
+    profile = profile_of(side)
+    assert (profile.device.how, profile.device.limits.name) == ("assumed", "H100 SXM")
+    lines = profile_text(profile)
+    assert "assumed from the compile target" in " ".join(" ".join(lines).split())
+    assert not any("of measured" in line for line in lines)
+
+
+def test_a_call_that_was_not_replayed_leaves_its_kernel_without_a_place(tmp_path):
+    side = write_trace(tmp_path / "t", [SCALE])
+    add_ops(side, [access(0, 5, "load", "x_ptr", 4000, 4000, 125)])
+    kernel = profile_of(side, calls=True).kernels[0]
+    assert kernel.roofline is None
+    assert [call.roofline is None for call in kernel.calls] == [False, True]
+
+
+def test_every_field_of_the_json_is_documented(placed):
+    page = (Path(__file__).parents[3] / "docs" / "profile.md").read_text(encoding="utf-8")
+    documented = set(re.findall(r"`(\w+)`", page))
+
+    def names(value):
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                yield key
+                yield from names(inner)
+        elif isinstance(value, list | tuple):
+            for inner in value:
+                yield from names(inner)
+
+    form = profile_object(profile_of(placed, calls=True, lines=True))
+    types = {"f64", "f32", "tf32", "f16", "bf16", "f8", "i8"}
+    assert set(names(form)) - documented - types == set()
+
+
+def test_variants_and_ranks_of_a_kernel_are_summed_once(tmp_path):
+    small = Kernel(calls=(Launches(),))
+    for rank in range(2):
+        side = write_trace(
+            tmp_path / "t", [small, replace(small, block=64)], run_id=f"r{rank}", group_id="job"
+        )
+    side = replace(side, runs=side.trace.select())
+    add_ops(side, [load(0, 100), load(1, 100)])
+    profile = profile_of(side, lines=True)
+    (kernel,) = profile.kernels
+    assert (kernel.launches, kernel.compilations, kernel.derived.bytes) == (4, 4, 400)
+    assert profile.lines[0].bytes == 400
+
+
+def test_the_command_line(replayed, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    path = str(replayed.trace.path)
+    assert main(["profile", path, "--calls", "--lines"]) == 0
+    out = capsys.readouterr().out
+    assert "kernels.py:12" in out
+    assert max(map(len, out.splitlines())) <= 80
+    assert main(["profile", path, "--json"]) == 0
+    form = json.loads(capsys.readouterr().out)
+    assert form["kernels"][0]["measured"]["host_ns"] == 50_000
+    assert form["kernels"][0]["derived"]["bytes"] == 14_000

@@ -1,0 +1,140 @@
+"""The profile of a run on an H200 with its device timeline: whose times, and of how many runs."""
+
+import json
+import shutil
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from kvtrace.cli import main
+from kvtrace.converters.profile.profile import read_profile
+from kvtrace.converters.profile.profile_text import profile_text
+from kvtrace.schema.trace import open_trace
+
+FIXTURE = Path(__file__).parents[2] / "fixtures" / "h200" / "device"
+PEAK_BANDWIDTH = 4.8e12
+
+
+@pytest.fixture(scope="module")
+def replayed(tmp_path_factory):
+    """The fixture with bytes and FLOPs filled in, which takes no GPU."""
+    out = tmp_path_factory.mktemp("device") / "out"
+    shutil.copytree(FIXTURE, out)
+    assert main(["replay", str(out)]) == 0
+    return open_trace(out)
+
+
+def tables(path):
+    connection = duckdb.connect()
+    for table in ("launches", "calls", "kernels", "gpu_kernels", "ops"):
+        files = f"{path}/{table}/*/*.parquet"
+        connection.sql(f"create view {table} as select * from read_parquet('{files}')")
+    return connection
+
+
+def test_device_times_are_those_of_joined_executions_without_trials(replayed):
+    profile = read_profile(replayed, replayed.runs)
+
+    measured = tables(replayed.path).sql(
+        "select k.name, count(*), sum(epoch_ns(g.end) - epoch_ns(g.start))::bigint, "
+        "median(epoch_ns(g.end) - epoch_ns(g.start)) from gpu_kernels g "
+        "join launches l on l.seq = g.launch_seq join calls c on c.call_id = g.call_id "
+        "join kernels k using (kernel_id) where l.phase <> 'autotune' group by k.name"
+    )
+    ours = [
+        (
+            kernel.name,
+            kernel.measured.device_executions,
+            kernel.measured.device_ns,
+            kernel.measured.device_median_ns,
+        )
+        for kernel in profile.kernels
+    ]
+    assert sorted(ours) == sorted(measured.fetchall())
+
+
+def test_captured_launches_count_as_often_as_their_graph_was_replayed(replayed):
+    (added,) = (k for k in read_profile(replayed, replayed.runs, calls=True).kernels
+                if k.name == "added")  # fmt: skip
+
+    eager, captured = 22, 2
+    assert added.launches == eager + captured
+    assert added.runs == eager + 5 * captured == added.measured.device_executions
+    assert added.runs == sum(call.runs for call in added.calls)
+    moved = tables(replayed.path).sql(
+        "select sum(o.bytes)::bigint from gpu_kernels g join launches l on l.seq = g.launch_seq "
+        "join ops o on o.call_id = g.call_id where l.phase <> 'autotune' and g.name = 'added'"
+    )
+    assert [(added.derived.bytes,)] == moved.fetchall()
+
+
+def test_rates_are_over_the_measured_time_of_as_many_runs(replayed):
+    profile = read_profile(replayed, replayed.runs, calls=True)
+
+    for kernel in profile.kernels:
+        seconds = kernel.measured.device_ns / 1e9
+        assert kernel.derived.bytes_per_second == pytest.approx(kernel.derived.bytes / seconds)
+        assert kernel.roofline.achieved == pytest.approx(
+            kernel.roofline.best_ns / kernel.measured.device_ns
+        )
+    large = [call for kernel in profile.kernels for call in kernel.calls if call.grid[0] >= 1024]
+    assert large
+    for call in large:  # 12 MB fit the cache of 50 MB, so memory's peak does not bound them
+        assert 0.2 < call.roofline.achieved < 3
+        assert call.derived.unique_bytes / call.runs <= 12 << 20
+    assert profile.device.how == "recorded"
+
+
+def test_the_text_says_whose_times_they_are(replayed, capsys):
+    text = " ".join(" ".join(profile_text(read_profile(replayed, replayed.runs))).split())
+
+    assert "count as often as these were replayed: 24 launches of 1 kernel are 32 runs" in text
+    assert "not in the rows: 224 executions of autotuners and warm-ups" in text
+    assert main(["profile", str(replayed.path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["device_time"]["tuning_executions"] == 224
+
+
+def test_a_trace_without_a_device_timeline_counts_a_captured_launch_once(replayed, tmp_path):
+    """Nobody knows then how often its graph was replayed."""
+    out = shutil.copytree(replayed.path, tmp_path / "out")
+    shutil.rmtree(out / "gpu_kernels")
+    trace = open_trace(out)
+
+    (added,) = (k for k in read_profile(trace, trace.runs).kernels if k.name == "added")
+
+    assert added.launches == added.runs == 24
+    assert added.measured.device_ns is None
+    assert added.derived.bytes_per_second is None
+
+
+def test_a_call_whose_executions_were_not_all_joined_is_scaled_by_its_mean(replayed, tmp_path):
+    """Given half of one call's executions without a launch, then rates stay what they were."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    out = shutil.copytree(replayed.path, tmp_path / "out")
+    (file,) = (out / "gpu_kernels").rglob("*.parquet")
+    table = pq.read_table(file, partitioning=None)
+    on_side = pc.fill_null(pc.equal(table["stream"], 13), False)
+    lost = pc.and_(on_side, pc.equal(pc.bit_wise_and(table["launch_seq"], 2), 0))
+    for name in ("launch_seq", "call_id"):
+        place = table.schema.get_field_index(name)
+        null = pa.scalar(None, table.schema.field(name).type)
+        table = table.set_column(
+            place,
+            table.schema.field(name),
+            pc.if_else(pc.fill_null(lost, False), null, table[name]),
+        )
+    pq.write_table(table, file)
+    trace = open_trace(out)
+
+    def added(trace):
+        return next(k for k in read_profile(trace, trace.runs).kernels if k.name == "added")
+
+    before, after = added(replayed), added(trace)
+    missing = before.measured.device_executions - after.measured.device_executions
+    assert 0 < missing < 10
+    assert after.runs == before.runs
+    assert after.derived.bytes_per_second == pytest.approx(before.derived.bytes_per_second, rel=0.1)

@@ -1,0 +1,280 @@
+"""SQL over a trace: every table, wherever its rows lie, and nothing else in reach."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kvtrace.cli import main
+from kvtrace.converters.query.query import BadQuery, connect, query
+from kvtrace.converters.query.query_output import csv_lines, json_lines, table_lines
+from kvtrace.figures.scans import _identifier
+from kvtrace.figures.views import VIEWS
+from kvtrace.schema.errors import BadSetting, DamagedFile
+from kvtrace.schema.layout import run_folder
+from kvtrace.schema.tables import TABLES
+from kvtrace.schema.versions import derived_facts
+from tests.converters.written_trace import EPOCH, Kernel, Launches, Op, add_ops, write_trace
+
+SCALE = Kernel(calls=(Launches(number=3, host_us=10), Launches(scalar="2", host_us=20)))
+
+
+def ask(side, text):
+    """Ask twice: DuckDB opens the files that a plain query needs, and none where all may come."""
+    with connect(side.trace, side.runs) as database:
+        found = query(database, text)[1]
+    with connect(side.trace, side.runs, text) as database:
+        assert sorted(query(database, text)[1], key=repr) == sorted(found, key=repr)
+    return found
+
+
+def test_every_table_has_its_columns_and_run(tmp_path):
+    side = write_trace(tmp_path, [SCALE])
+    with connect(side.trace, side.runs) as database:
+        for name, table in TABLES.items():
+            names, rows = query(database, f'SELECT * FROM "{name}"')
+            assert names == (*(column.name for column in table.columns), "run")
+            assert len(rows) == side.trace.table(name, side.runs).num_rows
+
+
+@pytest.mark.parametrize("seal", [True, False])
+def test_sealed_and_journalled_runs_answer_alike(tmp_path, seal):
+    side = write_trace(tmp_path, [SCALE], seal=seal)
+    assert ask(side, "SELECT kernel, count(*), sum(host_ns) FROM launched GROUP BY ALL") == [
+        ("scale", 4, 50_000)
+    ]
+    assert ask(side, "SELECT max(host_ns(enter, exit)) FROM launches") == [(20_000,)]
+    assert ask(side, "SELECT DISTINCT run FROM launches") == [(side.runs[0].run_id,)]
+
+
+def test_sealed_and_journalled_runs_together(tmp_path):
+    write_trace(tmp_path, [SCALE], run_id="r1")
+    side = write_trace(tmp_path, [SCALE], run_id="r2", seal=False)
+    with connect(side.trace, side.trace.runs) as database:
+        found = query(database, "SELECT run, count(*) FROM launches GROUP BY run ORDER BY run")
+    assert found == (("run", "count_star()"), [("r1", 4), ("r2", 4)])
+
+
+def test_derived_rows_are_there_and_stacks_only_once(tmp_path):
+    side = write_trace(tmp_path, [SCALE])
+    add_ops(side, [Op(0, 1, "load", 12, {"bytes": 4}), Op(0, 2, "store", 12, {"bytes": 8})])
+    assert ask(side, "SELECT sum(bytes) FROM ops JOIN stacks USING (run, stack_id)") == [(12,)]
+
+
+def test_points_in_time_keep_their_nanoseconds(tmp_path):
+    side = write_trace(tmp_path, [SCALE], start=EPOCH + 123)
+    assert ask(side, "SELECT min(enter) FROM launches") == [("2026-01-02T03:04:05.000000123Z",)]
+
+
+def test_a_directory_whose_name_is_a_pattern(tmp_path):
+    side = write_trace(tmp_path / "out[1]*", [SCALE])
+    assert ask(side, "SELECT count(*) FROM launches") == [(4,)]
+
+
+def test_a_directory_with_a_quote(tmp_path):
+    side = write_trace(tmp_path / "it's", [SCALE])
+    assert ask(side, "SELECT count(*) FROM launches") == [(4,)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "COPY launches TO 'x.csv'",
+        "COPY (SELECT 1) TO '{part}' (USE_TMP_FILE false)",
+        "EXPLAIN ANALYZE COPY (SELECT 1) TO '{part}'",
+        "EXPLAIN ANALYZE COPY (SELECT 1) TO '.tmp/x.parquet'",
+        "SELECT * FROM read_parquet('{part}')",
+        "SELECT * FROM '{part}'",
+        "SELECT * FROM (SELECT * FROM glob('*'))",
+        "COPY (PIVOT launches ON phase USING count(*)) TO '{part}'",
+        "EXPLAIN ANALYZE COPY (PIVOT launches ON phase USING count(*)) TO '{part}'",
+        "WITH l AS (INSERT INTO launches VALUES (1) RETURNING *) SELECT * FROM l",
+        "FROM query('COPY (SELECT 1) TO ''{part}'' ')",
+        "EXPLAIN SELECT * FROM read_parquet('{part}')",
+        "EXPLAIN /* */ ANALYZE COPY (SELECT 1) TO '{part}'",
+        "SELECT * FROM side",
+        "SELECT * FROM read_csv('/etc/passwd')",
+        "ATTACH 'x.db'",
+        "SET lock_configuration = false",
+        "CREATE TABLE t AS SELECT 1",
+        "INSERT INTO ops SELECT * FROM ops",
+    ],
+)
+def test_nothing_but_the_trace_is_in_reach(tmp_path, monkeypatch, text):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".tmp").mkdir()  # DuckDB's own folder for temporary files
+    side = write_trace(tmp_path / "t", [SCALE])
+    part = next((tmp_path / "t" / "launches").rglob("*.parquet"))
+    before = part.read_bytes()
+    text = text.replace("{part}", str(part))
+    for asked in (None, text, "SELECT * FROM launches"):
+        with connect(side.trace, side.runs, asked) as database, pytest.raises(BadQuery):
+            query(database, text)
+    assert part.read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".tmp", "t"]
+    assert not list((tmp_path / ".tmp").iterdir())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT count(*) FROM launches",
+        "FROM launched SELECT count(*)",
+        "WITH l AS (SELECT * FROM launched) SELECT count(*) FROM l, range(1)",
+        "SELECT CAST(sum(launches) AS BIGINT) FROM call_sums",
+        "SELECT count(*) FROM launches JOIN calls USING (run, call_id)",
+        "SELECT CAST(sum(s.launches) AS BIGINT) FROM phase_sums s JOIN calls USING (run, call_id)",
+        "SELECT count(*) FROM Launches",
+        "WITH launches AS (SELECT * FROM launches) SELECT count(*) FROM launches",
+        "WITH Own AS (SELECT run FROM launches) SELECT count(*) FROM own JOIN calls USING (run)"
+        " WHERE call_id = 0",
+        "SELECT 4",
+        "SELECT max(range) FROM range(5)",
+    ],
+)
+def test_a_table_that_is_not_asked_for_is_not_opened(tmp_path, text):
+    side = write_trace(tmp_path, [SCALE])
+    add_ops(side, [Op(0, 1, "load", 12, {"bytes": 4})])
+    for part in (*(tmp_path / "ops").rglob("*.parquet"), *(tmp_path / "stacks").rglob("*.parquet")):
+        part.write_bytes(b"no Parquet")
+    with connect(side.trace, side.runs, text) as database:
+        assert query(database, text)[1] == [(4,)]
+    with pytest.raises(DamagedFile):
+        connect(side.trace, side.runs, "SELECT count(*) FROM ops")
+
+
+def test_a_query_that_is_not_plain_is_answered_without_a_file_in_reach(tmp_path):
+    side = write_trace(tmp_path, [SCALE])
+    assert ask(side, "PIVOT launches ON phase USING count(*) GROUP BY run")[0][1] == 4
+    assert ask(side, "DESCRIBE launched")
+    with connect(side.trace, side.runs, "EXPLAIN FROM launches") as database:
+        assert query(database, "EXPLAIN FROM launches")[1]
+    with (
+        connect(side.trace, side.runs, "SELECT * FROM launches") as database,
+        pytest.raises(BadQuery, match="another query"),
+    ):
+        query(database, "PIVOT launches ON phase USING count(*)")
+
+
+def test_a_relative_directory_and_a_run_whose_name_is_a_number(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    side = write_trace(Path("out"), [SCALE], run_id="0012")
+    assert ask(side, "SELECT run, count(*) FROM launches GROUP BY run") == [("0012", 4)]
+
+
+def test_memory_is_limited_and_a_folder_takes_what_does_not_fit(tmp_path):
+    side = write_trace(tmp_path / "t", [SCALE])
+    text = "SELECT count(*) FROM (SELECT DISTINCT hash(range) AS h FROM range(3000000)) ORDER BY 1"
+    with (
+        connect(side.trace, side.runs, text, memory="30MB") as database,
+        pytest.raises(BadQuery, match=r"[Mm]emory"),
+    ):
+        query(database, text)
+    folder = tmp_path / "temporary"
+    text = "SELECT count(*) FROM (SELECT range FROM range(8000000) ORDER BY hash(range) OFFSET 1)"
+    with connect(side.trace, side.runs, text, memory="60MB", temporary=folder) as database:
+        assert query(database, text)[1] == [(7_999_999,)]
+    with pytest.raises(BadSetting, match="2GB"):
+        connect(side.trace, side.runs, text, memory="much")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SHOW TABLES",
+        "SELECT name FROM (SHOW TABLES)",
+        "SELECT table_name FROM information_schema.tables",
+        "SELECT table_name FROM duckdb_columns(), launches WHERE NOT internal"
+        " UNION SELECT table_name FROM duckdb_columns() WHERE NOT internal",
+    ],
+)
+def test_only_the_tables_and_the_views_are_listed(tmp_path, text):
+    side = write_trace(tmp_path, [SCALE])
+    assert {name for (name,) in ask(side, text)} == {*TABLES, *VIEWS}
+
+
+def test_the_name_of_a_column_is_never_run(tmp_path):
+    """A trace comes from other people, and a Parquet file's columns may have any name."""
+    side = write_trace(tmp_path / "t", [SCALE])
+    target = tmp_path / "written"
+    name = f"""x" FROM (SELECT 1 AS "x"); COPY (SELECT 1) TO '{target}'; --"""
+    definition = {
+        "row": "a row",
+        "columns": [{"name": name, "meaning": "", "unit": "", "key": False}],
+        "sort": [],
+    }
+    rows = pa.table({name: [1]})
+    facts = derived_facts("client_hostile", side.runs[0].run_id, "hostile", {}, "1").metadata()
+    metadata = facts | {b"kvtrace.table_definition": json.dumps(definition).encode()}
+    folder = run_folder(tmp_path / "t", "client_hostile", side.runs[0].run_id)
+    folder.mkdir(parents=True)
+    pq.write_table(rows.replace_schema_metadata(metadata), folder / "part-hostile-00000.parquet")
+    with pytest.raises(DamagedFile, match="cannot be a column"):
+        ask(side, "SELECT 1")
+    assert not target.exists()
+    assert _identifier(name) == '"' + name.replace('"', '""') + '"'
+
+
+def test_errors_are_one_sentence(tmp_path):
+    side = write_trace(tmp_path, [SCALE])
+    with pytest.raises(BadQuery, match="nowhere") as caught:
+        ask(side, "SELECT *\nFROM nowhere")
+    assert "\n" not in str(caught.value)
+    assert isinstance(caught.value.__cause__, duckdb.Error)
+
+
+ROWS = [(1, "a,b", None, [1, {"k": b"\x00"}], 1.5), (20, 'q"', "x\x1b", [], float("nan"))]
+NAMES = ("number", "text", "null", "nested", "share")
+
+
+def test_json_is_json():
+    rows = json.loads("\n".join(json_lines(NAMES, ROWS)))
+    assert rows[0] == {
+        "number": 1, "text": "a,b", "null": None, "nested": [1, {"k": "AA=="}], "share": 1.5,
+    }  # fmt: skip
+    assert rows[1]["share"] is None
+    assert json.loads("\n".join(json_lines(NAMES, []))) == []
+
+
+def test_csv_is_csv():
+    (text,) = csv_lines(NAMES, ROWS)
+    rows = list(csv.reader(io.StringIO(text)))
+    assert rows[0] == list(NAMES)
+    assert rows[1] == ["1", "a,b", "", '[1, {"k": "AA=="}]', "1.5"]
+    assert rows[2][1] == 'q"'
+
+
+def test_a_table_is_aligned_and_printable():
+    lines = table_lines(NAMES, ROWS)
+    assert lines[2].startswith("     1  a,b ")
+    assert lines[3].startswith('    20  q"  ')
+    assert "x\\x1b" in lines[3]
+    assert lines[-1] == "(2 rows)"
+    assert table_lines(NAMES, [])[-1] == "(0 rows)"
+
+
+@pytest.mark.parametrize(
+    ("form", "expected"),
+    [
+        ("table", "n\n-\n4\n(1 row)\n"),
+        ("json", '[\n  {"n": 4}\n]\n'),
+        ("csv", "n\n4\n"),
+    ],
+)
+def test_the_command_line(tmp_path, capsys, form, expected):
+    write_trace(tmp_path, [SCALE])
+    arguments = ["sql", str(tmp_path), "SELECT count(*) AS n FROM launches", "--format", form]
+    assert main(arguments) == 0
+    assert capsys.readouterr().out == expected
+
+
+def test_the_statement_may_come_from_standard_input(tmp_path, capsys, monkeypatch):
+    write_trace(tmp_path, [SCALE])
+    monkeypatch.setattr("sys.stdin", io.StringIO("SELECT 7 AS seven"))
+    assert main(["sql", str(tmp_path), "-", "--format", "csv"]) == 0
+    assert capsys.readouterr().out == "seven\n7\n"
