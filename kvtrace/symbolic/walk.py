@@ -29,6 +29,7 @@ from kvtrace.symbolic.conditions import FALSE, TRUE, Condition, Opaque, at_least
 from kvtrace.symbolic.functions import assuming, simplified
 from kvtrace.symbolic.hashes import makes_hash
 from kvtrace.symbolic.meanings import meaning_of
+from kvtrace.symbolic.pointers import unknown_block, unknown_pointer
 from kvtrace.symbolic.summary import (
     Access,
     Arithmetic,
@@ -65,7 +66,6 @@ from kvtrace.symbolic.walk_types import (
 if TYPE_CHECKING:
     from kvtrace.ir.types import Type
 
-_MOST_CHOICES = 16
 """Of so many arguments' pointers chosen between, each is followed."""
 
 _MOST_ATOMS = 48
@@ -264,7 +264,7 @@ class Walk:
         shape = shape_of(value.type)
         bits = integer_bits(value.type)
         if is_block_pointer(value.type) or isinstance(value.type, TensorDescriptorType):
-            return _unknown_block(reason, shape)
+            return unknown_block(reason, shape)
         if is_pointer(value.type):
             return unknown_pointer(reason, shape)
         if bits is None:
@@ -477,21 +477,3 @@ def _argument(position: int, type_: Type) -> Known | None:
         return None
     number = scalar(position, bits)
     return at_least(number, 1) if bits == 1 else number
-
-
-def unknown_pointer(reason: str, shape: tuple[int, ...]) -> Pointer:
-    """Return a pointer to nobody knows where."""
-    return Pointer((PointerChoice(None, ZERO, TRUE, reason),), shape)
-
-
-def _unknown_block(reason: str, shape: tuple[int, ...]) -> BlockPointer:
-    zeros = (ZERO,) * len(shape)
-    return BlockPointer(unknown_pointer(reason, ()), zeros, zeros, zeros)
-
-
-def limited(choices: Sequence[PointerChoice], shape: tuple[int, ...]) -> Pointer:
-    """Return a pointer of these choices, or an unknown one if there are too many."""
-    possible = [choice for choice in choices if choice.condition is not FALSE]
-    if len(possible) > _MOST_CHOICES:
-        return unknown_pointer("a pointer chosen between too many", shape)
-    return Pointer(tuple(possible), shape)

@@ -8,17 +8,14 @@ import `compiled/`, which has what it shares with Triton's backend, and what tha
 
 from typing import TYPE_CHECKING, Final
 
+from kvtrace.backends.inductor.libraries import GENERATOR, LIBRARY
+
 if TYPE_CHECKING:
     from kvtrace.backends.inductor.launches import InductorHooks
     from kvtrace.backends.replacements import Replacements
     from kvtrace.capture.session import Session
 
-__all__ = ["BACKEND", "GENERATING", "GENERATOR", "LIBRARY", "InductorBackend", "InductorGenerating"]
-
-#: The module that holds Inductor's autotuner.
-LIBRARY: Final = "torch._inductor.runtime.triton_heuristics"
-#: The module that generates the kernels' code; it is not imported where all comes from a cache.
-GENERATOR: Final = "torch._inductor.codegen.triton"
+__all__ = ["BACKEND", "GENERATING", "InductorBackend", "InductorGenerating"]
 
 
 class InductorBackend:

@@ -22,8 +22,8 @@ from kvtrace.backends.compiled.kernels import Compilation, CompilationListener
 from kvtrace.backends.compiled.loads import LOADS
 from kvtrace.backends.compiled.looking import AroundLaunches, around_launches
 from kvtrace.backends.compiled.recorded_calls import RecordedCalls
-from kvtrace.backends.inductor import LIBRARY
 from kvtrace.backends.inductor.kernels import STATIC_LAUNCHERS, Launched, launched_with
+from kvtrace.backends.inductor.libraries import LIBRARY
 from kvtrace.backends.inductor.origins import calling_module
 from kvtrace.backends.inductor.static_loads import time_static_loads
 from kvtrace.backends.replacements import Replacements

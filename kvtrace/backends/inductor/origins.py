@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
-from kvtrace.backends.inductor import GENERATOR
+from kvtrace.backends.inductor.libraries import GENERATOR
 from kvtrace.backends.replacements import Replacements
 from kvtrace.capture.records import Origin, capped
 

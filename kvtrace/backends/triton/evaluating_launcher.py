@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kvtrace.backends.compiled.kernels import target_of
 from kvtrace.backends.compiled.written_lines import as_written
-from kvtrace.backends.triton.device_free import state
+from kvtrace.backends.triton.device_free_state import state
 from kvtrace.backends.triton.modules import module_from
 from kvtrace.backends.triton.runtime_arguments import evaluator_arguments
 from kvtrace.backends.triton.sightings import Sightings

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.backends.compiled.kernels import STAGES, options_of, resources
 from kvtrace.backends.triton.background import StageProcess
-from kvtrace.backends.triton.device_free import STOPPED
+from kvtrace.backends.triton.device_free_state import STOPPED
 
 if TYPE_CHECKING:
     from triton.compiler.compiler import CompiledKernel

@@ -72,10 +72,10 @@ class TracedKernel:
         if session is self._session:
             return self._member
         try:
-            from kvtrace.backends.triton import device_free
+            from kvtrace.backends.triton.device_free_state import state
             from kvtrace.backends.triton.watching import watch_of
 
-            device_free.state.watched = True
+            state.watched = True
             (self._member,) = watch_of(session).observation.add([self._client])
             self._session = session
         except Exception as error:  # noqa: BLE001 - counted; the launch goes on unwatched

@@ -11,9 +11,9 @@ from kvtrace.symbolic.conditions import TRUE, Condition
 from kvtrace.symbolic.functions import choice
 from kvtrace.symbolic.meanings import meaning
 from kvtrace.symbolic.meanings.merging import as_number, as_truth
+from kvtrace.symbolic.pointers import unknown_pointer
 from kvtrace.symbolic.summary import Access, BlockPointer, Known, Pointer, PointerChoice
 from kvtrace.symbolic.terms import Atom, Symbol, Term, signed_range
-from kvtrace.symbolic.walk import unknown_pointer
 from kvtrace.symbolic.walk_types import (
     bytes_in_memory,
     integer_bits,

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import kvtrace
-from kvtrace.backends.inductor import GENERATOR, origins
+from kvtrace.backends.inductor import origins
+from kvtrace.backends.inductor.libraries import GENERATOR
 from kvtrace.backends.inductor.origins import calling_module, note_origins, origins_of
 from kvtrace.backends.replacements import Replacements
 from kvtrace.capture.records import Origin

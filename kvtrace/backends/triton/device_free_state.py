@@ -1,0 +1,34 @@
+"""What is installed where there is no GPU, and to which session its launches report."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from kvtrace.backends.replacements import Replacements
+    from kvtrace.backends.triton.free_driver import DeviceFreeDriver
+    from kvtrace.backends.triton.launches import LaunchAdapter
+    from kvtrace.capture.session import Session
+
+#: The message of a run some kernels of which were compiled to TTIR alone.
+STOPPED: Final = "stopped-at-ttir"
+
+
+class _State:
+    """What `device_free.install` changed in Triton, and the session that launches report to.
+
+    Kernels outlive sessions, so a launch asks for the session when it has something to report.
+    """
+
+    create: Callable[[], Any] | None = None
+    driver: "DeviceFreeDriver | None" = None
+    session: "Session | None" = None
+    adapter: "LaunchAdapter | None" = None  # records the calls of what launches were seen to do
+    launchers: "Replacements | None" = None
+    compiler: "list[Replacements]"
+    watched: bool = False  # by clients that kvtrace.trace put around single kernels
+
+    def __init__(self) -> None:
+        self.compiler = []
+
+
+state: Final = _State()
