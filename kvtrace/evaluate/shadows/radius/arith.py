@@ -18,13 +18,13 @@ from kvtrace.evaluate.dialects.arith_casts import float_to_unsigned
 from kvtrace.evaluate.dialects.libdevice import accuracy_of, library_function
 from kvtrace.evaluate.registry import ELEMENTWISE, Elementwise
 from kvtrace.evaluate.rounding import rounding_to
+from kvtrace.evaluate.shadows.radius.floats import image, radius_around, widened
 from kvtrace.evaluate.types import ElementType, value_type
 from kvtrace.evaluate.values import Array
 from kvtrace.ir import Op, Value
 from kvtrace.ir.flow import flow_of
 from kvtrace.ir.model import Module
 from kvtrace.ir.ops import COMBINING, DIVIDING, MOVING, operator_of
-from kvtrace.oracle.intervals import image, radius_around, widened
 
 Radius = Array | None
 Rule = Callable[[Sequence[Array], Sequence[Radius], Array], Radius]

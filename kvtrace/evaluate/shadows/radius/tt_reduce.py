@@ -10,11 +10,12 @@ import numpy as np
 
 from kvtrace.evaluate.compiler import Compiler, attribute
 from kvtrace.evaluate.dialects.tt_reduce import simple_ufunc
+from kvtrace.evaluate.shadows.radius.tt_memory import HALF_ULP, HALF_ULP_OF_BF16
+from kvtrace.evaluate.shadows.radius.uncertain import Uncertain, radius_of
 from kvtrace.evaluate.types import ElementType, ValueType, value_type
-from kvtrace.evaluate.values import Array, Uncertain, actual, full_array, map_arrays, radius_of
+from kvtrace.evaluate.values import Array, actual, full_array, map_arrays
 from kvtrace.ir import Op
 from kvtrace.ir.ops import ELEMENTWISE, KINDS, Kind, operator_of
-from kvtrace.oracle.memory import HALF_ULP, HALF_ULP_OF_BF16
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.scope import Scope
@@ -189,8 +190,8 @@ def _whole(value: Any, type_: ValueType) -> Any:
     array = full_array(actual(value), type_)
     if not isinstance(value, Uncertain):
         return array
-    shape = np.broadcast_shapes(array.shape, value.radius.shape)
-    return Uncertain(np.broadcast_to(array, shape), np.broadcast_to(value.radius, shape))
+    shape = np.broadcast_shapes(array.shape, value.shadow.shape)
+    return Uncertain(np.broadcast_to(array, shape), np.broadcast_to(value.shadow, shape))
 
 
 def _part(value: Any, axis: int, low: int, high: int) -> Any:
@@ -212,7 +213,7 @@ def _joined(first: Any, second: Any, axis: int, type_: ValueType) -> Any:
     radii = [
         np.broadcast_to(radius_of(each, type_).reshape(-1)[0], array.shape)
         if not isinstance(each, Uncertain)
-        else np.broadcast_to(each.radius, array.shape)
+        else np.broadcast_to(each.shadow, array.shape)
         for each, array in zip((first, second), arrays, strict=True)
     ]
     return Uncertain(joined, np.concatenate(radii, axis))

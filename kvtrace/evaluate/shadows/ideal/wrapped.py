@@ -1,0 +1,59 @@
+"""Values of which some element would be another number if nothing had wrapped around."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kvtrace.evaluate.types import ValueType
+from kvtrace.evaluate.values import (
+    Array,
+    Pointer,
+    PointerChoice,
+    Shadowed,
+    offset_array,
+    to_array,
+)
+
+
+@dataclass(frozen=True)
+class Wrapped(Shadowed):
+    """An integer, Boolean or pointer that would be another number if nothing had wrapped around.
+
+    The shadow is that number, an array of int64, of Python's integers or of Booleans (of a pointer:
+    byte offsets). `origins` are the indices of the ops that wrapped around.
+    """
+
+    origins: frozenset[int]
+
+    @classmethod
+    def shadow_of(cls, value: Any, type_: ValueType) -> Array:
+        """Return what a value would be."""
+        return ideal_numbers(value, type_)
+
+    @classmethod
+    def joined(cls, value: Any, shadow: Array, given: Sequence[Any]) -> Wrapped:
+        """Put a number beside a value that was made of some."""
+        return cls(value, shadow, origins_of(given))
+
+
+def origins_of(given: Sequence[Any]) -> frozenset[int]:
+    """Return the indices of the ops that wrapped around on the way to any of some values."""
+    return frozenset().union(*(each.origins for each in given if isinstance(each, Wrapped)))
+
+
+def ideal_numbers(value: Any, type_: ValueType) -> Array:
+    """Materialise what a value would be if nothing had wrapped around; a pointer's byte offsets."""
+    if isinstance(value, Wrapped):
+        return value.shadow
+    rank = len(type_.shape) + 1
+    if isinstance(value, PointerChoice):
+        first, second = (ideal_numbers(part, type_) for part in (value.first, value.second))
+        return np.where(value.condition, first, second)
+    if isinstance(value, Pointer):
+        return offset_array(value.offset, rank)
+    array = to_array(value, type_)
+    return array if array.dtype == np.bool_ else array.astype(np.int64, copy=False)
