@@ -27,7 +27,7 @@ from kvtrace.evaluate.shadows.ideal.integers import (
     read_unsigned,
 )
 from kvtrace.evaluate.shadows.ideal.tt_reduce import combination_of
-from kvtrace.evaluate.shadows.ideal.wrapped import Wrapped, ideal_numbers, origins_of
+from kvtrace.evaluate.shadows.values import Wrapped, ideal_numbers, origins_of
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Array, Pointer, Unknown, actual
 from kvtrace.ir import Op, Value
@@ -110,9 +110,8 @@ class Ideals(Shadows):
         branches = op.name in BRANCHES or bool(op.successors)
         self.seen.use(op, value, held, scope, "branch" if branches else "loop")
 
-    def lost(self, op: Op, given: Sequence[Any]) -> None:
+    def lost(self, given: Sequence[Any]) -> None:
         """Note that what has wrapped goes no further."""
-        del op
         self.seen.lose(given)
 
     # -- what ops would give ---------------------------------------------------------------------

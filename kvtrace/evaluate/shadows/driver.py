@@ -38,9 +38,8 @@ class Shadows(Instrument):
         """Look at a value that decides a branch, a jump or a loop: it goes there without shadow."""
         raise NotImplementedError
 
-    def lost(self, op: Op, given: Sequence[Any]) -> None:
-        """Note that the shadows of an op's operands go no further."""
-        raise NotImplementedError
+    def lost(self, given: Sequence[Any]) -> None:
+        """Note that the shadows of some values go no further."""
 
     def access(self, op: Op, step: Step) -> Step:
         """Stand around an access of memory."""
@@ -109,7 +108,7 @@ class Shadows(Instrument):
                 return
             outcome = [values[slot] for slot in results]
             if any(map(is_unknown, (*given, *outcome))):
-                self.lost(op, given)
+                self.lost(given)
                 return
             shadows = of_one_dtype(
                 [self.kind.shadow_of(each, type_) for each, type_ in zip(given, types, strict=True)]

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.compiler import attribute
-from kvtrace.evaluate.dialects.tt_reduce import simple_ufunc
+from kvtrace.evaluate.dialects.tt_reduce import along, simple_ufunc
 from kvtrace.evaluate.shadows.ideal.arith import Ideal
 from kvtrace.evaluate.shadows.ideal.integers import limits, narrowed
-from kvtrace.evaluate.shadows.ideal.wrapped import ideal_numbers
+from kvtrace.evaluate.shadows.values import ideal_numbers
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Array
 from kvtrace.ir import Op
-from kvtrace.ir.ops import KINDS, Kind
 
 
 def combination_of(op: Op) -> Ideal | None:
@@ -25,21 +24,15 @@ def combination_of(op: Op) -> Ideal | None:
     combining = None if others else simple_ufunc(op.regions[0].blocks[0], type_)
     if combining is None or type_.pointer or type_.element.kind not in "ib":
         return None
-    axis = attribute(op, "axis", 0) + 1
-    reverse = attribute(op, "reverse", default=False)
+    extent = type_.shape[attribute(op, "axis", 0)]
 
     def combined(_op: Op, given: Sequence[Any]) -> Array:
         numbers = ideal_numbers(given[0], type_)
         numbers = np.broadcast_to(numbers, (numbers.shape[0], *type_.shape))
         most = max(map(abs, limits(numbers)))
-        large = combining is np.add and most * type_.shape[axis - 1] >= 1 << 62
+        large = combining is np.add and most * extent >= 1 << 62
         if large or combining is np.multiply:
             numbers = numbers.astype(object)
-        if KINDS[op.name].kind is Kind.REDUCTION:
-            return narrowed(np.asarray(combining.reduce(numbers, axis=axis)))
-        if reverse:
-            numbers = np.flip(numbers, axis)
-        found = narrowed(np.asarray(combining.accumulate(numbers, axis=axis)))
-        return np.flip(found, axis) if reverse else found
+        return narrowed(along(op, combining, numbers))
 
     return combined

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from kvtrace.evaluate.arguments import TensorArgument
-from kvtrace.evaluate.compiler import Compiler
 from kvtrace.evaluate.dialects.tt_dot import dot_operands
 from kvtrace.evaluate.errors import Undecided
 from kvtrace.evaluate.order import memory_sites
@@ -24,11 +23,10 @@ from kvtrace.evaluate.shadows.driver import Shadows, on_actual
 from kvtrace.evaluate.shadows.radius.arith import approximates, rule_of, undefined_by
 from kvtrace.evaluate.shadows.radius.tt_dot import Product
 from kvtrace.evaluate.shadows.radius.tt_memory import FollowedMemory
-from kvtrace.evaluate.shadows.radius.tt_reduce import Combined, half_ulp
+from kvtrace.evaluate.shadows.radius.tt_reduce import combination, half_ulp
 from kvtrace.evaluate.shadows.radius.ttg import FollowedShared
-from kvtrace.evaluate.shadows.radius.uncertain import (
+from kvtrace.evaluate.shadows.values import (
     Uncertain,
-    any_uncertain,
     radius_of,
     radius_or_none,
     with_radius,
@@ -68,10 +66,10 @@ class Radii(Shadows):
     """
 
     kind = Uncertain
+    enters_reductions = True
 
     def __init__(self, module: Module) -> None:
         super().__init__(module)
-        self._quiet: Compiler | None = None
         self.memory: FollowedMemory | None = None
         self.shared: FollowedShared | None = None
         self._shared: set[int] | None = set()
@@ -98,9 +96,6 @@ class Radii(Shadows):
                 f"what decides at {place(op)} depends on a rounding, or an order, that is the "
                 "device's choice"
             )
-
-    def lost(self, op: Op, given: Sequence[Any]) -> None:
-        """What is unknown has no radius."""
 
     def computation(self, op: Op, step: Step) -> Step:
         """Stand around an op that makes elements of elements, by its kind."""
@@ -133,16 +128,15 @@ class Radii(Shadows):
             value = values[result]
             if isinstance(value, Unknown) or unknown_of(map(actual, given)) is not None:
                 return
-            exact = result_type.element.kind != "f" and not any_uncertain(given)
+            exact = result_type.element.kind != "f" and not _any_uncertain(given)
             if exact and undefined is None:
                 return
             arrays = [to_array(actual(each), t) for each, t in zip(given, types, strict=True)]
             radii = [radius_or_none(each) for each in given]
-            with np.errstate(all="ignore"):
-                radius = None if exact else rule(arrays, radii, to_array(value, result_type))
-                if undefined is not None:
-                    open_ = np.where(undefined(arrays), np.inf, 0.0)
-                    radius = open_ if radius is None else np.maximum(radius, open_)
+            radius = None if exact else rule(arrays, radii, to_array(value, result_type))
+            if undefined is not None:
+                open_ = np.where(undefined(arrays), np.inf, 0.0)
+                radius = open_ if radius is None else np.maximum(radius, open_)
             values[result] = with_radius(value, radius)
 
         return computed
@@ -162,37 +156,15 @@ class Radii(Shadows):
                 lost(values, scope)
                 return
             radii = [radius_or_none(each) for each in given]
-            with np.errstate(all="ignore"):
-                value, radius = product.of(
-                    [to_array(each, t) for each, t in zip(stripped, types, strict=True)], radii
-                )
+            arrays = [to_array(each, t) for each, t in zip(stripped, types, strict=True)]
+            value, radius = product.of(arrays, radii)
             values[result] = with_radius(value, radius)
 
         return computed
 
     def combination(self, op: Op, step: Step) -> Step:
-        """Bound a reduction or a scan, whatever the order in which it combines."""
-        combined = Combined(op, self._compiler)
-        results = [value.id for value in op.results]
-
-        def computed(values: list[Any], scope: Any) -> None:
-            given = [values[value.id] for value in op.group("source")]
-            on_actual(op, step, values, scope)
-            outcome = [values[slot] for slot in results]
-            if unknown_of((*map(actual, given), *outcome)) is not None:
-                return
-            with np.errstate(all="ignore"):
-                radii = combined.radii(values, given, outcome, scope)
-            for slot, value, radius in zip(results, outcome, radii, strict=True):
-                values[slot] = with_radius(value, radius)
-
-        return computed
-
-    def _compiler(self) -> Compiler:
-        """Return what compiles the regions of reductions under this instrument."""
-        if self._quiet is None:
-            self._quiet = self.compiled(self.module, observed=False)
-        return self._quiet
+        """Bound a reduction or a scan."""
+        return combination(op, step)
 
     def _addressed(self, op: Op, step: Step) -> Step:
         """Carry doubt about a pointer on; a descriptor has to be certain."""
@@ -217,7 +189,7 @@ class Radii(Shadows):
 
         def ran(values: list[Any], scope: Any) -> None:
             given = on_actual(op, step, values, scope)
-            if not (always or any_uncertain(given)):
+            if not (always or _any_uncertain(given)):
                 return
             for slot, rank in results:
                 if not isinstance(values[slot], Unknown):
@@ -278,7 +250,7 @@ class Radii(Shadows):
                 raise Undecided(f"where {place(op)} writes depends on the device's roundings")
             if masked is not None and atomic:
                 raise Undecided(f"a mask at {place(op)} depends on the device's roundings")
-            memory.prepare(radii if any_uncertain(held) else [], masked, astray, sums)
+            memory.prepare(radii if _any_uncertain(held) else [], masked, astray, sums)
             on_actual(op, step, values, scope)
             if loads and not shares:
                 radius = memory.loaded
@@ -316,6 +288,10 @@ def _half_ulp_of_sum(op: Op) -> float | None:
     """Return by how much each addition of floats may be off, relatively; None: it adds none."""
     element = value_type(op.operand("value").type).element
     return half_ulp(element) if element.kind == "f" and update_of(op) in _ADDING else None
+
+
+def _any_uncertain(values: Sequence[Any]) -> bool:
+    return any(isinstance(value, Uncertain) for value in values)
 
 
 def _fitted(radius: Array, shape: tuple[int, ...]) -> Array:

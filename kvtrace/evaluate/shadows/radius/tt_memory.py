@@ -12,7 +12,7 @@ from kvtrace.evaluate.arguments import Storage, TensorArgument
 from kvtrace.evaluate.errors import Undecided
 from kvtrace.evaluate.memory import Memory
 from kvtrace.evaluate.scope import Scope
-from kvtrace.evaluate.shadows.radius.uncertain import Uncertain
+from kvtrace.evaluate.shadows.values import Uncertain
 from kvtrace.evaluate.types import ElementType, ValueType
 from kvtrace.evaluate.values import (
     Array,
@@ -30,10 +30,6 @@ _FLOAT32: Final = np.dtype(np.float32)
 
 #: More than rounding a radius to float32 takes from it.
 _UPWARDS: Final = 1 + 2.0**-20
-
-#: One rounding of a sum, relative, by the bits of its type.
-HALF_ULP: Final = {16: 2.0**-11, 32: 2.0**-24, 64: 2.0**-53}
-HALF_ULP_OF_BF16: Final = 2.0**-8
 
 
 @dataclass(frozen=True)
