@@ -71,30 +71,31 @@ class Shadows(Instrument):
     def ending(self, op: Op) -> Step | None:
         """Look at what decides a jump, or whether a loop goes on."""
         found = deciding(op)
-        if not found:
-            return None
-        (condition,) = found
 
         def ended(values: list[Any], scope: Any) -> None:
-            self.decided(op, condition, values[condition.id], scope)
-            values[condition.id] = actual(values[condition.id])
+            self._decide(op, found, values, scope)
 
-        return ended
+        return ended if found else None
 
     def _decision(self, op: Op, step: Step) -> Step:
         """Look at what decides a branch or a loop's bounds; what a loop carries is carried."""
-        deciding_ones = deciding(op)
+        found = deciding(op)
 
         def controlled(values: list[Any], scope: Any) -> None:
-            kept = {value.id: values[value.id] for value in deciding_ones}
-            for value in deciding_ones:
-                self.decided(op, value, kept[value.id], scope)
-                values[value.id] = actual(kept[value.id])
+            kept = self._decide(op, found, values, scope)
             step(values, scope)
-            for slot, value in kept.items():
-                values[slot] = value
+            for value, held in zip(found, kept, strict=True):
+                values[value.id] = held
 
         return controlled
+
+    def _decide(self, op: Op, found: Sequence[Value], values: list[Any], scope: Any) -> list[Any]:
+        """Look at values, which go on without a shadow; return them as they were."""
+        kept = [values[value.id] for value in found]
+        for value, held in zip(found, kept, strict=True):
+            self.decided(op, value, held, scope)
+            values[value.id] = actual(held)
+        return kept
 
     def _motion(self, op: Op, step: Step) -> Step:
         """Move shadows as the elements: the step does not look at them."""
