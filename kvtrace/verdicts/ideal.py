@@ -173,9 +173,10 @@ class Ideals(Shadows):
         decides = op.index in self._deciding and not hashes
         grows = decides and op.name in GROWING and _is_number(op.results[0])
         always = grows and op.index in self._differences
+        run = on_actual(op, step)
 
         def computed(values: list[Any], scope: Any) -> None:
-            given = on_actual(op, step, values, scope)
+            given = run(values, scope)
             wrapped = [each for each in given if type(each) is Wrapped]
             if grows and any(isinstance(each, Unknown) for each in given):
                 self.seen.hidden.add(op.index)
@@ -194,9 +195,10 @@ class Ideals(Shadows):
         body = op.regions[0].blocks[0].ops
         inner = any(each.name in GROWING and _is_number(each.results[0]) for each in body)
         grows = op.index in self._deciding and inner
+        run = on_actual(op, step)
 
         def combined(values: list[Any], scope: Any) -> None:
-            given = on_actual(op, step, values, scope)
+            given = run(values, scope)
             if not grows and not any(type(value) is Wrapped for value in given):
                 return
             if combination is None or any(map(is_unknown, (*given, values[op.results[0].id]))):
@@ -269,11 +271,12 @@ class Ideals(Shadows):
             and any(map(_is_number, op.results))
             and any(map(_is_number, op.operands))
         )
+        run = on_actual(op, step)
 
         def ran(values: list[Any], scope: Any) -> None:
             if unseen:
                 self.seen.hidden.add(op.index)
-            given = on_actual(op, step, values, scope)
+            given = run(values, scope)
             if decides or op.name in _BITCASTS:
                 self.seen.lose(given)
 
@@ -287,6 +290,7 @@ class Ideals(Shadows):
         stored = stored_index(op, self.module)
         pointer, positions = address_of(op), positions_of(op)
         unsigned = self._stored_as_unsigned
+        run = on_actual(op, step)
 
         def accessed(values: list[Any], scope: Any) -> None:
             active: Any = True
@@ -298,7 +302,7 @@ class Ideals(Shadows):
                 self.seen.use(op, value, values[value.id], scope, "address")
             if stored is not None:
                 self.seen.use(op, stored, values[stored.id], scope, "index", active=active)
-            on_actual(op, step, values, scope)
+            run(values, scope)
             if op.name in FILLING:
                 unsigned(op, values, scope)
 

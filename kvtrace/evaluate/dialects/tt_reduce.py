@@ -140,7 +140,9 @@ def _shape_of(value: Any) -> tuple[int, ...]:
 
 def _spread(value: Any, type_: ValueType, shape: tuple[int, ...]) -> Any:
     """Materialise a value, with its shadow, in a shape."""
-    array = np.broadcast_to(to_array(actual(value), type_), shape)
+    array = to_array(actual(value), type_)
+    if array.shape != shape:
+        array = np.broadcast_to(array, shape)
     if not isinstance(value, Shadowed):
         return array
     return replace(value, actual=array, shadow=np.broadcast_to(value.shadow, shape))

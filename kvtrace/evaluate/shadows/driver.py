@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from kvtrace.evaluate.compiler import slots_of
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import (
@@ -99,12 +100,12 @@ class Shadows(Instrument):
 
     def _motion(self, op: Op, step: Step) -> Step:
         """Move shadows as the elements: the step does not look at them."""
-        slots, results = [v.id for v in op.operands], [v.id for v in op.results]
+        slots, results = slots_of(op.operands), slots_of(op.results)
         types = [value_type(value.type) for value in op.operands]
-        moves = op.name in MOVING
+        moves, run = op.name in MOVING, on_actual(op, step)
 
         def moved(values: list[Any], scope: Any) -> None:
-            given = on_actual(op, step, values, scope)
+            given = run(values, scope)
             if not any(isinstance(each, Shadowed) for each in given):
                 return
             outcome = [values[slot] for slot in results]
@@ -127,20 +128,23 @@ class Shadows(Instrument):
         return moved
 
 
-def on_actual(op: Op, step: Step, values: list[Any], scope: Any) -> list[Any]:
-    """Run a step on what the kernel computes; return its operands, with their shadows."""
-    given = [values[value.id] for value in op.operands]
-    shadowed = [
-        (v.id, each)
-        for v, each in zip(op.operands, given, strict=True)
-        if isinstance(each, Shadowed)
-    ]
-    for slot, each in shadowed:
-        values[slot] = each.actual
-    step(values, scope)
-    for slot, each in shadowed:
-        values[slot] = each
-    return given
+def on_actual(op: Op, step: Step) -> Callable[[list[Any], Any], list[Any]]:
+    """Return what runs a step on what the kernel computes; it gives the operands, with shadows."""
+    slots = slots_of(op.operands)
+
+    def ran(values: list[Any], scope: Any) -> list[Any]:
+        given = [values[slot] for slot in slots]
+        shadowed = False
+        for slot, each in zip(slots, given, strict=True):
+            if isinstance(each, Shadowed):
+                values[slot], shadowed = each.actual, True
+        step(values, scope)
+        if shadowed:
+            for slot, each in zip(slots, given, strict=True):
+                values[slot] = each
+        return given
+
+    return ran
 
 
 def is_unknown(value: Any) -> bool:

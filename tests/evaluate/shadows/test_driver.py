@@ -52,6 +52,8 @@ class Following(Shadows):
         self.decisions.append((op.name, isinstance(held, Unrounded)))
 
     def access(self, op, step):
+        run = on_actual(op, step)
+
         def accessed(values, scope):
             if effect_of(op) == "store":
                 value = op.operand("value")
@@ -60,19 +62,20 @@ class Following(Shadows):
                 shape = (scope.programs, *type_.shape)
                 number = full_array(actual(values[value.id]), type_)
                 self.stored.append([np.broadcast_to(each, shape) for each in (number, shadow)])
-            on_actual(op, step, values, scope)
+            run(values, scope)
 
         return accessed
 
     def combination(self, op, step):
         (source,), result = op.group("source"), op.results[0].id
         type_ = value_type(source.type)
+        run = on_actual(op, step)
 
         def combined(values, scope):
             if self.enters_reductions:
                 step(values, scope)
                 return
-            given = on_actual(op, step, values, scope)
+            given = run(values, scope)
             shadow = np.broadcast_to(Unrounded.shadow_of(given[0], type_), (1, *type_.shape))
             values[result] = Unrounded(values[result], along(op, np.add, shadow))
 
@@ -85,9 +88,10 @@ class Following(Shadows):
             return step
         extra = [attribute(op, name) for name in meaning.attributes]
         result = op.results[0].id
+        run = on_actual(op, step)
 
         def computed(values, scope):
-            given = on_actual(op, step, values, scope)
+            given = run(values, scope)
             wide = [Unrounded.shadow_of(each, t) for each, t in zip(given, types, strict=True)]
             shadow = wide[0] if op.name in TYPED else meaning.function(*extra, *wide)
             values[result] = Unrounded(values[result], shadow)
@@ -123,10 +127,10 @@ def deciding(x, out, limit: tl.constexpr, BLOCK: tl.constexpr):
     given = tl.load(x + lanes)
     large = tl.sum(given / 3, axis=0) > limit
     if large:
-        given = given / 3
+        given *= given
     given += 1
     if large:
-        given = given / 3
+        given *= given
     tl.store(out + lanes, given)
 
 
@@ -194,7 +198,7 @@ def test_what_decides_is_looked_at_each_time_and_decides_without_its_shadow(limi
     given = X[:BLOCK].astype(np.float64)
 
     assert decisions == [("scf.if", True)] * 2
-    np.testing.assert_array_equal(shadow[0], (given / 3 + 1) / 3 if limit == 0 else given + 1)
+    np.testing.assert_array_equal(shadow[0], (given**2 + 1) ** 2 if limit == 0 else given + 1)
     assert limit or (stored != shadow).any()
 
 

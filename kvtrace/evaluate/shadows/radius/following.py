@@ -122,9 +122,10 @@ class Radii(Shadows):
         if result_type.pointer or any(type_.pointer for type_ in types):
             return self._unruled(op, step)
         undefined = undefined_by(op)
+        run = on_actual(op, step)
 
         def computed(values: list[Any], scope: Any) -> None:
-            given = on_actual(op, step, values, scope)
+            given = run(values, scope)
             value = values[result]
             if isinstance(value, Unknown) or unknown_of(map(actual, given)) is not None:
                 return
@@ -170,9 +171,10 @@ class Radii(Shadows):
         """Carry doubt about a pointer on; a descriptor has to be certain."""
         result = op.results[0].id
         rank = len(value_type(op.results[0].type).shape) + 1
+        run = on_actual(op, step)
 
         def addressed(values: list[Any], scope: Any) -> None:
-            given = on_actual(op, step, values, scope)
+            given = run(values, scope)
             doubts = [each.shadow > 0 for each in given if isinstance(each, Uncertain)]
             if not doubts:
                 return
@@ -186,9 +188,10 @@ class Radii(Shadows):
     def _unruled(self, op: Op, step: Step, *, always: bool = False) -> Step:
         """Run an op that no rule is for: in doubt about one operand, all that it gives is."""
         results = [(value.id, len(value_type(value.type).shape) + 1) for value in op.results]
+        run = on_actual(op, step)
 
         def ran(values: list[Any], scope: Any) -> None:
-            given = on_actual(op, step, values, scope)
+            given = run(values, scope)
             if not (always or _any_uncertain(given)):
                 return
             for slot, rank in results:
@@ -232,6 +235,7 @@ class Radii(Shadows):
         sums = _half_ulp_of_sum(op) if atomic else None
         ordered = atomic and bool(results) and bool(flow_of(self.module).uses(op.results[0]))
         commutes = not atomic or update_of(op) in _COMMUTING or sums is not None
+        run = on_actual(op, step)
 
         def accessed(values: list[Any], scope: Any) -> None:
             memory = self.memory
@@ -251,7 +255,7 @@ class Radii(Shadows):
             if masked is not None and atomic:
                 raise Undecided(f"a mask at {place(op)} depends on the device's roundings")
             memory.prepare(radii if _any_uncertain(held) else [], masked, astray, sums)
-            on_actual(op, step, values, scope)
+            run(values, scope)
             if loads and not shares:
                 radius = memory.loaded
                 if radius is not None and not isinstance(values[results[0]], Unknown):

@@ -64,9 +64,10 @@ def combination(op: Op, step: Step) -> Step:
     if function is None:
         return by_region
     (source,), result = op.group("source"), op.results[0].id
+    run = on_actual(op, step)
 
     def simple(values: list[Any], scope: Any) -> None:
-        on_actual(op, step, values, scope)
+        run(values, scope)
         given = values[source.id]
         if unknown_of((actual(given),)) is None and (computes or isinstance(given, Uncertain)):
             array = full_array(actual(given), types[0])
