@@ -14,7 +14,7 @@ from kvtrace.evaluate.errors import UNFIT, Undecided, UnfitOp
 from kvtrace.evaluate.registry import place
 from kvtrace.evaluate.rounding import from_memory
 from kvtrace.evaluate.scope import MOST_STEPS
-from kvtrace.evaluate.shadows.radius.following import Radii
+from kvtrace.evaluate.shadows.radius.radii import Radii
 from kvtrace.evaluate.types import ElementType, element_of
 from kvtrace.ir.tensor_maps import within_extents
 from kvtrace.schema.errors import KvtraceError

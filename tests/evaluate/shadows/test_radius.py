@@ -8,7 +8,7 @@ import triton.language as tl
 
 from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.errors import Undecided
-from kvtrace.evaluate.shadows.radius.following import Radii
+from kvtrace.evaluate.shadows.radius.radii import Radii
 from tests.kernels.launching import bind, compile_for
 
 BLOCK = 32
