@@ -9,12 +9,12 @@ from typing import Any, Final
 
 from kvtrace.backends.triton.recorded_ttgir import generic_ttgir
 from kvtrace.calls.recorded import UnreadyCall, stage_artifact
+from kvtrace.evaluate.errors import Undecided
 from kvtrace.ir import Module
 from kvtrace.ir.relocation import module_defined_in
 from kvtrace.opened.progress import Shown, unshown
 from kvtrace.oracle.cases import rerun, write_case
 from kvtrace.oracle.checking import RULES, RunChecks, Ttgir, check_run
-from kvtrace.oracle.errors import Undecided
 from kvtrace.oracle.kept import checked_launches
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.trace import Run, Selection, Trace

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from kvtrace.evaluate import ScalarArgument, TensorArgument
+from kvtrace.evaluate.errors import Undecided
 from kvtrace.oracle.comparing import expected
-from kvtrace.oracle.errors import Undecided
 
 if TYPE_CHECKING:
     from kvtrace.calls.recorded import Call
