@@ -61,12 +61,32 @@ for line, code in (
     assert found == code, (line, found)
 """
 
+#: What an add-on alone does, and the sentence that says that it is not there.
+GONE = {
+    "ci": (
+        (
+            "-m kvtrace diff --against main again",
+            2,
+            "no add-on that keeps runs under names is here",
+        ),
+        ("-m kvtrace gate -- true", 2, "there is no command 'gate'"),
+        ("-m pytest --kvtrace out", 4, "this kvtrace has no add-on that records suites"),
+    ),
+    "judge": (
+        ("-m kvtrace judge kernel.py", 2, "there is no command 'judge'"),
+        ("-m kvtrace mcp", 2, "there is no command 'mcp'"),
+    ),
+}
+
 #: Tests of the rest that are run with `KVTRACE_TEST_THOROUGH=1`.
 REST = (
     "tests/test_architecture.py",
     "tests/test_registry.py",
     "tests/test_settings.py",
     "tests/backends/test_backends.py",
+    "tests/cli/test_cli_bad_input.py",
+    "tests/cli/test_cli_frame.py",
+    "tests/cli/test_options.py",
     "tests/converters/test_roofline.py",
     "tests/converters/test_timeline.py",
     "tests/schema/test_document.py",
@@ -97,7 +117,7 @@ def run(tree: Path, *command: str | Path, code: int = 0) -> str:
         check=False,
     )
     assert done.returncode == code, done.stdout[-3000:] + done.stderr[-3000:]
-    return done.stdout
+    return done.stdout + done.stderr
 
 
 def test_every_module_of_the_rest_imports(tree: Path) -> None:
@@ -115,11 +135,20 @@ def test_commands_answer(tree: Path, tmp_path: Path) -> None:
     assert (tmp_path / "report.html").stat().st_size > 100_000
 
 
+def test_what_is_gone_is_said_in_one_sentence(tree: Path, request: pytest.FixtureRequest) -> None:
+    for words, code, sentence in GONE.get(request.node.callspec.params["tree"], ()):
+        told = run(tree, *words.split(), code=code)
+        assert sentence in told
+        assert "Traceback" not in told
+
+
 @pytest.mark.skipif(not THOROUGH, reason="takes minutes: KVTRACE_TEST_THOROUGH=1")
 @pytest.mark.timeout(1800)
 def test_the_tests_of_the_rest_pass(tree: Path) -> None:
     for command in (("init", "-q"), ("add", "-A")):  # some ask git what is tracked
         subprocess.run(["git", *command], cwd=tree, check=True)
     run(tree, "-m", "docs_site.variables")  # docs/settings.md is made from what there is
-    pages = "--deselect=tests/test_architecture.py::test_pages_name_files_that_are_there"
-    run(tree, "-m", "pytest", "-n", "0", "-q", "-x", pages, *REST)  # pages tell of add-ons, too
+    # Pages and extras are of add-ons, too.
+    tests = ("test_pages_name_files_that_are_there", "test_what_extras_bring_is_imported")
+    apart = (f"--deselect=tests/test_architecture.py::{test}" for test in tests)
+    run(tree, "-m", "pytest", "-n", "0", "-q", "-x", *apart, *REST)
