@@ -9,6 +9,7 @@ from kvtrace.candidates.checking import CheckedKernel, Figures
 from kvtrace.capture import api
 from kvtrace.opened.results import MissingPackage, Rows, Told
 from kvtrace.opened.traces import OpenedTrace
+from kvtrace.registry import loaded
 from kvtrace.schema.errors import KvtraceError
 
 PLACE: Final = "reference/python.md"
@@ -43,6 +44,7 @@ def python_page() -> str:
             "What `kvtrace.open` and the other functions return; settings are those of\n"
             "[the variables](../settings.md).\n",
             *(_entry(each.__name__, each) for each in _OBJECTS),
+            *(_entry(f"OpenedTrace.{name}", each) for name, each in loaded("trace_methods")),
             "## kvtrace.clients\n",
             *(_client_entry(name) for name in sorted(kvtrace.clients.__all__)),
         ]

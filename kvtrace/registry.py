@@ -10,20 +10,25 @@ would take 20 ms. Groups:
 
 | group `kvtrace.…` | name | what it names |
 |---|---|---|
+| `around_launches` | of what it is | see `kvtrace.backends.compiled.around` |
 | `backends` | of the backend | a `kvtrace.backends.Backend` |
 | `libraries` | a module whose import a backend waits for | that backend |
 | `libraries_without_gpu` | one that is waited for with `KVTRACE_DEVICE=cpu` alone | that backend |
 | `stand_ins` | a package | returns specs of modules that stand in for it while recording |
 | `clients` | of the client | a class, see `kvtrace.clients` |
-| `commands` | of the command | the function that it runs, see `kvtrace.cli` |
+| `commands` | of the command | a `kvtrace.cli.Command`, or the function that it runs |
 | `converters` | of the converter | a `kvtrace.converters.registry.Converter` |
 | `devices` | of a family | `DeviceLimits`, several |
 | `diff_figures` | of the figures | a `kvtrace.converters.diff.figures.FigureSource` |
 | `loop_tables` | of the table's owner | the name of a client's table that says how loops nest |
+| `missing_passes` | of the pass | runs it where a trace lacks it, see `kvtrace.opened.completing` |
+| `pass_rules` | of the set | rules of passes that evaluate no calls, by their ids |
 | `profile_sections` | of the section | a `kvtrace.converters.profile_sections.ProfileSection` |
 | `report_views` | of the view's blocks | a `kvtrace.converters.report.sources.BlockSource` |
 | `rules` | of the set | rules that calls are judged by while they run, by their ids |
+| `settings` | of the setting | a `kvtrace.settings.AddedSetting` |
 | `timeline_parts` | of the part | a `kvtrace.converters.timeline.TimelinePart` |
+| `trace_methods` | of the method | what `kvtrace.open(…)` gives has it, too: a function of that |
 | `variables` | of the variable | one sentence on what it does |
 
 Tables need no entry: the pass that writes them writes their definitions

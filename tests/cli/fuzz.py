@@ -30,10 +30,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from kvtrace.cli import COMMANDS, main
+from kvtrace.cli import main, own_commands
 from tests.cli.trace_mutations import mutate
 
 ROOT = Path(__file__).parents[2]
+COMMANDS = own_commands()
 #: Of processor time, and of waiting where the machine is busy.
 SECONDS = 60
 WAIT = 300
@@ -189,8 +190,8 @@ def _record_checks(out: Path) -> None:
     import torch
 
     import kvtrace
+    from tests.addons.check import bad_kernels
     from tests.backends.compiled import check_kernels
-    from tests.oracle import bad_kernels
 
     with kvtrace.capture(out, check="first,finite"):
         check_kernels.add[(4,)](*[torch.ones(1000) for _ in range(3)], 1000, BLOCK=256)

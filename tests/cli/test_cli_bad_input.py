@@ -7,9 +7,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from kvtrace.cli import COMMANDS
+from kvtrace.cli import own_commands
 
 ROOT = Path(__file__).parents[2]
+COMMANDS = own_commands()
 
 #: How each command is asked to read the trace at TRACE.
 READING = {

@@ -22,11 +22,11 @@ MARK = "@row "
 
 def checked(case: Any) -> dict[str, Any]:
     """Run a case on the device and check it."""
+    from kvtrace.addons.check.comparing import check
+    from kvtrace.addons.check.kept import CheckedLaunch, Piece, StorageAfter
     from kvtrace.backends.compiled.generic import generic_ttir
     from kvtrace.calls.recorded import Call
     from kvtrace.evaluate import TensorArgument, parsed
-    from kvtrace.oracle.comparing import check
-    from kvtrace.oracle.kept import CheckedLaunch, Piece, StorageAfter
     from tests.gpu.differential import copies, on_device, told_only
     from tests.kernels.launching import bind
 

@@ -15,8 +15,8 @@ from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
 from tests.backends.compiled import check_kernels
-from tests.oracle import kernels
-from tests.oracle.planting import with_other_ttgir
+from tests.kernels import oracle_kernels as kernels
+from tests.support.planting import with_other_ttgir
 
 RULE = "pipeline-order"
 

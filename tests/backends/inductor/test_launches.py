@@ -309,7 +309,7 @@ def test_memory_is_kept_of_launches_to_be_checked(
 def test_programs_of_a_large_launch_are_kept(
     autotuner: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from kvtrace.backends.compiled import memory_needed
+    from kvtrace.addons.check.recording import memory_needed
 
     monkeypatch.setattr(memory_needed, "LAUNCH_BYTES", 20_000)
     monkeypatch.setattr(memory_needed, "PROGRAMS", 3)
