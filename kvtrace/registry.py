@@ -20,6 +20,7 @@ would take 20 ms. Groups:
 | `converters` | of the converter | a `kvtrace.converters.registry.Converter` |
 | `devices` | of a family | `DeviceLimits`, several |
 | `diff_figures` | of the figures | a `kvtrace.converters.diff.figures.FigureSource` |
+| `diff_results` | of what it compares | returns a `kvtrace.converters.diff.model.Results` |
 | `loop_tables` | of the table's owner | the name of a client's table that says how loops nest |
 | `missing_passes` | of the pass | runs it where a trace lacks it, see `kvtrace.opened.completing` |
 | `pass_rules` | of the set | rules of passes that evaluate no calls, by their ids |

@@ -38,7 +38,6 @@ _COMPILED = _RECORDING | _VERDICTS | {"kvtrace.backends.compiled"}
 _OPENED = (
     _VERDICTS
     | {"kvtrace.clients", "kvtrace.converters", "kvtrace.text", "kvtrace.settings"}
-    | {"kvtrace.oracle"}
     | {"kvtrace.backends.triton"}  # the stages of kernels that were recorded without them
 )
 ALLOWED = {

@@ -168,7 +168,8 @@ def write_seeds(folder: Path) -> None:
     _quietly("replay", "--client", "tracer", "--client", "profiler", "--client", "sanitizer",
              str(folder / "device"))  # fmt: skip
     _record_graphs(folder / "graphs")
-    _record_checks(folder / "checks")
+    if "check" in COMMANDS:
+        _record_checks(folder / "checks")
 
 
 def _quietly(*arguments: str) -> None:

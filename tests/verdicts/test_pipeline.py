@@ -11,7 +11,8 @@ from kvtrace.verdicts.pipeline.explore import explore
 from kvtrace.verdicts.pipeline.faults import Unexplored
 from kvtrace.verdicts.pipeline.replay import shows
 from kvtrace.verdicts.pipeline.rule import judge_order
-from tests.addons.check.test_stages import (
+from tests.ir.test_asynchronous import product as summed
+from tests.kernels.staged import (
     AMPERE,
     HOPPER,
     KERNELS,
@@ -23,7 +24,6 @@ from tests.addons.check.test_stages import (
     edited,
     product,
 )
-from tests.ir.test_asynchronous import product as summed
 from tests.support.compile_ttir import compile_generic
 from tests.verdicts import pipelined_kernels
 from tests.verdicts.pipelined import call_of, small

@@ -16,14 +16,14 @@ from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.pipeline import replay
 from kvtrace.verdicts.pipeline.explore import explore
 from kvtrace.verdicts.pipeline.faults import READS_EARLY, Fault
-from tests.addons.check.launched import Launched
-from tests.addons.check.test_stages import (
+from tests.kernels.catalogue import CASES
+from tests.kernels.launched import Launched
+from tests.kernels.staged import (
     KERNELS,
     TARGETS,
     _a_driver,  # noqa: F401 - a fixture
     described,
 )
-from tests.kernels.catalogue import CASES
 from tests.support.thorough import usually
 from tests.verdicts.pipelined import call_of
 
