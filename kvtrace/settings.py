@@ -247,8 +247,9 @@ def settings_from_environment(environment: Mapping[str, str]) -> tuple[Settings,
         try:
             settings = settings_from_arguments(settings, **{name: value})
         except BadSetting as error:
-            default = DEFAULT.values()[name]
-            problems.append(f"KVTRACE_{name.upper()}: {error}; going on with {default!r}")
+            defaults = DEFAULT.values()
+            going_on = f"with {defaults[name]!r}" if name in defaults else "without it"
+            problems.append(f"KVTRACE_{name.upper()}: {error}; going on {going_on}")
     return settings, (*problems, *_unknown(environment))
 
 

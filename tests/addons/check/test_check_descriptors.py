@@ -36,7 +36,7 @@ def on_hopper(launched, change=lambda out: out):
     call = launched.call()
     module = replace(call.module, target="cuda:90")
     evaluate(module, call.arguments, call.grid)
-    memory = launched._alive["out"].numpy().copy()
+    memory = launched.alive["out"].numpy().copy()
     plain = launched.launch({"out": change(memory)})
     return replace(plain, call=lambda: replace(plain.call(), module=module))
 

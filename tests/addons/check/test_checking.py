@@ -25,7 +25,7 @@ from tests.support.planting import rewrite_memory, with_other_memory, with_other
 from tests.support.sarif_shape import violations
 from tests.support.warm_python import warm_python
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 PROGRAM = Path(__file__).with_name("program.py")
 
 
