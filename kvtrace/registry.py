@@ -11,6 +11,7 @@ would take 20 ms. Groups:
 | group `kvtrace.…` | name | what it names |
 |---|---|---|
 | `around_launches` | of what it is | see `kvtrace.backends.compiled.around` |
+| `api` | of the function | what `kvtrace` offers to Python besides its own, under that name |
 | `backends` | of the backend | a `kvtrace.backends.Backend` |
 | `libraries` | a module whose import a backend waits for | that backend |
 | `libraries_without_gpu` | one that is waited for with `KVTRACE_DEVICE=cpu` alone | that backend |
@@ -21,6 +22,7 @@ would take 20 ms. Groups:
 | `devices` | of a family | `DeviceLimits`, several |
 | `diff_figures` | of the figures | a `kvtrace.converters.diff.figures.FigureSource` |
 | `diff_results` | of what it compares | returns a `kvtrace.converters.diff.model.Results` |
+| `kept_runs` | of their keeper | returns the runs under a name: `kvtrace diff --against NAME` |
 | `loop_tables` | of the table's owner | the name of a client's table that says how loops nest |
 | `missing_passes` | of the pass | runs it where a trace lacks it, see `kvtrace.opened.completing` |
 | `pass_rules` | of the set | rules of passes that evaluate no calls, by their ids |
@@ -28,6 +30,7 @@ would take 20 ms. Groups:
 | `report_views` | of the view's blocks | a `kvtrace.converters.report.sources.BlockSource` |
 | `rules` | of the set | rules that calls are judged by while they run, by their ids |
 | `settings` | of the setting | a `kvtrace.settings.AddedSetting` |
+| `suites` | of the runner of tests | takes pytest's `Config`, and records the suite |
 | `timeline_parts` | of the part | a `kvtrace.converters.timeline.TimelinePart` |
 | `trace_methods` | of the method | what `kvtrace.open(…)` gives has it, too: a function of that |
 | `variables` | of the variable | one sentence on what it does |

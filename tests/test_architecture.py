@@ -76,9 +76,7 @@ ALLOWED = {
     "kvtrace.backends.triton": _COMPILED | {"kvtrace.clients"},
     "kvtrace.backends.inductor": _COMPILED,
     "kvtrace.opened": _OPENED,
-    "kvtrace.candidates": _OPENED | _COMPILED | {"kvtrace.opened"},
-    "kvtrace.regressions": _COMPILED | {"kvtrace.converters", "kvtrace.text"},
-    "kvtrace.pytest_plugin": {"kvtrace.regressions"},
+    "kvtrace.pytest_plugin": set(),
 }
 STANDARD_LIBRARY = sys.stdlib_module_names | {"annotationlib"}  # of Python 3.14
 SCHEMA_LIBRARIES = {"numpy", "pyarrow", "zstandard"}

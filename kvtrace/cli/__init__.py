@@ -62,20 +62,12 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
     },
     "Kernels": {
         "sizes": Command("kvtrace.cli.sizes", "Show for which sizes each kernel is proven"),
-        "judge": Command("kvtrace.cli.judge", "Run a file's kernel without a GPU: is it right?"),
         "repro": Command("kvtrace.cli.repro", "Write a script that launches one call again"),
         "replay": Command(
             "kvtrace.cli.replay", "Evaluate each distinct call: ops, accesses, loops"
         ),
     },
     "Many runs": {
-        "baseline": Command("kvtrace.cli.baseline", "Keep runs under a name, to compare with"),
-        "gate": Command(
-            "kvtrace.cli.gate", "Record a program and compare it with a baseline", passthrough=True
-        ),
-        "bisect": Command(
-            "kvtrace.cli.bisect", "Find the commit, or the Triton, that broke a rule"
-        ),
         "fleet": Command("kvtrace.cli.fleet", "Show kernels over many runs and commits"),
     },
     "Traces and settings": {
@@ -90,7 +82,6 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
         "trace migrate": Command("kvtrace.cli.migrate", "Rewrite older files in the newest format"),
         "top": Command("kvtrace.cli.top", "Watch programs while they are recorded"),
         "env": Command("kvtrace.cli.env", "Print the settings in force"),
-        "mcp": Command("kvtrace.cli.mcp", "Serve agents by the Model Context Protocol"),
     },
 }
 _CORE: Final[dict[str, Command]] = {

@@ -67,14 +67,14 @@ def rewrite_as_version(part, version):
     pq.write_table(rows.replace_schema_metadata(metadata), part)
 
 
-#: They run programs; what they are given is tried in tests/regressions.
+#: They run programs; what they are given is tried in tests/addons/ci.
 RUNNING = {"run", "gate", "bisect"}
 #: They read no trace; they are tried in tests of their own.
 WITHOUT_TRACE = {"judge", "mcp", "doctor", "env"}
 
 
 def test_every_command_is_tried_here():
-    assert {*READING, *RUNNING, *WITHOUT_TRACE, "baseline"} == set(COMMANDS)
+    assert {*READING, *RUNNING, *WITHOUT_TRACE, "baseline"} >= set(COMMANDS)
 
 
 @pytest.mark.parametrize("command", READING)
