@@ -61,6 +61,10 @@ for line, code in (
 
 #: What an add-on alone does, and the sentence that says that it is not there.
 GONE = {
+    "check": (
+        ("-m kvtrace check out", 2, "there is no command 'check'"),
+        ("-m kvtrace run --check first program.py", 2, "No such option: --check"),
+    ),
     "ci": (
         (
             "-m kvtrace diff --against main again",
