@@ -10,8 +10,12 @@ with `KVTRACE` set. The public functions are imported when they are first used.
     print(kvtrace.open("out/").profile())
 """
 
+import sys
+
 TYPE_CHECKING = False  # as type checkers read it; importing typing would cost 7 ms
 if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+
     from kvtrace.candidates.checking import check_kernel as check_kernel
     from kvtrace.capture.api import capture as capture
     from kvtrace.capture.api import mark as mark
@@ -42,3 +46,18 @@ def __getattr__(name: str) -> object:
     from kvtrace.lazy import found
 
     return found(globals(), _HOMES, name)
+
+
+class _Finder:
+    """Finds modules of kvtrace that have another name where they lie: add-ons'."""
+
+    @staticmethod
+    def find_spec(name: str, *_: object) -> "ModuleSpec | None":
+        if not name.startswith("kvtrace."):
+            return None
+        from kvtrace.public_modules import spec_of
+
+        return spec_of(name)
+
+
+sys.meta_path.append(_Finder)

@@ -18,8 +18,10 @@ would take 20 ms. Groups:
 | `commands` | of the command | the function that it runs, see `kvtrace.cli` |
 | `converters` | of the converter | a `kvtrace.converters.registry.Converter` |
 | `devices` | of a family | `DeviceLimits`, several |
-| `diff_figures` | of the figures | a `kvtrace.converters.diff.figures.FigureSource` |
+| `diff_figures` | of the figures | a `kvtrace.converters.diff.further.FigureSource` |
+| `diff_stages` | of the stage | a `kvtrace.converters.diff.earlier_stages.EarlierStage` |
 | `loop_tables` | of the table's owner | the name of a client's table that says how loops nest |
+| `modules` | of a module below `kvtrace` | that module, `:attribute` left out |
 | `profile_sections` | of the section | a `kvtrace.converters.profile_sections.ProfileSection` |
 | `report_views` | of the view's blocks | a `kvtrace.converters.report.sources.BlockSource` |
 | `rules` | of the set | rules that calls are judged by while they run, by their ids |
@@ -69,7 +71,7 @@ class Entry:
 
         module, _, path = self.place.partition(":")
         found = import_module(module)
-        for attribute in path.split("."):
+        for attribute in path.split(".") if path else ():
             found = getattr(found, attribute)
         return found
 
