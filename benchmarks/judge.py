@@ -1,10 +1,10 @@
 """How long `kvtrace judge` takes, and whether it is right, on 40 labelled kernels.
 
-Method: each file of `tests/judge/kernels` is judged by a process of its own, as an agent would ask,
-with its imports; then all of them by one process, beside which another keeps torch and Triton. A
-kernel that is judged otherwise than its folder says ends the script with 1. Printed: medians and
-the longest, in seconds of wall time, and of processor time, which other work on the machine changes
-less.
+Method: each file of `tests/addons/judge/kernels` is judged by a process of its own, as an agent
+would ask, with its imports; then all of them by one process, beside which another keeps torch and
+Triton. A kernel that is judged otherwise than its folder says ends the script with 1. Printed:
+medians and the longest, in seconds of wall time, and of processor time, which other work on the
+machine changes less.
 """
 
 import json
@@ -20,8 +20,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from kvtrace.candidates.judging import judge_file
-from tests.judge.labelled import labelled, request_of
+from kvtrace.addons.judge.judging import judge_file
+from tests.addons.judge.labelled import labelled, request_of
 
 
 def main() -> int:

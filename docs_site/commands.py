@@ -7,14 +7,14 @@ from typing import Any, Final
 from typer import Context
 from typer.main import get_command
 
-from kvtrace.cli import COMMANDS, command_app
+from kvtrace.cli import command_app, own_commands
 
 FOLDER: Final = "reference/commands"
 
 
 def command_pages() -> dict[str, str]:
     """Return each page's place and Markdown: the index, and one for each command."""
-    pages = {f"{FOLDER}/{_file(name)}": _page(name, parser(name)) for name in COMMANDS}
+    pages = {f"{FOLDER}/{_file(name)}": _page(name, parser(name)) for name in own_commands()}
     return {f"{FOLDER}/index.md": _index(), **pages}
 
 
@@ -29,7 +29,8 @@ def _file(name: str) -> str:
 
 def _index() -> str:
     rows = [
-        f"| [`kvtrace {name}`]({_file(name)}) | {entry.help} |" for name, entry in COMMANDS.items()
+        f"| [`kvtrace {name}`]({_file(name)}) | {entry.help} |"
+        for name, entry in own_commands().items()
     ]
     return "\n".join(
         [

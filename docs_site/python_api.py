@@ -1,11 +1,13 @@
 """The page of what kvtrace offers to Python; mkdocstrings fills it in from the docstrings."""
 
+from collections.abc import Iterator
+from dataclasses import is_dataclass
 from types import FunctionType
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
 
 import kvtrace
 import kvtrace.clients
-from kvtrace.candidates.checking import CheckedKernel, Figures
+from kvtrace import registry
 from kvtrace.capture import api
 from kvtrace.opened.results import MissingPackage, Rows, Told
 from kvtrace.opened.traces import OpenedTrace
@@ -18,8 +20,6 @@ _OBJECTS: Final[tuple[type, ...]] = (
     OpenedTrace,
     Rows,
     Told,
-    CheckedKernel,
-    Figures,
     KvtraceError,
     MissingPackage,
 )
@@ -34,24 +34,41 @@ of this is used, with examples that run.
 
 def python_page() -> str:
     """Return the page's Markdown."""
+    added = {entry.name: entry.load() for entry in registry.own_entries("api")}
     return "\n".join(
         [
             _HEAD,
             "## kvtrace\n",
             *(_entry(f"kvtrace.{name}", _public(name)) for name in kvtrace.__all__),
+            *(_entry(f"kvtrace.{name}", value) for name, value in added.items()),
             "## Objects\n",
             "What `kvtrace.open` and the other functions return; settings are those of\n"
             "[the variables](../settings.md).\n",
-            *(_entry(each.__name__, each) for each in _OBJECTS),
+            *(_entry(each.__name__, each) for each in objects()),
             "## kvtrace.clients\n",
             *(_client_entry(name) for name in sorted(kvtrace.clients.__all__)),
         ]
     )
 
 
+def objects() -> list[type]:
+    """Return the classes on the page, those that functions of add-ons return included."""
+    added = (entry.load() for entry in registry.own_entries("api"))
+    return [*_OBJECTS, *(each for function in added for each in _returned(function))]
+
+
 def _public(name: str) -> Any:
     """Return an object of `kvtrace`; `capture` is a package there, which can be called."""
     return getattr(api if name == "capture" else kvtrace, name)
+
+
+def _returned(function: Any) -> Iterator[type]:
+    """Return the class of what an add-on's function returns, and those of its module within."""
+    found = get_type_hints(function)["return"]
+    yield found
+    if is_dataclass(found):
+        within = get_type_hints(found).values()
+        yield from (each for each in within if each.__module__ == function.__module__)
 
 
 def _client_entry(name: str) -> str:

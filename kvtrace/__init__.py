@@ -15,8 +15,8 @@ import sys
 TYPE_CHECKING = False  # as type checkers read it; importing typing would cost 7 ms
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
+    from typing import Any
 
-    from kvtrace.candidates.checking import check_kernel as check_kernel
     from kvtrace.capture.api import capture as capture
     from kvtrace.capture.api import mark as mark
     from kvtrace.capture.api import start as start
@@ -31,7 +31,6 @@ __version__ = "0.2.0"
 _HOMES = {
     "KernelDefect": "kvtrace.schema.errors",
     "capture": "kvtrace.capture.api",  # then the folder of that name, which can be called
-    "check_kernel": "kvtrace.candidates.checking",
     "diff": "kvtrace.opened.traces",
     "mark": "kvtrace.capture.api",
     "open": "kvtrace.opened.traces",
@@ -42,10 +41,15 @@ _HOMES = {
 __all__ = ["__version__", *_HOMES]
 
 
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> "Any":
     from kvtrace.lazy import found
 
-    return found(globals(), _HOMES, name)
+    homes = _HOMES
+    if name not in homes:
+        from kvtrace.registry import own_entries
+
+        homes = {entry.name: entry.place.partition(":")[0] for entry in own_entries("api")}
+    return found(globals(), homes, name)
 
 
 class _Finder:

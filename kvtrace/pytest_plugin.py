@@ -1,7 +1,7 @@
 """pytest's plugin: `pytest --kvtrace out/` records the suite, test by test.
 
 Every pytest of an environment imports this module, so it imports nothing, and without the option
-nothing happens. What it does with the option is in `kvtrace.regressions.tests_recorded`.
+nothing happens. With it, entries of the group `kvtrace.suites` do what there is to do.
 """
 
 TYPE_CHECKING = False  # as type checkers read it; importing typing would cost 7 ms
@@ -32,6 +32,12 @@ def pytest_addoption(parser: "pytest.Parser") -> None:
 def pytest_configure(config: "pytest.Config") -> None:
     """Record the suite where that is asked for."""
     if config.getoption("kvtrace_out", None):
-        from kvtrace.regressions.tests_recorded import register
+        from kvtrace.registry import loaded
 
-        register(config)
+        recorders = [record for _, record in loaded("suites")]
+        if not recorders:
+            import pytest
+
+            raise pytest.UsageError("--kvtrace: this kvtrace has no add-on that records suites")
+        for record in recorders:
+            record(config)

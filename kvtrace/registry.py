@@ -10,21 +10,24 @@ would take 20 ms. Groups:
 
 | group `kvtrace.…` | name | what it names |
 |---|---|---|
+| `api` | of the function | what `kvtrace` offers to Python besides its own, under that name |
 | `backends` | of the backend | a `kvtrace.backends.Backend` |
 | `libraries` | a module whose import a backend waits for | that backend |
 | `libraries_without_gpu` | one that is waited for with `KVTRACE_DEVICE=cpu` alone | that backend |
 | `stand_ins` | a package | returns specs of modules that stand in for it while recording |
 | `clients` | of the client | a class, see `kvtrace.clients` |
-| `commands` | of the command | the function that it runs, see `kvtrace.cli` |
+| `commands` | of the command | a `kvtrace.cli.Command`, or the function that it runs |
 | `converters` | of the converter | a `kvtrace.converters.registry.Converter` |
 | `devices` | of a family | `DeviceLimits`, several |
 | `diff_figures` | of the figures | a `kvtrace.converters.diff.further.FigureSource` |
 | `diff_stages` | of the stage | a `kvtrace.converters.diff.earlier_stages.EarlierStage` |
+| `kept_runs` | of their keeper | returns the runs under a name: `kvtrace diff --against NAME` |
 | `loop_tables` | of the table's owner | the name of a client's table that says how loops nest |
 | `modules` | of a module below `kvtrace` | that module, `:attribute` left out |
 | `profile_sections` | of the section | a `kvtrace.converters.profile_sections.ProfileSection` |
 | `report_views` | of the view's blocks | a `kvtrace.converters.report.sources.BlockSource` |
 | `rules` | of the set | rules that calls are judged by while they run, by their ids |
+| `suites` | of the runner of tests | takes pytest's `Config`, and records the suite |
 | `timeline_parts` | of the part | a `kvtrace.converters.timeline.TimelinePart` |
 | `variables` | of the variable | one sentence on what it does |
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import kvtrace
 from kvtrace import registry
 from kvtrace.backends import Backend
 from kvtrace.schema.trace import open_trace
@@ -151,6 +152,13 @@ def test_a_package_adds_a_command(tmp_path: Path) -> None:
 
     assert "\n  count      Count to a number.\n" in run(tmp_path, "-m", "kvtrace", "--help").stdout
     assert run(tmp_path, "-m", "kvtrace", "count", "--times", "3", code=3).stdout == ""
+
+
+def test_functions_of_add_ons_are_names_of_kvtrace() -> None:
+    for entry in registry.own_entries("api"):
+        assert getattr(kvtrace, entry.name) is entry.load()
+    with pytest.raises(AttributeError, match="has no attribute 'not_there'"):
+        kvtrace.not_there  # noqa: B018
 
 
 def test_every_entry_of_kvtrace_and_its_add_ons_is_there() -> None:

@@ -1,12 +1,13 @@
-"""The command line: `GROUPS` lists kvtrace's commands, each in a thin module of its own name.
+"""The command line: `GROUPS` lists the core's commands, each in a thin module of its own name.
 
-Add-ons and other packages add theirs as entry points of the group `kvtrace.commands`.
+Add-ons and other packages add theirs as entry points of the group `kvtrace.commands`: an add-on's
+names a `Command`, which is read for the help, another package's may name a function.
 
 A command's module has one function `command(...)` annotated for typer. Its docstring is the help
 text and ends with an example; it returns None or 0 when all is well and 1 when it found what it
 looks for. A module is imported only when its command is asked for, and imports heavy packages
 inside the function, so that `kvtrace --help` and completion stay quick. Nothing imports this
-package from outside.
+package from outside but the folder `commands` of an add-on.
 """
 
 import gc
@@ -15,7 +16,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import wraps
+from functools import cache, wraps
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,7 +25,7 @@ from kvtrace import registry
 if TYPE_CHECKING:
     import typer
 
-__all__ = ["COMMANDS", "GROUPS", "Command", "command_app", "complain", "main"]
+__all__ = ["GROUPS", "Command", "command_app", "complain", "main", "own_commands"]
 
 FOUND: Final = 1
 BAD_INPUT: Final = 2
@@ -35,11 +36,12 @@ READER_GONE: Final = 141
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Where a command's function lives, and its one line in the help."""
+    """Where a command's function lives, and its one line in the help, under which heading."""
 
     module: str
     help: str
     passthrough: bool = False  # what follows the first argument belongs to the user's program
+    group: str = "Add-ons"  # of an add-on's; those of the core are in `GROUPS`
 
 
 #: What `kvtrace --help` shows, by heading. Commands of two words are shown as one line for all.
@@ -63,20 +65,12 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
         "check": Command(
             "kvtrace.cli.check", "Compare what the GPU computed with what the IR means"
         ),
-        "judge": Command("kvtrace.cli.judge", "Run a file's kernel without a GPU: is it right?"),
         "repro": Command("kvtrace.cli.repro", "Write a script that launches one call again"),
         "replay": Command(
             "kvtrace.cli.replay", "Evaluate each distinct call: ops, accesses, loops"
         ),
     },
     "Many runs": {
-        "baseline": Command("kvtrace.cli.baseline", "Keep runs under a name, to compare with"),
-        "gate": Command(
-            "kvtrace.cli.gate", "Record a program and compare it with a baseline", passthrough=True
-        ),
-        "bisect": Command(
-            "kvtrace.cli.bisect", "Find the commit, or the Triton, that broke a rule"
-        ),
         "fleet": Command("kvtrace.cli.fleet", "Show kernels over many runs and commits"),
     },
     "Traces and settings": {
@@ -91,17 +85,14 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
         "trace migrate": Command("kvtrace.cli.migrate", "Rewrite older files in the newest format"),
         "top": Command("kvtrace.cli.top", "Watch programs while they are recorded"),
         "env": Command("kvtrace.cli.env", "Print the settings in force"),
-        "mcp": Command("kvtrace.cli.mcp", "Serve agents by the Model Context Protocol"),
     },
 }
-COMMANDS: Final[dict[str, Command]] = {
+_CORE: Final[dict[str, Command]] = {
     name: entry for group in GROUPS.values() for name, entry in group.items()
 }
 #: Commands of two words, by the first.
 _PARTS: Final[dict[str, dict[str, Command]]] = {
-    first: {
-        name.split()[1]: each for name, each in COMMANDS.items() if name.startswith(f"{first} ")
-    }
+    first: {name.split()[1]: each for name, each in _CORE.items() if name.startswith(f"{first} ")}
     for first in ("trace",)
 }
 #: Names that had one word up to 0.2, and go with 0.4.
@@ -147,7 +138,7 @@ def _dispatch(arguments: list[str]) -> int:
     elif name in _MOVED:
         complain(f"{name} is now kvtrace {_MOVED[name]}; the old name goes with 0.4.")
         name = _MOVED[name]
-    if name not in COMMANDS and registry.entry("commands", name) is None:
+    if name not in _CORE and registry.entry("commands", name) is None:
         return complain(_no_command(name))
     try:
         app = command_app(name)
@@ -157,7 +148,7 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _overview() -> str:
-    groups = "\n\n".join(f"{title}:\n{_lines(group)}" for title, group in _groups())
+    groups = "\n\n".join(f"{title}:\n{_lines(group)}" for title, group in _groups().items())
     options = {
         "--help": Command("", "Show this, or with a command its own help"),
         "--version": Command("", "Show the version"),
@@ -172,15 +163,24 @@ def _overview() -> str:
     )
 
 
-def _groups() -> Iterator[tuple[str, dict[str, Command]]]:
-    yield from GROUPS.items()
-    added = {
-        name: Command("", (function.__doc__ or "").strip().partition("\n")[0])
-        for name, function in registry.loaded("commands")
-        if name not in COMMANDS
-    }
-    if added:
-        yield "Add-ons", added
+@cache
+def own_commands() -> dict[str, Command]:
+    """Return the commands of the core and of its add-ons by name."""
+    return _CORE | {entry.name: entry.load() for entry in registry.own_entries("commands")}
+
+
+def _groups() -> dict[str, dict[str, Command]]:
+    """Return all commands by heading, those of the core first."""
+    groups = {heading: dict(group) for heading, group in GROUPS.items()}
+    for name, found in registry.loaded("commands"):
+        if name not in _CORE:
+            command = found if isinstance(found, Command) else Command("", _first_line(found))
+            groups.setdefault(command.group, {}).setdefault(name, command)
+    return groups
+
+
+def _first_line(function: Callable[..., Any]) -> str:
+    return (function.__doc__ or "").strip().partition("\n")[0]
 
 
 def _lines(group: dict[str, Command]) -> str:
@@ -237,7 +237,7 @@ def _no_command(name: str) -> str:
         )
     if path.suffix == ".py" and path.is_file():
         return f"{name} is a program; kvtrace run -o out/ {name} records it."
-    return f"there is no command {name!r}{nearest(name, COMMANDS)}; see kvtrace --help."
+    return f"there is no command {name!r}{nearest(name, own_commands())}; see kvtrace --help."
 
 
 def command_app(name: str) -> "typer.Typer":
@@ -257,7 +257,7 @@ def _completion_app() -> "typer.Typer":
         return typer.Typer(name=name, rich_markup_mode=None, pretty_exceptions_enable=False)
 
     app, parts = made("kvtrace"), {first: made(first) for first in _PARTS}
-    for name in COMMANDS:
+    for name in own_commands():
         _register(parts.get(name.split()[0], app), name)
     for part in parts.values():
         app.add_typer(part)
@@ -276,12 +276,15 @@ def _register(app: "typer.Typer", name: str) -> None:
 
 def _function(name: str) -> tuple[Callable[..., int | None], bool]:
     """Return a command's function, and whether what follows is a program of the user's."""
-    own = COMMANDS.get(name)
-    if own is not None:
-        return import_module(own.module).command, own.passthrough
-    added = registry.entry("commands", name)
-    assert added is not None, name
-    return added.load(), False
+    found: Command | Callable[..., int | None] | None = _CORE.get(name)
+    if found is None:
+        added = registry.entry("commands", name)
+        assert added is not None, name
+        found = added.load()
+    if isinstance(found, Command):
+        return import_module(found.module).command, found.passthrough
+    assert found is not None
+    return found, False
 
 
 def _keep_indented_lines(docstring: str) -> str:

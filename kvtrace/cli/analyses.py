@@ -1,4 +1,4 @@
-"""What comparisons need done first: passes that a trace lacks, and conditions for all sizes."""
+"""What rules on conditions for all sizes need done first."""
 
 from __future__ import annotations
 
@@ -7,26 +7,8 @@ from typing import TYPE_CHECKING
 from kvtrace.cli import complain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from kvtrace.converters.findings.conditions import KernelConditions
-    from kvtrace.regressions.comparing import Analyses
     from kvtrace.schema.trace import Selection
-
-
-def analyses() -> Analyses:
-    """Return what the room of regressions is handed."""
-    from kvtrace.regressions.comparing import Analyses
-
-    return Analyses(look, conditions_of)
-
-
-def look(selection: Selection) -> Iterable[str]:
-    """Run the passes that runs lack, however long it takes; give what there is to say."""
-    from kvtrace.cli.progress import calls_progress
-    from kvtrace.opened.completing import complete
-
-    return complete((selection,), replay=True, shown=calls_progress)
 
 
 def conditions_of(

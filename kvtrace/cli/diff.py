@@ -141,11 +141,11 @@ def command(
 
 def _two_sides(first: str, second: str | None, against: str | None) -> tuple[str, str]:
     """Return both sides; a baseline that is named takes the place of the first."""
-    from kvtrace.regressions.baselines import open_baseline
+    from kvtrace.opened.sides import kept_runs
     from kvtrace.schema.errors import BadSetting
 
     if against is not None and second is None:
-        return str(open_baseline(against).trace.path), first
+        return str(kept_runs(against).trace.path), first
     if against is not None or second is None:
         raise BadSetting("give two sides, BEFORE and AFTER, or --against NAME and AFTER alone.")
     return first, second

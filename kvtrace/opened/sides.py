@@ -5,7 +5,8 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kvtrace.schema.errors import UnknownRun
+from kvtrace import registry
+from kvtrace.schema.errors import BadSetting, UnknownRun
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Selection
@@ -46,6 +47,19 @@ def side(text: str, base: Path | None) -> "Selection":
         newest = recorded[-1]
         group = [run for run in recorded if run.group_id and run.group_id == newest.group_id]
         return Selection(trace, tuple(group or [newest]))
+
+
+def kept_runs(name: str) -> "Selection":
+    """Return the runs that are kept under a name.
+
+    Raises:
+        BadSetting: there are none of that name, or nothing that is installed keeps runs.
+
+    """
+    for _, kept in registry.loaded("kept_runs"):
+        selection: Selection = kept(name)
+        return selection
+    raise BadSetting("no add-on that keeps runs under names is here; give two sides, BEFORE AFTER.")
 
 
 def _commit_of(name: str) -> str | None:

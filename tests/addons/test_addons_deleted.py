@@ -59,6 +59,23 @@ for line, code in (
     assert found == code, (line, found)
 """
 
+#: What an add-on alone does, and the sentence that says that it is not there.
+GONE = {
+    "ci": (
+        (
+            "-m kvtrace diff --against main again",
+            2,
+            "no add-on that keeps runs under names is here",
+        ),
+        ("-m kvtrace gate -- true", 2, "there is no command 'gate'"),
+        ("-m pytest --kvtrace out", 4, "this kvtrace has no add-on that records suites"),
+    ),
+    "judge": (
+        ("-m kvtrace judge kernel.py", 2, "there is no command 'judge'"),
+        ("-m kvtrace mcp", 2, "there is no command 'mcp'"),
+    ),
+}
+
 #: Tests of the rest that are run with `KVTRACE_TEST_THOROUGH=1`.
 REST = (
     "tests/test_architecture.py",
@@ -103,7 +120,7 @@ def run(tree: Path, *command: str | Path, code: int = 0) -> str:
         check=False,
     )
     assert done.returncode == code, done.stdout[-3000:] + done.stderr[-3000:]
-    return done.stdout
+    return done.stdout + done.stderr
 
 
 def test_every_module_of_the_rest_imports(tree: Path) -> None:
@@ -119,6 +136,13 @@ def test_commands_answer(tree: Path, tmp_path: Path) -> None:
 
     assert "error[out-of-bounds]" in told
     assert (tmp_path / "report.html").stat().st_size > 100_000
+
+
+def test_what_is_gone_is_said_in_one_sentence(tree: Path, request: pytest.FixtureRequest) -> None:
+    for words, code, sentence in GONE.get(request.node.callspec.params["tree"], ()):
+        told = run(tree, *words.split(), code=code)
+        assert sentence in told
+        assert "Traceback" not in told
 
 
 @pytest.mark.skipif(not THOROUGH, reason="takes minutes: KVTRACE_TEST_THOROUGH=1")

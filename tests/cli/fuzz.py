@@ -31,11 +31,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from kvtrace.cli import COMMANDS, main
+from kvtrace.cli import main, own_commands
 from kvtrace.registry import own_entries
 from tests.cli.trace_mutations import mutate
 
 ROOT = Path(__file__).parents[2]
+COMMANDS = own_commands()
 #: Of processor time, and of waiting where the machine is busy.
 SECONDS = 60
 WAIT = 300

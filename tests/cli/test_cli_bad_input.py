@@ -7,9 +7,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from kvtrace.cli import COMMANDS
+from kvtrace.cli import own_commands
 
 ROOT = Path(__file__).parents[2]
+COMMANDS = own_commands()
 
 #: How each command is asked to read the trace at TRACE.
 READING = {
@@ -66,7 +67,7 @@ def rewrite_as_version(part, version):
     pq.write_table(rows.replace_schema_metadata(metadata), part)
 
 
-#: They run programs; what they are given is tried in tests/regressions.
+#: They run programs; what they are given is tried in tests/addons/ci.
 RUNNING = {"run", "gate", "bisect"}
 #: They read no trace; they are tried in tests of their own.
 WITHOUT_TRACE = {"judge", "mcp", "doctor", "env"}

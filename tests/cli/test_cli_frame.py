@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from kvtrace import __version__
-from kvtrace.cli import COMMANDS, main
+from kvtrace.cli import main, own_commands
 from kvtrace.schema.errors import BadSetting
 
 ROOT = Path(__file__).parents[2]
+COMMANDS = own_commands()
 
 
 def python(*arguments, **settings):

@@ -2,13 +2,13 @@
 
 import pytest
 
-from kvtrace.cli import COMMANDS
+from kvtrace.cli import own_commands
 from tests.cli.fuzz import CALLS, fuzz
 
 
 @pytest.mark.timeout(900)
 def test_mutated_traces_end_in_results_or_sentences():
-    assert set(CALLS) == set(COMMANDS)
+    assert set(CALLS) >= set(own_commands())
     faults, called = fuzz(seed=14, cases=8, each=6)
     assert faults == []
-    assert set(called) == set(COMMANDS)
+    assert set(called) == set(own_commands())

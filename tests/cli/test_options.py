@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import kvtrace as library
-from tests.candidates.checked_kernels import double_past_the_end
+from tests.support.checked_kernels import double_past_the_end
 
 
 @pytest.mark.parametrize(

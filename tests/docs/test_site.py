@@ -16,10 +16,11 @@ from filelock import FileLock
 
 import kvtrace
 import kvtrace.clients
-from kvtrace.candidates.checking import CheckedKernel
-from kvtrace.cli import COMMANDS, command_app
+from docs_site.python_api import objects
+from kvtrace.cli import command_app, own_commands
 from kvtrace.opened.results import Rows, Told
 from kvtrace.opened.traces import OpenedTrace
+from kvtrace.registry import own_entries
 from kvtrace.schema.tables import TABLES
 from kvtrace.settings import Settings, other_variables
 from kvtrace.verdicts.rules import RULES
@@ -100,7 +101,7 @@ def headings(page: Page) -> list[str]:
 def test_every_command_has_a_page_with_all_its_options(pages):
     from typer.main import get_command
 
-    for name in COMMANDS:
+    for name in own_commands():
         page = pages[f"reference/commands/{name.replace(' ', '-')}.html"]
         assert f"kvtrace {name}" in headings(page)
         assert f"kvtrace {name} " in page.words.partition("Example")[2]
@@ -134,7 +135,8 @@ def test_every_public_name_and_method_is_on_the_page_of_python(pages):
     found = {heading.split()[0] for heading in headings(pages["reference/python.html"])}
     names = {f"kvtrace.{name}" for name in kvtrace.__all__}
     names |= {f"kvtrace.clients.{name}" for name in kvtrace.clients.__all__}
-    for each in (OpenedTrace, Rows, Told, CheckedKernel):
+    names |= {f"kvtrace.{entry.name}" for entry in own_entries("api")}
+    for each in (OpenedTrace, Rows, Told, *objects()):
         names |= {each.__name__, *(name for name in vars(each) if is_method(each, name))}
     assert sorted(names - found) == []
 

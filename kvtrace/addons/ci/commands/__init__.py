@@ -1,0 +1,18 @@
+"""Commands of this add-on, as `kvtrace --help` lists them; each has a module of its name."""
+
+from typing import Final
+
+from kvtrace.cli import Command
+
+BASELINE: Final = Command(
+    f"{__name__}.baseline", "Keep runs under a name, to compare with", group="Many runs"
+)
+GATE: Final = Command(
+    f"{__name__}.gate",
+    "Record a program and compare it with a baseline",
+    passthrough=True,
+    group="Many runs",
+)
+BISECT: Final = Command(
+    f"{__name__}.bisect", "Find the commit, or the Triton, that broke a rule", group="Many runs"
+)

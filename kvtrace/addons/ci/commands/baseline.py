@@ -1,0 +1,118 @@
+"""`kvtrace baseline`: runs kept under a name, which later ones are compared with."""
+
+import json
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kvtrace.cli.options import JsonOption, RunOption, print_lines, say, select
+from kvtrace.schema.errors import BadSetting
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kvtrace.addons.ci.baselines import Baseline
+    from kvtrace.schema.trace import Selection
+
+
+def command(
+    action: Annotated[str, typer.Argument(metavar="save|list|rm", help="What to do")],
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="The baseline, as main")
+    ] = None,
+    trace: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[TRACE]",
+            help="What save keeps  [default: what kvtrace gate recorded last]",
+            show_default=False,
+        ),
+    ] = None,
+    run: RunOption = None,
+    replay: Annotated[
+        bool, typer.Option("--replay/--no-replay", help="Replay and sanitize what has not been")
+    ] = True,
+    as_json: JsonOption = False,
+) -> None:
+    """Keep runs under a name, in .kvtrace/baselines/NAME/, to compare later ones with.
+
+    A baseline is a small trace: kernels, calls, code, bytes and FLOPs, findings, and a row for each
+    launch, with its times where there was a device. It may be committed, or cached.
+
+    Example:
+        kvtrace baseline save main out/
+        kvtrace baseline list
+        kvtrace diff --against main out/
+        kvtrace baseline rm main
+
+    """
+    from kvtrace.addons.ci.baselines import RECORDED, list_baselines, remove_baseline
+
+    if action == "list":
+        _refuse(name, "list names none: kvtrace baseline list.")
+        _print(list_baselines(), as_json)
+        return
+    if name is None or action not in ("save", "rm"):
+        raise BadSetting(
+            f"kvtrace baseline {action} is not all: it is save NAME [TRACE], list, or rm NAME."
+        )
+    if action == "rm":
+        _refuse(trace, "rm takes a name alone: kvtrace baseline rm NAME.")
+        remove_baseline(name)
+        say(f"removed the baseline {name}")
+        return
+    saved = keep(name, select(trace or RECORDED, run), replay=replay)
+    _print([saved], as_json)
+
+
+def keep(name: str, selection: "Selection", *, replay: bool) -> "Baseline":
+    """Save a baseline, its runs looked at by passes first: a baseline cannot be afterwards."""
+    from kvtrace.addons.ci.baselines import baseline_folder, save_baseline
+    from kvtrace.addons.ci.commands.analyses import look
+    from kvtrace.cli import complain
+
+    baseline_folder(name)
+    if replay:
+        for line in look(selection):
+            complain(line)
+    return save_baseline(name, selection)
+
+
+def _refuse(given: object, text: str) -> None:
+    if given is not None:
+        raise BadSetting(text)
+
+
+def _print(baselines: "Sequence[Baseline]", as_json: bool) -> None:
+    from kvtrace.addons.ci.baselines import BASELINES
+    from kvtrace.text import columns, count, size, terminal_width
+
+    if as_json:
+        print(json.dumps([asdict(each) for each in baselines], indent=2))
+        return
+    if not baselines:
+        say(f"no baseline in {BASELINES}; kvtrace baseline save NAME TRACE keeps one")
+        return
+    header = ("baseline", "commit", "recorded", "kernels", "launches", "findings", "size")
+    rows = [
+        (
+            each.name,
+            (each.commit or "-")[:12],
+            _date(each.started),
+            count(each.kernels),
+            count(each.launches),
+            "judged" if each.judged else "not judged",
+            size(each.size_bytes),
+        )
+        for each in baselines
+    ]
+    print_lines(columns(header, rows, terminal_width()))
+
+
+def _date(nanoseconds: int | None) -> str:
+    if nanoseconds is None:
+        return "-"
+    return datetime.fromtimestamp(nanoseconds / 1e9, UTC).strftime("%Y-%m-%d %H:%M")

@@ -1,0 +1,158 @@
+"""`kvtrace bisect`: the commit, or the version of Triton, that broke a rule."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from kvtrace.addons.ci.commands.analyses import analyses
+from kvtrace.cli import complain
+from kvtrace.cli.options import print_lines, say
+from kvtrace.schema.errors import BadSetting, KvtraceError
+
+if TYPE_CHECKING:
+    from kvtrace.addons.ci.bisecting import Culprit
+
+
+def command(
+    good: Annotated[
+        str | None, typer.Argument(metavar="GOOD", help="Commit that others are compared with")
+    ] = None,
+    bad: Annotated[
+        str | None, typer.Argument(metavar="BAD", help="Later commit that breaks a rule")
+    ] = None,
+    run: Annotated[
+        str, typer.Option("--run", metavar="COMMAND", help="What to run and record, for a shell")
+    ] = "",
+    fail_on: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fail-on",
+            metavar="RULES",
+            help="What a bad one breaks; see kvtrace diff  [default: those of "
+            "[tool.kvtrace.diff] in pyproject.toml, else findings.new]",
+            show_default=False,
+        ),
+    ] = None,
+    triton: Annotated[
+        str | None,
+        typer.Option(
+            "--triton",
+            metavar="VERSIONS",
+            help="Versions of Triton to run under in place of commits, as 3.5.1,3.6.0",
+            show_default=False,
+        ),
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="With --triton, show also what is the same under all")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="DIR",
+            help="Keep traces and logs here, emptied first  [default: .kvtrace/bisect]",
+            show_default=False,
+        ),
+    ] = None,
+    step: Annotated[Path | None, typer.Option("--step", hidden=True)] = None,
+) -> int:
+    """Find the first commit, or version of Triton, whose kernels break a rule. Needs no GPU.
+
+    Commits are run in a checkout of their own, walked by git bisect; one that cannot be run, or
+    judged, is skipped. With --triton one command is run under each version, which is installed in a
+    cache, and a table shows what each made of the kernels; rules compare with the first. Exit code
+    1 where a rule is broken, 2 where that cannot be told.
+
+    Example:
+        kvtrace bisect v1.2 main --run "python bench.py" --fail-on "spills>0"
+        kvtrace bisect --triton 3.5.1,3.6.0,3.7.0 --run "python bench.py" --all
+
+    """
+    if step is not None:
+        return _step(step)
+    from kvtrace.addons.ci.baselines import BISECTED, prepare_project
+    from kvtrace.addons.ci.comparing import DEFAULT_RULES
+    from kvtrace.converters.diff.gate import project_rules, read_rules
+
+    rules = fail_on if fail_on is not None else project_rules()
+    read_rules(rules)
+    if not run:
+        raise BadSetting('say what to run: --run "python bench.py".')
+    if (triton is None) == (good is None) or (good is None) != (bad is None):
+        raise BadSetting("give either two commits, GOOD and BAD, or --triton VERSIONS.")
+    if output is None:
+        prepare_project()
+    out = output or BISECTED
+    if triton is not None:
+        return _versions(triton, run, rules, out, everything=everything)
+    assert good is not None
+    assert bad is not None
+    return _commits(good, bad, run, rules or list(DEFAULT_RULES), out)
+
+
+def _commits(good: str, bad: str, run: str, rules: list[str], out: Path) -> int:
+    from kvtrace.addons.ci.bisecting import bisect_commits
+
+    signal.signal(signal.SIGTERM, _interrupt)
+    culprit = bisect_commits(good, bad, run, rules, out, analyses(), say)
+    if culprit is None:
+        say(f"{bad} breaks no rule that {good} does not")
+        return 0
+    return _report(culprit)
+
+
+def _interrupt(_number: int, _frame: object) -> NoReturn:
+    """Have SIGTERM end the command as Ctrl-C does, so that the checkout goes."""
+    raise KeyboardInterrupt
+
+
+def _report(culprit: Culprit) -> int:
+    from kvtrace.addons.ci.comparing import comparison_text
+    from kvtrace.text import terminal_width
+
+    if culprit.commit is None:
+        say("the first bad commit is one of these, which cannot all be run or judged:")
+        for commit in culprit.candidates:
+            say(f"  {commit}")
+        return 2
+    say("")
+    say(f"first bad commit: {culprit.commit} {culprit.subject}")
+    say("")
+    if culprit.change is not None:
+        lines = comparison_text(culprit.change, terminal_width())
+        print_lines(line.replace(f"{culprit.checkout}/", "") for line in lines)
+    return 1
+
+
+def _step(plan: Path) -> int:
+    """Judge the commit that git has checked out, for `git bisect run`."""
+    from kvtrace.addons.ci.bisecting import CODES, STOP, judge_head, step_line
+
+    try:
+        step, checkout = judge_head(plan, analyses())
+        say(step_line(step, checkout))
+    except KvtraceError as error:
+        complain(str(error))
+        return STOP
+    except Exception as error:  # noqa: BLE001 - any other exit code would judge the commit
+        complain(f"failed on {type(error).__name__}: {error}")
+        return STOP
+    return CODES[step.verdict]
+
+
+def _versions(triton: str, run: str, rules: list[str], out: Path, *, everything: bool) -> int:
+    from kvtrace.addons.ci.triton_versions import run_versions, versions_table
+    from kvtrace.text import terminal_width
+
+    signal.signal(signal.SIGTERM, _interrupt)
+    versions = [each.strip() for each in triton.split(",") if each.strip()]
+    outcomes = run_versions(versions, run, rules, out, analyses(), complain)
+    print_lines(versions_table(outcomes, everything=everything, width=terminal_width()))
+    if any(outcome.change is not None and outcome.change.broken for outcome in outcomes):
+        return 1
+    return 0 if all(outcome.is_judged for outcome in outcomes) else 2

@@ -1,0 +1,155 @@
+"""`kvtrace gate`: record a program, judge and replay it, and compare it with a baseline."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kvtrace.cli import complain
+from kvtrace.cli.options import JunitFile, MarkdownFile, print_lines, say
+
+if TYPE_CHECKING:
+    from kvtrace.converters.diff.outputs import Outputs
+    from kvtrace.schema.trace import Selection
+
+
+def command(
+    program: Annotated[
+        list[str], typer.Argument(metavar="-- PROGRAM [ARGS…]", help="The command to record")
+    ],
+    against: Annotated[
+        str, typer.Option("--against", metavar="NAME", help="The baseline to compare with")
+    ] = "main",
+    fail_on: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fail-on",
+            metavar="RULES",
+            help="Exit with 1 where the program breaks one; see kvtrace diff  [default: those of "
+            "[tool.kvtrace.diff] in pyproject.toml, else findings.new]",
+            show_default=False,
+        ),
+    ] = None,
+    save: Annotated[
+        bool,
+        typer.Option(
+            "--save", help="Keep the run as the baseline afterwards, whatever the rules say"
+        ),
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="DIR",
+            help="Add the run to this trace  [default: .kvtrace/gate, emptied first]",
+            show_default=False,
+        ),
+    ] = None,
+    markdown: MarkdownFile = None,
+    html: Annotated[
+        str | None, typer.Option("--html", metavar="FILE", help="Write a page of the comparison")
+    ] = None,
+    json: Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write JSON")] = None,
+    junit: JunitFile = None,
+    sarif: Annotated[
+        Path | None, typer.Option("--sarif", metavar="FILE", help="Write the findings as SARIF")
+    ] = None,
+) -> int:
+    """Record a program, judge and replay what it launches, and compare that with a baseline.
+
+    Needs no GPU. Exit code: the program's own where that is not 0; else 1 where a rule is broken; 2
+    where there is no baseline (unless --save makes it), no kernel, or a rule that cannot be judged;
+    else 0.
+
+    Example:
+        kvtrace gate --save -- python bench.py
+        kvtrace gate --fail-on 'findings.new, spills>0' -- pytest tests/
+        kvtrace gate --markdown gate.md --sarif gate.sarif -- python bench.py
+
+    """
+    from kvtrace.addons.ci.baselines import RECORDED, baseline_folder, prepare_project
+    from kvtrace.addons.ci.commands.analyses import look
+    from kvtrace.addons.ci.comparing import DEFAULT_RULES, write_sarif
+    from kvtrace.addons.ci.recording import record_program
+    from kvtrace.converters.diff.gate import project_rules, read_rules
+    from kvtrace.converters.diff.outputs import Outputs
+
+    rules = (project_rules() or list(DEFAULT_RULES)) if fail_on is None else fail_on
+    read_rules(rules)
+    baseline_folder(against)
+    outputs = Outputs(markdown=markdown, html=html, json=json, junit=junit)
+    if output is None:
+        prepare_project()
+        shutil.rmtree(RECORDED, ignore_errors=True)
+    recorded = record_program(program, output or RECORDED)
+    if recorded.selection is None:
+        code = complain(
+            "the program launched no kernel that was recorded, so nothing is compared; is kvtrace "
+            "installed in the Python that it runs in?"
+        )
+    else:
+        for line in look(recorded.selection):
+            complain(line)
+        if sarif is not None:
+            write_sarif(recorded.selection, sarif, say)
+        keeps = save and not recorded.exit_code
+        code = _judge(recorded.selection, against, rules, outputs, keeps=keeps)
+        if keeps:
+            _save(against, recorded.selection)
+    if recorded.exit_code:
+        complain(
+            f"the program failed with exit code {recorded.exit_code}, which is this command's: "
+            "only what it launched until then was looked at"
+            + (", and it is not kept as the baseline." if save else ".")
+        )
+    return recorded.exit_code or code
+
+
+def _judge(
+    after: Selection, against: str, rules: list[str], outputs: Outputs, *, keeps: bool
+) -> int:
+    """Compare runs with the baseline; return the exit code that their kernels deserve.
+
+    Args:
+        after: The runs.
+        against: The baseline's name.
+        rules: What is judged by.
+        outputs: What is written.
+        keeps: Whether these runs become the baseline, so that none need be there yet.
+
+    """
+    from kvtrace.addons.ci.baselines import has_baseline, no_baseline, open_baseline
+    from kvtrace.addons.ci.commands.analyses import analyses
+    from kvtrace.addons.ci.comparing import compared, comparison_text
+    from kvtrace.text import terminal_width
+
+    if not has_baseline(against):
+        for each in fields(outputs):
+            if getattr(outputs, each.name) is not None:
+                complain(f"--{each.name} is not written: there is nothing to compare with.")
+        if keeps:
+            say(f"there was no baseline {against}, so nothing is compared")
+            return 0
+        return complain(no_baseline(against))
+    labels = (f"baseline {against}", str(after.trace.path))
+    found = compared(open_baseline(against), after, labels, rules, analyses())
+    tell = complain if outputs.printed else say
+    lines = comparison_text(found, terminal_width(), outputs, tell)
+    print_lines(lines, raw=outputs.printed not in (None, "markdown"))
+    if complaint := found.gate.complaint():
+        return complain(complaint)
+    return int(found.broken)
+
+
+def _save(name: str, selection: Selection) -> None:
+    from kvtrace.addons.ci.baselines import save_baseline
+    from kvtrace.text import plural
+
+    saved = save_baseline(name, selection)
+    what = f"{plural(saved.kernels, 'kernel')}, {plural(saved.launches, 'launch')}"
+    say(f"kept as the baseline {name}: {what}")

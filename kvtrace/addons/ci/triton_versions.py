@@ -1,0 +1,272 @@
+"""One program under several versions of Triton: what each made of its kernels, in one table."""
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from kvtrace.addons.ci.comparing import Analyses, Comparison, Tell, compared
+from kvtrace.addons.ci.recording import record_program
+from kvtrace.addons.ci.triton_installs import NotInstallable, installed_triton, with_triton
+from kvtrace.converters.findings import read_findings
+from kvtrace.converters.specialization import specialization
+from kvtrace.schema.errors import BadSetting
+from kvtrace.schema.trace import Selection
+from kvtrace.text import columns, count, duration, plural, printable, shorten, size, wrapped
+
+#: A kernel, and the constants that tell its variants apart.
+Variant = tuple[str, str]
+
+_CONSTANT: Final = "constexpr "
+#: What `specialization` and the figures are made of.
+_COLUMNS: Final = (
+    "name", "signature", "target", "warp_size", "num_warps", "num_ctas", "num_stages", "options",
+    "registers", "spills", "shared_bytes", "compile_ns", "stages",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What a version made of one variant of a kernel; None where it is not known.
+
+    `findings` are violations of the kernel, over its variants.
+    """
+
+    registers: int | None
+    spills: int | None
+    shared_bytes: int | None
+    ptx_bytes: int | None
+    compile_ns: int | None
+    findings: int | None
+
+    @property
+    def compared(self) -> tuple[int | None, ...]:
+        """The figures that depend on the version alone, in the order of the table."""
+        return (self.registers, self.spills, self.shared_bytes, self.ptx_bytes, self.findings)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A program under one version.
+
+    `problem` says why there are no figures. `change` is the difference from the first version that
+    could be run; None for that one, and where there are no rules.
+    """
+
+    version: str
+    problem: str | None = None
+    exit_code: int | None = None
+    figures: Mapping[Variant, Figures] = field(default_factory=dict)
+    change: Comparison | None = None
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether its kernels are known, and every rule could be judged."""
+        return self.problem is None and not (self.change and self.change.gate.missing())
+
+
+def run_versions(
+    versions: Sequence[str],
+    command: str,
+    rules: Sequence[str],
+    out: Path,
+    analyses: Analyses,
+    tell: Tell,
+) -> list[Outcome]:
+    """Run a command under each version of Triton, without a GPU if there is none.
+
+    Args:
+        versions: As the package's, in the order of the table; the first is compared with.
+        command: What to run, for a shell.
+        rules: As `--fail-on` takes them; there may be none.
+        out: Where traces and what programs print are kept, emptied first.
+        analyses: What the command line hands in.
+        tell: Is given a sentence where something is amiss.
+
+    Raises:
+        BadSetting: no version is named, or one twice; or a text is no rule.
+
+    """
+    if not versions or len(set(versions)) < len(versions):
+        raise BadSetting("--triton wants versions, each once, as 3.5.1,3.6.0.")
+    if out.exists():
+        shutil.rmtree(out)
+    out.mkdir(parents=True)
+    outcomes = []
+    first: tuple[str, Selection] | None = None
+    for version in versions:
+        try:
+            folder = installed_triton(version)
+        except NotInstallable as error:
+            tell(str(error))
+            outcomes.append(Outcome(version, problem="not installed"))
+            continue
+        code, selection = _run(version, folder, command, out, tell)
+        if selection is None:
+            outcomes.append(Outcome(version, "no kernel", code))
+            continue
+        with (out / f"{version}.log").open("a", encoding="utf-8") as log:
+            log.writelines(f"kvtrace: {line}\n" for line in analyses.look(selection))
+        change = None
+        if first is not None and rules:
+            change = compared(first[1], selection, (first[0], version), rules, analyses)
+        first = first or (version, selection)
+        outcomes.append(Outcome(version, None, code, figures_of(selection), change))
+    return outcomes
+
+
+def _run(
+    version: str, folder: Path, command: str, out: Path, tell: Tell
+) -> tuple[int, Selection | None]:
+    log = out / f"{version}.log"
+    with log.open("wb") as output, TemporaryDirectory(prefix="kvtrace-cache-") as cache:
+        # Compiled anew, so that times of compilation compare; and to the end at once, since later
+        # it would be with the Triton that is installed here.
+        variables = {"TRITON_CACHE_DIR": cache, "KVTRACE_COMPILE": "full"}
+        variables |= with_triton(folder, os.environ)
+        recorded = record_program(
+            ["sh", "-c", command], out / version, variables=variables, output=output, apart=True
+        )
+    if recorded.exit_code:
+        tell(f"under Triton {version} the program ends with {recorded.exit_code}, see {log}")
+    selection = recorded.selection
+    if selection is None:
+        tell(f"under Triton {version} no kernel is launched that is recorded, see {log}")
+        return recorded.exit_code, None
+    used = {run.versions.get("triton") for run in selection.runs} - {version}
+    if used:
+        tell(f"what was to run under Triton {version} ran under {', '.join(map(str, used))}")
+    return recorded.exit_code, selection
+
+
+def figures_of(selection: Selection) -> dict[Variant, Figures]:
+    """Return what is known of each variant of each kernel; of equal ones, the first."""
+    findings = read_findings(selection.trace, selection.runs)
+    found: dict[Variant, Figures] = {}
+    for row in selection.table("kernels", _COLUMNS).to_pylist():
+        name = row["name"] or "?"
+        violations = findings.counts.get(name, {}).get("violation", 0)
+        figures = Figures(
+            registers=row["registers"],
+            spills=row["spills"],
+            shared_bytes=row["shared_bytes"],
+            ptx_bytes=_size_of(selection, row, "ptx"),
+            compile_ns=row["compile_ns"],
+            findings=violations if findings.analysed else None,
+        )
+        found.setdefault((name, _label(row)), figures)
+    return found
+
+
+def _size_of(selection: Selection, row: Mapping[str, Any], stage: str) -> int | None:
+    for each in row["stages"] or ():
+        if each["stage"] == stage and each["artifact"]:
+            content = selection.trace.artifact(each["artifact"])
+            return None if content is None else len(content)
+    return None
+
+
+def _label(row: Mapping[str, Any]) -> str:
+    """Return the constants and the types that a variant was compiled for."""
+    constants, types = [], []
+    for name, value in specialization(row).items():
+        if name.startswith(_CONSTANT):
+            constants.append(f"{name.removeprefix(_CONSTANT)}={value}")
+        elif name.startswith("type of ") and value.startswith("*"):
+            types.append(value)
+    return ", ".join((*constants, *dict.fromkeys(types)))
+
+
+def versions_table(
+    outcomes: Sequence[Outcome], *, everything: bool = False, width: int = 80
+) -> list[str]:
+    """Return the lines of a table: each variant of a kernel, under each version.
+
+    Args:
+        outcomes: One for each version.
+        everything: Whether to show variants whose figures are the same under all.
+        width: Columns of the terminal.
+
+    """
+    variants = list(dict.fromkeys(key for outcome in outcomes for key in outcome.figures))
+    shown = [key for key in variants if everything or _differs(outcomes, key)]
+    header = ("Triton", "registers", "spills", "shared", "PTX", "compile", "findings")
+    rows = [row for key in shown for row in _rows(outcomes, key)]
+    lines = columns(header, rows, width) if rows else []
+    for number, (name, label) in reversed(list(enumerate(shown))):
+        title = f"{printable(name)} ({printable(label)})" if label else printable(name)
+        lines.insert(1 + number * len(outcomes), shorten(title, width))
+    if any("↑" in cell or "↓" in cell for row in rows for cell in row):
+        lines += ["", "↑ ↓: more, or less, than under the version before"]
+    if same := len(variants) - len(shown):
+        all_of_them = ", ".join(each.version for each in outcomes if each.problem is None)
+        what = f"{plural(same, 'variant')} of kernels {'is' if same == 1 else 'are'} the same"
+        text = f"{what} under {all_of_them} but for times (--all shows them)"
+        lines += ["", *wrapped(text, width)]
+    return [*lines, "", *_verdicts(outcomes, width)]
+
+
+def _differs(outcomes: Sequence[Outcome], key: Variant) -> bool:
+    known = [outcome for outcome in outcomes if outcome.problem is None]
+    figures = [outcome.figures.get(key) for outcome in known]
+    return len({each.compared if each is not None else None for each in figures}) > 1
+
+
+def _rows(outcomes: Sequence[Outcome], key: Variant) -> list[tuple[str, ...]]:
+    rows = []
+    before: Figures | None = None
+    for outcome in outcomes:
+        figures = outcome.figures.get(key)
+        if figures is None:
+            rows.append((f"  {outcome.version}", *["-"] * 6))
+        else:
+            cells = _cells(figures, before)
+            times = duration(figures.compile_ns)
+            rows.append((f"  {outcome.version}", *cells[:4], times, cells[4]))
+        before = figures or before
+    return rows
+
+
+def _cells(figures: Figures, before: Figures | None) -> list[str]:
+    forms = (count, count, size, size, count)
+    earlier = before.compared if before is not None else (None,) * len(forms)
+    return [
+        form(now) + _direction(now, then)
+        for form, now, then in zip(forms, figures.compared, earlier, strict=True)
+    ]
+
+
+def _direction(now: int | None, then: int | None) -> str:
+    if now is None or then is None or now == then:
+        return ""
+    return "↑" if now > then else "↓"
+
+
+def _verdicts(outcomes: Sequence[Outcome], width: int) -> list[str]:
+    rows = [("Triton", "program", "rules")]
+    rows += [(each.version, _program(each), _rules(each)) for each in outcomes]
+    first, second = (max(len(row[place]) for row in rows) for place in (0, 1))
+    return [
+        line
+        for version, program, rules in rows
+        for line in wrapped(f"{version:<{first}}  {program:<{second}}  {rules}", width)
+    ]
+
+
+def _program(outcome: Outcome) -> str:
+    if outcome.exit_code is None:
+        return outcome.problem or "-"
+    if outcome.exit_code:
+        return f"wrong: exit code {outcome.exit_code}"
+    return outcome.problem or "right"
+
+
+def _rules(outcome: Outcome) -> str:
+    if outcome.change is None:
+        return "-"
+    if missing := outcome.change.gate.missing():
+        return f"{', '.join(missing)} cannot be judged"
+    return outcome.change.headline

@@ -1,0 +1,144 @@
+"""What runs in the reference's second process: right results, once the candidate has ended.
+
+So the candidate can find them nowhere; nor can it know the other values of the same inputs that are
+drawn here, for which launches have to be right, too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kvtrace.addons.judge.fresh import is_float, is_floats, is_integers, other_values
+from kvtrace.addons.judge.inputs import Case, Input, TensorInput, read_cases, write_cases
+from kvtrace.addons.judge.reference import SEED, Expected, Reference, begin
+from kvtrace.addons.judge.request import Place
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """A case with values that the candidate never had, and what the reference says of it.
+
+    `whole`: integers and booleans differ, too, where the case has any.
+    """
+
+    case: Case
+    expected: Expected
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the reference says of a case, and of the same case with other values."""
+
+    expected: Expected
+    fresh: tuple[Fresh, ...]
+
+
+def answer(place: Place, inputs: Path, folder: Path, seed: int) -> None:
+    """Leave what the reference gives for all cases, and for other values of them.
+
+    Args:
+        place: The reference.
+        inputs: Where the cases are.
+        folder: Where results and other values are left.
+        seed: What the other values are drawn from.
+
+    """
+    import torch
+
+    begin(folder)
+    torch.manual_seed(SEED)
+    reference = Reference(place, folder)
+    random = np.random.default_rng(seed)
+    told, drawn = [], []
+    for number, case in enumerate(read_cases(inputs)):
+        expected = reference.results(case, inputs, folder, str(number))
+        fresh = list(_fresh(reference, case, inputs, folder, random, number))
+        told.append(
+            {"expected": asdict(expected), "fresh": [[asdict(e), whole] for _, e, whole in fresh]}
+        )
+        drawn += [other for other, _, _ in fresh]
+    write_cases(folder, drawn)
+    (folder / "answers.json").write_text(json.dumps(told), encoding="utf-8")
+
+
+def _fresh(
+    reference: Reference, case: Case, inputs: Path, folder: Path, random: np.random.Generator,
+    number: int,
+) -> Iterator[tuple[Case, Expected, bool]]:  # fmt: skip
+    """Give cases with other values that the reference takes: all of them other, then floats alone.
+
+    Weights differ in the first case alone: what a model makes of them once may be kept by it.
+    """
+    floats = any(is_floats(each) for each in (*case.inputs, *(() if number else case.weights)))
+    integers = any(is_integers(each) for each in case.inputs)
+    for whole in [True] * integers + [False] * floats:
+        for scaled in (False, True):
+            drawn = _other_values(
+                case, inputs, folder, random, f"fresh{number}-{whole:d}{scaled:d}",
+                [each for each in case.inputs if whole or is_floats(each)],
+                [] if number else [each for each in case.weights if is_float(each)], scaled=scaled,
+            )  # fmt: skip
+            try:
+                expected = reference.results(drawn, folder, folder, f"{number}-{whole:d}")
+            except Exception:  # noqa: BLE001, S112 - values that mean nothing to it prove nothing
+                continue
+            yield drawn, expected, whole or not integers
+            break
+
+
+def _other_values(
+    case: Case, inputs: Path, folder: Path, random: np.random.Generator, name: str,
+    changing: Sequence[Input], weights: Sequence[TensorInput], *, scaled: bool,
+) -> Case:  # fmt: skip
+    """Return a case with other values in some tensors, whose contents are in `folder`."""
+
+    def other(each: TensorInput, at: str, *, changes: bool) -> TensorInput:
+        content = (inputs / each.file).read_bytes()
+        if changes:
+            content = other_values(content, each, random, scaled=scaled)
+        (folder / f"{name}-{at}.bin").write_bytes(content)
+        return replace(each, file=f"{name}-{at}.bin")
+
+    return replace(
+        case,
+        inputs=tuple(
+            other(each, str(at), changes=each in changing)
+            if isinstance(each, TensorInput)
+            else each
+            for at, each in enumerate(case.inputs)
+        ),
+        weights=tuple(
+            other(each, f"w{at}", changes=each in weights) for at, each in enumerate(case.weights)
+        ),
+    )
+
+
+def read_answers(folder: Path) -> list[Answer]:
+    """Read what the reference gave, a case an entry; nothing where there is no reference.
+
+    Raises:
+        CannotJudge: it was not left as `answer` writes it.
+
+    """
+    if not (folder / "answers.json").exists():
+        return []
+    told = json.loads((folder / "answers.json").read_text(encoding="utf-8"))
+    drawn = iter(read_cases(folder))
+    return [
+        Answer(
+            _expected(each["expected"]),
+            tuple(Fresh(next(drawn), _expected(e), bool(whole)) for e, whole in each["fresh"]),
+        )
+        for each in told
+    ]
+
+
+def _expected(told: Mapping[str, Any]) -> Expected:
+    return Expected(tuple(told["exact"]), tuple(told["own"]), tuple(told["changed"]))

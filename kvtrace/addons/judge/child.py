@@ -1,0 +1,409 @@
+"""What runs in the candidate's process: its code, and a log of its launches besides the trace.
+
+The candidate's code can change anything in this process. So nothing that is written here is a
+verdict: another process reads the log and evaluates the launches anew.
+
+The log has a JSON object a line: `launch`, `moved`, `returned`, `raised`, `changed` of a case, in
+order, and between them what the candidate does besides (`kind`). It goes through a pipe: what was
+written cannot be taken back.
+"""
+
+from __future__ import annotations
+
+import builtins
+import hashlib
+import inspect
+import json
+import os
+import sys
+import threading
+import types
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+import kvtrace
+from kvtrace import forks
+from kvtrace.addons.judge import tensors
+from kvtrace.addons.judge.confining import EVENTS
+from kvtrace.addons.judge.inputs import Case, TensorInput, read_cases
+from kvtrace.addons.judge.reference import INITIAL
+from kvtrace.addons.judge.request import Request
+from kvtrace.backends.triton.evaluating_launcher import Executed, around_launch
+from kvtrace.evaluate.arguments import ScalarArgument, Storage, TensorArgument
+
+#: Bytes of contents that are kept of one candidate, at most.
+_MOST_BYTES: Final = 1 << 30
+_WRITING: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+#: Events of Python's audit hooks → what they do.
+_CHANGING: Final = {
+    "os.remove": "writes", "os.rename": "writes", "os.mkdir": "writes", "os.rmdir": "writes",
+    "os.chmod": "writes", "os.link": "writes", "os.symlink": "writes", "os.truncate": "writes",
+    "shutil.rmtree": "writes", "os.fork": "processes", "os.forkpty": "processes",
+    "os.posix_spawn": "processes", "os.exec": "processes", "os.system": "processes",
+    "subprocess.Popen": "processes", "os.kill": "processes", "os.killpg": "processes",
+    "socket.connect": "network", "socket.bind": "network", "socket.getaddrinfo": "network",
+    "socket.sendto": "network",
+}  # fmt: skip
+#: Those whose last argument is an open folder that the first is relative to, or -1.
+_RELATIVE: Final = ("os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.chmod", "os.symlink")
+_PACKAGE: Final = os.path.dirname(kvtrace.__file__)  # noqa: PTH120
+_REPLACEABLE: Final = (types.FunctionType, types.BuiltinFunctionType, type)
+_PATCHABLE: Final = ("torch", "torch.testing", "numpy", "triton", "triton.runtime.jit")
+
+
+def run_candidate(request: Request, inputs: Path, folder: Path) -> None:
+    """Run a candidate on all cases, recorded.
+
+    Args:
+        request: What is judged.
+        inputs: Where the cases are.
+        folder: Where trace, log and contents are left.
+
+    """
+    import torch
+    import triton
+
+    from kvtrace.capture.api import start, stop
+
+    sys.dont_write_bytecode = True
+    torch.set_num_threads(1)
+    # torch fills memory that is only allocated then; its own function imports Inductor for it.
+    torch._C._set_deterministic_algorithms(True, warn_only=True)
+    start(
+        folder / "trace", tensors="all", compile="ttir", device="cpu", target=request.target,
+        source="files",
+    )  # fmt: skip
+    assert triton.runtime.driver.active is not None  # ours, before anything can be patched
+    torch.Tensor.is_cuda = property(_is_said_to_be)
+    telling = _Telling()
+    log = _Log(folder, telling)
+    around_launch.append(log.around)
+    cases = read_cases(inputs)
+    before = _functions()
+    with telling.behavior(folder):
+        try:
+            os.chdir(request.entry.file.parent)
+            module = tensors.imported(request.entry.file, request.entry.file.stem)
+            entry: Any = getattr(module, request.entry.name)
+            if inspect.isclass(entry):
+                torch.manual_seed(0)
+                entry = entry(*_initial(module, inputs))
+        except Exception as error:  # noqa: BLE001 - the candidate's own, told as such
+            log.write({"unusable": f"{type(error).__name__}: {error}"[:500]})
+            return
+        for number, case in enumerate(cases):
+            log.case(number, case, inputs, entry)
+    for name, value in _functions().items():
+        if name in before and before[name] is not value and not _their_own(name, value):
+            log.write({"patched": name})
+    stop()
+
+
+def _initial(module: ModuleType, inputs: Path) -> list[Any]:
+    """Return what a model is made with: the file's own answer, failing that the reference's."""
+    if hasattr(module, "get_init_inputs"):
+        return list(module.get_init_inputs())
+    told = inputs / INITIAL
+    made: list[Any] = json.loads(told.read_text(encoding="utf-8")) if told.exists() else []
+    return made
+
+
+def _is_said_to_be(tensor: Any) -> bool:  # noqa: ARG001 - a property's
+    return True
+
+
+def _is_recording() -> bool:
+    """Whether this thread runs a function of kvtrace's own, as the journal's does."""
+    if threading.current_thread() is threading.main_thread():
+        return False
+    frame: types.FrameType | None = sys._getframe()
+    files: list[str] = []
+    while frame is not None:
+        files.append(frame.f_code.co_filename)
+        frame = frame.f_back
+    outermost = [file for file in files if file != threading.__file__][-1]
+    return outermost.startswith(f"{_PACKAGE}{os.sep}")
+
+
+def _absolute(path: str, event: str, arguments: tuple[Any, ...]) -> str:
+    """Return the path that an event names, which may be relative to a folder that is open."""
+    folder = os.getcwd()  # noqa: PTH109
+    opened = arguments[-1] if event in _RELATIVE else None
+    if isinstance(opened, int) and opened >= 0:
+        folder = str(Path(f"/proc/self/fd/{opened}").readlink())
+    return os.path.normpath(os.path.join(folder, path))  # noqa: PTH118
+
+
+class _Telling:
+    """Writes lines into the pipe that the supervisor reads, of all threads and processes."""
+
+    def __init__(self) -> None:
+        self._lock = forks.Lock()
+
+    def tell(self, entry: dict[str, Any]) -> None:
+        """Write an object, whole."""
+        line = json.dumps(entry).encode() + b"\n"
+        with self._lock:
+            while line:
+                line = line[os.write(EVENTS, line) :]
+
+    @contextmanager
+    def behavior(self, folder: Path) -> Iterator[None]:
+        """Write what the candidate does to files, processes and the network, while it runs.
+
+        An audit hook cannot be taken away by Python code; what does not pass Python is not seen.
+        """
+        own = (str(folder), os.devnull, "/proc/self/")
+        compilers = os.path.dirname(str(sys.modules["triton"].__file__))  # noqa: PTH120
+        active = [True]
+
+        def hear(event: str, arguments: tuple[Any, ...]) -> None:
+            if not active or (event != "open" and event not in _CHANGING):
+                return
+            if _is_recording():
+                return
+            kind = _CHANGING.get(event, "writes")
+            what = arguments[0] if arguments else ""
+            if event == "open" and not arguments[2] & _WRITING:
+                return
+            if kind == "processes" and str(what).startswith(compilers):
+                return  # Triton's own, as where configurations are tried
+            if kind == "writes":
+                if isinstance(what, int):
+                    return
+                what = _absolute(os.fsdecode(what), event, arguments)
+                if what.startswith(own):
+                    return
+            self.tell({"kind": kind, "what": str(what)[:200]})
+
+        sys.addaudithook(hear)
+        try:
+            yield
+        finally:
+            active.clear()
+
+
+class _Log:
+    """Writes what is launched and returned, and the contents that evaluating it takes."""
+
+    def __init__(self, folder: Path, telling: _Telling) -> None:
+        self._folder = folder
+        self._telling = telling
+        self._contents: set[str] = set()
+        self._bytes = 0
+        self._case = 0
+        self._known: dict[tuple[int, int], NDArray[np.uint8]] = {}
+        self._ids: dict[tuple[int, int], int] = {}
+        self._alive: list[Any] = []
+
+    def write(self, entry: dict[str, Any]) -> None:
+        """Write an entry."""
+        self._telling.tell({"case": self._case, **entry})
+
+    def case(self, number: int, case: Case, folder: Path, entry: Any) -> None:
+        """Call the candidate on the inputs of a case."""
+        import torch
+
+        from kvtrace.addons.judge.moves import Moves
+
+        self._case = number
+        self._ids, self._known, self._alive = {}, {}, []
+        arguments = tensors.arguments_from(case, folder)
+        given = [a for a in arguments if tensors.is_tensor(a)]
+        if case.weights and isinstance(entry, torch.nn.Module):
+            state = {weight.name: tensors.tensor_from(weight, folder) for weight in case.weights}
+            own = entry.state_dict()
+            fitting = {n: v for n, v in state.items() if n in own and own[n].shape == v.shape}
+            entry.load_state_dict(fitting, strict=False)
+            given += [own.get(weight.name) for weight in case.weights]
+        for at, (tensor, made) in enumerate(zip(given, case.tensors, strict=False)):
+            if tensor is not None:
+                self._input(at, tensor, made)
+        try:
+            with torch.no_grad(), Moves(self):
+                returned = entry(*arguments)
+        except Exception as error:  # noqa: BLE001 - the candidate's own, told as such
+            self.write({"raised": f"{type(error).__name__}: {error}"[:500]})
+            return
+        self.write({"returned": [self._result(each) for each in tensors.results_of(returned)]})
+        changed = [
+            each.name
+            for each, tensor in zip(case.tensors, given, strict=False)
+            if tensor is not None and self._unlike(tensor)
+        ]
+        if changed:
+            self.write({"changed": changed})
+
+    @contextmanager
+    def around(self, launch: Executed) -> Iterator[None]:
+        """Write a launch with the contents that no launch before it has left."""
+        digest = hashlib.sha256(launch.ttir.encode()).hexdigest()
+        path = self._folder / f"ttir-{digest}"
+        if not path.exists():
+            path.write_text(launch.ttir, encoding="utf-8")
+        storages: dict[int, Storage] = {}
+        contents: dict[int, dict[str, Any]] = {}
+        entries = []
+        for argument in launch.arguments:
+            if isinstance(argument, ScalarArgument):
+                entries.append({"name": argument.name, "value": argument.value})
+                continue
+            number = self._number(argument.storage)
+            entries.append(_argument(argument, number))
+            if number not in storages:
+                storages[number] = argument.storage
+                content = self._new_content(argument.storage)
+                if content is not None:
+                    contents[number] = {"bytes": argument.storage.nbytes, "file": content}
+        self.write(
+            {
+                "launch": launch.kernel, "ttir": digest, "file": launch.file,
+                "grid": launch.grid, "arguments": entries, "contents": contents,
+            }
+        )  # fmt: skip
+        yield
+        for storage in storages.values():
+            if storage.data is not None and storage.address is not None:
+                self._known[storage.address, storage.nbytes] = storage.data.copy()
+
+    def before(self, target: Any) -> None:
+        """Keep what a tensor holds before it is written to, if nothing explains it."""
+        if not self.explained(target):
+            self.write(
+                {
+                    "moved": None,
+                    "sources": [self._view(target)],
+                    "contents": self._contents_of([target]),
+                }
+            )
+
+    def moved(self, target: Any, sources: Sequence[Any], picked: Any, fill: float) -> None:
+        """Write what PyTorch moved, which explains what the target holds now."""
+        others = [each for each in sources if _key(each) != _key(target)]
+        entry = {
+            "moved": self._view(target), "bytes": target.untyped_storage().nbytes(),
+            "sources": [self._view(each) for each in sources], "fill": fill,
+            "picked": None if picked is None else self._keep(tensors.bytes_of(picked)),
+            "contents": self._contents_of(others),
+        }  # fmt: skip
+        self.write(entry)
+        self._know(target)
+
+    def explained(self, tensor: Any) -> bool:
+        """Whether a tensor's storage holds what launches and moves have left there."""
+        key = _key(tensor)
+        return key in self._known and not self._unlike(tensor)
+
+    def made(self, tensor: Any) -> None:
+        """Forget what another tensor has left where a new one lies."""
+        self._known.pop(_key(tensor), None)
+
+    def _contents_of(self, given: Sequence[Any]) -> dict[int, dict[str, Any]]:
+        """Keep the contents that nothing explains of some tensors' storages."""
+        contents = {}
+        for tensor in given:
+            if not self.explained(tensor):
+                content = tensors.storage_bytes(tensor)
+                number = self._ids.setdefault(_key(tensor), 1000 + len(self._ids))
+                contents[number] = {"bytes": len(content), "file": self._keep(content)}
+                self._know(tensor)
+        return contents
+
+    def _view(self, tensor: Any) -> dict[str, Any]:
+        return {
+            "storage": self._ids.setdefault(_key(tensor), 1000 + len(self._ids)),
+            "dtype": _dtype(tensor),
+            "shape": list(tensor.shape),
+            "strides": list(tensor.stride()),
+            "offset": tensor.storage_offset(),
+        }
+
+    def _know(self, tensor: Any) -> None:
+        self._known[_key(tensor)] = np.frombuffer(tensors.storage_bytes(tensor), np.uint8)
+
+    def _input(self, number: int, tensor: Any, made: TensorInput) -> None:
+        self._ids.setdefault(_key(tensor), number)
+        self._know(tensor)
+        self._alive.append(tensor)
+        assert made.storage * tensor.element_size() == tensor.untyped_storage().nbytes()
+
+    def _number(self, storage: Storage) -> int:
+        """Return the number of a storage; those of inputs are their places, from 0."""
+        assert storage.address is not None
+        return self._ids.setdefault((storage.address, storage.nbytes), 1000 + len(self._ids))
+
+    def _new_content(self, storage: Storage) -> str | None:
+        """Keep what a storage holds, if it is not what the last launch left there."""
+        if storage.data is None:
+            return None
+        known = self._known.get((storage.address or 0, storage.nbytes))
+        if known is not None and np.array_equal(known, storage.data):
+            return None
+        return self._keep(storage.data.tobytes())
+
+    def _keep(self, content: bytes) -> str:
+        digest = hashlib.sha256(content).hexdigest()
+        if digest not in self._contents and self._bytes + len(content) <= _MOST_BYTES:
+            self._contents.add(digest)
+            self._bytes += len(content)
+            (self._folder / f"content-{digest}").write_bytes(content)
+        return digest
+
+    def _unlike(self, tensor: Any) -> bool:
+        known = self._known.get(_key(tensor))
+        return known is not None and bytes(known) != tensors.storage_bytes(tensor)
+
+    def _result(self, value: Any) -> dict[str, Any]:
+        if not tensors.is_tensor(value):
+            return {"value": value if isinstance(value, int | float | bool) else repr(value)[:200]}
+        if self.explained(value):
+            return self._view(value)
+        content = self._keep(tensors.bytes_of(value))
+        return {"dtype": _dtype(value), "shape": list(value.shape), "content": content}
+
+
+def _dtype(tensor: Any) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
+
+
+def _key(tensor: Any) -> tuple[int, int]:
+    """Return where a tensor's storage begins, and its bytes."""
+    storage = tensor.untyped_storage()
+    return storage.data_ptr(), storage.nbytes()
+
+
+def _argument(argument: TensorArgument, number: int) -> dict[str, Any]:
+    return {
+        "name": argument.name, "storage": number, "offset": argument.offset_bytes,
+        "dtype": argument.dtype, "shape": argument.shape, "strides": argument.strides,
+        "padding_nan": argument.padding_nan,
+    }  # fmt: skip
+
+
+def _their_own(name: str, value: Any) -> bool:
+    """Whether a library replaced its own function by another of that name, or we hooked it."""
+    room = str(getattr(value, "__module__", "")).partition(".")[0]
+    same = getattr(value, "__name__", None) == name.rpartition(".")[2]
+    return room == "kvtrace" or (same and room == name.partition(".")[0])
+
+
+def _functions() -> dict[str, Any]:
+    """Return functions that a candidate may want to replace, by name."""
+    found = {f"builtins.{name}": value for name, value in vars(builtins).items() if callable(value)}
+    names = [n for n in [*sys.modules] if n in _PATCHABLE or n.split(".")[0] == "kvtrace"]
+    for name in names:
+        module = sys.modules[name]
+        for key, value in [*vars(module).items()]:
+            if isinstance(value, _REPLACEABLE):
+                found[f"{name}.{key}"] = value
+            if isinstance(value, type) and value.__module__ == name:
+                for method, function in [*vars(value).items()]:
+                    if isinstance(function, _REPLACEABLE):
+                        found[f"{name}.{key}.{method}"] = function
+    return found

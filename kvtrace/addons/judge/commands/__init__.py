@@ -1,0 +1,12 @@
+"""Commands of this add-on, as `kvtrace --help` lists them; each has a module of its name."""
+
+from typing import Final
+
+from kvtrace.cli import Command
+
+JUDGE: Final = Command(
+    f"{__name__}.judge", "Run a file's kernel without a GPU: is it right?", group="Kernels"
+)
+MCP: Final = Command(
+    f"{__name__}.mcp", "Serve agents by the Model Context Protocol", group="Traces and settings"
+)

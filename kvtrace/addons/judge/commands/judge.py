@@ -1,0 +1,112 @@
+"""`kvtrace judge`: is a file's kernel right? Run without a GPU, in a process with limits."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+ShapesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--shapes",
+        metavar="INPUTS",
+        help='Inputs, as "x=f32[1000, 64], eps=1e-6"; may be repeated',
+        show_default=False,
+    ),
+]
+
+
+def command(
+    kernel: Annotated[Path, typer.Argument(metavar="KERNEL.PY", help="File with Triton kernels")],
+    reference: Annotated[
+        str | None,
+        typer.Option(metavar="REF.PY:FN", help="What gives the right results", show_default=False),
+    ] = None,
+    entry: Annotated[
+        str | None,
+        typer.Option(metavar="FN", help="The function or class that launches", show_default=False),
+    ] = None,
+    shapes: ShapesOption = None,
+    at: Annotated[
+        str | None,
+        typer.Option(
+            "--at",
+            metavar="SIZES",
+            help='Also judge at sizes as "rows=3_000_000", unrun',
+            show_default=False,
+        ),
+    ] = None,
+    target: Annotated[str, typer.Option(metavar="TARGET", help="What to compile for")] = "cuda:90",
+    device: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Whose roofline, as H100 PCIe", show_default=False),
+    ] = None,
+    views: Annotated[
+        bool, typer.Option("--views/--no-views", help="Try strided and offset inputs, too")
+    ] = True,
+    trust_host: Annotated[
+        bool, typer.Option("--trust-host", help="Believe what PyTorch computes after launches")
+    ] = False,
+    seconds: Annotated[
+        float, typer.Option(metavar="S", min=1, help="How long each process may take")
+    ] = 60.0,
+    memory: Annotated[
+        int, typer.Option(metavar="MIB", min=64, help="Memory of a process and all it starts")
+    ] = 4096,
+    unconfined: Annotated[
+        bool, typer.Option("--unconfined", help="Run it even if this system cannot confine it")
+    ] = False,
+    seed: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HEX",
+            help="Draw other values as an earlier judgement did, which names its seed",
+            show_default=False,
+        ),
+    ] = None,
+    text: Annotated[bool, typer.Option("--text", help="Print a few lines instead of JSON")] = False,
+    schema: Annotated[
+        bool, typer.Option("--schema", help="Print the JSON schema of the output, and end")
+    ] = False,
+) -> int:
+    """Judge a file with Triton kernels, without a GPU and without trusting it.
+
+    Runs its function on several sizes, values and views, in a process with limits; evaluates the
+    launches in another; compares with the reference in float64; judges all rules, and for all sizes
+    where it can; prints one JSON object. Exit code 0: right, 1: wrong, 2: cannot be judged.
+
+    Example:
+        kvtrace judge softmax.py --reference ref.py:softmax
+        kvtrace judge add.py --shapes "x=f32[1000], y=f32[1000]" --text
+        kvtrace judge kernel.py --reference model.py:Model --device "A100 PCIe"
+
+    """
+    from kvtrace.addons.judge.judging import judge_file, judgement_text
+    from kvtrace.addons.judge.judging import schema as written_schema
+    from kvtrace.addons.judge.request import (
+        MODELS,
+        Request,
+        entry_of,
+        place_of,
+        read_file,
+        seed_of,
+    )
+    from kvtrace.cli.options import print_lines
+
+    if schema:
+        print(json.dumps(written_schema(), indent=2))
+        return 0
+    read = read_file(kernel)
+    request = Request(
+        entry_of(read, None if entry is None else entry.rpartition(":")[2]),
+        None if reference is None else place_of(reference, ("reference", *reversed(MODELS))),
+        tuple(shapes or ()), target, device, at, views, trust_host, seconds, memory,
+        unconfined,
+    )  # fmt: skip
+    judgement = judge_file(request, None if seed is None else seed_of(seed))
+    if text:
+        print_lines(judgement_text(judgement))
+    else:
+        print(json.dumps(judgement.object, indent=2))
+    return judgement.status

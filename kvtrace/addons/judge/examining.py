@@ -1,0 +1,156 @@
+"""What runs in the examiner's process: rules, on the trace that the candidate's process has left.
+
+At the same time another process compares results (`results.py`); nothing that the candidate's
+Python said counts besides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from kvtrace.addons.judge.checking import Figures, figures_of
+from kvtrace.addons.judge.confining import EVENTS_FILE
+from kvtrace.addons.judge.launches import heard_in, launches_in
+from kvtrace.addons.judge.outputs import Examined, Problem, examined_in
+from kvtrace.addons.judge.request import CannotJudge, Folders, Request
+from kvtrace.opened.conditions import kernel_conditions, sizes_of
+from kvtrace.opened.traces import OpenedTrace
+from kvtrace.opened.traces import open as open_trace
+
+_MOST: Final = 100
+
+
+def examine(request: Request, largest: str | None, folders: Folders, folder: Path) -> None:
+    """Judge the trace that a candidate's process has left; the result is in `folder`, as it is."""
+    with examined_in(folder) as found:
+        _examine(request, largest, folders, folder / "trace", found)
+
+
+def _examine(
+    request: Request, largest: str | None, folders: Folders, recorded: Path, found: Examined
+) -> None:
+    log, events = heard_in(folders.child / EVENTS_FILE)
+    found.problems += _behaviour(log, events)
+    unusable = [str(e["unusable"]) for each in log.values() for e in each if "unusable" in e]
+    if unusable:
+        what = f"the file cannot be imported, or its model not be made: {unusable[0]}"
+        found.problems.append(Problem("raises", "error", what))
+        return
+    entries = list(log.values())
+    if not any(map(list, map(launches_in, entries))):
+        return
+    trace = open_trace(recorded)
+    _check_kernels(trace, entries, folders.child)
+    _rules(trace, found)
+    _all_sizes(trace, request.at or largest, found)
+    _figures(trace, request.device, found)
+
+
+def _behaviour(
+    log: Mapping[int, Sequence[Mapping[str, Any]]], events: Sequence[Mapping[str, Any]]
+) -> Iterator[Problem]:
+    """Tell what the candidate did besides computing, as far as it was seen."""
+    words = {
+        "writes": "changes files outside of its folder",
+        "processes": "starts or signals processes",
+        "network": "uses the network",
+    }
+    seen: dict[str, list[str]] = {}
+    for event in events:
+        seen.setdefault(str(event["kind"]), []).append(str(event.get("what")))
+    for kind, what in seen.items():
+        first = ", ".join(dict.fromkeys(what[:3]))
+        text = f"the candidate {words.get(kind, kind)}, or tries to: {first}"
+        yield Problem(kind, "error", text, "a kernel's file has no need to; leave it out")
+    patched = [str(e["patched"]) for entries in log.values() for e in entries if "patched" in e]
+    if patched:
+        text = f"the candidate replaces functions of others: {', '.join(patched[:5])}"
+        yield Problem("patches", "error", text, "call them as they are; no verdict rests on them")
+
+
+def _check_kernels(
+    trace: OpenedTrace, entries: Sequence[Sequence[Mapping[str, Any]]], child: Path
+) -> None:
+    """Check that log and trace tell of the same kernels.
+
+    Raises:
+        CannotJudge: they do not.
+
+    """
+    artifact = trace.selection.trace.artifact
+    recorded = {
+        content
+        for row in trace.kernels
+        for stage in row["stages"] or ()
+        if stage["stage"] == "ttir" and (content := artifact(stage["artifact"]))
+    }
+    launched = {str(e["ttir"]) for each in entries for e in launches_in(each)}
+    for digest in launched:
+        path = child / f"ttir-{digest}"
+        if not digest.isalnum() or not path.is_file() or path.read_bytes() not in recorded:
+            raise CannotJudge(
+                "the log of launches and the trace tell of different kernels: the candidate "
+                "changed what records it"
+            )
+
+
+def _rules(trace: OpenedTrace, found: Examined) -> None:
+    """Judge all accesses by the default rules."""
+    told = trace.sanitize("default").data
+    found.rules = dict(told.total)
+    seen: set[tuple[str, str, str | None, int | None, int | None]] = set()
+    for each in told.listed:
+        key = (each.rule, each.verdict, each.file, each.line, each.column)
+        if each.suppressed or each.verdict == "proven" or key in seen or len(seen) > _MOST:
+            continue
+        seen.add(key)  # one call shows it
+        unknown = each.verdict == "unknown"
+        found.problems.append(
+            Problem(
+                each.rule, "note" if unknown else each.severity,
+                (each.reason if unknown else each.message) or each.rule,
+                each.hint or "", each.invocation, each.kernel, each.file, each.line, each.column,
+            )
+        )  # fmt: skip
+
+
+def _all_sizes(trace: OpenedTrace, at: str | None, found: Examined) -> None:
+    """Say for which sizes accesses stay inside, and judge at the sizes that are asked for."""
+    kernels, _ = kernel_conditions(trace.selection, sizes_of(at), envelope=False)
+    for kernel in kernels:
+        found.generic.append(
+            {
+                "kernel": kernel.kernel,
+                "accesses": len(kernel.accesses),
+                "certified": kernel.certified,
+                "conditions": sorted({a.condition for a in kernel.accesses if a.condition}),
+                "unknown": sorted({a.reason for a in kernel.accesses if a.reason}),
+                "at": None if kernel.at is None else kernel.at.asked,
+            }
+        )
+        for verdict in kernel.at.verdicts if kernel.at else ():
+            severity = "error" if verdict.verdict == "violation" else "note"
+            found.problems.append(
+                Problem(
+                    verdict.rule, severity, f"at {kernel.at.asked}: {verdict.message}",  # type: ignore[union-attr]
+                    "compute it in 64 bits" if verdict.rule == "overflow" else "",
+                    kernel.at.asked, kernel.kernel, verdict.file, verdict.line,  # type: ignore[union-attr]
+                )
+            )  # fmt: skip
+
+
+def _figures(trace: OpenedTrace, device: str | None, found: Examined) -> None:
+    """Add what the first launch of each kernel moves and computes."""
+    trace.replay("profiler")
+    profile = trace.profile(calls=True, device=device).data
+    for kernel in profile.kernels:
+        if kernel.calls:
+            first = min(kernel.calls, key=lambda call: call.call_id)
+            figures: Figures = figures_of(first, profile)
+            found.figures.append(
+                {"kernel": kernel.name, "grid": first.grid, "tensors": first.tensors}
+                | asdict(figures)
+            )

@@ -1,0 +1,319 @@
+"""Inputs of a candidate: what is asked for, and the sizes, values and views that follow from it.
+
+A case is one set of inputs. Tensors are kept as their storage's bytes and a view of it, so that no
+process has to believe another one's Python.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.addons.judge.request import CannotJudge
+
+#: Element types by the short names that shapes are written with, and torch's names.
+DTYPES: Final = {
+    "f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "i64": "int64",
+    "i32": "int32", "i16": "int16", "i8": "int8", "u8": "uint8", "b1": "bool",
+    "fp64": "float64", "fp32": "float32", "fp16": "float16", "bool": "bool",
+}  # fmt: skip
+#: Sizes that names in annotations stand for, in order of their appearance.
+_NAMED: Final = (197, 130, 67, 29)
+_TENSOR: Final = re.compile(r"\s*(?:(\w+)\s*=\s*)?(\w+)\s*\[([^\]]*)\]\s*")
+_SCALAR: Final = re.compile(r"\s*(?:(\w+)\s*=\s*)?([-+\w.]+)\s*")
+#: Cases of other sizes, at most; and elements of one tensor that is made for a case of our own.
+_MOST_SIZES: Final = 8
+_MOST_ELEMENTS: Final = 1 << 21
+_PRIMES: Final = (7, 131, 13, 257, 61)
+
+
+@dataclass(frozen=True, slots=True)
+class TensorInput:
+    """A tensor that is handed over: a view of `storage` elements from `offset` on."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+    storage: int
+    file: str = ""
+
+    @property
+    def contiguous(self) -> bool:
+        """Whether it is all of its storage, in order."""
+        return self.offset == 0 and self.strides == contiguous_strides(self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarInput:
+    """A number, text or None that is handed over."""
+
+    name: str
+    value: Any
+
+
+Input = TensorInput | ScalarInput
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One set of inputs.
+
+    `kind`: `given`, as they were asked for; `values`, the same sizes with other values; `sizes`,
+    sizes of our own; `view`, the given ones as views of larger storages. `weights` are those of a
+    model, which stand behind the inputs.
+    """
+
+    label: str
+    kind: str
+    inputs: tuple[Input, ...]
+    weights: tuple[TensorInput, ...] = ()
+
+    @property
+    def tensors(self) -> tuple[TensorInput, ...]:
+        """All tensors, those of a model's weights last."""
+        return (*(i for i in self.inputs if isinstance(i, TensorInput)), *self.weights)
+
+
+def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Return the strides of a tensor whose elements lie one after the other."""
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= max(size, 1)
+    return tuple(reversed(strides))
+
+
+def whole_tensor(name: str, dtype: str, shape: Sequence[int]) -> TensorInput:
+    """Return a contiguous tensor with a storage of its own."""
+    count = int(np.prod(shape, dtype=np.int64)) if shape else 1
+    return TensorInput(name, dtype, tuple(shape), contiguous_strides(shape), 0, count)
+
+
+def parsed_shapes(text: str, names: Sequence[str]) -> tuple[Input, ...]:
+    """Read `x=f32[1000, 64], eps=1e-6`; without names, in the order of the parameters.
+
+    Raises:
+        CannotJudge: it is written otherwise.
+
+    """
+    inputs: list[Input] = []
+    for position, part in enumerate(re.findall(r"(?:[^,\[]|\[[^\]]*\])+", text)):
+        default = names[position] if position < len(names) else f"input{position}"
+        tensor, scalar = _TENSOR.fullmatch(part), _SCALAR.fullmatch(part)
+        if tensor and tensor[2] in DTYPES:
+            sizes = [each.strip() for each in tensor[3].split(",") if each.strip()]
+            if all(each.isdigit() for each in sizes):
+                shape = [int(each) for each in sizes]
+                inputs.append(whole_tensor(tensor[1] or default, DTYPES[tensor[2]], shape))
+                continue
+        if scalar:
+            inputs.append(ScalarInput(scalar[1] or default, _number(scalar[2], text)))
+            continue
+        raise CannotJudge(
+            f"the inputs {text!r} are not written as x=f32[1000, 64], eps=1e-6; element types are "
+            f"{', '.join(DTYPES)}"
+        )
+    return tuple(inputs)
+
+
+def annotated(parameters: Mapping[str, Any]) -> tuple[Input, ...] | None:
+    """Make inputs of annotations as `"f32[M, N]"`, None where a parameter has none.
+
+    `parameters`: annotation and default of each; a number's default is its value.
+    """
+    sizes: dict[str, int] = {}
+    inputs: list[Input] = []
+    for name, (annotation, default) in parameters.items():
+        found = _TENSOR.fullmatch(annotation) if isinstance(annotation, str) else None
+        if found is None or found[2] not in DTYPES:
+            if isinstance(default, int | float | bool | str):
+                inputs.append(ScalarInput(name, default))
+                continue
+            return None
+        shape = []
+        for each in (part.strip() for part in found[3].split(",") if part.strip()):
+            if not each.isdigit() and each not in sizes:
+                sizes[each] = _NAMED[len(sizes) % len(_NAMED)]
+            shape.append(int(each) if each.isdigit() else sizes[each])
+        inputs.append(whole_tensor(name, DTYPES[found[2]], shape))
+    return tuple(inputs) if any(isinstance(i, TensorInput) for i in inputs) else None
+
+
+def other_sizes(
+    inputs: Sequence[Input], fixed: Sequence[int], blocks: Sequence[int]
+) -> Iterator[tuple[str, dict[int, int]]]:
+    """Give sizes to try: which extent becomes which. Equal extents stay equal.
+
+    One of all extents is 1 or a prime; all of them are primes; and one is a block's size and one
+    more, or one less. `fixed`: extents that weights have, which stay.
+    """
+    extents = list(
+        dict.fromkeys(
+            size
+            for each in inputs
+            if isinstance(each, TensorInput)
+            for size in each.shape
+            if size > 1 and size not in fixed
+        )
+    )
+    given = 0
+    tried: set[tuple[tuple[int, int], ...]] = set()
+    for change in _changes(extents, blocks):
+        key = tuple(sorted(change.items()))
+        if given >= _MOST_SIZES or key in tried or all(a == b for a, b in change.items()):
+            continue
+        tried.add(key)
+        if _largest(inputs, change) > _MOST_ELEMENTS:
+            continue
+        given += 1
+        yield ", ".join(f"{old} → {new}" for old, new in change.items()), change
+
+
+def _changes(extents: Sequence[int], blocks: Sequence[int]) -> Iterator[dict[int, int]]:
+    if not extents:
+        return
+    yield {old: _PRIMES[at % len(_PRIMES)] for at, old in enumerate(extents)}
+    yield dict.fromkeys(extents, 1)
+    chosen = [*blocks[-1:], *blocks[:1]]
+    for at, old in enumerate(extents):
+        for new in (1, _PRIMES[(at + 1) % len(_PRIMES)]):
+            yield {old: new}
+    for block in chosen:
+        yield {extents[-1]: block + 1}
+        yield {extents[0]: block - 1}
+
+
+def _largest(inputs: Sequence[Input], change: Mapping[int, int]) -> int:
+    return max(
+        (
+            int(np.prod([change.get(size, size) for size in each.shape], dtype=np.int64))
+            for each in inputs
+            if isinstance(each, TensorInput)
+        ),
+        default=0,
+    )
+
+
+def resized(inputs: Sequence[Input], change: Mapping[int, int]) -> tuple[Input, ...]:
+    """Return inputs with other extents; whole numbers that were an extent follow it."""
+    result: list[Input] = []
+    for each in inputs:
+        if isinstance(each, TensorInput):
+            shape = [change.get(size, size) for size in each.shape]
+            result.append(whole_tensor(each.name, each.dtype, shape))
+        elif type(each.value) is int and each.value in change:
+            result.append(replace(each, value=change[each.value]))
+        else:
+            result.append(each)
+    return tuple(result)
+
+
+def as_views(inputs: Sequence[Input], kind: str) -> tuple[Input, ...]:
+    """Return tensors as views of larger storages: `strided`, every other element; or `offset`."""
+    result: list[Input] = []
+    for each in inputs:
+        if not isinstance(each, TensorInput) or not each.shape:
+            result.append(each)
+        elif kind == "strided":
+            strides = tuple(2 * step for step in each.strides)
+            view = replace(each, strides=strides, storage=2 * each.storage + 2)
+            result.append(view)
+        else:
+            result.append(replace(each, offset=3, storage=each.storage + 7))
+    return tuple(result)
+
+
+def drawn(
+    tensor: TensorInput, random: np.random.Generator, scalars: Mapping[str, int]
+) -> NDArray[Any]:
+    """Draw values for a storage, as float64 or int64: normal floats, small whole numbers."""
+    if tensor.dtype.startswith(("float", "bfloat")):
+        return random.standard_normal(tensor.storage)
+    if tensor.dtype == "bool":
+        return random.integers(0, 2, tensor.storage)
+    top = min([*(n for n in scalars.values() if n > 0), 100])
+    return random.integers(0, max(top, 1), tensor.storage)
+
+
+def write_cases(folder: Path, cases: Sequence[Case]) -> None:
+    """Write what the cases are, besides the files with their contents."""
+    objects = [
+        {
+            "label": case.label,
+            "kind": case.kind,
+            "inputs": [_object(each) for each in case.inputs],
+            "weights": [_object(each) for each in case.weights],
+        }
+        for case in cases
+    ]
+    (folder / "cases.json").write_text(json.dumps(objects), encoding="utf-8")
+
+
+def read_cases(folder: Path) -> list[Case]:
+    """Read what `write_cases` has written.
+
+    Raises:
+        CannotJudge: it is not there, or is not as we write it.
+
+    """
+    try:
+        objects = json.loads((folder / "cases.json").read_text(encoding="utf-8"))
+        return [
+            Case(
+                str(each["label"]),
+                str(each["kind"]),
+                tuple(_input(one) for one in each["inputs"]),
+                tuple(tensor_of(one) for one in each["weights"]),
+            )
+            for each in objects
+        ]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CannotJudge(f"the inputs were not left as kvtrace writes them: {error!r}") from error
+
+
+def _object(given: Input) -> dict[str, Any]:
+    return asdict(given)
+
+
+def _input(given: Mapping[str, Any]) -> Input:
+    if "dtype" in given:
+        return tensor_of(given)
+    return ScalarInput(str(given["name"]), given["value"])
+
+
+def tensor_of(given: Mapping[str, Any]) -> TensorInput:
+    """Read a tensor from its JSON object, and check that its view lies inside its storage."""
+    tensor = TensorInput(
+        str(given["name"]), str(given["dtype"]), tuple(map(int, given["shape"])),
+        tuple(map(int, given["strides"])), int(given["offset"]), int(given["storage"]),
+        str(given["file"]),
+    )  # fmt: skip
+    steps = zip(tensor.shape, tensor.strides, strict=True)
+    reach = sum((size - 1) * step for size, step in steps) if all(tensor.shape) else -1
+    if (
+        tensor.dtype not in DTYPES.values()
+        or min([*tensor.shape, *tensor.strides, tensor.offset, tensor.storage, 0]) < 0
+        or tensor.offset + reach >= max(tensor.storage, 1)
+        or "/" in tensor.file
+    ):
+        raise ValueError(f"no tensor of ours: {given}")
+    return tensor
+
+
+def _number(text: str, whole: str) -> Any:
+    named = {"True": True, "False": False, "None": None}
+    if text in named:
+        return named[text]
+    try:
+        return int(text.replace("_", "")) if re.fullmatch(r"[-+]?[\d_]+", text) else float(text)
+    except ValueError as error:
+        raise CannotJudge(f"{text!r} in the inputs {whole!r} is no number") from error

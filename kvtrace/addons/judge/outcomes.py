@@ -1,0 +1,238 @@
+"""What launches give on one set of values, beside what the reference gives on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.addons.judge.comparing import EPSILON, Compared, compared, numpy_dtype
+from kvtrace.addons.judge.inputs import Case
+from kvtrace.addons.judge.launches import Memory, content_of, poisoned
+from kvtrace.addons.judge.reference import Expected
+from kvtrace.ir import Op
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """Something that is wrong with results; `op` is what wrote them, as far as that is known."""
+
+    rule: str
+    severity: str
+    message: str
+    hint: str
+    op: Op | None = None
+
+
+@dataclass
+class Outcome:
+    """Results of a case's launches on one set of values.
+
+    `told` compares each with the reference's.
+    """
+
+    memory: Memory
+    results: list[NDArray[Any]] = field(default_factory=list)
+    told: list[Compared] = field(default_factory=list)
+    wrong: list[Wrong] = field(default_factory=list)
+
+    @property
+    def right(self) -> bool:
+        """Whether all launches were evaluated, and nothing is wrong that is more than a warning."""
+        return self.memory.reason is None and all(each.severity != "error" for each in self.wrong)
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """A set of values: the case, what the reference gives for it, and the folders of each."""
+
+    case: Case
+    inputs: Path
+    want: Expected | None
+    answers: Path
+
+
+def outcome_of(
+    memory: Memory, values: Values, entries: Sequence[Mapping[str, Any]], child: Path, *,
+    tf32: bool, narrow: bool,
+) -> Outcome:  # fmt: skip
+    """Compare what memory holds after a case's launches with what the reference gives.
+
+    Args:
+        memory: What the launches left.
+        values: The values that they were evaluated on.
+        entries: The log of the case.
+        child: Where the candidate's process left contents.
+        tf32: Whether dots may have cut their factors to tf32.
+        narrow: Whether a sum is kept in 16 bits.
+
+    """
+    found = Outcome(memory)
+    returned = next(e["returned"] for e in entries if "returned" in e)
+    if memory.reason is not None:
+        return found
+    found.wrong += _modified(memory, values, entries)
+    ops: list[Op | None] = []
+    if returned:
+        for each in returned:
+            found.results.append(_result(each, memory, child))
+            number = each.get("storage")
+            ops.append(None if number is None else memory.written_by.get(int(number)))
+    else:
+        _from_inputs(found, ops, values)
+    want = values.want
+    if want is not None and found.results and len(found.results) != len(want.own):
+        found.wrong.append(
+            Wrong(
+                "result-count", "error",
+                f"{len(found.results)} results are returned, and {len(want.own)} by the reference",
+                "return what the reference returns, in its order",
+            )
+        )  # fmt: skip
+        return found
+    for at, got in enumerate(found.results):
+        blank = poisoned(got, str(got.dtype))
+        if blank.any() and (want is None or list(got.shape) == want.own[at]["shape"]):
+            found.wrong.append(_blank(at, blank, ops[at]))
+        elif want is not None:
+            _compare(found, at, values, ops[at], tf32=tf32, narrow=narrow)
+    return found
+
+
+def _result(each: Mapping[str, Any], memory: Memory, child: Path) -> NDArray[Any]:
+    if "storage" in each:
+        return memory.view(each).copy()
+    if "content" not in each:
+        value = each.get("value")
+        return np.asarray(value if isinstance(value, int | float | bool) else np.nan, np.float64)
+    content = content_of(child, each["content"])
+    return np.frombuffer(content, numpy_dtype(str(each["dtype"]))).reshape(each["shape"])
+
+
+def _from_inputs(found: Outcome, ops: list[Op | None], values: Values) -> None:
+    """Take inputs that are written to as the results, where nothing is returned."""
+    memory, want = found.memory, values.want
+    for number, tensor in enumerate(values.case.tensors):
+        written = number in memory.written_by
+        if written if want is None else tensor.name in want.changed:
+            view = {**asdict(tensor), "storage": number}
+            found.results.append(memory.view(view).copy())
+            ops.append(memory.written_by.get(number))
+    if not found.results:
+        found.wrong.append(
+            Wrong(
+                "returns-nothing", "error", "nothing is returned, and no input written to",
+                "return the results",
+            )
+        )  # fmt: skip
+
+
+def _modified(memory: Memory, values: Values, entries: Sequence[Mapping[str, Any]]) -> list[Wrong]:
+    want = values.want
+    meant = set() if want is None else set(want.changed)
+    by_host = {str(n) for e in entries for n in e.get("changed", ())}
+    written = want is None and any(e.get("returned") == [] for e in entries)
+    found = []
+    for number, tensor in enumerate(values.case.tensors):
+        before = np.frombuffer((values.inputs / tensor.file).read_bytes(), np.uint8)
+        changed = not np.array_equal(before, memory.held[number]) or tensor.name in by_host
+        if changed and tensor.name not in meant and not written:
+            found.append(
+                Wrong(
+                    "input-modified", "error",
+                    f"the input {tensor.name} is written to, and the reference leaves it alone",
+                    "write to a tensor of its own", memory.written_by.get(number),
+                )
+            )  # fmt: skip
+    return found
+
+
+def _compare(
+    found: Outcome, at: int, values: Values, op: Op | None, *, tf32: bool, narrow: bool
+) -> None:
+    want, got = values.want, found.results[at]
+    assert want is not None
+    own, exact = array(values.answers, want.own[at]), array(values.answers, want.exact[at])
+    dtype = str(got.dtype)
+    if got.shape != own.shape:
+        found.wrong.append(
+            Wrong(
+                "result-shape", "error",
+                f"result {at} has the shape {list(got.shape)}, not {list(own.shape)}",
+                "return the shape that the reference returns",
+            )
+        )  # fmt: skip
+        return
+    if dtype != want.own[at]["dtype"]:
+        found.wrong.append(
+            Wrong(
+                "result-type", "warning",
+                f"result {at} is {dtype}, and {want.own[at]['dtype']} by the reference",
+                "return the reference's type",
+            )
+        )  # fmt: skip
+    each = compared(at, got, exact, own, dtype, tf32=tf32)
+    found.told.append(each)
+    if each.wrong:
+        found.wrong.append(_off(each, op, view=values.case.kind == "view", narrow=narrow))
+
+
+def _blank(at: int, blank: NDArray[np.bool_], op: Op | None) -> Wrong:
+    first = tuple(int(i) for i in np.unravel_index(int(np.argmax(blank)), blank.shape))
+    return Wrong(
+        "never-written", "error",
+        f"{int(blank.sum()):,} of {blank.size:,} elements of result {at} are never written, "
+        f"the first at {list(first)}",
+        "let the grid and the masks reach every element", op,
+    )  # fmt: skip
+
+
+def _off(each: Compared, op: Op | None, *, view: bool, narrow: bool) -> Wrong:
+    where = f", {each.axis}" if each.axis else ""
+    hint = "compare the kernel's masks with the sizes" if each.axis else "see the case's inputs"
+    if narrow and not each.axis:
+        hint = "accumulate in float32: a sum is kept in 16 bits"
+    elif view:
+        hint = "use the strides of the input, call .contiguous(), or refuse such inputs"
+    return Wrong(
+        "wrong-result", "error",
+        f"{each.wrong:,} of {each.elements:,} elements of result {each.result} are wrong"
+        f"{where}: at {list(each.first)} {_number(each.got)} in place of "
+        f"{_number(each.expected)}; error {_number(each.error)} where it is worst, allowed "
+        f"there {_number(each.allowed)}",
+        hint, op,
+    )  # fmt: skip
+
+
+def solved_by(contents: NDArray[Any], values: Values) -> bool:
+    """Whether contents are a result of the reference already, of more than one element."""
+    want = values.want
+    for own, exact in zip(want.own, want.exact, strict=True) if want else ():
+        truth = array(values.answers, exact)
+        if contents.size == truth.size > 1 and own["dtype"] in EPSILON:
+            flat, mine = contents.ravel().astype(np.float64), array(values.answers, own).ravel()
+            told = compared(0, flat, truth.ravel(), mine, own["dtype"], tf32=False)
+            if not told.wrong:
+                return True
+    return False
+
+
+def input_values(case: Case, number: int, folder: Path) -> NDArray[Any]:
+    """Return the elements of an input."""
+    tensor = case.tensors[number]
+    held = np.frombuffer((folder / tensor.file).read_bytes(), np.uint8)
+    return Memory({number: held}).view({**asdict(tensor), "storage": number})
+
+
+def array(folder: Path, entry: Mapping[str, Any]) -> NDArray[Any]:
+    """Return a result that the reference left."""
+    content = (folder / str(entry["file"])).read_bytes()
+    return np.frombuffer(content, numpy_dtype(str(entry["dtype"]))).reshape(entry["shape"])
+
+
+def _number(value: float | None) -> str:
+    return "NaN or infinity" if value is None else f"{value:.6g}"

@@ -1,0 +1,398 @@
+"""What a candidate's cases give: launches evaluated on values of our own, then judged.
+
+The rule of a right verdict: the recorded launches, evaluated on values that were drawn after the
+candidate had ended, give what the reference gives for these. What is right only for the values that
+the candidate's process had was computed by its host, and not by its kernels.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.addons.judge.answers import Answer, read_answers
+from kvtrace.addons.judge.comparing import EPSILON
+from kvtrace.addons.judge.confining import EVENTS_FILE
+from kvtrace.addons.judge.host_data import differing, made_of
+from kvtrace.addons.judge.inputs import Case, read_cases
+from kvtrace.addons.judge.launches import Memory, heard_in, launches_in, run_launches, steps_in
+from kvtrace.addons.judge.narrow import narrow_sums, uses_tf32
+from kvtrace.addons.judge.outcomes import (
+    Outcome,
+    Values,
+    Wrong,
+    array,
+    input_values,
+    outcome_of,
+    solved_by,
+)
+from kvtrace.addons.judge.reference import OTHER_INTEGERS, OTHER_VALUES
+from kvtrace.addons.judge.request import EXAMINED, Folders, Request
+from kvtrace.ir import Module, Op, source_stack
+from kvtrace.schema.errors import KvtraceError
+
+Log = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that is wrong, or cannot be told, with where and what to do.
+
+    `severity`: error (the candidate is wrong), warning, note, or unjudged (no verdict is possible).
+    """
+
+    rule: str
+    severity: str
+    message: str
+    hint: str = ""
+    case: str | None = None
+    kernel: str | None = None
+    file: str | None = None
+    line: int | None = None
+    column: int | None = None
+
+
+@dataclass
+class Examined:
+    """All that the examiner found."""
+
+    problems: list[Problem] = field(default_factory=list)
+    cases: list[dict[str, Any]] = field(default_factory=list)
+    figures: list[dict[str, Any]] = field(default_factory=list)
+    generic: list[dict[str, Any]] = field(default_factory=list)
+    rules: dict[str, int] = field(default_factory=dict)
+
+
+@contextmanager
+def examined_in(folder: Path) -> Iterator[Examined]:
+    """Give what findings are put into, and leave it in a folder, as JSON."""
+    found = Examined()
+    try:
+        yield found
+    except KvtraceError as error:
+        found.problems.append(Problem("cannot-judge", "unjudged", str(error)))
+    (folder / EXAMINED).write_text(json.dumps(asdict(found)), encoding="utf-8")
+
+
+def examine_results(request: Request, folders: Folders, folder: Path) -> None:
+    """Compare what launches give with the reference's results; what is found is in `folder`."""
+    with examined_in(folder) as found:
+        cases, answers = read_cases(folders.inputs), read_answers(folders.answers)
+        log, _ = heard_in(folders.child / EVENTS_FILE)
+        if any("unusable" in entry for entry in log.get(0, ())):
+            return
+        entries = [log.get(number, []) for number in range(len(cases))]
+        logs = {case.label: each for case, each in zip(cases, entries, strict=True)}
+        outputs = Outputs(request, folders, logs, found)
+        for number, case in enumerate(cases):
+            outputs.case(case, entries[number], answers[number] if answers else None)
+        outputs.whole()
+
+
+class Outputs:
+    """Compares the results of cases, and gathers what is found.
+
+    Args:
+        request: What is judged.
+        folders: Where everything is.
+        logs: What the candidate's process said of each case, by its label.
+        found: Where findings are put.
+
+    """
+
+    def __init__(
+        self, request: Request, folders: Folders, logs: Mapping[str, Log], found: Examined
+    ) -> None:
+        self._request = request
+        self._folders = folders
+        self._logs = logs
+        self._found = found
+        self._told: set[tuple[str, str | None, int | None]] = set()
+        self._by_kind: dict[str, tuple[Values, Outcome]] = {}
+        self._first: Log = ()
+        self._modules: dict[str, Module] = {}
+        self._failed = False
+        self._narrow: list[Op] = []
+        self._tf32 = False
+
+    def case(self, case: Case, entries: Log, answer: Answer | None) -> None:
+        """Judge one case."""
+        record: dict[str, Any] = {"case": case.label, "kind": case.kind, "launches": 0}
+        self._found.cases.append(record)
+        launches = list(launches_in(entries))
+        record["launches"] = len(launches)
+        raised = next((str(e["raised"]) for e in entries if "raised" in e), None)
+        if raised is not None:
+            self._raised(case, raised, record)
+            return
+        if not any("returned" in e for e in entries):
+            text = "the log does not tell what the candidate returned"
+            self._add("cannot-judge", "unjudged", text, case=case.label)
+            return
+        if not launches:
+            self._add(
+                "not-launched", "error", "no kernel is launched: the results are not a kernel's",
+                "launch the kernel for all sizes, or raise an error", case=case.label,
+            )  # fmt: skip
+        self._first = self._first or entries
+        want = None if answer is None else answer.expected
+        given = Values(case, self._folders.inputs, want, self._folders.answers)
+        fresh = None if self._failed or not launches else answer
+        wrong: list[Wrong] = []
+        if fresh is not None and self._right_on_others(given, entries, fresh, record, wrong):
+            return
+        outcome = self._outcome(given, entries)
+        record["results"] = [asdict(each) for each in outcome.told]
+        if want is None:
+            del record["results"]
+        self._by_kind.setdefault(case.kind, (given, outcome))
+        if outcome.memory.reason is not None:
+            self._add("cannot-judge", "unjudged", outcome.memory.reason, case=case.label)
+        for each in outcome.wrong:
+            if launches or each.rule == "input-modified":
+                self._add_wrong(each, case)
+        if fresh is not None and outcome.right:
+            self._made_for_values(given, outcome.memory, fresh, wrong)
+
+    def whole(self) -> None:
+        """Judge what several cases show together."""
+        if {"given", "values"} <= self._by_kind.keys():
+            given, values = self._by_kind["given"], self._by_kind["values"]
+            self._constant(given, values)
+            if given[0].want is None and given[1].right and values[1].right:
+                self._consistent(given, values)
+        for op in self._narrow:
+            self._add(
+                "narrow-sum", "warning",
+                "a sum over many elements is kept in 16 bits, and loses more with each addition",
+                "accumulate in float32, and cast once at the end", op=op,
+            )  # fmt: skip
+
+    def _raised(self, case: Case, what: str, record: dict[str, Any]) -> None:
+        record["refused"] = what
+        asked = case.kind in ("given", "values") and case.label != OTHER_INTEGERS
+        self._add(
+            "raises", "error" if asked else "note",
+            f"the candidate {'fails on' if asked else 'refuses'} {case.label}: {what}",
+            "" if asked else "if it should take such inputs, let it", case=case.label,
+        )  # fmt: skip
+
+    def _outcome(self, values: Values, entries: Log) -> Outcome:
+        memory = run_launches(
+            values.case, steps_in(entries), values.inputs, self._folders.child, self._request.target
+        )
+        self._modules |= memory.modules
+        for module in memory.modules.values():
+            self._tf32 = self._tf32 or uses_tf32(module)
+            for op in narrow_sums(module):
+                if all(source_stack(op) != source_stack(known) for known in self._narrow):
+                    self._narrow.append(op)
+        return outcome_of(
+            memory, values, entries, self._folders.child, tf32=self._tf32,
+            narrow=bool(self._narrow),
+        )  # fmt: skip
+
+    def _right_on_others(
+        self, given: Values, entries: Log, answer: Answer, record: dict[str, Any],
+        wrong: list[Wrong],
+    ) -> bool:  # fmt: skip
+        """Whether the launches give the right results on values that the candidate never had.
+
+        What is wrong with them is added to `wrong`.
+        """
+        tried = False
+        for fresh in answer.fresh:
+            values = Values(
+                fresh.case, self._folders.answers, fresh.expected, self._folders.answers
+            )
+            outcome = self._outcome(values, entries)
+            if not outcome.right:
+                tried = True
+                wrong[:] = outcome.wrong
+                continue
+            if tried and not self._only_placed(answer, given.case.label):
+                return False
+            record["results"] = [asdict(each) for each in outcome.told]
+            for each in outcome.wrong:
+                self._add_wrong(each, given.case)
+            self._moved_only(values, outcome.memory)
+            return True
+        return False
+
+    def _only_placed(self, answer: Answer, label: str) -> bool:
+        """Whether what the host made of integers says where kernels go, and not what they store.
+
+        That is so for floats alone: an integer that the host has made can be a result.
+        """
+        other = self._logs.get(OTHER_INTEGERS, ())
+        if any(str(each["dtype"]) not in EPSILON for each in answer.expected.own):
+            return False
+        if any("raised" in each for each in other):
+            return False
+        steps = steps_in(self._first)
+        host = list(differing(steps, steps_in(other))) if other else []
+        returned, told = _returned(self._first), _returned(other)
+        if other and [each.get("content") for each in returned] != [e.get("content") for e in told]:
+            return False
+        tainted = made_of(host, steps, self._modules)
+        numbers = {int(each["storage"]) for each in returned if "storage" in each}
+        if tainted & numbers or (tainted and not returned):
+            return False
+        if host:
+            self._add(
+                "host-indices", "warning",
+                f"{host[0].told}: made by Python or PyTorch of integers in the inputs: where "
+                "kernels read and write, or how far they go, depends on it",
+                "read the integers in a kernel", case=label,
+            )  # fmt: skip
+        return True
+
+    def _moved_only(self, values: Values, memory: Memory) -> None:
+        """Report a result whose elements PyTorch has moved to their places for a kernel."""
+        case = values.case
+        if case.kind not in ("given", "values"):
+            return
+        inputs = [input_values(case, number, values.inputs) for number in range(len(case.tensors))]
+        for moved, written in memory.moved:
+            if written is not None and not _is_one_of(written, inputs):
+                continue  # a kernel made it
+            if not _is_one_of(moved, inputs) and solved_by(moved, values):
+                self._add(
+                    "computed-on-host", "error",
+                    "PyTorch moves the elements of inputs to where they are in the result",
+                    "let a kernel read them where they were", case=case.label,
+                )  # fmt: skip
+
+    def _made_for_values(
+        self, given: Values, memory: Memory, answer: Answer, wrong: Sequence[Wrong]
+    ) -> None:
+        """Report results that are right for nothing but the values that the candidate had."""
+        label = given.case.label
+        if not answer.fresh:
+            if given.case.tensors:
+                text = "the reference takes no other values of these inputs than the given ones"
+                self._add("cannot-judge", "unjudged", text, case=label)
+            return
+        for (_, name), contents in memory.made.items():
+            if solved_by(contents, given):
+                self._add(
+                    "computed-on-host", "error",
+                    f"the argument {name} holds the result before a kernel is launched",
+                    "compute the result in a kernel", case=label,
+                )  # fmt: skip
+                return
+        if any(e.severity == "error" for e in wrong) and self._host_made() == "":
+            for each in wrong:  # the host gave the same for all values: kernels are wrong for some
+                self._add_wrong(each, given.case)
+            return
+        self._host_computed(label)
+
+    def _host_made(self) -> str | None:
+        """Return what the host made otherwise for other values; empty: nothing, None: not known."""
+        made: str | None = None
+        for name in (OTHER_VALUES, OTHER_INTEGERS):
+            log = self._logs.get(name)
+            if log is None or any("raised" in entry for entry in log):
+                continue
+            found = next(differing(steps_in(self._first), steps_in(log)), None)
+            made = made or ("" if found is None else found.told)
+            for at, (one, other) in enumerate(
+                zip(_returned(self._first), _returned(log), strict=False)
+            ):
+                if (one.get("content"), one.get("value")) != (
+                    other.get("content"),
+                    other.get("value"),
+                ):
+                    made = made or f"result {at}"
+        return made
+
+    def _host_computed(self, label: str) -> None:
+        """Report that Python or PyTorch computed, and what, as far as two runs show it."""
+        made = self._host_made()
+        what = f": see {made}" if made else ""
+        self._add(
+            "host-computed", "warning" if self._request.trust_host else "unjudged",
+            "the launches give the right results for no other values than those that the "
+            f"candidate had: a part was computed by Python or PyTorch{what}",
+            "compute it in a kernel, or judge with --trust-host, which believes the candidate's "
+            "process for what PyTorch computes in it", case=label,
+        )  # fmt: skip
+
+    def _constant(
+        self, first: tuple[Values, Outcome], second: tuple[Values, Outcome]
+    ) -> None:  # fmt: skip
+        """Report results that are the same whatever the inputs hold."""
+        results, others = first[1].results, second[1].results
+        if not results or len(results) != len(others):
+            return
+        same = all(
+            np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
+            for one, other in zip(results, others, strict=True)
+        )
+        if same and not _same_expected(first[0], second[0]):
+            self._add(
+                "constant-result", "error", "the results are the same whatever the inputs hold",
+                "compute them from the inputs",
+            )  # fmt: skip
+
+    def _consistent(
+        self, first: tuple[Values, Outcome], second: tuple[Values, Outcome]
+    ) -> None:  # fmt: skip
+        """Without a reference, compare launches with those of a run on other values."""
+        values, other = second
+        again = self._outcome(values, self._first)
+        pairs = zip(again.results, other.results, strict=False)
+        if not all(
+            one.shape == two.shape and np.allclose(one, two, 1e-3, 1e-3, equal_nan=True)
+            for one, two in pairs
+        ):
+            self._host_computed(first[0].case.label)
+
+    def _add_wrong(self, each: Wrong, case: Case) -> None:
+        self._failed |= each.severity == "error"
+        self._add(each.rule, each.severity, each.message, each.hint, case=case.label, op=each.op)
+
+    def _add(
+        self, rule: str, severity: str, message: str, hint: str = "", *, case: str | None = None,
+        op: Op | None = None,
+    ) -> None:  # fmt: skip
+        frames = source_stack(op) if op is not None else ()
+        place = frames[0] if frames else None
+        key = (rule, place.file if place else None, place.line if place else None)
+        if key in self._told and severity != "note":
+            return  # one case shows it
+        self._told.add(key)
+        self._found.problems.append(
+            Problem(
+                rule, severity, message, hint, case,
+                place.function if place else None,
+                place.file if place else None,
+                place.line if place else None,
+                place.column if place else None,
+            )
+        )  # fmt: skip
+
+
+def _is_one_of(values: NDArray[Any], inputs: Sequence[NDArray[Any]]) -> bool:
+    """Whether elements are those of an input, in its order."""
+    return any(np.array_equal(values.ravel(), each.ravel()) for each in inputs)
+
+
+def _returned(entries: Log) -> list[Mapping[str, Any]]:
+    return [each for entry in entries for each in entry.get("returned", ())]
+
+
+def _same_expected(first: Values, second: Values) -> bool:
+    """Whether the reference, too, gives the same for both; False where there is none."""
+    if first.want is None or second.want is None:
+        return False
+    pairs = zip(first.want.own, second.want.own, strict=False)
+    arrays = ((array(first.answers, one), array(second.answers, two)) for one, two in pairs)
+    return all(one.tobytes() == two.tobytes() for one, two in arrays)

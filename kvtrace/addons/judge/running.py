@@ -1,0 +1,202 @@
+"""What runs code of the user, in confined processes: the reference's, then the candidate's.
+
+It is one process with torch that forks them, executed apart from the one that judges (`beside.py`),
+which imports its own modules at the same time, and never torch: see `judging.py`. That one imports
+this file, too, to ask for `run_file`, so what takes long is imported where that runs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from pkgutil import walk_packages
+from typing import Final
+
+from kvtrace import registry
+from kvtrace.addons.judge.confining import Ended, run_confined
+from kvtrace.addons.judge.request import (
+    INPUTS,
+    MISSING,
+    CannotJudge,
+    FileText,
+    Folders,
+    Request,
+    read_file,
+)
+from kvtrace.addons.judge.walls.mounts import importable_beside
+
+#: What reference and candidate import, once for both.
+_LIBRARIES: Final = (
+    "kvtrace.addons.judge.moves", "kvtrace.addons.judge.outputs", "torch.utils._device",
+    "triton.compiler.code_generator",
+    "numpy.random", "numpy.ma", "zstandard", "kvtrace.evaluate", "kvtrace.ir.parser",
+    "kvtrace.backends.compiled.generic", "kvtrace.schema.writer",
+    "kvtrace.verdicts.index_arguments",
+    "kvtrace.backends.triton.launches", "kvtrace.backends.triton.unfinished_kernels",
+    "kvtrace.backends.triton.evaluating_launcher", "kvtrace.backends.triton.free_driver",
+    "kvtrace.backends.triton.autotune_free", "kvtrace.backends.triton.absent_gpu.host_tensors",
+    "kvtrace.backends.triton.interpreter", "kvtrace.capture.launch_rows",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """How the processes ended that ran the user's code, and the seconds that they took.
+
+    `candidate` is None where the reference's process did not come to its end.
+    """
+
+    reference: Ended
+    candidate: Ended | None
+    seconds: Mapping[str, float]
+
+
+class _Timed:
+    """Runs functions in confined processes, and keeps how long each took."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self.seconds: dict[str, float] = {}
+
+    def __call__(
+        self, name: str, folder: Path, reads: Sequence[Path], work: Callable[[], None]
+    ) -> Ended:
+        request = self._request
+        told = run_confined(
+            work, folder, seconds=request.seconds, memory_mb=request.memory_mb, reads=reads,
+            unconfined=request.unconfined,
+        )  # fmt: skip
+        self.seconds[name] = told.seconds
+        return told
+
+
+def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Path) -> Ran:
+    """Make inputs and right results, and run the candidate on them; all is left in `scratch`.
+
+    Args:
+        request: What is judged.
+        text: What the candidate's file says.
+        names: Parameters of what is called.
+        scratch: Folder of which `inputs` and `child` are made.
+
+    Raises:
+        CannotJudge: torch cannot be imported, or nothing says what the inputs are.
+
+    """
+    begun = time.monotonic()
+    import_libraries(request.target)
+    from kvtrace.addons.judge.child import run_candidate
+    from kvtrace.addons.judge.reference import ask_for_inputs, prepare
+
+    _take_compilers_key()
+    ended = _Timed(request)
+    ended.seconds["imports"] = time.monotonic() - begun
+    own = importable_beside(text.path)
+    asked = None
+    function = _function_with_inputs(request, text)
+    if function is not None:
+        asked = scratch / "asked"
+        done = ended("inputs", asked, own, partial(ask_for_inputs, text.path, function, asked))
+        if done.how != "whole":
+            raise CannotJudge(f"{function}() of {text.path} {done.in_words}: {done.last_line}")
+    inputs, child = scratch / "inputs", scratch / "child"
+    theirs = [] if request.reference is None else importable_beside(request.reference.file)
+    theirs += [] if asked is None else [asked]
+    reference = ended(
+        "reference", inputs, theirs, partial(prepare, request, inputs, asked, names, text.blocks)
+    )
+    if reference.how != "whole":
+        return Ran(reference, None, ended.seconds)
+    work = partial(run_candidate, request, inputs, child)
+    candidate = ended("candidate", child, [*own, inputs], work)
+    return Ran(reference, candidate, ended.seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """How the processes ended that made right results, and compared; and their seconds."""
+
+    answers: Ended | None
+    results: Ended | None
+    seconds: Mapping[str, float]
+
+
+def compare_results(request: Request, seed: int, folders: Folders, folder: Path) -> Examination:
+    """Make right results now that the candidate has ended, and compare; `folder` has the result.
+
+    Until now what is right existed nowhere, and no process that forked the candidate had the seed.
+    """
+    from kvtrace.addons.judge.answers import answer
+    from kvtrace.addons.judge.outputs import examine_results
+
+    ended = _Timed(request)
+    answers = None
+    if request.reference is not None:
+        reads = [*importable_beside(request.reference.file), folders.inputs]
+        work = partial(answer, request.reference, folders.inputs, folders.answers, seed)
+        answers = ended("answers", folders.answers, reads, work)
+        if answers.how != "whole":
+            return Examination(answers, None, ended.seconds)
+    reads = [each for each in (folders.inputs, folders.child, folders.answers) if each.exists()]
+    results = ended("results", folder, reads, partial(examine_results, request, folders, folder))
+    return Examination(answers, results, ended.seconds)
+
+
+def _function_with_inputs(request: Request, text: FileText) -> str | None:
+    """Return which function of the candidate's file makes inputs, if nothing else has any."""
+    reference = request.reference
+    if request.shapes or (reference is not None and set(INPUTS) & read_file(reference.file).names):
+        return None
+    return next((name for name in INPUTS if name in text.names), None)
+
+
+def import_libraries(target: str) -> None:
+    """Import and work out what both processes need.
+
+    Raises:
+        CannotJudge: torch or Triton cannot be imported.
+
+    """
+    try:
+        import torch
+        import triton
+    except ImportError as error:
+        raise CannotJudge(MISSING.format(error)) from error
+    del torch
+    import_all(_LIBRARIES)
+    from triton.backends.compiler import GPUTarget
+
+    kind, _, architecture = target.partition(":")
+    with suppress(Exception):  # an unknown target is told by the candidate's process
+        number = int(architecture) if architecture.isdigit() else architecture
+        backend = triton.compiler.make_backend(GPUTarget(kind, number, 32))
+        backend.hash()
+        backend.parse_options({})
+
+
+def import_all(names: Sequence[str]) -> None:
+    """Import modules, all that is in rooms of ours, and what add-ons add: once, before forks."""
+    for name in names:
+        module = import_module(name)
+        if name.startswith("kvtrace.") and hasattr(module, "__path__"):
+            for each in walk_packages(module.__path__, f"{name}."):
+                import_module(each.name)
+    # What add-ons add is read from files that a confined process does not have.
+    for group in ("rules", "devices", "profile_sections"):
+        for _ in registry.loaded(group):
+            pass
+
+
+def _take_compilers_key() -> None:
+    """Read Triton's key, which is remembered in a home that a confined process does not have."""
+    from triton.runtime import cache
+
+    from kvtrace.backends.triton import compiler_key
+
+    compiler_key.install()
+    cache.triton_key()

@@ -1,0 +1,107 @@
+"""torch's side of inputs: tensors made of storages' bytes, and files of results' bytes."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from kvtrace.addons.judge.inputs import Case, Input, ScalarInput, TensorInput
+
+#: How results that a file keeps are named; a tensor is `name`, `dtype`, `shape`, `file`.
+Kept = dict[str, Any]
+
+
+def imported(path: Path, name: str) -> ModuleType:
+    """Import a file under a name, or one that is like it; files beside it can be imported by it."""
+    sys.path.insert(0, str(path.parent))
+    while name in sys.modules:
+        name += "_"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def tensor_from(given: TensorInput, folder: Path) -> Any:
+    """Make the tensor of an input, on a storage of its own."""
+    import torch
+
+    dtype = getattr(torch, given.dtype)
+    data = bytearray((folder / given.file).read_bytes())
+    storage = torch.frombuffer(data, dtype=dtype).clone() if data else torch.empty(0, dtype=dtype)
+    return storage.as_strided(given.shape, given.strides, given.offset)
+
+
+def arguments_from(case: Case, folder: Path) -> list[Any]:
+    """Make all inputs of a case."""
+    return [
+        each.value if isinstance(each, ScalarInput) else tensor_from(each, folder)
+        for each in case.inputs
+    ]
+
+
+def bytes_of(tensor: Any) -> bytes:
+    """Return the bytes of a tensor's elements, one after the other."""
+    import torch
+
+    flat = tensor.detach().contiguous().reshape(-1)
+    return bytes(flat.view(torch.uint8).numpy().tobytes()) if flat.numel() else b""
+
+
+def storage_bytes(tensor: Any) -> bytes:
+    """Return all bytes of the storage that a tensor views."""
+    import torch
+
+    return bytes(
+        torch.empty(0, dtype=torch.uint8).set_(tensor.detach().untyped_storage()).numpy().tobytes()
+    )
+
+
+def kept(tensor: Any, name: str, folder: Path, file: str) -> Kept:
+    """Write a result's elements into a file, and return what describes it."""
+    (folder / file).write_bytes(bytes_of(tensor))
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    return {"name": name, "dtype": dtype, "shape": list(tensor.shape), "file": file}
+
+
+def results_of(returned: Any) -> list[Any]:
+    """Return the tensors of what a function returned, in order; other values stand as they are."""
+    if returned is None:
+        return []
+    if isinstance(returned, Mapping):
+        return [one for each in returned.values() for one in results_of(each)]
+    if isinstance(returned, Sequence) and not isinstance(returned, str | bytes):
+        return [one for each in returned for one in results_of(each)]
+    return [returned]
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether it is a tensor of torch."""
+    import torch
+
+    return isinstance(value, torch.Tensor)
+
+
+def input_of(value: Any, name: str) -> Input:
+    """Return what an input is that a function of a file made, without its contents.
+
+    Raises:
+        TypeError: it is neither a tensor nor a number.
+
+    """
+    if is_tensor(value):
+        dtype = str(value.dtype).removeprefix("torch.")
+        storage = value.untyped_storage().nbytes() // value.element_size()
+        return TensorInput(
+            name, dtype, tuple(value.shape), tuple(value.stride()), value.storage_offset(), storage
+        )
+    if value is None or isinstance(value, int | float | bool | str):
+        return ScalarInput(name, value)
+    raise TypeError(f"the input {name} is a {type(value).__name__}, no tensor or number")

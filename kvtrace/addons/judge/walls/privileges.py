@@ -1,0 +1,81 @@
+"""Capabilities that are given up, and limits of one process."""
+
+from __future__ import annotations
+
+import contextlib
+import resource
+from pathlib import Path
+from typing import Final
+
+from kvtrace.addons.judge.walls import system_calls
+
+_READ_BOUND: Final = 23
+_DROP_BOUND: Final = 24
+_SET_SECURE: Final = 28
+_SET_NO_NEW_PRIVILEGES: Final = 38
+_AMBIENT: Final = 47
+_CLEAR_AMBIENT: Final = 4
+#: Root is a user as others are, for this process and what it executes, and it stays so.
+_ROOT_IS_NOBODY: Final = 0b101111
+_MOST_CAPABILITIES: Final = 64
+_LARGEST_FILE: Final = 1 << 31
+_DESCRIPTORS: Final = 512
+_PROCESSES: Final = 512
+_PROCESSES_OF_USER: Final = 4096
+
+
+def give_up() -> None:
+    """Give up all capabilities, and that executing a program could give any.
+
+    Raises:
+        OSError: the system refused it.
+
+    """
+    system_calls.prctl(_SET_NO_NEW_PRIVILEGES, 1)
+    system_calls.prctl(_AMBIENT, _CLEAR_AMBIENT)
+    with contextlib.suppress(PermissionError):  # it has no capability, nor could it get any
+        system_calls.prctl(_SET_SECURE, _ROOT_IS_NOBODY)
+        for number in range(_MOST_CAPABILITIES):
+            if not _known(number):
+                break
+            system_calls.prctl(_DROP_BOUND, number)
+    system_calls.set_no_capabilities()
+
+
+def address_space() -> int:
+    """Return how many bytes of addresses this process has."""
+    pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[0]
+    return int(pages) * resource.getpagesize()
+
+
+def limit(memory: int, seconds: float, *, apart: bool) -> None:
+    """Bound the memory, time, files and descriptors that one process may take.
+
+    Args:
+        memory: bytes of addresses that it may have.
+        seconds: of the wall clock that it has; of processor time it has four times that.
+        apart: whether a namespace of users counts its processes, and not all of its user. Root's
+            are never bounded so.
+
+    """
+    for kind, value in (
+        (resource.RLIMIT_AS, memory),
+        (resource.RLIMIT_CPU, int(seconds * 4) + 1),
+        (resource.RLIMIT_FSIZE, _LARGEST_FILE),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_NOFILE, _DESCRIPTORS),
+        (resource.RLIMIT_NPROC, _PROCESSES if apart else _PROCESSES_OF_USER),
+        (resource.RLIMIT_MEMLOCK, 0),
+        (resource.RLIMIT_MSGQUEUE, 0),
+    ):
+        _, hard = resource.getrlimit(kind)
+        bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(kind, (bound, bound))
+
+
+def _known(number: int) -> bool:
+    try:
+        system_calls.prctl(_READ_BOUND, number)
+    except OSError:
+        return False  # the system has no capability of that number
+    return True

@@ -1,0 +1,130 @@
+"""`kvtrace gate` records, judges, replays and compares a real program in one command."""
+
+import json
+import shutil
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from kvtrace.addons.ci.baselines import BASELINES, RECORDED
+from kvtrace.cli import main
+from kvtrace.schema.trace import open_trace
+from tests.addons.ci.programs import BENCH, LARGER, UNMASKED
+from tests.support.warm_python import warm_python
+
+RULES = "findings.new, spills>0, registers>+100%, bytes>+1%"
+
+
+def gate(*words, program=("bench.py",)):
+    return main(["gate", *words, "--", *warm_python().command, *program])
+
+
+@pytest.fixture
+def baseline(project, tmp_path_factory, capsys):
+    """Be in a project whose program has a baseline, recorded once for all tests."""
+    kept = tmp_path_factory.getbasetemp() / "gate-baselines"
+    if not kept.exists():
+        assert gate("--save") == 0
+        said = capsys.readouterr()
+        assert "there was no baseline main, so nothing is compared" in said.out
+        assert "kept as the baseline main: 1 kernel, 3 launches" in said.out
+        shutil.copytree(BASELINES, kept)
+    else:
+        shutil.copytree(kept, BASELINES)
+    return project
+
+
+def test_without_a_baseline_it_says_how_to_save_one_and_passes_nothing(project, capsys):
+    assert gate("--sarif", "gate.sarif", "--markdown", "gate.md") == 2
+    complaint = capsys.readouterr().err
+    assert "there is no baseline 'main'" in complaint
+    assert "kvtrace gate --save --against main" in complaint
+    assert "--markdown is not written" in complaint
+    assert json.loads((project / "gate.sarif").read_text())["version"] == "2.1.0"
+    # and as it said
+    assert main(["baseline", "save", "main"]) == 0
+    assert main(["diff", "--against", "main", str(RECORDED), "--exit-code"]) == 0
+
+
+def test_the_same_program_breaks_no_rule(baseline, capsys):
+    assert gate("--fail-on", RULES) == 0
+    said = capsys.readouterr().out
+    assert "no difference in 1 kernel" in said
+    assert "no rule is broken" in said
+    # all was looked at, and a second run takes the place of the first
+    assert gate("--fail-on", RULES) == 0
+    trace = open_trace(RECORDED)
+    assert len(trace.run_ids) == 1
+    assert {"tracer", "profiler", "sanitizer"} <= set(trace.passes(trace.run_ids[0]))
+
+
+def test_a_defect_fails_it_in_every_form(baseline, capsys):
+    (baseline / "bench.py").write_text(UNMASKED)
+    forms = {"markdown": "g.md", "html": "g.html", "json": "g.json", "junit": "g.xml"}
+    options = [word for name, file in forms.items() for word in (f"--{name}", file)]
+    assert gate("--fail-on", RULES, "--sarif", "g.sarif", *options) == 1
+    assert "findings.new: add" in capsys.readouterr().out
+    assert "findings.new" in (baseline / "g.md").read_text()
+    assert "<!doctype html>" in (baseline / "g.html").read_text()[:100].lower()
+    (first, *_) = json.loads((baseline / "g.json").read_text())["gate"]["failures"]
+    assert (first["rule"], first["what"]) == ("findings.new", "add")
+    results = json.loads((baseline / "g.sarif").read_text())["runs"][0]["results"]
+    assert "out-of-bounds" in {result["ruleId"] for result in results}
+    assert "out-of-bounds" in ET.tostring(ET.parse(baseline / "g.xml").getroot(), "unicode")
+
+
+def test_rules_of_the_project_hold_and_a_baseline_follows_where_it_is_saved(baseline, capsys):
+    (baseline / "pyproject.toml").write_text('[tool.kvtrace.diff]\nfail-on = "registers>+0%"\n')
+    (baseline / "bench.py").write_text(LARGER)
+    assert gate("--save") == 1
+    assert "registers>+0%: add" in capsys.readouterr().out
+    assert gate() == 0
+
+
+def test_a_failing_program_is_not_hidden_and_is_no_baseline(baseline, capsys):
+    (baseline / "bench.py").write_text(UNMASKED)
+    kept = open_trace(BASELINES / "main").run_ids
+    assert gate("--save", program=("bench.py", "3")) == 3
+    said = capsys.readouterr()
+    assert "findings.new: add" in said.out
+    assert "the program failed with exit code 3" in said.err
+    assert "it is not kept as the baseline" in said.err
+    assert open_trace(BASELINES / "main").run_ids == kept
+
+
+def test_a_program_that_a_signal_ends_has_the_code_that_a_shell_reports(project, capsys):
+    assert gate(program=("-c", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")) == 137
+    assert "the program launched no kernel" in capsys.readouterr().err
+
+
+def test_a_program_without_kernels_passes_nothing(project, capsys):
+    assert gate(program=("-c", "pass")) == 2
+    assert "the program launched no kernel that was recorded" in capsys.readouterr().err
+
+
+def test_every_rule_that_needs_no_device_can_be_judged_against_a_baseline(baseline, capsys):
+    rules = "bounds.narrower, occupancy<-5%, registers>+0, bytes>+0%, flops>+0%, launches>+0"
+    assert gate("--fail-on", rules) == 0, capsys.readouterr()
+    sooner = BENCH.replace("tl.program_id(0) * BLOCK", "tl.program_id(0) * 4 * BLOCK // 4")
+    (baseline / "bench.py").write_text(sooner)  # the product leaves 32 bits four times as soon
+    assert gate("--fail-on", "bounds.narrower") == 1
+    assert "bounds.narrower: add" in capsys.readouterr().out
+
+
+def test_a_rule_that_cannot_be_judged_passes_nothing_unless_it_says_so(baseline, capsys):
+    assert gate("--fail-on", "time>+5%") == 2
+    assert "time>+5% cannot be judged" in capsys.readouterr().err
+    assert gate("--fail-on", "time>+5%?") == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["gate", "--", "no-such-program-anywhere"], "cannot be run"),
+        (["gate", "--fail-on", "nonsense", "--", "true"], "is no rule"),
+        (["gate", "--against", "a/b", "--", "true"], "is no name of a baseline"),
+    ],
+)
+def test_bad_input_is_a_sentence_before_anything_runs(project, words, told, capsys):
+    assert main(words) == 2
+    assert told in capsys.readouterr().err

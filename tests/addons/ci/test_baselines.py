@@ -1,0 +1,107 @@
+"""Baselines: kept, listed, compared with, replaced and removed."""
+
+import json
+
+import pytest
+
+from kvtrace.addons.ci.baselines import BASELINES, baseline_folder, save_baseline
+from kvtrace.cli import main
+from kvtrace.schema.errors import BadSetting, TraceWriteError
+from kvtrace.schema.trace import resolve
+from kvtrace.schema.validation import validate
+from tests.converters.test_diff import LINE_3, SCALE, finding
+from tests.converters.written_trace import add_findings, write_trace
+
+
+@pytest.fixture
+def traces(tmp_path, monkeypatch):
+    """Two judged traces, the second of which has a violation, and a folder to be in."""
+    (tmp_path / "project").mkdir()
+    monkeypatch.chdir(tmp_path / "project")
+    sides = [write_trace(tmp_path / name, [SCALE]) for name in ("before", "after")]
+    add_findings(sides[0], [], [LINE_3])
+    add_findings(sides[1], [finding("x", LINE_3)], [LINE_3])
+    return sides
+
+
+def test_a_baseline_is_saved_listed_compared_with_and_removed(traces, capsys):
+    before, after = (str(side.trace.path) for side in traces)
+    assert main(["baseline", "save", "main", before, "--no-replay"]) == 0
+    assert validate(BASELINES / "main") == []
+    capsys.readouterr()
+    assert main(["baseline", "list", "--json"]) == 0
+    (listed,) = json.loads(capsys.readouterr().out)
+    assert (listed["name"], listed["kernels"], listed["judged"]) == ("main", 1, True)
+    assert 0 < listed["size_bytes"] < 100_000
+    rules = ["--fail-on", "findings.new", "--no-replay"]
+    assert main(["diff", "--against", "main", before, *rules]) == 0
+    assert main(["diff", "--against", "main", after, *rules]) == 1
+    assert "broken rules: 1" in capsys.readouterr().out
+    assert main(["baseline", "rm", "main"]) == 0
+    assert not (BASELINES / "main").exists()
+    capsys.readouterr()
+    assert main(["baseline", "list"]) == 0
+    assert "no baseline in .kvtrace/baselines" in capsys.readouterr().out
+
+
+def test_saving_again_replaces_what_was_there(traces, capsys):
+    before, after = traces
+    save_baseline("main", before)
+    save_baseline("main", after)
+    assert [path.name for path in BASELINES.iterdir()] == ["main"]
+    rules = ["--fail-on", "findings.new", "--no-replay"]
+    assert main(["diff", "--against", "main", str(after.trace.path), *rules]) == 0
+
+
+def test_a_save_that_fails_leaves_what_was_there(traces, monkeypatch):
+    before, after = traces
+    saved = save_baseline("main", before)
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("kvtrace.schema.excerpts.write_part", full)
+    with pytest.raises(TraceWriteError, match="No space left"):
+        save_baseline("main", after)
+    assert [path.name for path in BASELINES.iterdir()] == ["main"]
+    (run,) = resolve(str(BASELINES / "main")).runs
+    assert (run.run_id, saved.runs) == (before.runs[0].run_id, 1)
+
+
+def test_no_pass_touches_a_baseline(traces, capsys):
+    save_baseline("main", traces[0])
+    files = {path: path.stat().st_mtime_ns for path in BASELINES.rglob("*")}
+    after = str(traces[1].trace.path)
+    assert main(["diff", "--against", "main", after, "--replay"]) == 0
+    assert {path: path.stat().st_mtime_ns for path in BASELINES.rglob("*")} == files
+
+
+def test_git_is_shown_the_baselines_alone(traces):
+    save_baseline("main", traces[0])
+    assert (BASELINES.parent / ".gitignore").read_text() == "/gate/\n/bisect/\n"
+
+
+@pytest.mark.parametrize("name", ["", ".hidden", "a/b", "..", "a b", "-x", "x" * 101])
+def test_what_is_no_name_is_a_sentence(name):
+    with pytest.raises(BadSetting, match="is no name of a baseline"):
+        baseline_folder(name)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["diff", "--against", "none", "AFTER"], "there is no baseline 'none'"),
+        (["diff", "--against", "main", "AFTER", "AFTER"], "give two sides"),
+        (["diff", "AFTER"], "give two sides"),
+        (["baseline", "rm", "none"], "there is no baseline 'none'"),
+        (["baseline", "keep", "main"], "it is save NAME"),
+        (["baseline", "save"], "it is save NAME"),
+        (["baseline", "list", "main"], "list names none"),
+        (["baseline", "rm", "main", "AFTER"], "rm takes a name alone"),
+        (["baseline", "save", "main"], "there is no directory .kvtrace/gate"),
+    ],
+)
+def test_what_cannot_be_done_is_a_sentence(traces, words, told, capsys):
+    after = str(traces[1].trace.path)
+    assert main([after if word == "AFTER" else word for word in words]) == 2
+    assert told in capsys.readouterr().err

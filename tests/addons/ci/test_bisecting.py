@@ -1,0 +1,196 @@
+"""`kvtrace bisect GOOD BAD` in real repositories, with real kernels."""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from kvtrace.cli import main
+from tests.addons.ci.programs import (
+    BENCH,
+    PYTHON,
+    UNMASKED,
+    clean_environment,
+    commit_all,
+    git,
+    new_repository,
+)
+
+RULES = ("--fail-on", "findings.new")
+#: Stands in parameters for what `run_bench` gives.
+RUN = ("--run", "the program")
+
+
+def state_of(repository):
+    """All that a bisection must leave alone."""
+    files = sorted(path for path in repository.rglob("*") if path.is_file())
+    ours = (".git", ".kvtrace")
+    return (
+        git(repository, "status", "--porcelain", "--branch"),
+        git(repository, "worktree", "list"),
+        git(repository, "for-each-ref"),
+        git(repository, "rev-parse", "HEAD"),
+        [
+            (path, path.read_bytes())
+            for path in files
+            if path.relative_to(repository).parts[0] not in ours
+        ],
+    )
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory):
+    """8 commits: the fourth does not run, the sixth drops a mask."""
+    project = new_repository(tmp_path_factory.mktemp("history") / "project")
+    (project / ".git" / "hooks" / "post-checkout").write_text("#!/bin/sh\nexit 1\n")
+    (project / ".git" / "hooks" / "post-checkout").chmod(0o755)
+    commits = (
+        ("first", {"bench.py": BENCH}),
+        ("words", {"README": "words\n"}),
+        ("another size", {"bench.py": BENCH.replace("n = 1000", "n = 999")}),
+        ("does not run", {"bench.py": "import nothing_of_that_name\n" + BENCH}),
+        ("runs again", {"bench.py": BENCH}),
+        ("drop the mask", {"bench.py": UNMASKED}),
+        ("more words", {"README": "more words\n"}),
+        ("more launches", {"bench.py": UNMASKED.replace("range(3)", "range(4)")}),
+    )
+    (project / ".gitignore").write_text(".kvtrace/\n__pycache__/\n")
+    for subject, files in commits:
+        commit_all(project, subject, files)
+    (project / "bench.py").write_text("# what the user has not committed yet\n")
+    return project
+
+
+@pytest.fixture
+def repository(history, project):
+    """A copy of it that the test may change, and is in."""
+    shutil.copytree(history, project, dirs_exist_ok=True)
+    git(project, "status")  # brings the index up to date with the copies
+    return project
+
+
+def test_the_commit_is_found_and_the_checkout_is_not_touched(repository, capsys, run_bench):
+    before = state_of(repository)
+    culprit = git(repository, "rev-parse", "HEAD~2")
+    assert main(["bisect", "HEAD~7", "HEAD", *run_bench, *RULES]) == 1
+    said = capsys.readouterr().out
+    steps = {line[20:].split("  ")[0].strip(): line[14:18].strip() for line in said.splitlines()
+             if line[12:14] == "  " and line[14:18].strip() in ("good", "bad", "skip")}  # fmt: skip
+    assert steps["first"] == "good"
+    assert steps["more launches"] == steps["drop the mask"] == "bad"
+    assert steps["runs again"] == "good"
+    assert steps.get("does not run", "skip") == "skip"
+    assert f"first bad commit: {culprit} drop the mask (Nobody, " in said
+    assert "kernels: 1 changed" in said
+    assert "findings.new: add" in said
+    assert "kvtrace-bisect-" not in said  # places are those of the repository
+    assert state_of(repository) == before
+
+
+def test_commits_that_cannot_be_run_leave_candidates(repository, capsys, run_bench):
+    """The bad one lies among commits of which none runs."""
+    git(repository, "reset", "--quiet", "--hard", "HEAD~5")
+    commits = [
+        commit_all(repository, "broken", {"bench.py": "import nothing_of_that_name\n"}),
+        commit_all(repository, "bad and runs", {"bench.py": UNMASKED}),
+    ]
+    assert main(["bisect", "HEAD~2", "HEAD", *run_bench, *RULES]) == 2
+    said = capsys.readouterr().out
+    assert "the first bad commit is one of these" in said
+    assert all(commit in said for commit in commits)
+    assert "the program ends with 1, see" in said
+    assert len(git(repository, "worktree", "list").splitlines()) == 1
+
+
+def test_nothing_is_looked_for_where_bad_breaks_no_rule(repository, capsys, run_bench):
+    assert main(["bisect", "HEAD~7", "HEAD~6", *run_bench, *RULES]) == 0
+    assert "HEAD~6 breaks no rule" in capsys.readouterr().out
+
+
+def test_a_commit_right_after_the_good_one_is_found_without_a_step(repository, capsys, run_bench):
+    culprit = git(repository, "rev-parse", "HEAD~2")
+    assert main(["bisect", "HEAD~3", "HEAD~2", *run_bench, *RULES]) == 1
+    assert f"first bad commit: {culprit} drop the mask" in capsys.readouterr().out
+
+
+def test_a_command_runs_in_the_folder_where_the_user_is(repository, monkeypatch, capsys, run_bench):
+    folder = repository / "kernels"
+    folder.mkdir()
+    commit_all(repository, "in a folder", {"kernels/bench.py": BENCH})
+    culprit = commit_all(repository, "drop its mask", {"kernels/bench.py": UNMASKED})
+    monkeypatch.chdir(folder)
+    assert main(["bisect", "HEAD~1", "HEAD", *run_bench, *RULES]) == 1
+    assert f"first bad commit: {culprit} drop its mask" in capsys.readouterr().out
+    assert main(["bisect", "HEAD~2", "HEAD", *run_bench, *RULES]) == 2
+    assert "it has no folder kernels" in capsys.readouterr().err
+
+
+def test_a_rule_on_compiling_has_every_commit_compile_anew(repository, run_bench):
+    """The second commit has the kernel of the first, which Triton's cache has."""
+    rules = ("--fail-on", "compile<-90%")
+    assert main(["bisect", "HEAD~7", "HEAD~6", *run_bench, *rules]) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["HEAD~7", "nowhere", *RUN, *RULES], "there is no commit 'nowhere'"),
+        (["HEAD~4", "HEAD", *RUN, *RULES], "cannot be judged: the program ends with 1"),
+        (["HEAD~7", "HEAD", *RUN, "--fail-on", "registers>3"], "breaks a rule itself"),
+        (["HEAD~7", "HEAD", *RUN, "--fail-on", "time>+5%"], "cannot be judged: time>+5%"),
+        (["HEAD~7", "HEAD", *RULES], "say what to run"),
+        (["HEAD~7", *RUN, *RULES], "give either two commits"),
+        (["HEAD~7", "HEAD", *RUN, "--triton", "3.6.0"], "give either two commits"),
+    ],
+)
+def test_what_cannot_be_bisected_is_a_sentence(repository, words, told, capsys, run_bench):
+    given = [run_bench[1] if word == RUN[1] else word for word in words]
+    assert main(["bisect", *given]) == 2
+    assert told in capsys.readouterr().err
+    assert len(git(repository, "worktree", "list").splitlines()) == 1
+
+
+def test_outside_a_repository_git_says_why(project, monkeypatch, capsys, run_bench):
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(project.parent))
+    assert main(["bisect", "a", "b", *run_bench, *RULES]) == 2
+    assert "not a git repository" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_ends_clean_when_it_is_interrupted(repository, tmp_path, number):
+    """While git walks: the program of a commit in between waits for ever."""
+    before = state_of(repository)
+    waits = f"git log -1 --format=%s | grep -q again && echo $$ > {tmp_path}/pid && sleep 600"
+    command = f"if {waits}; then false; else {PYTHON} bench.py; fi"
+    process = subprocess.Popen(
+        [PYTHON, "-m", "kvtrace", "bisect", "HEAD~3", "HEAD~1", "--run", command, *RULES],
+        cwd=repository,
+        env=clean_environment() | {"TRITON_CACHE_DIR": os.environ["TRITON_CACHE_DIR"]},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        pid = waited_for(tmp_path / "pid", process)
+        process.send_signal(number)
+        said, _ = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130, said
+    assert "Traceback" not in said
+    assert not Path(f"/proc/{pid}").exists()
+    assert state_of(repository) == before
+
+
+def waited_for(file, process):
+    """The number in a file, once it is there."""
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and process.poll() is None:
+        if file.exists() and file.read_text().strip():
+            return int(file.read_text())
+        time.sleep(0.1)
+    raise AssertionError(process.communicate()[0])

@@ -1,0 +1,186 @@
+"""The composite action: each of its shell steps is run, as a runner would, in a local repository.
+
+What other actions do (caches, uploads) is left out; `gh` is a script that keeps what it is told.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.addons.ci.programs import (
+    BENCH,
+    UNMASKED,
+    clean_environment,
+    commit_all,
+    new_repository,
+)
+
+ROOT = Path(__file__).resolve().parents[3]
+ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+STEPS = {step["name"]: step for step in ACTION["runs"]["steps"]}
+GH = """#!/usr/bin/env bash
+printf '%s\\n' "$*" >> "$GH_LOG"
+if [[ "$*" == *--paginate* ]]; then printf '%s' "$GH_KNOWN"; exit 0; fi
+for word in "$@"; do [[ "$word" == body=@* ]] && cp "${word#body=@}" "$GH_LOG.body"; done
+exit "$GH_CODE"
+"""
+
+
+@dataclass
+class Runner:
+    """Runs shell steps with their expressions filled in, and keeps what they put out."""
+
+    folder: Path
+    inputs: dict[str, str] = field(default_factory=dict)
+    variables: dict[str, str] = field(default_factory=dict)
+    outputs: dict[str, str] = field(default_factory=dict)
+
+    def value(self, text: str) -> str:
+        """Fill in each `${{ … }}`; what the test gives no value for is an error."""
+        known = {f"inputs.{name}": value for name, value in self.inputs.items()}
+        known |= {f"steps.gate.outputs.{name}": value for name, value in self.outputs.items()}
+        known |= {"github.repository": "owner/kernels", "github.event.pull_request.number": "7"}
+        return re.sub(r"\$\{\{\s*(.*?)\s*\}\}", lambda found: known[found[1]], text)
+
+    def run(self, name: str) -> subprocess.CompletedProcess[str]:
+        step = STEPS[name]
+        assert step["shell"] == "bash"
+        assert "${{" not in step["run"]  # what users write reaches a shell as variables alone
+        files = {
+            each: self.folder / f".{each}" for each in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")
+        }
+        script = self.folder.parent / "step.sh"
+        script.write_text(step["run"])
+        environment = clean_environment() | self.variables
+        environment |= {key: self.value(value) for key, value in step.get("env", {}).items()}
+        environment |= {key: str(path) for key, path in files.items()}
+        done = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script)],
+            cwd=self.folder / self.value(step.get("working-directory", ".")),
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=200,
+        )
+        if files["GITHUB_OUTPUT"].exists():
+            lines = files["GITHUB_OUTPUT"].read_text().splitlines()
+            self.outputs |= dict(line.split("=", 1) for line in lines)
+        return done
+
+    def read(self, name: str) -> str:
+        return (self.folder / name).read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def runner(project, tmp_path, run_bench):
+    """A runner in a repository, with our programs and `gh` on the path."""
+    new_repository(project)
+    commit_all(project, "first", {"bench.py": BENCH})
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "gh").write_text(GH)
+    (programs / "gh").chmod(0o755)
+    variables = {
+        "PATH": f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "TRITON_CACHE_DIR": os.environ["TRITON_CACHE_DIR"],
+        "GH_LOG": str(tmp_path / "gh.log"), "GH_KNOWN": "", "GH_CODE": "0",
+    }  # fmt: skip
+    inputs = {name: str(given.get("default", "")) for name, given in ACTION["inputs"].items()} | {
+        "run": run_bench[1],
+        "save": "false",
+        "token": "secret",
+    }
+    return Runner(project, inputs, variables)
+
+
+def steps_of(runner: Runner, *names: str) -> None:
+    for name in names:
+        done = runner.run(name)
+        assert done.returncode == 0, f"{name}: {done.stdout}{done.stderr}"
+
+
+def test_it_runs_nothing_that_a_test_does_not():
+    shell = {name for name, step in STEPS.items() if "run" in step}
+    assert shell == {"Install", "Gate", "Summary", "Comment", "Verdict"}
+    assert {step["uses"].partition("@")[0] for step in STEPS.values() if "uses" in step} == {
+        "actions/cache/restore", "actions/cache/save", "actions/upload-artifact",
+        "github/codeql-action/upload-sarif",
+    }  # fmt: skip
+
+
+def test_a_pull_request_with_a_defect(runner, tmp_path):
+    # on the main branch the run becomes the baseline
+    runner.inputs["save"] = "true"
+    steps_of(runner, "Gate", "Summary", "Verdict")
+    assert runner.outputs == {"exit-code": "0", "sarif": "true"}
+    # a pull request that drops a mask is told of it, and fails at the end
+    runner.inputs |= {"save": "false", "fail-on": "findings.new, spills>0"}
+    commit_all(runner.folder, "drop the mask", {"bench.py": UNMASKED})
+    steps_of(runner, "Gate", "Summary", "Comment")
+    assert runner.outputs["exit-code"] == "1"
+    assert runner.run("Verdict").returncode == 1
+    comment = runner.read("kvtrace-gate/comment.md")
+    assert comment.startswith("<!-- kvtrace gate -->\n### kvtrace")
+    assert "findings.new" in comment
+    assert runner.read(".GITHUB_STEP_SUMMARY").endswith(comment)
+    results = json.loads(runner.read("kvtrace-gate/gate.sarif"))["runs"][0]["results"]
+    places = [result["locations"][0]["physicalLocation"] for result in results]
+    assert {place["artifactLocation"]["uri"] for place in places} == {"bench.py"}
+    assert runner.read("kvtrace-gate/gate.html").lower().startswith("<!doctype html>")
+    # the comment is made, and is the same one after the next push
+    told = (tmp_path / "gh.log").read_text().splitlines()
+    assert "--method POST repos/owner/kernels/issues/7/comments" in told[-1]
+    assert (tmp_path / "gh.log.body").read_text() == comment
+    runner.variables["GH_KNOWN"] = "4321\n"
+    steps_of(runner, "Comment")
+    told = (tmp_path / "gh.log").read_text().splitlines()
+    assert "--method PATCH repos/owner/kernels/issues/comments/4321" in told[-1]
+
+
+def test_a_first_run_and_a_program_that_fails_are_told(runner):
+    runner.inputs["run"] = "echo 'said by the program'; python bench.py; exit 3"
+    done = runner.run("Gate")
+    assert done.returncode == 0
+    assert "said by the program" in done.stdout
+    assert "there is no baseline 'main'" in done.stderr
+    assert runner.outputs["exit-code"] == "3"
+    steps_of(runner, "Summary")
+    summary = runner.read(".GITHUB_STEP_SUMMARY")
+    assert "there is no baseline 'main'" in summary
+    assert "the program failed with exit code 3" in summary
+    assert runner.run("Verdict").returncode == 3
+
+
+def test_a_comment_that_may_not_be_written_fails_nothing(runner):
+    (runner.folder / "kvtrace-gate").mkdir()
+    (runner.folder / "kvtrace-gate" / "comment.md").write_text("x")
+    runner.variables["GH_CODE"] = "1"
+    done = runner.run("Comment")
+    assert done.returncode == 0
+    assert "::warning::no comment can be written" in done.stdout
+
+
+def test_a_long_comparison_is_cut_where_a_comment_ends(runner):
+    folder = runner.folder / "kvtrace-gate"
+    folder.mkdir()
+    (folder / "gate.md").write_text("### kvtrace\n" + "é" * 70_000)
+    (folder / "errors.txt").write_text("")
+    runner.outputs["exit-code"] = "0"
+    steps_of(runner, "Summary")
+    comment = runner.read("kvtrace-gate/comment.md")
+    assert len(comment) < 65_536
+    assert comment.endswith("an artefact of this run.\n")
+
+
+def test_what_is_to_be_installed_is_given_to_pip_word_by_word(runner):
+    runner.inputs["install"] = "--help --quiet"
+    done = runner.run("Install")
+    assert done.returncode == 0, done.stderr
+    assert "pip install [options]" in done.stdout

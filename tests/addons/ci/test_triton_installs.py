@@ -1,0 +1,86 @@
+"""Versions of Triton are installed once, and what cannot be is one sentence. Needs no network."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kvtrace.addons.ci import triton_installs
+from kvtrace.addons.ci.triton_installs import (
+    NotInstallable,
+    cache_folder,
+    installed_triton,
+    with_triton,
+)
+
+
+@pytest.fixture
+def asked(tmp_path, monkeypatch):
+    """Stand in for the installer: what it is asked for, and what it is to answer."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    commands = []
+
+    def answer(command, **_):
+        commands.append(command)
+        code, said = answers.pop(0)
+        if code == 0:
+            Path(command[command.index("--target") + 1], "triton").mkdir()
+        return subprocess.CompletedProcess(command, code, "", said)
+
+    answers = []
+    monkeypatch.setattr(triton_installs.subprocess, "run", answer)
+    return commands, answers
+
+
+def test_a_version_is_installed_once_for_a_python(asked, tmp_path):
+    commands, answers = asked
+    answers.append((0, ""))
+    first = installed_triton("3.6.0")
+    assert installed_triton("3.6.0") == first
+    assert len(commands) == 1
+    assert commands[0][-1] == "triton==3.6.0"
+    assert "--no-deps" in commands[0]
+    assert first.parent == cache_folder({"XDG_CACHE_HOME": str(tmp_path)})
+    assert first.name.startswith(f"3.6.0-{sys.implementation.cache_tag}-")
+    assert [path.name for path in first.parent.iterdir()] == [first.name]
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("ERROR: Could not find a version that satisfies the requirement triton==9.9\n"
+         "ERROR: No matching distribution found for triton==9.9\n",
+         r"there is no Triton 9\.9 for Python 3"),
+        ("WARNING: retrying\nERROR: Could not install packages due to an OSError: no route\n",
+         r"Triton 9\.9 cannot be installed: ERROR: Could not install .* no route\."),
+        ("", r"Triton 9\.9 cannot be installed: exit code 1"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_installed_is_a_sentence_and_leaves_nothing(asked, said, told, tmp_path):
+    asked[1].append((1, said))
+    with pytest.raises(NotInstallable, match=told):
+        installed_triton("9.9")
+    assert list(cache_folder({"XDG_CACHE_HOME": str(tmp_path)}).iterdir()) == []
+
+
+@pytest.mark.parametrize("version", ["", "none", "../3.6", "3.6.0 --index-url=x", "3.6/0"])
+def test_what_is_no_version_is_never_asked_for(asked, version):
+    with pytest.raises(NotInstallable, match="is no version of Triton"):
+        installed_triton(version)
+    assert asked[0] == []
+
+
+def test_uv_is_taken_where_it_is_there_and_pip_else(monkeypatch):
+    monkeypatch.setattr(triton_installs.shutil, "which", lambda _: "/usr/bin/uv")
+    assert triton_installs._installer()[:3] == ["/usr/bin/uv", "pip", "install"]
+    monkeypatch.setattr(triton_installs.shutil, "which", lambda _: None)
+    assert triton_installs._installer()[:3] == [sys.executable, "-m", "pip"]
+    monkeypatch.setattr(triton_installs, "find_spec", lambda _: None)
+    with pytest.raises(NotInstallable, match="neither uv nor pip"):
+        triton_installs._installer()
+
+
+def test_the_version_stands_in_front_of_what_is_there(tmp_path):
+    assert with_triton(tmp_path, {}) == {"PYTHONPATH": str(tmp_path)}
+    assert with_triton(tmp_path, {"PYTHONPATH": "a"}) == {"PYTHONPATH": f"{tmp_path}:a"}

@@ -1,0 +1,135 @@
+"""One program under several versions of Triton.
+
+Without a network the versions are the one that is installed, and a copy of it that says another
+number. Where `KVTRACE_TEST_TRITONS` names a folder of unpacked versions (see
+`tests/support/triton_versions.py`), those are run as well.
+"""
+
+import os
+import re
+import shutil
+from importlib.metadata import version as installed_version
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from kvtrace.addons.ci.triton_installs import cache_folder, tag
+from kvtrace.addons.ci.triton_versions import Figures, Outcome, versions_table
+from kvtrace.cli import main
+from tests.addons.ci.programs import BENCH
+
+OTHER = "99.0.1"
+
+
+def figures(registers=32, spills=0, findings=0):
+    return Figures(registers, spills, 0, 4104, 10**6, findings)
+
+
+def put_triton(folder, source, version=None):
+    """Make a folder with a Triton: links to all of it, and a number of its own."""
+    package = folder / "triton"
+    package.mkdir(parents=True)
+    for path in source.iterdir():
+        if path.name not in ("__init__.py", "__pycache__"):
+            (package / path.name).symlink_to(path)
+    text = (source / "__init__.py").read_text()
+    if version is not None:
+        text = re.sub(r"__version__ = '[^']*'", f"__version__ = '{version}'", text)
+        assert version in text
+    (package / "__init__.py").write_text(text)
+
+
+@pytest.fixture
+def versions(project, tmp_path, monkeypatch):
+    """Keep two versions, or more, as if they had been installed."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    cache = cache_folder(os.environ)
+    source = Path(find_spec("triton").origin).parent
+    installed = installed_version("triton")
+    put_triton(cache / f"{installed}-{tag()}", source)
+    put_triton(cache / f"{OTHER}-{tag()}", source, OTHER)
+    unpacked = os.environ.get("KVTRACE_TEST_TRITONS")
+    others = sorted(Path(unpacked).iterdir()) if unpacked else []
+    for path in others:
+        (cache / f"{path.name}-{tag()}").symlink_to(path)
+    return [installed, OTHER, *(path.name for path in others)]
+
+
+def test_each_version_compiles_and_is_judged(versions, project, run_bench, capsys):
+    """The program launches another kernel, larger and without its mask, under the other version."""
+    program = BENCH.replace(
+        "n = 1000", f"n = 1000 if triton.__version__ != {OTHER!r} else 1010"
+    ).replace("sys.exit(", f"sys.exit(4 if triton.__version__ == {OTHER!r} else ")
+    program = program.replace("mask = offsets < n", "mask = offsets < 1008")
+    (project / "bench.py").write_text(program)
+    words = ["bisect", "--triton", ",".join(versions), "--run", run_bench[1]]
+    assert main([*words, "--all", "--fail-on", "findings.new, launches>+0"]) in (0, 1)
+    said, complained = capsys.readouterr()
+    assert "add (BLOCK=128, *fp32)" in said
+    rows = {line.split()[0]: line.split() for line in said.splitlines() if line.startswith("  ")}
+    assert list(rows) == versions
+    for version in versions:
+        registers, spills = rows[version][1:3]
+        assert int(registers.rstrip("↑↓")) > 8
+        assert spills == "0"
+    assert int(rows[versions[0]][-1].rstrip("↑↓")) > 0  # findings: the mask is past the end
+    assert "wrong: exit code 4" in said
+    assert f"under Triton {OTHER} the program ends with 4" in complained
+    assert "ran under" not in complained  # each ran under its own
+
+
+def test_a_version_that_is_not_the_one_asked_for_is_told(versions, run_bench, capsys):
+    cache = cache_folder(os.environ)
+    shutil.copytree(cache / f"{OTHER}-{tag()}", cache / f"99.0.2-{tag()}", symlinks=True)
+    assert main(["bisect", "--triton", "99.0.2", "--run", run_bench[1]]) == 0
+    assert f"was to run under Triton 99.0.2 ran under {OTHER}" in capsys.readouterr().err
+
+
+def test_a_version_that_is_not_there_has_a_row_and_a_sentence(
+    versions, run_bench, monkeypatch, capsys
+):
+    monkeypatch.setattr("kvtrace.addons.ci.triton_installs.shutil.which", lambda _: None)
+    monkeypatch.setattr("kvtrace.addons.ci.triton_installs.find_spec", lambda _: None)
+    words = ["bisect", "--triton", f"{versions[0]},0.0.1", "--run", run_bench[1]]
+    assert main(words) == 2
+    said, complained = capsys.readouterr()
+    assert "neither uv nor pip is here" in complained
+    assert re.search(r"^0\.0\.1 +not installed +-$", said, re.MULTILINE)
+    assert "1 variant of kernels is the same" in said
+
+
+@pytest.mark.parametrize("words", ["", "3.6.0,3.6.0"])
+def test_versions_are_named_once_each(project, words, capsys):
+    assert main(["bisect", "--triton", words, "--run", "true"]) == 2
+    assert "wants versions, each once" in capsys.readouterr().err
+
+
+def test_what_changed_is_marked_and_what_did_not_is_counted():
+    before = {("add", "BLOCK=64"): figures(), ("mul", ""): figures()}
+    after = {("add", "BLOCK=64"): figures(registers=40, spills=2), ("mul", ""): figures()}
+    outcomes = [
+        Outcome("3.5.1", None, 0, before),
+        Outcome("3.6.0", None, 0, after),
+        Outcome("3.7.0", None, 0, before),
+        Outcome("3.8.0", "no kernel", 1),
+    ]
+    assert versions_table(outcomes) == [
+        "Triton   registers  spills  shared       PTX  compile  findings",
+        "add (BLOCK=64)",
+        "  3.5.1         32       0     0 B  4.01 KiB     1 ms         0",
+        "  3.6.0        40↑      2↑     0 B  4.01 KiB     1 ms         0",
+        "  3.7.0        32↓      0↓     0 B  4.01 KiB     1 ms         0",
+        "  3.8.0          -       -       -         -        -         -",
+        "",
+        "↑ ↓: more, or less, than under the version before",
+        "",
+        "1 variant of kernels is the same under 3.5.1, 3.6.0, 3.7.0 but for times (--all",
+        "  shows them)",
+        "",
+        "Triton  program             rules",
+        "3.5.1   right               -",
+        "3.6.0   right               -",
+        "3.7.0   right               -",
+        "3.8.0   wrong: exit code 1  -",
+    ]

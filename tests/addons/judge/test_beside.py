@@ -1,0 +1,64 @@
+"""A process of kvtrace's own code beside this one: its answers, its errors, its end."""
+
+import operator
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from kvtrace.addons.judge.beside import Beside, beside
+from kvtrace.addons.judge.request import CannotJudge, read_file
+
+
+def answer(function, *arguments):
+    with beside() as other:
+        other.ask(function, *arguments)
+        return other.answer()
+
+
+def test_it_runs_elsewhere_and_is_kept():
+    first = answer(os.getpid)
+    assert first != os.getpid()
+    assert answer(os.getppid) == os.getpid()
+    assert answer(os.getpid) == first
+
+
+def test_two_at_a_time_are_two():
+    with beside() as one, beside() as other:
+        assert one.pid != other.pid
+
+
+def test_it_has_no_secret_of_the_environment(monkeypatch):
+    monkeypatch.setenv("HF_TOKEN", "the-secret")
+    other = Beside()
+    try:
+        other.ask(os.getenv, "HF_TOKEN")
+        assert other.answer() is None
+        assert b"the-secret" not in Path(f"/proc/{other.pid}/environ").read_bytes()
+    finally:
+        other.end()
+
+
+def test_its_sentence_is_raised_here(tmp_path):
+    with pytest.raises(CannotJudge, match=r"gone\.py cannot be read"):
+        answer(read_file, tmp_path / "gone.py")
+
+
+def test_an_error_is_named():
+    with pytest.raises(CannotJudge, match="ZeroDivisionError: integer division"):
+        answer(operator.floordiv, 1, 0)
+
+
+def test_a_process_that_dies_is_said_and_not_asked_again():
+    with pytest.raises(CannotJudge, match="before it was done"):
+        answer(os._exit, 3)
+    assert answer(operator.add, 1, 2) == 3
+
+
+def test_one_that_owes_an_answer_ends_with_the_block():
+    with beside() as other:
+        other.ask(time.sleep, 60)
+
+    with pytest.raises(ProcessLookupError):
+        os.kill(other.pid, 0)

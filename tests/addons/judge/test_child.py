@@ -1,0 +1,60 @@
+"""What a candidate's process can find, and what is heard of it."""
+
+from kvtrace.addons.judge.judging import judge_file
+from kvtrace.addons.judge.request import Place, Request
+from tests.addons.judge.labelled import FOLDER, labelled
+
+REFERENCE = Place(FOLDER / "references.py", "relu")
+SOURCE = labelled("right")["relu"].read_text(encoding="utf-8")
+
+
+def judged(tmp_path, lines):
+    """Judge a right kernel, before which some lines run."""
+    path = tmp_path / "relu.py"
+    body = "".join(f"    {line}\n" for line in lines)
+    path.write_text(SOURCE.replace("def relu(x):\n", f"def relu(x):\n{body}"))
+    judgement = judge_file(Request(Place(path, "relu"), REFERENCE, views=False))
+    return {each["rule"]: each["message"] for each in judgement.object["findings"]}
+
+
+def test_no_answer_is_in_reach_of_a_candidate(tmp_path):
+    lines = [
+        "import os, sys",
+        "frame = sys._getframe()",
+        "while 'inputs' not in frame.f_locals: frame = frame.f_back",
+        "folder = frame.f_locals['inputs']",
+        "raise ValueError(sorted(os.listdir(folder)) + sorted(os.listdir(folder.parent)))",
+    ]
+    told = judged(tmp_path, lines)["raises"]
+    assert "cases.json" in told
+    assert not any(word in told for word in ("own", "exact", "expected", "answers"))
+
+
+def test_nothing_around_a_candidate_says_that_it_is_judged(tmp_path):
+    lines = [
+        "import os, sys, tempfile",
+        "raise ValueError([os.getcwd(), __name__, __file__, sys.argv[1:], tempfile.gettempdir(), "
+        "sorted(os.environ.items())])",
+    ]
+    told = judged(tmp_path, lines)["raises"]
+    assert f"'{tmp_path}', 'relu', " in told
+    assert "kvtrace" not in told.replace(str(tmp_path), "")
+
+
+def test_threads_are_heard(tmp_path):
+    lines = [
+        "import threading",
+        f"write = lambda: open({str(tmp_path / 'written')!r}, 'w')",
+        "thread = threading.Thread(target=write); thread.start(); thread.join()",
+    ]
+    assert str(tmp_path / "written") in judged(tmp_path, lines)["writes"]
+
+
+def test_what_was_heard_cannot_be_taken_back(tmp_path):
+    lines = [
+        "import contextlib, os",
+        f"with contextlib.suppress(OSError): open({str(tmp_path / 'written')!r}, 'w')",
+        "for number in range(3, 64):",
+        "    with contextlib.suppress(OSError): os.ftruncate(number, 0)",
+    ]
+    assert "writes" in judged(tmp_path, lines)

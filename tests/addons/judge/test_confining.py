@@ -1,0 +1,240 @@
+"""Files that attack: what they do is said, and harms nothing; others try to leave their room."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kvtrace.addons.judge.confining import EVENTS, EVENTS_FILE, run_confined
+from kvtrace.addons.judge.judging import judge_file
+from kvtrace.addons.judge.request import Place, Request, entry_of, read_file
+from tests.addons.judge.labelled import FOLDER
+
+ATTACKS = {path.stem: path for path in sorted((FOLDER / "attacks").glob("*.py"))}
+REFERENCE = Place(FOLDER / "references.py", "relu")
+
+
+@pytest.fixture
+def attacked(tmp_path, monkeypatch):
+    """Return a function that judges an attack on a folder and on this process."""
+    folder = tmp_path / "attacked"
+    folder.mkdir()
+    (folder / "precious").write_text("kept")
+    monkeypatch.setenv("HF_TOKEN", "the-secret")
+
+    def judge(name, **settings):
+        path = tmp_path / f"{name}.py"
+        path.write_text(told(text_of(name), folder))
+        request = Request(entry_of(read_file(path), None), REFERENCE, seconds=20)
+        judgement = judge_file(replace(request, **settings))
+        assert {path.name for path in folder.iterdir()} == {"precious"}
+        assert (folder / "precious").read_text() == "kept"
+        return judgement
+
+    return judge
+
+
+def text_of(name):
+    """Return the text of an attack, or of a right kernel's file that begins with an escape."""
+    if name in ATTACKS:
+        return ATTACKS[name].read_text()
+    escape = (FOLDER / "escapes" / f"{name}.py").read_text()
+    return escape + (FOLDER / "kernels" / "right" / "relu.py").read_text()
+
+
+def told(text, folder):
+    """Return a program that knows what to attack; its environment says nothing."""
+    return text.replace("@HOST@", str(folder)).replace("@JUDGE@", str(os.getpid()))
+
+
+def rules_of(judgement):
+    return {each["rule"]: each for each in judgement.object["findings"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "rule", "said"),
+    [
+        ("writes_files", "writes", "changes files outside of its folder, or tries to"),
+        ("deletes_files", "writes", "precious"),
+        ("forks", "processes", "starts or signals processes"),
+        ("kills_parent", "processes", "starts or signals processes"),
+        ("connects", "network", "127.0.0.1"),
+        ("patches_torch", "patches", "torch.allclose"),
+        ("patches_kvtrace", "patches", "kvtrace.addons.judge.comparing.compared"),
+    ],
+)
+def test_an_attack_is_told_and_fails(attacked, name, rule, said):
+    judgement = attacked(name)
+    assert judgement.verdict == "wrong"
+    assert said in rules_of(judgement)[rule]["message"]
+    assert all(judgement.object["confined"][wall] for wall in ("network", "writes", "processes"))
+
+
+@pytest.mark.parametrize("name", ["patches_torch", "patches_kvtrace"])
+def test_what_is_patched_changes_no_result(attacked, name):
+    assert "wrong-result" in rules_of(attacked(name))
+
+
+def test_a_loop_without_end_is_ended(attacked):
+    begun = time.monotonic()
+    judgement = attacked("loops", seconds=3)
+    assert time.monotonic() - begun < 20
+    assert (judgement.verdict, judgement.status) == ("wrong", 1)
+    assert "did not end within 3 s" in rules_of(judgement)["never-ends"]["message"]
+
+
+def test_forked_processes_do_not_outlive_the_judgement(attacked):
+    attacked("forks")
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    assert [c for c in children if "forks" in Path(f"/proc/{c}/cmdline").read_text()] == []
+
+
+def test_too_much_memory_is_refused(attacked):
+    judgement = attacked("eats_memory", memory_mb=600)
+    assert judgement.verdict == "wrong"
+    assert "MemoryError" in rules_of(judgement)["raises"]["message"]
+
+
+def test_ending_the_process_gives_no_verdict_of_right(attacked):
+    judgement = attacked("exits")
+    assert judgement.verdict != "right"
+    assert "dies" in rules_of(judgement)
+
+
+def test_a_result_that_is_mended_on_the_host_is_not_believed(attacked):
+    judgement = attacked("changes_result")
+    assert judgement.verdict == "unjudged"
+    assert "PyTorch" in rules_of(judgement)["host-computed"]["message"]
+
+
+@pytest.mark.parametrize("name", ["forges_log", "forges_trace"])
+def test_a_forged_record_gives_no_verdict_of_right(attacked, name):
+    assert attacked(name).verdict != "right"
+
+
+@pytest.mark.parametrize("name", ["lists_processes", "reads_secrets"])
+def test_what_a_file_looks_for_in_vain_changes_no_verdict(attacked, name):
+    judgement = attacked(name)
+    assert judgement.verdict == "right", judgement.object["findings"]
+    assert "ESCAPED" not in str(judgement.object)
+
+
+@pytest.mark.parametrize(
+    "name", ["replaces_files_by_pipes", "replaces_files_by_links", "nests_folders"]
+)
+def test_what_a_file_leaves_holds_up_nobody(attacked, name, monkeypatch, tmp_path):
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    begun = time.monotonic()
+    judgement = attacked(name, seconds=10)
+    assert time.monotonic() - begun < 60
+    assert "dies" not in rules_of(judgement)
+    assert list(temporary.iterdir()) == []
+
+
+def test_memory_of_all_processes_together_is_bounded(attacked):
+    judgement = attacked("takes_memory_in_four", memory_mb=300)
+    assert judgement.verdict != "right"
+    message = rules_of(judgement)["dies"]["message"]
+    assert message.endswith("its processes and files took more memory together than they may")
+
+
+def test_a_confined_process_has_a_folder_of_its_own(tmp_path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+
+    def work():
+        for attempt in (
+            lambda: (outside / "made").write_text("x"),
+            lambda: outside.rmdir(),
+            lambda: os.kill(parent, 0),
+        ):
+            try:
+                attempt()
+            except OSError as error:
+                print(type(error).__name__)
+        (folder / "mine").write_text(os.environ.get("MY_TOKEN", "no token"))
+        os.write(EVENTS, b"an event")
+
+    parent = os.getpid()
+    folder = tmp_path / "folder"
+    ended = run_confined(work, folder, seconds=10, memory_mb=500)
+
+    assert (ended.how, ended.confined) == ("whole", True)
+    assert len(ended.said.split()) == 3
+    assert (folder / "mine").read_text() == "no token"
+    assert (folder / EVENTS_FILE).read_bytes() == b"an event"
+    assert list(outside.iterdir()) == []
+
+
+def test_what_is_given_can_be_read_and_not_changed(tmp_path):
+    (tmp_path / "given").mkdir()
+    given = tmp_path / "given" / "file"
+    given.write_text("given")
+
+    def work():
+        print(given.read_text())
+        given.write_text("changed")
+
+    ended = run_confined(
+        work, tmp_path / "folder", seconds=10, memory_mb=500, reads=[tmp_path / "given"]
+    )
+
+    assert ended.how == "broken"
+    assert ended.said.startswith("given\n")
+    assert "Read-only file system" in ended.last_line
+    assert given.read_text() == "given"
+
+
+def test_events_cannot_be_taken_back_nor_made_up(tmp_path):
+    def work():
+        os.write(EVENTS, b"first\n")
+        (tmp_path / "folder" / EVENTS_FILE).write_bytes(b"forged")
+        os.close(EVENTS)
+
+    run_confined(work, tmp_path / "folder", seconds=10, memory_mb=500)
+
+    assert (tmp_path / "folder" / EVENTS_FILE).read_bytes() == b"first\n"
+
+
+def test_a_flood_of_output_is_cut(tmp_path):
+    def work():
+        for _ in range(1000):
+            print("x" * 100_000)
+        print("the end")
+
+    ended = run_confined(work, tmp_path / "folder", seconds=20, memory_mb=500)
+
+    assert (ended.how, ended.last_line) == ("whole", "the end")
+    assert len(ended.said) == 4000
+
+
+def test_the_command_refuses_what_it_cannot_confine(tmp_path):
+    """By a filter as containers have: a namespace of users cannot be made, nor any other."""
+    program = (
+        "import sys\n"
+        "from kvtrace.addons.judge.walls import filters, system_calls\n"
+        "system_calls.prctl(38, 1)\n"
+        "filters.install([filters.Refused('unshare')])\n"
+        "from kvtrace.cli import main\n"
+        "sys.exit(main())\n"
+    )
+    words = [FOLDER / "kernels" / "right" / "relu.py", "--reference", f"{REFERENCE.file}:relu"]
+    done, asked = (
+        subprocess.run(
+            [sys.executable, "-c", program, "judge", *words, *options], cwd=tmp_path,
+            capture_output=True, text=True, timeout=200,
+        )
+        for options in ([], ["--unconfined", "--text"])
+    )  # fmt: skip
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "does not let kvtrace confine what it runs" in done.stderr
+    assert asked.returncode == 0
+    assert "note: it was not confined" in asked.stdout

@@ -1,0 +1,40 @@
+"""docs/agents.md names what there is, and its kernel is judged."""
+
+import re
+from pathlib import Path
+
+from kvtrace.addons.judge.judging import judge_file
+from kvtrace.addons.judge.request import Place, Request, entry_of, read_file
+from tests.addons.judge.labelled import FOLDER
+
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
+
+
+def test_its_kernel_is_right(tmp_path):
+    (block,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    path = tmp_path / "relu.py"
+    path.write_text(block, encoding="utf-8")
+    request = Request(entry_of(read_file(path), None), Place(FOLDER / "references.py", "relu"))
+    assert judge_file(request).verdict == "right"
+
+
+def test_it_names_every_finding_of_judging():
+    texts = [path.read_text() for path in (ROOT / "kvtrace" / "addons" / "judge").glob("*.py")]
+    told = {
+        rule
+        for text in texts
+        for rule in re.findall(r'(?:self\._add|Problem|Wrong|_unjudged)\(\s*"([\w-]+)"', text)
+    }
+    assert len(told) > 10
+    assert sorted(rule for rule in told if f"`{rule}`" not in PAGE) == []
+
+
+def test_it_names_every_tool_and_option():
+    from kvtrace.cli import mcp
+
+    tools = (mcp.judge_tool([]), mcp.sanitize, mcp.profile, mcp.diff, mcp.sql)
+    for tool in tools:
+        row = next(line for line in PAGE.splitlines() if line.startswith(f"| `{tool.__name__}`"))
+        names = tool.__code__.co_varnames[: tool.__code__.co_argcount]
+        assert [name for name in names if f"`{name}`" not in row] == []
