@@ -21,12 +21,14 @@ would take 20 ms. Groups:
 | `devices` | of a family | `DeviceLimits`, several |
 | `diff_figures` | of the figures | a `kvtrace.converters.diff.further.FigureSource` |
 | `diff_stages` | of the stage | a `kvtrace.converters.diff.earlier_stages.EarlierStage` |
+| `engines` | of the engine | a `kvtrace.opened.engines.Engine`: what `--engine` names |
 | `kept_runs` | of their keeper | returns the runs under a name: `kvtrace diff --against NAME` |
 | `loop_tables` | of the table's owner | the name of a client's table that says how loops nest |
 | `modules` | of a module below `kvtrace` | that module, `:attribute` left out |
 | `profile_sections` | of the section | a `kvtrace.converters.profile_sections.ProfileSection` |
 | `report_views` | of the view's blocks | a `kvtrace.converters.report.sources.BlockSource` |
 | `rules` | of the set | rules that calls are judged by while they run, by their ids |
+| `stores` | a scheme of addresses, as `s3` | opens one, as a `kvtrace.schema.remote.RemoteFolder` |
 | `suites` | of the runner of tests | takes pytest's `Config`, and records the suite |
 | `timeline_parts` | of the part | a `kvtrace.converters.timeline.TimelinePart` |
 | `variables` | of the variable | one sentence on what it does |

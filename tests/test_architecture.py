@@ -42,7 +42,7 @@ _OPENED = (
     | {"kvtrace.backends.triton"}  # the stages of kernels that were recorded without them
 )
 ALLOWED = {
-    "kvtrace.schema": set(),
+    "kvtrace.schema": {"kvtrace.registry"},
     "kvtrace.forks": set(),
     "kvtrace.registry": set(),
     "kvtrace.lazy": set(),

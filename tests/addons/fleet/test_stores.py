@@ -19,7 +19,7 @@ from kvtrace.schema.writer import RunWriter
 
 if os.environ.get("KVTRACE_REQUIRE_SPARK") != "1":
     pytest.importorskip("moto.server")
-FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "h200"
 EPOCH = 1_767_323_045_000_000_000
 
 

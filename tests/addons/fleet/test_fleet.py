@@ -10,15 +10,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kvtrace.cli import main
-from kvtrace.converters.fleet import (
+from kvtrace.addons.fleet import (
     fleet_object,
     fleet_page,
     fleet_text,
     read_fleet,
     reading,
 )
-from kvtrace.converters.fleet.judging import judge_times
+from kvtrace.addons.fleet.judging import judge_times
+from kvtrace.cli import main
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter

@@ -31,8 +31,8 @@ def command(
         kvtrace fleet out/ --run @3f2c81a -o fleet.html
 
     """
+    from kvtrace.addons.fleet import fleet_object, fleet_page, fleet_text, read_fleet
     from kvtrace.cli.options import complain_of, print_lines, say, select
-    from kvtrace.converters.fleet import fleet_object, fleet_page, fleet_text, read_fleet
     from kvtrace.converters.output import whole_file
     from kvtrace.text import terminal_width
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from kvtrace.converters.fleet.model import Fleet, Job, Judged, KernelTimes
+from kvtrace.addons.fleet.model import Fleet, Job, Judged, KernelTimes
 from kvtrace.text import columns, duration, plural, wrapped
 
 _SHOWN: Final = 20

@@ -14,8 +14,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from kvtrace.addons.fleet.model import Change, Judged, Kind
 from kvtrace.converters.diff.times import THRESHOLD
-from kvtrace.converters.fleet.model import Change, Judged, Kind
 
 #: Jobs before, at most and at least.
 WINDOW: Final = 20

@@ -8,6 +8,6 @@ would need sqlglot all the same.
 pyspark and sqlglot are imported when Spark is asked for (`pip install kvtrace[spark]`).
 """
 
-from kvtrace.converters.spark.session import SparkTrace, spark_session
+from kvtrace.addons.fleet.spark.session import SparkTrace, spark_session
 
 __all__ = ["SparkTrace", "spark_session"]

@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest
 
+from kvtrace.addons.fleet.spark.spreading import on_spark, replay_on_spark
 from kvtrace.cli import main
 from kvtrace.clients import Client
 from kvtrace.opened.judging import judge_runs
 from kvtrace.opened.replaying import replay_runs
-from kvtrace.opened.spreading import on_spark, replay_on_spark
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.trace import open_trace, select_runs
-from tests.support.spark import MASTER, running_spark, skip_without_spark  # noqa: F401
+from tests.addons.fleet.spark.local_spark import MASTER, running_spark, skip_without_spark  # noqa: F401
 
 skip_without_spark()
 
-FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
+FIXTURES = Path(__file__).parents[3] / "fixtures" / "h200"
 DERIVED = ("findings", "ops", "loops", "accesses", "stacks")
 
 

@@ -120,7 +120,7 @@ class SparkTrace:
         """
         from pyspark.errors import AnalysisException, PySparkException
 
-        from kvtrace.converters.spark.dialect import names_in, spark_sql
+        from kvtrace.addons.fleet.spark.dialect import names_in, spark_sql
 
         known = {*TABLES, *self._trace.client_tables, *VIEWS}
         statement = spark_sql(text, known)
@@ -135,7 +135,7 @@ class SparkTrace:
 
     def _make(self, names: Iterable[str]) -> None:
         """Make views of tables, and those over them, that are not made yet."""
-        from kvtrace.converters.spark.dialect import spark_sql
+        from kvtrace.addons.fleet.spark.dialect import spark_sql
 
         wanted = set(names)
         for name in tables_of(wanted):

@@ -4,21 +4,21 @@ from pathlib import Path
 
 import pytest
 
+from kvtrace.addons.fleet.spark import SparkTrace
 from kvtrace.converters.profile import profile_object, read_profile
 from kvtrace.converters.profile_text import profile_text
 from kvtrace.converters.query import BadQuery, connect, query
-from kvtrace.converters.spark import SparkTrace
 from kvtrace.figures.times import asked_times
 from kvtrace.figures.views import TOP_KERNELS, VIEWS
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter
-from tests.support.spark import MASTER, running_spark, skip_without_spark  # noqa: F401
+from tests.addons.fleet.spark.local_spark import MASTER, running_spark, skip_without_spark  # noqa: F401
 
 skip_without_spark()
-from kvtrace.converters.spark.dialect import spark_sql  # noqa: E402 - not without sqlglot
+from kvtrace.addons.fleet.spark.dialect import spark_sql  # noqa: E402 - not without sqlglot
 
-FIXTURE = Path(__file__).parents[2] / "fixtures" / "h200" / "llama_graphs"
+FIXTURE = Path(__file__).parents[3] / "fixtures" / "h200" / "llama_graphs"
 EPOCH = 1_767_323_045_000_000_000
 KNOWN = {*TABLES, *VIEWS}
 
