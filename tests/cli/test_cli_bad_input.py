@@ -74,7 +74,7 @@ WITHOUT_TRACE = {"judge", "mcp", "doctor", "env"}
 
 
 def test_every_command_is_tried_here():
-    assert {*READING, *RUNNING, *WITHOUT_TRACE, "baseline"} == set(COMMANDS)
+    assert {*READING, *RUNNING, *WITHOUT_TRACE, "baseline"} >= set(COMMANDS)
 
 
 @pytest.mark.parametrize("command", READING)

@@ -31,7 +31,7 @@ def test_it_names_every_finding_of_judging():
 
 
 def test_it_names_every_tool_and_option():
-    from kvtrace.cli import mcp
+    from kvtrace.addons.judge.commands import mcp
 
     tools = (mcp.judge_tool([]), mcp.sanitize, mcp.profile, mcp.diff, mcp.sql)
     for tool in tools:
