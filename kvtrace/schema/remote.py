@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from kvtrace import registry
+from kvtrace.schema.errors import TraceNotFound
 
 _ADDRESS: Final = re.compile(r"([a-z][a-z0-9]+):/+.+")
 
@@ -42,9 +43,20 @@ _OPENED: dict[Path, RemoteFolder] = {}
 
 
 def is_remote(address: str) -> bool:
-    """Whether an address is one of a store; a slash of `//` may be missing, as in Path."""
+    """Whether an address is one of a store; a slash of `//` may be missing, as in Path.
+
+    Raises:
+        TraceNotFound: it looks like one, and no add-on opens it.
+
+    """
     match = _ADDRESS.fullmatch(address)
-    return match is not None and registry.entry("stores", match[1]) is not None
+    if match is None:
+        return False
+    if registry.entry("stores", match[1]) is not None:
+        return True
+    if Path(address).exists():
+        return False
+    raise TraceNotFound(f"nothing here opens {match[1]} addresses; name a folder")
 
 
 def remote_folder(path: Path) -> RemoteFolder | None:
