@@ -67,9 +67,7 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
             "kvtrace.cli.replay", "Evaluate each distinct call: ops, accesses, loops"
         ),
     },
-    "Many runs": {
-        "fleet": Command("kvtrace.cli.fleet", "Show kernels over many runs and commits"),
-    },
+    "Many runs": {},  # add-ons' alone
     "Traces and settings": {
         "trace validate": Command("kvtrace.cli.validate", "Check every file of a trace"),
         "trace recover": Command("kvtrace.cli.recover", "Seal the journals of killed processes"),
@@ -145,7 +143,9 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _overview() -> str:
-    groups = "\n\n".join(f"{title}:\n{_lines(group)}" for title, group in _groups().items())
+    groups = "\n\n".join(
+        f"{title}:\n{_lines(group)}" for title, group in _groups().items() if group
+    )
     options = {
         "--help": Command("", "Show this, or with a command its own help"),
         "--version": Command("", "Show the version"),

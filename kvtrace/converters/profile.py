@@ -15,7 +15,6 @@ from kvtrace.converters.advice import IMPORTANT, Advice, read_advice
 from kvtrace.converters.device_busy import stepping
 from kvtrace.converters.device_limits import ChosenDevice, chosen_device
 from kvtrace.converters.device_time import DeviceTime, read_device_time
-from kvtrace.converters.graph_profile import GraphProfile, read_graph_profiles
 from kvtrace.converters.profile_sections import profile_sections
 from kvtrace.converters.profile_tables import ProfileTables, Row
 from kvtrace.converters.roofline import Position, Work, joined, position
@@ -159,7 +158,6 @@ class Profile:
     left_out: tuple[str, ...] = ()
     sectors: Mapping[str, int] = field(default_factory=dict)
     lines: tuple[LineProfile, ...] = ()
-    graphs: tuple[GraphProfile, ...] = ()
     sections: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
 
@@ -231,7 +229,6 @@ def read_profile(
         left_out=left_out,
         sectors=sectors,
         lines=tuple(_line(row, source) for row in by_line if source is not None),
-        graphs=read_graph_profiles(trace, runs),
         sections={name: section.read(trace, runs) for name, section in profile_sections().items()},
     )
 

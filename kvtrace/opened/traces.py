@@ -248,7 +248,7 @@ class OpenedTrace:
         """Write a file for another tool.
 
         Args:
-            name: perfetto, chrome, csv, stablehlo, or a plugin's.
+            name: perfetto, chrome, csv, or an add-on's or a plugin's.
             output: The file; None: one of the converter's own name in the current directory.
             settings: Those of the converter; `_` in a name stands for `-`.
 

@@ -74,6 +74,12 @@ GONE = {
         ("-m kvtrace gate -- true", 2, "there is no command 'gate'"),
         ("-m pytest --kvtrace out", 4, "this kvtrace has no add-on that records suites"),
     ),
+    "fleet": (
+        ("-m kvtrace fleet out", 2, "there is no command 'fleet'"),
+        ("-m kvtrace profile out --engine spark", 2, "there is no engine 'spark'"),
+        ("-m kvtrace info s3://bucket/out", 2, "nothing here opens s3 addresses"),
+    ),
+    "graphs": (("-m kvtrace convert stablehlo out", 2, "there is no converter 'stablehlo'"),),
     "judge": (
         ("-m kvtrace judge kernel.py", 2, "there is no command 'judge'"),
         ("-m kvtrace mcp", 2, "there is no command 'mcp'"),
@@ -93,6 +99,8 @@ REST = (
     "tests/cli/test_cli_bad_input.py",
     "tests/cli/test_cli_frame.py",
     "tests/cli/test_options.py",
+    "tests/converters/test_diff_code.py",
+    "tests/converters/test_registry.py",
     "tests/converters/test_roofline.py",
     "tests/converters/test_timeline.py",
     "tests/opened/test_missing_passes.py",

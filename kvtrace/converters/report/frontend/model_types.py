@@ -19,7 +19,7 @@ from typing import Any, Final, Literal
 from kvtrace.converters.report import budget, locations, model
 from kvtrace.converters.report.line_figures import LineFigures
 from kvtrace.converters.report.sources import BlockSource, block_sources
-from kvtrace.converters.report.views import call, called, graph, kernel, since
+from kvtrace.converters.report.views import call, called, kernel, since
 
 OUTPUT: Final = Path(__file__).resolve().parent / "src" / "data" / "model.ts"
 _HEAD: Final = """\
@@ -29,7 +29,7 @@ _HEAD: Final = """\
 // index is a place in one of the report's arrays.
 """
 _ROOTS: Final = (
-    model.Report, call.CallOps, graph.GraphBlock, kernel.KernelBlock, called.CalledBlock,
+    model.Report, call.CallOps, kernel.KernelBlock, called.CalledBlock,
     LineFigures, locations.LineLinks, since.Since,
 )  # fmt: skip
 #: Fields of the block "report" that are no fields of `Report`, or are others there.

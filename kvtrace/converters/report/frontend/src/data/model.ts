@@ -59,12 +59,6 @@ export interface CallOps {
   readonly notes: readonly CallNote[];
 }
 
-/** The block `graph/<variant>`. */
-export interface GraphBlock {
-  readonly measured: boolean;
-  readonly graphs: readonly GraphColumns[];
-}
-
 /** The block `kernel/<kernel>`. */
 export interface KernelBlock {
   readonly measured: boolean;
@@ -480,27 +474,6 @@ export interface CallNote {
   readonly text: string;
 }
 
-/** One graph as columns, a value for each op in order; body 0 is the traced function itself. */
-export interface GraphColumns {
-  readonly body: number;
-  readonly owner: BodyOwner | null;
-  readonly opcodes: readonly string[];
-  readonly dtypes: readonly string[];
-  readonly opcode: readonly number[];
-  readonly dtype: readonly number[];
-  readonly shape: readonly (readonly number[])[];
-  readonly operands: readonly (readonly number[])[];
-  readonly stack: readonly (number | null)[];
-  readonly bytes: readonly number[];
-  readonly read: readonly number[];
-  readonly written: readonly number[];
-  readonly flops: readonly number[];
-  readonly live: readonly number[];
-  readonly names: Readonly<Record<string, OpNames>>;
-  readonly attributes: Readonly<Record<string, Readonly<Record<string, string>>>>;
-  readonly totals: GraphTotals;
-}
-
 /** A variant's binary went onto the device: how long that took. */
 export interface Load {
   readonly variant: number;
@@ -722,30 +695,6 @@ export interface Histogram {
   readonly min: number | number | null;
   readonly max: number | number | null;
   readonly mean: number | null;
-}
-
-/** The op that a body belongs to, and what it is of that op. */
-export interface BodyOwner {
-  readonly body: number;
-  readonly op: number;
-  readonly role: string;
-}
-
-/** What an op is called as an input or an output, and which input it is written into. */
-export interface OpNames {
-  readonly input: string | null;
-  readonly output: string | null;
-  readonly aliases: string | null;
-}
-
-/** Figures of a whole graph. */
-export interface GraphTotals {
-  readonly bytes: number;
-  readonly flops: number;
-  readonly boundary_bytes: number;
-  readonly peak_live_bytes: number;
-  readonly peak_op: number | null;
-  readonly unknown_loops: number;
 }
 
 /** One configuration; its time is on the device, without the first; null: not recorded. */
