@@ -55,7 +55,6 @@ ALLOWED = {
     "kvtrace.metrics": _CALLS,
     "kvtrace.symbolic": _LANGUAGE,
     "kvtrace.verdicts": _VERDICTS | {"kvtrace.text"},
-    "kvtrace.oracle": _VERDICTS,
     "kvtrace.clients": _VERDICTS,
     "kvtrace.settings": {"kvtrace.schema"},
     "kvtrace._boot": {"kvtrace.capture"},

@@ -66,3 +66,9 @@ class UnknownAddress(KvtraceError):
     """A kernel that is being executed touches memory behind a pointer that no argument explains."""
 
     slug = "unknown-address"
+
+
+class Undecided(KvtraceError):
+    """What a launch does may depend on roundings, or on an order, that a device chooses."""
+
+    slug = "undecided"

@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 class Instrument:
     """Base of all instruments: override `wrapped`.
 
-    Ops inside the region of a reduction or scan are part of that op, and are not offered.
+    Ops inside the region of a reduction or scan are part of that op, and are not offered unless
+    `enters_reductions`.
     """
+
+    enters_reductions = False
 
     def __init__(self) -> None:
         self._compilers: dict[tuple[int, bool], Compiler] = {}  # each holds its module

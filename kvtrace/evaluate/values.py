@@ -12,14 +12,13 @@ broadcasts and loop-invariant scalars cost nothing.
 * pointers: `Pointer`, an argument and a Sum.
 * parts of the memory that a program's threads share: `SharedView` (see shared.py).
 * anything whose data was not captured: `Unknown`, with the names of the arguments it depends on.
-* under an instrument that follows more than the number: `Followed`, the number and what is beside
-  it: `Wrapped` (what it would be without a width) or `Uncertain` (how far a device's may be off).
+* under an instrument that follows more than the number: `Shadowed`, the number and its shadow.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -103,71 +102,44 @@ class PointerChoice:
     second: Pointer | PointerChoice
 
 
-class Followed:
-    """A value with something beside it, which an instrument made and carries on.
+@dataclass(frozen=True)
+class Shadowed:
+    """A value with a shadow: an array beside it, of its shape, which an instrument follows.
 
-    Ops are given `actual`, what the kernel computes; what is beside it goes with it through
-    branches, loops and calls.
+    Ops are given `actual`, what the kernel computes; the shadow goes with it through branches,
+    loops and calls (see shadows/).
     """
 
-    __slots__ = ()
     actual: Any
+    shadow: Array
 
-    def mapped(self, change: Callable[[Array], Array]) -> Followed:
-        """Apply a change of shape to both."""
+    @classmethod
+    def shadow_of(cls, value: Any, type_: ValueType) -> Array:
+        """Return the shadow of any value: of one that has none, what it would be."""
         raise NotImplementedError
 
-    def merged(self, parts: Sequence[tuple[Array, Any]], programs: int, type_: ValueType) -> Any:
-        """Put together what is beside values of different programs; see `merge_programs`."""
+    @classmethod
+    def joined(cls, value: Any, shadow: Array, given: Sequence[Any]) -> Any:
+        """Put a shadow beside a value; `given` is what both were made of."""
         raise NotImplementedError
 
-
-@dataclass(frozen=True)
-class Wrapped(Followed):
-    """An integer, Boolean or pointer that would be another number if nothing had wrapped around.
-
-    Only kvtrace.verdicts.ideal makes these: `ideal` is an array of int64, of Python's integers or
-    of Booleans (of a pointer: byte offsets). `origins` are the indices of the ops that wrapped
-    around.
-    """
-
-    actual: Any
-    ideal: Array
-    origins: frozenset[int]
-
-    def mapped(self, change: Callable[[Array], Array]) -> Wrapped:
+    def mapped(self, change: Callable[[Array], Array]) -> Shadowed:
         """Apply a change of shape to both."""
-        return Wrapped(map_arrays(self.actual, change), change(self.ideal), self.origins)
+        return replace(self, actual=map_arrays(self.actual, change), shadow=change(self.shadow))
 
     def merged(self, parts: Sequence[tuple[Array, Any]], programs: int, type_: ValueType) -> Any:
-        """Put together the ideal numbers of different programs."""
-        origins = [value.origins for _, value in parts if isinstance(value, Wrapped)]
-        ideals = [(index, ideal_numbers(value, type_)) for index, value in parts]
-        widest = np.result_type(*(array.dtype for _, array in ideals))
-        ideal = _scatter([(index, array.astype(widest)) for index, array in ideals], programs)
-        return Wrapped(_merge_actual(parts, programs, type_), ideal, frozenset().union(*origins))
+        """Put together the values of different programs, and their shadows: `merge_programs`."""
+        shadows = of_one_dtype([self.shadow_of(value, type_) for _, value in parts])
+        indices = [index for index, _ in parts]
+        shadow = _scatter(list(zip(indices, shadows, strict=True)), programs)
+        value = merge_programs([(i, actual(each)) for i, each in parts], programs, type_)
+        return self.joined(value, shadow, [each for _, each in parts])
 
 
-@dataclass(frozen=True)
-class Uncertain(Followed):
-    """A number that a device may compute otherwise, or what was made of one.
-
-    Only kvtrace.oracle makes these: the device's number is at most `radius` away (float64, never
-    negative; infinity: it may be anything). Of Booleans and pointers any radius above 0 says that
-    another one may be there.
-    """
-
-    actual: Any
-    radius: Array
-
-    def mapped(self, change: Callable[[Array], Array]) -> Uncertain:
-        """Apply a change of shape to both."""
-        return Uncertain(map_arrays(self.actual, change), change(self.radius))
-
-    def merged(self, parts: Sequence[tuple[Array, Any]], programs: int, type_: ValueType) -> Any:
-        """Put together the radii of different programs."""
-        radii = [(index, radius_of(value, type_)) for index, value in parts]
-        return Uncertain(_merge_actual(parts, programs, type_), _scatter(radii, programs))
+def of_one_dtype(arrays: Sequence[Array]) -> list[Array]:
+    """Return arrays with the widest dtype among them."""
+    widest = np.result_type(*(array.dtype for array in arrays))
+    return [array.astype(widest, copy=False) for array in arrays]
 
 
 @dataclass(frozen=True)
@@ -313,7 +285,7 @@ def map_arrays(value: Any, change: Callable[[Array], Array]) -> Any:
             map_arrays(value.first, change),
             map_arrays(value.second, change),
         )
-    if isinstance(value, Followed):
+    if isinstance(value, Shadowed):
         return value.mapped(change)
     if isinstance(value, SharedView):
         return SharedView(value.buffer, change(value.start), value.lanes)
@@ -344,9 +316,9 @@ def merge_programs(parts: Sequence[tuple[Array, Any]], programs: int, type_: Val
     unknown = unknown_of(value for _, value in parts)
     if unknown is not None:
         return unknown
-    followed = next((value for _, value in parts if isinstance(value, Followed)), None)
-    if followed is not None:
-        return followed.merged(parts, programs, type_)
+    shadowed = next((value for _, value in parts if isinstance(value, Shadowed)), None)
+    if shadowed is not None:
+        return shadowed.merged(parts, programs, type_)
     if isinstance(first, Pointer | PointerChoice):
         return _merge_pointers(parts, programs, type_)
     if isinstance(first, SharedView):
@@ -373,33 +345,8 @@ def _is_uniform(value: Any) -> bool:
 
 
 def actual(value: Any) -> Any:
-    """Return what the kernel computes."""
-    return value.actual if isinstance(value, Followed) else value
-
-
-def radius_of(value: Any, type_: ValueType) -> Array:
-    """Return how far a device's number may be from a value."""
-    if isinstance(value, Uncertain):
-        return value.radius
-    return np.zeros((1,) * (len(type_.shape) + 1))
-
-
-def ideal_numbers(value: Any, type_: ValueType) -> Array:
-    """Materialise what a value would be if nothing had wrapped around; a pointer's byte offsets."""
-    if isinstance(value, Wrapped):
-        return value.ideal
-    rank = len(type_.shape) + 1
-    if isinstance(value, PointerChoice):
-        first, second = (ideal_numbers(part, type_) for part in (value.first, value.second))
-        return np.where(value.condition, first, second)
-    if isinstance(value, Pointer):
-        return _offset_array(value.offset, rank)
-    array = to_array(value, type_)
-    return array if array.dtype == np.bool_ else array.astype(np.int64, copy=False)
-
-
-def _merge_actual(parts: Sequence[tuple[Array, Any]], programs: int, type_: ValueType) -> Any:
-    return merge_programs([(index, actual(value)) for index, value in parts], programs, type_)
+    """Return what the kernel computes, without a shadow."""
+    return value.actual if isinstance(value, Shadowed) else value
 
 
 def _scatter(parts: Sequence[tuple[Array, Array]], programs: int) -> Array:
@@ -429,7 +376,7 @@ def _merge_pointers(parts: Sequence[tuple[Array, Any]], programs: int, type_: Va
     simple: dict[int | None, list[tuple[Array, Array]]] = {}
     for index, value in parts:
         if isinstance(value, Pointer):
-            offset = _offset_array(value.offset, rank)
+            offset = offset_array(value.offset, rank)
             simple.setdefault(value.argument, []).append((index, offset))
         else:
             merged.append((index, _spread_out(value, index, programs)))
@@ -457,7 +404,8 @@ def _spread_out(value: Any, index: Array, programs: int) -> Any:
     return map_arrays(value, spread)
 
 
-def _offset_array(offset: Sum | Unknown, rank: int) -> Array:
+def offset_array(offset: Sum | Unknown, rank: int) -> Array:
+    """Materialise the byte offsets of pointers."""
     assert isinstance(offset, Sum)
     total = sum_of_terms(offset)
     if isinstance(total, np.ndarray):

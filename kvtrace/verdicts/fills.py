@@ -85,9 +85,9 @@ class _Filled(Instrument):
         mask = op.optional("mask") if leaves_lanes(op) else None
         if mask is not None:
             self._left[op.results[0].id] = mask
-            step = self._filling(op.results[0], mask, step)
+            step = filling(op, mask, step, self._numbers)
         elif self._fill is _SCATTERED and (mask := self._disagreeing(op)) is not None:
-            step = self._filling(op.results[0], mask, step)
+            step = filling(op, mask, step, self._numbers)
         for look in self.seen:
             if look.op is op:
                 step = self._looking(look, step)
@@ -102,22 +102,6 @@ class _Filled(Instrument):
         if op.name not in ELEMENTWISE or len(op.operands) != 2 or len(taken) != 1:
             return None
         return self._left.get(taken.pop()) if len(op.results) == 1 else None
-
-    def _filling(self, result: Value, mask: Value, step: Step) -> Step:
-        type_ = value_type(result.type)
-        if type_.pointer:
-            return step
-
-        def filled(values: list[Any], scope: Any) -> None:
-            step(values, scope)
-            loaded, active = values[result.id], values[mask.id]
-            if isinstance(loaded, Unknown) or isinstance(active, Unknown):
-                return
-            numbers = full_array(loaded, type_)
-            on = full_array(active, value_type(mask.type))
-            values[result.id] = np.where(on, numbers, self._numbers(numbers.shape, numbers.dtype))
-
-        return filled
 
     def _numbers(self, shape: tuple[int, ...], dtype: Any) -> Any:
         """Return what goes into lanes without a value; it fits into 8 bits."""
@@ -147,6 +131,27 @@ class _Filled(Instrument):
         trips = np.broadcast_to(np.asarray(scope.iteration), len(scope.linear))
         seen = _Seen(scope.linear, scope.launch.grid, trips, numbers, on)
         self.seen[look].append(seen)
+
+
+def filling(
+    op: Op, mask: Value, step: Step, numbers_of: Callable[[tuple[int, ...], Any], Any]
+) -> Step:
+    """Put numbers, by shape and dtype, into what a mask leaves out of an op's result."""
+    result = op.results[0]
+    type_ = value_type(result.type)
+    if type_.pointer:
+        return step
+
+    def filled(values: list[Any], scope: Any) -> None:
+        step(values, scope)
+        loaded, active = values[result.id], values[mask.id]
+        if isinstance(loaded, Unknown) or isinstance(active, Unknown):
+            return
+        numbers = full_array(loaded, type_)
+        on = full_array(active, value_type(mask.type))
+        values[result.id] = np.where(on, numbers, numbers_of(numbers.shape, numbers.dtype))
+
+    return filled
 
 
 def _as(fill: float, dtype: Any) -> Any:

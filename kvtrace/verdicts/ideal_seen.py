@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from kvtrace.evaluate.types import ValueType, value_type
-from kvtrace.evaluate.values import Array, Wrapped, actual, ideal_numbers
+from kvtrace.evaluate.shadows.driver import is_unknown
+from kvtrace.evaluate.shadows.values import Wrapped, ideal_numbers
+from kvtrace.evaluate.types import ValueType, element_of, value_type
+from kvtrace.evaluate.values import Array, actual, to_array
 from kvtrace.ir import Op, Value
 from kvtrace.ir.ops import MEMORY
 from kvtrace.verdicts.deciding import Purpose
-from kvtrace.verdicts.ideal_meanings import flags_of, is_unknown, lanes_of
 from kvtrace.verdicts.replaying import program_at
 
 
@@ -94,8 +95,9 @@ class Seen:
         type_ = value_type(value.type)
         differs = self._differing(held, type_, purpose)
         if active is not True:
-            mask = lanes_of(ideal_numbers(actual(active), flags_of(type_)), flags_of(type_))
-            differs = lanes_of(differs, type_) & mask
+            flags = replace(type_, element=element_of("i1"), pointer=False)
+            mask = to_array(actual(active), flags)
+            differs = np.broadcast_to(differs, (len(differs), *type_.shape)) & mask
         places = np.argwhere(differs)
         if len(places):
             self._show(op, held, scope, purpose, tuple(map(int, places[0])))
@@ -108,11 +110,11 @@ class Seen:
 
     def _differing(self, held: Wrapped, type_: ValueType, purpose: Purpose) -> Array:
         plain = ideal_numbers(held.actual, type_)
-        differs = np.asarray(held.ideal != plain, np.bool_)
+        differs = np.asarray(held.shadow != plain, np.bool_)
         if purpose == "index":  # memory does not say whether it holds unsigned integers
             bits = type_.element.bits
             low = -(1 << (bits - 1))
-            differs &= np.asarray((held.ideal < low) | (held.ideal >= 1 << bits), np.bool_)
+            differs &= np.asarray((held.shadow < low) | (held.shadow >= 1 << bits), np.bool_)
         return differs
 
     def _show(

@@ -30,6 +30,7 @@ from kvtrace.ir.ops import (
 )
 from kvtrace.ir.types import FloatType
 from kvtrace.symbolic.walk_types import element_of, number_of
+from kvtrace.verdicts.fills import filling
 from kvtrace.verdicts.replaying import holds_floats, program_at, run
 from kvtrace.verdicts.verdict import Verdict
 
@@ -224,7 +225,8 @@ class _Births(Instrument):
         if op.name in WRITING and _is_float(op.operand("value")):
             return self._writing(op, step)
         if self._filling and op.name in READING and _is_float(op.results[0]):
-            return self._filled(op, step)
+            mask = mask_of(op)
+            return step if mask is None else filling(op, mask, step, _number)
         return self._bearing(op, step) if _may_bear(op) else step
 
     def _bearing(self, op: Op, step: Step) -> Step:
@@ -249,7 +251,7 @@ class _Births(Instrument):
                     return
             self._note(op, born, numbers, given, scope)
             if op is self._replaced:
-                values[result.id] = np.where(born, numbers.dtype.type(_NUMBER_INSTEAD), numbers)
+                values[result.id] = np.where(born, _number(numbers.shape, numbers.dtype), numbers)
 
         return looked
 
@@ -287,23 +289,6 @@ class _Births(Instrument):
                 chosen[(0, *lane)] = True
         return chosen & born
 
-    def _filled(self, op: Op, step: Step) -> Step:
-        mask, result = mask_of(op), op.results[0]
-        if mask is None:
-            return step
-
-        def filled(values: list[Any], scope: Any) -> None:
-            active = values[mask.id]
-            step(values, scope)
-            made = values[result.id]
-            if isinstance(made, Unknown) or isinstance(active, Unknown):
-                return
-            numbers = np.asarray(to_array(made, value_type(result.type)))
-            on = to_array(active, value_type(mask.type))
-            values[result.id] = np.where(on, numbers, numbers.dtype.type(_NUMBER_INSTEAD))
-
-        return filled
-
     def _writing(self, op: Op, step: Step) -> Step:
         value, mask = op.operand("value"), mask_of(op)
 
@@ -330,6 +315,10 @@ class _Births(Instrument):
         ):
             if count:
                 self.stored[int(number)] = self.stored.get(int(number), 0) + int(count)
+
+
+def _number(_shape: tuple[int, ...], dtype: Any) -> Any:
+    return dtype.type(_NUMBER_INSTEAD)
 
 
 def _may_bear(op: Op) -> bool:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from kvtrace.evaluate.shadows.ideal.integers import FIRST_UNSIGNED
 from kvtrace.ir import Block, Module, Op, Value
 from kvtrace.ir.flow import around, deciding, flow_of, leading_to
 from kvtrace.ir.memo import once_per_module
@@ -49,7 +50,6 @@ from kvtrace.symbolic.walk import summarise
 from kvtrace.symbolic.walk_types import element_of, integer_bits, is_pointer, number_of, shape_of
 from kvtrace.verdicts.arithmetic import within_width
 from kvtrace.verdicts.deciding import Purpose, modular_ops, stored_index
-from kvtrace.verdicts.exact_integers import FIRST_UNSIGNED
 from kvtrace.verdicts.feeding import feeding_values
 from kvtrace.verdicts.lanes import Lanes, lanes_before, lanes_of_operand, own_lanes
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from kvtrace.addons.check.comparing import expected
 from kvtrace.evaluate import ScalarArgument, TensorArgument
-from kvtrace.oracle.errors import Undecided
+from kvtrace.evaluate.errors import Undecided
 
 if TYPE_CHECKING:
     from kvtrace.addons.check.kept import CheckedLaunch

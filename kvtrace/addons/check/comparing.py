@@ -10,21 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.evaluate import Observer, OutOfBounds, TensorArgument, evaluate
-from kvtrace.evaluate.errors import UNFIT, UnfitOp
+from kvtrace.evaluate.errors import UNFIT, Undecided, UnfitOp
 from kvtrace.evaluate.registry import place
 from kvtrace.evaluate.rounding import from_memory
 from kvtrace.evaluate.scope import MOST_STEPS
+from kvtrace.evaluate.shadows.radius.radii import Radii
 from kvtrace.evaluate.types import ElementType, element_of
 from kvtrace.ir.tensor_maps import within_extents
-from kvtrace.oracle.bounds import Bounds
-from kvtrace.oracle.errors import Undecided
 from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:
     from kvtrace.addons.check.kept import CheckedLaunch, StorageAfter
     from kvtrace.calls.recorded import Call
+    from kvtrace.evaluate.shadows.radius.tt_memory import FollowedMemory
     from kvtrace.ir import Module
-    from kvtrace.oracle.memory import FollowedMemory
 
 Answer = Literal["agrees", "differs", "undecided"]
 
@@ -155,7 +154,7 @@ def expected(
     """
     call = launch.call()
     module = module or within_extents(call.module)
-    bounds = Bounds(module)
+    radii = Radii(module)
     programs = None if launch.programs is None else np.array(launch.programs, np.int64)
     try:
         evaluate(
@@ -165,12 +164,12 @@ def expected(
             kernel=call.kernel,
             observers=() if may_leave else (_Inside(launch.views),),
             programs=programs,
-            instrument=bounds,
+            instrument=radii,
             most_steps=MOST_STEPS,
         )
     except UNFIT as error:  # recorded IR may be anything; told of the launch
         raise UnfitOp(call.kernel, error) from error
-    memory, shared = bounds.memory, bounds.shared
+    memory, shared = radii.memory, radii.shared
     if memory is None or shared is None or not launch.after:
         raise Undecided("nothing that it writes to was kept")
     memory.finish()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,15 @@ from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.evaluate.values import (
     Array,
+    Shadowed,
+    actual,
     full_array,
+    map_arrays,
     to_array,
     unknown_of,
 )
 from kvtrace.ir import Block, Op
+from kvtrace.ir.ops import KINDS, Kind
 
 _UFUNCS: dict[str, Any] = {
     "arith.addf": np.add,
@@ -77,30 +82,46 @@ def reduced(function: Any, array: Array, axis: int, type_: ValueType) -> Array:
     return result if rounded is None else rounded(result)
 
 
-def _part(array: Array, axis: int, low: int, high: int) -> Array:
-    return array[(slice(None),) * axis + (slice(low, high),)]
+def along(op: Op, function: Any, array: Array) -> Array:
+    """Reduce or scan an array by a NumPy function, along the axis that an op says."""
+    axis = int(attribute(op, "axis")) + 1
+    if KINDS[op.name].kind is Kind.REDUCTION:
+        return np.asarray(function.reduce(array, axis=axis))
+    if not attribute(op, "reverse", default=False):
+        return np.asarray(function.accumulate(array, axis=axis))
+    return np.flip(function.accumulate(np.flip(array, axis), axis=axis), axis)
+
+
+def _part(value: Any, axis: int, low: int, high: int) -> Any:
+    index = (slice(None),) * axis + (slice(low, high),)
+    return map_arrays(value, lambda array: array[index])
 
 
 class _Combiner:
-    """Runs a combining region on whole arrays."""
+    """Runs a combining region on whole arrays, or on such with shadows."""
 
     def __init__(self, block: Block, compiler: Compiler) -> None:
-        quiet = Compiler(compiler.module, observed=False)
+        inside = compiler.instrument
+        if inside is not None and not inside.enters_reductions:
+            inside = None
+        quiet = Compiler(compiler.module, observed=False, instrument=inside)
         self.compiled: CompiledBlock = quiet.block(block)
         self.types = [value_type(value.type) for value in compiled_operands(self.compiled)]
 
     def combine(
-        self, values: list[Any], scope: Scope, left: list[Array], right: list[Array]
-    ) -> list[Array]:
-        """Combine two lists of arrays; scalars of the region stand for whole arrays."""
+        self, values: list[Any], scope: Scope, left: list[Any], right: list[Any]
+    ) -> list[Any]:
+        """Combine two lists of values; scalars of the region stand for whole arrays."""
         inner = list(values)
-        rank = left[0].ndim
+        shape = _shape_of(left[0])
         for slot in self.compiled.outer:
-            inner[slot] = _lifted(values[slot], rank)
-        for slot, array in zip(self.compiled.arguments, (*left, *right), strict=True):
-            inner[slot] = array
+            inner[slot] = _lifted(values[slot], len(shape))
+        for slot, value in zip(self.compiled.arguments, (*left, *right), strict=True):
+            inner[slot] = value
         outcome = self.compiled.outcome(inner, scope)
-        return [to_array(value, type_) for value, type_ in zip(outcome, self.types, strict=True)]
+        return [
+            _spread(value, type_, shape) for value, type_ in zip(outcome, self.types, strict=True)
+        ]
 
 
 def compiled_operands(block: CompiledBlock) -> Any:
@@ -109,9 +130,22 @@ def compiled_operands(block: CompiledBlock) -> Any:
 
 
 def _lifted(value: Any, rank: int) -> Any:
-    if isinstance(value, np.ndarray) and value.ndim < rank:
-        return value.reshape(value.shape + (1,) * (rank - value.ndim))
-    return value
+    return map_arrays(value, lambda array: array.reshape(array.shape + (1,) * (rank - array.ndim)))
+
+
+def _shape_of(value: Any) -> tuple[int, ...]:
+    shape: tuple[int, ...] = actual(value).shape
+    return shape
+
+
+def _spread(value: Any, type_: ValueType, shape: tuple[int, ...]) -> Any:
+    """Materialise a value, with its shadow, in a shape."""
+    array = to_array(actual(value), type_)
+    if array.shape != shape:
+        array = np.broadcast_to(array, shape)
+    if not isinstance(value, Shadowed):
+        return array
+    return replace(value, actual=array, shadow=np.broadcast_to(value.shadow, shape))
 
 
 @semantics("tt.reduce")
@@ -145,7 +179,7 @@ def reduce(op: Op, compiler: Compiler) -> Step:
             arrays = combiner.combine(values, scope, left, right)
             count = half
         for slot, array in zip(results, arrays, strict=True):
-            values[slot] = np.squeeze(array, axis) if array.shape[axis] == 1 else array
+            values[slot] = map_arrays(array, lambda each: np.squeeze(each, axis))
 
     return compiler.counted(op, step_in_tree, types[0].size, flops)
 
@@ -171,12 +205,18 @@ def _reduce_simply(function: Any, slot: int, result: int, axis: int, type_: Valu
 
 def _full_operands(
     values: list[Any], slots: tuple[int, ...], types: list[ValueType]
-) -> list[Array] | None:
+) -> list[Any] | None:
+    """Materialise operands, with their shadows, in one shape; None: some are unknown."""
     if unknown_of(values[slot] for slot in slots) is not None:
         return None
-    arrays = [full_array(values[slot], type_) for slot, type_ in zip(slots, types, strict=True)]
-    programs = max(array.shape[0] for array in arrays)
-    return [np.broadcast_to(array, (programs, *array.shape[1:])) for array in arrays]
+    given = [values[slot] for slot in slots]
+    arrays = [full_array(actual(value), type_) for value, type_ in zip(given, types, strict=True)]
+    shadows = [value.shadow for value in given if isinstance(value, Shadowed)]
+    programs = max(array.shape[0] for array in (*arrays, *shadows))
+    return [
+        _spread(value, type_, (programs, *type_.shape))
+        for value, type_ in zip(given, types, strict=True)
+    ]
 
 
 @semantics("tt.scan")
@@ -195,6 +235,9 @@ def scan(op: Op, compiler: Compiler) -> Step:
     )
     rows = types[0].size // types[0].shape[axis - 1]
 
+    def flipped(array: Array) -> Array:
+        return np.flip(array, axis)
+
     def step(values: list[Any], scope: Scope) -> None:
         arrays = _full_operands(values, slots, types)
         if arrays is None:
@@ -203,17 +246,17 @@ def scan(op: Op, compiler: Compiler) -> Step:
                 values[slot] = unknown
             return
         if reverse:
-            arrays = [np.flip(array, axis) for array in arrays]
+            arrays = [map_arrays(array, flipped) for array in arrays]
         arrays = combine(values, scope, arrays)
         if reverse:
-            arrays = [np.flip(array, axis) for array in arrays]
+            arrays = [map_arrays(array, flipped) for array in arrays]
         for slot, array in zip(results, arrays, strict=True):
             values[slot] = array
 
     return compiler.counted(op, step, types[0].size, (types[0].size - rows) * _float_ops(block))
 
 
-_Accumulation = Callable[[list[Any], Scope, list[Array]], list[Array]]
+_Accumulation = Callable[[list[Any], Scope, list[Any]], list[Any]]
 
 
 def _accumulate_simply(function: Any, axis: int, type_: ValueType) -> _Accumulation:
@@ -229,22 +272,32 @@ def _accumulate_simply(function: Any, axis: int, type_: ValueType) -> _Accumulat
 def _accumulate(combiner: _Combiner, axis: int) -> _Accumulation:
     """Scan in log2(n) passes: each adds what lies a distance before (Hillis and Steele)."""
 
-    def run(values: list[Any], scope: Scope, arrays: list[Array]) -> list[Array]:
-        extent, distance = arrays[0].shape[axis], 1
+    def run(values: list[Any], scope: Scope, arrays: list[Any]) -> list[Any]:
+        extent, distance = _shape_of(arrays[0])[axis], 1
         while distance < extent:
             left = [_part(array, axis, 0, extent - distance) for array in arrays]
             right = [_part(array, axis, distance, extent) for array in arrays]
             later = combiner.combine(values, scope, left, right)
             arrays = [
-                np.concatenate(
-                    [_part(array, axis, 0, distance), np.broadcast_to(new, old.shape)], axis
-                )
-                for array, new, old in zip(arrays, later, right, strict=True)
+                _joined((_part(array, axis, 0, distance), new), axis, type_)
+                for array, new, type_ in zip(arrays, later, combiner.types, strict=True)
             ]
             distance *= 2
         return arrays
 
     return run
+
+
+def _joined(parts: Sequence[Any], axis: int, type_: ValueType) -> Any:
+    """Put values, with their shadows, one after the other along an axis."""
+    array = np.concatenate([actual(each) for each in parts], axis)
+    shadowed = next((each for each in parts if isinstance(each, Shadowed)), None)
+    if shadowed is None:
+        return array
+    shadows = [
+        np.broadcast_to(shadowed.shadow_of(each, type_), actual(each).shape) for each in parts
+    ]
+    return replace(shadowed, actual=array, shadow=np.concatenate(shadows, axis))
 
 
 @semantics("tt.histogram")

@@ -99,8 +99,7 @@ class Product:
         narrow = rounding_to(element)
         value = value if narrow is None else narrow(value)
         finite = np.isfinite(exact)
-        with np.errstate(invalid="ignore"):
-            rounding = np.where(finite, np.abs(value.astype(np.float64) - exact), 0.0)
+        rounding = np.where(finite, np.abs(value.astype(np.float64) - exact), 0.0)
         # Of certain numbers, what is none in exact arithmetic is none in any order.
         astray = np.where(given_away > 0, np.inf, 0.0)
         away = np.where(finite, away + rounding, np.where(np.isnan(given_away), np.inf, astray))

@@ -1,4 +1,7 @@
-"""What ops would give if nothing wrapped around, from values with ideal numbers beside them."""
+"""What ops on integers, Booleans and pointers would give if nothing wrapped around.
+
+Besides those of two integers, which `integers.py` has, by what they compute.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from kvtrace.evaluate.types import ValueType, value_type
-from kvtrace.evaluate.values import (
-    Array,
-    Pointer,
-    PointerChoice,
-    Sum,
-    Unknown,
-    Wrapped,
-    actual,
-    ideal_numbers,
-)
-from kvtrace.ir import Op, Value
-from kvtrace.ir.ops import DIVIDING, KINDS, Kind, Operator, operator_of
-from kvtrace.ir.types import IntegerType, TensorType
-from kvtrace.symbolic.walk_types import integer_bits, is_pointer, number_of
-from kvtrace.verdicts.exact_integers import (
+from kvtrace.evaluate.compiler import attribute
+from kvtrace.evaluate.shadows.ideal.integers import (
     FIRST_UNSIGNED,
     compared,
     held_in,
@@ -32,44 +21,14 @@ from kvtrace.verdicts.exact_integers import (
     read_unsigned,
     total,
 )
+from kvtrace.evaluate.shadows.values import Wrapped, ideal_numbers
+from kvtrace.evaluate.types import ValueType, value_type
+from kvtrace.evaluate.values import Array, Sum, Unknown, actual
+from kvtrace.ir import Op
+from kvtrace.ir.ops import DIVIDING, Operator, operator_of
 
 #: A pointer that would go into another argument has no offset to compare.
 _ELSEWHERE: Final = -(1 << 70)
-
-
-def is_number(value: Value) -> bool:
-    """Tell whether a value is an integer, and no Boolean."""
-    return (integer_bits(value.type) or 1) > 1
-
-
-def is_followed(value: Value) -> bool:
-    """Tell whether a value is an integer, a Boolean or a pointer."""
-    return integer_bits(value.type) is not None or is_pointer(value.type)
-
-
-def is_unknown(value: Any) -> bool:
-    """Tell whether a value, or where a pointer goes, depends on what was not recorded."""
-    value = actual(value)
-    if isinstance(value, Pointer):
-        return isinstance(value.offset, Unknown)
-    if isinstance(value, PointerChoice):
-        return is_unknown(value.first) or is_unknown(value.second)
-    return isinstance(value, Unknown)
-
-
-def same(left: Array, right: Array) -> bool:
-    """Tell whether numbers are equal in all places."""
-    return not np.any(left != right)
-
-
-def lanes_of(array: Array, type_: ValueType) -> Array:
-    """Return an array with every lane axis at its extent."""
-    return np.broadcast_to(array, (array.shape[0], *type_.shape))
-
-
-def flags_of(type_: ValueType) -> ValueType:
-    """Return the type of a Boolean for each element."""
-    return value_type(TensorType(type_.shape, IntegerType(1)) if type_.shape else IntegerType(1))
 
 
 def _range(value: Any) -> tuple[int, int]:
@@ -118,7 +77,7 @@ def moved(op: Op, given: Sequence[Any]) -> Array:
 def compared_numbers(op: Op, given: Sequence[Any]) -> Array:
     """Compare integers."""
     type_ = value_type(op.operand("left").type)
-    predicate = number_of(op, "predicate")
+    predicate = attribute(op, "predicate", 0)
     left, right = (ideal_numbers(value, type_) for value in given)
     if left.dtype == np.bool_:
         sign = 1 if predicate >= FIRST_UNSIGNED else -1  # signed, true is -1
@@ -162,12 +121,3 @@ MEANINGS: Final[Mapping[Operator, Ideal]] = {
     "abs": magnitude,
     "cast": truncated,  # of an integer, where it is no extension
 }
-
-
-def combined_along(op: Op, function: Any, numbers: Array, axis: int) -> Array:
-    """Return what a reduction or scan by one function of NumPy would give."""
-    if KINDS[op.name].kind is Kind.REDUCTION:
-        return np.asarray(function.reduce(numbers, axis=axis))
-    if "reverse" in op.attributes and number_of(op, "reverse"):
-        return np.flip(function.accumulate(np.flip(numbers, axis), axis=axis), axis)
-    return np.asarray(function.accumulate(numbers, axis=axis))

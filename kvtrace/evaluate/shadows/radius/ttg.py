@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kvtrace.evaluate.shadows.values import Uncertain, radius_of
 from kvtrace.evaluate.shared import SharedMemory
-from kvtrace.evaluate.values import Uncertain, Unknown, actual, radius_of, to_array
+from kvtrace.evaluate.values import Unknown, actual, to_array
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.scope import Scope
+    from kvtrace.evaluate.shadows.radius.tt_memory import FollowedMemory
     from kvtrace.evaluate.types import ValueType
     from kvtrace.evaluate.values import Array
     from kvtrace.ir import Op
-    from kvtrace.oracle.memory import FollowedMemory
 
 
 class FollowedShared(SharedMemory):

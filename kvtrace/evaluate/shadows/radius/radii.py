@@ -14,33 +14,30 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from kvtrace.evaluate import TensorArgument
-from kvtrace.evaluate.compiler import Compiler
+from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.evaluate.dialects.tt_dot import dot_operands
-from kvtrace.evaluate.instrument import Instrument
+from kvtrace.evaluate.errors import Undecided
 from kvtrace.evaluate.order import memory_sites
 from kvtrace.evaluate.registry import place
-from kvtrace.evaluate.types import value_type
-from kvtrace.evaluate.values import (
-    Array,
+from kvtrace.evaluate.shadows.driver import Shadows, on_actual
+from kvtrace.evaluate.shadows.radius.arith import approximates, rule_of, undefined_by
+from kvtrace.evaluate.shadows.radius.tt_dot import Product
+from kvtrace.evaluate.shadows.radius.tt_memory import FollowedMemory
+from kvtrace.evaluate.shadows.radius.tt_reduce import combination, half_ulp
+from kvtrace.evaluate.shadows.radius.ttg import FollowedShared
+from kvtrace.evaluate.shadows.values import (
     Uncertain,
-    Unknown,
-    actual,
     radius_of,
-    to_array,
-    unknown_of,
+    radius_or_none,
+    with_radius,
 )
+from kvtrace.evaluate.types import value_type
+from kvtrace.evaluate.values import Array, Unknown, actual, to_array, unknown_of
 from kvtrace.ir import Op
-from kvtrace.ir.flow import counter_of, deciding, flow_of
+from kvtrace.ir.flow import flow_of
 from kvtrace.ir.ops import (
-    BRANCHES,
-    CALLS,
-    COMBINING,
     ELEMENTWISE,
     KINDS,
-    LOOPS,
-    MEMORY,
-    MOVING,
     Kind,
     address_of,
     computing,
@@ -50,35 +47,29 @@ from kvtrace.ir.ops import (
     positions_of,
 )
 from kvtrace.ir.updates import update_of
-from kvtrace.oracle.errors import Undecided
-from kvtrace.oracle.meanings import approximates, rule_of, undefined_by
-from kvtrace.oracle.memory import FollowedMemory
-from kvtrace.oracle.products import Product
-from kvtrace.oracle.reductions import Combined, half_ulp
-from kvtrace.oracle.shared import FollowedShared
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.registry import Step
     from kvtrace.evaluate.scope import Launch
     from kvtrace.ir import Module, Value
 
-_BITCASTS: Final = computing("bitcast")
 _DOTS: Final = computing("dot")
 _ADDING: Final = frozenset({"add", "fadd"})
 _COMMUTING: Final = frozenset({"add", "and", "or", "xor", "max", "min", "umax", "umin"})
 
 
-class Bounds(Instrument):
+class Radii(Shadows):
     """Follows radii.
 
     Once an evaluation has ended, `memory` has those of what was stored, and `shared` what came too
     early in the memory that threads share.
     """
 
+    kind = Uncertain
+    enters_reductions = True
+
     def __init__(self, module: Module) -> None:
-        super().__init__()
-        self._module = module
-        self._quiet: Compiler | None = None
+        super().__init__(module)
         self.memory: FollowedMemory | None = None
         self.shared: FollowedShared | None = None
         self._shared: set[int] | None = set()
@@ -89,83 +80,52 @@ class Bounds(Instrument):
         self.memory = FollowedMemory(launch.arguments, launch.memory.written)
         launch.memory = self.memory
         self.shared = launch.shared = FollowedShared(prod(launch.grid), self.memory)
-        self._shared = _shared(self._module, launch)
+        self._shared = _shared(self.module, launch)
 
     def wrapped(self, op: Op, step: Step) -> Step:
-        """Stand around an op by its kind."""
-        name = op.name
-        row = KINDS.get(name)
-        if name in MEMORY:
-            return self._access(op, step)
-        if row is not None and row.kind is Kind.SHARED:
-            return self._within_shared(op, step)
-        if name in BRANCHES or counter_of(op) is not None:
-            return self._control(op, step)
-        if name in LOOPS or name in CALLS or row is None or row.kind is Kind.GIVEN:
-            return step
-        if name in COMBINING:
-            return self._combined(op, step)
-        if name in _DOTS:
-            return self._product(op, step)
-        if row.kind is Kind.PRODUCT or operator_of(op) == "cat":
-            # A scaled product is made in steps, and `cat` in an order, of the compiler's choice.
-            return self._lost(op, step, always=True)
-        if name in MOVING or (name in _BITCASTS and _keeps_numbers(op)):
-            return self._moved(op, step)
-        if row.kind is Kind.ADDRESS:
-            return self._addressed(op, step)
-        if name in ELEMENTWISE and len(op.results) == 1:
-            return self._elementwise(op, step)
-        return self._lost(op, step, always=approximates(op))
+        """Stand around an op; in which order `cat` puts elements is the compiler's choice."""
+        if operator_of(op) == "cat":
+            return self._unruled(op, step, always=True)
+        return super().wrapped(op, step)
 
-    def ending(self, op: Op) -> Step | None:
-        """See that what decides a jump, or whether a loop goes on, is certain."""
-        found = deciding(op)
-        if not found:
-            return None
-        (condition,) = found
-
-        def ended(values: list[Any], _scope: Any) -> None:
-            values[condition.id] = self._certain(op, condition, values)
-
-        return ended
-
-    # -- control ---------------------------------------------------------------------------------
-
-    def _control(self, op: Op, step: Step) -> Step:
-        deciding_ones = deciding(op)
-
-        def controlled(values: list[Any], scope: Any) -> None:
-            kept = {value.id: values[value.id] for value in deciding_ones}
-            for value in deciding_ones:
-                values[value.id] = self._certain(op, value, values)
-            step(values, scope)
-            for slot, value in kept.items():
-                values[slot] = value
-
-        return controlled
-
-    def _certain(self, op: Op, value: Value, values: list[Any]) -> Any:
-        held = values[value.id]
-        if isinstance(held, Uncertain) and np.any(held.radius > 0):
+    def decided(self, op: Op, value: Value, held: Any, scope: Any) -> None:
+        """See that what decides is certain."""
+        del value, scope
+        if isinstance(held, Uncertain) and np.any(held.shadow > 0):
             raise Undecided(
                 f"what decides at {place(op)} depends on a rounding, or an order, that is the "
                 "device's choice"
             )
-        return actual(held)
+
+    def computation(self, op: Op, step: Step) -> Step:
+        """Stand around an op that makes elements of elements, by its kind."""
+        row = KINDS.get(op.name)
+        if row is None or row.kind is Kind.GIVEN:
+            return step
+        if row.kind is Kind.SHARED:
+            return self._within_shared(op, step)
+        if op.name in _DOTS:
+            return self._product(op, step)
+        if row.kind is Kind.ADDRESS:
+            return self._addressed(op, step)
+        if op.name in ELEMENTWISE and len(op.results) == 1:
+            return self._elementwise(op, step)
+        # A scaled product is made in steps of the compiler's choice.
+        return self._unruled(op, step, always=row.kind is Kind.PRODUCT or approximates(op))
 
     # -- numbers ---------------------------------------------------------------------------------
 
     def _elementwise(self, op: Op, step: Step) -> Step:
-        rule = rule_of(op, self._module)
+        rule = rule_of(op, self.module)
         types = [value_type(value.type) for value in op.operands]
         result, result_type = op.results[0].id, value_type(op.results[0].type)
         if result_type.pointer or any(type_.pointer for type_ in types):
-            return self._lost(op, step)
+            return self._unruled(op, step)
         undefined = undefined_by(op)
+        run = on_actual(op, step)
 
         def computed(values: list[Any], scope: Any) -> None:
-            given = self._strip(op, step, values, scope)
+            given = run(values, scope)
             value = values[result]
             if isinstance(value, Unknown) or unknown_of(map(actual, given)) is not None:
                 return
@@ -173,18 +133,17 @@ class Bounds(Instrument):
             if exact and undefined is None:
                 return
             arrays = [to_array(actual(each), t) for each, t in zip(given, types, strict=True)]
-            radii = [each.radius if isinstance(each, Uncertain) else None for each in given]
-            with np.errstate(all="ignore"):
-                radius = None if exact else rule(arrays, radii, to_array(value, result_type))
-                if undefined is not None:
-                    open_ = np.where(undefined(arrays), np.inf, 0.0)
-                    radius = open_ if radius is None else np.maximum(radius, open_)
-            values[result] = _with(value, radius)
+            radii = [radius_or_none(each) for each in given]
+            radius = None if exact else rule(arrays, radii, to_array(value, result_type))
+            if undefined is not None:
+                open_ = np.where(undefined(arrays), np.inf, 0.0)
+                radius = open_ if radius is None else np.maximum(radius, open_)
+            values[result] = with_radius(value, radius)
 
         return computed
 
     def _product(self, op: Op, step: Step) -> Step:
-        product, lost = Product(op), self._lost(op, step)
+        product, lost = Product(op), self._unruled(op, step)
         if product.is_exact:
             return lost
         result, operands = op.results[0].id, dot_operands(op)
@@ -197,100 +156,49 @@ class Bounds(Instrument):
             if unknown_of(stripped) is not None:
                 lost(values, scope)
                 return
-            radii = [each.radius if isinstance(each, Uncertain) else None for each in given]
-            with np.errstate(all="ignore"):
-                value, radius = product.of(
-                    [to_array(each, t) for each, t in zip(stripped, types, strict=True)], radii
-                )
-            values[result] = _with(value, radius)
+            radii = [radius_or_none(each) for each in given]
+            arrays = [to_array(each, t) for each, t in zip(stripped, types, strict=True)]
+            value, radius = product.of(arrays, radii)
+            values[result] = with_radius(value, radius)
 
         return computed
 
-    def _combined(self, op: Op, step: Step) -> Step:
-        combined = Combined(op, self._compiler)
-        results = [value.id for value in op.results]
-
-        def computed(values: list[Any], scope: Any) -> None:
-            given = [values[value.id] for value in op.group("source")]
-            self._strip(op, step, values, scope)
-            outcome = [values[slot] for slot in results]
-            if unknown_of((*map(actual, given), *outcome)) is not None:
-                return
-            with np.errstate(all="ignore"):
-                radii = combined.radii(values, given, outcome, scope)
-            for slot, value, radius in zip(results, outcome, radii, strict=True):
-                values[slot] = _with(value, radius)
-
-        return computed
-
-    def _compiler(self) -> Compiler:
-        """Return what compiles the regions of reductions under this instrument."""
-        if self._quiet is None:
-            self._quiet = self.compiled(self._module, observed=False)
-        return self._quiet
-
-    def _moved(self, op: Op, step: Step) -> Step:
-        """Move radii as the numbers: the step does not look at them."""
-        results = [value.id for value in op.results]
-        types = [value_type(value.type) for value in op.operands]
-
-        def moved(values: list[Any], scope: Any) -> None:
-            given = self._strip(op, step, values, scope)
-            outcome = [values[slot] for slot in results]
-            if not _any_uncertain(given) or unknown_of(map(actual, given)) is not None:
-                return
-            for value, each, type_ in zip(op.operands, given, types, strict=True):
-                values[value.id] = radius_of(each, type_)
-            step(values, scope)
-            for value, each in zip(op.operands, given, strict=True):
-                values[value.id] = each
-            for slot, value in zip(results, outcome, strict=True):
-                values[slot] = _with(value, values[slot])
-
-        return moved
+    def combination(self, op: Op, step: Step) -> Step:
+        """Bound a reduction or a scan."""
+        return combination(op, step)
 
     def _addressed(self, op: Op, step: Step) -> Step:
         """Carry doubt about a pointer on; a descriptor has to be certain."""
         result = op.results[0].id
         rank = len(value_type(op.results[0].type).shape) + 1
+        run = on_actual(op, step)
 
         def addressed(values: list[Any], scope: Any) -> None:
-            given = self._strip(op, step, values, scope)
-            doubts = [each.radius > 0 for each in given if isinstance(each, Uncertain)]
+            given = run(values, scope)
+            doubts = [each.shadow > 0 for each in given if isinstance(each, Uncertain)]
             if not doubts:
                 return
             if value_type(op.results[0].type).descriptor or any(d.ndim > rank for d in doubts):
                 raise Undecided(f"a descriptor at {place(op)} depends on the device's roundings")
             doubt = np.logical_or.reduce(np.broadcast_arrays(*doubts))
-            values[result] = _with(values[result], np.where(doubt, np.inf, 0.0))
+            values[result] = with_radius(values[result], np.where(doubt, np.inf, 0.0))
 
         return addressed
 
-    def _lost(self, op: Op, step: Step, *, always: bool = False) -> Step:
+    def _unruled(self, op: Op, step: Step, *, always: bool = False) -> Step:
         """Run an op that no rule is for: in doubt about one operand, all that it gives is."""
         results = [(value.id, len(value_type(value.type).shape) + 1) for value in op.results]
+        run = on_actual(op, step)
 
         def ran(values: list[Any], scope: Any) -> None:
-            given = self._strip(op, step, values, scope)
+            given = run(values, scope)
             if not (always or _any_uncertain(given)):
                 return
             for slot, rank in results:
                 if not isinstance(values[slot], Unknown):
-                    values[slot] = _with(values[slot], np.full((1,) * rank, np.inf))
+                    values[slot] = with_radius(values[slot], np.full((1,) * rank, np.inf))
 
         return ran
-
-    def _strip(self, op: Op, step: Step, values: list[Any], scope: Any) -> list[Any]:
-        """Run a step on the numbers alone; give what the operands were."""
-        given = [values[value.id] for value in op.operands]
-        for value, each in zip(op.operands, given, strict=True):
-            if isinstance(each, Uncertain):
-                values[value.id] = each.actual
-        step(values, scope)
-        for value, each in zip(op.operands, given, strict=True):
-            if isinstance(each, Uncertain):
-                values[value.id] = each
-        return given
 
     def _see_that_nothing_is_shared(self, op: Op, pointer: Any) -> None:
         """Refuse an access, in a launch whose programs' order matters, to what others write."""
@@ -307,14 +215,15 @@ class Bounds(Instrument):
 
         def ran(values: list[Any], scope: Any) -> None:
             for value in deciding_ones:
-                self._certain(op, value, values)
+                self.decided(op, value, values[value.id], scope)
             step(values, scope)
 
         return ran
 
     # -- memory ----------------------------------------------------------------------------------
 
-    def _access(self, op: Op, step: Step) -> Step:
+    def access(self, op: Op, step: Step) -> Step:
+        """Give memory the radii of what is stored, and take those of what is loaded."""
         pointer, positions, mask = address_of(op), positions_of(op), mask_of(op)
         data = [(value, value_type(value.type)) for value in data_of(op)]
         loads = KINDS[op.name].effect == "load"
@@ -324,8 +233,9 @@ class Bounds(Instrument):
         results = [value.id for value in op.results]
         shapes = [(1, *value_type(value.type).shape) for value in op.results]
         sums = _half_ulp_of_sum(op) if atomic else None
-        ordered = atomic and bool(results) and bool(flow_of(self._module).uses(op.results[0]))
+        ordered = atomic and bool(results) and bool(flow_of(self.module).uses(op.results[0]))
         commutes = not atomic or update_of(op) in _COMMUTING or sums is not None
+        run = on_actual(op, step)
 
         def accessed(values: list[Any], scope: Any) -> None:
             memory = self.memory
@@ -333,28 +243,28 @@ class Bounds(Instrument):
             if scope.launch.in_order and not atomic:
                 self._see_that_nothing_is_shared(op, values[pointer.id])
             for value in deciding_ones:
-                self._certain(op, value, values)
+                self.decided(op, value, values[value.id], scope)
             held = [values[value.id] for value, _ in data]
             radii = [radius_of(each, type_) for each, (_, type_) in zip(held, data, strict=True)]
             doubt = None if mask is None else values[mask.id]
-            masked = doubt.radius if isinstance(doubt, Uncertain) else None
+            masked = radius_or_none(doubt)
             towards = values[pointer.id]
-            astray = towards.radius if isinstance(towards, Uncertain) else None
+            astray = radius_or_none(towards)
             if astray is not None and not loads:
                 raise Undecided(f"where {place(op)} writes depends on the device's roundings")
             if masked is not None and atomic:
                 raise Undecided(f"a mask at {place(op)} depends on the device's roundings")
             memory.prepare(radii if _any_uncertain(held) else [], masked, astray, sums)
-            self._strip(op, step, values, scope)
+            run(values, scope)
             if loads and not shares:
                 radius = memory.loaded
                 if radius is not None and not isinstance(values[results[0]], Unknown):
-                    values[results[0]] = _with(values[results[0]], _fitted(radius, shapes[0]))
+                    values[results[0]] = with_radius(values[results[0]], _fitted(radius, shapes[0]))
             elif atomic and not commutes:
                 raise Undecided(f"what {place(op)} leaves in memory depends on an order")
             elif ordered and not isinstance(values[results[0]], Unknown):
                 whole = np.full((1,) * len(shapes[0]), np.inf)
-                values[results[0]] = _with(values[results[0]], whole)
+                values[results[0]] = with_radius(values[results[0]], whole)
 
         return accessed
 
@@ -384,20 +294,8 @@ def _half_ulp_of_sum(op: Op) -> float | None:
     return half_ulp(element) if element.kind == "f" and update_of(op) in _ADDING else None
 
 
-def _keeps_numbers(op: Op) -> bool:
-    source, target = value_type(op.operands[0].type), value_type(op.results[0].type)
-    return source.pointer or source.element == target.element
-
-
 def _any_uncertain(values: Sequence[Any]) -> bool:
     return any(isinstance(value, Uncertain) for value in values)
-
-
-def _with(value: Any, radius: Array | None) -> Any:
-    """Put a radius beside a value, unless there is none."""
-    if radius is None or not np.any(radius):
-        return value
-    return Uncertain(actual(value), radius)
 
 
 def _fitted(radius: Array, shape: tuple[int, ...]) -> Array:

@@ -18,13 +18,13 @@ from kvtrace.evaluate.dialects.arith_casts import float_to_unsigned
 from kvtrace.evaluate.dialects.libdevice import accuracy_of, library_function
 from kvtrace.evaluate.registry import ELEMENTWISE, Elementwise
 from kvtrace.evaluate.rounding import rounding_to
+from kvtrace.evaluate.shadows.radius.floats import image, radius_around, widened
 from kvtrace.evaluate.types import ElementType, value_type
 from kvtrace.evaluate.values import Array
 from kvtrace.ir import Op, Value
 from kvtrace.ir.flow import flow_of
 from kvtrace.ir.model import Module
 from kvtrace.ir.ops import COMBINING, DIVIDING, MOVING, operator_of
-from kvtrace.oracle.intervals import image, radius_around, widened
 
 Radius = Array | None
 Rule = Callable[[Sequence[Array], Sequence[Radius], Array], Radius]
@@ -217,12 +217,9 @@ def _chosen(given: Sequence[Array], radii: Sequence[Radius], value: Array) -> Ra
 
 
 def _compared(given: Sequence[Array], radii: Sequence[Radius], _value: Array) -> Radius:
-    if all(each is None for each in radii):
-        return None
     left, right = (np.asarray(each, np.float64) for each in given)
     reach = sum(np.asarray(each) for each in radii if each is not None)
-    with np.errstate(invalid="ignore"):
-        close = ~(np.abs(left - right) > reach) & (reach > 0)
+    close = ~(np.abs(left - right) > reach) & (reach > 0)
     same = (left == right) & np.isinf(left)
     nan = np.isnan(left) | np.isnan(right)
     return np.where(close & ~same & (~nan | np.isinf(reach)), np.inf, 0.0)
@@ -239,8 +236,6 @@ def _logical_or(given: Sequence[Array], radii: Sequence[Radius], _value: Array) 
 def _unless(given: Sequence[Array], radii: Sequence[Radius], *, settled_by: bool) -> Radius:
     """Doubt is left where neither operand settles the result for certain."""
     doubts = [None if each is None else each > 0 for each in radii]
-    if all(each is None for each in doubts):
-        return None
     found: Array = np.zeros((1,) * max(np.ndim(each) for each in given), np.bool_)
     for mine, other in ((0, 1), (1, 0)):
         doubt, beside = doubts[mine], doubts[other]
@@ -279,18 +274,14 @@ def _any(radii: Sequence[Radius], says: Callable[[Array], Array]) -> Radius:
 
 
 def _added(_given: Sequence[Array], radii: Sequence[Radius], _value: Array) -> Radius:
-    known = [radius for radius in radii if radius is not None]
-    return None if not known else np.asarray(sum(known))
+    return np.asarray(sum(radius for radius in radii if radius is not None))
 
 
 def _widest(_given: Sequence[Array], radii: Sequence[Radius], _value: Array) -> Radius:
-    known = [radius for radius in radii if radius is not None]
-    return None if not known else np.asarray(reduce(np.maximum, known))
+    return np.asarray(reduce(np.maximum, (each for each in radii if each is not None)))
 
 
 def _multiplied(given: Sequence[Array], radii: Sequence[Radius], _value: Array) -> Radius:
-    if all(radius is None for radius in radii):
-        return None
     left, right = (np.abs(np.asarray(each, np.float64)) for each in given)
     near, beside = (np.zeros(1) if each is None else each for each in radii)
     grown = left * beside + right * near + near * beside

@@ -8,32 +8,28 @@ from typing import Any, Final
 
 import numpy as np
 
-from kvtrace.evaluate import Storage, TensorArgument
+from kvtrace.evaluate.arguments import Storage, TensorArgument
+from kvtrace.evaluate.errors import Undecided
 from kvtrace.evaluate.memory import Memory
 from kvtrace.evaluate.scope import Scope
+from kvtrace.evaluate.shadows.values import Uncertain
 from kvtrace.evaluate.types import ElementType, ValueType
 from kvtrace.evaluate.values import (
     Array,
     Descriptor,
     Pointer,
     PointerChoice,
-    Uncertain,
     Unknown,
     actual,
     pointers_in,
     to_array,
 )
 from kvtrace.ir import Op
-from kvtrace.oracle.errors import Undecided
 
 _FLOAT32: Final = np.dtype(np.float32)
 
 #: More than rounding a radius to float32 takes from it.
 _UPWARDS: Final = 1 + 2.0**-20
-
-#: One rounding of a sum, relative, by the bits of its type.
-HALF_ULP: Final = {16: 2.0**-11, 32: 2.0**-24, 64: 2.0**-53}
-HALF_ULP_OF_BF16: Final = 2.0**-8
 
 
 @dataclass(frozen=True)
@@ -64,7 +60,7 @@ class Sums:
     half_ulp: float
 
 
-class Radii(Memory):
+class _Radii(Memory):
     """The radii of a launch's storages, kept and addressed as their elements are.
 
     `sums` has the storages that atomic additions of floats go to.
@@ -110,7 +106,7 @@ class FollowedMemory(Memory):
 
     def __init__(self, arguments: Sequence[Any], written: frozenset[Storage]) -> None:
         super().__init__(arguments, written)
-        self.radii = Radii(arguments, written)
+        self.radii = _Radii(arguments, written)
         self.elements: dict[int, set[str]] = {}  # storage: types of what was stored
         self.stored: list[Array | None] = []
         self.masked: Array | None = None
@@ -161,7 +157,7 @@ class FollowedMemory(Memory):
     ) -> None:
         """Store, with radii; those of what comes from shared memory are beside it."""
         if isinstance(value, Uncertain):
-            self.stored, value = [value.radius], value.actual
+            self.stored, value = [value.shadow], value.actual
         super().store(op, scope, pointer, value, mask, type_)
         if isinstance(pointer, PointerChoice):
             return  # each of them has been stored by itself
@@ -189,7 +185,7 @@ class FollowedMemory(Memory):
     ) -> Any:
         """Update, with radii: sums of floats are bounded in the end, for any order."""
         if operands and isinstance(operands[0], Uncertain):
-            self.stored, operands = [operands[0].radius], [operands[0].actual, *operands[1:]]
+            self.stored, operands = [operands[0].shadow], [operands[0].actual, *operands[1:]]
         simple = not isinstance(pointer, PointerChoice)
         half_ulp = self.half_ulp
         if simple and half_ulp is not None and pointer.argument is not None:
