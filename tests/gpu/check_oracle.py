@@ -4,8 +4,8 @@
 
 Each case's kernel runs on the GPU; then its outputs are compared with what its TTIR means, within
 the bounds that kvtrace derives (evaluate/shadows/radius). Every difference is a false alarm, or a
-defect of Triton's or of ours. Prints differences, what could not be decided, and for each op how near to their bounds
-the GPU's results came. Ends with 1 where a case differs that is not known to.
+defect of Triton's or of ours. Prints differences, what could not be decided, and for each op how
+near to their bounds the GPU's results came. Ends with 1 where a case differs that is not known to.
 """
 
 import argparse
