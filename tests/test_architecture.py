@@ -234,7 +234,8 @@ def test_reading_a_trace_imports_neither_torch_nor_triton() -> None:
     assert broken == []
 
 
-def test_declared_dependencies_are_those_that_are_imported() -> None:
+def declared_dependencies() -> tuple[set[str], set[str]]:
+    """What a user needs, and what the extras bring."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     project = settings["project"]
     extras = [line for lines in project["optional-dependencies"].values() for line in lines]
@@ -242,15 +243,29 @@ def test_declared_dependencies_are_those_that_are_imported() -> None:
         {re.split(r"[<>=]", line)[0].lower() for line in lines}
         for lines in (project["dependencies"], extras)
     )
+    return declared, optional
+
+
+def imported_distributions() -> set[str]:
     provided_by = packages_distributions()
-    imported = {
+    return {
         provided_by.get(top, [top])[0].lower()
         for name, path in MODULES
         for target in imports_of(name, path)
         if (top := target.split(".")[0]) not in STANDARD_LIBRARY
     }
+
+
+def test_declared_dependencies_are_those_that_are_imported() -> None:
+    declared, optional = declared_dependencies()
+    imported = imported_distributions()
     assert imported - optional - {"kvtrace", "pytest"} == declared  # pytest loads a plugin
-    assert optional <= imported | {"torch", "triton", "pandas"}  # Spark's workers want pandas
+
+
+def test_what_extras_bring_is_imported() -> None:
+    _, optional = declared_dependencies()
+    wanted_by_others = {"torch", "triton", "pandas"}  # Spark's workers want pandas
+    assert optional <= imported_distributions() | wanted_by_others
 
 
 def test_every_data_file_beside_our_modules_goes_into_the_wheel() -> None:

@@ -171,5 +171,7 @@ def test_the_tests_of_the_rest_pass(tree: Path) -> None:
     for command in (("init", "-q"), ("add", "-A")):  # some ask git what is tracked
         subprocess.run(["git", *command], cwd=tree, check=True)
     run(tree, "-m", "docs_site.variables")  # docs/settings.md is made from what there is
-    pages = "--deselect=tests/test_architecture.py::test_pages_name_files_that_are_there"
-    run(tree, "-m", "pytest", "-n", "0", "-q", "-x", pages, *REST)  # pages tell of add-ons, too
+    # Pages and extras are of add-ons, too.
+    tests = ("test_pages_name_files_that_are_there", "test_what_extras_bring_is_imported")
+    apart = (f"--deselect=tests/test_architecture.py::{test}" for test in tests)
+    run(tree, "-m", "pytest", "-n", "0", "-q", "-x", *apart, *REST)
