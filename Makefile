@@ -55,8 +55,8 @@ coverage: install  ## every test, and which lines and branches of kvtrace it rea
 	  --cov --cov-report=xml --cov-report=term:skip-covered
 
 test-spark: install .venv/.spark  ## tests of Spark and of object stores; Java 17 must be there
-	KVTRACE_REQUIRE_SPARK=1 $(BIN)/python -m pytest tests/converters/spark \
-	  tests/opened/test_spreading.py tests/schema/test_remote.py
+	KVTRACE_REQUIRE_SPARK=1 $(BIN)/python -m pytest tests/addons/fleet/spark \
+	  tests/addons/fleet/test_stores.py
 
 bounds: install  ## tests with the oldest, then with the newest dependencies that pyproject.toml allows
 	$(BIN)/python requirements/bounds.py oldest

@@ -35,6 +35,7 @@ of this is used, with examples that run.
 def python_page() -> str:
     """Return the page's Markdown."""
     added = {entry.name: entry.load() for entry in registry.own_entries("api")}
+    methods = [(entry.name, entry.load()) for entry in registry.own_entries("trace_methods")]
     return "\n".join(
         [
             _HEAD,
@@ -45,6 +46,7 @@ def python_page() -> str:
             "What `kvtrace.open` and the other functions return; settings are those of\n"
             "[the variables](../settings.md).\n",
             *(_entry(each.__name__, each) for each in objects()),
+            *(_entry(f"OpenedTrace.{name}", each) for name, each in methods),
             "## kvtrace.clients\n",
             *(_client_entry(name) for name in sorted(kvtrace.clients.__all__)),
         ]

@@ -1,12 +1,11 @@
 """The tables of docs/settings.md from kvtrace/settings.py: `python -m docs_site.variables`."""
 
 import re
-from dataclasses import Field, fields
 from inspect import cleandoc
 from typing import Any, Final
 
 from docs_site.repository import ROOT
-from kvtrace.settings import Settings, other_variables
+from kvtrace.settings import DEFAULT, Settings, added_settings, other_variables
 
 PAGE: Final = ROOT / "docs" / "settings.md"
 
@@ -23,21 +22,22 @@ def page_text() -> str:
 def _settings_table() -> str:
     meanings = _meanings()
     rows = [
-        f"| `KVTRACE_{field.name.upper()}` | {_default(field)} | {meanings[field.name]} |"
-        for field in fields(Settings)
+        f"| `KVTRACE_{name.upper()}` | {_default(value)} | {meanings[name]} |"
+        for name, value in DEFAULT.values().items()
     ]
     return "\n".join(["| variable | default | what it does |", "|---|---|---|", *rows])
 
 
 def _meanings() -> dict[str, str]:
-    """Return what the docstring of `Settings` says of each attribute."""
+    """Return what the docstring of `Settings` says of each attribute, and add-ons of theirs."""
     text = cleandoc(Settings.__doc__ or "").partition("Attributes:\n")[2]
     found = re.findall(r"^    (\w+): (.*(?:\n     .*)*)", text, re.MULTILINE)
-    return {name: " ".join(meaning.split()).removesuffix(".") for name, meaning in found}
+    own = {name: " ".join(meaning.split()).removesuffix(".") for name, meaning in found}
+    return own | {name: each.about for name, each in added_settings()}
 
 
-def _default(field: Field[Any]) -> str:
-    value = int(field.default) if isinstance(field.default, bool) else field.default
+def _default(value: Any) -> str:
+    value = int(value) if isinstance(value, bool) else value
     return f"`{value}`" if value != "" else ""
 
 

@@ -10,8 +10,11 @@ with `KVTRACE` set. The public functions are imported when they are first used.
     print(kvtrace.open("out/").profile())
 """
 
+import sys
+
 TYPE_CHECKING = False  # as type checkers read it; importing typing would cost 7 ms
 if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
     from typing import Any
 
     from kvtrace.capture.api import capture as capture
@@ -47,3 +50,18 @@ def __getattr__(name: str) -> "Any":
 
         homes = {entry.name: entry.place.partition(":")[0] for entry in own_entries("api")}
     return found(globals(), homes, name)
+
+
+class _Finder:
+    """Finds modules of kvtrace that have another name where they lie: add-ons'."""
+
+    @staticmethod
+    def find_spec(name: str, *_: object) -> "ModuleSpec | None":
+        if not name.startswith("kvtrace."):
+            return None
+        from kvtrace.public_modules import spec_of
+
+        return spec_of(name)
+
+
+sys.meta_path.append(_Finder)

@@ -11,6 +11,7 @@ would take 20 ms. Groups:
 | group `kvtrace.…` | name | what it names |
 |---|---|---|
 | `api` | of the function | what `kvtrace` offers to Python besides its own, under that name |
+| `around_launches` | of what it is | see `kvtrace.backends.compiled.around` |
 | `backends` | of the backend | a `kvtrace.backends.Backend` |
 | `libraries` | a module whose import a backend waits for | that backend |
 | `libraries_without_gpu` | one that is waited for with `KVTRACE_DEVICE=cpu` alone | that backend |
@@ -19,14 +20,23 @@ would take 20 ms. Groups:
 | `commands` | of the command | a `kvtrace.cli.Command`, or the function that it runs |
 | `converters` | of the converter | a `kvtrace.converters.registry.Converter` |
 | `devices` | of a family | `DeviceLimits`, several |
-| `diff_figures` | of the figures | a `kvtrace.converters.diff.figures.FigureSource` |
+| `diff_figures` | of the figures | a `kvtrace.converters.diff.further.FigureSource` |
+| `diff_results` | of what it compares | returns a `kvtrace.converters.diff.model.Results` |
+| `diff_stages` | of the stage | a `kvtrace.converters.diff.earlier_stages.EarlierStage` |
+| `engines` | of the engine | a `kvtrace.opened.engines.Engine`: what `--engine` names |
 | `kept_runs` | of their keeper | returns the runs under a name: `kvtrace diff --against NAME` |
 | `loop_tables` | of the table's owner | the name of a client's table that says how loops nest |
+| `missing_passes` | of the pass | runs it where a trace lacks it, see `kvtrace.opened.completing` |
+| `modules` | of a module below `kvtrace` | that module, `:attribute` left out |
+| `pass_rules` | of the set | rules of passes that evaluate no calls, by their ids |
 | `profile_sections` | of the section | a `ProfileSection` of `converters/profile/` |
 | `report_views` | of the view's blocks | a `kvtrace.converters.report.sources.BlockSource` |
 | `rules` | of the set | rules that calls are judged by while they run, by their ids |
+| `settings` | of the setting | a `kvtrace.settings.AddedSetting` |
+| `stores` | a scheme of addresses, as `s3` | opens one, as a `kvtrace.schema.remote.RemoteFolder` |
 | `suites` | of the runner of tests | takes pytest's `Config`, and records the suite |
 | `timeline_parts` | of the part | a `kvtrace.converters.timeline.timeline.TimelinePart` |
+| `trace_methods` | of the method | what `kvtrace.open(…)` gives has it, too: a function of that |
 | `variables` | of the variable | one sentence on what it does |
 
 Tables need no entry: the pass that writes them writes their definitions
@@ -72,7 +82,7 @@ class Entry:
 
         module, _, path = self.place.partition(":")
         found = import_module(module)
-        for attribute in path.split("."):
+        for attribute in path.split(".") if path else ():
             found = getattr(found, attribute)
         return found
 

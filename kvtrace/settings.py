@@ -5,7 +5,7 @@ The environment's names are the fields' names in capitals after `KVTRACE_`.
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
 from typing import Any, Final, Literal, get_args
 
@@ -33,7 +33,6 @@ OTHER_VARIABLES: Final = {
 }
 #: Beginnings of those that kvtrace's own tests read.
 _OF_TESTS: Final = ("KVTRACE_TEST_", "KVTRACE_PUBLIC_", "KVTRACE_REQUIRE_")
-_COUNT: Final = re.compile("[1-9][0-9]{0,17}")
 _SAMPLE: Final = re.compile(r"1/(1000000|[1-9][0-9]{0,5})")
 _AMOUNT: Final = re.compile(
     r"(?P<ring>ring:)?\s*(?P<number>\d{1,15}(\.\d{1,9})?)\s*(?P<unit>[a-z ]+)"
@@ -49,36 +48,6 @@ _UNITS: Final[dict[str, tuple[str, float]]] = {
     "h": ("seconds", 3600),
     "d": ("seconds", 86400),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Checks:
-    """What of launches is kept so that they can be checked: the setting `check`, read.
-
-    Attributes:
-        first: whether the memory of each kernel variant's first launch is.
-        sample: that of a variant's first launch, and of one launch in so many after it; 0: none.
-        kernels: globs of kernels of which every launch's is.
-        finite: NaNs and infinities are looked for in the outputs of one launch in so many of each
-            kernel variant, its first among them; 1: of all; 0: of none.
-        digest: digests are made of the outputs of one launch in so many, likewise.
-    """
-
-    first: bool = False
-    sample: int = 0
-    kernels: tuple[str, ...] = ()
-    finite: int = 0
-    digest: int = 0
-
-    @property
-    def any(self) -> bool:
-        """Whether anything is."""
-        return self != Checks()
-
-    @property
-    def memory(self) -> bool:
-        """Whether some launches' memory is kept."""
-        return self.first or self.sample > 0 or bool(self.kernels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,18 +104,12 @@ class Settings:
         rules: what is judged by, then and by `kvtrace sanitize`: ids of rules, `default` and `all`,
             separated by commas; one after `-` is left out ([rules](rules/README.md)).
         strict: whether (`1` or `0`) warnings, and what cannot be decided, count as errors.
-        check: what is kept of launches so that they can be computed again ([check](check.md)), of
-            these parts, separated by commas: `first`, memory before and after each kernel variant's
-            first launch; `sample:N`, of that and one launch in N after it; `kernel:GLOB`, of every
-            launch of kernels of that name; `finite`, whether outputs hold NaNs or infinities;
-            `digest`, digests of outputs; both of all launches, or with `:N` of one in N of each
-            kernel variant. Empty: nothing.
-        check_bytes: bytes of memory that are kept for that in a run at most.
         limit: amounts of bytes (`2GB`), launches (`10M launches`) or time (`1h`), separated by
             commas: where a run's recording ends, while the program goes on; after `ring:` the
             newest of that amount is kept instead ([long runs](longruns.md)). Empty: everything is.
         sample: `1/N` records one launch in N in detail, each call's first among them, and counts
             all ([long runs](longruns.md#sampling)). Empty: all.
+        added: what others than the defaults of `added_settings` are, by name, in their order.
 
     """
 
@@ -161,15 +124,9 @@ class Settings:
     sanitize: Sanitize = "off"
     rules: str = "default"
     strict: bool = False
-    check: str = ""
-    check_bytes: int = 1 << 30
     limit: str = ""
     sample: str = ""
-
-    @property
-    def checks(self) -> Checks:
-        """The setting `check`, read."""
-        return _checks(self.check)
+    added: tuple[tuple[str, str | int], ...] = ()
 
     @property
     def limits(self) -> Limit:
@@ -185,19 +142,60 @@ class Settings:
         """Whether launches of the kernel of that name are recorded."""
         return any(fnmatchcase(name, glob.strip()) for glob in self.kernels.split(","))
 
+    def values(self) -> dict[str, Any]:
+        """Every setting by its name, add-ons' last."""
+        own = {name: getattr(self, name) for name in OWN}
+        given = dict(self.added)
+        return own | {name: given.get(name, each.default) for name, each in added_settings()}
+
     def as_facts(self) -> dict[str, str]:
         """Every setting but the mode, as the column `runs.settings` holds them."""
-        return {key: str(value) for key, value in asdict(self).items() if key != "mode"}
+        return {key: str(value) for key, value in self.values().items() if key != "mode"}
 
     def as_environment(self) -> dict[str, str]:
         """The variables that give these settings."""
         return {
             f"KVTRACE_{key.upper()}": str(int(value) if isinstance(value, bool) else value)
-            for key, value in asdict(self).items()
+            for key, value in self.values().items()
         }
 
 
 DEFAULT: Final = Settings()
+#: Names of kvtrace's own settings.
+OWN: Final = tuple(field.name for field in fields(Settings) if field.name != "added")
+
+
+@dataclass(frozen=True, slots=True)
+class AddedSetting:
+    """A setting that an add-on adds: the registry's group `settings`.
+
+    Attributes:
+        name: its name, as a keyword argument has it.
+        default: its value where it is not given.
+        about: what it does, for docs/settings.md.
+        read: returns the value of what was given; raises BadSetting where that is none.
+        option: as `kvtrace run` shows its values and says what it does; None: it has no option.
+    """
+
+    name: str
+    default: str | int
+    about: str
+    read: Callable[[Any], str | int]
+    option: tuple[str, str] | None = None
+
+    def of(self, settings: Settings) -> Any:
+        """Return its value among settings."""
+        return dict(settings.added).get(self.name, self.default)
+
+
+def added_settings() -> tuple[tuple[str, AddedSetting], ...]:
+    """Return the settings that add-ons and other packages add, by name."""
+    return tuple((name, each) for name, each in registry.loaded("settings") if name not in OWN)
+
+
+def setting_names() -> tuple[str, ...]:
+    """Return the names of all settings; imports no add-on."""
+    return tuple(dict.fromkeys((*OWN, *(each.name for each in registry.entries("settings")))))
 
 
 def other_variables() -> dict[str, str]:
@@ -211,15 +209,28 @@ def settings_from_arguments(base: Settings = DEFAULT, **arguments: Any) -> Setti
     Raises:
         BadSetting: there is no such setting, or its value is not possible.
     """
-    known = {field.name for field in fields(Settings)}
     for name, value in arguments.items():
+        if name in OWN:
+            base = replace(base, **{name: _checked(name, value)})
+            continue
+        known = setting_names()
         if name not in known:
             raise BadSetting(
                 f"there is no setting {name!r}{nearest(name, known)}; the settings are "
                 f"{', '.join(sorted(known))}"
             )
-        base = replace(base, **{name: _checked(name, value)})
+        base = _with_added(base, name, value)
     return base
+
+
+def _with_added(base: Settings, name: str, value: Any) -> Settings:
+    """Replace what an add-on's setting is."""
+    setting = dict(added_settings()).get(name)
+    if setting is None:
+        raise BadSetting(f"the setting {name} cannot be read: what adds it cannot be loaded")
+    given = dict(base.added) | {name: setting.read(value)}
+    kept = {key: each for key, each in given.items() if key != name or each != setting.default}
+    return replace(base, added=tuple(sorted(kept.items())))
 
 
 def settings_from_environment(environment: Mapping[str, str]) -> tuple[Settings, tuple[str, ...]]:
@@ -229,21 +240,30 @@ def settings_from_environment(environment: Mapping[str, str]) -> tuple[Settings,
     that begins with `KVTRACE_` and means nothing.
     """
     settings, problems = DEFAULT, []
-    for field in fields(Settings):
-        value = environment.get(f"KVTRACE_{field.name.upper()}")
+    for name in _names(environment):
+        value = environment.get(f"KVTRACE_{name.upper()}")
         if not value:
             continue
         try:
-            settings = settings_from_arguments(settings, **{field.name: value})
+            settings = settings_from_arguments(settings, **{name: value})
         except BadSetting as error:
-            default = getattr(DEFAULT, field.name)
-            problems.append(f"KVTRACE_{field.name.upper()}: {error}; going on with {default!r}")
+            defaults = DEFAULT.values()
+            going_on = f"with {defaults[name]!r}" if name in defaults else "without it"
+            problems.append(f"KVTRACE_{name.upper()}: {error}; going on {going_on}")
     return settings, (*problems, *_unknown(environment))
+
+
+def _names(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return names of settings; other packages are asked if a variable is none of kvtrace's."""
+    ours = (*OWN, *(entry.name for entry in registry.own_entries("settings")))
+    known = {f"KVTRACE_{name.upper()}" for name in ours} | OTHER_VARIABLES.keys()
+    asked = (name for name in environment if name.startswith("KVTRACE_"))
+    return ours if known.issuperset(asked) else setting_names()
 
 
 def _unknown(environment: Mapping[str, str]) -> tuple[str, ...]:
     """Say of each variable that means nothing, and is none of our tests', which may be meant."""
-    known = {f"KVTRACE_{field.name.upper()}" for field in fields(Settings)} | OTHER_VARIABLES.keys()
+    known = {f"KVTRACE_{name.upper()}" for name in _names(environment)} | OTHER_VARIABLES.keys()
     if not known.issuperset(name for name in environment if name.startswith("KVTRACE_")):
         known |= {entry.name for entry in registry.entries("variables")}
     return tuple(
@@ -268,8 +288,8 @@ def _checked(name: str, value: Any) -> Any:
         return _one_of(name, value, get_args(Device))
     if name == "strict":
         return _switch(name, value)
-    if name in ("max_calls", "check_bytes"):
-        return _positive(name, value)
+    if name == "max_calls":
+        return whole_number(name, value)
     if name in _READ and isinstance(value, str):
         _READ[name](value)
         return value
@@ -280,28 +300,6 @@ def _checked(name: str, value: Any) -> Any:
             f"the target {value!r} is not of the form backend:architecture, as cuda:90"
         )
     return value
-
-
-def _checks(text: str) -> Checks:
-    """Read the setting `check`; BadSetting names the part that says nothing."""
-    first, kernels = False, []
-    every = {"sample": 0, "finite": 0, "digest": 0}
-    for part in filter(None, map(str.strip, text.split(","))):
-        kind, _, of = part.partition(":")
-        if part == "first":
-            first = True
-        elif part in ("finite", "digest"):
-            every[part] = 1
-        elif kind in every and _COUNT.fullmatch(of):
-            every[kind] = int(of)
-        elif kind == "kernel" and of:
-            kernels.append(of)
-        else:
-            raise BadSetting(
-                "the setting check has parts first, sample:N (N above 0), kernel:GLOB, finite or "
-                f"finite:N, and digest or digest:N, separated by commas; not {part!r}"
-            )
-    return Checks(first, kernels=tuple(kernels), **every)
 
 
 def amount_of(text: str, what: str) -> float:
@@ -350,7 +348,6 @@ def _one_in(text: str) -> int:
 
 #: Settings of a small language of their own, and what reads them.
 _READ: Final[dict[str, Callable[[str], Any]]] = {
-    "check": _checks,
     "limit": _limit,
     "sample": _one_in,
 }
@@ -375,7 +372,8 @@ def _switch(name: str, value: Any) -> bool:
     raise BadSetting(f"the setting {name} is 1 or 0, not {value!r}")
 
 
-def _positive(name: str, value: Any) -> int:
+def whole_number(name: str, value: Any) -> int:
+    """Read a whole number above 0; BadSetting where it is none."""
     try:
         number = int(value)
     except (TypeError, ValueError):

@@ -21,7 +21,7 @@ from kvtrace.schema.layout import (
 )
 from kvtrace.schema.parts import sorted_rows, write_part_aside
 from kvtrace.schema.reading import captured_rows, quietly
-from kvtrace.schema.remote import remote_folder, replace_remote
+from kvtrace.schema.remote import remote_folder
 from kvtrace.schema.replacement import PASS_NAME, Replacement, carry_out, commit, unfinished
 from kvtrace.schema.tables import TABLES, Table
 from kvtrace.schema.versions import derived_facts
@@ -63,7 +63,7 @@ def replace_parts(
             names = {*TABLES, *client_folders(out), *fresh}
             folders = [run_folder(out, name, run_id) for name in names]
             gone = {part for folder in folders for part in pass_parts(folder, pass_name)}
-            return replace_remote(remote, made, gone)
+            return remote.replace(made, gone)
         carry_out(out, _committed(out, run_id, pass_name, fresh))
     except OSError as error:
         raise TraceWriteError(

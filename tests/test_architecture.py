@@ -36,28 +36,24 @@ _COMPILED = _RECORDING | _VERDICTS | {"kvtrace.backends.compiled"}
 _OPENED = (
     _VERDICTS
     | {"kvtrace.clients", "kvtrace.converters", "kvtrace.text", "kvtrace.settings"}
-    | {"kvtrace.oracle"}
     | {"kvtrace.backends.triton"}  # the stages of kernels that were recorded without them
 )
 ALLOWED = {
-    "kvtrace.schema": set(),
+    "kvtrace.schema": {"kvtrace.registry"},
     "kvtrace.forks": set(),
     "kvtrace.registry": set(),
     "kvtrace.lazy": set(),
+    "kvtrace.public_modules": set(),
     "kvtrace.ir": {"kvtrace.schema"},
     "kvtrace.text": set(),
-    "kvtrace.graphs": {"kvtrace.schema"},
     "kvtrace.figures": {"kvtrace.schema"},
-    "kvtrace.converters": _LANGUAGE | {"kvtrace.figures", "kvtrace.graphs", "kvtrace.text"},
+    "kvtrace.converters": _LANGUAGE | {"kvtrace.figures", "kvtrace.text"},
     "kvtrace.evaluate": _LANGUAGE,
     "kvtrace.calls": _ENGINE,
     "kvtrace.metrics": _CALLS,
     "kvtrace.symbolic": _LANGUAGE,
     "kvtrace.verdicts": _VERDICTS | {"kvtrace.text"},
-    "kvtrace.oracle": _VERDICTS,
     "kvtrace.clients": _VERDICTS,
-    "kvtrace.hlo": {"kvtrace.schema", "kvtrace.graphs"},
-    "kvtrace.hlo.recording": _RECORDING | {"kvtrace.hlo"},
     "kvtrace.settings": {"kvtrace.schema"},
     "kvtrace._boot": {"kvtrace.capture"},
     "kvtrace.capture": {
@@ -87,7 +83,6 @@ OUTSIDE = {"kvtrace.schema"}
 # to, and itself; the core imports no add-on.
 COMMAND_LINE = re.compile(r"kvtrace\.cli\b|kvtrace\.addons\.\w+\.commands\b")
 HEAVY_IN_CAPTURE = {"z3", "duckdb", "jinja2", "rich", "typer", "perfetto"}
-RECORDING = ("kvtrace.hlo.recording",)
 NOT_IN_READING = {"torch", "triton"}
 
 
@@ -207,10 +202,11 @@ def test_schema_needs_only_its_three_libraries() -> None:
 
 
 def test_capture_and_its_backends_import_nothing_heavy() -> None:
+    recording = {entry.place.partition(":")[0] for entry in own_entries("backends")}
     broken = [
         f"{name} imports {target}"
         for name, path in MODULES
-        if name.startswith(("kvtrace.capture", "kvtrace.backends", "kvtrace._boot", *RECORDING))
+        if name.startswith(("kvtrace.capture", "kvtrace.backends", "kvtrace._boot", *recording))
         for target in imports_of(name, path)
         if target.split(".")[0] in HEAVY_IN_CAPTURE
     ]
@@ -218,7 +214,7 @@ def test_capture_and_its_backends_import_nothing_heavy() -> None:
 
 
 def test_reading_a_trace_imports_neither_torch_nor_triton() -> None:
-    reading = _ENGINE | {"kvtrace.converters", "kvtrace.graphs", "kvtrace.text"}
+    reading = _ENGINE | {"kvtrace.converters", "kvtrace.text"}
     broken = [
         f"{name} imports {target}"
         for name, path in MODULES

@@ -215,3 +215,42 @@ def test_the_registry_imports_nothing() -> None:
         [sys.executable, "-S", "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert done.stdout == "['kvtrace', 'kvtrace.registry']\n"
+
+
+PACING = """
+from kvtrace.settings import AddedSetting
+
+PACE = AddedSetting("pace", "slow", "how fast it goes", str, ("slow|fast", "How fast it goes"))
+
+def pace(trace):
+    return len(trace.run_ids)
+"""
+PACING_ENTRIES = """
+[kvtrace.settings]
+pace = pacing:PACE
+
+[kvtrace.trace_methods]
+pace = pacing:pace
+"""
+
+
+def test_a_package_adds_a_setting_and_a_method_of_traces(example: Path) -> None:
+    install(example / "site", "pacing", PACING_ENTRIES, pacing=PACING)
+    run(example, "program.py", KVTRACE="out", KVTRACE_PACE="fast")
+    assert dict(open_trace(example / "out").runs[0].settings)["pace"] == "fast"
+
+    asked = "import kvtrace; trace = kvtrace.open('out'); print(trace.pace(), 'pace' in dir(trace))"
+    assert run(example, "-c", asked).stdout == "1 True\n"
+    told = run(example, "-m", "kvtrace", "env", KVTRACE_PACE="fast").stdout
+    assert "KVTRACE_PACE=fast  (default slow)\n" in told
+    assert "How fast it goes" in run(example, "-m", "kvtrace", "run", "--help").stdout
+    shown = "import kvtrace; kvtrace.open('out').space()"
+    assert "has no attribute 'space'" in run(example, "-c", shown, code=1).stderr
+
+
+def test_a_setting_that_cannot_be_loaded_is_one_line_and_the_program_goes_on(example: Path) -> None:
+    install(example / "site", "pacing", PACING_ENTRIES, pacing="import not_there")
+    done = run(example, "program.py", KVTRACE="out", KVTRACE_PACE="fast")
+    assert "pace = pacing:PACE cannot be loaded: ModuleNotFoundError" in done.stderr
+    assert "loaded; going on without it" in done.stderr
+    assert open_trace(example / "out").table("launches").num_rows == 3

@@ -13,10 +13,11 @@ from docs_site import variables
 from kvtrace.schema.errors import BadSetting
 from kvtrace.settings import (
     DEFAULT,
+    OWN,
     Amounts,
-    Checks,
     Limit,
     Settings,
+    setting_names,
     settings_from_arguments,
     settings_from_environment,
 )
@@ -36,12 +37,10 @@ def test_the_environment_and_the_arguments_have_the_same_names():
         "sanitize": "raise",
         "rules": "default,-out-of-view",
         "strict": True,
-        "check": "first,sample:1000,kernel:soft*,finite,digest",
-        "check_bytes": 4096,
         "limit": "2GB, ring:1h",
         "sample": "1/100",
     }
-    assert set(given_names) == {field.name for field in dataclasses.fields(Settings)}
+    assert tuple(given_names) == OWN
     from_arguments = settings_from_arguments(**given_names)
     from_environment, problems = settings_from_environment(from_arguments.as_environment())
     assert (from_environment, problems) == (from_arguments, ())
@@ -73,15 +72,6 @@ def test_an_empty_environment_gives_the_defaults():
         ("kernels", " "),
         ("sanitize", "error"),
         ("strict", "very"),
-        ("check", "all"),
-        ("check", "first,sample"),
-        ("check", "sample:0"),
-        ("check", "finite:0"),
-        ("check", "digest:all"),
-        ("check", "sample:-1"),
-        ("check", "kernel:"),
-        ("check", "first:2"),
-        ("check_bytes", "0"),
     ],
 )
 def test_an_impossible_value_is_a_sentence_and_leaves_the_default(name, value):
@@ -93,19 +83,6 @@ def test_an_impossible_value_is_a_sentence_and_leaves_the_default(name, value):
     assert problem.startswith(f"{variable}: ")
     with pytest.raises(BadSetting):
         settings_from_arguments(**{name: value})
-
-
-def test_checks_are_read_part_by_part():
-    assert not DEFAULT.checks.any
-    found = settings_from_arguments(check="first, sample:7,kernel:a*,kernel:b, digest").checks
-    assert found == Checks(first=True, sample=7, kernels=("a*", "b"), digest=1)
-    assert (found.any, found.memory) == (True, True)
-    watched = settings_from_arguments(check="finite").checks
-    assert (watched.any, watched.memory) == (True, False)
-    some = settings_from_arguments(check="finite:10,digest:3").checks
-    assert some == Checks(finite=10, digest=3)
-    with pytest.raises(BadSetting, match="not 'sample:x'"):
-        settings_from_arguments(check="first,sample:x")
 
 
 def test_a_setting_that_does_not_exist_is_named():
@@ -136,7 +113,7 @@ def test_every_variable_is_on_the_page_of_settings():
     files = [path for path in package_files(".py") if path.name != "settings.py"]
     texts = [path.read_text() for path in files]
     read = {name for text in texts for name in re.findall(r'"(KVTRACE(?:_[A-Z]+)*)"', text)}
-    read |= {f"KVTRACE_{field.name.upper()}" for field in dataclasses.fields(Settings)}
+    read |= {f"KVTRACE_{name.upper()}" for name in setting_names()}
 
     told = set(re.findall(r"^\| `(KVTRACE\w*)`", Path("docs/settings.md").read_text(), re.M))
 
@@ -144,8 +121,9 @@ def test_every_variable_is_on_the_page_of_settings():
     assert told == read
 
 
-@pytest.mark.parametrize("field", dataclasses.fields(Settings), ids=lambda field: field.name)
-def test_the_page_of_settings_says_every_value(field):
+@pytest.mark.parametrize("name", OWN)
+def test_the_page_of_settings_says_every_value(name):
+    (field,) = (each for each in dataclasses.fields(Settings) if each.name == name)
     page = Path("docs/settings.md").read_text()
     (row,) = re.findall(rf"^\| `KVTRACE_{field.name.upper()}` .*$", page, re.M)
     assert [value for value in get_args(field.type) if f"`{value}`" not in row] == []

@@ -1,4 +1,4 @@
-"""Difference of two compiler texts (StableHLO, TTIR, … PTX), names and places left aside.
+"""Difference of two compiler texts (TTIR, … PTX, or an add-on's), names and places left aside.
 
 A line that moved in the source changes every location behind it, and one op more renumbers every
 value behind it. So locations are dropped, lines are aligned with all value names blanked, and then
@@ -12,13 +12,11 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import Final
 
+from kvtrace.converters.diff.earlier_stages import earlier_stages
 from kvtrace.converters.diff.model import CodeDifference
 
-#: The stages that are compared, in the compiler's order; the first that differs explains the rest.
-STAGES: Final = ("stablehlo", "ttir", "ttgir", "llir", "ptx")
-
-#: Those that are made before other facts, as the number of warps, change the code.
-FIRST_STAGES: Final = STAGES[:2]
+#: The compiler's stages that are compared, in its order.
+_STAGES: Final = ("ttir", "ttgir", "llir", "ptx")
 
 _MLIR_LOCATION: Final = re.compile(r"\s*\bloc\(")
 _LLVM_DEBUG: Final = re.compile(r",? ?!(?:dbg|tbaa|srcloc) ![0-9]+")
@@ -57,13 +55,23 @@ class _Code:
     pattern: re.Pattern[str]
 
 
+def code_stages() -> tuple[str, ...]:
+    """Return the stages that are compared, in order; the first that differs explains the rest."""
+    return (*earlier_stages(), *_STAGES)
+
+
+def first_stages() -> tuple[str, ...]:
+    """Return those that are made before other facts, as the number of warps, change the code."""
+    return (*earlier_stages(), _STAGES[0])
+
+
 def compare_code(
     stage: str, before: str, after: str, known: Mapping[str, str] | None = None
 ) -> CodeDifference | None:
     """Return the difference of two texts of a stage, or None where they mean the same.
 
     Args:
-        stage: One of `STAGES`; it says which language the texts are in.
+        stage: One of `code_stages()`; it says which language the texts are in.
         before: One text.
         after: The other.
         known: Numbers that are expected to change, as the values of constants that did. Lines that

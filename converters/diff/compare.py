@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from kvtrace import registry
 from kvtrace.converters.diff.bounds import Conditions, bound_changes
 from kvtrace.converters.diff.figures import kernel_figures
 from kvtrace.converters.diff.finding_changes import finding_differences
@@ -27,7 +28,6 @@ from kvtrace.converters.diff.model import (
     VariantDifference,
 )
 from kvtrace.converters.diff.renames import find_renamed
-from kvtrace.converters.diff.results import result_differences
 from kvtrace.converters.diff.snapshot import Snapshot, sum_totals, take_snapshot
 from kvtrace.converters.diff.surroundings import compiler_options, context, side_notes, side_of
 from kvtrace.converters.diff.times import (
@@ -117,7 +117,8 @@ def compare(
             gate.compare_times(time.name, time.compared)
     order = order_note(a, b, matched)
     notes += [order] if order else []
-    results = result_differences(a, b, matched)
+    given = (compared(a, b, matched) for _, compared in registry.loaded("diff_results"))
+    results = next((each for each in given if each is not None), None)
     difference = Difference(
         before=side_of(a, judged[0]),
         after=side_of(b, judged[1]),

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from math import inf, log
 from typing import Final
 
+from kvtrace.converters.diff.earlier_stages import earlier_stages
 from kvtrace.converters.diff.figures import figure_values
 from kvtrace.converters.diff.model import (
     BoundChange,
@@ -23,9 +24,8 @@ from kvtrace.converters.diff.model import (
 )
 from kvtrace.text import count, duration, plural
 
-STAGE_NAMES: Final = {
+_STAGE_NAMES: Final = {
     "source": "source",
-    "stablehlo": "StableHLO",
     "ttir": "TTIR",
     "ttgir": "TTGIR",
     "llir": "LLVM IR",
@@ -43,6 +43,12 @@ _GRAVITY: Final = (
 _UNSURE: Final = frozenset({"compiling"})
 #: Facts of a kernel that are named in its line; the others are counted.
 _NAMED: Final = 3
+
+
+def stage_name(stage: str) -> str:
+    """Return what a stage is called where it is read."""
+    earlier = earlier_stages().get(stage)
+    return _STAGE_NAMES.get(stage, stage) if earlier is None else earlier.label
 
 
 def headline(difference: Difference) -> tuple[HeadlineRow, ...]:
@@ -182,13 +188,13 @@ def _stages(variant: VariantDifference) -> Iterator[str]:
         return
     if code.substitutions and not code.lines:
         numbers = ", ".join(f"{before} → {after}" for before, after in code.substitutions)
-        yield f"{STAGE_NAMES.get(code.stage, code.stage)} the same but for {numbers}"
+        yield f"{stage_name(code.stage)} the same but for {numbers}"
         return
     for stage in variant.stages:
         if words := stage_words(stage):  # what cannot be said of LLVM IR, PTX says
-            yield f"{STAGE_NAMES.get(stage.stage, stage.stage)} {words}"
+            yield f"{stage_name(stage.stage)} {words}"
             return
-    yield f"{STAGE_NAMES.get(code.stage, code.stage)} -{code.removed} +{code.added} lines"
+    yield f"{stage_name(code.stage)} -{code.removed} +{code.added} lines"
 
 
 def stage_words(stage: StageDifference, most: int | None = _NAMED) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from kvtrace.converters.diff.gate import Gate
-from kvtrace.converters.diff.headline import STAGE_NAMES, stage_words
+from kvtrace.converters.diff.headline import stage_name, stage_words
 from kvtrace.converters.diff.model import (
     Difference,
     HeadlineRow,
@@ -121,14 +121,14 @@ def _variant_markdown(variant: VariantDifference) -> list[str]:
     )
     lines += [f"- {count}" for count in call_counts(variant)]
     lines += [
-        f"- {STAGE_NAMES.get(stage.stage, stage.stage)}: {_escaped(words)}"
+        f"- {stage_name(stage.stage)}: {_escaped(words)}"
         for stage in variant.stages
         if (words := stage_words(stage))
     ]
     if variant.code is None:
         return lines
     code = variant.code
-    title = f"{STAGE_NAMES.get(code.stage, code.stage)}: -{code.removed} +{code.added} lines"
+    title = f"{stage_name(code.stage)}: -{code.removed} +{code.added} lines"
     if code.substitutions:
         title += f", besides {substitutions(code)} in {plural(code.substituted_lines, 'line')}"
     return lines + _folded(title, code.lines or code.all_lines)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from kvtrace.converters.diff.earlier_stages import earlier_stages
 from kvtrace.converters.diff.snapshot import KernelKey, Variant
 from kvtrace.converters.profile.specialization import changes
 
@@ -55,12 +56,12 @@ def match_variants(
 ) -> tuple[list[tuple[Variant, Variant]], list[Variant], list[Variant]]:
     """Pair variants with the same facts, then the most alike of the rest, each at most once.
 
-    Those whose tensor graph is the same as well come first.
+    Those whose texts of earlier stages are the same as well come first.
     """
     left = list(before)
     right = list(after)
     pairs = []
-    for alike in (_same_graph, _same_facts):
+    for alike in (_same_meaning, _same_facts):
         for variant in list(left):
             twin = next((v for v in right if alike(variant, v)), None)
             if twin is not None:
@@ -81,8 +82,9 @@ def _same_facts(a: Variant, b: Variant) -> bool:
     return a.facts == b.facts
 
 
-def _same_graph(a: Variant, b: Variant) -> bool:
-    return a.facts == b.facts and a.stages.get("stablehlo") == b.stages.get("stablehlo")
+def _same_meaning(a: Variant, b: Variant) -> bool:
+    same = all(a.stages.get(stage) == b.stages.get(stage) for stage in earlier_stages())
+    return a.facts == b.facts and same
 
 
 def nearest(variant: Variant, others: Sequence[Variant]) -> Variant | None:

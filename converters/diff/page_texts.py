@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, Final
 
-from kvtrace.converters.diff.code import STAGES, compare_code
+from kvtrace.converters.diff.code import code_stages, compare_code
 from kvtrace.converters.diff.model import CodeDifference, VariantDifference
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class PageTexts:
         """Return the stages that differ after the first, which is in the variant itself."""
         found = []
         for stage, before, after in variant.artifacts:
-            if stage not in STAGES or (variant.code and variant.code.stage == stage):
+            if stage not in code_stages() or (variant.code and variant.code.stage == stage):
                 continue
             texts = [
                 self._text(side, sha) for side, sha in enumerate((before, after)) if before != after

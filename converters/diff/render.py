@@ -6,7 +6,7 @@ from itertools import takewhile
 from typing import Any, Final
 
 from kvtrace.converters.diff.gate import Gate
-from kvtrace.converters.diff.headline import STAGE_NAMES, stage_words
+from kvtrace.converters.diff.headline import stage_name, stage_words
 from kvtrace.converters.diff.headline_text import headline_table
 from kvtrace.converters.diff.markdown import gate_markdown as gate_markdown
 from kvtrace.converters.diff.model import (
@@ -170,7 +170,7 @@ def _variant_text(
     lines += _calls_text(variant, full, width)
     for stage in variant.stages:
         if inside := stage_words(stage, most=None if full else 8):
-            name = STAGE_NAMES.get(stage.stage, stage.stage)
+            name = stage_name(stage.stage)
             lines += wrapped(f"{name:<20}  {inside}", width, 4)
     if variant.code is not None:
         lines += _code_text(variant.code, full, width)
@@ -191,7 +191,7 @@ def _call_change(found: CallChange, width: int) -> str:
 
 
 def _code_text(code: CodeDifference, full: bool, width: int) -> list[str]:
-    stage = STAGE_NAMES.get(code.stage, code.stage)
+    stage = stage_name(code.stage)
     if full or code.substituted_lines <= _SHOWN_SUBSTITUTED:
         counts = f"-{code.removed} +{code.added} lines " if not code.substitutions else ""
         heading = f"    {stage} {counts}(places and value names left aside)"

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
+from kvtrace.converters.diff.earlier_stages import earlier_stages
 from kvtrace.converters.diff.further import fill_further, further_together
-from kvtrace.converters.diff.graphs import graph_texts
 from kvtrace.converters.diff.model import Totals
 from kvtrace.converters.diff.samples import Times, device_samples, host_samples
 from kvtrace.converters.diff.times import Kind, Places, Samples
@@ -54,7 +54,7 @@ _OF_CALLS: Final = ("call_id", "kernel_id", "grid_x", "grid_y", "grid_z", "args"
 class Snapshot:
     """All variants of a side, by kernel, and where they were read.
 
-    `graphs` has the texts of tensor graphs, each under the hash that is its stage `stablehlo`.
+    `earlier` has the texts of earlier stages, each under the hash that stands for it in a variant.
     """
 
     label: str
@@ -63,16 +63,16 @@ class Snapshot:
     kernels: dict[KernelKey, list[Variant]]
     medians: dict[KernelKey, tuple[float | None, float | None]]
     has_ops: bool
-    graphs: dict[str, str]
+    earlier: dict[str, str]
     host: Times
     device: Times
     places: tuple[Places, ...] = field(repr=False)
     _calls: dict[str, pa.Table] = field(default_factory=dict, repr=False)
 
     def text(self, sha256: str | None) -> str | None:
-        """Return a source, a stage or a graph by its hash; None where the trace lacks it."""
-        if sha256 is None or sha256 in self.graphs:
-            return self.graphs.get(sha256 or "")
+        """Return a source or a stage by its hash; None where the trace lacks it."""
+        if sha256 is None or sha256 in self.earlier:
+            return self.earlier.get(sha256 or "")
         content = self.trace.artifact(sha256)
         return None if content is None else content.decode("utf-8", "replace")
 
@@ -110,7 +110,7 @@ def take_snapshot(selection: "Selection", label: str) -> Snapshot:
 
     """
     trace, runs = selection.trace, tuple(selection.runs)
-    texts = graph_texts(selection)
+    texts = {name: stage.texts(selection) for name, stage in earlier_stages().items()}
     variants, members = _variants(trace, runs, texts)
     ops = trace.table("ops", runs, list(_OF_OPS))
     with new_database() as database:
@@ -134,9 +134,9 @@ def take_snapshot(selection: "Selection", label: str) -> Snapshot:
     for variant in variants:
         kernels.setdefault(variant.key, []).append(variant)
     host, device = (read(trace, runs, places, own) for read in (host_samples, device_samples))
-    graphs = {_hash(text): text for text in texts.values()}
+    earlier = {_hash(text): text for written in texts.values() for text in written.values()}
     return Snapshot(
-        label, trace, runs, kernels, medians, ops.num_rows > 0, graphs,
+        label, trace, runs, kernels, medians, ops.num_rows > 0, earlier,
         host, device, tuple(places),
     )  # fmt: skip
 
@@ -178,7 +178,7 @@ def call_rows(side: Snapshot, calls: Sequence[Call]) -> list[dict[str, Any]]:
 
 
 def _variants(
-    trace: "Trace", runs: Sequence["Run"], texts: Mapping[tuple[str, int], str]
+    trace: "Trace", runs: Sequence["Run"], texts: Mapping[str, Mapping[tuple[str, int], str]]
 ) -> tuple[list[Variant], pa.Table]:
     """Variants merged over runs, and of each row its run, kernel_id and variant (`grouped`)."""
     columns = [
@@ -191,11 +191,12 @@ def _variants(
     members = []
     for row in trace.table("kernels", runs, columns).to_pylist():
         variant = _variant(row)
-        text = texts.get((row["run"], row["kernel_id"]))
-        if text is not None:
-            variant.stages["stablehlo"] = _hash(text)
-        graph = variant.stages.get("stablehlo")
-        identity = (variant.key, row["source_artifact"], tuple(variant.facts.items()), graph)
+        for stage, written in texts.items():
+            text = written.get((row["run"], row["kernel_id"]))
+            if text is not None:
+                variant.stages[stage] = _hash(text)
+        earlier = tuple(variant.stages.get(stage) for stage in texts)
+        identity = (variant.key, row["source_artifact"], tuple(variant.facts.items()), earlier)
         position = positions.setdefault(identity, len(variants))
         if position == len(variants):
             variant.position = position

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from kvtrace.converters.diff.code import FIRST_STAGES
+from kvtrace.converters.diff.code import first_stages
+from kvtrace.converters.diff.earlier_stages import earlier_stages
 from kvtrace.converters.diff.instructions import class_difference, ptx_classes, sass_classes
 from kvtrace.converters.diff.model import StageDifference
 from kvtrace.converters.diff.structure import structural_difference
@@ -15,9 +16,9 @@ from kvtrace.converters.disassembly import TOOLS, disassembled, disassembler
 if TYPE_CHECKING:
     from kvtrace.converters.diff.variant_changes import Pairing
 
-#: All stages that are compared, in the compiler's order. What TTIR says explains its generic form.
-STAGES: Final = ("stablehlo", "ttir", "ttgir", "llir", "ptx", "amdgcn", "cubin")
-_STRUCTURAL: Final = frozenset({"ttir", "ttgir", "stablehlo"})
+#: The compiler's stages, in its order. What TTIR says explains its generic form.
+_STAGES: Final = ("ttir", "ttgir", "llir", "ptx", "amdgcn", "cubin")
+_STRUCTURAL: Final = frozenset({"ttir", "ttgir"})
 #: So many cubins are disassembled, a tenth of a second each.
 _MOST_DISASSEMBLED: Final = 40
 
@@ -77,8 +78,9 @@ def stage_differences(
 
     """
     found = []
-    same = FIRST_STAGES[: FIRST_STAGES.index(first) if first in FIRST_STAGES else None]
-    for stage in STAGES:
+    early = first_stages()
+    same = early[: early.index(first) if first in early else None]
+    for stage in (*earlier_stages(), *_STAGES):
         hashes = a.stages.get(stage), b.stages.get(stage)
         if hashes[0] is None or hashes[1] is None or hashes[0] == hashes[1] or stage in same:
             continue
@@ -102,7 +104,7 @@ def _stage(
         return None
     if stage == "ptx":
         return class_difference(stage, *map(ptx_classes, texts))
-    if stage in _STRUCTURAL:
+    if stage in _STRUCTURAL or stage in earlier_stages():
         generic = None
         if stage == "ttir" and pairing.one_compiler:  # another one prints other defaults in it
             generic = pairing.texts(a.stages.get("ttir_generic"), b.stages.get("ttir_generic"))

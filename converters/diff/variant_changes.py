@@ -7,7 +7,8 @@ from textwrap import dedent
 from typing import Final
 
 from kvtrace.converters.diff.calls import compare_calls
-from kvtrace.converters.diff.code import FIRST_STAGES, STAGES, compare_code
+from kvtrace.converters.diff.code import code_stages, compare_code, first_stages
+from kvtrace.converters.diff.earlier_stages import earlier_stages
 from kvtrace.converters.diff.figures import variant_figures
 from kvtrace.converters.diff.model import (
     CodeDifference,
@@ -21,8 +22,6 @@ from kvtrace.converters.diff.stages import Disassembly, stage_differences
 from kvtrace.converters.profile.specialization import Change, changes
 from kvtrace.text import count, duration, plural, size
 
-#: Stages whose texts a page may show beside each other.
-SHOWN_STAGES: Final = frozenset({*STAGES, "amdgcn"})
 _RESOURCES: Final = ("registers", "spills", "shared_bytes")
 
 
@@ -98,6 +97,7 @@ def variant_difference(
         after=b.totals,
         figures=variant_figures(a, b),
     )
+    shown = {*code_stages(), "amdgcn"}  # their texts a page may show beside each other
     counted = (
         found.changes, found.code, found.resources, found.calls, found.calls_added,
         found.calls_removed, found.work, found.times,
@@ -112,7 +112,7 @@ def variant_difference(
         artifacts=tuple(
             (stage, a.stages.get(stage), b.stages.get(stage))
             for stage in dict.fromkeys((*a.stages, *b.stages))
-            if stage in SHOWN_STAGES
+            if stage in shown
         ),
     )
 
@@ -152,11 +152,11 @@ def _code(pairing: Pairing, a: Variant, b: Variant) -> CodeDifference | None:
     Behind the first stages, other facts (as the number of warps) explain what differs.
     """
     changed = changes(a.facts, b.facts)
-    for stage in FIRST_STAGES if changed else STAGES:
+    for stage in first_stages() if changed else code_stages():
         texts = pairing.texts(a.stages.get(stage), b.stages.get(stage))
         if texts is None:
             continue
-        known = _numbers(changed) if stage != "stablehlo" else {}  # a graph's facts are its sums
+        known = {} if stage in earlier_stages() else _numbers(changed)
         found = compare_code(stage, *texts, known)
         if found is not None:
             return found

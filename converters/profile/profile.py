@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from kvtrace.converters.graph_profile import GraphProfile, read_graph_profiles
 from kvtrace.converters.profile.advice import IMPORTANT, Advice, read_advice
 from kvtrace.converters.profile.device_busy import stepping
 from kvtrace.converters.profile.device_limits import ChosenDevice, chosen_device
@@ -159,7 +158,6 @@ class Profile:
     left_out: tuple[str, ...] = ()
     sectors: Mapping[str, int] = field(default_factory=dict)
     lines: tuple[LineProfile, ...] = ()
-    graphs: tuple[GraphProfile, ...] = ()
     sections: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
 
@@ -231,7 +229,6 @@ def read_profile(
         left_out=left_out,
         sectors=sectors,
         lines=tuple(_line(row, source) for row in by_line if source is not None),
-        graphs=read_graph_profiles(trace, runs),
         sections={name: section.read(trace, runs) for name, section in profile_sections().items()},
     )
 

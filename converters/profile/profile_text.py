@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from kvtrace.converters.graph_profile import graphs_text
 from kvtrace.converters.profile.advice import advice_lines
 from kvtrace.converters.profile.device_text import device_text
 from kvtrace.converters.profile.profile import (
@@ -49,9 +48,6 @@ def profile_text(profile: Profile, *, full: bool = False, width: int = 80) -> li
         lines += ["", "what to try"]
         for sentence in advice_lines(profile.advice):
             lines += wrapped(sentence, width)
-    if profile.graphs:
-        graphs = profile.graphs if full else profile.graphs[:_SHOWN]
-        lines += ["", *graphs_text(graphs, width)]
     for name, section in profile_sections().items():
         rows = profile.sections.get(name, ())
         if rows:

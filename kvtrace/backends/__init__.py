@@ -1,7 +1,7 @@
 """Backends: each adapts one source of launches to capture.
 
-A backend lives in a folder of its own here, beside the language that it records (`kvtrace.hlo`), in
-an add-on, or in another package; each is an entry point of the group `kvtrace.backends`. What
+A backend lives in a folder of its own here, in an add-on, or in another package; each is an entry
+point of the group `kvtrace.backends`. What
 Triton and Inductor share is in `compiled/`, what every backend may use in the modules of this
 folder; `cupti/` is the device timeline. May import capture, clients, and what those may; no backend
 imports another.

@@ -26,9 +26,12 @@ from kvtrace.schema.errors import KvtraceError
 from kvtrace.settings import Settings
 
 if TYPE_CHECKING:
-    from kvtrace.capture.checks import Checks
+    from typing import TypeVar
+
     from kvtrace.capture.contents import Contents
-    from kvtrace.capture.outputs import Outputs
+    from kvtrace.capture.taken import TakenForLaunches
+
+    Copier = TypeVar("Copier", bound=TakenForLaunches[Any])
 
 #: Errors of writing that mean that there is no room.
 _NO_ROOM: Final = tuple(
@@ -62,9 +65,7 @@ class Session:
         self.leaves_nothing = False
         self._recorder: Recorder | None = None
         self._journal: Journal | None = None
-        self._contents: Contents | None = None
-        self._checks: Checks | None = None
-        self._outputs: Outputs | None = None
+        self._copiers: dict[Any, Any] = {}  # by their kind
         self._parent: str | None = None
         self._ended = False
         self._closed = False
@@ -226,30 +227,21 @@ class Session:
     @property
     def contents(self) -> "Contents | None":
         """What keeps contents of tensors; None where the settings ask for none."""
-        if self._contents is None and self.settings.tensors != "none":
-            from kvtrace.capture.contents import Contents
+        if self.settings.tensors == "none":
+            return None
+        from kvtrace.capture.contents import Contents
 
-            self._contents = Contents(self)
-        return self._contents
+        return self.copier(Contents)
 
-    @property
-    def checks(self) -> "Checks | None":
-        """What keeps memory of launches to be checked; None where the settings ask for none."""
-        if self._checks is None and self.settings.checks.memory:
-            from kvtrace.capture.checks import Checks
+    def copier(self, kind: "Callable[[Session], Copier]") -> "Copier":
+        """Return the session's one of a kind that copies for launches, made when first asked for.
 
-            self._checks = Checks(self)
-        return self._checks
-
-    @property
-    def outputs(self) -> "Outputs | None":
-        """What looks at every launch's outputs; None where the settings do not ask for it."""
-        checks = self.settings.checks
-        if self._outputs is None and (checks.finite or checks.digest):
-            from kvtrace.capture.outputs import Outputs
-
-            self._outputs = Outputs(self)
-        return self._outputs
+        It is renewed in a forked process.
+        """
+        if kind not in self._copiers:
+            self._copiers[kind] = kind(self)
+        found: Copier = self._copiers[kind]
+        return found
 
     def next_copy(self) -> int:
         """Return a number for what is copied for a launch, above 0; see `Recorder.tag`."""
@@ -404,9 +396,8 @@ class Session:
             self._parent = self._journal.run_id
             self._journal = None
         self._clear()
-        for taken in (self._contents, self._checks, self._outputs):
-            if taken is not None:
-                taken.renew()
+        for each in self._copiers.values():
+            each.renew()
         if self._recorder is not None:
             self._recorder.forget()
 

@@ -62,17 +62,12 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
     },
     "Kernels": {
         "sizes": Command("kvtrace.cli.sizes", "Show for which sizes each kernel is proven"),
-        "check": Command(
-            "kvtrace.cli.check", "Compare what the GPU computed with what the IR means"
-        ),
         "repro": Command("kvtrace.cli.repro", "Write a script that launches one call again"),
         "replay": Command(
             "kvtrace.cli.replay", "Evaluate each distinct call: ops, accesses, loops"
         ),
     },
-    "Many runs": {
-        "fleet": Command("kvtrace.cli.fleet", "Show kernels over many runs and commits"),
-    },
+    "Many runs": {},  # add-ons' alone
     "Traces and settings": {
         "trace validate": Command("kvtrace.cli.validate", "Check every file of a trace"),
         "trace recover": Command("kvtrace.cli.recover", "Seal the journals of killed processes"),
@@ -148,7 +143,9 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _overview() -> str:
-    groups = "\n\n".join(f"{title}:\n{_lines(group)}" for title, group in _groups().items())
+    groups = "\n\n".join(
+        f"{title}:\n{_lines(group)}" for title, group in _groups().items() if group
+    )
     options = {
         "--help": Command("", "Show this, or with a command its own help"),
         "--version": Command("", "Show the version"),

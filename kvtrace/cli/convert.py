@@ -5,15 +5,16 @@ from typing import Annotated
 import typer
 
 from kvtrace.cli.options import OutputOption, RunOption, TracePath, select, written_to
+from kvtrace.registry import own_entries
 from kvtrace.schema.errors import BadSetting
+
+_FORMATS = [entry.name for entry in own_entries("converters")]
 
 
 def command(
     converter: Annotated[
         str,
-        typer.Argument(
-            metavar="FORMAT", help="perfetto, chrome, csv, stablehlo, or a plugin's name"
-        ),
+        typer.Argument(metavar="FORMAT", help=f"{', '.join(_FORMATS)}, or a plugin's name"),
     ],
     trace: TracePath,
     output: OutputOption = None,
@@ -32,11 +33,11 @@ def command(
     check: Annotated[
         bool,
         typer.Option(
-            "--check", help="Read it back: perfetto by its own engine, StableHLO by jaxlib"
+            "--check", help="Read it back by what it is for, as perfetto by its own engine"
         ),
     ] = False,
 ) -> int:
-    """Write a timeline for ui.perfetto.dev or chrome://tracing, CSV tables or StableHLO graphs.
+    """Write a timeline for ui.perfetto.dev or chrome://tracing, CSV tables, or an add-on's format.
 
     Example:
         kvtrace convert perfetto out/ -o train.perfetto-trace
@@ -46,8 +47,6 @@ def command(
         kvtrace convert csv out/ --set table=launches -o launches.csv
 
         kvtrace convert perfetto out/ --check
-
-        kvtrace convert stablehlo out/ -o graph.mlir --check
 
     """
     from kvtrace.cli import FOUND, complain

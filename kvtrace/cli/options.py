@@ -7,14 +7,15 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from kvtrace.cli import complain
+from kvtrace.registry import own_entries
 
 if TYPE_CHECKING:
-    from kvtrace.opened.replaying import Engine as Evaluation
+    from kvtrace.opened.engines import Engine
     from kvtrace.schema.trace import Selection, Trace
     from kvtrace.settings import Settings
 
@@ -31,17 +32,19 @@ RunOption = Annotated[
         show_default=False,
     ),
 ]
-Engine = Literal["here", "spark"]
+_ENGINES: Final = [entry.name for entry in own_entries("engines")]
 EngineOption = Annotated[
-    Engine,
-    typer.Option("--engine", metavar="here|spark", help="What works it out: docs/fleet.md"),
+    str,
+    typer.Option(
+        "--engine", metavar="|".join(("here", *_ENGINES)), help="What works it out: docs/fleet.md"
+    ),
 ]
 MasterOption = Annotated[
     str | None,
     typer.Option(
         "--master",
         metavar="URL",
-        help="With --engine spark: which Spark, as local[4]; else as it is configured",
+        help="With --engine: where that runs, as local[4]; else as it is configured",
         show_default=False,
     ),
 ]
@@ -99,21 +102,20 @@ def select(trace: Path, run: str | None = None, *, every: bool = False) -> "Sele
     return select_runs(trace, run, every=every)
 
 
-def refuse_master(engine: Engine, master: str | None) -> None:
-    """See that --master is given with Spark only; BadSetting."""
+def chosen_engine(name: str, master: str | None) -> "Engine | None":
+    """Return the engine that --engine names; None: this process.
+
+    Raises:
+        BadSetting: there is none of that name, or --master is given without one.
+
+    """
+    from kvtrace.opened.engines import load_engine
     from kvtrace.schema.errors import BadSetting
 
-    if master is not None and engine != "spark":
-        raise BadSetting("--master goes with --engine spark.")
-
-
-def chosen_engine(engine: Engine, master: str | None) -> "Evaluation | None":
-    """Return what evaluates calls; None: this process."""
-    if engine == "here":
-        return None
-    from kvtrace.opened.spreading import on_spark
-
-    return on_spark(master)
+    engine = load_engine(name)
+    if master is not None and engine is None:
+        raise BadSetting(f"--master goes with --engine {' or '.join(_ENGINES) or 'NAME'}.")
+    return engine
 
 
 def print_lines(lines: Iterable[str], *, raw: bool = False) -> None:

@@ -24,25 +24,24 @@ def command(
         str | None, typer.Option("--device", metavar="NAME", help="Whose limits, as 'H100 PCIe'")
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="Every row, not only the first")] = False,
-    engine: EngineOption = "here",
+    engine_name: EngineOption = "here",
     master: MasterOption = None,
     json: JsonOption = False,
 ) -> None:
     """Show launches, time, bytes, FLOPs, coalescing and roofline of each kernel.
 
     Times are measured. All else is derived from the IR, after kvtrace replay has filled it in;
-    rooflines take the recorded device's limits, or those of --device. With --engine spark launches
-    and executions are counted by Spark; when devices were idle is then left out.
+    rooflines take the recorded device's limits, or those of --device. With --engine launches and
+    executions are counted elsewhere; when devices were idle is then left out.
 
     Example:
         kvtrace profile out/
         kvtrace profile out/ --calls --lines
         kvtrace profile out/ --by module
         kvtrace profile out/ --device H100
-        kvtrace profile out/ --engine spark --master "local[4]"
 
     """
-    from kvtrace.cli.options import complain_of, print_lines, refuse_master, select
+    from kvtrace.cli.options import chosen_engine, complain_of, print_lines, select
     from kvtrace.converters.profile.call_tree import call_tree_object, read_call_sums
     from kvtrace.converters.profile.call_tree_text import call_tree_text
     from kvtrace.converters.profile.profile import profile_object, read_profile
@@ -50,9 +49,9 @@ def command(
     from kvtrace.schema.errors import BadSetting
     from kvtrace.text import terminal_width
 
-    refuse_master(engine, master)
-    if by is not None and engine == "spark":
-        raise BadSetting("--by is worked out here; leave out --engine spark.")
+    engine = chosen_engine(engine_name, master)
+    if by is not None and engine is not None:
+        raise BadSetting(f"--by is worked out here; leave out --engine {engine_name}.")
     selection = select(trace, run)
     if by is not None and not json:
         sums = read_call_sums(selection.trace, selection.runs)
@@ -60,12 +59,10 @@ def command(
         print_lines(call_tree_text(sums, by, full=full, width=terminal_width()))
         return
     times = None
-    if engine == "spark":
-        from kvtrace.converters.spark import SparkTrace
+    if engine is not None:
         from kvtrace.figures.times import asked_times
 
-        spark = SparkTrace(selection.trace, selection.runs, master)
-        times = asked_times(spark.table)
+        times = asked_times(engine.tables(selection.trace, selection.runs, master).table)
     profile = read_profile(
         selection.trace, selection.runs, calls=calls, lines=lines, device=device, times=times
     )

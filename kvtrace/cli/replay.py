@@ -12,7 +12,6 @@ from kvtrace.cli.options import (
     TracePath,
     chosen_engine,
     complain_of,
-    refuse_master,
     say,
     select,
 )
@@ -33,7 +32,7 @@ def command(
     trace: TracePath,
     run: RunOption = None,
     client: ClientOption = None,
-    engine: EngineOption = "here",
+    engine_name: EngineOption = "here",
     master: MasterOption = None,
 ) -> int:
     """Evaluate each distinct call over its whole grid, without a GPU.
@@ -44,7 +43,6 @@ def command(
     Example:
         kvtrace replay out/
         kvtrace replay out/ --client profiler --client sanitizer
-        kvtrace replay out/ --engine spark --master "local[4]"
 
     """
     from kvtrace.cli.progress import calls_progress
@@ -52,12 +50,13 @@ def command(
     from kvtrace.clients.registry import load_clients
     from kvtrace.opened.replaying import replay_runs
 
-    refuse_master(engine, master)
+    engine = chosen_engine(engine_name, master)
+    evaluation = None if engine is None else engine.evaluation(master)
     names = client or list(DEFAULT)
     load_clients(names)  # a name that is not known is told before anything is done
     selection = select(trace, run)
     errors: list[str] = []
-    for outcome in replay_runs(selection, names, calls_progress, chosen_engine(engine, master)):
+    for outcome in replay_runs(selection, names, calls_progress, evaluation):
         whole = outcome.calls - len(outcome.failures)
         say(f"{outcome.run}: {whole} of {outcome.calls} distinct calls replayed to their end")
         for note in outcome.notes:

@@ -1,9 +1,12 @@
 """`kvtrace run`: what `KVTRACE=out/ python script.py` does, with options in place of variables."""
 
+from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from kvtrace.settings import added_settings
 
 
 def command(
@@ -43,13 +46,6 @@ def command(
         str,
         typer.Option(metavar="off|warn|raise", help="Judge each new call before its launch"),
     ] = "off",
-    check: Annotated[
-        str,
-        typer.Option(
-            metavar="first,sample:N,kernel:GLOB,finite[:N],digest[:N]",
-            help="What of launches is kept to be checked",
-        ),
-    ] = "",
     limit: Annotated[
         str | None,
         typer.Option(
@@ -66,6 +62,7 @@ def command(
             show_default=False,
         ),
     ] = None,
+    **added: str,
 ) -> None:
     """Record a script while it runs, exactly as python would run it.
 
@@ -84,7 +81,7 @@ def command(
 
     options: dict[str, Any] = {"mode": mode, "tensors": tensors, "kernels": kernels}
     options |= {"source": source, "target": target, "compile": compile_to, "sanitize": sanitize}
-    options |= {"device": device, "check": check}
+    options |= {"device": device, **added}
     given = {"limit": limit, "sample": sample}
     options |= {name: value for name, value in given.items() if value is not None}
     named = settings_from_arguments(**options).as_environment()
@@ -92,3 +89,19 @@ def command(
     variables = {f"KVTRACE_{name.upper()}": named[f"KVTRACE_{name.upper()}"] for name in options}
     variables["KVTRACE"] = os.path.abspath(output)  # noqa: PTH100
     run_program(program, as_module, variables)
+
+
+def _signature() -> Signature:
+    """Return what the command takes: what stands above, and an option for settings of add-ons."""
+    own = signature(command)
+    listed = [each for each in own.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
+    for name, setting in added_settings():
+        if setting.option is not None:
+            metavar, text = setting.option
+            kind = Annotated[str, typer.Option(metavar=metavar, help=text)]
+            default = str(setting.default)
+            listed.append(Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind))
+    return own.replace(parameters=listed)
+
+
+vars(command)["__signature__"] = _signature()

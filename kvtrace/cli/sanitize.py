@@ -19,7 +19,6 @@ from kvtrace.cli.options import (
     chosen_engine,
     complain_of,
     print_lines,
-    refuse_master,
     select,
     settings_in_force,
 )
@@ -76,7 +75,7 @@ def command(
     generic: Annotated[bool, typer.Option("--generic", hidden=True)] = False,
     at: Annotated[str | None, typer.Option("--at", hidden=True)] = None,
     assume: Annotated[Path | None, typer.Option("--assume", hidden=True)] = None,
-    engine: EngineOption = "here",
+    engine_name: EngineOption = "here",
     master: MasterOption = None,
 ) -> int:
     """Judge every memory access of each distinct call, without a GPU.
@@ -91,7 +90,6 @@ def command(
         kvtrace sanitize out/
         kvtrace sanitize out/ --no-rule out-of-view --junit findings.xml
         kvtrace sanitize out/ --sarif > findings.sarif
-        kvtrace sanitize out/ --engine spark --master "local[4]"
 
     """
     from kvtrace.cli.progress import calls_progress
@@ -101,9 +99,9 @@ def command(
 
     if as_json and as_sarif:
         raise BadSetting("--json and --sarif are two forms of one output; choose one.")
-    refuse_master(engine, master)
-    if generic and engine == "spark":
-        raise BadSetting("--generic is worked out here; leave out --engine spark.")
+    engine = chosen_engine(engine_name, master)
+    if generic and engine is not None:
+        raise BadSetting(f"--generic is worked out here; leave out --engine {engine_name}.")
     settings = settings_in_force()
     if generic:
         if as_sarif or junit_file is not None or everything or rule or no_rule:
@@ -116,9 +114,8 @@ def command(
     unwanted = [part.strip() for names in no_rule or () for part in names.split(",")]
     names = [*(rule or [settings.rules]), *(f"-{name}" for name in unwanted if name)]
     listed = everything or junit_file is not None
-    judged = judge_runs(
-        selection, names, proven=listed, shown=calls_progress, engine=chosen_engine(engine, master)
-    )
+    evaluation = None if engine is None else engine.evaluation(master)
+    judged = judge_runs(selection, names, proven=listed, shown=calls_progress, engine=evaluation)
     for failure in judged.failures:
         complain(failure)
     findings = judged.findings

@@ -37,7 +37,7 @@ def command(
     form: Annotated[
         Format, typer.Option("--format", metavar="table|json|csv", help="How to print the rows")
     ] = "table",
-    engine: EngineOption = "here",
+    engine_name: EngineOption = "here",
     master: MasterOption = None,
 ) -> None:
     """Ask the tables of a trace in DuckDB's SQL; every table has a column run.
@@ -46,34 +46,32 @@ def command(
     their kernels, with the columns host_ns (exit - enter) and device_ns; call_sums has one row for
     each call, with launches and times. SHOW TABLES lists what there is. Macros: host_ns(enter,
     exit), device_ns(start, finish). What does not fit into memory is refused, unless --temp names
-    a folder for it. With --engine spark the same SQL is asked of Spark; points in time are then
+    a folder for it. With --engine the same SQL is asked elsewhere; points in time are then
     nanoseconds since 1970.
 
     Example:
         kvtrace sql out/ "SELECT kernel, sum(host_ns) FROM launched GROUP BY 1"
         kvtrace sql out/ "SELECT name, registers FROM kernels" --format csv
-        kvtrace sql out/ --engine spark "SELECT count(*) FROM launches"
 
     """
     import sys
 
-    from kvtrace.cli.options import complain_of, print_lines, refuse_master, select
+    from kvtrace.cli.options import chosen_engine, complain_of, print_lines, select
     from kvtrace.converters.query.query_output import csv_lines, json_lines, table_lines
     from kvtrace.schema.errors import BadSetting
     from kvtrace.text import terminal_width
 
-    refuse_master(engine, master)
-    if engine == "spark" and (memory is not None or temporary is not None):
-        raise BadSetting("--memory and --temp are DuckDB's; Spark has settings of its own.")
+    engine = chosen_engine(engine_name, master)
+    if engine is not None and (memory is not None or temporary is not None):
+        other = engine_name.capitalize()
+        raise BadSetting(f"--memory and --temp are DuckDB's; {other} has settings of its own.")
     selection = select(trace, run, every=every_run)
     runs = selection.trace.runs if every_run else selection.runs
     text = sys.stdin.read() if statement == "-" else statement
-    if engine == "spark":
-        from kvtrace.converters.spark import SparkTrace
-
-        names, rows = SparkTrace(selection.trace, runs, master).rows(text)
-    else:
+    if engine is None:
         names, rows = _here(selection.trace, runs, text, memory, temporary)
+    else:
+        names, rows = engine.tables(selection.trace, runs, master).rows(text)
     complain_of(selection.trace)
     if form == "json":
         print_lines(json_lines(names, rows))

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
+from kvtrace import registry
 from kvtrace.backends.triton.later_stages import complete_stages
-from kvtrace.opened.missing_passes import run_missing_checks, run_missing_passes
+from kvtrace.opened.missing_passes import run_missing_passes
 from kvtrace.opened.progress import Shown, unshown
 from kvtrace.schema.trace import Selection
 
@@ -22,6 +23,7 @@ def complete(
     if replay is not False:
         for each in selections:
             yield from run_missing_passes(each, asked=bool(replay), shown=shown)
-            yield from run_missing_checks(each, asked=bool(replay), shown=shown)
+            for _, run_missing in registry.loaded("missing_passes"):
+                yield from run_missing(each, asked=bool(replay), shown=shown)
     for each in selections:
         yield from complete_stages(each, asked=bool(replay))

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from kvtrace import registry
 from kvtrace.clients import Client
 from kvtrace.clients.recorded import Outcome, replay
 from kvtrace.clients.registry import as_client
@@ -13,7 +14,6 @@ from kvtrace.converters.findings import Findings, observed_rules, read_findings
 from kvtrace.opened.ordering import judge_kernels
 from kvtrace.opened.progress import Shown, unshown
 from kvtrace.opened.replaying import Engine, Recipe
-from kvtrace.oracle.checking import RULES as CHECK_RULES
 from kvtrace.schema.trace import Run, Selection, Trace
 from kvtrace.settings import settings_from_environment
 from kvtrace.verdicts.rules.choice import rule_ids, watched_rules
@@ -63,7 +63,8 @@ def judge_runs(
         failures += outcome.failures
     for run in runs:
         judge_by_kernel(trace, run, rules)
-    known = (*judged, *observed, *CHECK_RULES)
+    of_passes = (rule for _, found in registry.loaded("pass_rules") for rule in found)
+    known = (*judged, *observed, *of_passes)
     findings = read_findings(trace, runs, proven=proven, rules=rules, known_rules=known)
     parts = (part.strip() for name in names for part in name.split(","))
     return Judged(replace(findings, named=frozenset(parts) & set(rules)), tuple(failures))

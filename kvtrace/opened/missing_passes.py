@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvtrace.opened.progress import Shown, unshown
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.layout import CHECK, EXCERPT, pass_parts, replayed_parts, run_folder
-from kvtrace.text import plural
+from kvtrace.schema.layout import EXCERPT, replayed_parts, run_folder
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Selection, Trace
@@ -60,39 +59,6 @@ def run_missing_passes(
             return
 
 
-def run_missing_checks(
-    selection: "Selection", *, asked: bool, shown: Shown = unshown
-) -> Iterator[str]:
-    """Check launches that were kept where that has not been done; give what there is to say.
-
-    `asked`: whether the user wants it however long it takes.
-    """
-    from kvtrace.opened.checking import recorded_ttgir
-    from kvtrace.oracle.checking import check_run
-
-    trace = selection.trace
-    for run in selection.runs:
-        folder = run_folder(trace.path, "checks", run.run_id)
-        if not run.sealed or EXCERPT in run.settings or pass_parts(folder, CHECK):
-            continue
-        count = trace.table("checked_launches", (run,), ["seq"]).num_rows
-        if not count:
-            continue
-        began = time.monotonic()
-        deadline = None if asked else began + MOST_SECONDS
-        try:
-            with shown(f"check {run.run_id}") as progress:
-                watched = _watched(progress, began, deadline, "checking", "launches")
-                check_run(trace, run, watched, recorded_ttgir(trace, run))
-        except KvtraceError as error:
-            yield f"{str(error).rstrip('.')}: kvtrace check {trace.path} does it"
-            return
-        yield (
-            f"{run.run_id}: {plural(count, 'kept launch')} checked against the IR in "
-            f"{time.monotonic() - began:.1f} s, since they had not been"
-        )
-
-
 def _missing(trace: "Trace", run: "Run") -> list[str]:
     found = []
     for client, table in _TABLES.items():
@@ -120,7 +86,7 @@ def _run_passes(
     began, rules = time.monotonic(), _rules() if "sanitizer" in clients else ()
     with shown(f"replay {run.run_id}") as progress:
         chosen = [sanitizer(rules) if name == "sanitizer" else name for name in clients]
-        outcome = replay(trace, run, _watched(progress, began, deadline), chosen)
+        outcome = replay(trace, run, watched(progress, began, deadline), chosen)
     judge_by_kernel(trace, run, rules)
     for error in outcome.errors:
         raise error
@@ -139,7 +105,7 @@ def _rules() -> tuple[str, ...]:
     return rule_ids([environment_rules()])
 
 
-def _watched(
+def watched(
     told: Callable[[int, int], None] | None,
     began: float,
     deadline: float | None,

@@ -6,11 +6,13 @@ Each method does what the command of its name does, by the same functions.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace as replaced
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kvtrace import registry
 from kvtrace.clients.recorded import DEFAULT, Outcome
 from kvtrace.converters.findings import (
     Finding,
@@ -38,7 +40,6 @@ from kvtrace.text import plural, printable
 if TYPE_CHECKING:  # what one method takes is imported by it
     from kvtrace.converters.diff import Difference
     from kvtrace.converters.registry import Conversion
-    from kvtrace.opened.checking import Checked
 
 __all__ = ["OpenedTrace", "diff", "open"]
 
@@ -174,31 +175,6 @@ class OpenedTrace:
         notes = (*judged.failures, *self.notes)
         return Told("findings", found, _finding_objects, Finding, found.listed, shown, notes)
 
-    def check(self) -> Told[Checked]:
-        """Compare what checked launches left with what their IR means; its rows are the checks.
-
-        Fills the tables checks and findings of the trace.
-
-        Raises:
-            NothingToCheck: no launch was kept by KVTRACE_CHECK.
-            TraceWriteError: the trace cannot be written on.
-
-        """
-        from kvtrace.opened.checking import (
-            CheckRow,
-            check_objects,
-            check_rows,
-            check_runs,
-            check_text,
-        )
-        from kvtrace.opened.shown.checks import checks_html
-
-        checked = check_runs(self.selection)
-        shown = Presentation(tuple(check_text(checked)), checks_html, record_text, record_html)
-        return Told(
-            "checks", checked, check_objects, CheckRow, check_rows(checked), shown, self.notes
-        )
-
     def replay(self, *clients: str) -> tuple[Outcome, ...]:
         """Evaluate each distinct call for clients, which fill derived tables of the trace.
 
@@ -272,7 +248,7 @@ class OpenedTrace:
         """Write a file for another tool.
 
         Args:
-            name: perfetto, chrome, csv, stablehlo, or a plugin's.
+            name: perfetto, chrome, csv, or an add-on's or a plugin's.
             output: The file; None: one of the converter's own name in the current directory.
             settings: Those of the converter; `_` in a name stands for `-`.
 
@@ -287,6 +263,17 @@ class OpenedTrace:
         target = None if output is None else Path(output)
         _, written = convert(self.selection, name, target, texts, said.append)
         return replaced(written, notes=(*said, *written.notes, *self.notes))
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """Return a method that an add-on adds: the registry's group `trace_methods`."""
+        entry = None if name.startswith("_") else registry.entry("trace_methods", name)
+        if entry is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return partial(entry.load(), self)
+
+    def __dir__(self) -> Iterable[str]:
+        added = (entry.name for entry in registry.entries("trace_methods"))
+        return [*super().__dir__(), *added]
 
     def __repr__(self) -> str:
         others = len(self.selection.trace.run_ids) - len(self._runs)

@@ -27,10 +27,12 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from kvtrace.cli import main, own_commands
+from kvtrace.registry import own_entries
 from tests.cli.trace_mutations import mutate
 
 ROOT = Path(__file__).parents[2]
@@ -75,8 +77,12 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("convert", "chrome", "TRACE", "-o", "OUT/c"),
         ("convert", "csv", "TRACE", "-o", "OUT/csv"),
         ("convert", "csv", "TRACE", "--set", "table=calls", "-o", "OUT/calls.csv"),
-        ("convert", "stablehlo", "TRACE", "-o", "OUT/graph.mlir"),
-        ("convert", "stablehlo", "TRACE", "-o", "OUT/graph.mlir", "--check"),
+        *(
+            ("convert", entry.name, "TRACE", "-o", f"OUT/{entry.name}", *more)
+            for entry in own_entries("converters")
+            if entry.place.startswith("kvtrace.addons.")
+            for more in ((), ("--check",))
+        ),
     ),
     "report": (
         ("report", "TRACE", "-o", "OUT/r.html"), ("report", "TRACE", "-o", "OUT/r", "--no-replay"),
@@ -167,8 +173,10 @@ def write_seeds(folder: Path) -> None:
         shutil.copytree(ROOT / "tests" / "fixtures" / "h200" / name, folder / name)
     _quietly("replay", "--client", "tracer", "--client", "profiler", "--client", "sanitizer",
              str(folder / "device"))  # fmt: skip
-    _record_graphs(folder / "graphs")
-    _record_checks(folder / "checks")
+    if find_spec("tests.addons.graphs"):
+        _record_graphs(folder / "graphs")
+    if find_spec("tests.addons.check"):
+        _record_checks(folder / "checks")
 
 
 def _quietly(*arguments: str) -> None:
@@ -179,7 +187,7 @@ def _quietly(*arguments: str) -> None:
 def _record_graphs(out: Path) -> None:
     """Record NumPy functions, with an open journal beside them."""
     import kvtrace
-    from tests.hlo import recorded_program
+    from tests.addons.graphs.hlo import recorded_program
 
     with kvtrace.capture(out):
         recorded_program.main()
@@ -190,8 +198,8 @@ def _record_checks(out: Path) -> None:
     import torch
 
     import kvtrace
+    from tests.addons.check import bad_kernels
     from tests.backends.compiled import check_kernels
-    from tests.oracle import bad_kernels
 
     with kvtrace.capture(out, check="first,finite"):
         check_kernels.add[(4,)](*[torch.ones(1000) for _ in range(3)], 1000, BLOCK=256)

@@ -36,6 +36,7 @@ READING = {
     "trace merge": ("trace", "merge", "TRACE", "-o", "copy"),
     "trace migrate": ("trace", "migrate", "TRACE"),
 }
+READING = {name: words for name, words in READING.items() if name in COMMANDS}  # an add-on may go
 #: `validate` looks for damage, so that is what it finds; `recover` and `top` touch no sealed file,
 #: `compact` reads only those that it merges, `prune` only rows of `runs`, and `migrate` says what
 #: it has done with the others.

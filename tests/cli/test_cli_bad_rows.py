@@ -214,6 +214,7 @@ def test_a_scalar_that_is_no_number_costs_its_call(text, kvtrace, tmp_path):
     assert "proven" in said
 
 
+@pytest.mark.skipif("fleet" not in READING, reason="the command is not here")
 def test_numbers_of_executions_and_launches_may_be_any(own_trace, kvtrace):
     rewrite(own_trace, "gpu_kernels", assign("record", -(2**63)))
     rewrite(own_trace, "launches", assign("seq", 2**63 - 1))

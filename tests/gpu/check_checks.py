@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 import kvtrace  # noqa: E402
-from kvtrace.backends.compiled import memory_needed  # noqa: E402
+from kvtrace.addons.check.recording import memory_needed  # noqa: E402
 from kvtrace.schema.runs import plain_rows  # noqa: E402
 from kvtrace.schema.trace import open_trace  # noqa: E402
 from kvtrace.schema.validation import validate  # noqa: E402

@@ -38,9 +38,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 import kvtrace  # noqa: E402
+from kvtrace.addons.check.checking import check_run  # noqa: E402
 from kvtrace.calls.recorded import Call, calls_of  # noqa: E402
 from kvtrace.evaluate import Storage, TensorArgument, evaluate  # noqa: E402
-from kvtrace.oracle.checking import check_run  # noqa: E402
 from kvtrace.schema.trace import open_trace  # noqa: E402
 from kvtrace.verdicts.judge import judge  # noqa: E402
 from kvtrace.verdicts.verdict import Verdict  # noqa: E402
@@ -249,7 +249,7 @@ def all_extents(folder: Path) -> None:
 
 def look_at_check(trace: Any, run: Any, past: set[int]) -> None:
     """`kvtrace check` finds the launches that wrote past an extent, and says why."""
-    from kvtrace.opened.checking import recorded_ttgir
+    from kvtrace.addons.check.checked_runs import recorded_ttgir
 
     found = check_run(trace, run, ttgir=recorded_ttgir(trace, run))
     differing = {row["seq"] for row in found.rows if row["answer"] == "differs"}

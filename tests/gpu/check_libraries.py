@@ -150,12 +150,12 @@ def one_case(package: str, name: str, warps: int, stages: int, dtype: str) -> No
 
 def checked_rows(out: Path) -> Any:
     import kvtrace
+    from kvtrace.addons.check.checked_runs import recorded_ttgir
+    from kvtrace.addons.check.checking import fault_of
+    from kvtrace.addons.check.comparing import compared, computed
+    from kvtrace.addons.check.kept import checked_launches
+    from kvtrace.addons.check.locating import pattern, writers
     from kvtrace.calls.recorded import UnreadyCall
-    from kvtrace.opened.checking import recorded_ttgir
-    from kvtrace.oracle.checking import fault_of
-    from kvtrace.oracle.comparing import compared, computed
-    from kvtrace.oracle.kept import checked_launches
-    from kvtrace.oracle.locating import pattern, writers
     from kvtrace.schema.trace import open_trace
 
     order: dict[str, set[str]] = defaultdict(set)  # of variants of a name there is one here

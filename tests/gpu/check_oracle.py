@@ -3,9 +3,9 @@
     python tests/gpu/check_oracle.py [--only WORDS] [--workers N]
 
 Each case's kernel runs on the GPU; then its outputs are compared with what its TTIR means, within
-the bounds that kvtrace.oracle derives. Every difference is a false alarm, or a defect of Triton's
-or of ours. Prints differences, what could not be decided, and for each op how near to their bounds
-the GPU's results came. Ends with 1 where a case differs that is not known to.
+the bounds that kvtrace derives (evaluate/shadows/radius). Every difference is a false alarm, or a
+defect of Triton's or of ours. Prints differences, what could not be decided, and for each op how
+near to their bounds the GPU's results came. Ends with 1 where a case differs that is not known to.
 """
 
 import argparse
@@ -22,11 +22,11 @@ MARK = "@row "
 
 def checked(case: Any) -> dict[str, Any]:
     """Run a case on the device and check it."""
+    from kvtrace.addons.check.comparing import check
+    from kvtrace.addons.check.kept import CheckedLaunch, Piece, StorageAfter
     from kvtrace.backends.compiled.generic import generic_ttir
     from kvtrace.calls.recorded import Call
     from kvtrace.evaluate import TensorArgument, parsed
-    from kvtrace.oracle.comparing import check
-    from kvtrace.oracle.kept import CheckedLaunch, Piece, StorageAfter
     from tests.gpu.differential import copies, on_device, told_only
     from tests.kernels.launching import bind
 

@@ -26,11 +26,11 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 import kvtrace  # noqa: E402
-from kvtrace.capture.device_code import FORMATS  # noqa: E402
-from kvtrace.capture.device_kernels import DeviceKernels, Piece, device_kernels  # noqa: E402
-from kvtrace.capture.host_kernels import digest, flags  # noqa: E402
+from kvtrace.addons.check.first_bad import bad_launches  # noqa: E402
+from kvtrace.addons.check.recording.device_code import FORMATS  # noqa: E402
+from kvtrace.addons.check.recording.device_kernels import DeviceKernels, Piece, device_kernels  # noqa: E402
+from kvtrace.addons.check.recording.host_kernels import digest, flags  # noqa: E402
 from kvtrace.converters.diff import compare  # noqa: E402
-from kvtrace.oracle.first_bad import bad_launches  # noqa: E402
 from kvtrace.schema.runs import plain_rows  # noqa: E402
 from kvtrace.schema.trace import open_trace, resolve  # noqa: E402
 

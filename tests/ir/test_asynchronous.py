@@ -8,7 +8,7 @@ from kvtrace.evaluate.registry import LOWERINGS
 from kvtrace.ir.asynchronous import ACTS, Act, goes_on, left_of, may_go_on
 from kvtrace.ir.ops import KINDS, SILENT
 from kvtrace.ir.parser import parse
-from tests.oracle import kernels
+from tests.kernels import oracle_kernels as kernels
 from tests.support.compile_ttir import compile_generic, compile_ttir
 
 SIGNATURE = {"a": "*fp16", "b": "*fp16", "out": "*fp32", "k": "i32"}

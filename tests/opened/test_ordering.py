@@ -15,8 +15,8 @@ from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
 from tests.backends.compiled import check_kernels
-from tests.oracle import kernels
-from tests.oracle.planting import with_other_ttgir
+from tests.kernels import oracle_kernels as kernels
+from tests.support.planting import with_other_ttgir
 
 RULE = "pipeline-order"
 
@@ -84,7 +84,7 @@ def test_a_fault_is_an_error_with_its_place(planted, capsys):
     (found,) = json.loads(out)
     assert (found["rule"], found["verdict"], found["severity"]) == (RULE, "violation", "error")
     assert found["kernel"] == "tiled_product"
-    assert Path(found["file"]).name == "kernels.py"
+    assert Path(found["file"]).name == "oracle_kernels.py"
     assert "tl.dot(" in found["source"]  # which loads the tile
     assert found["message"].startswith("a product (ttng.warp_group_dot) reads part 0 of ")
     assert found["message"].endswith("; an evaluation of the TTGIR shows it")

@@ -12,7 +12,7 @@ from kvtrace.verdicts.pipeline.faults import Unexplored
 from kvtrace.verdicts.pipeline.replay import shows
 from kvtrace.verdicts.pipeline.rule import judge_order
 from tests.ir.test_asynchronous import product as summed
-from tests.oracle.test_oracle_stages import (
+from tests.kernels.staged import (
     AMPERE,
     HOPPER,
     KERNELS,

@@ -7,8 +7,8 @@ import pytest
 import triton
 import triton.language as tl
 
-from tests.oracle.launched import Launched
-from tests.oracle.test_oracle_stages import TARGETS, _a_driver  # noqa: F401 - a fixture
+from tests.kernels.launched import Launched
+from tests.kernels.staged import TARGETS, _a_driver  # noqa: F401 - a fixture
 from tests.verdicts.test_pipeline import verdict
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"

@@ -17,8 +17,8 @@ from kvtrace.verdicts.pipeline import replay
 from kvtrace.verdicts.pipeline.explore import explore
 from kvtrace.verdicts.pipeline.faults import READS_EARLY, Fault
 from tests.kernels.catalogue import CASES
-from tests.oracle.launched import Launched
-from tests.oracle.test_oracle_stages import (
+from tests.kernels.launched import Launched
+from tests.kernels.staged import (
     KERNELS,
     TARGETS,
     _a_driver,  # noqa: F401 - a fixture

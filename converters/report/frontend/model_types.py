@@ -19,7 +19,7 @@ from typing import Any, Final, Literal
 from kvtrace.converters.report import budget, locations, model
 from kvtrace.converters.report.line_figures import LineFigures
 from kvtrace.converters.report.sources import BlockSource, block_sources
-from kvtrace.converters.report.views import call, called, checks, graph, kernel, since
+from kvtrace.converters.report.views import call, called, kernel, since
 
 OUTPUT: Final = Path(__file__).resolve().parent / "src" / "data" / "model.ts"
 _HEAD: Final = """\
@@ -29,8 +29,8 @@ _HEAD: Final = """\
 // index is a place in one of the report's arrays.
 """
 _ROOTS: Final = (
-    model.Report, call.CallOps, graph.GraphBlock, kernel.KernelBlock, called.CalledBlock,
-    LineFigures, locations.LineLinks, since.Since, checks.CheckRow, checks.ErrorMap,
+    model.Report, call.CallOps, kernel.KernelBlock, called.CalledBlock,
+    LineFigures, locations.LineLinks, since.Since,
 )  # fmt: skip
 #: Fields of the block "report" that are no fields of `Report`, or are others there.
 _ON_THE_PAGE: Final[dict[str, Any]] = {
@@ -55,7 +55,7 @@ def modules() -> dict[Path, str]:
     for source in block_sources():
         if source.types:
             own = _interfaces(source.types, shared)
-            code = "".join(own.values())
+            code = re.sub(r"/\*\*.*?\*/", "", "".join(own.values()), flags=re.DOTALL)
             used = [each for each in shared if re.search(rf"\b{each.__name__}\b", code)]
             found[_addon_folder(source) / "model.ts"] = _module(own, used)
     return found

@@ -16,11 +16,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.backends.compiled import handed_over
-from kvtrace.backends.compiled.checking import Variant
+from kvtrace.backends.compiled.around import AroundLaunches, Variant, around_launches
 from kvtrace.backends.compiled.contents import Watch, Watching
 from kvtrace.backends.compiled.kernels import Compilation, CompilationListener
 from kvtrace.backends.compiled.loads import LOADS
-from kvtrace.backends.compiled.looking import AroundLaunches, around_launches
 from kvtrace.backends.compiled.recorded_calls import RecordedCalls
 from kvtrace.backends.inductor.kernels import STATIC_LAUNCHERS, Launched, launched_with
 from kvtrace.backends.inductor.libraries import LIBRARY

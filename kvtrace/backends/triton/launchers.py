@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from kvtrace.backends.compiled.checking import Variant
+from kvtrace.backends.compiled.around import Variant
 from kvtrace.backends.compiled.contents import Watch, Watching
 from kvtrace.backends.compiled.kernels import (
     kernel_name,
@@ -22,8 +22,8 @@ from kvtrace.backends.triton.modules import module_of
 from kvtrace.capture.hot import owner_of
 
 if TYPE_CHECKING:
+    from kvtrace.backends.compiled.around import AroundLaunches
     from kvtrace.backends.compiled.judging import Judging
-    from kvtrace.backends.compiled.looking import AroundLaunches
     from kvtrace.capture.session import Session
 
 #: Arguments of a launcher before the values of the kernel's parameters, and the stream's place.

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from kvtrace.backends.compiled.around import AroundLaunches, around_launches
 from kvtrace.backends.compiled.contents import Watching
 from kvtrace.backends.compiled.handed_over import hand_over, works_for
 from kvtrace.backends.compiled.kernels import (
@@ -25,7 +26,6 @@ from kvtrace.backends.compiled.kernels import (
     values_of,
 )
 from kvtrace.backends.compiled.loads import LOADS
-from kvtrace.backends.compiled.looking import AroundLaunches, around_launches
 from kvtrace.backends.compiled.recorded_calls import RecordedCalls
 from kvtrace.backends.compiled.versions import definition, whole_kernel
 from kvtrace.backends.compiled.written_lines import hide_generator_of

@@ -1,6 +1,6 @@
 """Collectives of ranks: a launch is one rank, 0, and runs as if the others had the same tensors.
 
-So is it with collectives of NumPy graphs (`kvtrace.hlo.distributed`).
+So is it with collectives of NumPy graphs.
 """
 
 from typing import Any

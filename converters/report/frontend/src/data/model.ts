@@ -59,12 +59,6 @@ export interface CallOps {
   readonly notes: readonly CallNote[];
 }
 
-/** The block `graph/<variant>`. */
-export interface GraphBlock {
-  readonly measured: boolean;
-  readonly graphs: readonly GraphColumns[];
-}
-
 /** The block `kernel/<kernel>`. */
 export interface KernelBlock {
   readonly measured: boolean;
@@ -125,49 +119,6 @@ export interface Since {
   readonly rows: readonly SinceRow[];
   readonly more: number;
   readonly command: string;
-}
-
-/** What came of one storage after a launch; `number` names the block of its map. */
-export interface CheckRow {
-  readonly number: number;
-  readonly run: number;
-  readonly seq: number;
-  /** Index into `Report.calls`. */
-  readonly call: number | null;
-  /** Place of the tensor among the call's arguments. */
-  readonly arg: number | null;
-  readonly name: string | null;
-  readonly dtype: string | null;
-  readonly answer: string;
-  readonly reason: string | null;
-  readonly elements: number | null;
-  readonly undecided: number | null;
-  readonly differing: number | null;
-  /** The largest part of its bound that an element used which is within it. */
-  readonly nearest: number | null;
-  /** The median bound, relative to the root mean square of the elements. */
-  readonly bound: number | null;
-  /** The element that is farthest beyond its bound: what the device has, and what is meant. */
-  readonly got: string | null;
-  readonly expected: string | null;
-  readonly worst_bound: number | null;
-  readonly program: readonly [number, number, number] | null;
-  readonly lane: readonly number[] | null;
-  readonly pattern: string | null;
-  /** The stage at fault where it differs: ttgir, behind ttgir or unknown. */
-  readonly stage: string | null;
-  readonly stage_reason: string | null;
-  readonly has_map: boolean;
-}
-
-/**
- * The largest error of each part of a tensor, relative to the root mean square of it.
- *
- * Row by row; null is an infinite error, as of a NaN.
- */
-export interface ErrorMap {
-  readonly columns: number;
-  readonly errors: readonly (number | null)[];
 }
 
 /** One captured process. */
@@ -523,27 +474,6 @@ export interface CallNote {
   readonly text: string;
 }
 
-/** One graph as columns, a value for each op in order; body 0 is the traced function itself. */
-export interface GraphColumns {
-  readonly body: number;
-  readonly owner: BodyOwner | null;
-  readonly opcodes: readonly string[];
-  readonly dtypes: readonly string[];
-  readonly opcode: readonly number[];
-  readonly dtype: readonly number[];
-  readonly shape: readonly (readonly number[])[];
-  readonly operands: readonly (readonly number[])[];
-  readonly stack: readonly (number | null)[];
-  readonly bytes: readonly number[];
-  readonly read: readonly number[];
-  readonly written: readonly number[];
-  readonly flops: readonly number[];
-  readonly live: readonly number[];
-  readonly names: Readonly<Record<string, OpNames>>;
-  readonly attributes: Readonly<Record<string, Readonly<Record<string, string>>>>;
-  readonly totals: GraphTotals;
-}
-
 /** A variant's binary went onto the device: how long that took. */
 export interface Load {
   readonly variant: number;
@@ -765,30 +695,6 @@ export interface Histogram {
   readonly min: number | number | null;
   readonly max: number | number | null;
   readonly mean: number | null;
-}
-
-/** The op that a body belongs to, and what it is of that op. */
-export interface BodyOwner {
-  readonly body: number;
-  readonly op: number;
-  readonly role: string;
-}
-
-/** What an op is called as an input or an output, and which input it is written into. */
-export interface OpNames {
-  readonly input: string | null;
-  readonly output: string | null;
-  readonly aliases: string | null;
-}
-
-/** Figures of a whole graph. */
-export interface GraphTotals {
-  readonly bytes: number;
-  readonly flops: number;
-  readonly boundary_bytes: number;
-  readonly peak_live_bytes: number;
-  readonly peak_op: number | null;
-  readonly unknown_loops: number;
 }
 
 /** One configuration; its time is on the device, without the first; null: not recorded. */

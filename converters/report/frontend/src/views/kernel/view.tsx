@@ -2,19 +2,18 @@
 
 import { useEffect, useMemo } from "preact/hooks";
 import { NotHere } from "../../app/boundary";
-import { href } from "../../app/router";
 import type { View, ViewProps } from "../../app/view";
 import { formatCount, formatNanoseconds, formatShare, plural, shortText } from "../../data/format";
 import { page } from "../../data/page";
-import type { CheckRow, KernelBlock, Variant } from "../../data/types";
+import type { KernelBlock, Variant } from "../../data/types";
 import { useBlock } from "../../data/use_block";
 import { derived, Figures, measured } from "../../parts/figure";
 import { DroppedNotes, Facts, kernelName, Missing, Note, Section, Swatch } from "../../parts/text";
 import { workFigures } from "../../parts/work_figures";
-import { CHECKS, kernelOf } from "../../data/checks";
 import { Calls, useCallsOf } from "./calls";
 import { CodeView } from "./code_view";
 import { FindingTable } from "./finding_table";
+import { FACTS } from "./further";
 import "./kernel.css";
 import { markedFindings } from "../../parts/finding_marks";
 import { Pipeline } from "./pipeline";
@@ -154,18 +153,6 @@ function Compiled({
   );
 }
 
-/** What came of those of its launches that were checked, with where it stands. */
-function CheckedLaunches({ kernel }: { kernel: number }) {
-  const loaded = useBlock<readonly CheckRow[]>(page, CHECKS);
-  if (loaded.state !== "ready") return null;
-  const own = loaded.value.filter((row) => kernelOf(row) === kernel);
-  const answers = [...new Set(own.map(({ answer }) => answer))];
-  const said = answers.map(
-    (answer) => `${formatCount(own.filter((row) => row.answer === answer).length)} ${answer}`,
-  );
-  return own.length ? <a href={href("checks", { kernel })}>{said.join(", ")} (derived)</a> : "–";
-}
-
 const view: View = {
   name: "kernel",
   title: "Kernel",
@@ -206,7 +193,9 @@ function KernelHead({ index }: { index: number }) {
           ],
           ["Module", kernel.module ? shortText(kernel.module) : null],
           ["Comes from", kernel.origin],
-          ["Checked", page.has(CHECKS) && <CheckedLaunches kernel={index} />],
+          ...FACTS.filter((fact) => fact.shown()).map(
+            ({ title, Component }) => [title, <Component kernel={index} />] as const,
+          ),
         ]}
       />
       <Figures

@@ -1,0 +1,286 @@
+"""Every checked launch of a run, compared or searched for its first NaN: as rows and findings.
+
+The pass `check` fills the derived tables `checks` and `findings`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from kvtrace.addons.check.comparing import compared, computed
+from kvtrace.addons.check.first_bad import bad_launch
+from kvtrace.addons.check.kept import checked_launches
+from kvtrace.addons.check.locating import pattern, writers
+from kvtrace.addons.check.stages import fault_of_descriptors, in_whole_chunks, stage_at_fault
+from kvtrace.calls.recorded import UnreadyCall
+from kvtrace.ir import source_stack
+from kvtrace.metrics.stacks import StackRows
+from kvtrace.schema.errors import KvtraceError
+from kvtrace.schema.faults import Fault, message_with_fault
+from kvtrace.schema.layout import CHECK
+from kvtrace.schema.tables import TABLES
+from kvtrace.verdicts.replaying import program_at
+
+if TYPE_CHECKING:
+    from kvtrace.addons.check.comparing import Expected, LaunchCheck, TensorCheck
+    from kvtrace.addons.check.first_bad import BadLaunch
+    from kvtrace.addons.check.kept import CheckedLaunch
+    from kvtrace.addons.check.locating import Places
+    from kvtrace.calls.recorded import Call
+    from kvtrace.ir import Module, Op
+    from kvtrace.schema.trace import Run, Trace
+
+FINITE: Final = "finite"
+WRONG: Final = "wrong-result"
+NON_FINITE: Final = "first-non-finite"
+
+RULES: Final = {
+    WRONG: {
+        "severity": "error",
+        "summary": "what the device stored is not what the kernel's IR means",
+        "hint": "run it with other num_warps and num_stages, or another version of the compiler",
+        "page": "docs/check.md",
+    },
+    NON_FINITE: {
+        "severity": "error",
+        "summary": "a launch is the first to store a NaN or an infinity, from inputs without",
+        "hint": "guard the operation that makes it, or mask the lanes that it comes from",
+        "page": "docs/check.md",
+    },
+}
+"""What findings of this pass are about, as their readers want it with the pass."""
+
+#: Gives the TTGIR of a call; a KvtraceError says why there is none.
+Ttgir = Callable[[int], "Module"]
+
+#: Called after each launch with how many are done and how many there are.
+Progress = Callable[[int, int], None]
+
+
+@dataclass(slots=True)
+class RunChecks:
+    """What came of a run's checked launches.
+
+    `rows` are those of `checks`, `findings` of `findings`; `failures` say of which launches nothing
+    could be computed; `answers` count launches. `faults` say of those that differ, by their `seq`,
+    which stage of the compiler is at fault, where that was asked.
+    """
+
+    run: str
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    findings: list[dict[str, Any]] = field(default_factory=list)
+    stacks: StackRows = field(default_factory=StackRows)
+    failures: list[str] = field(default_factory=list)
+    answers: Counter[str] = field(default_factory=Counter)
+    faults: dict[int, Fault] = field(default_factory=dict)
+
+
+def check_run(
+    trace: Trace, run: Run, progress: Progress | None = None, ttgir: Ttgir | None = None
+) -> RunChecks:
+    """Check all launches of a run that were kept, and write what came of it into the trace.
+
+    With `ttgir` it is said of launches that differ which stage of the compiler is at fault.
+
+    Raises:
+        TraceWriteError: the trace cannot be written.
+        DamagedFile, NewerFormat: as the reader of the trace.
+
+    """
+    found = RunChecks(run.run_id)
+    total = trace.table("checked_launches", (run,), columns=["seq"]).num_rows
+    for number, launch in enumerate(checked_launches(trace, run), start=1):
+        if isinstance(launch, UnreadyCall):
+            found.answers["undecided"] += 1
+            found.failures.append(f"call {launch.call_id} of {launch.kernel}: {launch.reason}")
+        elif launch.why == FINITE:
+            _search(found, launch)
+        else:
+            _compare(found, launch, ttgir)
+        if progress is not None:
+            progress(number, total)
+    tables = {
+        "checks": pa.Table.from_pylist(found.rows, TABLES["checks"].schema),
+        "findings": pa.Table.from_pylist(found.findings, TABLES["findings"].schema),
+        "stacks": pa.Table.from_pylist(found.stacks.rows(), TABLES["stacks"].schema),
+    }
+    trace.add_derived(run.run_id, CHECK, tables, {"rules": RULES})
+    return found
+
+
+# -- against the IR -------------------------------------------------------------------------------
+
+
+def _compare(found: RunChecks, launch: CheckedLaunch, ttgir: Ttgir | None) -> None:
+    came = _check(found, launch, ttgir)
+    args = {after.arguments[0]: after.arg for after in launch.after}
+    if not came.tensors:
+        found.rows.append(_undecided(launch, came))
+    for tensor in came.tensors:
+        row = _row(launch, came, tensor, args[tensor.place])
+        found.rows.append(row)
+        if not len(tensor.differing):
+            continue
+        call = launch.call()
+        places = _writers(launch, call, tensor)
+        if places is None:
+            row["pattern"] = "the kernel writes none of them"
+            op = call.module.main.body.blocks[0].ops[0]
+        else:
+            row |= _where(call, tensor, places)
+            op = places.op
+        found.findings.append(_wrong(found, launch, call, tensor, op, row))
+
+
+def _check(found: RunChecks, launch: CheckedLaunch, ttgir: Ttgir | None) -> LaunchCheck:
+    """Check a launch, and note which stage is at fault; the memory it was computed in ends here."""
+    meant = computed(launch)
+    came = compared(meant)
+    found.answers[came.answer] += 1
+    if came.answer == "differs" and ttgir is not None:
+        found.faults[launch.seq] = fault_of(launch, meant.known, ttgir)
+    return came
+
+
+def fault_of(launch: CheckedLaunch, meant: Sequence[Expected], ttgir: Ttgir) -> Fault:
+    """Return the stage at fault in a launch that differs from what is meant by its TTIR.
+
+    Stores past descriptors' extents, which are no fault of the compiler's, are set apart before.
+    `ttgir` gives the TTGIR of its call.
+    """
+    chunks = in_whole_chunks(launch)
+    if chunks is not None:
+        fault = fault_of_descriptors(launch, chunks)
+        if fault is not None:
+            return fault
+        meant = chunks
+    try:
+        module = ttgir(launch.call_id)
+    except KvtraceError as error:
+        return Fault("unknown", str(error))
+    return stage_at_fault(launch, meant, module)
+
+
+def _undecided(launch: CheckedLaunch, came: LaunchCheck) -> dict[str, Any]:
+    return {
+        "seq": launch.seq, "call_id": launch.call_id, "arg": -1, "answer": came.answer,
+        "reason": came.reason,
+    }  # fmt: skip
+
+
+def _writers(launch: CheckedLaunch, call: Call, tensor: TensorCheck) -> Places | None:
+    sharing = next(each for each in launch.after if tensor.place in each.arguments)
+    programs = None if launch.programs is None else np.array(launch.programs, np.int64)
+    return writers(call, sharing.arguments, tensor.differing, programs)
+
+
+def _row(launch: CheckedLaunch, came: LaunchCheck, tensor: TensorCheck, arg: int) -> dict[str, Any]:
+    worst = tensor.worst
+    differs = len(tensor.differing) > 0
+    open_ = tensor.undecided == tensor.elements
+    return {
+        "seq": launch.seq,
+        "call_id": launch.call_id,
+        "arg": arg,
+        "answer": "differs" if differs else "undecided" if open_ else "agrees",
+        "reason": came.reason if open_ else None,
+        "name": tensor.argument,
+        "dtype": tensor.dtype,
+        "elements": tensor.elements,
+        "undecided": tensor.undecided,
+        "differing": len(tensor.differing),
+        "nearest": tensor.nearest,
+        "bound": tensor.bound,
+        "worst_offset": None if worst is None else worst.offset,
+        "got": None if worst is None else worst.got,
+        "expected": None if worst is None else worst.expected,
+        "worst_bound": None if worst is None else worst.bound,
+        "map_columns": tensor.map.shape[1],
+        "map": tensor.map.reshape(-1).tolist(),
+    }
+
+
+def _where(call: Call, tensor: TensorCheck, places: Places) -> dict[str, Any]:
+    count = int(np.prod(call.grid))
+    row: dict[str, Any] = {
+        "op_index": places.op.index,
+        "pattern": pattern(call, places, count),
+    }
+    at = None if tensor.worst is None else places.at(tensor.worst.offset)
+    if at is not None:
+        x, y, z = program_at(at[0], call.grid)
+        row |= {"program_x": x, "program_y": y, "program_z": z, "lane": list(at[1])}
+    return row
+
+
+def _wrong(
+    found: RunChecks,
+    launch: CheckedLaunch,
+    call: Call,
+    tensor: TensorCheck,
+    op: Op,
+    row: dict[str, Any],
+) -> dict[str, Any]:
+    worst = tensor.worst
+    assert worst is not None
+    message = (
+        f"{len(tensor.differing):,} of {tensor.elements:,} elements of {tensor.argument} are not "
+        f"what the IR means ({row['pattern']}): the farthest is {worst.got:.6g} where "
+        f"{worst.expected:.6g} is meant, within {worst.bound:.3g}"
+    )
+    message = message_with_fault(message, found.faults.get(launch.seq))
+    return _finding(found, launch, call, op, WRONG, message) | {
+        "access": "store",
+        "arg": tensor.argument,
+        "lanes": len(tensor.differing),
+        **{name: row.get(name) for name in ("program_x", "program_y", "program_z", "lane")},
+    }
+
+
+# -- NaNs and infinities --------------------------------------------------------------------------
+
+
+def _search(found: RunChecks, launch: CheckedLaunch) -> None:
+    came: BadLaunch = bad_launch(launch)
+    first = came.first
+    found.answers["not finite" if first is not None else "undecided"] += 1
+    if first is None:
+        found.failures.append(f"launch {launch.seq} of {launch.kernel}: {came.reason}")
+        return
+    call = launch.call()
+    op = next(each for each in call.module.ops if each.index == first.op_index)
+    x, y, z = first.program
+    found.findings.append(
+        _finding(found, launch, call, op, NON_FINITE, f"launch {launch.seq}: {first.text}")
+        | {
+            "program_x": x,
+            "program_y": y,
+            "program_z": z,
+            "lane": list(first.lane),
+            "iteration": first.iteration,
+        }
+    )
+
+
+def _finding(
+    found: RunChecks, launch: CheckedLaunch, call: Call, op: Op, rule: str, message: str
+) -> dict[str, Any]:
+    what = f"{rule} {call.kernel} {call.grid} {op.index} {message}"
+    return {
+        "finding_id": hashlib.sha256(what.encode()).hexdigest()[:32],
+        "call_id": launch.call_id,
+        "op_index": op.index,
+        "rule": rule,
+        "verdict": "violation",
+        "severity": RULES[rule]["severity"],
+        "stack_id": found.stacks.add(source_stack(op)),
+        "method": "evaluated",
+        "message": message,
+    }

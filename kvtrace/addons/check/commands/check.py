@@ -1,0 +1,100 @@
+"""`kvtrace check`: what the device computed, against what the kernels' IR means."""
+
+import json
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kvtrace.cli.options import (
+    JsonOption,
+    RunOption,
+    TracePath,
+    complain_of,
+    print_lines,
+    say,
+    select,
+)
+
+if TYPE_CHECKING:
+    from kvtrace.addons.check.checked_runs import Checked
+    from kvtrace.schema.trace import Selection
+
+
+def command(
+    trace: TracePath,
+    run: RunOption = None,
+    as_json: JsonOption = False,
+    as_sarif: Annotated[
+        bool, typer.Option("--sarif", help="Print SARIF 2.1.0, as code review tools read it")
+    ] = False,
+    cases: Annotated[
+        Path | None,
+        typer.Option(
+            "--cases",
+            metavar="DIR",
+            help="Write each launch that differs there: its IR and memory, and a script that "
+            "asserts the difference on a GPU",
+            show_default=False,
+        ),
+    ] = None,
+    again: Annotated[
+        bool,
+        typer.Option(
+            "--rerun",
+            help="Launch those again, on this machine's GPU, with other num_warps and num_stages",
+        ),
+    ] = False,
+) -> int:
+    """Compute checked launches again from their IR, without a GPU, and compare element by element.
+
+    Of programs recorded with KVTRACE_CHECK. Each element may be as far off as roundings, the order
+    of sums, the precision of products and the accuracy of functions let a device be that keeps to
+    the IR. A launch agrees, differs (with the farthest element, who wrote it, and what the wrong
+    ones have in common) or cannot be decided (with the reason). Of launches that were kept by
+    KVTRACE_CHECK=finite it says which operation made the NaN or infinity. Fills the derived tables
+    checks and findings. Exit code 1 where something is wrong.
+
+    Example:
+        KVTRACE=out/ KVTRACE_CHECK=first python train.py
+        kvtrace check out/
+        kvtrace check out/ --rerun
+
+    """
+    from kvtrace.addons.check.checked_runs import check_objects, check_runs, check_text
+    from kvtrace.cli.progress import calls_progress
+    from kvtrace.schema.errors import BadSetting
+
+    if as_json and as_sarif:
+        raise BadSetting("--json and --sarif are two forms of one output; choose one.")
+    selection = select(trace, run)
+    checked = check_runs(selection, calls_progress)
+    if as_json:
+        print(json.dumps(check_objects(checked), indent=2))
+    elif as_sarif:
+        from kvtrace import __version__
+        from kvtrace.addons.check.checking import RULES
+        from kvtrace.converters.findings import read_findings, sarif
+
+        findings = read_findings(selection.trace, selection.runs, rules=RULES)
+        root = selection.runs[0].git_root if selection.runs else None
+        print(json.dumps(sarif(findings, __version__, root=root), indent=2))
+    else:
+        print_lines(check_text(checked))
+    if cases is not None or again:
+        _cases(selection, checked, cases, again)
+    complain_of(selection.trace)
+    return int(checked.failed)
+
+
+def _cases(selection: "Selection", checked: "Checked", folder: Path | None, again: bool) -> None:
+    """Write the launches that differ as scripts, and run them."""
+    from kvtrace.addons.check.checked_runs import rerun_text, write_cases
+
+    with tempfile.TemporaryDirectory(prefix="kvtrace-") as temporary:
+        for case in write_cases(selection, checked, folder or Path(temporary)):
+            if folder is not None:
+                say(f"launch {case.seq} of {case.name}: {case.script or case.problem}")
+            if again:
+                print_lines(rerun_text(case))

@@ -1,0 +1,46 @@
+"""Launches that were kept and not checked yet, checked before a trace is shown or compared."""
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from kvtrace.addons.check.checked_runs import recorded_ttgir
+from kvtrace.addons.check.checking import check_run
+from kvtrace.opened.missing_passes import MOST_SECONDS, watched
+from kvtrace.opened.progress import Shown, unshown
+from kvtrace.schema.errors import KvtraceError
+from kvtrace.schema.layout import CHECK, EXCERPT, pass_parts, run_folder
+from kvtrace.text import plural
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Selection
+
+
+def run_missing_checks(
+    selection: "Selection", *, asked: bool, shown: Shown = unshown
+) -> Iterator[str]:
+    """Check launches that were kept where that has not been done; give what there is to say.
+
+    `asked`: whether the user wants it however long it takes.
+    """
+    trace = selection.trace
+    for run in selection.runs:
+        folder = run_folder(trace.path, "checks", run.run_id)
+        if not run.sealed or EXCERPT in run.settings or pass_parts(folder, CHECK):
+            continue
+        count = trace.table("checked_launches", (run,), ["seq"]).num_rows
+        if not count:
+            continue
+        began = time.monotonic()
+        deadline = None if asked else began + MOST_SECONDS
+        try:
+            with shown(f"check {run.run_id}") as progress:
+                seen = watched(progress, began, deadline, "checking", "launches")
+                check_run(trace, run, seen, recorded_ttgir(trace, run))
+        except KvtraceError as error:
+            yield f"{str(error).rstrip('.')}: kvtrace check {trace.path} does it"
+            return
+        yield (
+            f"{run.run_id}: {plural(count, 'kept launch')} checked against the IR in "
+            f"{time.monotonic() - began:.1f} s, since they had not been"
+        )

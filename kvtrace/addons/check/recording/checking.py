@@ -1,0 +1,205 @@
+"""Which launches of compiled kernels are kept to be checked: the setting `check`.
+
+A launch is chosen by how many its kernel variant has had. Launches in which an autotuner tries its
+configurations are no launches here: they do not count, and are not checked.
+"""
+
+import weakref
+from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+from kvtrace.addons.check.settings import checks_of
+from kvtrace.backends.compiled.around import Grid, Variant
+from kvtrace.backends.compiled.contents import in_trials, places_of
+from kvtrace.capture.device_copies import CopyFailed
+from kvtrace.capture.records import Parameter
+from kvtrace.schema.errors import KvtraceError
+
+if TYPE_CHECKING:
+    from kvtrace.addons.check.recording.checks import Begun, Checks
+    from kvtrace.addons.check.recording.memory_needed import Kernel, Parts
+    from kvtrace.capture.session import Session
+    from kvtrace.ir import Module
+
+
+class Counted:
+    """A compiled kernel whose launches may be checked: what is known of it.
+
+    Attributes:
+        name: the kernel's name.
+        parameters: the flattened signature.
+        pick: gives the flattened values of a launch.
+        every: whether all its launches are checked.
+        count: launches so far.
+    """
+
+    __slots__ = ("count", "every", "name", "parameters", "parts", "pick", "read")
+
+    def __init__(self, variant: Variant, every: bool) -> None:
+        """Know of no launch yet."""
+        self.name = variant.name
+        self.parameters = variant.parameters
+        self.pick = variant.pick
+        self.every = every
+        self.count = 0
+        self.read: Kernel | KvtraceError | None = None
+        self.parts: Parts = {}
+
+
+class Checking:
+    """Chooses the launches of one backend in one session that are checked."""
+
+    def __init__(self, session: "Session", checks: "Checks") -> None:
+        """Choose nothing yet."""
+        self._session = session
+        self._checks = checks
+        self._setting = checks_of(session.settings)
+        self._variants: weakref.WeakKeyDictionary[Any, Counted | None] = weakref.WeakKeyDictionary()
+        self._generation = checks.generation
+
+    def follow(self) -> None:
+        """Have the run's journal tell of launches; for each new call."""
+        self._checks.follow()
+
+    def variant(self, kernel: Any, make: Callable[[], Variant]) -> Counted | None:
+        """Return what is known of a kernel, made when first asked for; None: it is not recorded."""
+        if self._generation != self._checks.generation:  # in a forked process
+            self._generation = self._checks.generation
+            self._variants.clear()
+        if kernel not in self._variants:
+            made = make()
+            every = any(fnmatchcase(made.name, glob) for glob in self._setting.kernels)
+            recorded = self._session.settings.records_kernel(made.name)
+            self._variants[kernel] = Counted(made, every) if recorded else None
+        return self._variants[kernel]
+
+    def is_due(self, variant: Counted) -> bool:
+        """Whether the kernel's next launch is to be checked; if not, it is counted."""
+        if in_trials(self._session):
+            return False
+        if self._why(variant):
+            return True
+        variant.count += 1
+        return False
+
+    def _why(self, variant: Counted) -> str:
+        if variant.every:
+            return "kernel"
+        if self._setting.first and variant.count == 0:
+            return "first"
+        sample = self._setting.sample
+        return "sample" if sample and variant.count % sample == 0 else ""
+
+    # -- around a launch that is due ----------------------------------------------------------
+
+    def before(
+        self,
+        variant: Counted,
+        grid: Callable[[], Grid],
+        values: Any,
+        stream: int,
+        module: "Callable[[], Module]",
+    ) -> "Begun | None":
+        """Copy the memory of a launch that comes now; None where it is not checked.
+
+        `module` reads the kernel's IR.
+        """
+        try:
+            return self._before(variant, grid, variant.pick(values), stream, module)
+        except CopyFailed as error:
+            self._checks.failed(error)
+        except Exception as error:  # noqa: BLE001 - counted; never the program's problem
+            self._session.problem(error)
+        return None
+
+    def _before(
+        self,
+        variant: Counted,
+        grid: Callable[[], Grid],
+        values: Sequence[Any],
+        stream: int,
+        module: "Callable[[], Module]",
+    ) -> "Begun | None":
+        from kvtrace.addons.check.recording.memory_needed import Launch, kind_of, memory_needed
+
+        kind = kind_of(values)
+        if not self._checks.may_begin(kind):
+            return None  # it stays due
+        why = self._why(variant)
+        variant.count += 1
+        extents = grid()
+        if 0 in extents:
+            return None
+        try:
+            if variant.read is None:
+                variant.read = _read(module, variant.parameters)
+            if isinstance(variant.read, KvtraceError):
+                raise variant.read.with_traceback(None)
+            fetched = partial(self._checks.fetched, kind, stream)
+            launch = Launch(variant.parameters, values, extents, variant.read, fetched)
+            needed = memory_needed(launch, variant.parts)
+        except KvtraceError as error:
+            text = f"launches of {variant.name} are not kept to be checked: {error}"
+            self._session.message("info", "check-left-out", text)
+            return None
+        return self._checks.begin(why, needed, kind, stream)
+
+    def launched(self, begun: "Begun", launch: Callable[[], Any], number: int = 0) -> Any:
+        """Make the launch, and copy what is there after it; `number` is one that it has, or 0."""
+        return launched(self._session, self._checks, begun, self._checks.end, launch, number)
+
+
+class Around(Protocol):
+    """What keeps something of a launch, from before it until after it."""
+
+    def drop(self, begun: Any) -> None: ...  # noqa: D102 - as in Checks and Outputs
+    def failed(self, error: CopyFailed) -> None: ...  # noqa: D102
+
+
+def launched(
+    session: "Session",
+    around: Around,
+    begun: Any,
+    end: Callable[[Any, int], int],
+    launch: Callable[[], Any],
+    number: int,
+) -> Any:
+    """Make a launch, and end what has begun before it; failures of ours reach nobody.
+
+    `end` takes the number that the launch has for its copies, or 0, and gives the one to tag it by.
+    """
+    try:
+        result = launch()
+    except BaseException:
+        around.drop(begun)
+        raise
+    number = number or session.recorder.tag(0)
+    try:
+        number = end(begun, number)
+    except CopyFailed as error:
+        around.failed(error)
+    except Exception as error:  # noqa: BLE001 - counted; never the program's problem
+        session.problem(error)
+    session.recorder.tag(number)
+    return result
+
+
+def _read(
+    module: "Callable[[], Module]", parameters: Sequence[Parameter]
+) -> "Kernel | KvtraceError":
+    """Return what a kernel's IR says of it; or why it is not known."""
+    from kvtrace.addons.check.recording.memory_needed import Kernel, NotKept
+    from kvtrace.evaluate.reach import follows_addresses
+    from kvtrace.verdicts.contents.index_arguments import index_arguments
+
+    try:
+        read = module()
+    except KvtraceError as error:
+        return error
+    if follows_addresses(read):
+        return NotKept("it follows addresses that lie in memory")
+    found = index_arguments(read)
+    written, deciding = (places_of(each, parameters) for each in (found.written, found.read))
+    return Kernel(read, written, deciding)

@@ -1,0 +1,270 @@
+"""Memory of launches that are to be checked: what was there before a launch, and what after it.
+
+A backend says which memory that is; it is copied on the launch's stream (on a GPU only enqueued,
+as long as there is room), and written when it has arrived. A launch that goes into a graph is kept
+as it is at the graph's first replay. A launch is kept whole or not at all, and what is kept in a
+run stays below the setting `check_bytes`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from kvtrace.addons.check.recording.graph_copies import (
+    GRAPH_BYTES,
+    FirstReplay,
+    GraphCopies,
+    graph_copies,
+)
+from kvtrace.addons.check.settings import CHECK_BYTES
+from kvtrace.capture.device_copies import Copy, CopyFailed
+from kvtrace.capture.messages import message_row
+from kvtrace.capture.taken import Copied, Taken, TakenForLaunches
+from kvtrace.forks import Lock
+from kvtrace.schema.cached_property import cached_property
+
+if TYPE_CHECKING:
+    from kvtrace.capture.journal import Journal
+    from kvtrace.capture.session import Session
+
+#: Pinned memory for copies that are under way, taken by the first check on a device.
+ARENA_BYTES: Final = 256 << 20
+
+#: Bytes that wait for the background thread at most; launches that come then stay due.
+WAITING_BYTES: Final = 512 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Pieces of one storage: its first argument, its address, and each piece's offset and size."""
+
+    arg: int
+    address: int
+    spans: tuple[tuple[int, int], ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes of all pieces."""
+        return sum(size for _, size in self.spans)
+
+
+@dataclass(frozen=True)
+class Needed:
+    """The memory of a launch that is kept; `programs` are those that it is of, None: all."""
+
+    before: tuple[Memory, ...]
+    after: tuple[Memory, ...]
+    programs: tuple[int, ...] | None = None
+
+    @cached_property
+    def size(self) -> int:
+        """Bytes that are copied in all."""
+        return sum(memory.size for memory in (*self.before, *self.after))
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A launch whose memory was copied before it; `kind` is the device's, as torch names it.
+
+    `replay` is where it will be of a launch that goes into a graph, and who copies it.
+    """
+
+    why: str
+    needed: Needed
+    kind: str
+    stream: int
+    before: Copied
+    replay: tuple[GraphCopies, FirstReplay] | None = None
+
+
+@dataclass(slots=True)
+class _Checked(Taken):
+    """What was copied for one launch: before it, and after it."""
+
+    begun: Begun | None = None
+
+
+class Checks(TakenForLaunches[_Checked]):
+    """What one session keeps of launches to be checked. Its methods may be called in any thread."""
+
+    def __init__(self, session: "Session") -> None:
+        """Prepare; nothing runs before something is kept."""
+        self._lock = Lock()
+        self._broken = False
+        #: Counts runs: a forked process begins one of its own.
+        self.generation = 0
+        super().__init__(session, ARENA_BYTES)
+
+    def renew(self) -> None:
+        """Begin anew: another run begins, perhaps in a forked process."""
+        super().renew()
+        self.generation += 1
+        self._left = CHECK_BYTES.of(self._session.settings)
+        self._nodes: list[_Checked] = []  # in graphs that were not replayed yet
+
+    # -- in the program's threads -----------------------------------------------------------
+
+    def may_begin(self, kind: str) -> bool:
+        """Whether memory can be copied now; what stands in the way of it passes, and is counted."""
+        if kind == "cuda" and (self._broken or not self._devices_copies().has_context()):
+            return False
+        if self._waiting_bytes > WAITING_BYTES:
+            text = "launches are not checked while more than 512 MiB wait to be written"
+            return self._refuse("check-busy", text)
+        return True
+
+    def fetched(
+        self, kind: str, stream: int, places: Sequence[tuple[int, int]]
+    ) -> tuple[bytes, ...] | None:
+        """Return what memory (address, bytes) holds when its stream gets here: waits for that.
+
+        Raises:
+            CopyFailed: the device's driver refuses.
+
+        """
+        if kind == "cuda":
+            return self._devices_copies().copied(places, stream)
+        copied = self._copied(kind, places, stream, patient=True) if kind == "cpu" else None
+        return copied if isinstance(copied, tuple) else None
+
+    def begin(self, why: str, needed: Needed, kind: str, stream: int) -> Begun | None:
+        """Copy what there is before a launch; None where it is not to be checked.
+
+        Raises:
+            CopyFailed: the device's driver refuses.
+
+        """
+        if kind not in ("cpu", "cuda") or not needed.size:
+            return None
+        if not self._afford(needed.size):
+            text = (
+                "launches are not checked whose memory is more than is left of "
+                f"{CHECK_BYTES.of(self._session.settings):,} bytes (KVTRACE_CHECK_BYTES)"
+            )
+            self._session.message("info", "check-over-budget", text)
+            return None
+        if kind == "cuda" and self._devices_copies().is_capturing(stream):
+            return self._begin_node(why, needed, stream)
+        copied = self._copied(kind, _places(needed.before), stream, patient=True)
+        if copied is None:
+            self._afford(-needed.size)
+            return None
+        return Begun(why, needed, kind, stream, copied)
+
+    def _begin_node(self, why: str, needed: Needed, stream: int) -> Begun | None:
+        graphs = graph_copies()
+        places = _places(needed.before), _places(needed.after)
+        replay = None if graphs is None else graphs.before(*places, stream)
+        if graphs is None or replay is None:
+            self._afford(-needed.size)
+            text = (
+                "launches that go into graphs are not checked while the memory of others, of "
+                f"{GRAPH_BYTES >> 20} MiB, waits for their graphs' first replay"
+            )
+            self._session.message("info", "check-in-graph", text)
+            return None
+        return Begun(why, needed, "cuda", stream, replay.before, (graphs, replay))
+
+    def end(self, begun: Begun, number: int) -> int:
+        """Copy what there is after the launch; return the number that is to be in its row.
+
+        `number` is one that the launch has already, 0: none.
+
+        Raises:
+            CopyFailed: the device's driver refuses.
+
+        """
+        number = number or self._session.next_copy()
+        if begun.replay is not None:
+            graphs, replay = begun.replay
+            graphs.after(replay, begun.stream)
+            copies: list[Copied] = [replay.before, replay.after]
+            self._launches[number] = None
+            self._nodes.append(_Checked(number, begun.needed.size, copies, begun=begun))
+            return number
+        taken = _Checked(number, begun.needed.size, [begun.before], begun=begun, lost=True)
+        try:
+            places = _places(begun.needed.after)
+            after = self._copied(begun.kind, places, begun.stream, patient=True) if places else ()
+            if after is not None:
+                taken.copies.append(after)
+                taken.lost = False
+        finally:  # also what is of no use has to arrive before its room is another's
+            self._await(taken)
+        return number
+
+    def drop(self, begun: Begun) -> None:
+        """Forget a launch that was not made."""
+        self._afford(-begun.needed.size)
+        if begun.replay is not None:
+            return  # whether the graph lives on is not known: its room is nobody else's
+        number, size = self._session.next_copy(), begun.needed.size
+        self._await(_Checked(number, size, [begun.before], lost=True))
+
+    def failed(self, error: CopyFailed) -> None:
+        """Check nothing more on the device."""
+        self._broken = True
+        self._session.message("info", "check-failed", f"launches are no longer checked: {error}")
+
+    def _refuse(self, code: str, text: str) -> bool:
+        self._session.message("info", code, text)
+        return False
+
+    def _afford(self, size: int) -> bool:
+        """Take bytes from what the run may keep, if there are so many."""
+        with self._lock:
+            if size > self._left:
+                return False
+            self._left -= size
+            return True
+
+    # -- in the journal's thread ------------------------------------------------------------
+
+    def round(self, journal: "Journal") -> None:
+        """Write what has arrived, as much as a round takes."""
+        super().round(journal)
+        for node in self._nodes[:]:
+            launch = self._launches.get(node.number)
+            copies = [copy for copy in node.copies if isinstance(copy, Copy)]
+            if launch is None or not all(copy.done for copy in copies):
+                continue
+            assert node.begun is not None
+            assert node.begun.replay is not None
+            graphs, replay = node.begun.replay
+            node.copies = [copy.read() for copy in copies]
+            graphs.release(replay)
+            self._nodes.remove(node)
+            self._launches.pop(node.number)
+            self._write(journal, node, *launch)
+
+    def _end(self, journal: "Journal") -> None:
+        super()._end(journal)
+        if self._nodes:
+            text = "launches are not checked that went into graphs which were not replayed"
+            row = message_row("info", "check-in-graph", text, len(self._nodes))
+            journal.add("messages", row)
+
+    def _write(self, journal: "Journal", taken: _Checked, seq: int, call_id: int) -> None:
+        assert taken.begun is not None
+        needed = taken.begun.needed
+        row: dict[str, Any] = {"seq": seq, "call_id": call_id, "why": taken.begun.why}
+        row |= {"programs": needed.programs, "bytes": needed.size}
+        journal.add("checked_launches", row)
+        times = (("before", needed.before), ("after", needed.after))
+        for (when, memories), copy in zip(times, taken.copies, strict=True):
+            assert isinstance(copy, tuple)
+            parts = iter(copy)
+            for memory in memories:
+                content = b"".join(next(parts) for _ in memory.spans)
+                spans = [{"offset_bytes": o, "size_bytes": size} for o, size in memory.spans]
+                row = {"seq": seq, "call_id": call_id, "arg": memory.arg, "when": when}
+                row |= {"spans": spans, "artifact": journal.add_artifact("tensor", content)}
+                journal.add("checked_memory", row)
+
+
+def _places(memories: tuple[Memory, ...]) -> list[tuple[int, int]]:
+    """Address and size of each piece, storage by storage."""
+    return [(each.address + offset, size) for each in memories for offset, size in each.spans]
+
+
+__all__ = ["Begun", "Checks", "Memory", "Needed"]

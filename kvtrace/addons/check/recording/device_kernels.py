@@ -1,0 +1,499 @@
+"""Launches our own GPU kernels on the program's streams, and knows where their answers will be.
+
+The CUDA driver is called itself: neither torch's dispatcher nor its allocator nor Triton sees it.
+A launch waits for nothing and takes no memory; under the capture of a graph it becomes a node of
+it, which answers at each replay. Whoever waits for an answer looks at host memory.
+"""
+
+import ctypes
+import itertools
+import threading
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from struct import Struct
+from typing import Any, Final, NamedTuple
+
+from kvtrace.addons.check.recording.device_answers import Answer, Digested
+from kvtrace.addons.check.recording.device_code import (
+    CHECKED,
+    FORMATS,
+    HEAD,
+    HEAD_FORMAT,
+    PTX,
+    ROW,
+    ROW_FORMAT,
+    SPANS,
+    THREADS,
+    UNROLLED,
+    VECTOR,
+)
+from kvtrace.capture.device_copies import CopyFailed, has_failed
+from kvtrace.forks import Lock
+
+#: Launches whose answers are not read yet, at most; half of them may be nodes of graphs.
+FINITE_SLOTS: Final = 1 << 16
+DIGEST_SLOTS: Final = 1 << 15
+
+#: Pinned memory for what a launch read, once for NaNs and once for infinities.
+RESERVE_BYTES: Final = 64 << 20
+
+#: Memory of a stream for what its next launch will change, and how many streams have some.
+ASIDE_BYTES: Final = 4 << 20
+_ASIDES: Final = 8
+
+#: Bytes of a tensor that is looked at, at most: 31 bits number its vectors.
+LARGEST: Final = 32 << 30
+
+#: Blocks of a tensor at most, for each multiprocessor.
+_BLOCKS: Final = 4
+
+_SUMS: Final = 8 * (1 + SPANS)  # an answer of `digest`, and its state: a number and the sums
+_RELAXED: Final = 2
+_PORTABLE: Final = 1
+_NON_BLOCKING: Final = 1
+_MULTIPROCESSORS: Final = 16
+_NO_PLACE: Final = (1 << 64) - 1
+_NEVER: Final = 0xFFFFFFFF
+_ALL: Final = (1 << 64) - 1
+
+_head = Struct(HEAD_FORMAT)
+_row = Struct(ROW_FORMAT)
+_parameter = ctypes.c_char * (HEAD + SPANS * ROW)
+
+
+class Piece(NamedTuple):
+    """Memory that is looked at: `dtype` names its floats, None where it is something else.
+
+    `lines`: one in so many lines of 128 bytes is digested.
+    """
+
+    address: int
+    size: int
+    dtype: str | None = None
+    lines: int = 1
+
+    @property
+    def vectors(self) -> int:
+        """How many aligned vectors it lies in."""
+        return (self.address + self.size - 1) // VECTOR - self.address // VECTOR + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Up to 16 tensors as our kernels take them, made once for launches on the same memory.
+
+    Attributes:
+        rows: their rows of the parameter.
+        spans: how many they are.
+        checked: how many of them have blocks.
+        vectors: of the largest of these.
+        places: where each is put in a reserve; empty if they do not fit.
+    """
+
+    rows: bytes
+    spans: int
+    checked: int
+    vectors: int
+    places: tuple[int, ...] = ()
+
+
+def finite_table(written: Sequence[Piece], read: Sequence[Piece]) -> Table:
+    """Put up to 8 tensors that are looked at into a table, and those that are kept with them."""
+    pieces = [*written[:CHECKED], *read[: SPANS - CHECKED]]
+    places, end = _places(pieces)
+    fits = len(read) <= SPANS - CHECKED and end <= RESERVE_BYTES
+    given = places if fits else itertools.repeat(_NO_PLACE)
+    rows = b"".join(_packed(*each) for each in zip(pieces, given, strict=False))
+    checked = min(len(written), CHECKED)
+    vectors = max(piece.vectors for piece in written[:CHECKED])
+    return Table(rows, len(pieces), checked, vectors, places if fits else ())
+
+
+def digest_table(pieces: Sequence[Piece]) -> Table:
+    """Put up to 16 tensors that are digested into a table."""
+    pieces = pieces[:SPANS]
+    rows = b"".join(_packed(piece, _NO_PLACE) for piece in pieces)
+    vectors = max(piece.vectors // piece.lines for piece in pieces)
+    return Table(rows, len(pieces), len(pieces), vectors)
+
+
+class _Own(threading.local):
+    """What a thread hands to the driver, and gets back from it, made once."""
+
+    def __init__(self) -> None:
+        self._memory = _parameter()
+        self.memory = memoryview(self._memory).cast("B")
+        self.pointers = (ctypes.c_void_p * 1)(ctypes.addressof(self._memory))
+        self.context, self.status = ctypes.c_void_p(), ctypes.c_int()
+
+
+_own: Final = _Own()
+
+
+@dataclass(slots=True)
+class Reserve:
+    """Where one launch's memory is kept, and which turn of the reserve it is."""
+
+    address: int
+    turn: int = 0
+
+
+@dataclass(slots=True)
+class _Ring:
+    """Slots for answers in pinned memory, each with a state on the device."""
+
+    answers: int
+    states: int
+    size: int
+    free: deque[int]
+    nodes: int = 0
+    functions: Any = field(default=None, repr=False)
+
+
+class DeviceKernels:
+    """Our kernels in one CUDA context. Its methods may be called from any thread."""
+
+    def __init__(self, driver: Any) -> None:
+        """Load the kernels and take their memory, in a thread that has the context.
+
+        Raises:
+            CopyFailed: the driver refuses.
+
+        """
+        self._driver = driver
+        self._numbers = itertools.count(1)
+        self._lock = Lock()
+        mode = ctypes.c_int(_RELAXED)  # for the time of the call, should another thread capture
+        driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
+        try:
+            self.blocks = _BLOCKS * self._multiprocessors()
+            self._finite, self._digest = self.load(PTX, "kvtrace_finite", "kvtrace_digest")
+            self._flags = self._ring(FINITE_SLOTS, 8)
+            self._sums: _Ring | None = None
+            self._control = 0
+            self._asides: dict[int, int] = {}
+            self.reserves: tuple[Reserve, ...] = ()
+        finally:
+            driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
+
+    # -- launches ---------------------------------------------------------------------------
+
+    def finite(
+        self,
+        written: Sequence[Piece],
+        read: Sequence[Piece],
+        stream: int,
+        captured: bool = False,
+        keep: tuple[bool, bool] = (True, True),
+    ) -> Answer | None:
+        """Look for NaNs and infinities in up to 8 tensors; keep them and what was read.
+
+        `keep` says whether the launch is kept if its reserve is free: should it have a NaN in
+        `written` and none in `read`; or infinities there and neither of both in `read`.
+
+        Returns None where there is no slot for the answer.
+
+        Raises:
+            CopyFailed: the driver refuses.
+
+        """
+        return self.look(finite_table(written, read), stream, captured, keep)
+
+    def look(
+        self,
+        table: Table,
+        stream: int,
+        captured: bool = False,
+        keep: tuple[bool, bool] = (True, True),
+    ) -> Answer | None:
+        """Do what `finite` says, for tensors in a table."""
+        ring = self._flags
+        slot = self._slot(ring, captured)
+        if slot is None:
+            return None
+        number, places, reserve = next(self._numbers) & 0xFFFFFFFF, table.places, 0
+        if places and self.reserves and (keep[0] or keep[1]):
+            reserve = self.reserves[0].address
+        place, state = ring.answers + 8 * slot, ring.states + 8 * slot
+        turns = tuple(
+            each.turn if wanted else _NEVER
+            for each, wanted in zip(self.reserves, keep, strict=False)
+        ) or (0, 0)
+        head = (
+            place, state, self._control, reserve, RESERVE_BYTES,
+            number, table.spans, table.checked, captured, *turns,
+        )  # fmt: skip
+        self._launch(self._finite, head, table, stream)
+        return Answer(
+            place, number, stream, captured, table.checked, places if reserve else (), turns
+        )
+
+    def digest(self, pieces: Sequence[Piece], stream: int) -> Digested | None:
+        """Digest up to 16 tensors. None where there is no slot for the answer.
+
+        Raises:
+            CopyFailed: the driver refuses.
+
+        """
+        return self.sum_up(digest_table(pieces), stream)
+
+    def sum_up(self, table: Table, stream: int) -> Digested | None:
+        """Do what `digest` says, for tensors in a table."""
+        if self._sums is None:
+            self._sums = self.relaxed(lambda: self._ring(DIGEST_SLOTS, _SUMS))
+        ring = self._sums
+        slot = self._slot(ring, False)
+        if slot is None:
+            return None
+        number = next(self._numbers) & 0xFFFFFFFF
+        place, state = ring.answers + _SUMS * slot, ring.states + _SUMS * slot
+        head = (place, state, 0, 0, 0, number, table.spans, table.spans, 0, 0, 0)
+        self._launch(self._digest, head, table, stream)
+        return Digested(place, number, stream, False, table.spans)
+
+    def release(self, answer: Answer) -> None:
+        """Give the slot of an answer back, once it is there; nodes of graphs keep theirs."""
+        if answer.captured:
+            return
+        ring = self._sums if isinstance(answer, Digested) else self._flags
+        assert ring is not None
+        ring.free.append((answer.place - ring.answers) // ring.size)
+
+    def _launch(self, function: Any, head: tuple[int, ...], table: Table, stream: int) -> None:
+        own = _own
+        _head.pack_into(own.memory, 0, *head)
+        own.memory[HEAD : HEAD + len(table.rows)] = table.rows
+        blocks = max(1, min(self.blocks, -(-table.vectors // (THREADS * UNROLLED))))
+        self._launch_blocks(function, (blocks, table.checked), stream)
+
+    def launch(self, function: Any, parameter: bytes, blocks: tuple[int, int], stream: int) -> None:
+        """Launch a kernel of ours that takes one parameter, on so many blocks of `THREADS`.
+
+        Raises:
+            CopyFailed: the driver refuses.
+
+        """
+        _own.memory[: len(parameter)] = parameter
+        self._launch_blocks(function, blocks, stream)
+
+    def _launch_blocks(self, function: Any, blocks: tuple[int, int], stream: int) -> None:
+        failed = self._driver.cuLaunchKernel(
+            function, *blocks, 1, THREADS, 1, 1, 0, ctypes.c_void_p(stream), _own.pointers, None
+        )
+        if failed:
+            raise CopyFailed(f"cuLaunchKernel failed with error {failed}")
+
+    def _slot(self, ring: _Ring, captured: bool) -> int | None:
+        if captured:
+            if ring.nodes >= FINITE_SLOTS // 2:
+                return None
+            ring.nodes += 1
+        try:
+            return ring.free.popleft()
+        except IndexError:
+            return None
+
+    def aside(self, pieces: Sequence[Piece], stream: int) -> tuple[Piece, ...] | None:
+        """Copy memory that the next launch will change, for the look after it.
+
+        Each stream has one place for it, which the copies for its next launch overwrite. None
+        where that is too small, or there are too many streams.
+
+        Raises:
+            CopyFailed: the driver refuses.
+
+        """
+        base = self._asides.get(stream)
+        if base is None:
+            if len(self._asides) >= _ASIDES:
+                return None
+            base = self.relaxed(lambda: self.on_device(ASIDE_BYTES))
+            self._asides[stream] = base
+        found, copies = _copies_aside(tuple(pieces), base)
+        handle = ctypes.c_void_p(stream)
+        for copy in copies:
+            self.call("cuMemcpyDtoDAsync_v2", *copy, handle)
+        return found
+
+    def is_lost(self, answer: Answer) -> bool:
+        """Whether an answer that is not there never will be, for its stream has failed."""
+        query = self._driver.cuStreamQuery
+        found = self.relaxed(lambda: query(ctypes.c_void_p(answer.stream)))
+        return has_failed(found) and not answer.done
+
+    # -- what is kept -----------------------------------------------------------------------
+
+    def reserve(self) -> None:
+        """Have room for launches' memory: nothing that an earlier recording kept is in its way.
+
+        Raises:
+            CopyFailed: the driver refuses.
+
+        """
+        self.relaxed(self._take_reserves)
+
+    def _take_reserves(self) -> None:
+        if self.reserves:
+            for kind, reserve in enumerate(self.reserves):
+                reserve.turn += 2  # also where a launch has taken the one before
+                self._set(self._control + 8 * kind, reserve.turn, 1)
+                self._set(self._control + 8 * kind + 4, 0, 1)
+            return
+        self._control = self.on_device(16)
+        base = self.pinned(2 * RESERVE_BYTES)
+        self.reserves = (Reserve(base), Reserve(base + RESERVE_BYTES))
+
+    def holds(self, kind: int, answer: Answer) -> bool:
+        """Whether what a reserve holds is still the launch's that the answer is of."""
+        return self.reserves[kind].turn == answer.turns[kind]
+
+    def free(self, kind: int) -> None:
+        """Have a reserve take another launch: what it held was read."""
+        self.reserves[kind].turn += 1
+
+    # -- the driver -------------------------------------------------------------------------
+
+    def relaxed(self, work: Any) -> Any:
+        """Do what takes memory, though another thread may be capturing a graph."""
+        mode = ctypes.c_int(_RELAXED)
+        with self._lock:
+            self._driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
+            try:
+                return work()
+            finally:
+                self._driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
+
+    def load(self, text: str, *names: str) -> list[Any]:
+        """Load kernels of a text, so many as are named."""
+        module = ctypes.c_void_p()
+        self.call("cuModuleLoadData", ctypes.byref(module), ctypes.c_char_p(text.encode()))
+        found = []
+        for name in names:
+            function = ctypes.c_void_p()
+            self.call("cuModuleGetFunction", ctypes.byref(function), module, name.encode())
+            found.append(function)
+        return found
+
+    def _ring(self, slots: int, size: int) -> _Ring:
+        answers = self.pinned(slots * size)
+        ctypes.memset(answers, 0, slots * size)
+        return _Ring(answers, self.on_device(slots * size), size, deque(range(slots)))
+
+    def _multiprocessors(self) -> int:
+        device, found = ctypes.c_int(), ctypes.c_int()
+        self.call("cuCtxGetDevice", ctypes.byref(device))
+        self.call("cuDeviceGetAttribute", ctypes.byref(found), _MULTIPROCESSORS, device)
+        return found.value
+
+    def pinned(self, size: int) -> int:
+        """Take memory of the host that the device can reach."""
+        found = ctypes.c_void_p()
+        self.call("cuMemHostAlloc", ctypes.byref(found), ctypes.c_size_t(size), _PORTABLE)
+        assert found.value is not None
+        return found.value
+
+    def on_device(self, size: int) -> int:
+        """Take memory that is zero."""
+        found = ctypes.c_uint64()
+        self.call("cuMemAlloc_v2", ctypes.byref(found), ctypes.c_size_t(size))
+        self._set(found.value, 0, size // 4)
+        return found.value
+
+    def _set(self, place: int, word: int, count: int) -> None:
+        """Set words of the device's memory, and wait for that on a stream of our own alone."""
+        stream = ctypes.c_void_p()
+        self.call("cuStreamCreate", ctypes.byref(stream), _NON_BLOCKING)
+        self.call(
+            "cuMemsetD32Async", ctypes.c_uint64(place), ctypes.c_uint(word),
+            ctypes.c_size_t(count), stream,
+        )  # fmt: skip
+        self.call("cuStreamSynchronize", stream)
+        self.call("cuStreamDestroy_v2", stream)
+
+    def call(self, name: str, *arguments: object) -> None:
+        """Call a function of the driver.
+
+        Raises:
+            CopyFailed: it refuses.
+
+        """
+        failed = getattr(self._driver, name)(*arguments)
+        if failed:
+            raise CopyFailed(f"{name} failed with error {failed}")
+
+
+@lru_cache(maxsize=4096)
+def _packed(piece: Piece, place: int) -> bytes:
+    """Return a span's row of the table."""
+    form = FORMATS.get(piece.dtype or "")
+    head, end = piece.address % VECTOR, (piece.address + piece.size) % VECTOR
+    bits = (_ALL, 0, 0) if form is None else (form.mask, form.nan, form.limit)
+    return _row.pack(
+        piece.address - head, piece.vectors, piece.lines, 8 * head, 8 * (-end % VECTOR),
+        *bits, place,
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=4096)
+def _copies_aside(
+    pieces: tuple[Piece, ...], base: int
+) -> tuple[tuple[Piece, ...] | None, tuple[tuple[Any, ...], ...]]:
+    """Return where pieces go that are put aside (None: nowhere), and the copies for it."""
+    places, end = _places(pieces)
+    if end > ASIDE_BYTES:
+        return None, ()
+    targets = [
+        base + place + each.address % VECTOR for each, place in zip(pieces, places, strict=True)
+    ]
+    copies = tuple(
+        (ctypes.c_uint64(target), ctypes.c_uint64(each.address), ctypes.c_size_t(each.size))
+        for each, target in zip(pieces, targets, strict=True)
+    )
+    found = (Piece(t, each.size, each.dtype) for each, t in zip(pieces, targets, strict=True))
+    return tuple(found), copies
+
+
+def _places(pieces: Sequence[Piece]) -> tuple[tuple[int, ...], int]:
+    """Return where each piece is put in a reserve, and the end of the last."""
+    found, end = [], 0
+    for piece in pieces:
+        found.append(end)
+        end += piece.vectors * VECTOR
+    return tuple(found), end
+
+
+_made: dict[int, DeviceKernels] = {}
+_driver: Any = None
+
+
+def device_kernels() -> DeviceKernels | None:
+    """Return the kernels of the thread's CUDA context, loaded when first asked for.
+
+    None where the thread has no context yet.
+
+    Raises:
+        CopyFailed: there is no driver, or it refuses.
+
+    """
+    global _driver
+    if _driver is None:
+        try:
+            _driver = ctypes.CDLL("libcuda.so.1")
+        except OSError as error:
+            raise CopyFailed(f"the CUDA driver cannot be called: {error}") from error
+    context = _own.context
+    if _driver.cuCtxGetCurrent(ctypes.byref(context)) or not context.value:
+        return None
+    found = _made.get(context.value)
+    if found is None:
+        found = _made[context.value] = DeviceKernels(_driver)
+    return found
+
+
+def is_capturing(stream: int) -> bool | None:
+    """Whether a stream is captured into a graph; None where the driver does not say."""
+    status = _own.status
+    failed = _driver.cuStreamIsCapturing(ctypes.c_void_p(stream), ctypes.byref(status))
+    return None if failed else bool(status.value)

@@ -1,0 +1,262 @@
+"""Copies of device memory as nodes of a CUDA graph: what there is at the first replay of it.
+
+Before a launch that goes into a graph, and behind it, a kernel of ours goes into the graph, too. At
+the first replay both copy memory into pinned memory, and the second one says that it is there. At
+all later ones they end at once, so that nobody who reads it is disturbed.
+"""
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+from struct import Struct
+from typing import Final
+
+from kvtrace.addons.check.recording.device_code import THREADS, VECTOR
+from kvtrace.addons.check.recording.device_kernels import DeviceKernels, Piece, device_kernels
+from kvtrace.capture.device_copies import Copy
+from kvtrace.forks import Lock
+
+#: Pinned memory for launches in graphs that were not replayed yet, or not read yet, at most.
+GRAPH_BYTES: Final = 256 << 20
+
+#: Launches in graphs for which there are states, taken so many at a time: 8 bytes each.
+_STATES: Final = 4096
+
+#: Rows of blocks at most; each has more than one span then.
+_ROWS: Final = 512
+
+#: Bytes of the answer, before the tables.
+_ANSWER: Final = 64
+
+_head: Final = Struct("<QQQII")
+_row: Final = Struct("<QQII")
+
+PTX: Final = f"""// kvtrace
+.version 6.4
+.target sm_70
+.address_size 64
+
+.visible .entry kvtrace_keep(.param .align 8 .b8 check[{_head.size}])
+{{
+    .reg .b64 %check, %state, %table, %answer, %span, %from, %to, %a0, %b0, %x, %y;
+    .reg .b32 %number, %spans, %thread, %row, %rows, %vectors, %start, %stride, %i, %m, %n;
+    .reg .pred %p;
+
+    mov.b64         %check, check;
+    ld.param.b64    %state, [%check];       // how many blocks are done, and whether all ever were
+    ld.param.b64    %table, [%check+8];     // in pinned memory
+    ld.param.b64    %answer, [%check+16];   // in pinned memory; 0: there is more to come
+    ld.param.b32    %spans, [%check+24];
+    ld.param.b32    %number, [%check+28];   // what stands in the answer when all is there
+    ld.volatile.global.b32 %n, [%state+4];
+    setp.ne.u32     %p, %n, 0;
+    @%p ret;                                // an earlier replay's was taken
+    mov.u32         %thread, %tid.x;
+    mov.u32         %row, %ctaid.y;
+    mov.u32         %rows, %nctaid.y;
+    mov.u32         %start, %ctaid.x;
+    mad.lo.u32      %start, %start, {THREADS}, %thread;
+    mov.u32         %stride, %nctaid.x;
+    mul.lo.u32      %stride, %stride, {THREADS};
+ROW:
+    setp.ge.u32     %p, %row, %spans;
+    @%p bra         DONE;
+    mul.wide.u32    %span, %row, {_row.size};
+    add.s64         %span, %span, %table;
+    ld.global.b64   %from, [%span];
+    ld.global.b64   %to, [%span+8];
+    ld.global.b32   %vectors, [%span+16];
+    add.u32         %row, %row, %rows;
+    mov.b32         %i, %start;
+NEXT:
+    setp.ge.u32     %p, %i, %vectors;
+    @%p bra         ROW;
+    mul.wide.u32    %x, %i, {VECTOR};
+    add.s64         %y, %x, %to;
+    add.s64         %x, %x, %from;
+    ld.global.v2.b64 {{%a0, %b0}}, [%x];
+    st.global.v2.b64 [%y], {{%a0, %b0}};
+    add.u32         %i, %i, %stride;
+    bra             NEXT;
+DONE:
+    setp.eq.u64     %p, %answer, 0;
+    @%p ret;
+    fence.acq_rel.sys;
+    bar.sync        0;
+    setp.ne.u32     %p, %thread, 0;
+    @%p ret;
+    mov.u32         %m, %nctaid.x;
+    mul.lo.u32      %m, %m, %rows;
+    sub.u32         %m, %m, 1;
+    atom.global.inc.u32 %n, [%state], %m;
+    setp.ne.u32     %p, %n, %m;
+    @%p ret;                                // not the last block
+    mov.b32         %n, 1;
+    st.volatile.global.b32 [%state+4], %n;
+    fence.acq_rel.sys;
+    st.volatile.global.b32 [%answer], %number;
+    ret;
+}}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """Spans as the kernel takes them: where their rows are, and vectors of the largest."""
+
+    address: int
+    rows: int
+    vectors: int
+
+
+@dataclass(frozen=True, slots=True)
+class FirstReplay:
+    """Where the memory of a launch will be once its graph was replayed; both copies have it then.
+
+    `room` is the address and bytes of the pinned memory that they are in, `state` the device's.
+    """
+
+    before: Copy
+    after: Copy
+    room: tuple[int, int]
+    state: int
+    tables: tuple[_Table, _Table]
+
+
+class GraphCopies:
+    """Copies for launches in graphs, of one CUDA context. Its methods may be called anywhere."""
+
+    def __init__(self, kernels: DeviceKernels) -> None:
+        """Load the kernel, in a thread that has the context.
+
+        Raises:
+            CopyFailed: the driver refuses.
+
+        """
+        self._kernels = kernels
+        self._lock = Lock()
+        (self._keep,) = kernels.relaxed(lambda: kernels.load(PTX, "kvtrace_keep"))
+        self._taken = 0
+        self._free: list[tuple[int, int]] = []
+        self._states: list[int] = []
+        self._number = 0
+
+    def before(
+        self,
+        before: Sequence[tuple[int, int]],
+        after: Sequence[tuple[int, int]],
+        stream: int,
+    ) -> FirstReplay | None:
+        """Have spans (address, bytes) copied as they are before a launch that goes into a graph.
+
+        `after` are those that `after` copies. None where there is no room for all of them.
+
+        Raises:
+            CopyFailed: the driver refuses.
+
+        """
+        sides = [[Piece(*span) for span in spans] for spans in (before, after)]
+        size = _ANSWER + sum(
+            _table_bytes(pieces) + sum(VECTOR * each.vectors for each in pieces) for pieces in sides
+        )
+        with self._lock:
+            room = self._room(size)
+            if room is None:
+                return None
+            if not self._states:
+                base = self._kernels.relaxed(lambda: self._kernels.on_device(8 * _STATES))
+                self._states = [base + 8 * place for place in range(_STATES)]
+            state = self._states.pop()
+            self._number = self._number + 1 & 0xFFFFFFFF or 1
+            number = self._number
+        answer = room[0]
+        ctypes.c_uint32.from_address(answer).value = 0
+        place = answer + _ANSWER
+        copies: list[Copy] = []
+        tables: list[_Table] = []
+        for pieces in sides:
+            table, parts, place = _laid_out(pieces, place)
+            tables.append(table)
+            copies.append(Copy(parts, answer, number, stream, 0))
+        found = FirstReplay(copies[0], copies[1], room, state, (tables[0], tables[1]))
+        self._launch(found, tables[0], 0, stream)
+        return found
+
+    def after(self, found: FirstReplay, stream: int) -> None:
+        """Have copied what is there behind the launch.
+
+        Raises:
+            CopyFailed: the driver refuses.
+
+        """
+        self._launch(found, found.tables[1], found.after.flag, stream)
+
+    def release(self, found: FirstReplay) -> None:
+        """Free the room of copies that have been read: no replay writes there any more."""
+        with self._lock:
+            self._free.append(found.room)
+
+    def _launch(self, found: FirstReplay, table: _Table, answer: int, stream: int) -> None:
+        parameter = _head.pack(found.state, table.address, answer, table.rows, found.after.number)
+        rows = max(1, min(table.rows, _ROWS))
+        wanted = -(-table.vectors // THREADS)
+        blocks = max(1, min(wanted, self._kernels.blocks // rows))
+        self._kernels.launch(self._keep, parameter, (blocks, rows), stream)
+
+    def _room(self, size: int) -> tuple[int, int] | None:
+        """Return pinned memory of at least that size: some that is free, or new."""
+        fitting = [room for room in self._free if room[1] >= size]
+        if fitting:
+            room = min(fitting, key=lambda room: room[1])
+            self._free.remove(room)
+            return room
+        if self._taken + size > GRAPH_BYTES:
+            return None
+        self._taken += size
+        return self._kernels.relaxed(lambda: self._kernels.pinned(size)), size
+
+
+def _laid_out(
+    pieces: Sequence[Piece], place: int
+) -> tuple[_Table, tuple[tuple[int, int], ...], int]:
+    """Write a table of pieces at a place, and say where each one goes behind it, and the end.
+
+    A piece lies in its vectors as in the device's memory, so that whole vectors are copied; those
+    at its ends may reach beyond it, into no other page.
+    """
+    table, parts, rows = place, [], []
+    place += _table_bytes(pieces)
+    for piece in pieces:
+        head = piece.address % VECTOR
+        rows.append(_row.pack(piece.address - head, place, piece.vectors, 0))
+        parts.append((place + head, piece.size))
+        place += VECTOR * piece.vectors
+    ctypes.memmove(table, b"".join(rows), _row.size * len(rows))
+    largest = max((piece.vectors for piece in pieces), default=0)
+    return _Table(table, len(pieces), largest), tuple(parts), place
+
+
+def _table_bytes(pieces: Sequence[Piece]) -> int:
+    """Return the bytes of a table: of an even number of rows, so that vectors follow aligned."""
+    return _row.size * -(-len(pieces) // 2) * 2
+
+
+_made: dict[DeviceKernels, GraphCopies] = {}
+
+
+def graph_copies() -> GraphCopies | None:
+    """Return the copies of the thread's CUDA context; None where it has none yet.
+
+    Raises:
+        CopyFailed: there is no driver, or it refuses.
+
+    """
+    kernels = device_kernels()
+    if kernels is None:
+        return None
+    if kernels not in _made:
+        _made[kernels] = GraphCopies(kernels)
+    return _made[kernels]
+
+
+__all__ = ["GRAPH_BYTES", "FirstReplay", "GraphCopies", "graph_copies"]

@@ -1,0 +1,91 @@
+"""What a launch touches of each storage, from the tensors among its arguments."""
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from kvtrace.addons.check.recording.device_code import FORMATS
+from kvtrace.addons.check.recording.device_kernels import LARGEST, Piece
+from kvtrace.capture.contents import view_of
+
+
+class Storage(NamedTuple):
+    """What a launch touches of one storage: from the first to the last byte of its arguments.
+
+    `arg` is the place of the first of them, `base` the storage's address.
+    """
+
+    arg: int
+    base: int
+    piece: Piece
+    read: bool
+    written: bool
+
+    def row(self, when: str) -> dict[str, Any]:
+        """The columns that name it."""
+        return {"arg": self.arg, "when": when}
+
+
+def memory_key(value: Any) -> tuple[Any, ...] | None:
+    """Return what says which memory a tensor is: `storages_of` finds the same for equal keys."""
+    try:
+        return (
+            value.data_ptr(), value.storage_offset(), value.dtype, value.shape, value.stride(),
+        )  # fmt: skip
+    except AttributeError:  # a descriptor, one of Triton's reinterpreted tensors, or no tensor
+        base = getattr(value, "base", None)
+        return None if base is None else memory_key(base)
+
+
+def storages_of(
+    listed: Sequence[tuple[int, Any, str]], read: frozenset[int], written: frozenset[int]
+) -> tuple[list[Storage], str]:
+    """Return what a launch touches of each storage, and the kind of device that they are on.
+
+    Args:
+        listed: place in the signature, tensor and type of each argument that is a tensor.
+        read: the places of those that the kernel reads.
+        written: those that it writes.
+
+    """
+    found: dict[int, Storage] = {}
+    kind = ""
+    for place, value, dtype in listed:
+        base = getattr(value, "base", value)  # Triton's reinterpreted tensors wrap one
+        if not hasattr(base, "untyped_storage") or not (place in read or place in written):
+            continue
+        storage = base.untyped_storage()
+        start = storage.data_ptr()
+        if base.is_contiguous():
+            address, size = base.data_ptr(), base.numel() * base.element_size()
+        else:
+            view = view_of(base, start, storage.nbytes())
+            address, size = (0, 0) if view is None else (view.address, view.size)
+        if not start or not size or size > LARGEST:
+            continue
+        form = FORMATS.get(dtype)
+        is_float = form is not None and address % form.bytes == 0 == size % form.bytes
+        piece = Piece(address, size, dtype if is_float else None)
+        touched = Storage(place, start, piece, place in read, place in written)
+        before = found.get(start)
+        found[start] = touched if before is None else _both(before, touched)
+        if kind in ("", "cpu"):  # memory of the host can be a kernel's of a device, too
+            kind = base.device.type
+    return list(found.values()), kind
+
+
+def _both(a: Storage, b: Storage) -> Storage:
+    begin = min(a.piece.address, b.piece.address)
+    end = max(each.piece.address + each.piece.size for each in (a, b))
+    dtype = a.piece.dtype if a.piece.dtype == b.piece.dtype else None
+    return Storage(
+        a.arg, a.base, Piece(begin, end - begin, dtype), a.read or b.read, a.written or b.written
+    )
+
+
+def memory_of(piece: Piece) -> Any:
+    """Return memory of the host's as an array of bytes, which is not copied."""
+    import numpy as np
+
+    held: Any = (ctypes.c_ubyte * piece.size).from_address(piece.address)
+    return np.frombuffer(held, np.uint8)

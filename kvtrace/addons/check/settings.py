@@ -1,0 +1,100 @@
+"""The settings of this add-on: what of launches is kept so that they can be checked."""
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from kvtrace.schema.errors import BadSetting
+from kvtrace.settings import AddedSetting, whole_number
+
+if TYPE_CHECKING:
+    from kvtrace.settings import Settings
+
+_COUNT: Final = re.compile("[1-9][0-9]{0,17}")
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """What of launches is kept so that they can be checked: the setting `check`, read.
+
+    Attributes:
+        first: whether the memory of each kernel variant's first launch is.
+        sample: that of a variant's first launch, and of one launch in so many after it; 0: none.
+        kernels: globs of kernels of which every launch's is.
+        finite: NaNs and infinities are looked for in the outputs of one launch in so many of each
+            kernel variant, its first among them; 1: of all; 0: of none.
+        digest: digests are made of the outputs of one launch in so many, likewise.
+    """
+
+    first: bool = False
+    sample: int = 0
+    kernels: tuple[str, ...] = ()
+    finite: int = 0
+    digest: int = 0
+
+    @property
+    def any(self) -> bool:
+        """Whether anything is."""
+        return self != Checks()
+
+    @property
+    def memory(self) -> bool:
+        """Whether some launches' memory is kept."""
+        return self.first or self.sample > 0 or bool(self.kernels)
+
+
+def checks_of(settings: "Settings") -> Checks:
+    """Return the setting `check`, read."""
+    return _checks(CHECK.of(settings))
+
+
+def _checks(text: str) -> Checks:
+    """Read the setting `check`; BadSetting names the part that says nothing."""
+    first, kernels = False, []
+    every = {"sample": 0, "finite": 0, "digest": 0}
+    for part in filter(None, map(str.strip, text.split(","))):
+        kind, _, of = part.partition(":")
+        if part == "first":
+            first = True
+        elif part in ("finite", "digest"):
+            every[part] = 1
+        elif kind in every and _COUNT.fullmatch(of):
+            every[kind] = int(of)
+        elif kind == "kernel" and of:
+            kernels.append(of)
+        else:
+            raise BadSetting(
+                "the setting check has parts first, sample:N (N above 0), kernel:GLOB, finite or "
+                f"finite:N, and digest or digest:N, separated by commas; not {part!r}"
+            )
+    return Checks(first, kernels=tuple(kernels), **every)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise BadSetting(f"the setting check must be text, not {value!r}")
+    _checks(value)
+    return value
+
+
+CHECK: Final = AddedSetting(
+    name="check",
+    default="",
+    about="what is kept of launches so that they can be computed again ([check](check.md)), of "
+    "these parts, separated by commas: `first`, memory before and after each kernel variant's "
+    "first launch; `sample:N`, of that and one launch in N after it; `kernel:GLOB`, of every "
+    "launch of kernels of that name; `finite`, whether outputs hold NaNs or infinities; "
+    "`digest`, digests of outputs; both of all launches, or with `:N` of one in N of each "
+    "kernel variant. Empty: nothing",
+    read=_text,
+    option=(
+        "first,sample:N,kernel:GLOB,finite[:N],digest[:N]",
+        "What of launches is kept to be checked",
+    ),
+)
+CHECK_BYTES: Final = AddedSetting(
+    name="check_bytes",
+    default=1 << 30,
+    about="bytes of memory that are kept for that in a run at most",
+    read=lambda value: whole_number("check_bytes", value),
+)

@@ -1,0 +1,66 @@
+"""What came of checked launches, as Python has it and a notebook shows it: `trace.check()`."""
+
+from typing import TYPE_CHECKING, Final
+
+from kvtrace.addons.check.checked_runs import (
+    Checked,
+    CheckRow,
+    check_objects,
+    check_rows,
+    check_runs,
+    check_text,
+)
+from kvtrace.opened.results import Presentation, Told, record_html, record_text
+from kvtrace.opened.shown import markup
+from kvtrace.opened.shown.markup import Column
+from kvtrace.text import count, shorten
+
+if TYPE_CHECKING:
+    from kvtrace.opened.traces import OpenedTrace
+
+_SHOWN: Final = 50
+_WIDTH: Final = 60
+_TONES: Final = {"agrees": "better", "differs": "worse", "not finite": "worse"}
+
+_COLUMNS: Final[tuple[Column[CheckRow], ...]] = (
+    Column("kernel", lambda row: row.kernel and shorten(row.kernel, _WIDTH), kind="code"),
+    Column("launch", lambda row: row.seq, kind="number"),
+    Column("output", lambda row: row.name, kind="code"),
+    Column("answer", lambda row: row.answer, tone=lambda row: _TONES.get(row.answer, "unknown")),
+    Column("elements", lambda row: count(row.elements), kind="number"),
+    Column("differing", lambda row: count(row.differing), "elements", kind="number"),
+    Column("device has", lambda row: _number(row.got), "", "measured", "", "number"),
+    Column("IR means", lambda row: _number(row.expected), "", "derived", "", "number"),
+    Column("within", lambda row: _number(row.worst_bound), "", "derived", "", "number"),
+    Column("why", lambda row: row.pattern or row.reason, kind="sentence"),
+)  # fmt: skip
+
+
+def check(trace: "OpenedTrace") -> Told[Checked]:
+    """Compare what checked launches left with what their IR means; its rows are the checks.
+
+    Fills the tables checks and findings of the trace.
+
+    Raises:
+        NothingToCheck: no launch was kept by KVTRACE_CHECK.
+        TraceWriteError: the trace cannot be written on.
+
+    """
+    checked = check_runs(trace.selection)
+    shown = Presentation(tuple(check_text(checked)), checks_html, record_text, record_html)
+    return Told("checks", checked, check_objects, CheckRow, check_rows(checked), shown, trace.notes)
+
+
+def checks_html(checked: Checked) -> str:
+    """Return a row an output of each checked launch, and what the command prints."""
+    *others, counted = check_text(checked)
+    rows = check_rows(checked)
+    left = len(rows) - _SHOWN
+    more = f" <small>the first {_SHOWN} of {len(rows):,} rows</small>" if left > 0 else ""
+    table = markup.table(_COLUMNS, rows[:_SHOWN], markup.words(counted) + more)
+    whole = markup.folded("as kvtrace check prints it", markup.code([*others, counted]))
+    return markup.shown(table, whole)
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.9g}"

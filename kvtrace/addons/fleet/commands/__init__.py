@@ -1,0 +1,9 @@
+"""The command of this add-on, as `kvtrace --help` lists it; its module has its name."""
+
+from typing import Final
+
+from kvtrace.cli import Command
+
+FLEET: Final = Command(
+    f"{__name__}.fleet", "Show kernels over many runs and commits", group="Many runs"
+)

@@ -1,0 +1,53 @@
+"""`kvtrace fleet`: kernels over time and commits."""
+
+import json as json_format
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kvtrace.cli.options import JsonOption, RunOption, TracePath
+
+
+def command(
+    trace: TracePath,
+    run: RunOption = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Write one HTML page", show_default=False
+        ),
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="Every row, not only the first")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Show kernels over all runs of a directory: what became slower where, and findings.
+
+    Runs of one group are a job. The newest job, or that of --run, is compared with up to 20 jobs
+    before it on the same machine; a change is claimed only outside of what these differ by.
+
+    Example:
+        kvtrace fleet out/
+        kvtrace fleet out/ --run @3f2c81a -o fleet.html
+
+    """
+    from kvtrace.addons.fleet.model import fleet_object
+    from kvtrace.addons.fleet.page import fleet_page
+    from kvtrace.addons.fleet.reading import read_fleet
+    from kvtrace.addons.fleet.text import fleet_text
+    from kvtrace.cli.options import complain_of, print_lines, say, select
+    from kvtrace.converters.output import whole_file
+    from kvtrace.text import terminal_width
+
+    selection = select(trace, run, every=True)
+    fleet = read_fleet(selection.trace, selection.runs)
+    complain_of(selection.trace)
+    if output is not None:
+        with whole_file(output) as file:
+            file.write(fleet_page(fleet).encode())
+    if json:
+        print(json_format.dumps(fleet_object(fleet), indent=2))
+        return
+    print_lines(fleet_text(fleet, full=full, width=terminal_width()))
+    if output is not None:
+        say(f"wrote {output}")

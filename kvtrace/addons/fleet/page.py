@@ -1,0 +1,107 @@
+"""A `Fleet` as one self-contained page: tables, and a line of each kernel's times.
+
+The page has no script and requests nothing; every text of the trace is escaped.
+"""
+
+import html
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from string import Template
+from typing import Final
+
+from kvtrace.addons.fleet.model import Fleet, KernelTimes
+from kvtrace.addons.fleet.text import expected, headline, place_of, sampled, verdict
+from kvtrace.text import duration, printable
+
+_TEMPLATE: Final = Path(__file__).with_name("page.html")
+#: Kernels with a line of their own; the others take less time than each of these.
+_MOST: Final = 500
+_WIDTH: Final = 240
+_HEIGHT: Final = 32
+#: Points of a line, at most.
+_POINTS: Final = 240
+
+
+def fleet_page(fleet: Fleet) -> str:
+    """Return the page."""
+    kernels = fleet.kernels[:_MOST]
+    notes = [sampled(fleet)] if fleet.every > 1 else []
+    left = len(fleet.kernels) - len(kernels)
+    if left:
+        notes.append(f"{left:,} kernels that take less time are left out")
+    if not fleet.judged_jobs:
+        notes.append("no run was judged: kvtrace sanitize looks for findings")
+    return Template(_TEMPLATE.read_text(encoding="utf-8")).substitute(
+        path=escape(fleet.path),
+        headline=escape(headline(fleet)),
+        notes="".join(f"<p>{escape(note)}</p>" for note in notes),
+        kernels=_rows(_kernel(fleet, kernel) for kernel in kernels),
+        changes=_rows(
+            _cells(kernel.kernel, kernel.machine, verdict(change.judged),
+                   duration(kernel.times[change.job]), place_of(fleet.jobs[change.job]))
+            for kernel in kernels for change in reversed(kernel.changes)
+        ),
+        findings=_rows(
+            _cells(one.kernel, one.rule, one.severity, str(one.jobs),
+                   place_of(fleet.jobs[one.first]), place_of(fleet.jobs[one.last]),
+                   {True: "yes", False: "no", None: "not judged"}[one.still])
+            for one in fleet.findings
+        ),
+        jobs=_rows(
+            _cells(place_of(job), job.branch or "", str(job.runs), ", ".join(job.devices),
+                   _some(job.hosts), job.command or "")
+            for job in reversed(fleet.jobs)
+        ),
+    )  # fmt: skip
+
+
+def _kernel(fleet: Fleet, kernel: KernelTimes) -> str:
+    ns = kernel.times.get(fleet.newest)
+    told = expected(kernel, fleet.newest) if ns is not None else ("-", "-", kernel.reason or "")
+    grid = " × ".join("?" if extent is None else f"{extent:,}" for extent in kernel.grid)
+    place = f"{kernel.kind}, {kernel.machine}, grid {grid}"
+    cells = _cells(kernel.kernel, place, duration(ns), *told, verdict(kernel.newest))
+    return f"{cells}<td>{_line(kernel, len(fleet.jobs))}</td>"
+
+
+def _line(kernel: KernelTimes, jobs: int) -> str:
+    """Return the times as a drawing, jobs to the right, logarithmic, with changes marked."""
+    known = sorted(kernel.times.items())
+    step = math.ceil(len(known) / _POINTS)
+    marked = {change.job for change in kernel.changes}
+    logs = {job: math.log(ns) for job, ns in known[::step] + known[-1:]}
+    logs |= {job: math.log(ns) for job, ns in known if job in marked}
+    low, high = min(logs.values()), max(logs.values())
+    reach = max(high - low, 0.02)
+
+    def place(job: int) -> str:
+        x = 3 + (_WIDTH - 6) * job / max(1, jobs - 1)
+        return f"{x:.1f},{_HEIGHT - 3 - (_HEIGHT - 6) * (logs[job] - low) / reach:.1f}"
+
+    points = " ".join(place(job) for job in sorted(logs))
+    dots = "".join(
+        '<circle r="2.5" cx="{}" cy="{}"/>'.format(*place(job).split(",")) for job in marked
+    )
+    label = f"{duration(math.exp(low))} to {duration(math.exp(high))} over {len(known)} jobs"
+    return (
+        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(label)}">'
+        f'<title>{escape(label)}</title><polyline points="{points}"/>{dots}</svg>'
+    )
+
+
+def _cells(*texts: str) -> str:
+    return "".join(f"<td>{escape(text)}</td>" for text in texts)
+
+
+def _rows(rows: Iterable[str]) -> str:
+    return "\n".join(f"<tr>{row}</tr>" for row in rows)
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+
+
+def escape(text: str) -> str:
+    """Return a text for a page; a terminal that prints the page obeys nothing in it, either."""
+    return html.escape(printable(text))

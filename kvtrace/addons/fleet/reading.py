@@ -1,0 +1,297 @@
+"""Kernels' times by job, and findings by kernel, read by the views; launches are never loaded.
+
+Medians cannot be added up, so a directory of runs is asked some runs at a time: each of them is
+looked at alone anyway, small groups are found faster, and memory does not grow with launches.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from kvtrace.addons.fleet.judging import judge_times
+from kvtrace.addons.fleet.model import Fleet, FleetFinding, Job, KernelTimes, Kind
+from kvtrace.converters.parallel import in_order
+from kvtrace.converters.query.query import connect, query
+from kvtrace.figures.database import database as new_database
+from kvtrace.figures.kernels import medians, medians_of_single_rows
+from kvtrace.figures.scans import row_count
+from kvtrace.figures.tables import make_times
+from kvtrace.schema.layout import pass_parts, run_folder
+from kvtrace.schema.remote import remote_folder
+
+if TYPE_CHECKING:
+    from kvtrace.schema.runs import Run
+    from kvtrace.schema.trace import Trace
+
+#: Of more launches than this a part is looked at, the same share of each run.
+MOST_LAUNCHES: Final = 10_000_000
+#: What is looked at together, at most, if it is more than one run.
+_LAUNCHES_AT_ONCE: Final = 4_000_000
+_RUNS_AT_ONCE: Final = 125
+
+#: What launches and executions are asked by, and the key that says which of them are looked at.
+_TIMES: Final[dict[Kind, tuple[str, str]]] = {
+    "device": ("execution_times", "record"),
+    "host": ("launch_times", "seq"),
+}
+#: How many there are of each run and call. A product modulo 2^20 says which are looked at, out of
+#: step with the rounds in which programs repeat themselves.
+_LOOKED_AT: Final = """
+    WITH looked AS (
+        SELECT run, call_id, ns, steady, weight FROM {view}
+        WHERE (({key} & 1048575) * 48271 & 1048575) < {most} AND steady AND call_id IS NOT NULL
+    )
+    SELECT s.run, s.call_id, s.times, m.ns
+    FROM (SELECT run, call_id, sum(weight) AS times FROM looked GROUP BY run, call_id) s
+    JOIN ({medians}) m ON m.run = s.run AND m.call_id = s.call_id
+"""
+#: Of each run, kernel and grid all time that was looked at, and the time of a launch: calls of one
+#: grid stand for as many launches as were looked at of each. (Joined in this order, or rows of one
+#: run are paired before anything else is compared.)
+_BY_RUN: Final = """
+    WITH medians AS MATERIALIZED ({medians}), known AS MATERIALIZED (
+        SELECT c.run, c.call_id, coalesce(k.name, '?') AS kernel, k.module, c.grid_x, c.grid_y,
+            c.grid_z
+        FROM calls c JOIN kernels k ON k.run = c.run AND k.kernel_id = c.kernel_id
+    )
+    SELECT m.run, n.kernel, n.module, n.grid_x, n.grid_y, n.grid_z, sum(m.times * m.ns) AS total,
+        sum(m.times * m.ns) / sum(m.times) AS ns
+    FROM medians m JOIN known n ON n.run = m.run AND n.call_id = m.call_id
+    GROUP BY ALL
+"""
+#: Of each kernel and machine the times by job and run, of the grid that took most time.
+_KERNELS: Final = """
+    WITH by_run AS (
+        SELECT r.kernel, r.module, j.machine, r.grid_x, r.grid_y, r.grid_z, j.job, r.total, r.ns
+        FROM times r JOIN jobs j ON j.run = r.run
+    ), ranked AS (
+        SELECT kernel, module, machine, grid_x, grid_y, grid_z, row_number() OVER (
+                PARTITION BY kernel, module, machine ORDER BY sum(total) DESC, grid_x, grid_y,
+                grid_z) AS place, sum(sum(total)) OVER (PARTITION BY kernel, module, machine)
+                AS all_ns
+        FROM by_run GROUP BY kernel, module, machine, grid_x, grid_y, grid_z
+    )
+    SELECT b.kernel, b.module, b.machine, b.grid_x, b.grid_y, b.grid_z, r.all_ns,
+        list(b.job ORDER BY b.job, b.ns) AS jobs, list(b.ns ORDER BY b.job, b.ns) AS ns
+    FROM by_run b JOIN ranked r ON r.place = 1 AND b.kernel = r.kernel
+        AND b.machine = r.machine AND b.module IS NOT DISTINCT FROM r.module
+        AND b.grid_x IS NOT DISTINCT FROM r.grid_x AND b.grid_y IS NOT DISTINCT FROM r.grid_y
+        AND b.grid_z IS NOT DISTINCT FROM r.grid_z
+    WHERE b.ns > 0
+    GROUP BY ALL
+"""
+#: What is opened.
+_NAMED: Final[dict[Kind, str]] = {
+    "device": "SELECT 1 FROM gpu_kernels, launches, calls, kernels",
+    "host": "SELECT 1 FROM launches, calls, kernels",
+}
+_FINDINGS: Final = """
+    SELECT f.run, k.module, coalesce(k.name, '?') AS kernel, f.rule, min(f.severity) AS severity,
+        count(DISTINCT f.finding_id) AS distinct_findings
+    FROM findings f LEFT JOIN calls c ON c.run = f.run AND c.call_id = f.call_id
+    LEFT JOIN kernels k ON k.run = c.run AND k.kernel_id = c.kernel_id
+    WHERE f.verdict = 'violation'
+    GROUP BY f.run, k.module, coalesce(k.name, '?'), f.rule
+"""
+
+
+def read_fleet(
+    trace: "Trace", newest: Sequence["Run"], *, most_launches: int = MOST_LAUNCHES
+) -> Fleet:
+    """Read all runs that began before the end of the chosen job, and compare that one with them.
+
+    Args:
+        trace: The trace.
+        newest: Runs of the job that is compared with those before it.
+        most_launches: Of more launches, times are taken of a part.
+
+    Raises:
+        DamagedFile, NewerFormat, OlderFormat: as `Trace.table`.
+
+    """
+    until = max(run.run_id for run in newest)
+    runs = [run for run in trace.runs if run.run_id <= until]
+    jobs, job_of = _jobs(runs)
+    place = job_of[newest[-1].run_id]
+    having = [run for run in runs if pass_parts(run_folder(trace.path, "findings", run.run_id))]
+    judged = {job_of[run.run_id] for run in having}
+    findings = []
+    if having:
+        with connect(trace, having, _FINDINGS) as database:
+            findings = query(database, _FINDINGS)[1]
+    rows = {run.run_id: row_count(trace, run, "gpu_kernels") for run in runs}
+    timed = [run for run in runs if rows[run.run_id]]
+    on_host = [run for run in runs if not rows[run.run_id] and _models(run)]
+    rows |= {run.run_id: row_count(trace, run, "launches") for run in on_host}
+    every = max(1, -(-sum(rows.values()) // most_launches))
+    kernels: list[KernelTimes] = []
+    by_kind: tuple[tuple[Kind, list[Run]], ...] = (("device", timed), ("host", on_host))
+    for kind, chosen in by_kind:
+        portions = _portions(chosen, rows, every)
+        tasks = (partial(_times, trace, kind, some, every) for some in portions)
+        # What an object store holds is listed by one thread.
+        remote = remote_folder(trace.path) is not None
+        times = [task() for task in tasks] if remote else list(in_order(tasks))
+        kernels += _kernels(kind, chosen, times, job_of, place)
+    return Fleet(
+        path=str(trace.path),
+        jobs=jobs,
+        runs=len(runs),
+        newest=place,
+        kernels=tuple(sorted(kernels, key=lambda k: (-k.total_ns, k.kernel, k.machine))),
+        findings=_findings(findings, job_of, place, place in judged),
+        judged_jobs=len(judged),
+        every=every,
+    )
+
+
+def _jobs(runs: Sequence["Run"]) -> tuple[tuple[Job, ...], dict[str, int]]:
+    """Return the jobs in order of their beginning, and each run's."""
+    members: dict[str, list[Run]] = {}
+    for run in runs:
+        members.setdefault(run.group_id or run.run_id, []).append(run)
+    began = {
+        group: min((r.started or 0, r.run_id) for r in found) for group, found in members.items()
+    }
+    order = sorted(members, key=lambda group: began[group])
+    jobs = tuple(_job(group, members[group]) for group in order)
+    job_of = {run.run_id: at for at, group in enumerate(order) for run in members[group]}
+    return jobs, job_of
+
+
+def _job(group: str, runs: Sequence["Run"]) -> Job:
+    first = runs[0]
+    return Job(
+        group=group,
+        runs=len(runs),
+        started=min((r.started for r in runs if r.started is not None), default=None),
+        commit=first.git_commit,
+        branch=first.git_branch,
+        dirty=first.git_dirty,
+        command=first.command,
+        hosts=tuple(sorted({r.host for r in runs if r.host})),
+        devices=tuple(sorted({name for r in runs for name in _models(r)})),
+    )
+
+
+def _models(run: "Run") -> list[str]:
+    return sorted({str(device["name"]) for device in run.devices if device.get("name")})
+
+
+def _portions(runs: Sequence["Run"], rows: Mapping[str, int], every: int) -> Iterator[list["Run"]]:
+    """Return the runs in portions that are looked at together."""
+    portion: list[Run] = []
+    held = 0
+    for run in runs:
+        more = rows[run.run_id] // every
+        if portion and (held + more > _LAUNCHES_AT_ONCE or len(portion) == _RUNS_AT_ONCE):
+            yield portion
+            portion, held = [], 0
+        portion.append(run)
+        held += more
+    if portion:
+        yield portion
+
+
+def _times(trace: "Trace", kind: Kind, runs: Sequence["Run"], every: int) -> pa.Table:
+    """Return the rows of `_BY_RUN`; of each run, one in `every` launches is looked at."""
+    view, key = _TIMES[kind]
+    sampled = any(run.settings.get("sample") for run in runs)
+    middle = medians if sampled else medians_of_single_rows
+    looked_at = _LOOKED_AT.format(
+        view=view,
+        key=key,
+        most=max(1, (1 << 20) // every),
+        medians=middle("looked", "run, call_id", "ns"),
+    )
+    with connect(trace, runs, _NAMED[kind]) as database:
+        make_times(database, trace, runs, [view])
+        found = database.sql(_BY_RUN.format(medians=looked_at)).to_arrow_table()
+    for name in ("run", "kernel", "module"):
+        place = found.column_names.index(name)
+        found = found.set_column(place, name, found.column(name).dictionary_encode())
+    return found
+
+
+def _kernels(
+    kind: Kind, runs: Sequence["Run"], times: Sequence[pa.Table], job_of: Mapping[str, int],
+    newest: int,
+) -> list[KernelTimes]:  # fmt: skip
+    """Return the kernels of some runs, of which `_times` were read."""
+    if not times:
+        return []
+    jobs = {
+        "run": [run.run_id for run in runs],
+        "job": [job_of[run.run_id] for run in runs],
+        "machine": [_machine(run, kind) for run in runs],
+    }
+    with new_database() as database:
+        database.register("jobs", pa.table(jobs))
+        database.register("times", pa.concat_tables(times).unify_dictionaries())
+        found = database.sql(_KERNELS).to_arrow_table()
+    jobs_of, ns_of = (found.column(name) for name in ("jobs", "ns"))
+    return [
+        _kernel(kind, row, _medians(jobs_of[place].values, ns_of[place].values), newest)
+        for place, row in enumerate(found.drop_columns(["jobs", "ns"]).to_pylist())
+    ]
+
+
+def _medians(job_of_each: pa.Array, ns_of_each: pa.Array) -> dict[int, float]:
+    """Return the median of each job; both are sorted by job, and by time in it."""
+    jobs, ns = job_of_each.to_numpy(), ns_of_each.to_numpy()
+    first = np.flatnonzero(np.diff(jobs, prepend=-1))
+    count = np.diff(first, append=jobs.size)
+    low, high = ns[first + (count - 1) // 2], ns[first + count // 2]
+    return dict(zip(jobs[first].tolist(), (low + (high - low) / 2).tolist(), strict=True))
+
+
+def _kernel(
+    kind: Kind, row: Mapping[str, Any], times: dict[int, float], newest: int
+) -> KernelTimes:
+    judged, reason, changes = judge_times(kind, times, newest)
+    return KernelTimes(
+        kernel=row["kernel"],
+        module=row["module"],
+        kind=kind,
+        machine=row["machine"],
+        grid=(row["grid_x"], row["grid_y"], row["grid_z"]),
+        times=times,
+        total_ns=row["all_ns"],
+        newest=judged,
+        reason=reason,
+        changes=changes,
+    )
+
+
+def _machine(run: "Run", kind: Kind) -> str:
+    """Return what times can be compared on: devices of a kind, and for host times one host."""
+    models = ", ".join(_models(run)) or "unknown device"
+    return models if kind == "device" else f"{models} in {run.host or 'unknown host'}"
+
+
+def _findings(
+    rows: Sequence[tuple[Any, ...]], job_of: Mapping[str, int], newest: int, judged: bool
+) -> tuple[FleetFinding, ...]:
+    by_key: dict[tuple[str, str | None, str], dict[int, tuple[str, int]]] = {}
+    for run, module, kernel, rule, severity, distinct in rows:
+        jobs = by_key.setdefault((kernel, module, rule or "?"), {})
+        known = jobs.get(job_of[run], ("", 0))[1]
+        jobs[job_of[run]] = (severity or "note", max(known, distinct))
+    found = [
+        FleetFinding(
+            kernel=kernel,
+            module=module,
+            rule=rule,
+            severity=jobs[max(jobs)][0],
+            first=min(jobs),
+            last=max(jobs),
+            jobs=len(jobs),
+            distinct=jobs[max(jobs)][1],
+            still=newest in jobs if judged else None,
+        )
+        for (kernel, module, rule), jobs in by_key.items()
+    ]
+    return tuple(sorted(found, key=lambda one: (-one.last, one.first, one.kernel, one.rule)))

@@ -1,0 +1,121 @@
+"""Axes, shapes and element types as callers write them, checked."""
+
+from typing import Any
+
+import numpy as np
+
+from kvtrace.addons.graphs.hlo.dtypes import Dtype
+from kvtrace.addons.graphs.hlo.errors import BadArgument, DtypeNotOnTarget, ShapeMismatch
+from kvtrace.addons.graphs.hlo.wrapper import Tensor
+
+Shape = tuple[int, ...]
+
+
+def broadcast_shape(*shapes: Shape) -> Shape:
+    """The shape that shapes broadcast to.
+
+    Raises:
+        ShapeMismatch: an axis has two extents, neither of them 1.
+
+    """
+    rank = max(map(len, shapes))
+    result = [1] * rank
+    for shape in shapes:
+        for axis, extent in enumerate(shape, rank - len(shape)):
+            if result[axis] == 1:
+                result[axis] = extent
+            elif extent not in (1, result[axis]):
+                texts = " and ".join(str(list(s)) for s in shapes)
+                raise ShapeMismatch.here(
+                    f"shapes {texts} do not broadcast: axis {axis - rank} has extents "
+                    f"{result[axis]} and {extent}; make them equal, or one of them 1"
+                )
+    return tuple(result)
+
+
+def axis_of(axis: Any, rank: int) -> int:
+    """A possibly negative axis as a position.
+
+    Raises:
+        ShapeMismatch: there is no such axis.
+
+    """
+    position = _integer(axis, "an axis")
+    if not -rank <= position < rank:
+        raise ShapeMismatch.here(
+            f"there is no axis {position} in a tensor of {rank} axes; {_axes_there(rank)}"
+        )
+    return position % rank
+
+
+def _axes_there(rank: int) -> str:
+    if rank == 0:
+        return "leave the axis out, or give it one with np.expand_dims"
+    return f"choose one from {-rank} to {rank - 1}"
+
+
+def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
+    """One axis, several, or None for all, as distinct positions.
+
+    Raises:
+        ShapeMismatch: an axis is not there, or is named twice.
+
+    """
+    if axis is None:
+        return tuple(range(rank))
+    named = axis if isinstance(axis, tuple | list) else (axis,)
+    positions = tuple(axis_of(item, rank) for item in named)
+    if len(set(positions)) != len(positions):
+        raise ShapeMismatch.here(f"an axis is named twice in {tuple(named)}")
+    return positions
+
+
+def shape_of(shape: Any) -> Shape:
+    """A shape given as one integer or several.
+
+    Raises:
+        ShapeMismatch: it has a negative extent.
+
+    """
+    given = shape if isinstance(shape, tuple | list | np.ndarray) else (shape,)
+    extents = tuple(_integer(extent, "an extent") for extent in given)
+    if any(extent < 0 for extent in extents):
+        raise ShapeMismatch.here(f"the shape {list(extents)} has a negative extent")
+    return extents
+
+
+def _integer(value: Any, what: str) -> int:
+    if isinstance(value, Tensor):
+        return value.__index__()  # says what is wrong
+    try:
+        return int(value.__index__())
+    except AttributeError:
+        raise BadArgument.here(f"{what} is an integer, not {value!r}") from None
+
+
+def dtype_of(dtype: Any) -> Dtype:
+    """An element type however it is named.
+
+    Raises:
+        DtypeNotOnTarget: there is no such type.
+
+    """
+    if isinstance(dtype, str) and dtype in _NAMED:
+        return _NAMED[dtype]
+    try:
+        found: Dtype = np.dtype(dtype)
+    except TypeError:
+        raise DtypeNotOnTarget.here(
+            f"{dtype!r} names no element type; write one as np.float32 or 'bfloat16'"
+        ) from None
+    return found
+
+
+def _named() -> dict[str, Dtype]:
+    import ml_dtypes
+
+    names = [name for name in dir(ml_dtypes) if name.startswith(("bfloat", "float", "int", "uint"))]
+    return {name: np.dtype(getattr(ml_dtypes, name)) for name in names}
+
+
+_NAMED = _named()

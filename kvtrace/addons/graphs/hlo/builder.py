@@ -1,0 +1,282 @@
+"""The graph under construction: what traced operations are appended to.
+
+There is one innermost builder per thread; ops always go into it. A body (of a loop or branch) has a
+builder of its own whose `parent` is the one around it: a tensor from outside becomes a parameter of
+the body, and an operand of the op that the body belongs to.
+"""
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import numpy as np
+
+from kvtrace.addons.graphs.hlo.dtypes import INSTEAD, TARGETS, Dtype, native
+from kvtrace.addons.graphs.hlo.errors import DtypeNotOnTarget, ForeignTensor
+from kvtrace.addons.graphs.hlo.frames import Stack, current_stack
+from kvtrace.addons.graphs.hlo.graph import Graph, Op
+
+if TYPE_CHECKING:
+    from kvtrace.addons.graphs.hlo.wrapper import Tensor
+
+_ELEMENTWISE: Final = (
+    "abs add and atan2 cbrt ceil compare convert cosine divide exponential exponential_minus_one "
+    "floor is_finite log log_plus_one logistic maximum minimum multiply negate not or power "
+    "remainder round_nearest_even rsqrt select shift_left shift_right_arithmetic "
+    "shift_right_logical sign sine sqrt subtract tan tanh xor"
+)
+
+#: Ops whose result has an element for each of an operand's.
+ELEMENTWISE: Final = frozenset(_ELEMENTWISE.split())
+
+_NO_ATTRIBUTES: Final[dict[str, Any]] = {}
+
+
+class _Innermost(threading.local):
+    builder: "Builder | None" = None
+
+
+_innermost = _Innermost()
+
+
+class Builder:
+    """Collects ops. `root` is the frame that called the traced function: stacks end before it."""
+
+    #: What wraps a result; `kvtrace.hlo.wrapper` says so, which needs this module itself.
+    tensor_class: "ClassVar[type[Tensor]]"
+
+    def __init__(
+        self,
+        name: str,
+        target: str = "xla",
+        root: FrameType | None = None,
+        parent: "Builder | None" = None,
+    ) -> None:
+        self.name = name
+        self.target = target
+        self.root = root
+        self.parent = parent
+        self.ops: list[Op] = []
+        #: Tensors of outer builders that are used here, with the parameter that stands for each.
+        self.captured: list[tuple[Tensor, Tensor]] = []
+        self._captured: dict[tuple[int, int], Tensor] = {}
+        self._constants: dict[Any, int] = {}
+        self._dtypes = TARGETS[target]
+
+    @contextmanager
+    def active(self) -> Iterator["Builder"]:
+        """Have operations appended here while the context lasts."""
+        before = _innermost.builder
+        _innermost.builder = self
+        try:
+            yield self
+        finally:
+            _innermost.builder = before
+
+    # -- appending --------------------------------------------------------------------------
+
+    def emit(
+        self,
+        opcode: str,
+        operands: "Sequence[Tensor]",
+        shape: tuple[int, ...],
+        dtype: Dtype,
+        attributes: dict[str, Any] = _NO_ATTRIBUTES,
+        graphs: dict[str, Graph] | None = None,
+    ) -> "Tensor":
+        """Append an op with one result, and give that.
+
+        Raises:
+            DtypeNotOnTarget: the target has no such elements.
+
+        """
+        if dtype not in self._dtypes:
+            raise self._no_dtype(dtype)
+        indices = tuple([self.index_of(operand) for operand in operands])
+        op = Op(opcode, indices, dtype, shape, attributes, current_stack(self.root), graphs)
+        self.ops.append(op)
+        made = self.tensor_class(self, len(self.ops) - 1, shape, dtype)
+        if opcode in ELEMENTWISE:  # NumPy gives its operands' order in memory to a result
+            for operand in operands:
+                made._permuted = made._permuted or operand._permuted
+        return made
+
+    def emit_several(
+        self,
+        opcode: str,
+        operands: "Sequence[Tensor]",
+        results: Sequence[tuple[tuple[int, ...], Dtype]],
+        attributes: dict[str, Any] = _NO_ATTRIBUTES,
+        graphs: dict[str, Graph] | None = None,
+    ) -> "tuple[Tensor, ...]":
+        """Append an op with several results, and the `get_tuple_element` of each."""
+        indices = tuple([self.index_of(operand) for operand in operands])
+        stack = current_stack(self.root)
+        self.ops.append(Op(opcode, indices, None, (), attributes, stack, graphs))
+        made = len(self.ops) - 1
+        found = []
+        for number, (shape, dtype) in enumerate(results):
+            if dtype not in self._dtypes:
+                raise self._no_dtype(dtype)
+            op = Op("get_tuple_element", (made,), dtype, shape, {"index": number}, stack)
+            self.ops.append(op)
+            found.append(self.tensor_class(self, len(self.ops) - 1, shape, dtype))
+        return tuple(found)
+
+    def parameter(
+        self, name: str, shape: tuple[int, ...], dtype: Dtype, stack: Stack | None = None
+    ) -> "Tensor":
+        """Append a parameter; `stack` is where it is, if that is not where the program runs."""
+        made = self.emit("parameter", (), shape, dtype)
+        op = self.ops[-1]
+        op.input_name = name
+        if stack is not None:
+            op.stack = stack
+        return made
+
+    def constant(self, value: Any, shape: tuple[int, ...], dtype: Dtype) -> "Tensor":
+        """Return a tensor of one value. `value` is a Python scalar that fits the type."""
+        # The sign of a zero and the bits of a NaN are part of what is meant.
+        key = (value.__class__, repr(value), shape, dtype)
+        index = self._constants.get(key)
+        if index is None:
+            made = self.emit("constant", (), shape, dtype, {"value": value})
+            self._constants[key] = made._index
+            return made
+        return self.tensor_class(self, index, shape, dtype)
+
+    def literal(self, array: "np.ndarray[Any, Any]") -> "Tensor":
+        """Return a tensor with the contents that an array has now."""
+        dtype = native(array.dtype)
+        if dtype not in self._dtypes:
+            raise self._no_dtype(dtype)
+        if array.size and (array.size == 1 or bool(np.all(array == array.flat[0]))):
+            return self.constant(array.flat[0].item(), array.shape, dtype)
+        return self.emit("constant", (), array.shape, dtype, {"value": array.astype(dtype)})
+
+    # -- operands ---------------------------------------------------------------------------
+
+    def index_of(self, tensor: "Tensor") -> int:
+        """Return the position of a tensor's value as it is now, brought in from outside if need be.
+
+        Raises:
+            ForeignTensor: it belongs to no trace that goes on here.
+
+        """
+        if tensor._view is not None:
+            tensor._follow_base()
+        if tensor._builder is self:
+            return tensor._index
+        return self._capture(tensor)._index
+
+    def _capture(self, tensor: "Tensor") -> "Tensor":
+        outside = self.parent
+        while outside is not None and outside is not tensor._builder:
+            outside = outside.parent
+        if outside is None:
+            raise ForeignTensor.here(
+                "a tensor is used outside the trace that made it; "
+                "return it from the traced function, or pass it as an argument"
+            )
+        key = (id(tensor._builder), tensor._index)
+        known = self._captured.get(key)
+        if known is None:
+            now = self.tensor_class(tensor._builder, tensor._index, tensor.shape, tensor.dtype)
+            known = self.parameter(f"captured{len(self.captured)}", tensor.shape, tensor.dtype)
+            self._captured[key] = known
+            self.captured.append((now, known))
+        return known
+
+    def _no_dtype(self, dtype: Dtype) -> DtypeNotOnTarget:
+        instead = INSTEAD.get(dtype.name, "another element type")
+        return DtypeNotOnTarget.here(
+            f"the target {self.target} has no {dtype.name}; "
+            f"use {instead}, as with astype, or trace for another target"
+        )
+
+    # -- finishing --------------------------------------------------------------------------
+
+    def finish(
+        self,
+        outputs: "Sequence[tuple[str, Tensor, str | None]]",
+        structure: Any = None,
+    ) -> Graph:
+        """Make the graph of what outputs depend on; each is (name, tensor, aliased parameter)."""
+        results: list[tuple[int, str, str | None]] = []
+        taken: set[int] = set()
+        for name, tensor, aliased in outputs:
+            index = self.index_of(tensor)
+            if index in taken or self.ops[index].opcode == "parameter":
+                # A result has one name, and a parameter is none: HLO's copy stands between.
+                copied = self.emit("copy", (tensor,), tensor.shape, tensor.dtype)
+                index = copied._index
+            taken.add(index)
+            results.append((index, name, aliased))
+        for number, (index, name, aliased) in enumerate(results):
+            op = self.ops[index]
+            op.output_name = name
+            op.aliases = aliased
+            op.attributes = {**op.attributes, "output_index": number}
+        ops = _reached(self.ops, taken)
+        return Graph(self.name, ops, structure, self.target, _replicas(ops))
+
+
+def _reached(ops: list[Op], outputs: set[int]) -> list[Op]:
+    """The parameters, and all that the outputs depend on, renumbered; results stay together."""
+    needed = bytearray(len(ops))
+    for index in outputs:
+        needed[index] = 1
+    for index in range(len(ops) - 1, -1, -1):
+        if needed[index]:
+            for operand in ops[index].operands:
+                needed[operand] = 1
+    order = [i for i, op in enumerate(ops) if op.opcode == "parameter"]
+    order += [i for i, op in enumerate(ops) if op.opcode != "parameter" and _kept(ops, i, needed)]
+    renumbered = {old: new for new, old in enumerate(order)}
+    kept = [ops[index] for index in order]
+    for op in kept:
+        op.operands = tuple([renumbered[operand] for operand in op.operands])
+    return kept
+
+
+def _kept(ops: list[Op], index: int, needed: bytearray) -> bool:
+    op = ops[index]
+    if op.opcode == "get_tuple_element":  # all results of an op are kept, or none
+        return bool(needed[op.operands[0]])
+    return bool(needed[index])
+
+
+def _replicas(ops: Sequence[Op]) -> int:
+    """How many devices the collectives of a graph are for."""
+    found = 1
+    for op in ops:
+        for body in (op.graphs or {}).values():
+            found = max(found, body.num_replicas)
+        for group in op.attributes.get("replica_groups", ()):
+            found = max(found, max(group, default=-1) + 1)
+        for pair in op.attributes.get("source_target_pairs", ()):
+            found = max(found, max(pair) + 1)
+    return found
+
+
+def current() -> Builder:
+    """The builder that operations go into.
+
+    Raises:
+        ForeignTensor: nothing is being traced in this thread.
+
+    """
+    builder = _innermost.builder
+    if builder is None:
+        raise ForeignTensor.here(
+            "a traced tensor is used after its trace has ended, or in another thread; "
+            "return it from the traced function"
+        )
+    return builder
+
+
+def tracing() -> bool:
+    """Whether a trace goes on in this thread."""
+    return _innermost.builder is not None

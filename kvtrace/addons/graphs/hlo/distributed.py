@@ -1,0 +1,140 @@
+"""Collectives: ops that join what replicas have.
+
+Each replica runs the same graph. `replica_groups` says who takes part with whom, as lists of
+replicas; every replica is in one group, and all groups have one size. `graph.evaluate_replicas`
+runs them all; a plain call runs one replica as if the others had the same inputs.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from kvtrace.addons.graphs.hlo.arguments import axis_of
+from kvtrace.addons.graphs.hlo.builder import current
+from kvtrace.addons.graphs.hlo.dtypes import BOOL, UINT32
+from kvtrace.addons.graphs.hlo.errors import BadArgument, ShapeMismatch
+from kvtrace.addons.graphs.hlo.primitives import Operand, lift
+from kvtrace.addons.graphs.hlo.wrapper import Tensor
+
+Groups = Sequence[Sequence[int]]
+
+_REDUCERS: Final[dict[Any, str]] = {
+    np.add: "add",
+    np.multiply: "multiply",
+    np.maximum: "maximum",
+    np.minimum: "minimum",
+    np.logical_and: "and",
+    np.logical_or: "or",
+}
+
+
+def all_reduce(data: Operand, replica_groups: Groups, reduce_op: Any = np.add) -> Tensor:
+    """The elements of all replicas of a group, joined by a ufunc; the same on each."""
+    x = lift(data)
+    attributes = {"replica_groups": _groups(replica_groups), "reducer": _reducer(x, reduce_op)}
+    return current().emit("all_reduce", (x,), x.shape, x.dtype, attributes)
+
+
+def all_gather(data: Operand, all_gather_dim: int, replica_groups: Groups) -> Tensor:
+    """The tensors of all replicas of a group, joined along an axis."""
+    x, groups = lift(data), _groups(replica_groups)
+    axis = axis_of(all_gather_dim, len(x.shape))
+    shape = _with_extent(x, axis, x.shape[axis] * len(groups[0]))
+    attributes = {"all_gather_dim": axis, "replica_groups": groups}
+    return current().emit("all_gather", (x,), shape, x.dtype, attributes)
+
+
+def reduce_scatter(
+    data: Operand, reduce_scatter_dim: int, replica_groups: Groups, reduce_op: Any = np.add
+) -> Tensor:
+    """What `all_reduce` gives, of which each replica of a group keeps its part along an axis."""
+    x, groups = lift(data), _groups(replica_groups)
+    axis = axis_of(reduce_scatter_dim, len(x.shape))
+    shape = _with_extent(x, axis, _part(x, axis, len(groups[0])))
+    attributes = {
+        "scatter_dimension": axis,
+        "replica_groups": groups,
+        "reducer": _reducer(x, reduce_op),
+    }
+    return current().emit("reduce_scatter", (x,), shape, x.dtype, attributes)
+
+
+def all_to_all(
+    data: Operand, split_dimension: int, concat_dimension: int, replica_groups: Groups
+) -> Tensor:
+    """Each replica's tensor split along an axis; part i of every one, joined, is replica i's."""
+    x, groups = lift(data), _groups(replica_groups)
+    split = axis_of(split_dimension, len(x.shape))
+    joined = axis_of(concat_dimension, len(x.shape))
+    count = len(groups[0])
+    extents = list(x.shape)
+    extents[split] = _part(x, split, count)
+    extents[joined] *= count
+    attributes = {
+        "split_dimension": split,
+        "concat_dimension": joined,
+        "split_count": count,
+        "replica_groups": groups,
+    }
+    return current().emit("all_to_all", (x,), tuple(extents), x.dtype, attributes)
+
+
+def collective_permute(data: Operand, source_target_pairs: Sequence[Sequence[int]]) -> Tensor:
+    """The tensor of each pair's source on its target; zeros where nobody sends."""
+    x = lift(data)
+    pairs = tuple((int(source), int(target)) for source, target in source_target_pairs)
+    for side in (0, 1):
+        if len({pair[side] for pair in pairs}) != len(pairs):
+            raise BadArgument.here(
+                f"a replica is named twice as a {('source', 'target')[side]} in {pairs}"
+            )
+    if any(replica < 0 for pair in pairs for replica in pair):
+        raise BadArgument.here(f"replicas are numbered from 0, not as in {pairs}")
+    attributes = {"source_target_pairs": pairs}
+    return current().emit("collective_permute", (x,), x.shape, x.dtype, attributes)
+
+
+def replica_id() -> Tensor:
+    """The number of the replica that runs, as uint32."""
+    return current().emit("replica_id", (), (), UINT32)
+
+
+def _groups(groups: Groups) -> tuple[tuple[int, ...], ...]:
+    """The groups, checked.
+
+    Raises:
+        BadArgument: a replica is missing or named twice, or groups have different sizes.
+
+    """
+    listed = tuple(tuple(int(replica) for replica in group) for group in groups)
+    replicas = [replica for group in listed for replica in group]
+    if not replicas or sorted(replicas) != list(range(len(replicas))):
+        raise BadArgument.here(
+            f"replica groups {list(map(list, listed))} do not name each replica from 0 on once"
+        )
+    if len({len(group) for group in listed}) != 1:
+        raise BadArgument.here(f"replica groups {list(map(list, listed))} have different sizes")
+    return listed
+
+
+def _reducer(x: Tensor, reduce_op: Any) -> str:
+    name = _REDUCERS.get(reduce_op)
+    if name is None:
+        known = ", ".join(f"np.{ufunc.__name__}" for ufunc in _REDUCERS)
+        raise BadArgument.here(f"replicas are not joined by {reduce_op!r}; choose one of {known}")
+    if name in ("and", "or") and x.dtype != BOOL:
+        raise BadArgument.here("logical collectives take bools; compare with zero first")
+    return name
+
+
+def _part(x: Tensor, axis: int, count: int) -> int:
+    if x.shape[axis] % count:
+        raise ShapeMismatch.here(
+            f"axis {axis} of shape {list(x.shape)} is not split among {count} replicas evenly"
+        )
+    return x.shape[axis] // count
+
+
+def _with_extent(x: Tensor, axis: int, extent: int) -> tuple[int, ...]:
+    return (*x.shape[:axis], extent, *x.shape[axis + 1 :])

@@ -1,0 +1,110 @@
+"""Comparisons and logic."""
+
+from typing import Any
+
+import numpy as np
+
+from kvtrace.addons.graphs.hlo.dtypes import BOOL, is_float
+from kvtrace.addons.graphs.hlo.families.elementwise import absolute, floats_together
+from kvtrace.addons.graphs.hlo.primitives import (
+    Direction,
+    Operand,
+    add,
+    binary,
+    broadcast,
+    compare,
+    convert,
+    full,
+    lift,
+    multiply,
+    select,
+    subtract,
+    together,
+    unary,
+)
+from kvtrace.addons.graphs.hlo.registry import implements
+from kvtrace.addons.graphs.hlo.wrapper import Tensor
+
+_DIRECTIONS: dict[Any, Direction] = {
+    np.equal: "EQ",
+    np.not_equal: "NE",
+    np.less: "LT",
+    np.less_equal: "LE",
+    np.greater: "GT",
+    np.greater_equal: "GE",
+}
+
+_LOGIC = {np.logical_and: "and", np.logical_or: "or", np.logical_xor: "xor"}
+
+
+def _comparison(direction: Direction) -> Any:
+    def build(x1: Operand, x2: Operand) -> Tensor:
+        return compare(direction, *broadcast(*together(x1, x2)))
+
+    return build
+
+
+def _logic(opcode: str) -> Any:
+    def build(x1: Operand, x2: Operand) -> Tensor:
+        return binary(opcode, *broadcast(truth(x1), truth(x2)))
+
+    return build
+
+
+def truth(x: Operand) -> Tensor:
+    """Whether each element is not zero."""
+    return convert(lift(x), BOOL)
+
+
+for _function, _direction in _DIRECTIONS.items():
+    implements(_function)(_comparison(_direction))
+for _function, _opcode in _LOGIC.items():
+    implements(_function)(_logic(_opcode))
+
+
+@implements(np.logical_not)
+def logical_not(x: Operand) -> Tensor:
+    """Whether each element is zero."""
+    return unary("not", truth(x))
+
+
+@implements(np.where)
+def where(condition: Operand, x: Operand = None, y: Operand = None) -> Tensor:
+    """`x` where the condition holds, else `y`."""
+    if x is None or y is None:
+        from kvtrace.addons.graphs.hlo.errors import DataDependent
+
+        raise DataDependent.here(
+            "np.where with a condition alone gives as many positions as the data has; "
+            "give the values to choose from as well"
+        )
+    return select(*_chosen(condition, x, y))
+
+
+def _chosen(condition: Operand, x: Operand, y: Operand) -> list[Tensor]:
+    values = together(x, y)
+    return broadcast(truth(condition), *values)
+
+
+@implements(np.select)
+def select_(condlist: list[Any], choicelist: list[Any], default: Any = 0) -> Tensor:
+    """The choice of the first condition that holds, else the default."""
+    *choices, result = together(*choicelist, default)
+    for condition, choice in zip(reversed(condlist), reversed(choices), strict=True):
+        result = select(*broadcast(truth(condition), choice, result))
+    return result
+
+
+@implements(np.isclose)
+def isclose(
+    a: Operand, b: Operand, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> Tensor:
+    """Whether |a - b| <= atol + rtol · |b|, and infinities are equal."""
+    x, y = floats_together(a, b)
+    bound = add(full(atol, x.shape, x.dtype), multiply(full(rtol, x.shape, x.dtype), absolute(y)))
+    close = compare("LE", absolute(subtract(x, y)), bound)
+    finite = compare("LT", absolute(y), full(float("inf"), x.shape, x.dtype))
+    result = binary("or", compare("EQ", x, y), binary("and", close, finite))
+    if not equal_nan or not is_float(x.dtype):
+        return result
+    return binary("or", result, binary("and", compare("NE", x, x), compare("NE", y, y)))

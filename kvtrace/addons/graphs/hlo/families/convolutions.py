@@ -1,0 +1,172 @@
+"""Convolutions over one, two or three axes; inputs are [batch, channels, …].
+
+A transposed convolution is one of an input with gaps and a kernel turned around.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from kvtrace.addons.graphs.hlo.arguments import Shape, dtype_of
+from kvtrace.addons.graphs.hlo.builder import current
+from kvtrace.addons.graphs.hlo.dtypes import FLOAT8, FLOAT32
+from kvtrace.addons.graphs.hlo.errors import BadArgument, ShapeMismatch
+from kvtrace.addons.graphs.hlo.primitives import (
+    Operand,
+    add,
+    broadcast_in_dim,
+    convert,
+    lift,
+    reshape,
+    reverse,
+    together,
+    transpose,
+)
+from kvtrace.addons.graphs.hlo.registry import OPERATIONS
+from kvtrace.addons.graphs.hlo.wrapper import Tensor, into
+
+Pairs = tuple[tuple[int, int], ...]
+
+
+def convolution(
+    x: Tensor,
+    kernel: Tensor,
+    strides: Shape,
+    padding: Pairs,
+    gaps: Shape,
+    dilation: Shape,
+    groups: int,
+) -> Tensor:
+    """Sums of products of a kernel [out, in / groups, …] with every window of [batch, in, …].
+
+    `gaps` is the distance of the input's elements, `dilation` that of the kernel's.
+    """
+    room = [
+        before + (extent - 1) * gap + after - (size - 1) * apart
+        for extent, size, (before, after), gap, apart in zip(
+            x.shape[2:], kernel.shape[2:], padding, gaps, dilation, strict=True
+        )
+    ]
+    if any(extent < 0 for extent in room):
+        raise ShapeMismatch.here(
+            f"a kernel of {list(kernel.shape[2:])} is larger than the padded input of "
+            f"{list(x.shape[2:])}; pad more, or take a smaller kernel"
+        )
+    spatial = tuple(extent // step + 1 for extent, step in zip(room, strides, strict=True))
+    attributes = {
+        "window_strides": strides,
+        "padding": padding,
+        "lhs_dilation": gaps,
+        "rhs_dilation": dilation,
+        "feature_group_count": groups,
+        "batch_group_count": 1,
+    }
+    shape = (x.shape[0], kernel.shape[0], *spatial)
+    return current().emit("convolution", (x, kernel), shape, x.dtype, attributes)
+
+
+def _numbers(value: Any, count: int, name: str) -> Shape:
+    """One number for all axes, or one for each."""
+    given = (value,) * count if isinstance(value, int | np.integer) else tuple(value)
+    if len(given) != count or not all(isinstance(number, int | np.integer) for number in given):
+        raise BadArgument.here(f"{name} is one integer, or {count} of them, not {value!r}")
+    return tuple(int(number) for number in given)
+
+
+def _padding(value: Any, sizes: Shape, strides: Shape, extents: Shape) -> Pairs:
+    """Elements before and after each axis: a number, one per axis, a pair per axis, or a word."""
+    if value == "valid":
+        return ((0, 0),) * len(sizes)
+    if value == "same":
+        needed = [
+            max(0, (-(-extent // step) - 1) * step + size - extent)
+            for extent, step, size in zip(extents, strides, sizes, strict=True)
+        ]
+        return tuple((total // 2, total - total // 2) for total in needed)
+    if isinstance(value, str):
+        raise BadArgument.here(f"a convolution has no padding {value!r}; choose same or valid")
+    if isinstance(value, Sequence) and any(isinstance(item, Sequence) for item in value):
+        if len(value) != len(sizes):
+            raise BadArgument.here(f"padding has a pair for each of {len(sizes)} axes")
+        return tuple((int(before), int(after)) for before, after in value)
+    return tuple((number, number) for number in _numbers(value, len(sizes), "padding"))
+
+
+def _convolution(axes: int) -> Callable[..., Tensor]:
+    def conv(
+        input: Operand,  # noqa: A002 - the public name
+        weight: Operand,
+        bias: Operand = None,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        transposed: bool = False,
+        output_padding: Any = 0,
+        out: Any = None,
+        dtype: Any = None,
+    ) -> Tensor:
+        """Every window of [batch, channels, …] with a kernel of [out, channels / groups, …].
+
+        With `transposed` the kernel is [channels, out / groups, …], and `output_padding` is added
+        to the result's end.
+        """
+        x, kernel = together(input, weight)
+        _check(x, kernel, axes, groups, transposed)
+        strides = _numbers(stride, axes, "stride")
+        apart = _numbers(dilation, axes, "dilation")
+        sizes = tuple((n - 1) * d + 1 for n, d in zip(kernel.shape[2:], apart, strict=True))
+        pairs = _padding(padding, sizes, strides, x.shape[2:])
+        result_type = x.dtype if dtype is None else dtype_of(dtype)
+        inner = FLOAT32 if x.dtype in FLOAT8 else x.dtype
+        x, kernel = convert(x, inner), convert(kernel, inner)
+        ones = (1,) * axes
+        if transposed:
+            more = _numbers(output_padding, axes, "output_padding")
+            pairs = tuple(
+                (size - 1 - before, size - 1 - after + extra)
+                for size, (before, after), extra in zip(sizes, pairs, more, strict=True)
+            )
+            result = convolution(x, _turned(kernel, groups), ones, pairs, strides, apart, groups)
+        else:
+            result = convolution(x, kernel, strides, pairs, ones, apart, groups)
+        if bias is not None:
+            offset = convert(lift(bias), result.dtype)
+            result = add(result, broadcast_in_dim(offset, result.shape, (1,)))
+        return into(out, convert(result, result_type))
+
+    return conv
+
+
+def _check(x: Tensor, kernel: Tensor, axes: int, groups: int, transposed: bool) -> None:
+    shapes = f"an input of {list(x.shape)} and a kernel of {list(kernel.shape)}"
+    if len(x.shape) != axes + 2 or len(kernel.shape) != axes + 2:
+        raise ShapeMismatch.here(
+            f"a convolution over {axes} axes takes {axes + 2} axes of both, not {shapes}"
+        )
+    channels = kernel.shape[0] if transposed else kernel.shape[1] * groups
+    outputs = kernel.shape[1] * groups if transposed else kernel.shape[0]
+    if groups < 1 or x.shape[1] != channels or x.shape[1] % groups or outputs % groups:
+        raise ShapeMismatch.here(
+            f"{shapes} do not fit each other in {groups} groups; "
+            f"the kernel is [{_kernel_axes(transposed)}, …]"
+        )
+
+
+def _kernel_axes(transposed: bool) -> str:
+    return "channels, outputs / groups" if transposed else "outputs, channels / groups"
+
+
+def _turned(kernel: Tensor, groups: int) -> Tensor:
+    """The kernel of a transposed convolution as that of a plain one."""
+    channels, outputs, *sizes = kernel.shape
+    rank = len(sizes)
+    flipped = reverse(kernel, tuple(range(2, rank + 2)))
+    split = reshape(flipped, (groups, channels // groups, outputs, *sizes))
+    swapped = transpose(split, (0, 2, 1, *range(3, rank + 3)))
+    return reshape(swapped, (groups * outputs, channels // groups, *sizes))
+
+
+for _axes in (1, 2, 3):
+    OPERATIONS[f"conv{_axes}d"] = _convolution(_axes)

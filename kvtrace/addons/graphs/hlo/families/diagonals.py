@@ -1,0 +1,109 @@
+"""Triangles and diagonals of matrices."""
+
+from typing import Any
+
+import numpy as np
+
+from kvtrace.addons.graphs.hlo.arguments import Shape, axes_of
+from kvtrace.addons.graphs.hlo.dtypes import INT32
+from kvtrace.addons.graphs.hlo.errors import ShapeMismatch
+from kvtrace.addons.graphs.hlo.primitives import (
+    Operand,
+    add,
+    compare,
+    fresh,
+    full,
+    iota,
+    lift,
+    pad,
+    reshape,
+    scalar,
+    select,
+    slice_,
+    transpose,
+)
+from kvtrace.addons.graphs.hlo.primitives import broadcast_to as broadcast_tensor
+from kvtrace.addons.graphs.hlo.registry import implements
+from kvtrace.addons.graphs.hlo.wrapper import Tensor
+
+
+def _below(shape: Shape, k: int) -> Tensor:
+    """Whether a position is on or below a diagonal of the last two axes."""
+    rank = len(shape)
+    rows = add(iota(shape, rank - 2), full(k, shape, INT32))
+    return compare("GE", rows, iota(shape, rank - 1))
+
+
+@implements(np.tril)
+def tril(m: Operand, k: int = 0) -> Tensor:
+    """The lower triangle, zeros above."""
+    x = _matrix(m)
+    return select(_below(x.shape, k), x, full(0, x.shape, x.dtype))
+
+
+@implements(np.triu)
+def triu(m: Operand, k: int = 0) -> Tensor:
+    """The upper triangle, zeros below."""
+    x = _matrix(m)
+    return select(_below(x.shape, k - 1), full(0, x.shape, x.dtype), x)
+
+
+def _matrix(m: Operand) -> Tensor:
+    x = lift(m)
+    if len(x.shape) == 1:
+        return broadcast_tensor(x, (x.shape[0], x.shape[0]))
+    if not x.shape:
+        raise ShapeMismatch.here("a triangle needs two axes")
+    return x
+
+
+@implements(np.diagonal, methods=("diagonal",))
+def diagonal(a: Operand, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+    """The elements of a diagonal of two axes, along a new last axis."""
+    x = lift(a)
+    rank = len(x.shape)
+    first, second = axes_of((axis1, axis2), rank)
+    x = transpose(x, (*(i for i in range(rank) if i not in (first, second)), first, second))
+    rows, columns = x.shape[-2:]
+    above, below = max(0, offset), max(0, -offset)
+    length = max(0, min(rows - below, columns - above))
+    lead = x.shape[:-2]
+    start = (*(0 for _ in lead), below if length else 0, above if length else 0)
+    square = slice_(x, start, (*lead, start[-2] + length, start[-1] + length))
+    # In row-major order, the diagonal of a square is every (length + 1)-th element.
+    flat = reshape(square, (*lead, length * length))
+    strides = (*(1 for _ in lead), length + 1)
+    sheared = slice_(flat, (0,) * (len(lead) + 1), flat.shape, strides)
+    return fresh(sheared)
+
+
+@implements(np.diag)
+def diag(v: Operand, k: int = 0) -> Tensor:
+    """A matrix's diagonal, or the matrix with a vector on its diagonal."""
+    x = lift(v)
+    if len(x.shape) == 2:
+        return diagonal(x, k)
+    if len(x.shape) != 1:
+        raise ShapeMismatch.here("np.diag takes a vector or a matrix")
+    size = x.shape[0] + abs(k)
+    moved = pad(x, scalar(0, x.dtype), (max(0, k),), (max(0, -k),))
+    shape = (size, size)
+    on = compare("EQ", add(iota(shape, 0), full(k, shape, INT32)), iota(shape, 1))
+    return select(on, broadcast_tensor(moved, shape), full(0, shape, x.dtype))
+
+
+@implements(np.diagflat)
+def diagflat(v: Operand, k: int = 0) -> Tensor:
+    """`diag` of all elements."""
+    x = lift(v)
+    return diag(reshape(x, (x.size,)), k)
+
+
+@implements(np.trace, methods=("trace",))
+def trace(
+    a: Operand, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None
+) -> Tensor:
+    """The sum of a diagonal."""
+    from kvtrace.addons.graphs.hlo.families.reductions import sum_
+
+    return sum_(diagonal(a, offset, axis1, axis2), -1, dtype, out)

@@ -1,0 +1,198 @@
+"""Sums of products over named axes: einsum and tensordot, as products of two tensors at a time."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from kvtrace.addons.graphs.hlo.arguments import axes_of, dtype_of
+from kvtrace.addons.graphs.hlo.dtypes import BOOL
+from kvtrace.addons.graphs.hlo.errors import BadArgument, ShapeMismatch
+from kvtrace.addons.graphs.hlo.families.diagonals import diagonal
+from kvtrace.addons.graphs.hlo.families.products import contracted
+from kvtrace.addons.graphs.hlo.primitives import (
+    Operand,
+    convert,
+    fresh,
+    reduce,
+    reshape,
+    scalar,
+    together,
+    transpose,
+)
+from kvtrace.addons.graphs.hlo.registry import implements
+from kvtrace.addons.graphs.hlo.wrapper import Tensor, into
+
+#: One label per axis; axes under an ellipsis have numbers for labels.
+Labels = list[Any]
+
+
+@implements(np.einsum)
+def einsum(
+    *operands: Any,
+    out: Any = None,
+    dtype: Any = None,
+    optimize: Any = None,  # noqa: ARG001 - NumPy's
+    **_: Any,
+) -> Tensor:
+    """Products of all operands, summed over the labels that the result does not have.
+
+    Operands are taken from left to right, two at a time.
+    """
+    subscripts, tensors = _read(operands)
+    if dtype is not None:
+        tensors = [convert(tensor, dtype_of(dtype)) for tensor in tensors]
+    labels, result = _labelled(subscripts, tensors)
+    product, left = _diagonals(tensors[0], labels[0])
+    product, left = _summed(product, left, _needed(labels[1:], result))
+    for number in range(1, len(tensors)):
+        needed = _needed(labels[number + 1 :], result)
+        other, right = _diagonals(tensors[number], labels[number])
+        other, right = _summed(other, right, {*needed, *left})
+        product, left = _joined(product, left, other, right, needed)
+    product, left = _summed(product, left, set(result))
+    return into(out, fresh(transpose(product, tuple(left.index(label) for label in result))))
+
+
+def _read(operands: Sequence[Any]) -> tuple[str, list[Tensor]]:
+    """Subscripts and tensors, of either way in which NumPy takes them."""
+    if isinstance(operands[0], str):
+        return operands[0].replace(" ", ""), together(*operands[1:])
+    listed = list(operands)
+    tail = listed.pop() if len(listed) % 2 else None
+    inputs = [_letters(labels) for labels in listed[1::2]]
+    arrow = "" if tail is None else f"->{_letters(tail)}"
+    return ",".join(inputs) + arrow, together(*listed[::2])
+
+
+def _letters(labels: Sequence[Any]) -> str:
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+    return "".join("..." if label is Ellipsis else alphabet[label] for label in labels)
+
+
+def _labelled(subscripts: str, tensors: Sequence[Tensor]) -> tuple[list[Labels], Labels]:
+    """The labels of each tensor and of the result."""
+    inputs, arrow, output = subscripts.partition("->")
+    terms = inputs.split(",")
+    if len(terms) != len(tensors):
+        raise BadArgument.here(
+            f"einsum's {subscripts!r} has {len(terms)} terms, and {len(tensors)} operands are given"
+        )
+    labels = [_expanded(term, len(t.shape)) for term, t in zip(terms, tensors, strict=True)]
+    under = sorted({label for term in labels for label in term if isinstance(label, int)})
+    if arrow:
+        before, dots, after = output.partition("...")
+        result: Labels = [*before, *(under if dots else []), *after]
+    else:
+        letters = [label for term in labels for label in term if isinstance(label, str)]
+        result = [*under, *sorted(label for label in set(letters) if letters.count(label) == 1)]
+    known = {label for term in labels for label in term}
+    if not known.issuperset(result) or len(set(result)) != len(result):
+        raise BadArgument.here(
+            f"the result of einsum's {subscripts!r} has labels that no operand has, or one twice; "
+            "name each label once, and only those on the left"
+        )
+    return labels, result
+
+
+def _expanded(term: str, rank: int) -> Labels:
+    before, dots, after = term.partition("...")
+    extra = rank - len(before) - len(after)
+    if extra < 0 or (extra and not dots):
+        raise ShapeMismatch.here(f"einsum's term {term!r} does not fit a tensor of {rank} axes")
+    return [*before, *range(-extra, 0), *after]  # ellipses meet at their last axes
+
+
+def _needed(labels: Sequence[Labels], result: Labels) -> set[Any]:
+    return {*result, *(label for term in labels for label in term)}
+
+
+def _diagonals(x: Tensor, labels: Labels) -> tuple[Tensor, Labels]:
+    """Take the diagonal of axes that have one label."""
+    for label in dict.fromkeys(labels):
+        while labels.count(label) > 1:
+            first = labels.index(label)
+            second = labels.index(label, first + 1)
+            if x.shape[first] != x.shape[second]:
+                raise ShapeMismatch.here(
+                    f"einsum's label {label!r} stands for axes of {x.shape[first]} and "
+                    f"{x.shape[second]} elements of one operand"
+                )
+            x = diagonal(x, 0, first, second)
+            labels = [a for i, a in enumerate(labels) if i not in (first, second)] + [label]
+    return x, labels
+
+
+def _summed(x: Tensor, labels: Labels, needed: set[Any]) -> tuple[Tensor, Labels]:
+    """Sum over the axes that nothing needs."""
+    axes = tuple(axis for axis, label in enumerate(labels) if label not in needed)
+    if not axes:
+        return x, labels
+    reducer = "or" if x.dtype == BOOL else "add"
+    total = reduce(x, scalar(0, x.dtype), axes, "or" if reducer == "or" else "add")
+    return total, [label for label in labels if label in needed]
+
+
+def _joined(
+    x: Tensor, left: Labels, y: Tensor, right: Labels, needed: set[Any]
+) -> tuple[Tensor, Labels]:
+    """The product of two tensors, summed over the labels of both that nothing else needs."""
+    for label in [label for label in left if label in right]:
+        extents = x.shape[left.index(label)], y.shape[right.index(label)]
+        if extents[0] == extents[1]:
+            continue
+        if 1 not in extents:
+            raise ShapeMismatch.here(
+                f"einsum's label {label!r} stands for axes of {extents[0]} and {extents[1]} "
+                "elements"
+            )
+        # An axis of one element goes with any other: it is left out.
+        if extents[0] == 1:
+            x, left = _dropped(x, left, label)
+        else:
+            y, right = _dropped(y, right, label)
+    shared = [label for label in left if label in right]
+    batch = [label for label in shared if label in needed]
+    inner = [label for label in shared if label not in needed]
+
+    def axes(names: Labels, of: Labels) -> tuple[int, ...]:
+        return tuple(of.index(label) for label in names)
+
+    contracting = (axes(inner, left), axes(inner, right))
+    product = contracted(x, y, contracting, (axes(batch, left), axes(batch, right)))
+    rest = [label for label in (*left, *right) if label not in shared]
+    return product, [*batch, *rest]
+
+
+def _dropped(x: Tensor, labels: Labels, label: Any) -> tuple[Tensor, Labels]:
+    axis = labels.index(label)
+    kept = [other for other in labels if other != label]
+    return reshape(x, (*x.shape[:axis], *x.shape[axis + 1 :])), kept
+
+
+@implements(np.tensordot)
+def tensordot(a: Operand, b: Operand, axes: Any = 2) -> Tensor:
+    """Sums of products over so many last and first axes, or over those that are named."""
+    x, y = together(a, b)
+    if isinstance(axes, int | np.integer):
+        count = int(axes)
+        if count > min(len(x.shape), len(y.shape)) or count < 0:
+            raise ShapeMismatch.here(
+                f"tensordot over {count} axes of tensors of {len(x.shape)} and {len(y.shape)}"
+            )
+        first = tuple(range(len(x.shape) - count, len(x.shape)))
+        second = tuple(range(count))
+    else:
+        one, other = axes
+        first, second = axes_of(one, len(x.shape)), axes_of(other, len(y.shape))
+        if len(first) != len(second):
+            raise ShapeMismatch.here("tensordot names as many axes of one tensor as of the other")
+    return contracted(x, y, (first, second))
+
+
+@implements("vecdot", "linalg.vecdot")
+def vecdot(x1: Operand, x2: Operand, /, *, axis: int = -1) -> Tensor:
+    """The sum of products over the last axis, over leading axes that broadcast."""
+    if axis != -1:
+        raise BadArgument.here("vecdot sums over the last axis; move the axis with np.moveaxis")
+    return einsum("...i,...i->...", x1, x2)

@@ -1,0 +1,424 @@
+"""Functions of one tensor, and of two floats, element by element."""
+
+import math
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from kvtrace.addons.graphs.hlo.arguments import dtype_of
+from kvtrace.addons.graphs.hlo.dtypes import (
+    BOOL,
+    Dtype,
+    fractional,
+    is_float,
+    is_integer,
+    is_signed,
+    is_weak,
+    wide,
+)
+from kvtrace.addons.graphs.hlo.errors import BadArgument
+from kvtrace.addons.graphs.hlo.primitives import (
+    Operand,
+    add,
+    binary,
+    broadcast,
+    compare,
+    convert,
+    divide,
+    fresh,
+    full,
+    is_finite,
+    lift,
+    multiply,
+    select,
+    subtract,
+    together,
+    unary,
+)
+from kvtrace.addons.graphs.hlo.registry import implements
+from kvtrace.addons.graphs.hlo.wrapper import Tensor, into
+
+#: Functions that are one op of StableHLO on floats; integers become float32 first.
+_FRACTIONAL = {
+    np.exp: "exponential",
+    np.expm1: "exponential_minus_one",
+    np.log: "log",
+    np.log1p: "log_plus_one",
+    np.sqrt: "sqrt",
+    np.cbrt: "cbrt",
+    np.sin: "sine",
+    np.cos: "cosine",
+    np.tan: "tan",
+    np.tanh: "tanh",
+}
+
+#: Functions that are one op of StableHLO on floats, and leave integers as they are.
+_ROUNDING = {np.ceil: "ceil", np.floor: "floor", np.rint: "round_nearest_even"}
+
+
+def _register_one_op_functions() -> None:
+    for function, opcode in _FRACTIONAL.items():
+        implements(function)(_fractional(opcode))
+    for function, opcode in _ROUNDING.items():
+        implements(function)(_rounding(opcode))
+
+
+def _fractional(opcode: str) -> Any:
+    def build(x: Operand) -> Tensor:
+        return unary(opcode, float_of(x))
+
+    return build
+
+
+def _rounding(opcode: str) -> Any:
+    def build(x: Operand) -> Tensor:
+        x = lift(x)
+        return unary(opcode, x) if is_float(x.dtype) else fresh(x)
+
+    return build
+
+
+_register_one_op_functions()
+
+
+def float_of(x: Operand) -> Tensor:
+    """The operand as floats: float32, where it was none."""
+    x = lift(x)
+    return convert(x, fractional(x.dtype))
+
+
+def floats_together(*values: Operand) -> list[Tensor]:
+    """Operands as floats of one type and shape."""
+    tensors = together(*values)
+    dtype = fractional(tensors[0].dtype)
+    return broadcast(*(convert(tensor, dtype) for tensor in tensors))
+
+
+def in_wide_floats(build: Callable[[Tensor], Tensor]) -> Callable[[Operand], Tensor]:
+    """Make a function of several ops compute in float32 at least, and round once at the end."""
+
+    @wraps(build)
+    def builder(x: Operand) -> Tensor:
+        x = float_of(x)
+        return convert(build(convert(x, wide(x.dtype))), x.dtype)
+
+    return builder
+
+
+def like(x: Tensor, value: float) -> Tensor:
+    """A constant with the shape and type of a tensor."""
+    return full(value, x.shape, x.dtype)
+
+
+# -- simple functions -------------------------------------------------------------------------
+
+
+@implements(np.absolute, np.fabs)
+def absolute(x: Operand) -> Tensor:
+    """The value without its sign."""
+    x = lift(x)
+    return unary("abs", x) if is_float(x.dtype) or is_signed(x.dtype) else fresh(x)
+
+
+@implements(np.negative)
+def negative(x: Operand) -> Tensor:
+    """The value with its sign changed."""
+    x = lift(x)
+    if x.dtype == BOOL:
+        raise BadArgument.here("a bool cannot be negated; use ~ or np.logical_not")
+    return unary("negate", x)
+
+
+@implements(np.positive, np.conjugate, np.real, methods=("conj", "conjugate"))
+def positive(x: Operand) -> Tensor:
+    """A copy."""
+    return fresh(lift(x))
+
+
+@implements(np.sign)
+def sign(x: Operand) -> Tensor:
+    """-1, 0 or 1; NaN of NaN."""
+    x = lift(x)
+    if is_float(x.dtype) or is_signed(x.dtype):
+        return unary("sign", x)
+    return convert(compare("NE", x, like(x, 0)), x.dtype)
+
+
+@implements(np.square)
+def square(x: Operand) -> Tensor:
+    """The product with itself."""
+    x = lift(x)
+    return multiply(x, x)
+
+
+@implements(np.reciprocal)
+def reciprocal(x: Operand) -> Tensor:
+    """One divided by it; of integers rounded towards zero, as NumPy does."""
+    x = lift(x)
+    return divide(like(x, 1), x)
+
+
+@implements(np.trunc, np.fix)
+def trunc(x: Operand) -> Tensor:
+    """The integer part."""
+    x = lift(x)
+    if not is_float(x.dtype):
+        return fresh(x)
+    return select(compare("LT", x, like(x, 0)), unary("ceil", x), unary("floor", x))
+
+
+@implements(np.round, np.around, methods=("round",))
+def round_(a: Operand, decimals: int = 0, out: Any = None) -> Tensor:
+    """Rounded to decimals, halves to even."""
+    a = lift(a)
+    if is_float(a.dtype):
+        scale = like(a, 10.0 ** abs(decimals))
+        forth, back = (multiply, divide) if decimals >= 0 else (divide, multiply)
+        whole = forth(a, scale) if decimals else a
+        rounded = unary("round_nearest_even", whole)
+        result = back(rounded, scale) if decimals else rounded
+    elif decimals < 0:
+        raise BadArgument.here("integers are rounded to tens or more only as floats; use astype")
+    else:
+        result = fresh(a)
+    return into(out, result)
+
+
+@implements(np.clip, methods=("clip",))
+def clip(
+    a: Operand,
+    a_min: Operand = None,
+    a_max: Operand = None,
+    out: Any = None,
+    *,
+    min: Operand = None,  # noqa: A002 - NumPy's name
+    max: Operand = None,  # noqa: A002 - NumPy's name
+) -> Tensor:
+    """Held between two bounds, either of which may be None."""
+    result = lift(a)
+    low, high = a_min if min is None else min, a_max if max is None else max
+    if low is not None:
+        result = binary("maximum", *broadcast(*together(result, low)))
+    if high is not None:
+        result = binary("minimum", *broadcast(*together(result, high)))
+    return into(out, fresh(result))
+
+
+@implements(np.nan_to_num)
+def nan_to_num(
+    x: Operand,
+    copy: bool = True,
+    nan: float = 0.0,
+    posinf: float | None = None,
+    neginf: float | None = None,
+) -> Tensor:
+    """Finite numbers in the place of NaN and infinities; always a copy."""
+    x = lift(x)
+    if not copy:
+        raise BadArgument.here("nan_to_num does not write in place in a graph; assign its result")
+    if not is_float(x.dtype):
+        return fresh(x)
+    greatest = _greatest(x.dtype)
+    high = like(x, greatest if posinf is None else posinf)
+    low = like(x, -greatest if neginf is None else neginf)
+    held = select(compare("EQ", x, like(x, math.inf)), high, x)
+    held = select(compare("EQ", x, like(x, -math.inf)), low, held)
+    return select(compare("NE", x, x), like(x, nan), held)
+
+
+def _greatest(dtype: Dtype) -> float:
+    import ml_dtypes
+
+    return float(ml_dtypes.finfo(dtype).max)
+
+
+# -- questions of floats ------------------------------------------------------------------------
+
+
+@implements(np.isnan)
+def isnan(x: Operand) -> Tensor:
+    """Whether it is NaN."""
+    x = lift(x)
+    return compare("NE", x, x) if is_float(x.dtype) else full(False, x.shape, BOOL)
+
+
+@implements(np.isinf)
+def isinf(x: Operand) -> Tensor:
+    """Whether it is infinite."""
+    x = lift(x)
+    if not is_float(x.dtype):
+        return full(False, x.shape, BOOL)
+    return compare("EQ", unary("abs", x), like(x, math.inf))
+
+
+@implements(np.isfinite)
+def isfinite(x: Operand) -> Tensor:
+    """Whether it is neither infinite nor NaN."""
+    x = lift(x)
+    return is_finite(x) if is_float(x.dtype) else full(True, x.shape, BOOL)
+
+
+@implements(np.signbit)
+def signbit(x: Operand) -> Tensor:
+    """Whether the sign is minus, that of a zero included."""
+    x = lift(x)
+    if not is_float(x.dtype):
+        return compare("LT", x, like(x, 0))
+    one = like(x, 1.0)
+    return compare("LT", binary("atan2", x, negative(one)), like(x, 0.0))
+
+
+@implements(np.copysign)
+def copysign(x1: Operand, x2: Operand) -> Tensor:
+    """The first with the sign of the second."""
+    x, y = floats_together(x1, x2)
+    magnitude = unary("abs", x)
+    return select(signbit(y), unary("negate", magnitude), magnitude)
+
+
+# -- two floats ---------------------------------------------------------------------------------
+
+
+@implements(np.add)
+def add_(x1: Operand, x2: Operand) -> Tensor:
+    """The sum; `or` of bools."""
+    return add(*broadcast(*together(x1, x2)))
+
+
+@implements(np.subtract)
+def subtract_(x1: Operand, x2: Operand) -> Tensor:
+    """The difference."""
+    x, y = broadcast(*together(x1, x2))
+    if x.dtype == BOOL:
+        raise BadArgument.here("bools cannot be subtracted; use ^ or np.logical_xor")
+    return subtract(x, y)
+
+
+@implements(np.multiply)
+def multiply_(x1: Operand, x2: Operand) -> Tensor:
+    """The product; `and` of bools."""
+    return multiply(*broadcast(*together(x1, x2)))
+
+
+@implements(np.divide, np.true_divide)
+def divide_(x1: Operand, x2: Operand) -> Tensor:
+    """The quotient with fractions."""
+    return divide(*floats_together(x1, x2))
+
+
+@implements(np.power, np.float_power, "pow")
+def power(x1: Operand, x2: Operand) -> Tensor:
+    """One to the power of the other; small whole Python exponents are products."""
+    if is_weak(x2) and isinstance(x1, Tensor):
+        simple = _simple_power(x1, x2)
+        if simple is not None:
+            return simple
+    x, y = broadcast(*together(x1, x2))
+    if x.dtype == BOOL:
+        raise BadArgument.here("bools have no power; convert one of them with astype")
+    if is_integer(x.dtype) and is_weak(x2) and x2 < 0:
+        raise BadArgument.here("integers have no negative powers; convert to float with astype")
+    return binary("power", x, y)
+
+
+def _simple_power(x: Tensor, exponent: Any) -> Tensor | None:
+    if x.dtype == BOOL:
+        return None
+    if is_float(x.dtype) and exponent == 0.5:
+        return unary("sqrt", x)
+    if isinstance(exponent, float) and not is_float(x.dtype):
+        return None
+    if exponent == 1:
+        return fresh(x)
+    if exponent == 2:
+        return multiply(x, x)
+    if exponent == -1 and is_float(x.dtype):
+        return divide(like(x, 1.0), x)
+    return None
+
+
+@implements(np.maximum)
+def maximum(x1: Operand, x2: Operand) -> Tensor:
+    """The greater; NaN where either is."""
+    return binary("maximum", *broadcast(*together(x1, x2)))
+
+
+@implements(np.minimum)
+def minimum(x1: Operand, x2: Operand) -> Tensor:
+    """The smaller; NaN where either is."""
+    return binary("minimum", *broadcast(*together(x1, x2)))
+
+
+@implements(np.fmax)
+def fmax(x1: Operand, x2: Operand) -> Tensor:
+    """The greater; the other one where one is NaN."""
+    return _ignoring_nan("maximum", x1, x2)
+
+
+@implements(np.fmin)
+def fmin(x1: Operand, x2: Operand) -> Tensor:
+    """The smaller; the other one where one is NaN."""
+    return _ignoring_nan("minimum", x1, x2)
+
+
+def _ignoring_nan(opcode: str, x1: Operand, x2: Operand) -> Tensor:
+    x, y = broadcast(*together(x1, x2))
+    chosen = binary(opcode, x, y)
+    if not is_float(x.dtype):
+        return chosen
+    return select(compare("NE", x, x), y, select(compare("NE", y, y), x, chosen))
+
+
+@implements(np.logaddexp)
+def logaddexp(x1: Operand, x2: Operand) -> Tensor:
+    """log(exp(x1) + exp(x2)), without leaving the range of floats."""
+    x, y = floats_together(x1, x2)
+    greater, difference = binary("maximum", x, y), subtract(x, y)
+    small = unary("exponential", unary("negate", unary("abs", difference)))
+    joined = add(greater, unary("log_plus_one", small))
+    # Equal infinities have no difference.
+    return select(compare("EQ", x, y), add(x, like(x, math.log(2))), joined)
+
+
+@implements(np.logaddexp2)
+def logaddexp2(x1: Operand, x2: Operand) -> Tensor:
+    """log2(2**x1 + 2**x2), without leaving the range of floats."""
+    x, y = floats_together(x1, x2)
+    scale = like(x, math.log(2))
+    return divide(logaddexp(multiply(x, scale), multiply(y, scale)), scale)
+
+
+@implements(np.heaviside)
+def heaviside(x1: Operand, x2: Operand) -> Tensor:
+    """0 below zero, 1 above, and the second at zero."""
+    x, y = floats_together(x1, x2)
+    zero = like(x, 0.0)
+    step = select(compare("LT", x, zero), zero, like(x, 1.0))
+    step = select(compare("EQ", x, zero), y, step)
+    return select(compare("NE", x, x), x, step)
+
+
+@implements(np.hypot)
+def hypot(x1: Operand, x2: Operand) -> Tensor:
+    """The length of (x1, x2), without leaving the range of floats."""
+    x, y = (unary("abs", tensor) for tensor in floats_together(x1, x2))
+    greater, smaller = binary("maximum", x, y), binary("minimum", x, y)
+    ratio = divide(smaller, greater)
+    one = like(x, 1.0)
+    length = multiply(greater, unary("sqrt", add(one, multiply(ratio, ratio))))
+    # Nothing is divided by zero or infinity, and an infinite side is an infinite length.
+    length = select(compare("EQ", greater, like(x, 0.0)), greater, length)
+    infinite = binary("or", isinf(x), isinf(y))
+    return select(infinite, like(x, math.inf), length)
+
+
+@implements("astype", methods=("astype",))
+def astype(x: Operand, dtype: Any, /, *args: Any, copy: bool = True, **_: Any) -> Tensor:
+    """The values in another element type; floats to integers are cut towards zero."""
+    if args:
+        raise BadArgument.here("astype takes a type, and order and casting are NumPy's own matter")
+    x = lift(x)
+    converted = convert(x, dtype_of(dtype))
+    return fresh(converted) if copy and converted is x else converted

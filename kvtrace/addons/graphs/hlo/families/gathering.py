@@ -1,0 +1,498 @@
+"""Indices that are data: integer arrays, masks, traced integers; take and put; dynamic slices.
+
+NumPy checks such indices when it runs. A graph cannot: what is read outside is read at the nearest
+element, what is written outside is left out.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import EllipsisType, NoneType
+from typing import Any
+
+import numpy as np
+
+from kvtrace.addons.graphs.hlo.arguments import axis_of, broadcast_shape, dtype_of, shape_of
+from kvtrace.addons.graphs.hlo.builder import current
+from kvtrace.addons.graphs.hlo.dtypes import BOOL, INT32, is_integer
+from kvtrace.addons.graphs.hlo.errors import BadArgument, BadIndex, DataDependent, ShapeMismatch
+from kvtrace.addons.graphs.hlo.families.elementwise import clip
+from kvtrace.addons.graphs.hlo.families.indexing import (
+    Window,
+    all_inside,
+    expanded,
+    has_tensor,
+    inside,
+    is_basic,
+    value_for,
+    window_of,
+)
+from kvtrace.addons.graphs.hlo.gathers import Update, Windows, components, gather, scatter, wrapped
+from kvtrace.addons.graphs.hlo.masked import MaskedElements
+from kvtrace.addons.graphs.hlo.primitives import (
+    Operand,
+    broadcast,
+    broadcast_to,
+    compare,
+    convert,
+    fresh,
+    full,
+    iota,
+    lift,
+    reshape,
+    scalar,
+    select,
+    slice_,
+)
+from kvtrace.addons.graphs.hlo.primitives import dynamic_slice as dynamic_slice_op
+from kvtrace.addons.graphs.hlo.primitives import dynamic_update_slice as dynamic_update_slice_op
+from kvtrace.addons.graphs.hlo.registry import AT, implements, operation
+from kvtrace.addons.graphs.hlo.views import viewed
+from kvtrace.addons.graphs.hlo.wrapper import Tensor, into
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Positions:
+    """An index that is data: a basic one first, then positions along axes of what that gives."""
+
+    window: Window
+    along: dict[int, Tensor]
+    indices: Tensor
+    windows: Windows
+
+    @property
+    def is_element(self) -> bool:
+        """Whether each position is one number: then NumPy, too, gives a view."""
+        return len(self.indices.shape) == 1
+
+    def read(self, x: Tensor) -> Tensor:
+        """Return the elements."""
+        inner = self.window.read(x)
+        if not self.is_element:
+            return gather(inner, self.indices, self.windows)
+        taken = dynamic_slice_op(inner, self._starts(inner), self.windows.sizes)
+        return reshape(taken, self.windows.result_shape(()))
+
+    def write(self, x: Tensor, value: Tensor, update: Update = "assign") -> Tensor:
+        """Return the tensor with the elements replaced, or joined with a value of their shape."""
+        inner = self.window.read(x)
+        if self.is_element and update == "assign":
+            block = reshape(value, self.windows.sizes)
+            changed = dynamic_update_slice_op(inner, block, self._starts(inner))
+        else:
+            changed = scatter(inner, self.indices, value, self.windows, update)
+        return self.window.write(x, changed)
+
+    def _starts(self, inner: Tensor) -> list[Tensor]:
+        zero = scalar(0, INT32)
+        return [convert(self.along.get(axis, zero), INT32) for axis in range(len(inner.shape))]
+
+
+def _index_tensor(part: Any) -> Tensor:
+    if isinstance(part, list | tuple) and not len(part):
+        part = np.zeros(0, np.int32)
+    elif isinstance(part, list | tuple):
+        part = part if has_tensor(part) else np.asarray(part)
+    tensor = lift(part)
+    if not is_integer(tensor.dtype) and tensor.dtype != BOOL:
+        raise BadIndex.here(
+            f"an index is made of integers or bools, not {tensor.dtype.name}; "
+            "convert it with astype(np.int32)"
+        )
+    return tensor
+
+
+def _parts(index: Any) -> list[Any]:
+    """The index's parts, masks that are known while tracing as the positions of their true ones."""
+    given = index if isinstance(index, tuple) else (index,)
+    parts: list[Any] = []
+    for part in given:
+        known = np.asarray(part) if isinstance(part, list | bool | np.bool_) else part
+        if isinstance(known, np.ndarray) and known.dtype == BOOL and not has_tensor(part):
+            if not known.shape:
+                raise BadIndex.here("a bool alone is no index in a graph; use np.where")
+            parts.extend(known.nonzero())
+        elif isinstance(part, slice) and has_tensor([part.start, part.stop, part.step]):
+            parts.append(_stretch(part))
+        else:
+            parts.append(part)
+    return parts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stretch:
+    """A slice from a traced position on, of a length that is known while tracing."""
+
+    start: Tensor
+    length: int
+
+
+def _stretch(part: slice) -> Stretch:
+    """Read a slice like `x[i : i + 4]`, whose ends are one traced position and two numbers.
+
+    Raises:
+        DataDependent: its length depends on data.
+
+    """
+    if isinstance(part.start, Tensor) and part.stop is not None and part.step in (None, 1):
+        start, stop = _with_offset(part.start), _with_offset(part.stop)
+        if start[0] == stop[0]:
+            return Stretch(_index_tensor(part.start), max(0, stop[1] - start[1]))
+    raise DataDependent.here(
+        "a slice between traced positions has as many elements as the data says; "
+        "write it as x[i : i + 4], or use kvtrace.hlo.ops.dynamic_slice, whose sizes are fixed"
+    )
+
+
+def _with_offset(position: Any) -> tuple[int | None, int]:
+    """A scalar position as an op and what is added to it."""
+    if not isinstance(position, Tensor):
+        return None, int(position)
+    builder = current()
+    index, offset = builder.index_of(position), 0
+    while True:
+        op = builder.ops[index]
+        if op.opcode in ("convert", "reshape"):
+            index = op.operands[0]
+            continue
+        if op.opcode not in ("add", "subtract"):
+            return index, offset
+        values = [builder.ops[operand].attributes.get("value") for operand in op.operands]
+        if isinstance(values[1], int):
+            index = op.operands[0]
+            offset += values[1] if op.opcode == "add" else -values[1]
+        elif isinstance(values[0], int) and op.opcode == "add":
+            index, offset = op.operands[1], offset + values[0]
+        else:
+            return index, offset
+
+
+def _positions(x: Tensor, index: Any) -> Positions:
+    """Read an index of which a part at least is data.
+
+    Raises:
+        BadIndex: it does not fit the tensor.
+        DataDependent: the result would have as many elements as a mask has true ones.
+
+    """
+    given = _parts(index)
+    parts = expanded(tuple(given), len(x.shape))
+    basic: list[Any] = []
+    data: dict[int, Tensor] = {}
+    places: list[int] = []
+    lengths: dict[int, int] = {}
+    known: list[tuple[Any, int, int]] = []
+    for part in parts:
+        if part is None or isinstance(part, slice):
+            basic.append(part)
+            continue
+        axis = sum(given is not None for given in basic)
+        extent = x.shape[axis]
+        if isinstance(part, Stretch):
+            if part.length > extent:
+                raise BadIndex.here(
+                    f"a slice of {part.length} elements is longer than axis {axis}, of {extent}"
+                )
+            lengths[len(basic)] = part.length
+            positions = wrapped(part.start, extent)
+        elif isinstance(part, int | np.integer):
+            positions = full(inside(int(part), extent, axis), (), INT32)
+        else:
+            positions = _index_tensor(part)
+            if positions.dtype == BOOL:
+                raise DataDependent.here(
+                    "a traced mask selects as many elements as the data has; "
+                    "use np.where, or assign through the mask"
+                )
+            positions = wrapped(positions, extent)
+            known.append((None if has_tensor(part) else np.asarray(part), extent, axis))
+        # The axis of what the basic part gives, in which new axes count.
+        data[len(basic)] = positions
+        if not isinstance(part, Stretch):
+            places.append(len(basic))
+        basic.append(slice(None))
+    window = window_of(tuple(basic), x.shape)
+    together = broadcast(*data.values())
+    batch = together[0].shape
+    all_inside(known, batch)
+    if lengths and batch:
+        raise BadIndex.here("a slice from a traced position and an index of arrays; use one each")
+    sizes = tuple(
+        lengths.get(axis, 1) if axis in data else n for axis, n in enumerate(window.shape)
+    )
+    along = dict(zip(data, together, strict=True))
+    return Positions(
+        window, along, components(together), _windows(places, sizes, len(batch), _adjoin(given))
+    )
+
+
+def _adjoin(parts: list[Any]) -> bool:
+    """Whether the positions in an index stand side by side: an empty Ellipsis parts them, too."""
+    spans = (slice, Stretch, EllipsisType, NoneType)
+    at = [i for i, part in enumerate(parts) if not isinstance(part, spans)]
+    return not at or at[-1] - at[0] == len(at) - 1
+
+
+def _windows(
+    places: Sequence[int], sizes: tuple[int, ...], batch_rank: int, neighbours: bool = True
+) -> Windows:
+    """NumPy's rule: the batch stands where the indices do if they are neighbours, else in front."""
+    if not places:
+        return Windows((), sizes, (), tuple(range(len(sizes))))
+    start = places[0] if neighbours else 0
+    kept = [axis for axis in range(len(sizes)) if axis not in places]
+    offsets = [number + (batch_rank if number >= start else 0) for number in range(len(kept))]
+    return Windows(tuple(places), sizes, tuple(places), tuple(offsets))
+
+
+@implements(methods=("take_advanced",))
+def take_advanced(x: Tensor, index: Any) -> Any:
+    """The elements that an index names, some of whose parts are data."""
+    mask = _whole_mask(x, index)
+    if mask is not None:
+        return MaskedElements(fresh(x), mask)
+    found = _positions(x, index)
+    if found.is_element:
+        return viewed(x, found.read, found.write, window=found)
+    return found.read(x)
+
+
+@implements(methods=("put_advanced",))
+def put_advanced(x: Tensor, index: Any, value: Operand) -> None:
+    """Write into the elements that an index names, some of whose parts are data."""
+    mask = _whole_mask(x, index)
+    if mask is not None and isinstance(value, MaskedElements):
+        x._become(select(mask, convert(value.values_under(mask), x.dtype), x))
+        return
+    if mask is not None:
+        x._become(select(mask, value_for(value, _masked_shape(value, x, mask), x.dtype), x))
+        return
+    x._become(_updated(x, index, value, "assign"))
+
+
+def _updated(x: Tensor, index: Any, value: Operand, update: Update) -> Tensor:
+    """The tensor with a value joined with the elements that an index names."""
+    if is_basic(index):
+        window = window_of(index, x.shape)
+        raise BadIndex.here(f"{window.shape} is no index of arrays; assign to the slice itself")
+    found = _positions(x, index)
+    shape = found.windows.result_shape(found.indices.shape[:-1])
+    return found.write(fresh(x), value_for(value, shape, x.dtype), update)
+
+
+def _whole_mask(x: Tensor, index: Any) -> Tensor | None:
+    """A traced mask over the leading axes as one over all elements."""
+    if not isinstance(index, Tensor) or index.dtype != BOOL or not index.shape:
+        return None
+    rank = len(index.shape)
+    if x.shape[:rank] != index.shape:
+        raise BadIndex.here(
+            f"a mask of shape {list(index.shape)} does not fit a tensor of shape {list(x.shape)}"
+        )
+    ones = (1,) * (len(x.shape) - rank)
+    return broadcast_to(reshape(index, index.shape + ones), x.shape)
+
+
+def _masked_shape(value: Operand, x: Tensor, mask: Tensor) -> tuple[int, ...]:
+    """What a value that is assigned through a mask has to fit: one for all that is written to."""
+    extents = value.shape if isinstance(value, Tensor) else np.shape(value)
+    if len(extents) and np.prod(extents, dtype=np.int64) != 1:
+        raise DataDependent.here(
+            "as many elements are written through a traced mask as the data has; "
+            "give one value for all, or use np.where with values for all elements"
+        )
+    return mask.shape if extents else x.shape
+
+
+# -- along an axis --------------------------------------------------------------------------------
+
+
+@implements(np.take, methods=("take",))
+def take(
+    a: Operand, indices: Operand, axis: int | None = None, out: Any = None, mode: str = "raise"
+) -> Tensor:
+    """Positions of an axis, of all elements where none is named; `mode` as in NumPy."""
+    x = lift(a)
+    if axis is None:
+        x, axis = reshape(x, (x.size,)), 0
+    place = axis_of(axis, len(x.shape))
+    positions = _bounded(_index_tensor(indices), x.shape[place], mode)
+    sizes = tuple(1 if i == place else n for i, n in enumerate(x.shape))
+    windows = _windows([place], sizes, len(positions.shape))
+    return into(out, gather(x, components([positions]), windows))
+
+
+def _bounded(positions: Tensor, extent: int, mode: str) -> Tensor:
+    if mode == "raise":
+        return wrapped(positions, extent)
+    if mode == "wrap":
+        result: Tensor = positions % extent
+        return result
+    if mode == "clip":
+        return clip(positions, 0, max(0, extent - 1))
+    raise BadArgument.here(f"np.take has no mode {mode!r}; choose raise, wrap or clip")
+
+
+def _along(x: Tensor, indices: Operand, axis: int) -> tuple[Tensor, Windows]:
+    """Positions of single elements: those given along an axis, and each one's own along others."""
+    positions = _index_tensor(indices)
+    place = axis_of(axis, len(x.shape))
+    if len(positions.shape) != len(x.shape):
+        raise ShapeMismatch.here(
+            f"indices along an axis have as many axes as the tensor, {len(x.shape)}, "
+            f"not {len(positions.shape)}"
+        )
+    other = tuple(1 if i == place else n for i, n in enumerate(x.shape))
+    shape = broadcast_shape(other, positions.shape)
+    parts = [
+        wrapped(broadcast_to(positions, shape), x.shape[place])
+        if i == place
+        else _own(shape, i, x.shape[i])
+        for i in range(len(shape))
+    ]
+    axes = tuple(range(len(shape)))
+    return components(parts), Windows(axes, (1,) * len(axes), axes, ())
+
+
+def _own(shape: tuple[int, ...], axis: int, extent: int) -> Tensor:
+    return iota(shape, axis) if extent != 1 else full(0, shape, INT32)
+
+
+@implements(np.take_along_axis)
+def take_along_axis(arr: Operand, indices: Operand, axis: int | None = -1) -> Tensor:
+    """The element at each index along an axis."""
+    x = lift(arr)
+    if axis is None:
+        x, axis = reshape(x, (x.size,)), 0
+    positions, windows = _along(x, indices, axis)
+    return gather(x, positions, windows)
+
+
+@implements(np.put_along_axis)
+def put_along_axis(arr: Any, indices: Operand, values: Operand, axis: int | None) -> None:
+    """Write values to indices along an axis."""
+    into(arr, scatter_along_axis(arr, indices, values, axis))
+
+
+@operation()
+def scatter_along_axis(
+    x: Operand, indices: Operand, values: Operand, axis: int | None = -1
+) -> Tensor:
+    """The tensor with values at indices along an axis."""
+    x = lift(x)
+    shape = x.shape
+    if axis is None:
+        x, axis = reshape(x, (x.size,)), 0
+    positions, windows = _along(x, indices, axis)
+    updates = value_for(values, positions.shape[:-1], x.dtype)
+    return reshape(scatter(x, positions, updates, windows), shape)
+
+
+@operation("scatter")
+def scatter_(x: Operand, index: Any, values: Operand, update: Update = "assign") -> Tensor:
+    """The tensor with values joined with the elements that an index names.
+
+    `update` is assign, add, multiply, maximum or minimum; of elements that are named several times,
+    all are joined.
+    """
+    return _updated(lift(x), index, values, update)
+
+
+# -- windows at traced positions ------------------------------------------------------------------
+
+
+def _starts(x: Tensor, start_indices: Any) -> list[Tensor]:
+    if isinstance(start_indices, Tensor):
+        listed: list[Any] = [start_indices] if not start_indices.shape else list(start_indices)
+    else:
+        listed = list(start_indices) if isinstance(start_indices, Sequence) else [start_indices]
+    if len(listed) != len(x.shape):
+        raise BadIndex.here(
+            f"{len(listed)} starts are given for a tensor of {len(x.shape)} axes; give one for each"
+        )
+    found = []
+    for extent, start in zip(x.shape, listed, strict=True):
+        position = scalar(start, INT32) if isinstance(start, int) else _index_tensor(start)
+        if position.shape:
+            position = reshape(position, ())
+        found.append(convert(wrapped(position, extent), INT32))
+    return found
+
+
+@operation()
+def dynamic_slice(x: Operand, start_indices: Any, slice_sizes: Any) -> Tensor:
+    """`slice_sizes` elements from traced positions on; moved so far that they lie inside."""
+    x = lift(x)
+    sizes = shape_of(slice_sizes)
+    if len(sizes) != len(x.shape) or any(n > e for n, e in zip(sizes, x.shape, strict=False)):
+        raise ShapeMismatch.here(f"sizes {list(sizes)} do not fit a tensor of {list(x.shape)}")
+    return dynamic_slice_op(x, _starts(x, start_indices), sizes)
+
+
+@operation()
+def dynamic_update_slice(
+    x: Operand, update: Operand, start_indices: Any, update_shape: Any = None
+) -> Tensor:
+    """The tensor with `update` put in from traced positions on; moved so far that it lies inside.
+
+    `update_shape` is what a scalar is broadcast to.
+    """
+    x = lift(x)
+    shape = lift(update).shape if update_shape is None else shape_of(update_shape)
+    value = value_for(update, shape, x.dtype)
+    if len(shape) != len(x.shape) or any(n > e for n, e in zip(shape, x.shape, strict=False)):
+        raise ShapeMismatch.here(
+            f"an update of {list(shape)} does not fit into a tensor of {list(x.shape)}"
+        )
+    return dynamic_update_slice_op(x, value, _starts(x, start_indices))
+
+
+@operation()
+def static_slice(
+    x: Operand,
+    start_indices: Any,
+    limit_indices: Any,
+    strides: Any = None,
+    squeeze_dims: Sequence[int] = (),
+) -> Tensor:
+    """The elements from `start_indices` up to `limit_indices`, every `strides`-th."""
+    x = lift(x)
+    start, limit = shape_of(start_indices), shape_of(limit_indices)
+    steps = (1,) * len(start) if strides is None else shape_of(strides)
+    fits = len(start) == len(limit) == len(steps) == len(x.shape) and all(
+        begin <= end <= extent for begin, end, extent in zip(start, limit, x.shape, strict=True)
+    )
+    if not fits or 0 in steps:
+        raise BadIndex.here(
+            f"a slice from {list(start)} to {list(limit)} by {list(steps)} does not fit a tensor "
+            f"of shape {list(x.shape)}"
+        )
+    taken = slice_(x, start, limit, steps)
+    dropped = [axis_of(axis, len(taken.shape)) for axis in squeeze_dims]
+    return reshape(taken, tuple(n for i, n in enumerate(taken.shape) if i not in dropped))
+
+
+def _at(update: Update) -> Any:
+    def build(x: Any, index: Any, value: Operand) -> None:
+        if not isinstance(x, Tensor):
+            into(x, lift(value))  # which refuses it
+        if is_basic(index):
+            index = tuple(
+                np.arange(n)[part] if isinstance(part, slice) else part
+                for n, part in zip(x.shape, expanded(index, len(x.shape)), strict=True)
+            )
+        into(x, _updated(x, index, value, update))
+
+    return build
+
+
+for _ufunc, _update in ((np.add, "add"), (np.multiply, "multiply"), (np.maximum, "maximum")):
+    AT[_ufunc] = _at(_update)  # type: ignore[arg-type]
+
+
+@operation()
+def one_hot(indices: Operand, count: int, dtype: Any = np.float32) -> Tensor:
+    """Ones at indices along a new last axis of `count` elements, zeros elsewhere."""
+    positions = convert(_index_tensor(indices), INT32)
+    shape = (*positions.shape, int(count))
+    raised = broadcast_to(reshape(positions, (*positions.shape, 1)), shape)
+    return convert(compare("EQ", raised, iota(shape, len(shape) - 1)), dtype_of(dtype))

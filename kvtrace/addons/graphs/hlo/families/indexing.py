@@ -1,0 +1,269 @@
+"""Basic indexing: integers, slices, Ellipsis and None. Everything else goes to `gathering`.
+
+A basic index gives a view; an assignment through it is a `dynamic_update_slice` where the elements
+lie together, else a `select` between the padded value and what was there.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kvtrace.addons.graphs.hlo.arguments import Shape
+from kvtrace.addons.graphs.hlo.dtypes import BOOL, INT32, Dtype
+from kvtrace.addons.graphs.hlo.errors import BadIndex, UnsupportedFunction
+from kvtrace.addons.graphs.hlo.primitives import (
+    Operand,
+    broadcast_to,
+    convert,
+    dynamic_update_slice,
+    fresh,
+    full,
+    lift,
+    pad,
+    reshape,
+    reverse,
+    scalar,
+    select,
+    slice_,
+)
+from kvtrace.addons.graphs.hlo.registry import METHODS, implements
+from kvtrace.addons.graphs.hlo.views import viewed
+from kvtrace.addons.graphs.hlo.wrapper import Tensor, into
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A basic index of one shape: which elements, and what shape they take.
+
+    Attributes:
+        start, limit, strides: of the slice, positive strides.
+        reversed_axes: axes that a negative step walks back along.
+        taken: the slice's shape.
+        shape: the result's: axes of integers are gone, those of None are new.
+
+    """
+
+    start: Shape
+    limit: Shape
+    strides: Shape
+    reversed_axes: tuple[int, ...]
+    taken: Shape
+    shape: Shape
+
+    def read(self, x: Tensor) -> Tensor:
+        """Return the elements."""
+        taken = slice_(x, self.start, self.limit, self.strides)
+        return reshape(reverse(taken, self.reversed_axes), self.shape)
+
+    def write(self, x: Tensor, value: Tensor) -> Tensor:
+        """Return the tensor with the elements replaced; `value` has this window's shape."""
+        update = reverse(reshape(value, self.taken), self.reversed_axes)
+        if self.taken == x.shape:
+            return update
+        if 0 in self.taken:
+            return x
+        if all(step == 1 for step in self.strides):
+            return dynamic_update_slice(x, update, [scalar(begin, INT32) for begin in self.start])
+        gaps = tuple(step - 1 for step in self.strides)
+        ends = tuple(
+            extent - begin - 1 - (count - 1) * step
+            for extent, begin, count, step in zip(
+                x.shape, self.start, self.taken, self.strides, strict=True
+            )
+        )
+        spread = pad(update, scalar(0, x.dtype), self.start, ends, gaps)
+        mask = pad(full(True, self.taken, BOOL), scalar(False, BOOL), self.start, ends, gaps)
+        return select(mask, spread, x)
+
+
+def is_basic(index: Any) -> bool:
+    """Whether an index is made of integers, slices of them, Ellipsis and None alone."""
+    parts = index if isinstance(index, tuple) else (index,)
+    return all(_is_basic_part(part) for part in parts)
+
+
+def _is_basic_part(part: Any) -> bool:
+    if part is None or part is Ellipsis:
+        return True
+    if isinstance(part, slice):
+        ends = (part.start, part.stop, part.step)
+        return not any(isinstance(end, Tensor) for end in ends)
+    return isinstance(part, int | np.integer) and not isinstance(part, bool | np.bool_)
+
+
+def expanded(index: Any, rank: int) -> list[Any]:
+    """The index as a list, with slices in the place of the Ellipsis and of axes not named.
+
+    Raises:
+        BadIndex: it has two Ellipses, or more parts than there are axes.
+
+    """
+    parts = list(index) if isinstance(index, tuple) else [index]
+    used = sum(_axes_used(part) for part in parts)
+    if sum(part is Ellipsis for part in parts) > 1:
+        raise BadIndex.here("an index has one Ellipsis at most")
+    if used > rank:
+        raise BadIndex.here(f"{used} indices are given for a tensor of {rank} axes; give fewer")
+    missing = [slice(None)] * (rank - used)
+    for place, part in enumerate(parts):
+        if part is Ellipsis:
+            return [*parts[:place], *missing, *parts[place + 1 :]]
+    return [*parts, *missing]
+
+
+def _axes_used(part: Any) -> int:
+    if part is None or part is Ellipsis:
+        return 0
+    dtype = getattr(part, "dtype", None)
+    if dtype == BOOL:
+        return len(part.shape)
+    return 1
+
+
+def window_of(index: Any, shape: Shape) -> Window:
+    """Read a basic index of a tensor of some shape.
+
+    Raises:
+        BadIndex: it is outside, or has too many parts.
+
+    """
+    start: list[int] = []
+    limit: list[int] = []
+    strides: list[int] = []
+    back: list[int] = []
+    result: list[int] = []
+    for part in expanded(index, len(shape)):
+        axis = len(start)
+        if part is None:
+            result.append(1)
+            continue
+        if isinstance(part, slice):
+            positions = range(*_slice_bounds(part, shape[axis]))
+            if positions.step < 0:
+                back.append(axis)
+                positions = positions[::-1]
+            begin = positions.start if len(positions) else 0
+            start.append(begin)
+            limit.append(positions[-1] + 1 if len(positions) else 0)
+            strides.append(positions.step if len(positions) > 1 else 1)
+            result.append(len(positions))
+            continue
+        position = inside(int(part), shape[axis], axis)
+        start.append(position)
+        limit.append(position + 1)
+        strides.append(1)
+    taken = tuple(
+        -(-(end - begin) // step) for begin, end, step in zip(start, limit, strides, strict=True)
+    )
+    back = [axis for axis in back if taken[axis] > 1]
+    return Window(tuple(start), tuple(limit), tuple(strides), tuple(back), taken, tuple(result))
+
+
+def _slice_bounds(part: slice, extent: int) -> tuple[int, int, int]:
+    try:
+        return part.indices(extent)
+    except (TypeError, ValueError) as error:
+        raise BadIndex.here(f"{part} is no slice of an axis ({error})") from error
+
+
+def inside(position: int, extent: int, axis: int) -> int:
+    """A possibly negative position.
+
+    Raises:
+        BadIndex: it is outside the axis.
+
+    """
+    if not -extent <= position < extent:
+        raise BadIndex.here(
+            f"index {position} is outside axis {axis}, which has {extent} elements; "
+            f"{f'choose one from {-extent} to {extent - 1}' if extent else 'take a slice of it'}"
+        )
+    return position % extent
+
+
+def all_inside(parts: list[tuple[Any, int, int]], batch: tuple[int, ...]) -> None:
+    """Check positions that are known while tracing; of others, that their axis has elements.
+
+    Each part is the positions, or None, with its axis's extent and number. As in NumPy, none is
+    looked at where together they name no element.
+
+    Raises:
+        BadIndex: one is outside its axis.
+
+    """
+    for positions, extent, axis in parts:
+        if 0 in batch and (positions is None or positions.ndim):
+            continue
+        if positions is None and not extent:
+            raise BadIndex.here(f"axis {axis} has no elements that an index could name")
+        for position in () if positions is None else (positions.min(), positions.max()):
+            inside(int(position), extent, axis)
+
+
+def has_tensor(part: Any) -> bool:
+    """Whether a part of an index, or an item of it, is traced."""
+    if isinstance(part, list | tuple):
+        return any(has_tensor(item) for item in part)
+    return isinstance(part, Tensor)
+
+
+@implements(methods=("__getitem__",))
+def getitem(x: Tensor, index: Any) -> Any:
+    """The elements that an index names: a view, if it is a basic one."""
+    if not is_basic(index):
+        return _advanced("take_advanced")(x, index)
+    window = window_of(index, x.shape)
+    return viewed(x, window.read, window.write, window=window)
+
+
+@implements(methods=("__setitem__",))
+def setitem(x: Tensor, index: Any, value: Operand) -> None:
+    """Write into the elements that an index names."""
+    if not is_basic(index):
+        _advanced("put_advanced")(x, index, value)
+        return
+    window = window_of(index, x.shape)
+    if _is_view_of(value, x, window):
+        return  # x[i] += y has written through the view already
+    x._become(window.write(fresh(x), value_for(value, window.shape, x.dtype)))
+
+
+def _is_view_of(value: Any, x: Tensor, window: Window) -> bool:
+    view = value._view if isinstance(value, Tensor) else None
+    return (
+        view is not None and view.base is x and view.window == window and view.version == x._version
+    )
+
+
+def value_for(value: Operand, shape: Shape, dtype: Dtype) -> Tensor:
+    """A value as it is assigned to elements of some shape and type: converted and broadcast."""
+    given = convert(lift(value), dtype) if isinstance(value, Tensor) else lift(value, dtype)
+    extra = len(given.shape) - len(shape)
+    if extra > 0 and all(extent == 1 for extent in given.shape[:extra]):
+        given = reshape(given, given.shape[extra:])  # as NumPy's assignment allows
+    return broadcast_to(given, shape)
+
+
+def _advanced(name: str) -> Any:
+    found = METHODS.get(name)
+    if found is None:
+        raise UnsupportedFunction.here("an index of tensors or arrays has no form as graph ops yet")
+    return found
+
+
+@implements(methods=("fill",))
+def _fill_method(x: Tensor, value: Operand) -> None:
+    setitem(x, Ellipsis, value)
+
+
+@implements(np.copyto)
+def copyto(dst: Any, src: Operand, casting: str = "same_kind", where: Operand = True) -> None:  # noqa: ARG001 - NumPy's
+    """Write values into a tensor."""
+    if not isinstance(dst, Tensor):
+        into(dst, lift(src))
+        return
+    value = value_for(src, dst.shape, dst.dtype)
+    if where is not True:
+        value = select(broadcast_to(convert(lift(where), BOOL), dst.shape), value, dst)
+    dst.assign(value)

@@ -1,0 +1,143 @@
+"""Division with remainder, bits and shifts."""
+
+from typing import Any
+
+import numpy as np
+
+from kvtrace.addons.graphs.hlo.dtypes import BOOL, INT32, is_float, is_signed
+from kvtrace.addons.graphs.hlo.errors import BadArgument
+from kvtrace.addons.graphs.hlo.families.elementwise import copysign, like
+from kvtrace.addons.graphs.hlo.primitives import (
+    Operand,
+    add,
+    binary,
+    broadcast,
+    compare,
+    convert,
+    divide,
+    lift,
+    select,
+    subtract,
+    together,
+    unary,
+)
+from kvtrace.addons.graphs.hlo.registry import implements
+from kvtrace.addons.graphs.hlo.wrapper import Tensor
+
+
+def _numbers(x1: Operand, x2: Operand) -> tuple[Tensor, Tensor]:
+    """Operands of one type and shape; bools count as integers."""
+    x, y = broadcast(*together(x1, x2))
+    if x.dtype == BOOL:
+        return convert(x, INT32), convert(y, INT32)
+    return x, y
+
+
+@implements(np.floor_divide)
+def floor_divide(x1: Operand, x2: Operand) -> Tensor:
+    """The quotient rounded down; integers divided by zero are zero, as in NumPy."""
+    return divmod_(x1, x2)[0]
+
+
+@implements(np.remainder, np.mod)
+def remainder(x1: Operand, x2: Operand) -> Tensor:
+    """What is left of `floor_divide`, with the divisor's sign; integers by zero: zero."""
+    return divmod_(x1, x2)[1]
+
+
+@implements(np.divmod)
+def divmod_(x1: Operand, x2: Operand) -> tuple[Tensor, Tensor]:
+    """Both of them."""
+    x, y = _numbers(x1, x2)
+    return _float_divmod(x, y) if is_float(x.dtype) else _integer_divmod(x, y)
+
+
+def _integer_divmod(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    zero, one = like(x, 0), like(x, 1)
+    by_zero = compare("EQ", y, zero)
+    divisor = select(by_zero, one, y)
+    quotient, rest = divide(x, divisor), binary("remainder", x, divisor)
+    if is_signed(x.dtype):
+        differ = compare("NE", compare("LT", rest, zero), compare("LT", divisor, zero))
+        down = binary("and", differ, compare("NE", rest, zero))
+        quotient = select(down, subtract(quotient, one), quotient)
+        rest = select(down, add(rest, divisor), rest)
+    return select(by_zero, zero, quotient), select(by_zero, zero, rest)
+
+
+def _float_divmod(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """As Python and NumPy do: the remainder is exact, and the quotient follows from it."""
+    zero, one = like(x, 0.0), like(x, 1.0)
+    rest = binary("remainder", x, y)
+    whole = divide(subtract(x, rest), y)
+    differ = compare("NE", compare("LT", rest, zero), compare("LT", y, zero))
+    down = binary("and", differ, compare("NE", rest, zero))
+    whole = select(down, subtract(whole, one), whole)
+    rest = select(down, add(rest, y), rest)
+    rest = select(compare("EQ", rest, zero), copysign(zero, y), rest)
+    lower = unary("floor", whole)
+    above = compare("GT", subtract(whole, lower), like(x, 0.5))
+    quotient = select(above, add(lower, one), lower)
+    plain = divide(x, y)
+    quotient = select(compare("EQ", whole, zero), copysign(zero, plain), quotient)
+    return select(compare("EQ", y, zero), plain, quotient), rest
+
+
+@implements(np.fmod)
+def fmod(x1: Operand, x2: Operand) -> Tensor:
+    """What is left of a division rounded towards zero; integers by zero: zero."""
+    x, y = _numbers(x1, x2)
+    if is_float(x.dtype):
+        return binary("remainder", x, y)
+    by_zero = compare("EQ", y, like(y, 0))
+    rest = binary("remainder", x, select(by_zero, like(y, 1), y))
+    return select(by_zero, like(x, 0), rest)
+
+
+# -- bits ---------------------------------------------------------------------------------------
+
+
+def _bitwise(opcode: str) -> Any:
+    def build(x1: Operand, x2: Operand) -> Tensor:
+        return binary(opcode, *broadcast(*_whole(x1, x2)))
+
+    return build
+
+
+def _whole(*values: Operand) -> list[Tensor]:
+    tensors = together(*values)
+    if is_float(tensors[0].dtype):
+        raise BadArgument.here(
+            f"{tensors[0].dtype.name} has no bits to work on; convert with astype(np.int32)"
+        )
+    return tensors
+
+
+implements(np.bitwise_and)(_bitwise("and"))
+implements(np.bitwise_or)(_bitwise("or"))
+implements(np.bitwise_xor)(_bitwise("xor"))
+
+
+@implements(np.invert)
+def invert(x: Operand) -> Tensor:
+    """Every bit changed."""
+    return unary("not", _whole(lift(x))[0])
+
+
+@implements(np.left_shift)
+def left_shift(x1: Operand, x2: Operand) -> Tensor:
+    """Bits moved up; zero where they are moved out."""
+    return binary("shift_left", *_shifted(x1, x2))
+
+
+@implements(np.right_shift)
+def right_shift(x1: Operand, x2: Operand) -> Tensor:
+    """Bits moved down; a negative number stays negative."""
+    x, y = _shifted(x1, x2)
+    opcode = "shift_right_arithmetic" if is_signed(x.dtype) else "shift_right_logical"
+    return binary(opcode, x, y)
+
+
+def _shifted(x1: Operand, x2: Operand) -> tuple[Tensor, Tensor]:
+    x, y = broadcast(*_whole(x1, x2))
+    return (convert(x, INT32), convert(y, INT32)) if x.dtype == BOOL else (x, y)

@@ -1,0 +1,388 @@
+"""Functions that join, cut and repeat tensors, and what is made of neighbouring elements."""
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from kvtrace.addons.graphs.hlo.arguments import axis_of, dtype_of, shape_of
+from kvtrace.addons.graphs.hlo.dtypes import is_weak
+from kvtrace.addons.graphs.hlo.errors import BadArgument, ShapeMismatch
+from kvtrace.addons.graphs.hlo.families.shapes import (
+    atleast_1d,
+    atleast_2d,
+    atleast_3d,
+    reshape_,
+    squeeze,
+)
+from kvtrace.addons.graphs.hlo.primitives import (
+    Operand,
+    add,
+    broadcast,
+    broadcast_in_dim,
+    compare,
+    concatenate,
+    convert,
+    fresh,
+    lift,
+    pad,
+    reshape,
+    reverse,
+    scalar,
+    slice_,
+    subtract,
+    together,
+)
+from kvtrace.addons.graphs.hlo.primitives import broadcast_to as broadcast_tensor
+from kvtrace.addons.graphs.hlo.registry import implements
+from kvtrace.addons.graphs.hlo.wrapper import Tensor, into
+
+
+@implements(np.concatenate, "concat")
+def concatenate_(
+    arrays: Any,
+    axis: int | None = 0,
+    out: Any = None,
+    *,
+    dtype: Any = None,
+    casting: Any = None,  # noqa: ARG001 - NumPy's
+) -> Tensor:
+    """Tensors one after the other along an axis."""
+    tensors = together(*_sequence(arrays))
+    if dtype is not None:
+        tensors = [convert(tensor, dtype_of(dtype)) for tensor in tensors]
+    if axis is None:
+        tensors, axis = [reshape(t, (t.size,)) for t in tensors], 0
+    if len({len(tensor.shape) for tensor in tensors}) != 1:
+        raise ShapeMismatch.here("tensors to be joined have equally many axes; use np.stack")
+    result = fresh(concatenate(tensors, axis_of(axis, len(tensors[0].shape))))
+    return into(out, result)
+
+
+def _sequence(arrays: Any) -> list[Any]:
+    listed = list(arrays)
+    if not listed:
+        raise BadArgument.here("there is no tensor to join")
+    # A scalar is joined like an array of no axes, and has a type of its own.
+    return [lift(item) for item in listed]
+
+
+@implements(np.stack)
+def stack(
+    arrays: Any,
+    axis: int = 0,
+    out: Any = None,
+    *,
+    dtype: Any = None,
+    casting: Any = None,  # noqa: ARG001 - NumPy's
+) -> Tensor:
+    """Tensors of one shape along a new axis."""
+    tensors = _sequence(arrays)
+    place = axis_of(axis, len(tensors[0].shape) + 1)
+    shape = tensors[0].shape
+    for tensor in tensors:
+        if tensor.shape != shape:
+            raise ShapeMismatch.here(
+                f"tensors to be stacked have one shape, not {list(shape)} and {list(tensor.shape)}"
+            )
+    raised = [reshape(t, (*shape[:place], 1, *shape[place:])) for t in tensors]
+    return concatenate_(raised, place, out, dtype=dtype)
+
+
+@implements(np.hstack)
+def hstack(tup: Any, *, dtype: Any = None, casting: Any = None) -> Tensor:  # noqa: ARG001 - NumPy's
+    """Side by side: along the second axis, or the only one."""
+    tensors = [atleast_1d(item) for item in tup]
+    return concatenate_(tensors, 0 if len(tensors[0].shape) == 1 else 1, dtype=dtype)
+
+
+@implements(np.vstack)
+def vstack(tup: Any, *, dtype: Any = None, casting: Any = None) -> Tensor:  # noqa: ARG001 - NumPy's
+    """On top of each other: along the first axis, as rows."""
+    return concatenate_([atleast_2d(item) for item in tup], 0, dtype=dtype)
+
+
+@implements(np.dstack)
+def dstack(tup: Any) -> Tensor:
+    """Along the third axis."""
+    return concatenate_([atleast_3d(item) for item in tup], 2)
+
+
+@implements(np.column_stack)
+def column_stack(tup: Any) -> Tensor:
+    """As columns of a matrix."""
+    tensors = [lift(item) for item in tup]
+    return concatenate_([t if len(t.shape) > 1 else reshape(t, (t.size, 1)) for t in tensors], 1)
+
+
+@implements(np.append)
+def append(arr: Operand, values: Operand, axis: int | None = None) -> Tensor:
+    """Values after a tensor's; flattened where no axis is named."""
+    return concatenate_((arr, values), axis)
+
+
+def window(x: Tensor, axis: int, start: int, limit: int) -> Tensor:
+    """The view of positions `start` to `limit` of one axis."""
+    from kvtrace.addons.graphs.hlo.families.indexing import getitem
+
+    index = (slice(None),) * axis + (slice(start, limit),)
+    result: Tensor = getitem(x, index)
+    return result
+
+
+@implements(np.array_split)
+def array_split(ary: Operand, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
+    """The pieces between positions, or so many pieces of nearly equal length."""
+    x = lift(ary)
+    place = axis_of(axis, len(x.shape))
+    extent = x.shape[place]
+    if isinstance(indices_or_sections, int | np.integer):
+        count = int(indices_or_sections)
+        if count < 1:
+            raise BadArgument.here(f"{count} pieces cannot be made; ask for one or more")
+        size, more = divmod(extent, count)
+        lengths = [size + 1] * more + [size] * (count - more)
+        bounds = [0, *np.cumsum(lengths).tolist()]
+    else:
+        bounds = [0, *(int(position) for position in indices_or_sections), extent]
+    return [window(x, place, a, b) for a, b in pairwise(bounds)]
+
+
+@implements(np.split)
+def split(ary: Operand, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
+    """The pieces between positions, or so many pieces of equal length."""
+    x = lift(ary)
+    if isinstance(indices_or_sections, int | np.integer):
+        extent = x.shape[axis_of(axis, len(x.shape))]
+        if indices_or_sections < 1 or extent % indices_or_sections:
+            raise ShapeMismatch.here(
+                f"an axis of {extent} elements cannot be split into {indices_or_sections} equal "
+                "pieces; use np.array_split"
+            )
+    return array_split(x, indices_or_sections, axis)
+
+
+@implements(np.hsplit)
+def hsplit(ary: Operand, indices_or_sections: Any) -> list[Tensor]:
+    """`split` along the second axis, or the only one."""
+    x = lift(ary)
+    return split(x, indices_or_sections, 1 if len(x.shape) > 1 else 0)
+
+
+@implements(np.vsplit)
+def vsplit(ary: Operand, indices_or_sections: Any) -> list[Tensor]:
+    """`split` along the first axis."""
+    return split(ary, indices_or_sections, 0)
+
+
+@implements("unstack")
+def unstack(x: Operand, /, *, axis: int = 0) -> tuple[Tensor, ...]:
+    """The tensors along an axis, without it."""
+    x = lift(x)
+    place = axis_of(axis, len(x.shape))
+    return tuple(squeeze(window(x, place, i, i + 1), place) for i in range(x.shape[place]))
+
+
+@implements(np.tile)
+def tile(A: Operand, reps: Any) -> Tensor:  # noqa: N803 - NumPy's name
+    """The whole tensor again and again along axes."""
+    x = lift(A)
+    counts = shape_of(reps)
+    rank = max(len(counts), len(x.shape))
+    counts = (1,) * (rank - len(counts)) + counts
+    shape = (1,) * (rank - len(x.shape)) + x.shape
+    spread = tuple(n for pair in zip(counts, shape, strict=True) for n in pair)
+    places = tuple(range(1, 2 * rank, 2))
+    repeated = broadcast_in_dim(reshape(x, shape), spread, places)
+    return fresh(reshape(repeated, tuple(c * n for c, n in zip(counts, shape, strict=True))))
+
+
+@implements(np.repeat, methods=("repeat",))
+def repeat(a: Operand, repeats: Any, axis: int | None = None) -> Tensor:
+    """Each element again and again along an axis; as often for all, or by a list of counts."""
+    x = lift(a)
+    if axis is None:
+        x, axis = reshape(x, (x.size,)), 0
+    place = axis_of(axis, len(x.shape))
+    if isinstance(repeats, Tensor):
+        repeats.__index__()  # how many elements there are cannot depend on data
+    counts = np.asarray(repeats)
+    if counts.size != 1:
+        if counts.shape != (x.shape[place],):
+            raise ShapeMismatch.here("np.repeat takes one count, or one for each position")
+        pieces = [
+            _repeated(slice_axis(x, place, i, i + 1), place, int(count))
+            for i, count in enumerate(counts)
+        ]
+        return concatenate_(pieces, place)
+    return fresh(_repeated(x, place, int(counts.flat[0])))
+
+
+def slice_axis(x: Tensor, axis: int, start: int, limit: int) -> Tensor:
+    """Positions `start` to `limit` of one axis, as a value of their own."""
+    begin = tuple(start if i == axis else 0 for i in range(len(x.shape)))
+    end = tuple(limit if i == axis else n for i, n in enumerate(x.shape))
+    return slice_(x, begin, end)
+
+
+def _repeated(x: Tensor, place: int, count: int) -> Tensor:
+    shape = (*x.shape[: place + 1], count, *x.shape[place + 1 :])
+    places = tuple(i for i in range(len(shape)) if i != place + 1)
+    spread = broadcast_in_dim(x, shape, places)
+    return reshape(spread, (*x.shape[:place], x.shape[place] * count, *x.shape[place + 1 :]))
+
+
+@implements(np.roll)
+def roll(a: Operand, shift: Any, axis: Any = None) -> Tensor:
+    """Elements moved along axes, and in again on the other side."""
+    x = lift(a)
+    if axis is None:
+        return reshape(roll(reshape(x, (x.size,)), shift, 0), x.shape)
+    distances, named = np.asarray(shift), np.asarray(axis)
+    if distances.ndim > 1 or named.ndim > 1:
+        raise BadArgument.here("np.roll takes one shift, or one for each axis")
+    try:
+        pairs = np.broadcast(distances, named)
+    except ValueError:
+        raise BadArgument.here(
+            f"np.roll takes as many shifts as axes, not {distances.size} for {named.size}"
+        ) from None
+    result = x
+    for distance, which in pairs:
+        place = axis_of(int(which), len(x.shape))
+        extent = result.shape[place]
+        cut = -int(distance) % extent if extent else 0
+        if cut:
+            behind = slice_axis(result, place, cut, extent)
+            result = concatenate([behind, slice_axis(result, place, 0, cut)], place)
+    return fresh(result)
+
+
+@implements(np.pad)
+def pad_(array: Operand, pad_width: Any, mode: Any = "constant", **settings: Any) -> Tensor:
+    """More elements around: constant, edge, wrap, reflect or symmetric."""
+    x = lift(array)
+    rank = len(x.shape)
+    if isinstance(pad_width, dict):
+        pad_width = [pad_width.get(i, pad_width.get(i - rank, 0)) for i in range(rank)]
+        pad_width = [(w, w) if isinstance(w, int) else w for w in pad_width]
+    widths = np.broadcast_to(np.asarray(pad_width, dtype=np.int64), (rank, 2)).tolist()
+    if mode == "constant":
+        return _padded_with(x, widths, settings.get("constant_values", 0))
+    if mode not in ("edge", "wrap", "reflect", "symmetric"):
+        raise BadArgument.here(
+            f"np.pad in mode {mode!r} has no form as graph ops; "
+            "use constant, edge, wrap, reflect or symmetric"
+        )
+    for place, (before, after) in enumerate(widths):
+        source = np.pad(np.arange(x.shape[place]), (before, after), mode=mode)
+        x = _positions(x, place, source.tolist())
+    return fresh(x)
+
+
+def _padded_with(x: Tensor, widths: list[list[int]], values: Any) -> Tensor:
+    rank = len(widths)
+    if isinstance(values, int | float | Tensor):
+        low, high = (tuple(pair[side] for pair in widths) for side in (0, 1))
+        return fresh(pad(x, _fill(values, x), low, high))
+    pairs = np.broadcast_to(np.asarray(values), (rank, 2)).tolist()
+    for place, ((before, after), (first, last)) in enumerate(zip(widths, pairs, strict=True)):
+        zeros = (0,) * rank
+        low = tuple(before if i == place else 0 for i in range(rank))
+        high = tuple(after if i == place else 0 for i in range(rank))
+        x = pad(pad(x, _fill(first, x), low, zeros), _fill(last, x), zeros, high)
+    return fresh(x)
+
+
+def _fill(value: Any, x: Tensor) -> Tensor:
+    if isinstance(value, Tensor):
+        return reshape(convert(value, x.dtype), ())
+    return scalar(value, x.dtype)
+
+
+def _positions(x: Tensor, axis: int, positions: list[int]) -> Tensor:
+    """Positions of an axis in a given order, as runs that are sliced and joined."""
+    pieces: list[Tensor] = []
+    start = 0
+    while start < len(positions):
+        step = positions[start + 1] - positions[start] if start + 1 < len(positions) else 1
+        if step not in (1, -1):
+            step = 1
+        end = start + 1
+        while end < len(positions) and positions[end] - positions[end - 1] == step:
+            end += 1
+        low, high = sorted((positions[start], positions[end - 1]))
+        run = slice_axis(x, axis, low, high + 1)
+        pieces.append(reverse(run, (axis,)) if step < 0 else run)
+        start = end
+    return concatenate(pieces, axis) if pieces else slice_axis(x, axis, 0, 0)
+
+
+@implements(np.diff)
+def diff(
+    a: Operand, n: int = 1, axis: int = -1, prepend: Operand = None, append: Operand = None
+) -> Tensor:
+    """Each element less the one before, `n` times over."""
+    x = lift(a)
+    place = axis_of(axis, len(x.shape))
+    extra = [_edge(value, x, place) for value in (prepend, append)]
+    parts = [extra[0], x, extra[1]]
+    x = (
+        concatenate_([part for part in parts if part is not None], place)
+        if any(part is not None for part in extra)
+        else x
+    )
+    for _ in range(n):
+        extent = x.shape[place]
+        after, before = (
+            slice_axis(x, place, min(1, extent), extent),
+            slice_axis(x, place, 0, max(0, extent - 1)),
+        )
+        x = compare("NE", after, before) if x.dtype == np.bool_ else subtract(after, before)
+    return fresh(x)
+
+
+def _edge(value: Operand, x: Tensor, place: int) -> Tensor | None:
+    if value is None:
+        return None
+    edge = lift(value, x.dtype if is_weak(value) else None)
+    if edge.shape:
+        return edge
+    return broadcast_tensor(edge, tuple(1 if i == place else n for i, n in enumerate(x.shape)))
+
+
+@implements(np.meshgrid)
+def meshgrid(
+    *xi: Operand,
+    copy: bool = True,  # noqa: ARG001 - NumPy's
+    sparse: bool = False,
+    indexing: str = "xy",
+) -> tuple[Tensor, ...]:
+    """Coordinates of a grid, one tensor per axis."""
+    tensors = [lift(x) for x in xi]
+    rank = len(tensors)
+    order = list(range(rank))
+    if indexing == "xy" and rank > 1:
+        order[0], order[1] = 1, 0
+    raised = [
+        reshape(x, tuple(x.size if i == order[number] else 1 for i in range(rank)))
+        for number, x in enumerate(tensors)
+    ]
+    return tuple(raised if sparse else broadcast(*raised)) if rank > 1 else tuple(raised)
+
+
+@implements("trapezoid")
+def trapezoid(y: Operand, x: Operand = None, dx: float = 1.0, axis: int = -1) -> Tensor:
+    """The integral by trapezoids."""
+    from kvtrace.addons.graphs.hlo.families.reductions import sum_
+
+    values = lift(y)
+    place = axis_of(axis, len(values.shape))
+    extent = values.shape[place]
+    ends = add(slice_axis(values, place, 1, extent), slice_axis(values, place, 0, extent - 1))
+    width: Any = dx
+    if x is not None:
+        steps = diff(x)
+        shape = tuple(-1 if i == place else 1 for i in range(len(values.shape)))
+        width = steps if len(steps.shape) == len(values.shape) else reshape_(steps, shape)
+    return sum_(ends * width / 2.0, place)

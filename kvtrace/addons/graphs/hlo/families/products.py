@@ -1,0 +1,108 @@
+"""Products of vectors and matrices."""
+
+from typing import Any
+
+import numpy as np
+
+from kvtrace.addons.graphs.hlo.arguments import broadcast_shape
+from kvtrace.addons.graphs.hlo.dtypes import BOOL, FLOAT8, FLOAT32, Dtype
+from kvtrace.addons.graphs.hlo.errors import ShapeMismatch
+from kvtrace.addons.graphs.hlo.primitives import (
+    Operand,
+    broadcast_to,
+    compare,
+    convert,
+    dot_general,
+    full,
+    lift,
+    multiply,
+    reshape,
+    together,
+    transpose,
+)
+from kvtrace.addons.graphs.hlo.registry import implements, operation
+from kvtrace.addons.graphs.hlo.wrapper import Tensor, into
+
+
+def contracted(
+    x: Tensor,
+    y: Tensor,
+    contracting: tuple[tuple[int, ...], tuple[int, ...]],
+    batching: tuple[tuple[int, ...], tuple[int, ...]] = ((), ()),
+) -> Tensor:
+    """`dot_general` of operands of one type, in that type: float8 is summed in float32."""
+    if x.dtype == BOOL:
+        counts = contracted(convert(x, FLOAT32), convert(y, FLOAT32), contracting, batching)
+        return compare("NE", counts, full(0, counts.shape, FLOAT32))
+    inner: Dtype = FLOAT32 if x.dtype in FLOAT8 else x.dtype
+    return convert(dot_general(x, y, contracting, batching, inner), x.dtype)
+
+
+@implements(np.matmul)
+@operation("matmul")
+def matmul(x1: Operand, x2: Operand) -> Tensor:
+    """The matrix product, over leading axes that broadcast; vectors are rows or columns."""
+    x, y = together(x1, x2)
+    if not x.shape or not y.shape:
+        raise ShapeMismatch.here("matmul takes no scalars; use * instead")
+    row, column = len(x.shape) == 1, len(y.shape) == 1
+    if row and column:
+        return contracted(x, y, ((0,), (0,)))
+    if len(y.shape) <= 2:
+        return contracted(x, y, ((len(x.shape) - 1,), (0,)))
+    if row:
+        x = reshape(x, (1, *x.shape))
+    batch = broadcast_shape(x.shape[:-2], y.shape[:-2])
+    x = broadcast_to(x, batch + x.shape[-2:])
+    y = broadcast_to(y, batch + y.shape[-2:])
+    rank = len(batch)
+    leading = tuple(range(rank))
+    product = contracted(x, y, ((rank + 1,), (rank,)), (leading, leading))
+    return reshape(product, batch + product.shape[-1:]) if row else product
+
+
+@implements(np.dot, methods=("dot",))
+def dot(a: Operand, b: Operand, out: Any = None) -> Tensor:
+    """The sum over the first's last axis and the second's last but one; scalars multiply."""
+    x, y = together(a, b)
+    if not x.shape or not y.shape:
+        shape = x.shape or y.shape
+        result = multiply(broadcast_to(x, shape), broadcast_to(y, shape))
+    else:
+        second = max(0, len(y.shape) - 2)
+        result = contracted(x, y, ((len(x.shape) - 1,), (second,)))
+    return into(out, result)
+
+
+@implements(np.vdot)
+def vdot(a: Operand, b: Operand) -> Tensor:
+    """The sum of products of all elements."""
+    x, y = together(a, b)
+    return contracted(reshape(x, (x.size,)), reshape(y, (y.size,)), ((0,), (0,)))
+
+
+@implements(np.inner)
+def inner(a: Operand, b: Operand) -> Tensor:
+    """The sum of products over both last axes."""
+    x, y = together(a, b)
+    if not x.shape or not y.shape:
+        return dot(x, y)
+    return contracted(x, y, ((len(x.shape) - 1,), (len(y.shape) - 1,)))
+
+
+@implements(np.outer)
+def outer(a: Operand, b: Operand, out: Any = None) -> Tensor:
+    """Every product of an element of one with an element of the other."""
+    x, y = together(a, b)
+    shape = (x.size, y.size)
+    left = broadcast_to(reshape(x, (x.size, 1)), shape)
+    result = multiply(left, broadcast_to(reshape(y, (1, y.size)), shape))
+    return into(out, result)
+
+
+@implements("linalg.matrix_transpose", "matrix_transpose")
+def matrix_transpose(x: Operand) -> Tensor:
+    """The tensor with its last two axes swapped."""
+    x = lift(x)
+    rank = len(x.shape)
+    return transpose(x, (*range(rank - 2), rank - 1, rank - 2))

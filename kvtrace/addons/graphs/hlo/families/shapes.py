@@ -1,0 +1,264 @@
+"""Functions that move elements and compute nothing."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from kvtrace.addons.graphs.hlo.arguments import Shape, axes_of, axis_of, broadcast_shape, shape_of
+from kvtrace.addons.graphs.hlo.errors import BadArgument, ShapeMismatch
+from kvtrace.addons.graphs.hlo.primitives import (
+    Operand,
+    fresh,
+    lift,
+    reshape,
+    reverse,
+    row_by_row,
+    transpose,
+)
+from kvtrace.addons.graphs.hlo.primitives import broadcast_to as broadcast_tensor
+from kvtrace.addons.graphs.hlo.registry import implements
+from kvtrace.addons.graphs.hlo.views import is_contiguous, viewed
+from kvtrace.addons.graphs.hlo.wrapper import Tensor
+
+_UNCLEAR = (
+    "this tensor was reshaped from a view, and in NumPy is a copy or a view as memory lies, so "
+    "an assignment cannot be followed; reshape a copy(), or assign to the tensor itself"
+)
+_READ_ONLY = "what broadcast_to gives is read-only, as in NumPy; write to a copy()"
+
+
+def _reshaped(x: Tensor, shape: Shape) -> Tensor:
+    original = x.shape
+    if is_contiguous(x):
+        return viewed(x, lambda b: reshape(b, shape), lambda _, v: reshape(v, original))
+    return viewed(x, lambda b: reshape(b, shape), None, _UNCLEAR)
+
+
+def _same_elements(x: Tensor, shape: Shape) -> Tensor:
+    """A reshape that only adds or drops axes of extent 1, which is a view of anything."""
+    original = x.shape
+    return viewed(x, lambda b: reshape(b, shape), lambda _, v: reshape(v, original))
+
+
+def permuted(x: Tensor, permutation: tuple[int, ...]) -> Tensor:
+    """The view with axes in another order."""
+    back = tuple(int(axis) for axis in np.argsort(permutation))
+    view = viewed(x, lambda b: transpose(b, permutation), lambda _, v: transpose(v, back))
+    view._permuted = view._permuted or back != tuple(range(len(back)))
+    return view
+
+
+@implements(np.reshape)
+def reshape_(
+    a: Operand, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None
+) -> Tensor:
+    """The elements in row-major order in another shape, one extent of which may be -1."""
+    x = lift(a)
+    if order not in ("C", "A"):
+        raise BadArgument.here("a graph reshapes in row-major order (order='C') only")
+    result = _reshaped(x, _completed(shape if newshape is None else newshape, x))
+    return fresh(result) if copy else result
+
+
+def _completed(shape: Any, x: Tensor) -> Shape:
+    given = shape if isinstance(shape, tuple | list) else (shape,)
+    extents = [int(axis.__index__()) for axis in given]
+    if extents.count(-1) == 1:
+        others = int(np.prod([extent for extent in extents if extent != -1], dtype=np.int64))
+        if others and x.size % others == 0:
+            extents[extents.index(-1)] = x.size // others
+    wanted = int(np.prod(extents, dtype=np.int64))
+    if wanted != x.size or any(extent < 0 for extent in extents):
+        raise ShapeMismatch.here(
+            f"a tensor of shape {list(x.shape)} ({x.size} elements) cannot be reshaped to "
+            f"{list(given)}; give a shape of as many elements, or one extent as -1"
+        )
+    return tuple(extents)
+
+
+@implements(methods=("reshape",))
+def _reshape_method(x: Tensor, *shape: Any, order: str = "C", copy: Any = None) -> Tensor:
+    given = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
+    return reshape_(x, given, order, copy=copy)
+
+
+@implements(np.ravel, methods=("ravel",))
+def ravel(a: Operand, order: str = "C") -> Tensor:
+    """All elements along one axis."""
+    return reshape_(a, (-1,) if lift(a).size else (0,), order)
+
+
+@implements(methods=("flatten",))
+def _flatten_method(x: Tensor, order: str = "C") -> Tensor:
+    return row_by_row(ravel(x, order))
+
+
+@implements(np.transpose, "permute_dims")
+def transpose_(a: Operand, axes: Any = None) -> Tensor:
+    """The axes in another order, by default reversed."""
+    x = lift(a)
+    rank = len(x.shape)
+    order = tuple(reversed(range(rank))) if axes is None else axes_of(tuple(axes), rank)
+    if len(order) != rank:
+        raise ShapeMismatch.here(f"{len(order)} axes are named for a tensor of {rank}")
+    return permuted(x, order)
+
+
+@implements(methods=("transpose",))
+def _transpose_method(x: Tensor, *axes: Any) -> Tensor:
+    if not axes or axes == (None,):
+        return transpose_(x)
+    return transpose_(x, axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes)
+
+
+@implements(np.swapaxes, methods=("swapaxes",))
+def swapaxes(a: Operand, axis1: int, axis2: int) -> Tensor:
+    """Two axes in each other's place."""
+    x = lift(a)
+    order = list(range(len(x.shape)))
+    first, second = axis_of(axis1, len(order)), axis_of(axis2, len(order))
+    order[first], order[second] = order[second], order[first]
+    return permuted(x, tuple(order))
+
+
+@implements(np.moveaxis)
+def moveaxis(a: Operand, source: Any, destination: Any) -> Tensor:
+    """Axes put elsewhere, the others in their order."""
+    x = lift(a)
+    rank = len(x.shape)
+    taken, put = axes_of(source, rank), axes_of(destination, rank)
+    if len(taken) != len(put):
+        raise ShapeMismatch.here("moveaxis names as many sources as destinations")
+    order = [axis for axis in range(rank) if axis not in taken]
+    for place, axis in sorted(zip(put, taken, strict=True)):
+        order.insert(place, axis)
+    return permuted(x, tuple(order))
+
+
+@implements(np.rollaxis)
+def rollaxis(a: Operand, axis: int, start: int = 0) -> Tensor:
+    """An axis put before another."""
+    x = lift(a)
+    rank = len(x.shape)
+    source = axis_of(axis, rank)
+    target = start + rank if start < 0 else start
+    return moveaxis(x, source, target - 1 if source < target else target)
+
+
+@implements(np.expand_dims)
+def expand_dims(a: Operand, axis: Any) -> Tensor:
+    """New axes of extent 1."""
+    x = lift(a)
+    named = axis if isinstance(axis, tuple | list) else (axis,)
+    places = axes_of(tuple(named), len(x.shape) + len(named))
+    rest = iter(x.shape)
+    shape = tuple(1 if i in places else next(rest) for i in range(len(x.shape) + len(named)))
+    return _same_elements(x, shape)
+
+
+@implements(np.squeeze, methods=("squeeze",))
+def squeeze(a: Operand, axis: Any = None) -> Tensor:
+    """Without axes of extent 1: all of them, or those named."""
+    x = lift(a)
+    if axis is None:
+        dropped = tuple(i for i, extent in enumerate(x.shape) if extent == 1)
+    else:
+        dropped = axes_of(axis, len(x.shape))
+    for position in dropped:
+        if x.shape[position] != 1:
+            raise ShapeMismatch.here(
+                f"axis {position} of shape {list(x.shape)} is no axis of extent 1 to squeeze"
+            )
+    return _same_elements(x, tuple(n for i, n in enumerate(x.shape) if i not in dropped))
+
+
+@implements(np.flip)
+def flip(m: Operand, axis: Any = None) -> Tensor:
+    """Axes in reverse order."""
+    x = lift(m)
+    axes = axes_of(axis, len(x.shape))
+    return viewed(x, lambda b: reverse(b, axes), lambda _, v: reverse(v, axes))
+
+
+@implements(np.flipud)
+def flipud(m: Operand) -> Tensor:
+    """The first axis in reverse order."""
+    return flip(m, 0)
+
+
+@implements(np.fliplr)
+def fliplr(m: Operand) -> Tensor:
+    """The second axis in reverse order."""
+    return flip(m, 1)
+
+
+@implements(np.rot90)
+def rot90(m: Operand, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
+    """Turned by quarters in the plane of two axes."""
+    x = lift(m)
+    first, second = axes_of(tuple(axes), len(x.shape))
+    turns = k % 4
+    if turns == 0:
+        return flip(x, ())
+    if turns == 2:
+        return flip(x, (first, second))
+    if turns == 1:
+        return swapaxes(flip(x, second), first, second)
+    return flip(swapaxes(x, first, second), second)
+
+
+@implements(np.broadcast_to)
+def broadcast_to(array: Operand, shape: Any, subok: bool = False) -> Tensor:  # noqa: ARG001 - NumPy's
+    """The tensor repeated along new leading axes and those of extent 1."""
+    x, extents = lift(array), shape_of(shape)
+    return viewed(x, lambda b: broadcast_tensor(b, extents), None, _READ_ONLY)
+
+
+@implements(np.broadcast_arrays)
+def broadcast_arrays(*args: Operand, subok: bool = False) -> tuple[Tensor, ...]:  # noqa: ARG001 - NumPy's
+    """Tensors of one shape."""
+    tensors = [lift(arg) for arg in args]
+    shape = broadcast_shape(*(tensor.shape for tensor in tensors))
+    return tuple(broadcast_to(tensor, shape) for tensor in tensors)
+
+
+@implements(np.atleast_1d)
+def atleast_1d(*arys: Operand) -> Any:
+    """With one axis at least."""
+    return _at_least(arys, lambda x: x.shape or (1,))
+
+
+@implements(np.atleast_2d)
+def atleast_2d(*arys: Operand) -> Any:
+    """With two axes at least, new ones in front."""
+    return _at_least(arys, lambda x: (1,) * (2 - len(x.shape)) + x.shape)
+
+
+@implements(np.atleast_3d)
+def atleast_3d(*arys: Operand) -> Any:
+    """With three axes at least, the new last one behind."""
+
+    def shape(x: Tensor) -> Shape:
+        if len(x.shape) == 2:
+            return (*x.shape, 1)
+        return (1, *(x.shape or (1,)), 1) if len(x.shape) < 2 else x.shape
+
+    return _at_least(arys, shape)
+
+
+def _at_least(arrays: Sequence[Operand], shape: Any) -> Any:
+    tensors = [lift(array) for array in arrays]
+    results = tuple(_same_elements(tensor, shape(tensor)) for tensor in tensors)
+    return results[0] if len(results) == 1 else results
+
+
+@implements(np.copy)
+def copy(a: Operand, *_: Any, **__: Any) -> Tensor:
+    """The same values, apart from then on."""
+    return fresh(lift(a))
+
+
+@implements(methods=("copy", "__copy__", "__deepcopy__"))
+def _copy_method(x: Tensor, *_: Any, **__: Any) -> Tensor:
+    return row_by_row(x)

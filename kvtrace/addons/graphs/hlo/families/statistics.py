@@ -1,0 +1,118 @@
+"""Means and what is made of them."""
+
+from typing import Any
+
+import numpy as np
+
+from kvtrace.addons.graphs.hlo.arguments import axes_of, dtype_of
+from kvtrace.addons.graphs.hlo.dtypes import fractional, wide
+from kvtrace.addons.graphs.hlo.families.comparisons import truth
+from kvtrace.addons.graphs.hlo.families.elementwise import like
+from kvtrace.addons.graphs.hlo.families.reductions import count_nonzero, reduced
+from kvtrace.addons.graphs.hlo.primitives import (
+    Operand,
+    broadcast,
+    broadcast_to,
+    convert,
+    divide,
+    full,
+    lift,
+    multiply,
+    reshape,
+    subtract,
+    together,
+    unary,
+)
+from kvtrace.addons.graphs.hlo.registry import implements
+from kvtrace.addons.graphs.hlo.wrapper import Tensor, into
+
+
+def _mean(x: Tensor, axis: Any, keepdims: bool, where: Operand, less: float = 0) -> Tensor:
+    """The sum over axes by the number of elements, `less` of which do not count."""
+    total = reduced(x, axis, "add", 0, keepdims, where)
+    if where is not None:
+        condition = broadcast_to(truth(where), x.shape)
+        count = convert(count_nonzero(condition, axis, keepdims=keepdims), x.dtype)
+        return divide(total, subtract(count, like(count, less)))
+    number = 1
+    for position in axes_of(axis, len(x.shape)):
+        number *= x.shape[position]
+    return divide(total, full(max(number - less, 0), total.shape, total.dtype))
+
+
+@implements(np.mean, methods=("mean",))
+def mean(
+    a: Operand,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+    *,
+    where: Operand = None,
+) -> Tensor:
+    """The mean; float32 of integers, and made in float32 of smaller floats."""
+    x = lift(a)
+    result = fractional(x.dtype) if dtype is None else dtype_of(dtype)
+    average = _mean(convert(x, wide(result)), axis, keepdims, where)
+    return into(out, convert(average, result))
+
+
+@implements(np.var, methods=("var",))
+def var(
+    a: Operand,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: Operand = None,
+    mean: Operand = None,
+    correction: float | None = None,
+) -> Tensor:
+    """The mean squared distance from the mean, over the number of elements less `ddof`."""
+    x = lift(a)
+    result = fractional(x.dtype) if dtype is None else dtype_of(dtype)
+    x = convert(x, wide(result))
+    centre = _mean(x, axis, True, where) if mean is None else lift(mean, x.dtype)
+    distance = subtract(*broadcast(x, centre))
+    less = ddof if correction is None else correction
+    spread = _mean(multiply(distance, distance), axis, keepdims, where, less)
+    return into(out, convert(spread, result))
+
+
+@implements(np.std, methods=("std",))
+def std(
+    a: Operand, axis: Any = None, dtype: Any = None, out: Any = None, **settings: Any
+) -> Tensor:
+    """The square root of `var`, with the same arguments."""
+    x = lift(a)
+    result = fractional(x.dtype) if dtype is None else dtype_of(dtype)
+    spread = var(x, axis, wide(result), None, **settings)
+    return into(out, convert(unary("sqrt", spread), result))
+
+
+@implements(np.average)
+def average(
+    a: Operand,
+    axis: Any = None,
+    weights: Operand = None,
+    returned: bool = False,
+    *,
+    keepdims: bool = False,
+) -> Any:
+    """The mean, weighted where weights are given; with `returned`, their sum as well."""
+    if weights is None:
+        result = mean(a, axis, keepdims=keepdims)
+        number = lift(a).size // max(1, result.size)
+        return (result, like(result, number)) if returned else result
+    x, w = together(a, weights)
+    dtype = wide(fractional(x.dtype))
+    x, w = convert(x, dtype), convert(w, dtype)
+    if x.shape != w.shape:
+        (position,) = axes_of(axis, len(x.shape))
+        shape = tuple(n if i == position else 1 for i, n in enumerate(x.shape))
+        w = broadcast_to(reshape(w, shape), x.shape)
+    total = reduced(w, axis, "add", 0, keepdims)
+    result = divide(reduced(multiply(x, w), axis, "add", 0, keepdims), total)
+    return (result, total) if returned else result

@@ -1,0 +1,287 @@
+"""A traced graph: a list of ops, which are the rows of the table `graph_ops`. There is no other IR.
+
+An op's `operands` are positions in the list, so a graph is in order of evaluation. The first ops
+are its parameters. A result of the graph is the op that has an `output_name`; its attribute
+`output_index` says which one it is. What has several results (sort, while) has dtype None, and is
+followed by one `get_tuple_element` for each. Bodies of loops and branches are graphs of their own.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from kvtrace.addons.graphs.hlo.dtypes import Dtype
+from kvtrace.addons.graphs.hlo.frames import Stack, places
+
+if TYPE_CHECKING:
+    from kvtrace.addons.graphs.figures import GraphFigures
+    from kvtrace.addons.graphs.rows import GraphOp
+
+#: Constants of more bytes are kept as artifacts when a graph is recorded.
+CONSTANT_LIMIT: Final = 4096
+
+
+class Op:
+    """One op, and its result.
+
+    Attributes:
+        opcode: StableHLO's name of it; `parameter` and `copy` as in HLO.
+        operands: positions of what it works on.
+        dtype: element type of the result; None where it has several results.
+        shape: shape of the result.
+        attributes: all else that the op's meaning depends on, as plain values.
+        stack: where the user's program made it.
+        graphs: bodies, by their role (condition, body, true, false).
+        input_name: name of the parameter that it is.
+        output_name: name of the result that it is.
+        aliases: parameter that this result is written into.
+        calls: what a `custom_call` runs: a function of arrays.
+
+    """
+
+    __slots__ = (
+        "aliases",
+        "attributes",
+        "calls",
+        "dtype",
+        "graphs",
+        "input_name",
+        "opcode",
+        "operands",
+        "output_name",
+        "shape",
+        "stack",
+    )
+
+    def __init__(
+        self,
+        opcode: str,
+        operands: tuple[int, ...],
+        dtype: Dtype | None,
+        shape: tuple[int, ...],
+        attributes: dict[str, Any],
+        stack: Stack,
+        graphs: "dict[str, Graph] | None" = None,
+    ) -> None:
+        self.opcode = opcode
+        self.operands = operands
+        self.dtype = dtype
+        self.shape = shape
+        self.attributes = attributes
+        self.stack = stack
+        self.graphs = graphs
+        self.input_name: str | None = None
+        self.output_name: str | None = None
+        self.aliases: str | None = None
+        self.calls: Callable[..., Sequence[Any]] | None = None
+
+    def __repr__(self) -> str:
+        kind = "tuple" if self.dtype is None else f"{self.dtype.name}{list(self.shape)}"
+        return f"{self.opcode}{self.operands} -> {kind}"
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSpec:
+    """An input or an output of a graph."""
+
+    name: str
+    dtype: Dtype
+    shape: tuple[int, ...]
+
+
+class Graph:
+    """A function of tensors, as ops.
+
+    Attributes:
+        name: the traced function's name.
+        ops: in order of evaluation, parameters first.
+        target: whose element types it may have.
+        structure: how the function's return value is made of outputs: their numbers in tuples,
+            lists and dicts.
+        num_replicas: how many devices run it together.
+
+    """
+
+    def __init__(
+        self,
+        name: str,
+        ops: Sequence[Op],
+        structure: Any = None,
+        target: str = "xla",
+        num_replicas: int = 1,
+    ) -> None:
+        self.name = name
+        self.ops = list(ops)
+        self.structure = structure
+        self.target = target
+        self.num_replicas = num_replicas
+        found = [(op.attributes["output_index"], i) for i, op in enumerate(self.ops) if _out(op)]
+        self.output_indices = [index for _, index in sorted(found)]
+        self.input_count = sum(op.opcode == "parameter" for op in self.ops)
+
+    def __repr__(self) -> str:
+        inputs = ", ".join(f"{i.name}: {i.dtype.name}{list(i.shape)}" for i in self.inputs)
+        outputs = ", ".join(f"{o.name}: {o.dtype.name}{list(o.shape)}" for o in self.outputs)
+        return f"<Graph {self.name}({inputs}) -> ({outputs}), {len(self.ops)} ops>"
+
+    @property
+    def inputs(self) -> tuple[TensorSpec, ...]:
+        """The parameters, in order."""
+        return tuple(_spec(op, op.input_name) for op in self.ops[: self.input_count])
+
+    @property
+    def outputs(self) -> tuple[TensorSpec, ...]:
+        """The results, in order: what is returned, then what is only written in place."""
+        return tuple(
+            _spec(self.ops[index], self.ops[index].output_name) for index in self.output_indices
+        )
+
+    @property
+    def aliases(self) -> dict[str, str]:
+        """Name of each output that is written in place → name of the input that holds it."""
+        ops = (self.ops[index] for index in self.output_indices)
+        return {str(op.output_name): op.aliases for op in ops if op.aliases is not None}
+
+    def evaluate(self, *arrays: Any) -> tuple[np.ndarray[Any, Any], ...]:
+        """Return every output, by NumPy, in the order of `outputs`. Changes no input.
+
+        Raises:
+            SignatureMismatch: the arrays do not fit the inputs.
+
+        """
+        from kvtrace.addons.graphs.hlo.run import evaluate
+
+        return evaluate(self, arrays)
+
+    def evaluate_replicas(
+        self, arrays: Sequence[Sequence[Any]]
+    ) -> list[tuple[np.ndarray[Any, Any], ...]]:
+        """Return every output of each replica, given the inputs of each; collectives join them.
+
+        Raises:
+            SignatureMismatch: the arrays do not fit the inputs, or too few replicas are given.
+
+        """
+        from kvtrace.addons.graphs.hlo.run import evaluate_replicas
+
+        return evaluate_replicas(self, arrays)
+
+    def run(self, *arrays: Any) -> Any:
+        """Do what the traced function does, by NumPy: write in place, and give what it returns.
+
+        `arrays` are the graph's inputs in order; what is no array is made one.
+
+        Raises:
+            SignatureMismatch: the arrays do not fit the inputs.
+
+        """
+        from kvtrace.addons.graphs.hlo.run import run
+
+        return run(self, arrays)
+
+    def to_stablehlo(self) -> str:
+        """Return the graph as StableHLO text, with the user's locations on every op."""
+        from kvtrace.addons.graphs.stablehlo.text import module_text
+
+        return module_text(self.rows(0), name=self.name, num_replicas=self.num_replicas)
+
+    def figures(self) -> "GraphFigures":
+        """Return bytes, FLOPs and live memory: see `kvtrace.addons.graphs.figures`."""
+        from kvtrace.addons.graphs.figures import figures_of
+
+        return figures_of(self.rows(0))
+
+    def rows(self, graph_id: int, constants_apart: bool = False) -> "list[GraphOp]":
+        """Return the rows of `graph_ops`, bodies included.
+
+        Bodies have the ids `graph_id + (number << 32)`, and are named by them in attributes. With
+        `constants_apart`, large constants have the attribute `value_artifact`, the hash of their
+        content, in the place of `value`.
+        """
+        return list(_rows(self, graph_id, graph_id, count(1), constants_apart))
+
+
+def _out(op: Op) -> bool:
+    return op.output_name is not None
+
+
+def _spec(op: Op, name: str | None) -> TensorSpec:
+    assert op.dtype is not None
+    assert name is not None
+    return TensorSpec(name, op.dtype, op.shape)
+
+
+def _rows(
+    graph: Graph, graph_id: int, outermost: int, numbers: Iterator[int], apart: bool
+) -> "Iterator[GraphOp]":
+    from kvtrace.addons.graphs.rows import BODY_SHIFT, GraphOp
+
+    bodies: list[tuple[Graph, int]] = []
+    for index, op in enumerate(graph.ops):
+        attributes = {
+            name: attribute_text(value)
+            for name, value in op.attributes.items()
+            if not (apart and _is_large(value))
+        }
+        if apart and _is_large(op.attributes.get("value")):
+            content = _content(op.attributes["value"])
+            attributes["value_artifact"] = hashlib.sha256(content).hexdigest()
+        for role, body in (op.graphs or {}).items():
+            body_id = outermost + (next(numbers) << BODY_SHIFT)
+            attributes[role] = str(body_id)
+            bodies.append((body, body_id))
+        yield GraphOp(
+            graph_id=graph_id,
+            op_index=index,
+            opcode=op.opcode,
+            operands=op.operands,
+            dtype="tuple" if op.dtype is None else op.dtype.name,
+            shape=op.shape,
+            attributes=attributes,
+            stack=places(op.stack),
+            input_name=op.input_name,
+            output_name=op.output_name,
+            aliases=op.aliases,
+        )
+    for body, body_id in bodies:
+        yield from _rows(body, body_id, outermost, numbers, apart)
+
+
+def constant_contents(graph: Graph) -> Iterator[bytes]:
+    """The bytes of large constants, little-endian, those of bodies included."""
+    for op in graph.ops:
+        value = op.attributes.get("value")
+        if _is_large(value):
+            yield _content(value)
+        for body in (op.graphs or {}).values():
+            yield from constant_contents(body)
+
+
+def _is_large(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.nbytes > CONSTANT_LIMIT
+
+
+def _content(array: Any) -> bytes:
+    little = array.dtype.newbyteorder("<") if array.dtype.byteorder == ">" else array.dtype
+    return np.ascontiguousarray(array).astype(little, copy=False).tobytes()
+
+
+def attribute_text(value: Any) -> str:
+    """An attribute as the column holds it: text as it is, all else as JSON.
+
+    Arrays of constants are JSON up to 16 elements, else `0x` and their bytes, little-endian.
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, np.ndarray):
+        if value.size > 16:
+            return f"0x{_content(value).hex()}"
+        if value.dtype.kind not in "biuf":
+            value = value.astype(np.float32)
+        return json.dumps(value.tolist())
+    return json.dumps(value)

@@ -1,0 +1,141 @@
+"""What a traced mask selects: elements of unknown number, which stand where they stood.
+
+`x[mask] *= 2` and `x[mask].mean()` need no number: functions are applied to all elements, and the
+mask decides what is written back, or counts. Everything that would need the number is refused.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final, NoReturn
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from kvtrace.addons.graphs.hlo.dtypes import highest, lowest
+from kvtrace.addons.graphs.hlo.errors import DataDependent
+from kvtrace.addons.graphs.hlo.registry import FUNCTIONS, METHODS, name_of
+from kvtrace.addons.graphs.hlo.wrapper import Tensor
+
+#: Reductions that a mask can be handed to, and what they start from where NumPy needs it.
+_REDUCTIONS: Final = (np.sum, np.prod, np.mean, np.var, np.std, np.any, np.all, np.max, np.min)
+
+_ADVICE: Final = "use np.where, or a reduction with where="
+
+
+class MaskedElements(NDArrayOperatorsMixin):
+    """Values of all elements, and the mask of those that are meant."""
+
+    def __init__(self, values: Tensor, mask: Tensor) -> None:
+        self.values = values
+        self.mask = mask
+
+    @property
+    def dtype(self) -> Any:
+        """The elements' type."""
+        return self.values.dtype
+
+    def __repr__(self) -> str:
+        return f"<elements of {self.values!r} where a mask holds>"
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        builder = FUNCTIONS.get(ufunc)
+        out = kwargs.pop("out", None)
+        if builder is None or method != "__call__" or kwargs:
+            self._refuse(name_of(ufunc))
+        result = builder(*(self._operand(value, name_of(ufunc)) for value in inputs))
+        if out is None:
+            return MaskedElements(result, self.mask)
+        self.values = FUNCTIONS[np.positive](result.astype(self.values.dtype))
+        return self
+
+    def __array_function__(
+        self, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        if function not in _REDUCTIONS or len(args) != 1 or kwargs:
+            self._refuse(name_of(function))
+        return self._reduced(function)
+
+    def _reduced(self, function: Any) -> Any:
+        settings: dict[str, Any] = {"where": self.mask}
+        if function in (np.max, np.min):
+            bound = lowest if function is np.max else highest
+            settings["initial"] = bound(self.values.dtype)
+        return FUNCTIONS[function](self.values, **settings)
+
+    def astype(self, dtype: Any) -> "MaskedElements":
+        """Return the elements in another type."""
+        return MaskedElements(METHODS["astype"](self.values, dtype), self.mask)
+
+    def __getattr__(self, name: str) -> Callable[[], Any]:
+        function = getattr(np, name, None)
+        if function in _REDUCTIONS:
+            return lambda: self._reduced(function)
+        if name.startswith("_") or not hasattr(np.ndarray, name):
+            raise AttributeError(f"elements under a mask have no attribute {name!r}")
+        return self._refuse(name)
+
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        self._refuse("an array")
+
+    def __len__(self) -> int:
+        self._refuse("their number")
+
+    def __bool__(self) -> bool:
+        self._refuse("a branch")
+
+    def values_under(self, mask: Tensor) -> Tensor:
+        """Return the values of all elements, for a mask that is the same.
+
+        Raises:
+            DataDependent: it is another.
+
+        """
+        if mask._builder is not self.mask._builder or not _equal(mask, self.mask):
+            self._refuse("an assignment of elements under two masks")
+        return self.values
+
+    def _operand(self, value: Any, what: str) -> Any:
+        """An operand as values of all elements; only what has the same mask, or no axes, fits."""
+        if isinstance(value, MaskedElements):
+            return value.values_under(self.mask)
+        if np.ndim(value) == 0:
+            return value
+        return self._refuse(f"{what} with an array")
+
+    def returned(self) -> NoReturn:
+        """Refuse to be a result.
+
+        Raises:
+            DataDependent: always.
+
+        """
+        self._refuse("a result of the traced function")
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise DataDependent.here(
+            f"a traced mask selects as many elements as the data has, which {what} needs to know; "
+            f"{_ADVICE}"
+        )
+
+
+def _equal(mask: Tensor, other: Tensor) -> bool:
+    """Whether two masks are one value: the same op, or the same op repeated over the same axes."""
+    ops = mask._builder.ops
+    first, second = ops[mask._index], ops[other._index]
+    if mask._index == other._index:
+        return True
+    return (
+        first.opcode == second.opcode
+        and first.opcode in ("broadcast_in_dim", "reshape", "compare")
+        and first.shape == second.shape
+        and first.attributes == second.attributes
+        and all(
+            _equal(_as_tensor(mask, a), _as_tensor(mask, b))
+            for a, b in zip(first.operands, second.operands, strict=True)
+        )
+    )
+
+
+def _as_tensor(like: Tensor, index: int) -> Tensor:
+    op = like._builder.ops[index]
+    assert op.dtype is not None
+    return Tensor(like._builder, index, op.shape, op.dtype)

@@ -1,0 +1,27 @@
+"""Loops and branches."""
+
+from typing import Any
+
+from kvtrace.addons.graphs.hlo.graph import Op
+from kvtrace.addons.graphs.hlo.meanings import meaning, taken
+
+
+@meaning("while")
+def _while(op: Op, *operands: Any) -> tuple[Any, ...]:
+    from kvtrace.addons.graphs.hlo.run import evaluate
+
+    assert op.graphs is not None
+    count = op.attributes["carried"]
+    values = list(operands)
+    while evaluate(op.graphs["condition"], taken(op, "condition", values))[0]:
+        values[:count] = evaluate(op.graphs["body"], taken(op, "body", values))
+    return tuple(values[:count])
+
+
+@meaning("if")
+def _if(op: Op, predicate: Any, *outside: Any) -> tuple[Any, ...]:
+    from kvtrace.addons.graphs.hlo.run import evaluate
+
+    assert op.graphs is not None
+    role = "true" if predicate else "false"
+    return evaluate(op.graphs[role], taken(op, role, [predicate, *outside]))

@@ -1,0 +1,62 @@
+"""Convolutions: windows as a view, and one product of matrices per group."""
+
+from typing import Any
+
+import numpy as np
+
+from kvtrace.addons.graphs.hlo.dtypes import FLOAT32, is_float
+from kvtrace.addons.graphs.hlo.graph import Op
+from kvtrace.addons.graphs.hlo.meanings import meaning
+
+Array = np.ndarray[Any, Any]
+
+
+@meaning("convolution")
+def _convolution(op: Op, x: Array, kernel: Array) -> Array:
+    assert op.dtype is not None
+    if is_float(op.dtype) and op.dtype.itemsize < FLOAT32.itemsize:
+        x, kernel = x.astype(FLOAT32), kernel.astype(FLOAT32)
+    dilation, strides = op.attributes["rhs_dilation"], op.attributes["window_strides"]
+    groups = op.attributes["feature_group_count"]
+    if 0 in op.shape:
+        return np.zeros(op.shape, op.dtype)
+    padded = _padded(_with_gaps(x, op.attributes["lhs_dilation"]), op.attributes["padding"])
+    rank = x.ndim - 2
+    sizes = [(n - 1) * apart + 1 for n, apart in zip(kernel.shape[2:], dilation, strict=True)]
+    axes = tuple(range(2, rank + 2))
+    view: Any = np.lib.stride_tricks.sliding_window_view
+    windows: Array = view(padded, sizes, axes)
+    every = [slice(None, None, step) for step in (*strides, *dilation)]
+    windows = windows[(slice(None), slice(None), *every)]
+    inner = kernel.shape[1]
+    parts = []
+    for group in range(groups):
+        taken = windows[:, group * inner : (group + 1) * inner]
+        each = kernel.shape[0] // groups
+        weights = kernel[group * each : (group + 1) * each]
+        summed = (1, *range(rank + 2, 2 * rank + 2))
+        product = np.tensordot(taken, weights, (summed, (1, *axes)))
+        parts.append(np.moveaxis(product, -1, 1))
+    result: Array = np.concatenate(parts, 1).astype(op.dtype)
+    return result
+
+
+def _with_gaps(x: Array, gaps: tuple[int, ...]) -> Array:
+    """The input with zeros between its elements."""
+    if all(gap == 1 for gap in gaps):
+        return x
+    spatial = [max(0, (n - 1) * gap + 1) for n, gap in zip(x.shape[2:], gaps, strict=True)]
+    result = np.zeros((*x.shape[:2], *spatial), x.dtype)
+    result[(slice(None), slice(None), *(slice(None, None, gap) for gap in gaps))] = x
+    return result
+
+
+def _padded(x: Array, padding: tuple[tuple[int, int], ...]) -> Array:
+    """The input with zeros around it, or cut off where a number is negative."""
+    widths = [(max(0, before), max(0, after)) for before, after in padding]
+    wide = np.pad(x, [(0, 0), (0, 0), *widths])
+    cut = [
+        slice(max(0, -before), extent - max(0, -after))
+        for (before, after), extent in zip(padding, wide.shape[2:], strict=True)
+    ]
+    return wide[(slice(None), slice(None), *cut)]

@@ -1,0 +1,137 @@
+"""Ops that work element by element.
+
+Floats of 8 and 16 bits are computed in float32 and rounded once, as XLA does.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from kvtrace.addons.graphs.hlo.dtypes import FLOAT32, is_float
+from kvtrace.addons.graphs.hlo.graph import Op
+from kvtrace.addons.graphs.hlo.meanings import MEANINGS, meaning
+
+Array = np.ndarray[Any, Any]
+
+_ONE_FUNCTION: Final[dict[str, Callable[..., Any]]] = {
+    "abs": np.abs,
+    "add": np.add,
+    "and": np.bitwise_and,
+    "atan2": np.arctan2,
+    "cbrt": np.cbrt,
+    "ceil": np.ceil,
+    "cosine": np.cos,
+    "exponential": np.exp,
+    "exponential_minus_one": np.expm1,
+    "floor": np.floor,
+    "log": np.log,
+    "log_plus_one": np.log1p,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "multiply": np.multiply,
+    "negate": np.negative,
+    "not": np.invert,
+    "or": np.bitwise_or,
+    "remainder": np.fmod,
+    "round_nearest_even": np.rint,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "sign": np.sign,
+    "sine": np.sin,
+    "sqrt": np.sqrt,
+    "subtract": np.subtract,
+    "tan": np.tan,
+    "tanh": np.tanh,
+    "xor": np.bitwise_xor,
+    "logistic": lambda x: 1 / (1 + np.exp(-x)),
+}
+
+_RELATIONS: Final[dict[str, Callable[..., Any]]] = {
+    "EQ": np.equal,
+    "NE": np.not_equal,
+    "LT": np.less,
+    "LE": np.less_equal,
+    "GT": np.greater,
+    "GE": np.greater_equal,
+}
+
+
+def computed(function: Callable[..., Any], op: Op, *operands: Array) -> Array:
+    """Apply a function of NumPy in float32 at least, and give the op's type."""
+    dtype = op.dtype
+    assert dtype is not None
+    if is_float(dtype) and dtype.itemsize < FLOAT32.itemsize:
+        operands = tuple(operand.astype(FLOAT32) for operand in operands)
+    result: Array = np.asarray(function(*operands))
+    return result.astype(dtype, copy=False)
+
+
+def _register() -> None:
+    for opcode, function in _ONE_FUNCTION.items():
+        MEANINGS[opcode] = _applied(function)
+
+
+def _applied(function: Callable[..., Any]) -> Callable[..., Array]:
+    def apply(op: Op, *operands: Array) -> Array:
+        return computed(function, op, *operands)
+
+    return apply
+
+
+_register()
+
+
+@meaning("divide")
+def _divide(op: Op, x: Array, y: Array) -> Array:
+    if is_float(x.dtype):
+        return computed(np.divide, op, x, y)
+    # Towards zero; by zero all bits are set, as XLA has it.
+    rest = np.fmod(x, np.where(y == 0, 1, y)).astype(x.dtype)
+    quotient = np.floor_divide(x - rest, np.where(y == 0, 1, y).astype(x.dtype))
+    return np.where(y == 0, np.array(-1).astype(x.dtype), quotient).astype(x.dtype)
+
+
+@meaning("power")
+def _power(op: Op, x: Array, y: Array) -> Array:
+    if is_float(x.dtype):
+        return computed(np.power, op, x, y)
+    whole = np.power(x, np.maximum(y, 0)).astype(x.dtype)
+    inverse = np.where(np.abs(x) == 1, np.power(x, np.abs(y) % 2), 0)
+    return np.where(y < 0, inverse, whole).astype(x.dtype)
+
+
+@meaning("shift_left", "shift_right_arithmetic", "shift_right_logical")
+def _shift(op: Op, x: Array, y: Array) -> Array:
+    bits = x.dtype.itemsize * 8
+    inside = (y >= 0) & (y < bits)
+    distance = np.where(inside, y, 0).astype(x.dtype)
+    if op.opcode == "shift_left":
+        return np.where(inside, np.left_shift(x, distance), 0).astype(x.dtype)
+    if op.opcode == "shift_right_arithmetic":
+        moved: Array = np.right_shift(x, np.where(inside, y, bits - 1).astype(x.dtype))
+        return moved
+    plain = x.view(f"u{x.dtype.itemsize}") if x.dtype.kind == "i" else x
+    moved = np.right_shift(plain, distance.astype(plain.dtype))
+    return np.where(inside, moved, 0).astype(plain.dtype).view(x.dtype)
+
+
+@meaning("compare")
+def _compare(op: Op, x: Array, y: Array) -> Array:
+    result: Array = np.asarray(_RELATIONS[op.attributes["comparison_direction"]](x, y))
+    return result
+
+
+@meaning("select")
+def _select(op: Op, condition: Array, x: Array, y: Array) -> Array:
+    return np.where(condition, x, y).astype(op.dtype, copy=False)
+
+
+@meaning("convert")
+def _convert(op: Op, x: Array) -> Array:
+    return x.astype(op.dtype)
+
+
+@meaning("is_finite")
+def _is_finite(_op: Op, x: Array) -> Array:
+    result: Array = np.asarray(np.isfinite(x))
+    return result

@@ -1,0 +1,52 @@
+"""What NumPy lacks, as functions of tensors: `ops.softmax`, `ops.conv2d`, `ops.rms_norm`.
+
+Inside a traced function they append ops; outside, with arrays, they are traced and run at once.
+The functions are registered with `@operation` in `families/`; NumPy's own are found by
+their names as well.
+"""
+
+from collections.abc import Callable
+from functools import cache, wraps
+from typing import Any
+
+import numpy as _np
+
+from kvtrace.addons.graphs.hlo import families as _families
+from kvtrace.addons.graphs.hlo.builder import tracing as _tracing
+from kvtrace.addons.graphs.hlo.registry import FUNCTIONS as _FUNCTIONS
+from kvtrace.addons.graphs.hlo.registry import OPERATIONS as _OPERATIONS
+
+__all__ = ["_families"]
+
+
+@cache
+def __getattr__(name: str) -> Callable[..., Any]:
+    of_numpy = None if name.startswith("__") else getattr(_np, name, None)
+    builder = _OPERATIONS.get(name)
+    if builder is None and callable(of_numpy):
+        builder = _FUNCTIONS.get(of_numpy)
+    if builder is None:
+        known = ", ".join(sorted(_OPERATIONS))
+        raise AttributeError(f"kvtrace.hlo.ops has no {name!r}; it has {known}")
+    return _also_outside(builder)
+
+
+def __dir__() -> list[str]:
+    return sorted(_OPERATIONS)
+
+
+def _also_outside(builder: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(builder)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if _tracing():
+            return builder(*args, **kwargs)
+        return _alone(builder)(*args, **kwargs)
+
+    return call
+
+
+@cache
+def _alone(builder: Callable[..., Any]) -> Callable[..., Any]:
+    from kvtrace.addons.graphs.hlo.traced import TracedFunction
+
+    return TracedFunction(builder, observed=False)

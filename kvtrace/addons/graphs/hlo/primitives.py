@@ -1,0 +1,394 @@
+"""StableHLO's ops as functions of tensors: what builders are written with.
+
+Each checks shapes, gives the result's, and appends one op; none broadcasts or promotes, save
+`lift`, `together` and `broadcast`. The meaning of each opcode by NumPy is in `meanings/`, its text
+in `kvtrace/addons/graphs/stablehlo`.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from kvtrace.addons.graphs.hlo.arguments import Shape, broadcast_shape
+from kvtrace.addons.graphs.hlo.builder import current
+from kvtrace.addons.graphs.hlo.dtypes import (
+    BOOL,
+    INT32,
+    Dtype,
+    is_float,
+    is_integer,
+    is_weak,
+    of_weak,
+    promote,
+    with_weak,
+)
+from kvtrace.addons.graphs.hlo.errors import BadArgument, BadIndex, ShapeMismatch
+from kvtrace.addons.graphs.hlo.wrapper import Tensor
+
+#: What builders take: a tensor, an array, a scalar, or nested lists of scalars.
+Operand = Any
+Reducer = Literal["add", "multiply", "maximum", "minimum", "and", "or"]
+Direction = Literal["EQ", "NE", "LT", "LE", "GT", "GE"]
+
+
+# -- operands ---------------------------------------------------------------------------------
+
+
+def lift(value: Operand, dtype: Dtype | None = None) -> Tensor:
+    """Return any operand as a tensor; of `dtype`, where one is asked for.
+
+    Raises:
+        BadArgument: it is nothing that a graph can hold.
+
+    """
+    if not isinstance(value, Tensor):
+        value = _lifted(value, dtype)
+    return value if dtype is None or value.dtype == dtype else convert(value, dtype)
+
+
+def _lifted(value: Operand, dtype: Dtype | None) -> Tensor:
+    if is_weak(value):
+        kind = of_weak(value) if dtype is None else dtype
+        return scalar(value, kind)
+    if isinstance(value, list | tuple) and any(isinstance(item, Tensor) for item in _leaves(value)):
+        return _stacked(value)
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise BadArgument.here(f"{type(value).__name__} is no array ({error})") from error
+    if array.dtype.kind in "OSUMm":
+        raise BadArgument.here(
+            f"a graph holds numbers, and {type(value).__name__} is none; "
+            "pass it to the traced function as an argument that is no array"
+        )
+    if isinstance(value, list | tuple | range) and array.dtype in (np.float64, np.int64):
+        # Python's numbers have no width of their own.
+        array = array.astype(of_weak(array.flat[0]) if array.size else np.float32)
+    return current().literal(array)
+
+
+def _leaves(value: Any) -> "list[Any]":
+    if isinstance(value, list | tuple):
+        return [leaf for item in value for leaf in _leaves(item)]
+    return [value]
+
+
+def _stacked(value: Sequence[Any]) -> Tensor:
+    items = [lift(item) for item in value]
+    dtype = items[0].dtype
+    for item in items[1:]:
+        dtype = promote(dtype, item.dtype)
+    return concatenate([reshape(lift(i, dtype), (1, *i.shape)) for i in items], 0)
+
+
+def together(*values: Operand) -> list[Tensor]:
+    """Return operands as tensors of one element type, by the promotion table."""
+    dtype: Dtype | None = None
+    lifted: list[Any] = []
+    for value in values:
+        if is_weak(value):
+            lifted.append(value)
+            continue
+        made = value if isinstance(value, Tensor) else _lifted(value, None)
+        dtype = made.dtype if dtype is None else promote(dtype, made.dtype)
+        lifted.append(made)
+    for value in values:
+        if is_weak(value):
+            dtype = of_weak(value) if dtype is None else with_weak(dtype, value)
+    assert dtype is not None
+    return [
+        (value if value.dtype == dtype else convert(value, dtype))
+        if isinstance(value, Tensor)
+        else scalar(value, dtype)
+        for value in lifted
+    ]
+
+
+def broadcast(*tensors: Tensor) -> list[Tensor]:
+    """Return tensors of one shape, NumPy's way.
+
+    Raises:
+        ShapeMismatch: their shapes do not go together.
+
+    """
+    first = tensors[0].shape
+    if all(tensor.shape == first for tensor in tensors):
+        return list(tensors)
+    shape = broadcast_shape(*(tensor.shape for tensor in tensors))
+    return [broadcast_to(tensor, shape) for tensor in tensors]
+
+
+def fresh(tensor: Tensor) -> Tensor:
+    """The tensor's value as a wrapper of its own, as NumPy's copies are: no op."""
+    made = row_by_row(tensor)
+    made._permuted = tensor._permuted
+    return made
+
+
+def row_by_row(tensor: Tensor) -> Tensor:
+    """As `fresh`, and in row-major order in NumPy, too."""
+    builder = current()
+    return Tensor(builder, builder.index_of(tensor), tensor.shape, tensor.dtype)
+
+
+# -- constants --------------------------------------------------------------------------------
+
+
+def scalar(value: Any, dtype: Dtype) -> Tensor:
+    """A constant without axes; see `full`."""
+    return full(value, (), dtype)
+
+
+def full(value: Any, shape: Shape, dtype: Dtype) -> Tensor:
+    """A constant of one value.
+
+    Raises:
+        BadArgument: an integer type cannot hold the value.
+
+    """
+    return current().constant(_fitting(value, dtype), shape, dtype)
+
+
+def _fitting(value: Any, dtype: Dtype) -> Any:
+    if dtype == BOOL:
+        return bool(value)
+    if not is_integer(dtype):
+        return float(value)
+    whole = int(value)
+    bounds = np.iinfo(dtype)
+    if not bounds.min <= whole <= bounds.max:
+        raise BadArgument.here(
+            f"{dtype.name} cannot hold {whole}; convert the tensor to a wider type first"
+        )
+    return whole
+
+
+def iota(shape: Shape, axis: int, dtype: Dtype = INT32) -> Tensor:
+    """Positions along an axis."""
+    return current().emit("iota", (), shape, dtype, {"iota_dimension": axis})
+
+
+# -- elementwise ------------------------------------------------------------------------------
+
+
+def unary(opcode: str, x: Tensor) -> Tensor:
+    """An op of one operand that keeps shape and type."""
+    return current().emit(opcode, (x,), x.shape, x.dtype)
+
+
+def binary(opcode: str, x: Tensor, y: Tensor) -> Tensor:
+    """An op of two operands of one shape and type."""
+    return current().emit(opcode, (x, y), x.shape, x.dtype)
+
+
+def add(x: Tensor, y: Tensor) -> Tensor:
+    """The sum; `or` of bools."""
+    return binary("add", x, y)
+
+
+def subtract(x: Tensor, y: Tensor) -> Tensor:
+    """The difference."""
+    return binary("subtract", x, y)
+
+
+def multiply(x: Tensor, y: Tensor) -> Tensor:
+    """The product; `and` of bools."""
+    return binary("multiply", x, y)
+
+
+def divide(x: Tensor, y: Tensor) -> Tensor:
+    """The quotient; of integers, rounded towards zero."""
+    return binary("divide", x, y)
+
+
+def compare(direction: Direction, x: Tensor, y: Tensor) -> Tensor:
+    """Whether a relation holds, by element."""
+    kind = "FLOAT" if is_float(x.dtype) else "SIGNED"
+    if x.dtype.kind in "ub":
+        kind = "UNSIGNED"
+    attributes = {"comparison_direction": direction, "compare_type": kind}
+    return current().emit("compare", (x, y), x.shape, BOOL, attributes)
+
+
+def select(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    """`x` where the condition holds, else `y`."""
+    return current().emit("select", (condition, x, y), x.shape, x.dtype)
+
+
+def convert(x: Tensor, dtype: Dtype) -> Tensor:
+    """The same values in another element type; to bool: whether they are not zero."""
+    if x.dtype == dtype:
+        return x
+    if dtype == BOOL:
+        return compare("NE", x, full(0, x.shape, x.dtype))
+    return current().emit("convert", (x,), x.shape, dtype)
+
+
+def is_finite(x: Tensor) -> Tensor:
+    """Whether each element is neither infinite nor NaN."""
+    return current().emit("is_finite", (x,), x.shape, BOOL)
+
+
+# -- shapes -----------------------------------------------------------------------------------
+
+
+def broadcast_to(x: Tensor, shape: Shape) -> Tensor:
+    """The tensor repeated along new leading axes and along axes of extent 1.
+
+    Raises:
+        ShapeMismatch: it does not fit.
+
+    """
+    if x.shape == shape:
+        return x
+    offset = len(shape) - len(x.shape)
+    fits = offset >= 0 and all(
+        extent in (1, shape[axis]) for axis, extent in enumerate(x.shape, offset)
+    )
+    if not fits:
+        raise ShapeMismatch.here(
+            f"a tensor of shape {list(x.shape)} does not broadcast to {list(shape)}"
+        )
+    return broadcast_in_dim(x, shape, tuple(range(offset, len(shape))))
+
+
+def broadcast_in_dim(x: Tensor, shape: Shape, dimensions: tuple[int, ...]) -> Tensor:
+    """The tensor with its axes put at `dimensions` of a larger shape, repeated along the others."""
+    op = x._builder.ops[x._index] if x._view is None else None
+    if op is not None and op.opcode == "constant" and not isinstance(_value(op), np.ndarray):
+        return current().constant(_value(op), shape, x.dtype)
+    attributes = {"broadcast_dimensions": dimensions}
+    return current().emit("broadcast_in_dim", (x,), shape, x.dtype, attributes)
+
+
+def _value(op: Any) -> Any:
+    return op.attributes["value"]
+
+
+def reshape(x: Tensor, shape: Shape) -> Tensor:
+    """The same elements, in row-major order, in another shape."""
+    if x.shape == shape:
+        return x
+    return current().emit("reshape", (x,), shape, x.dtype)
+
+
+def transpose(x: Tensor, permutation: tuple[int, ...]) -> Tensor:
+    """The tensor with axis `permutation[i]` at position i."""
+    if permutation == tuple(range(len(permutation))):
+        return x
+    shape = tuple(x.shape[axis] for axis in permutation)
+    return current().emit("transpose", (x,), shape, x.dtype, {"permutation": permutation})
+
+
+def slice_(x: Tensor, start: Shape, limit: Shape, strides: Shape | None = None) -> Tensor:
+    """The elements from `start` up to `limit`, every `strides`-th."""
+    steps = strides or (1,) * len(start)
+    if limit == x.shape and not any(start) and all(step == 1 for step in steps):
+        return x
+    shape = tuple(
+        max(0, -(-(end - begin) // step))
+        for begin, end, step in zip(start, limit, steps, strict=True)
+    )
+    attributes = {"start_indices": start, "limit_indices": limit, "strides": steps}
+    return current().emit("slice", (x,), shape, x.dtype, attributes)
+
+
+def concatenate(tensors: Sequence[Tensor], axis: int) -> Tensor:
+    """Tensors of one type, one after the other along an axis.
+
+    Raises:
+        ShapeMismatch: other axes differ.
+
+    """
+    first = tensors[0].shape
+    for tensor in tensors:
+        if tensor.shape[:axis] + tensor.shape[axis + 1 :] != first[:axis] + first[axis + 1 :]:
+            raise ShapeMismatch.here(
+                f"tensors of shapes {list(first)} and {list(tensor.shape)} cannot be joined along "
+                f"axis {axis}; all other axes must be equal"
+            )
+    if len(tensors) == 1:
+        return tensors[0]
+    extent = sum(tensor.shape[axis] for tensor in tensors)
+    shape = (*first[:axis], extent, *first[axis + 1 :])
+    return current().emit("concatenate", tensors, shape, tensors[0].dtype, {"dimension": axis})
+
+
+def pad(x: Tensor, value: Tensor, low: Shape, high: Shape, interior: Shape | None = None) -> Tensor:
+    """The tensor with `value` before, after and between its elements; negative: cut off."""
+    between = interior or (0,) * len(low)
+    shape = tuple(
+        before + extent + max(0, extent - 1) * gap + after
+        for extent, before, after, gap in zip(x.shape, low, high, between, strict=True)
+    )
+    attributes = {"edge_padding_low": low, "edge_padding_high": high, "interior_padding": between}
+    return current().emit("pad", (x, value), shape, x.dtype, attributes)
+
+
+def reverse(x: Tensor, axes: tuple[int, ...]) -> Tensor:
+    """The tensor with axes in reverse order."""
+    if not axes:
+        return x
+    return current().emit("reverse", (x,), x.shape, x.dtype, {"dimensions": axes})
+
+
+def dynamic_slice(x: Tensor, starts: Sequence[Tensor], sizes: Shape) -> Tensor:
+    """`sizes` elements from `starts`, one integer tensor per axis; clamped to stay inside."""
+    return current().emit("dynamic_slice", (x, *starts), sizes, x.dtype, {"slice_sizes": sizes})
+
+
+def dynamic_update_slice(x: Tensor, update: Tensor, starts: Sequence[Tensor]) -> Tensor:
+    """The tensor with `update` put in from `starts` on; clamped to stay inside."""
+    if len(starts) != len(x.shape):
+        raise BadIndex.here(f"{len(starts)} starts for a tensor of {len(x.shape)} axes")
+    return current().emit("dynamic_update_slice", (x, update, *starts), x.shape, x.dtype)
+
+
+# -- reductions and products ------------------------------------------------------------------
+
+
+def reduce(x: Tensor, initial: Tensor, axes: tuple[int, ...], reducer: Reducer) -> Tensor:
+    """All elements along axes, joined by an op, starting from `initial`."""
+    shape = _others(x.shape, axes)
+    attributes = {"dimensions": tuple(sorted(axes)), "reducer": reducer}
+    return current().emit("reduce", (x, initial), shape, x.dtype, attributes)
+
+
+def dot_general(
+    x: Tensor,
+    y: Tensor,
+    contracting: tuple[tuple[int, ...], tuple[int, ...]],
+    batching: tuple[tuple[int, ...], tuple[int, ...]] = ((), ()),
+    dtype: Dtype | None = None,
+) -> Tensor:
+    """Sums of products over contracting axes, for each position along batching axes.
+
+    The result has the batching axes, then x's other axes, then y's. `dtype` is that of the sums.
+
+    Raises:
+        ShapeMismatch: axes that belong together have different extents.
+
+    """
+    for left, right in zip((*contracting[0], *batching[0]), (*contracting[1], *batching[1])):  # noqa: B905
+        if x.shape[left] != y.shape[right]:
+            raise ShapeMismatch.here(
+                f"shapes {list(x.shape)} and {list(y.shape)} do not multiply: axis {left} of the "
+                f"first has {x.shape[left]} elements, axis {right} of the second {y.shape[right]}; "
+                "make them equal, as by transposing one"
+            )
+    batch = tuple(x.shape[axis] for axis in batching[0])
+    rows = _others(x.shape, contracting[0] + batching[0])
+    columns = _others(y.shape, contracting[1] + batching[1])
+    attributes = {
+        "lhs_batching_dimensions": batching[0],
+        "rhs_batching_dimensions": batching[1],
+        "lhs_contracting_dimensions": contracting[0],
+        "rhs_contracting_dimensions": contracting[1],
+    }
+    result = x.dtype if dtype is None else dtype
+    return current().emit("dot_general", (x, y), batch + rows + columns, result, attributes)
+
+
+def _others(shape: Shape, axes: tuple[int, ...]) -> Shape:
+    return tuple(extent for axis, extent in enumerate(shape) if axis not in axes)

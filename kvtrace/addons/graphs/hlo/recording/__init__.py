@@ -1,0 +1,42 @@
+"""The backend of traced NumPy functions: each graph is a kernel, each call of it a launch.
+
+`calls.py` hears of calls and records graphs and calls, `tables.py` makes the rows of `graph_ops`
+and `ops`. May import capture and `kvtrace.hlo`.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from kvtrace.addons.graphs.hlo.recording.calls import GraphCalls
+    from kvtrace.capture.session import Session
+
+__all__ = ["BACKEND", "NumpyBackend"]
+
+
+class NumpyBackend:
+    """Listens to the functions that `kvtrace.hlo` traces."""
+
+    name: Final = "numpy"
+    libraries: Final = ("kvtrace.addons.graphs.hlo.traced",)
+
+    def __init__(self) -> None:
+        self._calls: GraphCalls | None = None
+
+    def install(self, session: "Session") -> None:
+        """Hear of calls from now on."""
+        from kvtrace.addons.graphs.hlo.recording.calls import GraphCalls
+        from kvtrace.addons.graphs.hlo.traced import listeners
+
+        self._calls = GraphCalls(session)
+        listeners.append(self._calls)
+
+    def uninstall(self) -> None:
+        """Hear of no more."""
+        from kvtrace.addons.graphs.hlo.traced import listeners
+
+        if self._calls in listeners:
+            listeners.remove(self._calls)
+        self._calls = None
+
+
+BACKEND: Final = NumpyBackend()

@@ -1,0 +1,163 @@
+"""Calls of traced functions: graphs and calls are recorded once, launches every time.
+
+A graph's rows of `graph_ops` have its kernel's id as `graph_id`. Its figures are rows of `ops`,
+added when the run ends by the pass `graphs`.
+"""
+
+import os
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from kvtrace.addons.graphs.hlo.frames import places
+from kvtrace.addons.graphs.hlo.graph import Graph
+from kvtrace.addons.graphs.hlo.recording.tables import (
+    constant_columns,
+    graph_columns,
+    op_rows,
+    short_name,
+)
+from kvtrace.addons.graphs.hlo.traced import Call, TracedFunction
+from kvtrace.backends.python_source import definition_line, function_source, kept_of_file
+from kvtrace.capture.records import ArgumentRecord, KernelRecord, Parameter
+from kvtrace.forks import Lock
+from kvtrace.settings import Source
+
+if TYPE_CHECKING:
+    from kvtrace.capture.session import Session
+
+#: Distinct calls whose figures are kept: they wait in memory until the run ends.
+_FIGURES_LIMIT: Final = 1000
+
+
+class GraphCalls:
+    """What one session has recorded of graphs."""
+
+    def __init__(self, session: "Session") -> None:
+        self._session = session
+        self._lock = Lock()
+        self._begin_run()
+        session.at_end.append(self._finish)
+
+    def _begin_run(self) -> None:
+        """A forked process records a run of its own."""
+        self._process = os.getpid()
+        self._kernels: dict[int, tuple[int, Graph]] = {}
+        self._call_ids: dict[Any, int] = {}
+        self._figures: list[tuple[int, Graph]] = []
+        self._constants: set[str] = set()
+
+    def called(self, function: TracedFunction, call: Call) -> None:
+        """Record a call, and its graph when that is new. Never raises into the program."""
+        session = self._session
+        if not session.recording or not session.settings.records_kernel(function.name):
+            return
+        begin = time.time_ns()
+        try:
+            with self._lock:
+                if self._process != os.getpid():
+                    self._begin_run()
+                call_id = self._call_id(function, call)
+            session.add_launch(call_id, call.enter, call.leave)
+            session.spent(time.time_ns() - begin)
+        except Exception as error:  # noqa: BLE001 - counted; never the program's problem
+            session.problem(error)
+
+    def _call_id(self, function: TracedFunction, call: Call) -> int:
+        kernel_id = self._kernel_id(function, call.graph)
+        records = _arguments(call)
+        key = (kernel_id, records)
+        known = self._call_ids.get(key)
+        if known is not None:
+            return known
+        call_id = self._session.add_call(kernel_id, (1, 1, 1), records)
+        self._call_ids[key] = call_id
+        if len(self._figures) < _FIGURES_LIMIT:
+            self._figures.append((call_id, call.graph))
+        else:
+            text = f"only the first {_FIGURES_LIMIT:,} distinct calls of graphs have figures"
+            self._session.message("info", "watch-limit", text)
+        return call_id
+
+    def _kernel_id(self, function: TracedFunction, graph: Graph) -> int:
+        known = self._kernels.get(id(graph))
+        if known is not None:
+            return known[0]
+        session = self._session
+        keep = session.settings.source
+        kernel_id = session.add_kernel(lambda: _kernel_record(function, graph, keep))
+        self._kernels[id(graph)] = (kernel_id, graph)  # the graph lives on, and its id with it
+        # Only the background thread touches the set of what is written.
+        session.add_columns("artifacts", lambda _: constant_columns(graph, self._constants))
+        session.add_columns("graph_ops", lambda stack: graph_columns(graph, kernel_id, stack))
+        return kernel_id
+
+    def _finish(self) -> None:
+        """Add the figures of graphs to the run, which ends."""
+        run_id = self._session.run_id
+        if run_id is None or not self._figures or self._process != os.getpid():
+            return
+        import pyarrow as pa
+
+        from kvtrace.schema.columns import batch_of_rows, table_named
+        from kvtrace.schema.trace import open_trace
+
+        rows = [row for call_id, graph in self._figures for row in op_rows(graph, call_id)]
+        tables = {"ops": pa.Table.from_batches([batch_of_rows(table_named("ops"), rows)])}
+        open_trace(self._session.out).add_derived(run_id, "graphs", tables, {"while": "running"})
+
+
+def _arguments(call: Call) -> tuple[ArgumentRecord, ...]:
+    storages: dict[int, int] = {}
+    records = []
+    for position, (spec, array) in enumerate(zip(call.graph.inputs, call.arrays, strict=True)):
+        address = int(array.__array_interface__["data"][0])
+        owner = array
+        while getattr(owner, "base", None) is not None and hasattr(owner.base, "nbytes"):
+            owner = owner.base
+        first = int(owner.__array_interface__["data"][0])
+        records.append(
+            ArgumentRecord(
+                spec.name,
+                "tensor",
+                dtype=short_name(spec.dtype),
+                device="cpu",
+                shape=spec.shape,
+                strides=tuple(step // array.itemsize for step in array.strides),
+                offset_bytes=address - first,
+                storage_bytes=owner.nbytes,
+                alias_group=storages.setdefault(first, position),
+                alignment=address % 16,
+            )
+        )
+    return tuple(records)
+
+
+def _kernel_record(function: TracedFunction, graph: Graph, keep: Source) -> KernelRecord:
+    code = getattr(function.function, "__code__", None)
+    file = None if code is None else str(code.co_filename)
+    lines: dict[str, set[int]] = {}
+    for path, line, *_ in (place for op in graph.ops for place in places(op.stack)):
+        lines.setdefault(path, set()).add(line or 0)
+    parameters = tuple(Parameter(spec.name, f"*{short_name(spec.dtype)}") for spec in graph.inputs)
+    figures = graph.figures()
+    return KernelRecord(
+        name=function.name,
+        origin="numpy",
+        module=getattr(function.function, "__module__", None),
+        file=file,
+        line=None if code is None else definition_line(function.function),
+        source=function_source(function.function) if keep != "off" else None,
+        files=tuple((path, kept_of_file(path, lines[path], keep)) for path in lines),
+        signature=parameters,
+        target=graph.target,
+        options={
+            "graph_ops": str(len(graph.ops)),
+            "graph_flops": str(figures.flops),
+            "graph_bytes": str(figures.bytes),
+            "graph_boundary_bytes": str(figures.boundary_bytes),
+            "graph_peak_live_bytes": str(figures.peak_live_bytes),
+            "num_replicas": str(graph.num_replicas),
+        },
+        thread=threading.get_native_id(),
+    )

@@ -1,0 +1,176 @@
+"""What a traced function is given and returns, as leaves with names.
+
+Arguments that are arrays become tensors; dicts, lists and tuples are looked into; everything else
+is fixed when the function is traced, and part of the signature.
+"""
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from kvtrace.addons.graphs.hlo.annotations import TensorAnnotation
+from kvtrace.addons.graphs.hlo.dtypes import Dtype, native
+from kvtrace.addons.graphs.hlo.errors import SignatureMismatch
+from kvtrace.addons.graphs.hlo.masked import MaskedElements
+from kvtrace.addons.graphs.hlo.run import Leaf
+from kvtrace.addons.graphs.hlo.wrapper import Tensor
+
+
+@dataclass(slots=True)
+class Arguments:
+    """Arguments of a call: the arrays with their names, and what tells this signature from others.
+
+    `fixed` holds what the key names by identity, so that it stays alive with the graph.
+    """
+
+    names: list[str] = field(default_factory=list)
+    arrays: list[Any] = field(default_factory=list)
+    key: list[Any] = field(default_factory=list)
+    fixed: list[Any] = field(default_factory=list)
+
+    def leaves(self) -> Iterator[tuple[str, tuple[int, ...], Dtype]]:
+        """Name, shape and element type of each array."""
+        for name, array in zip(self.names, self.arrays, strict=True):
+            yield name, tuple(array.shape), native(np.dtype(array.dtype))
+
+
+def is_array(value: Any) -> bool:
+    """Whether an argument becomes a tensor: it has a shape and a type, and is no scalar."""
+    if isinstance(value, np.generic):
+        return False
+    return isinstance(value, np.ndarray | TensorAnnotation) or (
+        hasattr(value, "shape") and hasattr(value, "dtype") and not isinstance(value, type)
+    )
+
+
+def collect(value: Any, name: str, arguments: Arguments) -> None:
+    """Add an argument's arrays and key."""
+    key = arguments.key
+    if is_array(value):
+        if isinstance(value, TensorAnnotation):
+            _check_spec(value, name)
+        elif not isinstance(value, np.ndarray):
+            value = np.asarray(value)
+        arguments.names.append(name)
+        arguments.arrays.append(value)
+        key.append((tuple(value.shape), native(value.dtype)))
+    elif isinstance(value, dict):
+        key.append(("dict", tuple(value)))
+        for entry, item in value.items():
+            collect(item, f"{name}.{entry}", arguments)
+    elif isinstance(value, tuple | list):
+        key.append((type(value), len(value)))
+        fields = getattr(value, "_fields", range(len(value)))
+        for entry, item in zip(fields, value, strict=True):
+            collect(item, f"{name}.{entry}", arguments)
+    else:
+        key.append(_fixed_key(value, arguments.fixed))
+
+
+def _fixed_key(value: Any, fixed: list[Any]) -> Any:
+    if isinstance(value, float):  # tells zeros by sign, and a NaN is itself
+        return (type(value), repr(value))
+    try:
+        hash(value)
+    except TypeError:
+        fixed.append(value)
+        return (type(value), id(value))
+    return (type(value), value)
+
+
+def _check_spec(spec: TensorAnnotation, name: str) -> None:
+    whole = spec.shape is not None and all(isinstance(n, int) and n >= 0 for n in spec.shape)
+    if spec.dtype is None or not whole:
+        raise SignatureMismatch.here(
+            f"the argument {name} is given as an annotation without an element type or with "
+            "extents that are no numbers from 0 on; write them all, as tensor[float32, (8, 4)]"
+        )
+
+
+def replaced(value: Any, tensors: Iterator[Tensor]) -> Any:
+    """The argument with the next tensors in the place of its arrays."""
+    if is_array(value):
+        return next(tensors)
+    if isinstance(value, dict):
+        return {entry: replaced(item, tensors) for entry, item in value.items()}
+    if isinstance(value, tuple | list):
+        items = [replaced(item, tensors) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    return value
+
+
+def returned_leaves(value: Any, name: str | None, found: list[tuple[str | None, Any]]) -> Any:
+    """The structure of what was returned, with tensors and arrays collected as named leaves.
+
+    Raises:
+        DataDependent: what a mask selects is returned, whose shape depends on values.
+
+    """
+    if isinstance(value, MaskedElements):
+        value.returned()
+    if isinstance(value, Tensor | np.ndarray):
+        found.append((name, value))
+        return Leaf(len(found) - 1)
+    if isinstance(value, dict):
+        return {
+            key: returned_leaves(item, str(key) if name is None else f"{name}.{key}", found)
+            for key, item in value.items()
+        }
+    if isinstance(value, tuple | list):
+        fields = getattr(value, "_fields", range(len(value)))
+        items = [
+            returned_leaves(item, None if name is None else f"{name}.{entry}", found)
+            for entry, item in zip(fields, value, strict=True)
+        ]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    return value
+
+
+def names_returned(function: Callable[..., Any]) -> Sequence[str | None] | str | None:
+    """The variables that a function returns: one name, or several of a tuple; None if unknown.
+
+    Several `return` statements must agree on a name for it to count.
+    """
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, TypeError, SyntaxError, ValueError):
+        return None
+    body = tree.body[0] if tree.body else None
+    if not isinstance(body, ast.FunctionDef):
+        return None
+    found = [_names(node.value) for node in _returns(body.body) if node.value is not None]
+    if not found or any(type(names) is not type(found[0]) for names in found):
+        return None
+    if not isinstance(found[0], list):
+        return found[0] if all(name == found[0] for name in found) else None
+    if any(len(names or ()) != len(found[0]) for names in found):
+        return None
+    columns = zip(*(names for names in found if isinstance(names, list)), strict=True)
+    return [column[0] if len(set(column)) == 1 else None for column in columns]
+
+
+def _returns(statements: Sequence[ast.stmt]) -> Iterator[ast.Return]:
+    for statement in statements:
+        if isinstance(statement, ast.Return):
+            yield statement
+        elif not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            for _, value in ast.iter_fields(statement):
+                if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+                    yield from _returns(value)
+
+
+def _names(value: ast.expr) -> list[str | None] | str | None:
+    if isinstance(value, ast.Tuple | ast.List):
+        return [_name(item) for item in value.elts]
+    return _name(value)
+
+
+def _name(value: ast.expr) -> str | None:
+    if isinstance(value, ast.Name):
+        return value.id
+    return value.attr if isinstance(value, ast.Attribute) else None

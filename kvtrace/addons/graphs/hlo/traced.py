@@ -1,0 +1,281 @@
+"""`trace`: a function of arrays becomes one that is traced for each new signature."""
+
+import functools
+import inspect
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Protocol
+
+from kvtrace.addons.graphs.hlo import families
+from kvtrace.addons.graphs.hlo.annotations import TensorAnnotation, annotations_of
+from kvtrace.addons.graphs.hlo.builder import Builder, tracing
+from kvtrace.addons.graphs.hlo.dtypes import INSTEAD, TARGETS
+from kvtrace.addons.graphs.hlo.errors import BadArgument, DtypeNotOnTarget, SignatureMismatch
+from kvtrace.addons.graphs.hlo.graph import Graph
+from kvtrace.addons.graphs.hlo.primitives import lift
+from kvtrace.addons.graphs.hlo.run import run
+from kvtrace.addons.graphs.hlo.signature import (
+    Arguments,
+    collect,
+    names_returned,
+    replaced,
+    returned_leaves,
+)
+from kvtrace.addons.graphs.hlo.wrapper import Tensor
+
+__all__ = ["Call", "TracedFunction", "families", "listeners", "trace"]
+
+
+class Listener(Protocol):
+    """Hears of every call of a traced function, as captures do."""
+
+    def called(self, function: "TracedFunction", call: "Call") -> None:
+        """Hear of a call that has just ended."""
+
+
+#: Who hears of calls.
+listeners: Final[list[Listener]] = []
+
+
+class Call:
+    """One call of a traced function: its graph, its arrays, and when it began and ended (ns)."""
+
+    __slots__ = ("arrays", "enter", "graph", "leave")
+
+    def __init__(self, graph: Graph, arrays: Sequence[Any], enter: int, leave: int) -> None:
+        self.graph = graph
+        self.arrays = arrays
+        self.enter = enter
+        self.leave = leave
+
+
+def trace(
+    function: Callable[..., Any] | None = None,
+    *,
+    target: str = "xla",
+    outputs: Sequence[str] | str | None = None,
+    name: str | None = None,
+    backend: str = "hlo",
+) -> Any:
+    """Make a NumPy function one that runs as a graph.
+
+        @trace
+        def scale(x, factor):
+            y = x * factor
+            return y
+
+        scale(np.ones((2, 3), np.float32), 2.0)                 # traced for this signature, and run
+        graph = scale.specialize(tensor[float32, (2, 3)], 2.0)  # only traced
+
+    Args:
+        function: what to trace; without, `trace` is a decorator with arguments.
+        target: whose element types it may use, one of `kvtrace.hlo.dtypes.TARGETS`.
+        outputs: names of the results; without, they are the variables that are returned.
+        name: the graph's name; without, the function's.
+        backend: `hlo`, the only one there is.
+
+    Raises:
+        BadArgument: there is no such target or backend, or what is given is no function.
+
+    """
+    if target not in TARGETS:
+        raise BadArgument(f"there is no target {target!r}; choose one of {', '.join(TARGETS)}.")
+    if backend != "hlo":
+        raise BadArgument(f"there is no backend {backend!r}; the only one is hlo.")
+    if function is not None and not callable(function):
+        raise BadArgument.here(
+            f"what is traced is a function, not {function!r}; write trace(f), or @trace above it"
+        )
+    given = (outputs,) if isinstance(outputs, str) else outputs
+    if function is None:
+        return lambda made: TracedFunction(made, target, given, name)
+    return TracedFunction(function, target, given, name)
+
+
+class TracedFunction:
+    """A function that is traced once for each signature, and runs as a graph from then on.
+
+    While another function is traced, a call is traced into that one.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        target: str = "xla",
+        outputs: Sequence[str] | None = None,
+        name: str | None = None,
+        observed: bool = True,
+    ) -> None:
+        self.function = function
+        self.target = target
+        self.name = str(name or getattr(function, "__name__", "graph"))
+        self._outputs = None if outputs is None else tuple(outputs)
+        self._observed = observed
+        self._signature = inspect.signature(function)
+        self._graphs: dict[Any, tuple[Graph, list[Any]]] = {}
+        functools.update_wrapper(self, function)
+
+    def __repr__(self) -> str:
+        return f"<traced function {self.name}, {len(self._graphs)} graphs>"
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the function as a graph: write into arrays that it changes, give what it returns.
+
+        Raises:
+            GraphError: it cannot be traced; the text names the line.
+
+        """
+        if tracing():
+            return self.function(*args, **kwargs)
+        enter = time.time_ns()
+        bound, arguments = self._bind(args, kwargs)
+        graph = self._graph(bound, arguments)
+        result = run(graph, arguments.arrays)
+        if listeners and self._observed:
+            call = Call(graph, arguments.arrays, enter, time.time_ns())
+            for listener in tuple(listeners):
+                listener.called(self, call)
+        return result
+
+    @property
+    def graphs(self) -> tuple[Graph, ...]:
+        """The graphs that were traced, one for each signature."""
+        return tuple(graph for graph, _ in self._graphs.values())
+
+    def specialize(self, *args: Any, **kwargs: Any) -> Graph:
+        """Trace for arguments like these: arrays, or `tensor[dtype, shape]` in their place.
+
+        Raises:
+            GraphError: it cannot be traced; the text names the line.
+
+        """
+        return self._graph(*self._bind(args, kwargs))
+
+    def _bind(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[inspect.BoundArguments, Arguments]:
+        try:
+            bound = self._signature.bind(*args, **kwargs)
+        except TypeError as error:
+            expected = ", ".join(self._signature.parameters)
+            raise SignatureMismatch.here(
+                f"{self.name} is called with other arguments ({error}); it takes ({expected})"
+            ) from None
+        bound.apply_defaults()
+        arguments = Arguments()
+        for name, value in bound.arguments.items():
+            kind = self._signature.parameters[name].kind
+            if kind is inspect.Parameter.VAR_KEYWORD:
+                for key, item in value.items():
+                    collect(item, key, arguments)
+                arguments.key.append(tuple(value))
+            else:
+                collect(value, name, arguments)
+        return bound, arguments
+
+    def _graph(self, bound: inspect.BoundArguments, arguments: Arguments) -> Graph:
+        key = tuple(arguments.key)
+        known = self._graphs.get(key)
+        if known is None:
+            known = self._graphs[key] = (self._traced(bound, arguments), arguments.fixed)
+        return known[0]
+
+    def _traced(self, bound: inspect.BoundArguments, arguments: Arguments) -> Graph:
+        builder = Builder(self.name, self.target, root=sys._getframe())
+        annotations = annotations_of(self.function)
+        extents: dict[Any, int] = {}
+        code = getattr(self.function, "__code__", None)
+        definition = () if code is None else ((code, 0),)
+        try:
+            with builder.active():
+                parameters = []
+                for name, shape, dtype in arguments.leaves():
+                    self._check(annotations.get(name), name, shape, dtype, extents)
+                    made = builder.parameter(name, shape, dtype, definition)
+                    made._frozen = _frozen(annotations.get(name), name)
+                    parameters.append(made)
+                tensors = iter(parameters)
+                for name, value in bound.arguments.items():
+                    bound.arguments[name] = replaced(value, tensors)
+                returned = self.function(*bound.args, **bound.kwargs)
+                return self._finished(builder, parameters, arguments.names, returned)
+        finally:
+            builder.root = None  # frames hold all that their functions see
+
+    def _check(
+        self,
+        annotation: TensorAnnotation | None,
+        name: str,
+        shape: tuple[int, ...],
+        dtype: Any,
+        extents: dict[Any, int],
+    ) -> None:
+        if annotation is not None:
+            annotation.check(name, shape, dtype, extents)
+        if dtype not in TARGETS[self.target]:
+            instead = INSTEAD.get(dtype.name, "another element type")
+            raise DtypeNotOnTarget.here(
+                f"the argument {name} of {self.name} is {dtype.name}, which the target "
+                f"{self.target} does not have; pass it as {instead}"
+            )
+
+    def _finished(
+        self, builder: Builder, parameters: list[Tensor], names: list[str], returned: Any
+    ) -> Graph:
+        found: list[tuple[str | None, Any]] = []
+        structure = self._structure(returned, found)
+        taken: set[str] = set()
+        mutated = {id(p): name for p, name in zip(parameters, names, strict=True) if p._version}
+        results: list[tuple[str, Tensor, str | None]] = []
+        for number, (name, value) in enumerate(found):
+            chosen = self._outputs[number] if self._outputs is not None else name
+            alone = "output" if len(found) == 1 else f"output{number}"
+            aliased = mutated.pop(id(value), None)
+            results.append((_unique(chosen or aliased or alone, taken), lift(value), aliased))
+        for parameter in parameters:
+            name = mutated.pop(id(parameter), None)
+            if name is not None:
+                results.append((_unique(name, taken), parameter, name))
+        return builder.finish(results, structure)
+
+    def _structure(self, returned: Any, found: list[tuple[str | None, Any]]) -> Any:
+        names = None if self._outputs is not None else names_returned(self.function)
+        several = isinstance(returned, tuple | list) and not hasattr(returned, "_fields")
+        if several and isinstance(names, list | tuple) and len(names) == len(returned):
+            items = [
+                returned_leaves(item, name, found)
+                for item, name in zip(returned, names, strict=True)
+            ]
+            structure: Any = type(returned)(items)
+        else:
+            alone = names if isinstance(names, str) and not isinstance(returned, dict) else None
+            structure = returned_leaves(returned, alone, found)
+        if self._outputs is not None and len(self._outputs) != len(found):
+            raise SignatureMismatch(
+                f"{self.name} returns {len(found)} tensors, and {len(self._outputs)} names are "
+                "given for them; give one for each."
+            )
+        return structure
+
+
+def _frozen(annotation: TensorAnnotation | None, name: str) -> str | None:
+    if annotation is None or annotation.mutable:
+        return None
+    return (
+        f"the parameter {name} is written to, and annotated without mutable; "
+        "write tensor[mutable, …], or work on a copy()"
+    )
+
+
+def _unique(name: str, taken: set[str]) -> str:
+    """The name, with a number behind it where it is taken."""
+    chosen, number = name, 0
+    while chosen in taken:
+        number += 1
+        chosen = f"{name}_{number}"
+    taken.add(chosen)
+    return chosen

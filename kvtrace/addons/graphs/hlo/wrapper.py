@@ -1,0 +1,366 @@
+"""The wrapper that stands for an array while its function is traced.
+
+It has a shape and an element type, and no values. NumPy hands functions over to it
+(`__array_function__`, `__array_ufunc__`); operators and methods go to the same builders. Assignment
+in place gives the wrapper another op to stand for; a view writes through to what it views, and
+reads anew where that was written to (`views.py`).
+"""
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from kvtrace.addons.graphs.hlo.builder import Builder, current
+from kvtrace.addons.graphs.hlo.dtypes import BOOL, Dtype, is_float, is_integer
+from kvtrace.addons.graphs.hlo.errors import (
+    BadArgument,
+    DataDependent,
+    GraphError,
+    RefusedMutation,
+    ShapeMismatch,
+    UnsupportedFunction,
+    UnsupportedMethod,
+)
+from kvtrace.addons.graphs.hlo.registry import (
+    ACCUMULATIONS,
+    AT,
+    FUNCTIONS,
+    METHODS,
+    REDUCTIONS,
+    REFUSED,
+    REFUSED_METHODS,
+    name_of,
+)
+
+if TYPE_CHECKING:
+    from kvtrace.addons.graphs.hlo.views import View
+
+
+class Tensor(NDArrayOperatorsMixin):
+    """A value of a graph that is being traced."""
+
+    __slots__ = (
+        "_builder",
+        "_dtype",
+        "_frozen",
+        "_index",
+        "_permuted",
+        "_shape",
+        "_version",
+        "_view",
+    )
+
+    #: Before arrays and scalars of NumPy in mixed operations.
+    __array_priority__ = 1000.0
+
+    def __init__(self, builder: Builder, index: int, shape: tuple[int, ...], dtype: Dtype) -> None:
+        self._builder = builder
+        self._index = index
+        self._shape = shape
+        self._dtype = dtype
+        self._version = 0
+        self._view: View | None = None
+        self._frozen: str | None = None
+        #: Whether NumPy may keep its elements in another order than row by row.
+        self._permuted = False
+
+    # -- facts ------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its shape, of Python integers."""
+        return self._shape
+
+    @property
+    def dtype(self) -> Dtype:
+        """Its element type."""
+        return self._dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        count = 1
+        for extent in self.shape:
+            count *= extent
+        return count
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def T(self) -> "Tensor":  # noqa: N802 - as NumPy's
+        """The tensor with its axes in reverse order."""
+        result: Tensor = FUNCTIONS[np.transpose](self)
+        return result
+
+    @property
+    def mT(self) -> "Tensor":  # noqa: N802 - as NumPy's
+        """The tensor with its last two axes swapped."""
+        result: Tensor = FUNCTIONS[np.swapaxes](self, -1, -2)
+        return result
+
+    def __repr__(self) -> str:
+        return f"<traced {self.dtype.name}{list(self.shape)} in {self._builder.name}>"
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise ShapeMismatch.here("a tensor without axes has no length; use its shape")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator["Tensor"]:
+        take = METHODS["__getitem__"]
+        return iter([take(self, row) for row in range(len(self))])
+
+    def __getattr__(self, name: str) -> Any:
+        if name in REFUSED_METHODS:
+            return REFUSED_METHODS[name]
+        if not name.startswith("_") and hasattr(np.ndarray, name):
+            raise UnsupportedMethod.here(
+                f"arrays' {name} has no form as graph ops; write it with methods and functions "
+                "that have one (docs/hlo.md lists them)"
+            )
+        raise AttributeError(f"a traced tensor has no attribute {name!r}")
+
+    # -- values, which there are none of ----------------------------------------------------
+
+    def __bool__(self) -> bool:
+        self._no_value(
+            "a branch depends on a traced value",
+            "use np.where to choose by element, or kvtrace.hlo.ops.cond to choose what runs",
+        )
+
+    def __index__(self) -> int:
+        self._no_value(
+            "a traced value is used as a Python integer, as range and slices take",
+            "make it an argument that is no array, or use kvtrace.hlo.ops.fori_loop",
+        )
+
+    def __int__(self) -> int:
+        self._no_value("a traced value is turned into a Python int", "use astype(np.int32)")
+
+    def __float__(self) -> float:
+        self._no_value("a traced value is turned into a Python float", "use astype(np.float32)")
+
+    def __complex__(self) -> complex:
+        self._no_value("a traced value is turned into a Python number", "keep it a tensor")
+
+    def item(self, *_: Any) -> NoReturn:
+        """Refuse: there is no value.
+
+        Raises:
+            DataDependent: always.
+
+        """
+        self._no_value("item() asks for a traced value", "keep it a tensor")
+
+    def tolist(self) -> NoReturn:
+        """Refuse: there are no values.
+
+        Raises:
+            DataDependent: always.
+
+        """
+        self._no_value("tolist() asks for traced values", "keep it a tensor")
+
+    def __contains__(self, _: Any) -> bool:
+        self._no_value("'in' asks for traced values", "use np.any(x == value)")
+
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        self._no_value(
+            "NumPy asks for the values of a traced tensor, as np.array and np.asarray do, and an "
+            "array that it indexes or is written into",
+            "use the tensor itself, np.stack to join several, or kvtrace.hlo.ops.constant to make "
+            "the array a tensor",
+        )
+
+    def _no_value(self, found: str, advice: str) -> NoReturn:
+        raise DataDependent.here(f"{found} ({self.dtype.name}{list(self.shape)}); {advice}")
+
+    def _call_kernel(self, *call: Any) -> "tuple[Tensor, ...]":
+        """Append a call of a kernel that has been given this tensor: see `calls.py`."""
+        from kvtrace.addons.graphs.hlo.calls import call_kernel
+
+        return call_kernel(*call)
+
+    # -- NumPy's functions ------------------------------------------------------------------
+
+    def __array_function__(
+        self, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        builder = FUNCTIONS.get(function) or REFUSED.get(function)
+        if builder is None:
+            raise _unsupported(name_of(function))
+        try:
+            return builder(*args, **kwargs)
+        except TypeError as error:
+            raise _bad_call(name_of(function), error) from error
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if method == "outer" and ufunc in FUNCTIONS:
+            return _outer(ufunc, *inputs, **kwargs)
+        builders = {
+            "__call__": FUNCTIONS,
+            "reduce": REDUCTIONS,
+            "accumulate": ACCUMULATIONS,
+            "at": AT,
+        }.get(method, {})
+        builder = builders.get(ufunc)
+        if builder is None:
+            suffix = "" if method == "__call__" else f".{method}"
+            raise _unsupported(f"{name_of(ufunc)}{suffix}")
+        if method != "__call__":
+            out = kwargs.pop("out", None)
+            # NumPy's ufuncs reduce along the first axis where none is named.
+            arguments = (*inputs, 0) if len(inputs) == 1 and "axis" not in kwargs else inputs
+            result = builder(*arguments, **kwargs)
+            return into(None if out is None else out[0], result)
+        return _call_ufunc(builder, ufunc, inputs, kwargs)
+
+    # -- assignment -------------------------------------------------------------------------
+
+    def assign(self, value: "Tensor") -> None:
+        """Have the tensor, and all that it views or that views it, hold the value from now on.
+
+        Raises:
+            ShapeMismatch: the value's shape is another.
+            BadArgument: its element type is of a higher kind, as float is over integer.
+            RefusedMutation: the tensor cannot be written to.
+
+        """
+        if value.shape != self.shape:
+            raise ShapeMismatch.here(
+                f"a result of shape {list(value.shape)} cannot be written into a tensor of shape "
+                f"{list(self.shape)}; give both the same shape"
+            )
+        if _kind(value.dtype) > _kind(self.dtype):
+            raise BadArgument.here(
+                f"a result of type {value.dtype.name} cannot be written in place into "
+                f"{self.dtype.name}; convert it with astype first"
+            )
+        self._become(METHODS["astype"](value, self.dtype, copy=False))
+
+    def _become(self, value: "Tensor") -> None:
+        """Stand for the value, which has this tensor's shape and element type."""
+        builder = current()
+        index = builder.index_of(value)  # now: the value may be a view of what is written to
+        if self._view is not None:
+            self._follow_base()
+            self._view.write_back(Tensor(builder, index, self._shape, self._dtype))
+        elif self._frozen is not None:
+            raise RefusedMutation.here(self._frozen)
+        elif self._builder is not builder:
+            raise RefusedMutation.here(
+                "a tensor from outside a loop's or branch's body is written to in the body; "
+                "carry it through the loop and return it"
+            )
+        self._index = index
+        self._builder = builder
+        self._version += 1
+        if self._view is not None:
+            self._view.version = self._view.base._version
+
+    def _follow_base(self) -> None:
+        """Read a view's value anew if what it views was written to since."""
+        view = self._view
+        assert view is not None
+        if view.base._view is not None:
+            view.base._follow_base()
+        if view.version == view.base._version:
+            return
+        with view.base._builder.active() as builder:
+            value = view.read_again()
+            self._index = builder.index_of(value)
+            self._builder = builder
+        view.version = view.base._version
+        self._version += 1
+
+
+Builder.tensor_class = Tensor
+
+
+def _kind(dtype: Dtype) -> int:
+    """Kinds that a value may be written in place into: the same one or a higher."""
+    if dtype == BOOL:
+        return 0
+    return 1 if is_integer(dtype) else 2 if is_float(dtype) else 3
+
+
+def _call_ufunc(
+    builder: Callable[..., Any], ufunc: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    out = kwargs.pop("out", None)
+    where = kwargs.pop("where", True)
+    dtype = kwargs.pop("dtype", None)
+    kwargs.pop("casting", None)
+    if kwargs:
+        raise BadArgument.here(
+            f"{name_of(ufunc)} has no argument {next(iter(kwargs))} in a graph; leave it out"
+        )
+    if dtype is not None:
+        astype = METHODS["astype"]
+        inputs = tuple(astype(value, dtype) for value in inputs)
+    result = builder(*inputs)
+    if where is not True:
+        if out is None:
+            raise BadArgument.here(
+                f"{name_of(ufunc)} with where leaves elements without a value; give out as well"
+            )
+        result = FUNCTIONS[np.where](where, result, out[0])
+    if out is not None and isinstance(result, tuple):
+        return tuple(into(place, value) for place, value in zip(out, result, strict=True))
+    return result if out is None else into(out[0], result)
+
+
+def _outer(ufunc: Any, x: Any, y: Any, **kwargs: Any) -> Any:
+    """Every element of one with every element of the other."""
+    columns = (1,) * len(np.shape(y) if not isinstance(y, Tensor) else y.shape)
+    shape = x.shape if isinstance(x, Tensor) else np.shape(x)
+    return ufunc(FUNCTIONS[np.reshape](x, (*shape, *columns)), y, **kwargs)
+
+
+def into(place: Any, result: Tensor) -> Tensor:
+    """Write a result into what `out` names, which None does not.
+
+    Raises:
+        RefusedMutation: it is no tensor of the graph.
+
+    """
+    if place is None:
+        return result
+    if not isinstance(place, Tensor):
+        raise RefusedMutation.here(
+            "a traced value is written into a NumPy array that is no tensor of the graph; "
+            "make the array with np.zeros_like of a tensor, or kvtrace.hlo.ops.zeros"
+        )
+    place.assign(result)
+    return place
+
+
+def _unsupported(name: str) -> GraphError:
+    return UnsupportedFunction.here(
+        f"{name} has no form as graph ops; write it with functions that have one "
+        "(docs/hlo.md lists them), or add it as kvtrace/addons/graphs/hlo/registry.py says"
+    )
+
+
+def _bad_call(name: str, error: TypeError) -> Exception:
+    """A call whose arguments the builder does not take is the user's; any other error is ours."""
+    trace = error.__traceback__
+    inner = trace.tb_next if trace is not None else None
+    if inner is not None:
+        return error
+    return BadArgument.here(f"{name} is called as a graph does not have it ({error}); see its page")

@@ -1,0 +1,68 @@
+"""Values of constants in MLIR's syntax.
+
+A float needs a point or an exponent; infinities and NaN have no literal and are written as the bits
+of their type in hexadecimal.
+"""
+
+import json
+import math
+from typing import Any, Final
+
+from kvtrace.addons.graphs.stablehlo.types import tensor_type
+
+#: Bits of NaN, infinity and minus infinity; None where the type has no infinity.
+_SPECIAL: Final[dict[str, tuple[str, str | None, str | None]]] = {
+    "float16": ("0x7E00", "0x7C00", "0xFC00"),
+    "bfloat16": ("0x7FC0", "0x7F80", "0xFF80"),
+    "float32": ("0x7FC00000", "0x7F800000", "0xFF800000"),
+    "float64": ("0x7FF8000000000000", "0x7FF0000000000000", "0xFFF0000000000000"),
+    "float8_e4m3fn": ("0x7F", None, None),
+    "float8_e5m2": ("0x7E", "0x7C", "0xFC"),
+    "float8_e4m3": ("0x7C", "0x78", "0xF8"),
+    "float8_e3m4": ("0x78", "0x70", "0xF0"),
+    "float8_e4m3b11fnuz": ("0x80", None, None),
+    "float8_e4m3fnuz": ("0x80", None, None),
+    "float8_e5m2fnuz": ("0x80", None, None),
+}
+
+
+def dense(text: str, dtype: str, shape: tuple[int, ...]) -> str:
+    """`dense<…> : tensor<…>` of the attribute `value` of a constant."""
+    kind = tensor_type(dtype, shape)
+    if 0 in shape:
+        return f"dense<> : {kind}"
+    if text.startswith("0x"):
+        return f"dense<{_bytes(text, dtype, shape)}> : {kind}"
+    return f"dense<{_nested(json.loads(text), dtype)}> : {kind}"
+
+
+def _bytes(text: str, dtype: str, shape: tuple[int, ...]) -> str:
+    if dtype != "bool":
+        return f'"{text.upper().replace("X", "x")}"'
+    # MLIR packs bools in a way of its own; as a list they are plain.
+    flat = [byte != 0 for byte in bytes.fromhex(text[2:])]
+    for extent in reversed(shape[1:]):
+        flat = [flat[i : i + extent] for i in range(0, len(flat), extent)]  # type: ignore[misc]
+    return _nested(flat, dtype)
+
+
+def _nested(value: Any, dtype: str) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(_nested(item, dtype) for item in value)}]"
+    if dtype == "bool":
+        return "true" if value else "false"
+    if "float" not in dtype:
+        return str(int(value))
+    return _float(float(value), dtype)
+
+
+def _float(value: float, dtype: str) -> str:
+    if math.isfinite(value):
+        text = repr(value)
+        mantissa, exponent, power = text.partition("e")
+        return f"{mantissa if '.' in mantissa else f'{mantissa}.0'}{exponent}{power}"
+    nan, infinity, minus = _SPECIAL[dtype]
+    if math.isnan(value):
+        return nan
+    # A type without infinities has NaN in their place, as conversion to it gives.
+    return (infinity if value > 0 else minus) or nan

@@ -1,0 +1,26 @@
+"""Tensor graphs as texts that can be compared: StableHLO without places."""
+
+from typing import TYPE_CHECKING, Final
+
+from kvtrace.addons.graphs.rows import read_graphs
+from kvtrace.addons.graphs.stablehlo.text import recorded_module_text
+from kvtrace.converters.diff.earlier_stages import EarlierStage
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Selection
+
+
+def graph_texts(selection: "Selection") -> dict[tuple[str, int], str]:
+    """Return the text of each graph, by its run and its kernel's id.
+
+    A large constant stands there by the hash of its bytes.
+
+    Raises:
+        DamagedFile, NewerFormat: as the reader of the trace.
+
+    """
+    graphs = read_graphs(selection, meaning_only=True)
+    return {key: recorded_module_text(rows) for key, rows in graphs.items()}
+
+
+STAGE: Final = EarlierStage("StableHLO", graph_texts)

@@ -1,0 +1,81 @@
+"""Tensor graphs in a profile: what one run of each moves, computes and holds (docs/hlo.md)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from kvtrace.converters.profile.profile_sections import ProfileSection
+from kvtrace.text import amount, columns, count, size
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run, Trace
+
+
+@dataclass(frozen=True, slots=True)
+class GraphProfile:
+    """One graph: a function traced for one signature.
+
+    `boundary_bytes` are those of its inputs and outputs, `unfused_bytes` what its ops read and
+    write each by itself; an intensity is FLOPs per byte of them. `peak_live_bytes` is the most
+    memory that is live at once.
+    """
+
+    run: str
+    graph_id: int
+    name: str
+    ops: int
+    flops: int
+    boundary_bytes: int
+    unfused_bytes: int
+    peak_live_bytes: int
+    intensity: float | None
+    unfused_intensity: float | None
+
+
+def read_graph_profiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[GraphProfile, ...]:
+    """Read what was recorded with each graph of the runs."""
+    table = trace.table("kernels", runs, columns=["kernel_id", "name", "origin", "options"])
+    found = []
+    for row in table.to_pylist(maps_as_pydicts="lossy"):
+        options = row["options"] or {}
+        if row["origin"] != "numpy" or "graph_ops" not in options:
+            continue
+        flops, boundary, unfused = (
+            int(options[name]) for name in ("graph_flops", "graph_boundary_bytes", "graph_bytes")
+        )
+        found.append(
+            GraphProfile(
+                run=row["run"],
+                graph_id=row["kernel_id"],
+                name=row["name"] or "",
+                ops=int(options["graph_ops"]),
+                flops=flops,
+                boundary_bytes=boundary,
+                unfused_bytes=unfused,
+                peak_live_bytes=int(options["graph_peak_live_bytes"]),
+                intensity=flops / boundary if boundary else None,
+                unfused_intensity=flops / unfused if unfused else None,
+            )
+        )
+    return tuple(sorted(found, key=lambda graph: -graph.flops))
+
+
+def graphs_text(graphs: Sequence[GraphProfile], width: int) -> list[str]:
+    """Return the graphs as a table for a terminal."""
+    header = ("graph (derived)", "ops", "FLOP", "in and out", "unfused", "FLOP/byte", "peak live")
+    rows = [
+        (
+            graph.name,
+            count(graph.ops),
+            amount(graph.flops),
+            size(graph.boundary_bytes),
+            size(graph.unfused_bytes),
+            "-" if graph.intensity is None else f"{graph.intensity:.2f}",
+            size(graph.peak_live_bytes),
+        )
+        for graph in graphs
+    ]
+    return columns(header, rows, width)
+
+
+SECTION: Final = ProfileSection(read_graph_profiles, graphs_text)

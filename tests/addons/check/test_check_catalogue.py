@@ -1,0 +1,46 @@
+"""Every case of the catalogue: a device that does exactly what the evaluator does agrees."""
+
+import numpy as np
+import pytest
+from triton.runtime import driver
+
+from kvtrace.backends.triton.free_driver import DeviceFreeDriver
+from tests.addons.check.launched import Launched
+from tests.kernels.catalogue import CASES
+from tests.support.thorough import usually
+
+#: One case in so many.
+EACH = usually(6, thorough=1)
+PARTS = 4
+
+#: Ops of which nothing can be said: what the IR leaves open, what depends on an order, what is made
+#: in steps of the compiler's choice, functions whose accuracy nobody states.
+UNDECIDED = (
+    "//", "%", "<<", ">>", "to", "cat", "atomic_cas", "atomic_xchg", "dot_scaled", "sum",
+    "libdevice.fast_", "libdevice.cyl_", "libdevice.j", "libdevice.y", "libdevice.lgamma",
+    "libdevice.rcp64h",
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _a_driver():
+    """Some functions of the language ask the driver for its target."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(driver, "_active", DeviceFreeDriver("cuda:90"))
+        yield
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_what_the_evaluator_gives_agrees_with_itself(part, say):
+    answers = {"agrees": [], "undecided": []}
+    for case in CASES[part * EACH :: PARTS * EACH]:
+        launched = Launched(case.kernel, case.inputs, case.outputs, case.constexprs, case.grid)
+        with np.errstate(all="ignore"):
+            found = launched.checked(launched.meant())
+        wrong = [(each.argument, each.worst) for each in found.tensors if len(each.differing)]
+        assert found.answer != "differs", (case.name, wrong)
+        assert found.answer == "agrees" or case.op.startswith(UNDECIDED), (case.name, found.reason)
+        answers[found.answer].append((case.name, found.reason))
+    counts = {answer: len(cases) for answer, cases in answers.items()}
+    say("oracle", f"catalogue, part {part}: {counts}", *map(str, answers["undecided"]))
+    assert len(answers["undecided"]) < len(answers["agrees"]) / 10

@@ -1,0 +1,153 @@
+"""Which op made the first NaN or infinity: captured on the CPU, and read from the trace alone."""
+
+import inspect
+import math
+
+import pytest
+import torch
+import triton
+
+import kvtrace
+from kvtrace.addons.check.first_bad import bad_launches
+from kvtrace.schema.trace import open_trace
+from tests.addons.check import bad_kernels as kernels
+from tests.backends.compiled.output_kernels import inverted
+
+INF = math.inf
+
+
+def launched(kernel, *tensors, block=256):
+    n = tensors[0].numel()
+    kernel[(triton.cdiv(n, block),)](*tensors, n, BLOCK=block)
+
+
+def numbers(count=1000, **at):
+    """Twos, with others at some places."""
+    x = torch.full((count,), 2.0)
+    for place, number in at.items():
+        x[int(place[1:])] = number
+    return x
+
+
+def bad(out):
+    trace = open_trace(out)
+    (run,) = trace.runs
+    return list(bad_launches(trace, run))
+
+
+def marked_line(kernel):
+    lines, first = inspect.getsourcelines(kernel.fn)
+    return first + next(n for n, line in enumerate(lines) if "# bad" in line)
+
+
+SOURCES = {
+    "log_of_zero": (numbers(_300=0.0), "math.log", 1, 44, -INF, [0.0]),
+    "zero_by_zero": (numbers(_999=0.0), "arith.divf", 3, 231, math.nan, [0.0, 0.0]),
+    "overflow": (numbers(_513=-40000.0), "arith.truncf", 2, 1, -INF, [-80000.0]),
+    "root_of_less": (numbers(_5=-4.0), "math.sqrt", 0, 5, math.nan, [-4.0]),
+    "large_power": (numbers(_256=100.0), None, 1, 0, INF, None),
+    "no_variance": (numbers(_700=-0.0), "arith.divf", 2, 188, -INF, [1.0, 0.0]),
+}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_op_line_program_lane_and_operands_are_told(tmp_path, name):
+    kernel = getattr(kernels, name)
+    x, op, program, lane, number, operands = SOURCES[name]
+    out = torch.zeros(1000, dtype=torch.float16 if name == "overflow" else torch.float32)
+    with kvtrace.capture(tmp_path, check="finite"):
+        launched(kernel, numbers(), out)
+        launched(kernel, x, out)
+        launched(kernel, x, out)
+
+    (found,) = bad(tmp_path)
+    assert (found.seq, found.kernel, found.reason) == (1, name, None)
+    first = found.first
+    assert (first.program, first.lane) == ((program, 0, 0), (lane,))
+    assert first.number == number or (math.isnan(first.number) and math.isnan(number))
+    assert (first.file, first.line) == (kernels.__file__, marked_line(kernel))
+    assert (first.reaches_memory, first.from_masked, first.programs) == (True, False, 1)
+    if op is not None:
+        assert first.op == op
+        assert [held for _, values in first.operands for held in values] == operands
+    assert f"{kernels.__file__}:{first.line}" in first.text
+
+
+def test_a_row_of_minus_infinities(tmp_path):
+    x = numbers(512)
+    x[256:] = -INF
+    with kvtrace.capture(tmp_path, check="finite"):
+        launched(kernels.inf_minus_inf, x, torch.zeros(512))
+    (found,) = bad(tmp_path)
+    first = found.first
+    assert (first.op, first.program, first.lane) == ("arith.subf", (1, 0, 0), (0,))
+    assert first.line == marked_line(kernels.inf_minus_inf)
+    assert [values for _, values in first.operands] == [(-INF,), (-INF,)]
+
+
+def test_padding_that_leaks_into_a_sum_is_told_to_be_that(tmp_path):
+    with kvtrace.capture(tmp_path, check="finite"):
+        launched(kernels.padding_leaks, numbers(200), torch.zeros(1))
+    (found,) = bad(tmp_path)
+    first = found.first
+    assert (first.op, first.lane, first.number) == ("arith.divf", (200,), INF)
+    assert first.from_masked
+    assert first.line == marked_line(kernels.padding_leaks)
+    assert "from lanes that masked loads leave out; it reaches memory" in first.text
+
+
+def test_padding_that_is_never_stored_is_told_apart(tmp_path):
+    with kvtrace.capture(tmp_path, check="finite"):
+        launched(kernels.padding_stays, numbers(200, _7=1.0) + 1, torch.zeros(200))
+    (found,) = bad(tmp_path)
+    assert (found.first.op, found.first.lane) == ("math.log", (7,))
+    assert (found.first.from_masked, found.first.operands[0][1]) == (False, (0.0,))
+    stays = [value for value in found.values if not value.reaches_memory]
+    assert [(value.op, value.lane, value.from_masked) for value in stays] == [
+        ("arith.divf", (200,), True)
+    ]
+    assert "it is never stored" in stays[0].text
+
+
+def test_a_product_shows_the_largest_of_what_it_summed(tmp_path):
+    x = torch.full((256,), 1.0)
+    x[3 * 16 + 4] = 3e38
+    with kvtrace.capture(tmp_path, check="finite"):
+        launched(kernels.large_product, x, torch.zeros(256))
+    (found,) = bad(tmp_path)
+    first = found.first
+    assert (first.op, first.lane, first.number) == ("tt.dot", (3, 4), INF)
+    operands = dict(first.operands)
+    large = float(torch.tensor(3e38))
+    assert operands["left"] == (1.0, 1.0, 1.0, large)  # three of 15 ones, in their order
+    assert operands["right"] == (1.0, 1.0, 1.0, large)
+
+
+def test_what_was_not_kept_is_named(tmp_path):
+    with kvtrace.capture(tmp_path, check="finite"):
+        x = numbers((1 << 18) + 1, _3=0.0)
+        inverted[(triton.cdiv(x.numel(), 1024),)](x, x.numel(), BLOCK=1024)
+    (found,) = bad(tmp_path)
+    assert found.first is None
+    assert found.reason == "what x held before the launch was not kept"
+
+
+def test_what_lay_in_memory_before_is_no_birth(tmp_path):
+    out = torch.full((1000,), math.nan)
+    with kvtrace.capture(tmp_path, check="finite"):
+        launched(kernels.log_of_zero, numbers(500), out)
+    (found,) = bad(tmp_path)
+    assert found.values == ()
+    assert "held that before" in found.reason
+
+
+def test_a_program_that_breaks_in_its_thirtieth_step(tmp_path):
+    weights, out = numbers(), torch.zeros(1000)
+    with kvtrace.capture(tmp_path, check="finite"):
+        for step in range(40):
+            weights[step] = 30.0 - step
+            launched(kernels.log_of_zero, weights, out)
+            launched(kernels.large_power, out.clamp(max=1.0), out)
+    infinity, nan = bad(tmp_path)  # step 30 takes the logarithm of 0, step 31 that of -1
+    assert (infinity.seq, infinity.first.lane, infinity.first.number) == (60, (30,), -INF)
+    assert (nan.seq, nan.first.lane) == (62, (31,))

@@ -1,0 +1,57 @@
+"""`kvtrace report` checks launches that were kept, where that is quick, and says so."""
+
+import pytest
+import torch
+
+import kvtrace
+from kvtrace.addons.check import missing
+from kvtrace.cli import main
+from kvtrace.opened import missing_passes
+from kvtrace.schema.trace import open_trace
+from tests.backends.compiled import check_kernels
+
+
+@pytest.fixture(autouse=True)
+def _no_hurry(monkeypatch):
+    """What takes long is no matter of how busy this machine is."""
+    for module in (missing, missing_passes):
+        monkeypatch.setattr(module, "MOST_SECONDS", 1e6)
+
+
+def report(trace, *options):
+    assert main(["report", str(trace), "-o", str(trace.parent / "report.html"), *options]) == 0
+
+
+def passes(trace):
+    opened = open_trace(trace)
+    return set(opened.passes(opened.run_ids[0]))
+
+
+@pytest.fixture
+def kept(tmp_path):
+    """A trace with two launches whose memory was kept."""
+    with kvtrace.capture(tmp_path / "out", check="kernel:double"):
+        for _ in range(2):
+            check_kernels.double[(4,)](torch.ones(1000), 1000, BLOCK=256)
+    return tmp_path / "out"
+
+
+def test_launches_that_were_kept_are_checked_once_and_that_is_told(kept, capsys):
+    report(kept)
+    assert ": 2 kept launches checked against the IR in " in capsys.readouterr().out
+    assert "check" in passes(kept)
+    report(kept)
+    assert "checked against" not in capsys.readouterr().out
+
+
+def test_a_check_that_takes_long_is_given_up_and_names_its_command(kept, capsys, monkeypatch):
+    report(kept, "--no-replay")
+    assert passes(kept) == set()
+    assert main(["sanitize", str(kept)]) == 0
+    monkeypatch.setattr(missing, "MOST_SECONDS", -1.0)
+    capsys.readouterr()
+    report(kept)
+    said = capsys.readouterr()
+    assert "checking 2 launches would take about" in said.out + said.err
+    assert f"kvtrace check {kept} does it" in said.out + said.err
+    assert "check" not in passes(kept)

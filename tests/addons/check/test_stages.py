@@ -1,0 +1,213 @@
+"""TTGIR that Triton makes means what its TTIR does; where it does not, it is found at fault."""
+
+import re
+
+import numpy as np
+import pytest
+from triton.compiler.errors import CompilationError
+
+from kvtrace.addons.check.comparing import check, computed, expected
+from kvtrace.addons.check.stages import stage_at_fault
+from kvtrace.evaluate import parsed
+from tests.addons.check.launched import launch as launch_of
+from tests.kernels import oracle_kernels as kernels
+from tests.kernels.catalogue import CASES
+from tests.kernels.launched import Launched
+from tests.kernels.staged import (
+    AMPERE,
+    F16,
+    F32,
+    HOPPER,
+    KERNELS,
+    NAME,
+    TARGETS,
+    _a_driver,  # noqa: F401 - a fixture
+    causal_attention,
+    described,
+    edited,
+    numbers,
+    product,
+    softmax,
+)
+from tests.support.thorough import usually
+
+#: One case of the catalogue in so many.
+EACH = usually(40, thorough=1)
+
+
+def equal(launched):
+    """See that TTGIR means what TTIR does, by values and within radii of its own."""
+    ttgir = launched.ttgir()
+    made = launched.left_by(ttgir)
+    assert check(launch_of(launched, made)).answer == "agrees"
+    computed = expected(launch_of(launched, made), parsed(ttgir))
+    assert computed.faults == ()
+    assert len(computed.known) == len(launched.outputs)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("target", TARGETS)
+def test_ttgir_means_what_ttir_does(name, target):
+    for stages in usually(part=(1, 3), thorough=(1, 2, 3, 4)):
+        for warps in usually(part=(4,), thorough=(2, 4, 8)):
+            equal(KERNELS[name](target=TARGETS[target], num_stages=stages, num_warps=warps))
+
+
+@pytest.mark.parametrize("stages", [1, 2, 3, 4])
+def test_copies_that_barriers_are_about_mean_what_ttir_does(stages):
+    launched = described(target=TARGETS["sm90"], num_stages=stages)
+    assert "wait_barrier" in launched.ttgir()
+    equal(launched)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_catalogue_means_the_same_in_ttgir(target, say):
+    refused, compared, cases = [], 0, CASES[::EACH]
+    for case in cases:
+        options = {"target": TARGETS[target]}
+        launched = Launched(
+            case.kernel, case.inputs, case.outputs, case.constexprs, case.grid, options=options
+        )
+        try:
+            ttgir = launched.ttgir()
+        except (CompilationError, RuntimeError) as error:
+            refused.append(f"{case.name}: {error}")  # by Triton: Ampere has not all types
+            continue
+        with np.errstate(all="ignore"):
+            found = check(launch_of(launched, launched.left_by(ttgir)))
+        assert found.answer != "differs", case.name
+        compared += 1
+    say("ttgir", f"catalogue, {target}: {compared} compared, {len(refused)} refused", *refused)
+    assert compared > len(cases) * 0.9
+    assert not refused or target == "sm80"
+
+
+# -- faults that are planted ----------------------------------------------------------------------
+
+EARLY = "reads what a copy may not have brought yet"
+BY_VALUE = "the device left what the TTGIR means, which is not what TTIR does"
+
+
+WAIT = rf'("ttg.async_wait"\((?:{NAME}(?:, )?)+\)) <{{num = \d+', r"\1 <{num = 9"
+WRONG = {
+    "a swapped operand": (
+        softmax, HOPPER, rf'"arith.divf"\(({NAME}), ({NAME})\)', r'"arith.divf"(\2, \1)', BY_VALUE,
+    ),
+    "a wrong constant": (
+        softmax, HOPPER, r"dense<0xFF800000>", "dense<5.000000e+00>", BY_VALUE,
+    ),
+    "a wrong part of shared memory": (
+        lambda **options: product(F16, **options), AMPERE,
+        rf'("ttg.memdesc_index"\({NAME}), {NAME}\)(?=[^\n]*\n[^\n]*"ttg.local_load")', r"\1, ZERO)",
+        "",
+    ),
+    "a wait that is missing": (
+        lambda **options: product(F16, **options), AMPERE, *WAIT, f"ttg.local_load at .* {EARLY}",
+    ),
+    "a wait that is missing, on Hopper": (
+        causal_attention, HOPPER, *WAIT, f"ttng.warp_group_dot at .* {EARLY}",
+    ),
+    "a barrier's other phase": (
+        described, HOPPER, rf'("ttng.wait_barrier"\({NAME}), {NAME}\)', r"\1, ONE)",
+        f"ttng.warp_group_dot at .* {EARLY}",
+    ),
+}  # fmt: skip
+
+
+def fault(launch, ttgir):
+    """Which stage is at fault in a launch that differs from its TTIR."""
+    return stage_at_fault(launch, computed(launch).known, ttgir)
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_passes_that_change_what_is_meant_are_at_fault(name):
+    make, options, pattern, other, reason = WRONG[name]
+    launched = make(**options)
+    wrong = edited(launched.ttgir(), pattern, other)
+    launch = launch_of(launched, launched.left_by(wrong))
+    assert check(launch).answer == "differs"
+
+    found = fault(launch, parsed(wrong))
+
+    assert found.stage == "ttgir"
+    assert re.search(reason, found.reason)
+    assert found.text.startswith("at fault are Triton's passes from TTIR to TTGIR: ")
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_what_comes_after_is_at_fault_where_ttgir_means_what_ttir_does(name):
+    launched = KERNELS[name](**HOPPER)
+    made = launched.left_by(launched.ttgir())
+    made[launched.outputs[0]].reshape(-1)[0] += 64
+    launch = launch_of(launched, made)
+    assert check(launch).answer == "differs"
+
+    found = fault(launch, parsed(launched.ttgir()))
+
+    assert (found.stage, found.reason) == ("behind ttgir", "the TTGIR means what the TTIR does")
+
+
+def test_a_third_meaning_is_nobodys():
+    launched = softmax(**HOPPER)
+    wrong = edited(launched.ttgir(), *WRONG["a swapped operand"][2:4])
+    made = launched.left_by(wrong)
+    made["out"].reshape(-1)[:] = 7
+
+    found = fault(launch_of(launched, made), parsed(wrong))
+
+    assert (found.stage, found.reason) == (
+        "unknown", "the TTGIR means neither what the TTIR does nor what the device left",
+    )  # fmt: skip
+
+
+def test_an_op_that_is_not_evaluated_is_named():
+    launched = softmax(**HOPPER)
+    wrong = launched.ttgir().replace('"math.exp"', '"ttg.exponential"')
+    made = launched.meant()
+    made["out"].reshape(-1)[0] += 64
+
+    found = fault(launch_of(launched, made), parsed(wrong))
+
+    assert found.stage == "unknown"
+    assert "op 'ttg.exponential' at " in found.reason
+    assert found.text.startswith("which stage is at fault cannot be told: ")
+
+
+def test_a_product_that_is_still_read_is_not_written_over():
+    """One that nobody waits for may read until a wait that leaves none."""
+    launched = described(**HOPPER)
+    wrong = edited(launched.ttgir(), r"pendings = 1 :", "pendings = 2 :")
+
+    found = expected(launch_of(launched, launched.meant()), parsed(wrong))
+
+    assert len(found.faults) == 1
+    assert re.search(
+        "async_tma_copy_.* writes what a product may still be reading", found.faults[0]
+    )
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_race_that_triton_makes_is_found(target):
+    """Of a tile that a product and registers read, Hopper's pipeline has a buffer too few."""
+    inputs = {
+        "a": numbers("a", 64, 512, dtype=F16), "b": numbers("b", 512, 64, dtype=F16),
+        "out": np.zeros((64, 64), F32), "k": 512,
+    }  # fmt: skip
+    options = {"divisible_by_16": ("a", "b", "out", "k"), "target": TARGETS[target]}
+    launched = Launched(
+        kernels.summed_product, inputs, ("out",), {"BM": 64, "BN": 64, "BK": 64},
+        options=options | {"num_stages": 3},
+    )  # fmt: skip
+    ttgir = launched.ttgir()
+    made = launched.left_by(ttgir)
+    assert check(launch_of(launched, made)).answer == "agrees"  # what comes too early came in time
+    made["out"][0, 0] += 64
+
+    found = fault(launch_of(launched, made), parsed(ttgir))
+
+    buffers = re.findall(r'"ttg.local_alloc"\(\) : \(\) -> !ttg.memdesc<(\d)x64x64xf16', ttgir)
+    if sorted(buffers) == ["2", "3"] and "pendings = 1" in ttgir:
+        assert found.stage == "ttgir"
+        assert re.search("async_copy_.* writes what a product may still be reading", found.reason)
+    else:
+        assert (found.stage, found.reason) == ("behind ttgir", "the TTGIR means what the TTIR does")

@@ -1,0 +1,94 @@
+"""Passes on Spark: the rows that tasks make are those of one process. Local, two workers."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from kvtrace.addons.fleet.spark.spreading import on_spark, replay_on_spark
+from kvtrace.cli import main
+from kvtrace.clients import Client
+from kvtrace.opened.judging import judge_runs
+from kvtrace.opened.replaying import replay_runs
+from kvtrace.schema.errors import BadSetting
+from kvtrace.schema.trace import open_trace, select_runs
+from tests.addons.fleet.spark.local_spark import MASTER, running_spark, skip_without_spark  # noqa: F401
+
+skip_without_spark()
+
+FIXTURES = Path(__file__).parents[3] / "fixtures" / "h200"
+DERIVED = ("findings", "ops", "loops", "accesses", "stacks")
+
+
+def copies(tmp_path, name):
+    places = [tmp_path / "here", tmp_path / "spark"]
+    for place in places:
+        shutil.copytree(FIXTURES / name, place)
+    return [select_runs(place) for place in places]
+
+
+def derived(selection):
+    """All rows of the derived tables, by table; how long a solver took is not compared."""
+    trace = open_trace(selection.trace.path)
+    found = {}
+    for name in DERIVED:
+        table = trace.table(name)
+        rows = table.drop_columns([c for c in ("solver_ns",) if c in table.column_names])
+        found[name] = sorted(map(repr, rows.to_pylist()))
+    return found, {run: trace.passes(run) for run in trace.run_ids}
+
+
+def test_findings_are_those_of_one_process(tmp_path, spark):
+    here, there = copies(tmp_path, "train")
+    expected = judge_runs(here, ["all"])
+    found = judge_runs(there, ["all"], engine=on_spark(MASTER))
+    assert derived(there) == derived(here)
+    assert derived(here)[0]["findings"]
+    assert sorted(found.failures) == sorted(expected.failures)
+    assert len(found.findings.listed) == len(expected.findings.listed)
+
+
+def test_replayed_rows_of_several_runs_are_those_of_one_process(tmp_path, spark):
+    here, there = copies(tmp_path, "ranks")
+    assert len(here.runs) > 1
+    names = ["tracer", "profiler"]
+    expected = list(replay_runs(here, names))
+    found = list(replay_runs(there, names, engine=on_spark(MASTER)))
+    assert [(each.run, each.calls, len(each.failures), each.errors) for each in found] == [
+        (each.run, each.calls, len(each.failures), each.errors) for each in expected
+    ]
+    rows, passes = derived(there)
+    assert rows == derived(here)[0]
+    assert rows["ops"]
+    for run, settings in derived(here)[1].items():
+        assert passes[run]["profiler"]["sectors"] == settings["profiler"]["sectors"]
+        for name in names:
+            notes = settings[name]["left_out"]
+            assert sorted(passes[run][name]["left_out"]) == sorted(notes)
+
+
+class WholeRun(Client):
+    """Wants to see all calls of a run."""
+
+    name = "whole"
+
+
+def test_a_client_that_needs_all_calls_is_not_spread(tmp_path):
+    selection = select_runs(FIXTURES / "train")
+    with pytest.raises(BadSetting, match="whole needs all calls"):
+        replay_on_spark(selection, [WholeRun], MASTER)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["sanitize", "--master", "local[2]"],
+        ["sanitize", "--generic", "--engine", "spark"],
+        ["profile", "--by", "module", "--engine", "spark"],
+        ["sql", "SELECT 1", "--engine", "spark", "--memory", "1GB"],
+    ],
+)
+def test_what_does_not_go_together_is_said(words, capsys):
+    command, *rest = words
+    assert main([command, str(FIXTURES / "train"), *rest]) == 2
+    assert capsys.readouterr().err.startswith("kvtrace: --")

@@ -1,0 +1,304 @@
+"""Kernels over many jobs: what is claimed of them, findings, and the page."""
+
+import json
+import shutil
+import threading
+import time
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kvtrace.addons.fleet import reading
+from kvtrace.addons.fleet.judging import judge_times
+from kvtrace.addons.fleet.model import fleet_object
+from kvtrace.addons.fleet.page import fleet_page
+from kvtrace.addons.fleet.reading import read_fleet
+from kvtrace.addons.fleet.text import fleet_text
+from kvtrace.cli import main
+from kvtrace.schema.tables import TABLES
+from kvtrace.schema.trace import open_trace
+from kvtrace.schema.writer import RunWriter
+
+EPOCH = 1_767_323_045_000_000_000
+HOUR = 3_600_000_000_000
+H200 = [{"index": 0, "name": "NVIDIA H200"}]
+
+
+def commit_of(number):
+    return f"{0xABC0 + number:04x}" * 10
+
+
+def write_job(
+    folder, number, *, kernels, ranks=1, device=True, devices=H200, findings=(), seal=True,
+    settings=None, weight=None, placed=True,
+):  # fmt: skip
+    """Write a job: of each kernel, twelve launches that take about as long as is said."""
+    for rank in range(ranks):
+        random = np.random.default_rng((number, rank))
+        run = f"20260101-{number:06d}-{rank}"
+        writer = RunWriter(folder, run)
+        began = EPOCH + number * HOUR
+        writer.append_rows(
+            "kernels",
+            [{"kernel_id": k, "name": name, "module": "m"} for k, name in enumerate(kernels)],
+        )
+        writer.append_rows(
+            "calls",
+            [
+                {"call_id": k, "kernel_id": k, "grid_x": 64, "grid_y": 1, "grid_z": 1}
+                for k in range(len(kernels))
+            ],
+        )
+        launches, executions = [], []
+        for seq in range(12 * len(kernels)):
+            call = seq % len(kernels)
+            ns = int(list(kernels.values())[call] * random.normal(1, 0.01))
+            enter = began + 100_000 * seq
+            took = 5_000 if device else ns
+            launches.append({"seq": seq, "call_id": call, "enter": enter, "exit": enter + took})
+            launches[-1] |= {"thread": 1, "phase": "run", "weight": weight}
+            end = enter + 50_000 + ns
+            executions.append({"record": seq, "launch_seq": seq})
+            executions[-1] |= {"start": enter + 50_000, "end": end, "weight": weight}
+            executions[-1] |= {"call_id": call} if placed else {}
+        writer.append_rows("launches", launches)
+        writer.append_rows("gpu_kernels", executions if device else [])
+        row = {
+            "run_id": run, "group_id": f"job-{number}", "started": began, "host": "node1",
+            "git_commit": commit_of(number), "devices": devices, "settings": settings,
+        }  # fmt: skip
+        if seal:
+            writer.seal(row | {"ending": "exit"})
+        else:
+            writer.append_rows("runs", [row])
+            writer.flush()
+        if findings is not None:
+            rows = [
+                {"finding_id": name, "call_id": 0, "rule": name, "verdict": "violation",
+                 "severity": "error"}
+                for name in findings
+            ]  # fmt: skip
+            names = ["finding_id", "call_id", "rule", "verdict", "severity"]
+            columns = {name: [row[name] for row in rows] for name in names}
+            fields = [TABLES["findings"].schema.field(name) for name in names]
+            table = pa.table(columns, schema=pa.schema(fields))
+            open_trace(folder).add_derived(run, "sanitizer", {"findings": table})
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory):
+    """Twelve jobs of two ranks: the matmul takes 30 % longer from job 8 on, softmax never."""
+    folder = tmp_path_factory.mktemp("fleet") / "out"
+    for number in range(12):
+        slow = 1.3 if number >= 8 else 1.0
+        kernels = {"matmul": 90_000 * slow, "soft<max>": 20_000 * (1 + 0.01 * (number % 2))}
+        findings = {9: ["race"], 10: ["race", "overflow"], 11: ["overflow"]}.get(number, [])
+        write_job(folder, number, kernels=kernels, ranks=2, findings=findings)
+    return open_trace(folder)
+
+
+def test_a_change_is_claimed_of_the_job_that_brought_it_and_of_no_other(trace):
+    fleet = read_fleet(trace, trace.select())
+    assert (fleet.runs, len(fleet.jobs), fleet.newest) == (24, 12, 11)
+    matmul, softmax = fleet.kernels
+    assert (matmul.kernel, matmul.kind, matmul.machine) == ("matmul", "device", "NVIDIA H200")
+    assert [change.job for change in matmul.changes] == [8]
+    assert matmul.changes[0].judged.ratio == pytest.approx(1.3, abs=0.02)
+    assert softmax.changes == ()
+    assert softmax.newest is not None
+    assert not softmax.newest.claimed
+    assert matmul.times[0] == pytest.approx(90_000, rel=0.01)
+    text = "\n".join(fleet_text(fleet))
+    assert "×1.30 slower" in text
+    assert commit_of(8)[:12] in text
+
+
+def test_the_job_that_is_chosen_is_compared_with_those_before_it_alone(trace):
+    fleet = read_fleet(trace, trace.select(f"@{commit_of(8)}"))
+    assert (len(fleet.jobs), fleet.newest) == (9, 8)
+    assert fleet.kernels[0].newest is not None
+    assert fleet.kernels[0].newest.claimed
+    assert "1 of 2 kernels slower" in " ".join("\n".join(fleet_text(fleet)).split())
+    early = read_fleet(trace, trace.select(f"@{commit_of(2)}"))
+    assert early.kernels[0].reason == "fewer than 4 jobs before"
+
+
+def test_findings_say_when_they_were_seen_first_and_whether_they_still_are(trace):
+    fleet = read_fleet(trace, trace.select())
+    found = {one.rule: (one.first, one.last, one.jobs, one.still) for one in fleet.findings}
+    assert found == {"overflow": (10, 11, 2, True), "race": (9, 10, 2, False)}
+    assert fleet.judged_jobs == 12
+
+
+def test_host_times_are_compared_where_there_is_no_device_timeline(tmp_path):
+    for number in range(6):
+        slow = 1.5 if number == 5 else 1.0
+        kernels = {"matmul": 9_000 * slow}
+        write_job(tmp_path, number, kernels=kernels, device=False, findings=None)
+    write_job(tmp_path, 9, kernels={"matmul": 9_000}, device=False, devices=[], findings=None)
+    trace = open_trace(tmp_path)
+    fleet = read_fleet(trace, trace.select("job-5"))
+    (matmul,) = fleet.kernels
+    assert (matmul.kind, matmul.machine) == ("host", "NVIDIA H200 in node1")
+    assert matmul.newest is not None
+    assert matmul.newest.claimed
+    assert fleet.judged_jobs == 0
+    evaluated = read_fleet(trace, trace.select())
+    assert evaluated.newest not in evaluated.kernels[0].times
+    assert "not judged" not in "\n".join(fleet_text(evaluated)[:3])
+
+
+def test_other_machines_are_not_compared(tmp_path):
+    for number in range(6):
+        devices = H200 if number < 5 else [{"index": 0, "name": "NVIDIA B200"}]
+        write_job(tmp_path, number, kernels={"k": 9_000 // (1 + number // 5)}, devices=devices)
+    trace = open_trace(tmp_path)
+    fleet = read_fleet(trace, trace.select())
+    assert {kernel.machine for kernel in fleet.kernels} == {"NVIDIA H200", "NVIDIA B200"}
+    assert all(not kernel.changes and kernel.newest is None for kernel in fleet.kernels)
+
+
+def test_of_very_many_launches_a_part_is_looked_at_and_said(trace):
+    fleet = read_fleet(trace, trace.select(), most_launches=200)
+    assert fleet.every == 3
+    assert [change.job for change in fleet.kernels[0].changes] == [8]
+    assert any("one launch in 3" in line for line in fleet_text(fleet))
+    assert "one launch in 3" in fleet_page(fleet)
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory):
+    """Jobs of every kind: on devices and on the host, sampled, not sealed, of an older format."""
+    folder = tmp_path_factory.mktemp("mixed") / "out"
+    for number in range(16):
+        kernels = {"matmul": 90_000 * (1.3 if number >= 8 else 1.0), "softmax": 20_000}
+        write_job(folder, number, kernels=kernels, ranks=2, device=number % 4 != 3, findings=None,
+                  seal=number != 14, settings={"sample": "1/10"} if number == 5 else None,
+                  weight=10 if number == 5 else None, placed=number != 6)  # fmt: skip
+    for table in ("launches", "gpu_kernels", "kernels"):
+        for path in (folder / table).glob("run=20260101-000002-*/*.parquet"):
+            rows = pq.ParquetFile(path).read()
+            older = rows.schema.metadata | {b"kvtrace.format_version": b"1.0"}
+            dropped = [c for c in ("weight", "kind", "bytes", "loops") if c in rows.column_names]
+            pq.write_table(rows.drop_columns(dropped).replace_schema_metadata(older), path)
+    return folder
+
+
+@pytest.mark.parametrize(("runs", "launches"), [(1, 4_000_000), (3, 4_000_000), (99, 50)])
+def test_runs_looked_at_some_at_a_time_say_the_same(mixed, monkeypatch, runs, launches):
+    trace = open_trace(mixed)
+    whole = fleet_object(read_fleet(trace, trace.select()))
+    assert len(whole["jobs"]) == 16
+    kinds = {(kernel["kernel"], kernel["kind"]): kernel for kernel in whole["kernels"]}
+    assert set(kinds[("matmul", "device")]["times"]) == {n for n in range(16) if n % 4 != 3}
+    assert set(kinds[("matmul", "host")]["times"]) == {3, 7, 11, 15}
+    assert [change["job"] for change in kinds[("matmul", "device")]["changes"]] == [8]
+    monkeypatch.setattr(reading, "_RUNS_AT_ONCE", runs)
+    monkeypatch.setattr(reading, "_LAUNCHES_AT_ONCE", launches)
+    trace = open_trace(mixed)
+    assert len(list(reading._portions(trace.runs, dict.fromkeys(trace.run_ids, 24), 1))) > 1
+    found = fleet_object(read_fleet(trace, trace.select()))
+    for kernel in (*found["kernels"], *whole["kernels"]):
+        kernel["total_ns"] = round(kernel["total_ns"])
+    assert found == whole
+
+
+@pytest.mark.parametrize("remote", [None, "a store"])
+def test_runs_in_an_object_store_are_looked_at_by_one_thread(trace, monkeypatch, remote):
+    threads = set()
+    times = reading._times
+
+    def seen(*given):
+        threads.add(threading.current_thread())
+        return times(*given)
+
+    monkeypatch.setattr(reading, "_times", seen)
+    monkeypatch.setattr(reading, "remote_folder", lambda path: remote)
+    assert len(read_fleet(trace, trace.select()).kernels) == 2
+    assert (threads == {threading.main_thread()}) == (remote is not None)
+
+
+def test_executions_find_their_call_by_their_launch(mixed):
+    trace = open_trace(mixed)
+    (matmul,) = [k for k in read_fleet(trace, trace.select()).kernels
+                 if (k.kernel, k.kind) == ("matmul", "device")]  # fmt: skip
+    assert matmul.times[6] == pytest.approx(90_000, rel=0.01)
+
+
+def test_a_trace_that_nobody_may_write_is_read_and_stays_as_it_is(mixed):
+    paths = sorted(mixed.rglob("*"))
+    held = {path: path.stat().st_mtime_ns for path in paths}
+    for path in paths:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    try:
+        trace = open_trace(mixed)
+        assert read_fleet(trace, trace.select()).runs == 32
+    finally:
+        for path in paths:
+            path.chmod(0o755 if path.is_dir() else 0o644)
+    assert {path: path.stat().st_mtime_ns for path in sorted(mixed.rglob("*"))} == held
+
+
+def test_a_run_that_is_added_or_replaced_is_seen(tmp_path):
+    for number in range(6):
+        write_job(tmp_path, number, kernels={"k": 9_000}, findings=None)
+    trace = open_trace(tmp_path)
+    (before,) = read_fleet(trace, trace.select()).kernels
+    shutil.rmtree(tmp_path / "gpu_kernels" / "run=20260101-000005-0")
+    other = tmp_path / "other"
+    write_job(other, 5, kernels={"k": 18_000}, findings=None)
+    held = "gpu_kernels/run=20260101-000005-0"
+    shutil.copytree(other / held, tmp_path / held)
+    trace = open_trace(tmp_path)
+    (after,) = read_fleet(trace, trace.select()).kernels
+    assert before.times[5] == pytest.approx(9_000, rel=0.01)
+    assert after.times[5] == pytest.approx(18_000, rel=0.01)
+    assert {**after.times, 5: 0} == {**before.times, 5: 0}
+
+
+def test_noise_is_not_claimed_and_a_step_is():
+    random = np.random.default_rng(5)
+    claimed = changed = 0
+    for _ in range(300):
+        times = dict(enumerate(1e4 * np.exp(random.normal(0, 0.04, 60))))
+        newest, _, changes = judge_times("device", times, 59)
+        claimed += newest is not None and newest.claimed
+        changed += len(changes)
+    assert claimed <= 9  # 1 % of 300 are expected, of which some are within 5 %
+    assert changed / (300 * 56) < 0.005
+    steps = {job: 1e4 * (1.2 if job >= 30 else 1.0) * float(random.normal(1, 0.005))
+             for job in range(60)}  # fmt: skip
+    _, _, changes = judge_times("device", steps, 59)
+    assert [change.job for change in changes] == [30]
+    single = {**steps, 10: steps[10] * 2}
+    assert [change.job for change in judge_times("device", single, 59)[2]][:1] != [10]
+    small = {job: 1e4 * (1.03 if job >= 30 else 1.0) for job in range(60)}
+    assert judge_times("device", small, 59)[2] == ()
+
+
+def test_the_command_prints_text_and_json_and_writes_a_page(trace, tmp_path, capsys):
+    page = tmp_path / "fleet.html"
+    assert main(["fleet", str(trace.path), "-o", str(page)]) == 0
+    assert f"wrote {page}" in capsys.readouterr().out
+    written = page.read_text(encoding="utf-8")
+    assert "soft&lt;max&gt;" in written
+    assert "soft<max>" not in written
+    assert "<script" not in written
+    assert written.count("<svg") == 2
+    assert "http" not in written.replace("http-equiv", "")
+    assert main(["fleet", str(trace.path), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    fleet = read_fleet(open_trace(trace.path), open_trace(trace.path).select())
+    assert told == json.loads(json.dumps(fleet_object(fleet)))
+
+
+def test_a_thousand_jobs_are_judged_and_drawn_quickly():
+    """What is not reading: 1,000 kernels over 1,000 jobs, a second of processor time each."""
+    random = np.random.default_rng(3)
+    logs = random.normal(0, 0.03, (1_000, 1_000))
+    began = time.process_time()
+    for row in np.exp(logs) * 1e4:
+        judge_times("device", dict(enumerate(row.tolist())), 999)
+    assert time.process_time() - began < 10

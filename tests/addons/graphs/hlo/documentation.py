@@ -1,0 +1,113 @@
+"""The parts of docs/hlo.md that follow from the code.
+
+`python -m tests.addons.graphs.hlo.documentation` writes them.
+"""
+
+import re
+from pathlib import Path
+
+from kvtrace.addons.graphs.hlo import families
+from kvtrace.addons.graphs.hlo.dtypes import (
+    BFLOAT16,
+    BOOL,
+    FLOAT8,
+    FLOAT16,
+    FLOAT32,
+    FLOAT64,
+    FLOATS,
+    INTEGERS,
+    TARGETS,
+    promote,
+    with_weak,
+)
+from kvtrace.addons.graphs.hlo.registry import FUNCTIONS, METHODS, OPERATIONS, name_of
+
+PAGE = Path(__file__).resolve().parents[4] / "docs" / "hlo.md"
+assert families is not None
+
+
+def promotion():
+    """The table of kinds, each row checked for every type of its kind."""
+    kinds = {
+        "bool": (BOOL,),
+        "integer": INTEGERS,
+        "float8": FLOAT8,
+        "bfloat16": (BFLOAT16,),
+        "float16": (FLOAT16,),
+        "float32": (FLOAT32,),
+        "float64": (FLOAT64,),
+    }
+    scalars = {"Python int": 2, "Python float": 0.5}
+    lines = [
+        f"| | {' | '.join([*kinds, *scalars])} |",
+        f"|---{'|---' * (len(kinds) + len(scalars))}|",
+    ]
+    for name, row in kinds.items():
+        cells = [_result(row, column) for column in kinds.values()]
+        cells += [_named([with_weak(d, value) for d in row], row) for value in scalars.values()]
+        lines.append(f"| **{name}** | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _result(row, column):
+    results = [promote(left, right) for left in row for right in column if left != right]
+    if row is column and len(row) == 1:
+        return row[0].name
+    if row is column:
+        return "as NumPy" if row is INTEGERS else _named(results, ())
+    for kind, name in ((row, "row"), (column, "column")):
+        if len(kind) > 1 and all(result in kind for result in results):
+            return "the " + ("integer" if kind is INTEGERS else "float8")
+        assert name
+    return _named(results, ())
+
+
+def _named(results, kept):
+    if kept and len(kept) > 1 and all(a == b for a, b in zip(results, kept, strict=True)):
+        return "the integer" if kept is INTEGERS else "the float8"
+    names = {result.name for result in results}
+    assert len(names) == 1, names
+    return names.pop()
+
+
+def targets():
+    """What each target has."""
+    lines = []
+    for name, dtypes in TARGETS.items():
+        listed = [d.name for d in (BOOL, *INTEGERS, *FLOATS) if d in dtypes]
+        lines.append(f"- `{name}`: {', '.join(listed)}")
+    return "\n".join(lines)
+
+
+def functions():
+    """Every function that has a builder."""
+    names = sorted({name_of(function).removeprefix("numpy.") for function in FUNCTIONS})
+    methods = sorted(
+        name for name in METHODS if not name.startswith("_") and "advanced" not in name
+    )
+    return "\n\n".join(
+        (
+            f"NumPy's: {_listed(names)}.",
+            f"Methods: {_listed([*methods, 'T', 'mT'])}.",
+            f"`kvtrace.hlo.ops`: {_listed(sorted(OPERATIONS))}.",
+        )
+    )
+
+
+def _listed(names):
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def written(page):
+    """The page with its parts as they should be."""
+    for part in (promotion, targets, functions):
+        start = f"<!-- {part.__name__}: written by tests/addons/graphs/hlo/documentation.py -->\n"
+        pattern = re.escape(start) + r".*?<!-- end -->"
+        assert re.search(pattern, page, re.DOTALL), part.__name__
+        text = f"{start}{part()}\n<!-- end -->"
+        page = re.sub(pattern, lambda _, text=text: text, page, flags=re.DOTALL)
+    return page
+
+
+if __name__ == "__main__":
+    PAGE.write_text(written(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,0 +1,126 @@
+import numpy as np
+import pytest
+
+from kvtrace.addons.graphs.hlo import ops, trace
+from kvtrace.addons.graphs.hlo.errors import BadArgument, RefusedMutation, ShapeMismatch
+from tests.addons.graphs.hlo.agreement import agree
+
+X = np.array([[1.0, -2.0, 3.0], [0.5, 4.0, -1.0]], np.float32)
+
+
+def test_cond_runs_one_of_two_functions():
+    def program(x, limit):
+        scale = x * 2
+        return ops.cond(
+            x.sum() > limit[0],
+            lambda x: {"value": x + scale, "sign": x.sum()},
+            lambda x: {"value": x - 1, "sign": -x.sum()},
+            x,
+        )
+
+    def by_hand(x, limit):
+        return (x + x * 2, x.sum()) if x.sum() > limit[0] else (x - 1, -x.sum())
+
+    for limit in (0.0, 100.0):
+        agree(program, X, np.array([limit], np.float32), numpy=by_hand)
+
+
+def test_a_loop_runs_as_long_as_its_condition_holds():
+    def program(x):
+        def smaller(state):
+            return state["x"] / 2, state["n"] + 1
+
+        state = ops.while_loop(
+            lambda s: np.max(np.abs(s["x"])) > 0.5,
+            lambda s: dict(zip(("x", "n"), smaller(s), strict=True)),
+            {"x": x, "n": 0},
+        )
+        return state["x"], state["n"]
+
+    def by_hand(x):
+        n = 0
+        while np.max(np.abs(x)) > 0.5:
+            x, n = x / 2, n + 1
+        return x, n
+
+    agree(program, X, numpy=by_hand)
+    agree(program, X * 0, numpy=by_hand)
+
+
+def test_a_loop_over_integers():
+    def program(x):
+        def body(i, total):
+            total[i % 2] += x[i % 2] * i.astype(np.float32)  # carried, so it may be written to
+            return total
+
+        return ops.fori_loop(1, 5, body, np.zeros_like(x))
+
+    def by_hand(x):
+        total = np.zeros_like(x)
+        for i in range(1, 5):
+            total[i % 2] += x[i % 2] * i
+        return total
+
+    graph = agree(program, X, numpy=by_hand)
+    (loop,) = (op for op in graph.ops if op.opcode == "while")
+    assert loop.attributes["trip_count"] == 4
+    assert graph.figures().unknown_loops == 0
+    inside = [op for op in loop.graphs["body"].ops if op.opcode == "multiply"]
+    assert graph.figures().flops >= 4 * 3 * len(inside)
+    agree(
+        lambda x, n: ops.fori_loop(0, n, lambda i, v: v + 1, x),
+        X,
+        np.array(3, np.int32),
+        numpy=lambda x, n: x + n,
+    )
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_scan_carries_and_collects(reverse):
+    def program(x, weight):
+        def step(carry, row):
+            carry = np.tanh(carry @ weight + row)
+            return carry, {"out": carry * 2, "sum": carry.sum()}
+
+        carry, collected = ops.scan(step, np.zeros_like(x[0]), x, reverse=reverse)
+        return carry, collected["out"], collected["sum"]
+
+    def by_hand(x, weight):
+        carry, rows = np.zeros_like(x[0]), []
+        for row in x[::-1] if reverse else x:
+            carry = np.tanh(carry @ weight + row)
+            rows.append(carry)
+        rows = rows[::-1] if reverse else rows
+        return carry, np.stack(rows) * 2, np.stack(rows).sum(1)
+
+    weight = np.eye(3, dtype=np.float32) * 0.5
+    agree(program, X, weight, numpy=by_hand)
+    agree(
+        lambda x: ops.scan(lambda c, _: (c + 1, c), x, length=4),
+        X,
+        numpy=lambda x: (x + 4, np.stack([x + i for i in range(4)])),
+    )
+
+
+def test_what_is_refused():
+    def writes_outside(x):
+        def body(i, total):
+            x[0] = 1.0
+            return total
+
+        return ops.fori_loop(0, 2, body, x * 1)
+
+    for program, error, match in (
+        (lambda x: ops.cond(x > 0, lambda: x, lambda: x), BadArgument, "one bool without axes"),
+        (lambda x: ops.cond(True, lambda: x, lambda: x[0]), ShapeMismatch, "both branches"),
+        (lambda x: ops.cond(True, lambda: x, lambda: (x, x)), ShapeMismatch, "both branches"),
+        (lambda x: ops.while_loop(lambda x: x > 0, lambda x: x, x), BadArgument, "condition"),
+        (lambda x: ops.fori_loop(0, 2, lambda i, x: x[0], x), ShapeMismatch, "body of a loop"),
+        (lambda x: ops.fori_loop(0, 2, lambda i, x: (x, x), x), BadArgument, "structure"),
+        (lambda x: ops.scan(lambda c, r: c, x, x), BadArgument, "two values, carry and y"),
+        (lambda x: ops.scan(lambda c, r: (c, r), x, (x, x[:1])), ShapeMismatch, "one length"),
+        (writes_outside, RefusedMutation, "carry it through"),
+    ):
+        with pytest.raises(error, match=match) as caught:
+            trace(program).specialize(X)
+        assert "test_control.py:" in str(caught.value)

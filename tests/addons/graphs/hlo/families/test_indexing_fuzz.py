@@ -1,0 +1,26 @@
+"""Random indices of a fixed seed; `python -m tests.addons.graphs.hlo.index_fuzz` runs more."""
+
+import numpy as np
+
+from tests.addons.graphs.hlo import index_fuzz
+
+
+def test_random_indices_give_what_numpy_gives():
+    counts, found = index_fuzz.fuzz(1_500, seed=20)
+
+    assert found == []
+    assert counts["right"] > 1_200
+    assert counts["refused"] < 60
+
+
+def test_a_wrong_result_is_found(monkeypatch):
+    by_numpy = index_fuzz._by_numpy
+
+    def turned(given):
+        expected, value = by_numpy(given)
+        return (expected[::-1] if np.ndim(expected) else expected), value
+
+    monkeypatch.setattr(index_fuzz, "_by_numpy", turned)
+    _, found = index_fuzz.fuzz(100, seed=20)
+
+    assert any(ended.startswith("wrong") for _, ended in found)

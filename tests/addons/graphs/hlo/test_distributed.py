@@ -1,0 +1,123 @@
+import ml_dtypes
+import numpy as np
+import pytest
+
+from kvtrace.addons.graphs.hlo import distributed, ops, trace
+from kvtrace.addons.graphs.hlo.errors import BadArgument, ShapeMismatch, SignatureMismatch
+from tests.addons.graphs.hlo import xla
+from tests.addons.graphs.hlo.agreement import agree
+
+PAIRS, ALL = [[0, 1], [2, 3]], [[0, 1, 2, 3]]
+RANDOM = np.random.default_rng(19)
+
+
+def looped(x):
+    def body(i, value):
+        return distributed.all_reduce(value, ALL) * 0.5
+
+    return ops.fori_loop(0, 3, body, x)
+
+
+PROGRAMS = {
+    "sum": lambda x: distributed.all_reduce(x, ALL),
+    "in pairs": lambda x: distributed.all_reduce(x, [[0, 2], [1, 3]], np.maximum),
+    "product": lambda x: distributed.all_reduce(x, PAIRS, np.multiply),
+    "any": lambda x: distributed.all_reduce(x > 1, PAIRS, np.logical_or),
+    "gather": lambda x: distributed.all_gather(x, 0, PAIRS),
+    "gather columns": lambda x: distributed.all_gather(x, -1, ALL),
+    "scatter": lambda x: distributed.reduce_scatter(x, 0, ALL),
+    "scatter columns": lambda x: distributed.reduce_scatter(x, 1, PAIRS, np.minimum),
+    "exchange": lambda x: distributed.all_to_all(x, 0, 1, ALL),
+    "exchange in pairs": lambda x: distributed.all_to_all(x, 1, 0, PAIRS),
+    "ring": lambda x: distributed.collective_permute(x, [[0, 1], [1, 2], [2, 3], [3, 0]]),
+    "one sends": lambda x: distributed.collective_permute(x, [[1, 3]]),
+    "own number": lambda x: x * distributed.replica_id().astype(np.float32),
+    "several": lambda x: (x.sum(0), distributed.all_reduce(x.mean(1), ALL) - x.mean(1)),
+    "loop": looped,
+    "bfloat16": lambda x: distributed.all_reduce(x.astype(ml_dtypes.bfloat16), ALL),
+}
+
+X = [RANDOM.normal(size=(4, 6)).astype(np.float32) for _ in range(4)]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_replicas_by_xla_and_by_numpy_agree(name):
+    graph = trace(PROGRAMS[name]).specialize(X[0])
+    graph.num_replicas = 4
+    inputs = [[x] for x in X]
+
+    ours, by_xla = graph.evaluate_replicas(inputs), xla.run_replicas(graph.to_stablehlo(), inputs)
+
+    for replica in range(4):
+        for mine, theirs in zip(ours[replica], by_xla[replica], strict=True):
+            assert (mine.dtype, mine.shape) == (theirs.dtype, theirs.shape)
+            tolerance = 2e-2 if mine.dtype == ml_dtypes.bfloat16 else 1e-5
+            np.testing.assert_allclose(
+                mine.astype(np.float64), theirs.astype(np.float64), tolerance, tolerance
+            )
+
+
+def test_results_by_hand():
+    def outcome(name):
+        graph = trace(PROGRAMS[name]).specialize(X[0])
+        graph.num_replicas = 4
+        return [outputs[0] for outputs in graph.evaluate_replicas([[x] for x in X])]
+
+    np.testing.assert_allclose(outcome("sum")[2], sum(X), rtol=1e-5)
+    np.testing.assert_array_equal(outcome("in pairs")[3], np.maximum(X[1], X[3]))
+    np.testing.assert_array_equal(outcome("gather")[2], np.concatenate(X[2:]))
+    np.testing.assert_allclose(outcome("scatter")[1], sum(X)[1:2], rtol=1e-5)
+    np.testing.assert_array_equal(outcome("exchange")[1], np.hstack([x[1:2] for x in X]))
+    np.testing.assert_array_equal(outcome("ring")[0], X[3])
+    np.testing.assert_array_equal(outcome("one sends")[0], 0 * X[0])
+    np.testing.assert_array_equal(outcome("own number")[3], 3 * X[3])
+
+
+def test_graphs_know_how_many_replicas_they_are_for():
+    graph = trace(looped).specialize(X[0])
+
+    assert graph.num_replicas == 4
+    assert "mhlo.num_replicas = 4" in graph.to_stablehlo()
+    xla.verified(graph.to_stablehlo())
+    with pytest.raises(SignatureMismatch, match="for 4 replicas, and inputs of 2"):
+        graph.evaluate_replicas([[X[0]], [X[1]]])
+
+
+def test_a_plain_call_takes_all_replicas_to_have_the_same_inputs():
+    total = trace(PROGRAMS["sum"])(X[0])
+
+    np.testing.assert_allclose(total, 4 * X[0], rtol=1e-6)
+
+
+def test_what_is_refused():
+    for program, error, match in (
+        (lambda x: distributed.all_reduce(x, [[0, 1], [1, 2]]), BadArgument, "do not name each"),
+        (lambda x: distributed.all_reduce(x, [[0, 1], [2]]), BadArgument, "different sizes"),
+        (lambda x: distributed.all_reduce(x, ALL, np.hypot), BadArgument, "choose one of np.add"),
+        (lambda x: distributed.all_reduce(x, ALL, np.logical_or), BadArgument, "take bools"),
+        (lambda x: distributed.reduce_scatter(x, 1, ALL), ShapeMismatch, "evenly"),
+        (
+            lambda x: distributed.collective_permute(x, [[0, 1], [2, 1]]),
+            BadArgument,
+            "twice as",
+        ),
+    ):
+        with pytest.raises(error, match=match):
+            trace(program).specialize(X[0])
+
+
+def test_collectives_of_one_replica_alone():
+    def program(x):
+        def body(i, value):
+            return distributed.all_reduce(value, [[0]]) + distributed.replica_id()
+
+        gathered = distributed.all_gather(x, 0, [[0]])
+        scattered = distributed.reduce_scatter(gathered, 1, [[0]])
+        exchanged = distributed.all_to_all(scattered, 0, 1, [[0]])
+        moved = distributed.collective_permute(exchanged, [[0, 0]])
+        return ops.fori_loop(0, 2, body, moved)
+
+    graph = agree(program, X[0], numpy=lambda x: x)
+
+    assert graph.num_replicas == 1
+    np.testing.assert_array_equal(trace(program)(X[0]), X[0])

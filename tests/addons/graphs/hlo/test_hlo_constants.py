@@ -1,0 +1,53 @@
+import ml_dtypes
+import numpy as np
+import pytest
+
+from kvtrace.addons.graphs.hlo import trace
+from kvtrace.addons.graphs.hlo.dtypes import BOOL, FLOATS, INTEGERS, highest, lowest
+from tests.addons.graphs.hlo import xla
+
+SHAPES = [(), (1,), (3,), (2, 0), (2, 3, 4), (5, 7)]
+
+
+@pytest.mark.parametrize("dtype", [BOOL, *INTEGERS, *FLOATS], ids=str)
+def test_arrays_from_outside_reach_xla_bit_by_bit(dtype):
+    random = np.random.default_rng(3)
+    arrays = [random.integers(0, 2 if dtype == BOOL else 12, size=shape) for shape in SHAPES]
+    with np.errstate(all="ignore"):
+        arrays = [np.asarray(a).astype(dtype) for a in (*arrays, [highest(dtype), lowest(dtype)])]
+    graph = trace(lambda: arrays).specialize()
+
+    for results in (graph.evaluate(), xla.run(graph.to_stablehlo())):
+        for result, wanted in zip(results, arrays, strict=True):
+            assert (result.dtype, result.shape) == (wanted.dtype, wanted.shape)
+            assert result.tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_infinities_nan_and_signed_zeros(dtype):
+    numbers = [np.inf, -np.inf, np.nan, 0.0, -0.0, 1e-3, float(ml_dtypes.finfo(dtype).max)]
+    array = np.array(numbers).astype(dtype)
+    graph = trace(lambda: (array, *[np.full(2, n).astype(dtype) for n in numbers])).specialize()
+
+    whole, *uniform = xla.run(graph.to_stablehlo())
+
+    np.testing.assert_array_equal(whole.astype(np.float64), array.astype(np.float64))
+    signs = np.signbit(whole.astype(np.float64)) == np.signbit(array.astype(np.float64))
+    assert signs[~np.isnan(array.astype(np.float64))].all()
+    for number, result in zip(array, uniform, strict=True):
+        np.testing.assert_array_equal(result.astype(np.float64), np.float64(number))
+
+
+def test_big_endian_and_strided_arrays():
+    big = np.arange(40, dtype=">f4")
+    strided = np.arange(40, dtype=np.int32).reshape(5, 8)[::2, ::-3]
+    graph = trace(lambda: strided).specialize()
+
+    np.testing.assert_array_equal(xla.run(graph.to_stablehlo())[0], strided)
+    graph = trace(lambda x: x + big).specialize(np.zeros(40, np.float32))
+    results = xla.run(graph.to_stablehlo(), np.zeros(40, np.float32))
+    np.testing.assert_array_equal(results[0], np.arange(40))
+    given = big.copy()
+    trace(lambda x: x.fill(3)).specialize(given).run(given)
+    np.testing.assert_array_equal(given, 3)
+    assert given.dtype == big.dtype

@@ -1,0 +1,74 @@
+import numpy as np
+
+from kvtrace.addons.graphs.hlo import trace
+from kvtrace.addons.graphs.hlo.bodies import while_
+from kvtrace.addons.graphs.hlo.primitives import lift
+
+X = np.zeros((8, 16), np.float32)
+W = np.zeros((16, 32), np.float32)
+
+
+def figures(function, *arrays):
+    graph = trace(function).specialize(*arrays)
+    return graph, graph.figures()
+
+
+def test_bytes_and_flops_by_hand():
+    graph, found = figures(lambda x, w: np.maximum(x @ w, 0.0).sum(axis=0), X, W)
+    by_opcode = {op.opcode: found.ops[index] for index, op in enumerate(graph.ops)}
+
+    assert by_opcode["dot_general"].flops == 2 * 8 * 16 * 32
+    assert by_opcode["dot_general"].read_bytes == X.nbytes + W.nbytes
+    assert by_opcode["dot_general"].written_bytes == 8 * 32 * 4
+    assert by_opcode["maximum"].flops == 8 * 32
+    assert by_opcode["reduce"].flops == 8 * 32
+    assert found.flops == 2 * 8 * 16 * 32 + 2 * 8 * 32
+    assert found.boundary_bytes == X.nbytes + W.nbytes + 32 * 4
+    assert found.intensity == found.flops / found.boundary_bytes
+    assert found.unfused_intensity < found.intensity
+
+
+def test_what_only_moves_or_renames_computes_nothing():
+    _, found = figures(lambda x: np.concatenate([x.T, x.reshape(16, 8)])[::2], X)
+    _, renamed = figures(lambda x: x.reshape(-1).reshape(4, 32), X)
+
+    assert found.flops == 0
+    assert (renamed.bytes, renamed.flops) == (0, 0)
+
+
+def test_live_memory_counts_values_from_their_op_to_their_last_use():
+    def chain(x):
+        for _ in range(5):
+            x = x + x  # each value is used by the next alone
+        return x
+
+    def fan(x):
+        parts = [x * float(number) for number in range(2, 7)]
+        return parts[0] + parts[1] + parts[2] + parts[3] + parts[4]
+
+    _, chained = figures(chain, X)
+    graph, fanned = figures(fan, X)
+
+    assert chained.peak_live_bytes == 3 * X.nbytes  # the input, a value and the next
+    assert fanned.peak_live_bytes > 6 * X.nbytes
+    assert graph.ops[fanned.peak_op].opcode in ("multiply", "add")
+
+
+def test_a_result_that_is_written_in_place_takes_no_memory_of_its_own():
+    def in_place(x):
+        x += 1.0
+
+    _, written = figures(in_place, X)
+    _, apart = figures(lambda x: x + 1.0, X)
+
+    assert written.peak_live_bytes == apart.peak_live_bytes - X.nbytes
+
+
+def test_a_loop_counts_its_body_and_says_that_its_trips_are_unknown():
+    def program(x):
+        return while_([x, lift(0)], lambda x, n: [n < 3], lambda x, n: [x + x, n + 1])[0]
+
+    _, found = figures(program, X)
+
+    assert found.unknown_loops == 1
+    assert found.flops == 8 * 16

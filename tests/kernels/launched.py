@@ -1,0 +1,66 @@
+"""A launch that is not made: what its IR means, TTIR or TTGIR."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from kvtrace.calls.compiled_code import Compiled
+from kvtrace.calls.recorded import Call
+from kvtrace.evaluate import evaluate, parsed
+from tests.kernels.launching import bind, compile_for, generic_for, to_array, to_tensor
+
+
+@dataclass
+class Launched:
+    """A kernel on inputs, and what its IR means."""
+
+    kernel: Any
+    inputs: Mapping[str, Any]
+    outputs: tuple[str, ...]
+    constexprs: Mapping[str, Any] = field(default_factory=dict)
+    grid: tuple[int, ...] = (1,)
+    layouts: Callable[[Any], Mapping[int, Any]] = lambda _module: {}
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def call(self, unknown: tuple[str, ...] = ()) -> Call:
+        """The call, each time with memory of its own."""
+        given = {
+            name: to_tensor(value) if isinstance(value, np.ndarray) else value
+            for name, value in self.inputs.items()
+        }
+        module = compile_for(self.kernel, given, self.constexprs, **self.options)
+        x, y, z = (*self.grid, 1, 1)[:3]
+        arguments = tuple(bind(self.kernel, given, unknown=unknown))
+        call = Call(
+            1,
+            self.kernel.fn.__name__,
+            (x, y, z),
+            module,
+            arguments,
+            (),
+            compiled=Compiled(self.layouts(module), None),
+        )
+        self.alive = given  # whose memory the storages are
+        return call
+
+    def meant(self) -> dict[str, np.ndarray]:
+        """What the evaluator gives, by way of its plans."""
+        call = self.call()
+        evaluate(call.module, call.arguments, call.grid, kernel=call.kernel)
+        return {name: to_array(self.alive[name]) for name in self.outputs}
+
+    def ttgir(self) -> str:
+        """What Triton makes of the TTIR next, in generic form."""
+        given = {
+            name: to_tensor(value) if isinstance(value, np.ndarray) else value
+            for name, value in self.inputs.items()
+        }
+        return generic_for(self.kernel, given, self.constexprs, stage="ttgir", **self.options)
+
+    def left_by(self, ttgir: str) -> dict[str, np.ndarray]:
+        """What a device leaves that keeps to other IR of the kernel."""
+        call = self.call()
+        evaluate(parsed(ttgir), call.arguments, call.grid, kernel=call.kernel, planned=False)
+        return {name: to_array(self.alive[name]) for name in self.outputs}
