@@ -178,14 +178,15 @@ class Ideals(Shadows):
         def computed(values: list[Any], scope: Any) -> None:
             given = run(values, scope)
             wrapped = [each for each in given if type(each) is Wrapped]
+            if not wrapped and not grows:
+                return
             if grows and any(isinstance(each, Unknown) for each in given):
                 self.seen.hidden.add(op.index)
-            if hashes:
-                other = any(not each.origins <= self._hashes for each in wrapped)
-            else:
-                other = bool(wrapped) or always or (grows and not certainly_fits(op, given, type_))
-            if other:
-                self._both(op, given, values, scope, ideal)
+            if not wrapped and not always and certainly_fits(op, given, type_):
+                return
+            if hashes and all(each.origins <= self._hashes for each in wrapped):
+                return
+            self._both(op, given, values, scope, ideal)
 
         return computed
 

@@ -106,7 +106,7 @@ class Shadows(Instrument):
 
         def moved(values: list[Any], scope: Any) -> None:
             given = run(values, scope)
-            if not any(isinstance(each, Shadowed) for each in given):
+            if not [each for each in given if isinstance(each, Shadowed)]:
                 return
             outcome = [values[slot] for slot in results]
             if any(map(is_unknown, (*given, *outcome))):
@@ -134,14 +134,17 @@ def on_actual(op: Op, step: Step) -> Callable[[list[Any], Any], list[Any]]:
 
     def ran(values: list[Any], scope: Any) -> list[Any]:
         given = [values[slot] for slot in slots]
-        shadowed = False
-        for slot, each in zip(slots, given, strict=True):
+        for each in given:
             if isinstance(each, Shadowed):
-                values[slot], shadowed = each.actual, True
+                break
+        else:
+            step(values, scope)
+            return given
+        for slot, each in zip(slots, given, strict=True):
+            values[slot] = actual(each)
         step(values, scope)
-        if shadowed:
-            for slot, each in zip(slots, given, strict=True):
-                values[slot] = each
+        for slot, each in zip(slots, given, strict=True):
+            values[slot] = each
         return given
 
     return ran
