@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from kvtrace.figures.database import database as new_database
 from kvtrace.figures.kernels import EXECUTED, LAUNCHED
+from kvtrace.figures.tables import known_rows
 from kvtrace.figures.times import Times
 
 if TYPE_CHECKING:
@@ -261,7 +262,8 @@ class ProfileTables:
             columns = list(_WANTED[name])
             if name == "calls" and not calls:
                 columns.remove("args")
-            table: pa.Table = trace.table(name, runs, columns)
+            read = known_rows if name in ("calls", "kernels") else _rows_of
+            table: pa.Table = read(trace, runs, name, columns)
             calls = calls or (name == "ops" and table.num_rows > 0)
             self._database.register(name, table)
         for name, times in (("launched", host), ("executed", device)):
@@ -322,6 +324,10 @@ class ProfileTables:
 
     def _rows(self, query: str) -> list[Row]:
         return _rows(self._database, query)
+
+
+def _rows_of(trace: "Trace", runs: Sequence["Run"], name: str, columns: Sequence[str]) -> pa.Table:
+    return trace.table(name, runs, columns)
 
 
 def _listed(numbers: Iterable[int]) -> str:

@@ -6,6 +6,7 @@ the reader repairs, as where a clock was set back, are read first.
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
 
 import duckdb
 import pyarrow as pa
@@ -44,6 +45,17 @@ _BACKWARD: Final = {
 _UNPLACED: Final = """
     SELECT 1 FROM gpu_kernels WHERE call_id IS NULL AND launch_seq IS NOT NULL LIMIT 1
 """
+#: What figures need of kernels and calls: they are read once for an opened trace.
+_ONCE: Final = {
+    "kernels": (
+        "kernel_id", "name", "module", "file", "line", "origin", "target", "num_warps",
+        "registers", "spills", "shared_bytes", "compile_begin", "compile_ns", "load_begin",
+    ),
+    "calls": ("call_id", "kernel_id", "grid_x", "grid_y", "grid_z"),
+}  # fmt: skip
+_KNOWN: Final[WeakKeyDictionary["Trace", dict[tuple[str, tuple[str, ...]], pa.Table]]] = (
+    WeakKeyDictionary()
+)
 _RUN: Final = "run_name"
 _FEW: Final = ("tuning", "holding", "compiling", "between_trials")
 #: How far into each run autotuners and warm-ups went.
@@ -71,12 +83,28 @@ def open_times(trace: "Trace", runs: Sequence["Run"], view: str) -> duckdb.DuckD
     scans.close(database, asked)
     for name in asked:
         _scan(database, scans, trace, runs, name)
-    kernels = ["kernel_id", "name", "module", "compile_begin", "load_begin"]
-    add_rows(database, "kernels", trace.table("kernels", runs, kernels))
-    add_rows(database, "calls", trace.table("calls", runs, ["call_id", "kernel_id"]))
+    kernels = ("kernel_id", "name", "module", "compile_begin", "load_begin")
+    add_rows(database, "kernels", known_rows(trace, runs, "kernels", kernels))
+    add_rows(database, "calls", known_rows(trace, runs, "calls", ("call_id", "kernel_id")))
     database.execute(_PLACES)
     make_times(database, trace, runs, [view])
     return database
+
+
+def known_rows(
+    trace: "Trace", runs: Sequence["Run"], name: str, columns: Sequence[str]
+) -> pa.Table:
+    """Return columns of `kernels` or `calls`; those that figures need are read once of sealed runs.
+
+    Errors as `Trace.table`.
+    """
+    if not set(columns) <= set(_ONCE[name]) or not all(run.sealed for run in runs):
+        return trace.table(name, runs, columns)
+    known = _KNOWN.setdefault(trace, {})
+    key = name, tuple(run.run_id for run in runs)
+    if key not in known:
+        known[key] = trace.table(name, runs, _ONCE[name])
+    return known[key].select([*columns, "run"])
 
 
 def add_rows(database: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -> None:

@@ -42,12 +42,14 @@ class Times:
     `calls` has columns run, call_id, and of executions that no call is known for `name` and `kind`,
     as they are shown; then those of `figures/kernels.py`. `kernels` has columns module, name, kind
     and the median. `phases` are launches of each run by phase, with when the last of them ended, in
-    ns since 1970. `groups` has the medians of groups of kernels, where some were asked for.
+    ns since 1970; `by_phase` those of each call: run, call_id, phase, launches. `groups` has the
+    medians of groups of kernels, where some were asked for.
     """
 
     calls: pa.Table
     kernels: pa.Table
     phases: tuple[tuple[str, str, int, int | None], ...] = ()
+    by_phase: pa.Table | None = None
     groups: pa.Table | None = None
 
 
@@ -60,6 +62,11 @@ _STEADY: Final = """
 _PHASES: Final = """
     SELECT run::VARCHAR, coalesce(phase, 'run'), sum(weight)::BIGINT, epoch_ns(max(last_exit))
     FROM grouped GROUP BY run, coalesce(phase, 'run')
+"""
+_BY_PHASE: Final = """
+    SELECT run::VARCHAR AS run, call_id, coalesce(phase, 'run') AS phase,
+        sum(weight)::BIGINT AS launches
+    FROM grouped GROUP BY run, call_id, coalesce(phase, 'run')
 """
 #: An execution as it counts, and whether it is one of a step.
 _STEPPED: Final = """
@@ -147,6 +154,7 @@ def _host_times(
         database.sql(_by_call(LAUNCHED, of_calls, HOST_MEDIAN)).to_arrow_table(),
         database.sql(_by_kernel(of_kernels, HOST_MEDIAN)).to_arrow_table(),
         tuple(database.execute(_PHASES).fetchall()),
+        database.sql(_BY_PHASE).to_arrow_table(),
         None if groups is None else _of_groups(database, groups, HOST_MEDIAN),
     )
 
@@ -339,12 +347,15 @@ def compiling_launches(trace: "Trace", run: "Run") -> pa.Table:
         ).to_arrow_table()
 
 
-def launches_by_phase(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
-    """Return the rows of the view `phase_sums` of some runs: launches of a call, by phase."""
-    with open_times(trace, runs, "phase_sums") as database:
-        return database.sql(
-            "SELECT * REPLACE (run::VARCHAR AS run) FROM phase_sums"
-        ).to_arrow_table()
+def trial_times(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
+    """Return run, call_id and ns of executions of autotuners' trials, in their launches' order."""
+    query = """
+        SELECT t.run::VARCHAR AS run, t.call_id, greatest(p.device_ns, 0) AS ns
+        FROM placed p JOIN tuning t ON t.run = p.run AND t.seq = p.launch_seq
+        WHERE t.phase = 'autotune' AND p.device_ns IS NOT NULL ORDER BY t.run, t.seq, p.record
+    """
+    with open_times(trace, runs, "execution_times") as database:
+        return database.sql(query).to_arrow_table()
 
 
 def _rows(trace: "Trace", run: "Run", view: str, query: str) -> Iterator[pa.Table]:

@@ -104,7 +104,7 @@ VIEWS: Final = {
     """,
     # A launch that an autotuner or a warm-up made.
     "tuning": f"""
-        SELECT run, seq, call_id, thread, "enter", "exit", greatest(weight, 1) AS weight
+        SELECT run, seq, call_id, thread, phase, "enter", "exit", greatest(weight, 1) AS weight
         FROM launches WHERE phase IN ({_TRIALS})
     """,  # noqa: S608
     # A launch in which an autotuner tried its configurations: the trial that its thread began last,
