@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from kvtrace.converters.occupancy import Occupancy, occupancy_of
 from kvtrace.converters.specialization import specialization
 from kvtrace.figures.columns import without_dictionary
+from kvtrace.figures.scans import row_count
 from kvtrace.figures.times import host_times, trial_times
 from kvtrace.schema.runs import plain_rows
 from kvtrace.text import columns, count, duration, plural, printable, size, wrapped
@@ -82,9 +83,11 @@ def read_tunings(trace: "Trace", runs: Sequence["Run"]) -> tuple[Tuning, ...]:
         counts[run_id][call, phase] = launches
     times: dict[tuple[str, int], list[int]] = defaultdict(list)
     tuners = [run for run in runs if run.run_id in tuning]
-    columns = (column.to_pylist() for column in trial_times(trace, tuners).columns)
-    for run_id, call, ns in zip(*columns, strict=True):
-        times[run_id, call].append(ns)
+    timed = [run for run in tuners if row_count(trace, run, "gpu_kernels")]
+    if timed:
+        columns = (column.to_pylist() for column in trial_times(trace, timed).columns)
+        for run_id, call, ns in zip(*columns, strict=True):
+            times[run_id, call].append(ns)
     return tuple(
         tuning for run in tuners for tuning in _of_run(trace, run, counts[run.run_id], times)
     )

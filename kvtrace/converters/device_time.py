@@ -107,7 +107,7 @@ def read_device_time(
     `steps` and `times` are what `stepping` and `device_times` gave of these runs, where a caller
     has them. Errors as `Trace.table`.
     """
-    found = [busy for run in runs if (busy := busy_of(trace, run)) is not None]
+    found = busy_of(trace, runs)
     if not found:
         return None
     if times is None:

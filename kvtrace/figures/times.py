@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 
-from kvtrace.figures.columns import Integers, integers
+from kvtrace.figures.columns import Integers, combined_codes, dictionary_values, integers
 from kvtrace.figures.kernels import (
     DEVICE_MEDIAN,
     EXECUTED,
@@ -328,14 +329,32 @@ def steady_executions(trace: "Trace", run: "Run") -> Iterator[pa.Table]:
     return _rows(trace, run, "execution_times", query)
 
 
-def steady_spans(trace: "Trace", run: "Run", longest: int) -> Iterator[tuple[Integers, Integers]]:
+def steady_spans(
+    trace: "Trace", run: "Run", unsteady: Integers, longest: int
+) -> Iterator[tuple[Integers, Integers]]:
     """Return begins and ends of steady launches that took less than so many ns, in their order.
 
-    They are ns since 1970, and come in pieces; errors as in `host_times`.
+    `unsteady` are those of the run that are none (`unsteady_launches`). They are ns since 1970, and
+    come in pieces; errors as in `host_times`.
     """
-    query = f'SELECT "enter", "exit" FROM launch_times WHERE steady AND ns < {longest} ORDER BY seq'  # noqa: S608
-    for piece in _rows(trace, run, "launch_times", query):
-        yield integers(piece["enter"]), integers(piece["exit"])
+    for piece in trace.pieces("launches", [run], ("seq", "enter", "exit")):
+        enter, leave = (integers(piece[name], 0) for name in ("enter", "exit"))
+        chosen = leave - enter < longest
+        if unsteady.size:
+            chosen &= ~np.isin(integers(piece["seq"]), unsteady)
+        yield enter[chosen], leave[chosen]
+
+
+def unsteady_launches(trace: "Trace", runs: Sequence["Run"]) -> dict[str, Integers]:
+    """Return by run the `seq` of launches that are not steady; errors as `host_times`."""
+    query = "SELECT run::VARCHAR AS run, seq FROM launch_times WHERE NOT steady"
+    with open_times(trace, runs, "launch_times") as database:
+        rows = database.sql(query).to_arrow_table()
+    seq, found = integers(rows["seq"]), {}
+    codes, first = combined_codes([rows["run"]])
+    for code, run in enumerate(dictionary_values(rows["run"], first)):
+        found[run] = seq[codes == code]
+    return found
 
 
 def compiling_launches(trace: "Trace", run: "Run") -> pa.Table:

@@ -8,7 +8,7 @@ import numpy as np
 
 from kvtrace.converters.device_limits import ChosenDevice
 from kvtrace.converters.report.model import Limits, Report, Variant
-from kvtrace.converters.report.pack import columns_block, json_block
+from kvtrace.converters.report.pack import columns_block, json_text, text_block
 from kvtrace.converters.report.slices import (
     BIN_COUNTS,
     Bins,
@@ -68,6 +68,8 @@ class Budget:
     dropped: list[Dropped] = field(default_factory=list)
     bin_ns: int | None = None
     """Width of the timeline's bins, where launches were left out."""
+    texts: dict[str, str] = field(default_factory=dict)
+    """JSON of the report's fields that no longer change."""
 
     def room(self) -> int:
         """Return how many bytes are left; negative when too many are used."""
@@ -170,13 +172,23 @@ def without_code(report: Report) -> Report:
 
 
 def _report_block(budget: Budget) -> str:
-    value = {name: getattr(budget.report, name) for name in REPORT_FIELDS}
+    """Return the report's block; what is worked out of the trace is written once for both."""
+    report, texts = budget.report, budget.texts
+    for name in REPORT_FIELDS:
+        if name not in texts and name not in ("variants", "limits"):
+            texts[name] = json_text(getattr(report, name))
     present = {int(name[6:]) for name in budget.blocks if name.startswith("texts/")}
-    value["variants"] = [_with_texts(variant, present) for variant in budget.report.variants]
-    value["limits"] = _limits(budget.report.limits)
-    value["bin_ns"] = budget.bin_ns
-    value["dropped"] = [asdict(entry) for entry in budget.dropped]
-    return json_block(value)
+    changing = {
+        "variants": [_with_texts(variant, present) for variant in report.variants],
+        "limits": _limits(report.limits),
+        "bin_ns": budget.bin_ns,
+        "dropped": [asdict(entry) for entry in budget.dropped],
+    }
+    written = texts | {name: json_text(value) for name, value in changing.items()}
+    fields = (
+        f"{json_text(name)}:{written[name]}" for name in (*REPORT_FIELDS, "bin_ns", "dropped")
+    )
+    return text_block("{" + ",".join(fields) + "}")
 
 
 def _limits(device: ChosenDevice | None) -> Limits | None:
@@ -196,6 +208,8 @@ def _limits(device: ChosenDevice | None) -> Limits | None:
 
 def _with_texts(variant: Variant, present: Set[int]) -> Variant:
     """Return a variant whose stages and files refer only to texts that are on the page."""
+    if all(each.text is None or each.text in present for each in (*variant.stages, *variant.files)):
+        return variant
     return replace(
         variant,
         stages=tuple(s if s.text in present else replace(s, text=None) for s in variant.stages),

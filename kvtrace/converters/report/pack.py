@@ -7,6 +7,7 @@ than 32 bits travels as two of 32: the high half is nearly always zero and compr
 """
 
 import base64
+import functools
 import gzip
 import json
 import struct
@@ -16,7 +17,16 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["bytes_block", "columns_block", "json_block", "read_bytes", "read_columns", "read_json"]
+__all__ = [
+    "bytes_block",
+    "columns_block",
+    "json_block",
+    "json_text",
+    "read_bytes",
+    "read_columns",
+    "read_json",
+    "text_block",
+]
 
 _ALIGNMENT: Final = 8
 _HALF: Final = 0xFFFFFFFF
@@ -25,9 +35,18 @@ _TYPES: Final[dict[str, npt.DTypeLike]] = {"u1": "<u1", "u2": "<u2", "u4": "<u4"
 
 def json_block(value: Any) -> str:
     """Return a block with a JSON value; dataclasses in it become objects of their fields."""
-    text = json.dumps(
+    return text_block(json_text(value))
+
+
+def json_text(value: Any) -> str:
+    """Return a value as the text of `json_block`."""
+    return json.dumps(
         value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_fields
     )
+
+
+def text_block(text: str) -> str:
+    """Return a block with a text, such as a JSON value."""
     return _block(text.encode("utf-8", "replace"))
 
 
@@ -73,9 +92,14 @@ def read_columns(block: str) -> dict[str, npt.NDArray[np.int64]]:
 
 def _fields(value: Any) -> dict[str, Any]:
     """Return the fields of a dataclass: far quicker than `asdict`, which copies what is inside."""
-    if not is_dataclass(value):
-        raise TypeError(f"{type(value).__name__} is no JSON")
-    return {each.name: getattr(value, each.name) for each in fields(value)}
+    return {name: getattr(value, name) for name in _names(type(value))}
+
+
+@functools.cache
+def _names(kind: type) -> tuple[str, ...]:
+    if not is_dataclass(kind):
+        raise TypeError(f"{kind.__name__} is no JSON")
+    return tuple(each.name for each in fields(kind))
 
 
 def _block(content: bytes) -> str:
