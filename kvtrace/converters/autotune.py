@@ -75,6 +75,7 @@ def read_tunings(trace: "Trace", runs: Sequence["Run"]) -> tuple[Tuning, ...]:
     """
     counts: dict[str, dict[tuple[int, str], int]] = {run.run_id: {} for run in runs}
     rows = host_times(trace, runs, with_medians=False).by_phase
+    assert rows is not None  # of launches they are always there
     tuned = rows.filter(pc.equal(rows["phase"], "autotune"))
     tuning = pc.unique(tuned["run"]).to_pylist()
     rows = _rows_with(rows, "run", tuning)

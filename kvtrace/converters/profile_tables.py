@@ -238,8 +238,12 @@ def work_of_calls(trace: "Trace", runs: Sequence["Run"]) -> tuple[list[Row], lis
 
     Rows have `run` and `call_id`. Launches are not looked at, however many there are.
     """
+    ops = trace.table("ops", runs, list(_WANTED["ops"]))
+    if not ops.num_rows:
+        return [], []  # arguments of calls are much to read
     with new_database() as database:
-        for name in ("kernels", "calls", "ops"):
+        database.register("ops", ops)
+        for name in ("kernels", "calls"):
             database.register(name, trace.table(name, runs, list(_WANTED[name])))
         database.execute(_PREPARE_PLACES.format(args=_ARGUMENTS))
         database.execute("CREATE TABLE launched AS SELECT place, 1 AS runs FROM place")

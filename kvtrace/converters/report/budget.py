@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import asdict, dataclass, field, fields, replace
+from operator import is_not
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -69,7 +70,9 @@ class Budget:
     bin_ns: int | None = None
     """Width of the timeline's bins, where launches were left out."""
     texts: dict[str, str] = field(default_factory=dict)
-    """JSON of the report's fields that no longer change."""
+    """JSON of the report's fields as they are so far."""
+    shown: list[Variant] = field(default_factory=list)
+    """The variants of which `texts` has the JSON."""
 
     def room(self) -> int:
         """Return how many bytes are left; negative when too many are used."""
@@ -178,8 +181,10 @@ def _report_block(budget: Budget) -> str:
         if name not in texts and name not in ("variants", "limits"):
             texts[name] = json_text(getattr(report, name))
     present = {int(name[6:]) for name in budget.blocks if name.startswith("texts/")}
+    shown = [_with_texts(variant, present) for variant in report.variants]
+    if "variants" not in texts or any(map(is_not, shown, budget.shown)):
+        budget.shown, texts["variants"] = shown, json_text(shown)
     changing = {
-        "variants": [_with_texts(variant, present) for variant in report.variants],
         "limits": _limits(report.limits),
         "bin_ns": budget.bin_ns,
         "dropped": [asdict(entry) for entry in budget.dropped],
@@ -208,7 +213,8 @@ def _limits(device: ChosenDevice | None) -> Limits | None:
 
 def _with_texts(variant: Variant, present: Set[int]) -> Variant:
     """Return a variant whose stages and files refer only to texts that are on the page."""
-    if all(each.text is None or each.text in present for each in (*variant.stages, *variant.files)):
+    texts = {each.text for each in variant.stages} | {each.text for each in variant.files}
+    if texts - {None} <= present:
         return variant
     return replace(
         variant,

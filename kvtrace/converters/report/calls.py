@@ -25,6 +25,10 @@ _OF_LAUNCHES: Final = (*(each.name for each in LAUNCHED), HOST_MEDIAN.name)
 _OF_EXECUTIONS: Final = (*(each.name for each in EXECUTED), DEVICE_MEDIAN.name)
 
 
+_Grid = tuple[int | None, int | None, int | None]
+_Recorded = tuple[int, int, int, _Grid, tuple[int, ...], int | None]
+
+
 @dataclass(frozen=True, slots=True)
 class _Done:
     """What one launch does: a row of `work_of_calls`, and its FLOPs by type."""
@@ -41,7 +45,7 @@ class CallRows:
     These are those of `figures/kernels.py`, and `runs`, which `kvtrace profile` weighs work by.
     """
 
-    rows: list[tuple[Any, ...]] = field(default_factory=list)
+    rows: list[_Recorded] = field(default_factory=list)
     """What of each call was recorded: the first fields of `Call`."""
     call_kernels: list[int] = field(default_factory=list)
     """Kernel of each call."""

@@ -7,7 +7,6 @@ than 32 bits travels as two of 32: the high half is nearly always zero and compr
 """
 
 import base64
-import functools
 import gzip
 import json
 import struct
@@ -30,6 +29,8 @@ __all__ = [
 
 _ALIGNMENT: Final = 8
 _HALF: Final = 0xFFFFFFFF
+#: Names of the fields of dataclasses that were written.
+_NAMES: Final[dict[type, tuple[str, ...]]] = {}
 _TYPES: Final[dict[str, npt.DTypeLike]] = {"u1": "<u1", "u2": "<u2", "u4": "<u4"}
 
 
@@ -92,14 +93,12 @@ def read_columns(block: str) -> dict[str, npt.NDArray[np.int64]]:
 
 def _fields(value: Any) -> dict[str, Any]:
     """Return the fields of a dataclass: far quicker than `asdict`, which copies what is inside."""
-    return {name: getattr(value, name) for name in _names(type(value))}
-
-
-@functools.cache
-def _names(kind: type) -> tuple[str, ...]:
-    if not is_dataclass(kind):
-        raise TypeError(f"{kind.__name__} is no JSON")
-    return tuple(each.name for each in fields(kind))
+    kind = type(value)
+    if kind not in _NAMES:
+        if not is_dataclass(value):
+            raise TypeError(f"{kind.__name__} is no JSON")
+        _NAMES[kind] = tuple(each.name for each in fields(value))
+    return {name: getattr(value, name) for name in _NAMES[kind]}
 
 
 def _block(content: bytes) -> str:
