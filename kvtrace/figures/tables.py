@@ -57,7 +57,7 @@ _KNOWN: Final[WeakKeyDictionary["Trace", dict[tuple[str, tuple[str, ...]], pa.Ta
     WeakKeyDictionary()
 )
 _RUN: Final = "run_name"
-_FEW: Final = ("tuning", "holding", "compiling", "between_trials")
+_FEW: Final = ("holding", "compiling", "between_trials")
 #: How far into each run autotuners and warm-ups went.
 _REACH: Final = """
     SELECT coalesce(sum(newest + 1), 0)
@@ -153,8 +153,8 @@ def make_times(
 ) -> None:
     """Make these views, and those that they use, over tables that a database has.
 
-    Launches whose kernel was compiled, loaded or tuned in them, trials, and executions between
-    them are few, and looked up in tables; what is behind the last of them is not joined with them.
+    Launches whose kernel was compiled, loaded or tuned in them, and executions between trials,
+    are few, and looked up in tables; what is behind the last of them is not joined with them.
     """
     for name, text in view_texts(views).items():
         if name == "placed" and not database.execute(_UNPLACED).fetchall():
