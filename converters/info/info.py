@@ -20,6 +20,7 @@ from kvtrace.converters.profile.recompiles import (
 )
 from kvtrace.figures.database import database as new_database
 from kvtrace.figures.scans import sound_rows
+from kvtrace.figures.tables import known_rows
 from kvtrace.figures.times import TRITON, Times, host_times
 from kvtrace.schema.kept import number_of
 
@@ -257,12 +258,12 @@ _KERNELS: Final = """
 def _kernels(
     trace: "Trace", runs: Sequence["Run"], times: Times, device: DeviceTime | None
 ) -> tuple[KernelOverview, ...]:
-    columns = ["kernel_id", "name", "module", "file", "line", "origin"]
-    kernels = trace.table("kernels", runs, columns)
+    columns = ("kernel_id", "name", "module", "file", "line", "origin")
+    kernels = known_rows(trace, runs, "kernels", columns)
     kernels = kernels.append_column("place", pa.array(range(kernels.num_rows), pa.int64()))
     with new_database() as database:
         database.register("kernels", kernels)
-        database.register("calls", trace.table("calls", runs, ["call_id", "kernel_id"]))
+        database.register("calls", known_rows(trace, runs, "calls", ("call_id", "kernel_id")))
         database.register("times", times.calls)
         rows = database.sql(_KERNELS).to_arrow_table().to_pylist()
     executed = {

@@ -7,7 +7,7 @@ recorded).
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -21,6 +21,7 @@ from kvtrace.converters.profile.device_time import DeviceTime
 from kvtrace.converters.profile.occupancy import occupancy_of
 from kvtrace.converters.profile.recompiles import Recompile, read_recompiles
 from kvtrace.figures.columns import without_dictionary
+from kvtrace.figures.tables import known_rows
 from kvtrace.text import duration, percent, plural
 
 if TYPE_CHECKING:
@@ -101,7 +102,8 @@ def read_advice(
     """
     important = _important(kernels)
     tuned = any(kernel.tuning_launches for kernel in kernels)
-    variants = _variants(trace, runs) if important or tuned else {}
+    wanted = {(k.module, k.name) for k in (*important, *(k for k in kernels if k.tuning_launches))}
+    variants = _variants(trace, runs, wanted) if wanted else {}
     found: list[Advice] = []
     for kernel in important:
         key = (kernel.module, kernel.name)
@@ -238,21 +240,29 @@ def _part(kernel: "KernelProfile", share: float) -> float | None:
 
 
 def _variants(
-    trace: "Trace", runs: Sequence["Run"]
+    trace: "Trace", runs: Sequence["Run"], wanted: Collection[tuple[str | None, str]]
 ) -> dict[tuple[str | None, str], list[dict[str, Any]]]:
-    """Return variants by kernel, each with `calls`: their programs."""
-    columns = [
+    """Return variants of the kernels that are wanted, each with `calls`: their programs."""
+    columns = (
         "kernel_id", "module", "name", "target", "num_warps", "registers", "spills", "shared_bytes",
         "file", "line",
-    ]  # fmt: skip
+    )  # fmt: skip
+    kernels = known_rows(trace, runs, "kernels", columns)
+    named = without_dictionary(pc.fill_null(without_dictionary(kernels["name"]), ""))
+    kernels = kernels.filter(pc.is_in(named, pa.array({name for _, name in wanted}, pa.string())))
     found: dict[tuple[str | None, str], list[dict[str, Any]]] = {}
     by_id: dict[tuple[str, int], dict[str, Any]] = {}
-    for row in trace.table("kernels", runs, columns).to_pylist():
+    for row in kernels.to_pylist():
+        key = row["module"], row["name"] or ""
+        if key not in wanted:
+            continue
         row["calls"] = {}
         by_id[row["run"], row["kernel_id"]] = row
-        found.setdefault((row["module"], row["name"] or ""), []).append(row)
-    grids = ["call_id", "kernel_id", "grid_x", "grid_y", "grid_z"]
-    for call in trace.table("calls", runs, grids).to_pylist():
+        found.setdefault(key, []).append(row)
+    grids = ("call_id", "kernel_id", "grid_x", "grid_y", "grid_z")
+    calls = known_rows(trace, runs, "calls", grids)
+    ids = pa.array({kernel_id for _, kernel_id in by_id}, calls.schema.field("kernel_id").type)
+    for call in calls.filter(pc.is_in(calls["kernel_id"], ids)).to_pylist():
         variant = by_id.get((call["run"], call["kernel_id"]))
         if variant is not None:
             programs = (call["grid_x"] or 1) * (call["grid_y"] or 1) * (call["grid_z"] or 1)
@@ -351,7 +361,7 @@ def _tail(
 def _compiled_again(trace: "Trace", runs: Sequence["Run"]) -> bool:
     """Tell whether some kernel has so many variants that a storm is among them."""
     names = ["name", "file", "module", "run"]
-    rows = trace.table("kernels", runs, names[:-1])
+    rows = known_rows(trace, runs, "kernels", names[:-1])
     rows = pa.table({name: without_dictionary(rows[name]) for name in names})
     own = rows.group_by(names).aggregate([([], "count_all")])
     more = pc.subtract(own["count_all"], 1)

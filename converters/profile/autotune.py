@@ -19,8 +19,8 @@ import pyarrow.compute as pc
 from kvtrace.converters.profile.occupancy import Occupancy, occupancy_of
 from kvtrace.converters.profile.specialization import specialization
 from kvtrace.figures.columns import without_dictionary
-from kvtrace.figures.times import launches_by_phase
-from kvtrace.figures.trials import has_phase
+from kvtrace.figures.scans import row_count
+from kvtrace.figures.times import host_times, trial_times
 from kvtrace.schema.runs import plain_rows
 from kvtrace.text import columns, count, duration, plural, printable, size, wrapped
 
@@ -74,22 +74,35 @@ def read_tunings(trace: "Trace", runs: Sequence["Run"]) -> tuple[Tuning, ...]:
 
     """
     counts: dict[str, dict[tuple[int, str], int]] = {run.run_id: {} for run in runs}
-    rows = launches_by_phase(trace, runs)
+    rows = host_times(trace, runs, with_medians=False).by_phase
+    assert rows is not None  # of launches they are always there
+    tuned = rows.filter(pc.equal(rows["phase"], "autotune"))
+    tuning = pc.unique(tuned["run"]).to_pylist()
+    rows = _rows_with(rows, "run", tuning)
     columns = (rows[name].to_pylist() for name in ("run", "call_id", "phase", "launches"))
     for run_id, call, phase, launches in zip(*columns, strict=True):
         counts[run_id][call, phase] = launches
-    return tuple(tuning for run in runs for tuning in _of_run(trace, run, counts[run.run_id]))
+    times: dict[tuple[str, int], list[int]] = defaultdict(list)
+    tuners = [run for run in runs if run.run_id in tuning]
+    timed = [run for run in tuners if row_count(trace, run, "gpu_kernels")]
+    if timed:
+        columns = (column.to_pylist() for column in trial_times(trace, timed).columns)
+        for run_id, call, ns in zip(*columns, strict=True):
+            times[run_id, call].append(ns)
+    return tuple(
+        tuning for run in tuners for tuning in _of_run(trace, run, counts[run.run_id], times)
+    )
 
 
 def _of_run(
-    trace: "Trace", run: "Run", launches: Mapping[tuple[int, str], int]
+    trace: "Trace",
+    run: "Run",
+    launches: Mapping[tuple[int, str], int],
+    times: Mapping[tuple[str, int], Sequence[int]],
 ) -> Iterable[Tuning]:
-    if not any(phase == "autotune" for _, phase in launches):
-        return
     calls = trace.table("calls", [run], ["call_id", "kernel_id", "args"])
     tried = [call for (call, phase), number in launches.items() if phase == "autotune" and number]
     kernels = {row["kernel_id"]: row for row in _kernels_like(trace, run, calls, tried)}
-    times = _device_times(trace, run)
     gathered: dict[tuple[str | None, str | None, str, str], _Gathered] = {}
     for call in _rows_with(calls, "kernel_id", list(kernels)).to_pylist():
         kernel = kernels[call["kernel_id"]]
@@ -103,7 +116,12 @@ def _of_run(
         tried = [kernel_id for kernel_id, number in group.trials.items() if number]
         if not tried:
             continue
-        trials = _trials(tried, group, kernels, times)
+        calls = {each: [(run.run_id, call) for call in group.calls[each]] for each in tried}
+        own = {
+            each: [ns for key in keys for ns in times.get(key, ())[1:]]
+            for each, keys in calls.items()
+        }
+        trials = _trials(tried, group, kernels, own)
         yield Tuning(run.run_id, name, module, file, arguments, trials, _why(trials))
 
 
@@ -111,7 +129,7 @@ def _trials(
     tried: list[int],
     group: _Gathered,
     kernels: dict[int, dict[str, Any]],
-    times: dict[int, list[int]],
+    times: Mapping[int, Sequence[int]],
 ) -> tuple[Trial, ...]:
     facts = {kernel_id: specialization(kernels[kernel_id]) for kernel_id in tried}
     differing = [
@@ -122,7 +140,7 @@ def _trials(
     found = []
     for kernel_id in tried:
         kernel = kernels[kernel_id]
-        taken = [ns for call in group.calls[kernel_id] for ns in times.get(call, [])[1:]]
+        taken = times[kernel_id]
         found.append(
             Trial(
                 kernel_id=kernel_id,
@@ -182,28 +200,6 @@ def _rows_with(rows: pa.Table, name: str, values: Sequence[Any]) -> pa.Table:
     """Return the rows that have one of some values in a column."""
     column = without_dictionary(rows[name])
     return rows.filter(pc.is_in(column, pa.array(values, column.type)))
-
-
-def _device_times(trace: "Trace", run: "Run") -> dict[int, list[int]]:
-    """Nanoseconds on the device of each call's trials, in order of their launch."""
-    if not any(piece.num_rows for piece in trace.pieces("gpu_kernels", [run], ["record"])):
-        return {}
-    call_of: dict[int, int] = {}
-    for piece in trace.pieces("launches", [run], ["seq", "call_id", "phase"]):
-        chosen = has_phase(piece, ["autotune"])
-        if chosen.any():
-            trials = piece.filter(pa.array(chosen))
-            columns = (trials[name].to_pylist() for name in ("seq", "call_id"))
-            call_of.update(zip(*columns, strict=True))
-    pieces = trace.pieces("gpu_kernels", [run], ["launch_seq", "start", "end"])
-    ran = [_rows_with(piece, "launch_seq", list(call_of)) for piece in pieces]
-    table = pa.concat_tables(ran).sort_by("launch_seq")
-    taken = pc.subtract(table["end"].cast(pa.int64()), table["start"].cast(pa.int64()))
-    found: dict[int, list[int]] = defaultdict(list)
-    for seq, ns in zip(table["launch_seq"].to_pylist(), taken.to_pylist(), strict=True):
-        if ns is not None:
-            found[call_of[seq]].append(ns)
-    return found
 
 
 def _arguments(args: Sequence[dict[str, Any]] | None) -> str:

@@ -6,7 +6,7 @@ tree add up to all that devices did (autotuners and warm-ups left out) and to al
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.converters.profile.call_paths import Grouping, Placed, Step, path_of
@@ -109,10 +109,10 @@ def read_call_sums(trace: "Trace", runs: Sequence["Run"]) -> CallSums:
         place, kernel = (call["run"], call["call_id"]), (call["run"], call["kernel_id"])
         if kernel not in kernels:
             continue  # what ran of it is a row of the device's, under its own name
-        found = figures.get(place, CallFigures())
-        own = moved.get(place, 0) * found.runs, compiled.pop(kernel, 0)
+        ran, device_ns, host_ns = figures.get(place, (0, 0, 0))
+        own = moved.get(place, 0) * ran, compiled.pop(kernel, 0)
         stack = _NO_STACK if call["stack_id"] is None else call["stack_id"]
-        add(kernel, stack, replace(found, bytes=own[0], compile_ns=own[1]))
+        add(kernel, stack, CallFigures(ran, device_ns, host_ns, *own))
     for kernel, ns in compiled.items():
         add(kernel, None, CallFigures(compile_ns=ns))
     rows = [(placed, _summed(parts)) for placed, parts in alike.values()]
@@ -188,20 +188,23 @@ def _whole(entries: Sequence[Any] | None) -> list[Any]:
 
 def _figures(
     trace: "Trace", runs: Sequence["Run"], executed: Times
-) -> dict[tuple[str, int], CallFigures]:
-    """Return runs and times by run and call; `executed` is what `device_times` gave."""
+) -> dict[tuple[str, int], tuple[int, int, int]]:
+    """Return runs, and times on devices and the host, by run and call.
+
+    `executed` is what `device_times` gave.
+    """
     ran = _by_call(executed, "device_ns", "replays")
     timed = {run for run, _ in ran}
     launched = _by_call(
         host_times(trace, runs, with_medians=False), "launches", "captured_launches", "host_ns"
     )
-    found: dict[tuple[str, int], CallFigures] = {}
+    found: dict[tuple[str, int], tuple[int, int, int]] = {}
     for run, call in {**launched, **ran}:
         launches, captured, host_ns = launched.get((run, call), (0, 0, 0))
         device_ns, replays = ran.get((run, call), (0, 0))
         runs_of_call = launches + (replays - captured if run in timed else 0)
         if call is not None:
-            found[run, call] = CallFigures(runs_of_call, device_ns or 0, host_ns or 0)
+            found[run, call] = runs_of_call, device_ns or 0, host_ns or 0
     return found
 
 

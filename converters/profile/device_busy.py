@@ -64,13 +64,26 @@ class Steps:
         return self.number * self.runs
 
 
-def busy_of(trace: "Trace", run: "Run") -> Busy | None:
-    """Return how busy the devices of a run were; None where no execution was timed, or not each.
+def busy_of(trace: "Trace", runs: Sequence["Run"]) -> list[Busy]:
+    """Return how busy the devices of each run were of which every execution was timed, if one was.
 
     Errors as `Trace.table`.
     """
-    if run.settings.get("sample"):
-        return None  # between two that are recorded others ran
+    from kvtrace.figures.times import unsteady_launches  # with DuckDB, which takes a while
+
+    # Between two executions that are recorded of a sample others ran.
+    timed = [
+        run
+        for run in runs
+        if not run.settings.get("sample") and any(map(len, _executions(trace, run)))
+    ]
+    unsteady = unsteady_launches(trace, timed) if timed else {}
+    none = np.zeros(0, np.int64)
+    found = (_busy_of(trace, run, unsteady.get(run.run_id, none)) for run in timed)
+    return [busy for busy in found if busy is not None]
+
+
+def _busy_of(trace: "Trace", run: "Run", unsteady: Integers) -> Busy | None:
     spans = _Spans()
     total = 0
     for timed in _executions(trace, run):
@@ -83,9 +96,8 @@ def busy_of(trace: "Trace", run: "Run") -> Busy | None:
     busy = int((last - first).sum()) - spans.filled_ns
     span = int(last[-1] - first[0])
     idle = _Idle(first, last)
-    compiling, launching = idle.while_compiling(trace, run), idle.while_launching(trace, run)
-    compiling = min(compiling, span - busy)
-    launching = min(launching, span - busy - compiling)
+    compiling = min(idle.while_compiling(trace, run), span - busy)
+    launching = min(idle.while_launching(trace, run, unsteady), span - busy - compiling)
     return Busy(
         span_ns=span,
         busy_ns=busy,
@@ -264,11 +276,11 @@ class _Idle:
             ends.append(begins[-1] + integers(rows[taken]))
         return self.within(*_union(np.concatenate(begins), np.concatenate(ends)))
 
-    def while_launching(self, trace: "Trace", run: "Run") -> int:
+    def while_launching(self, trace: "Trace", run: "Run", unsteady: Integers) -> int:
         """Return the idle time within launches that neither compiled nor tuned anything."""
         from kvtrace.figures.times import steady_spans  # with DuckDB, which takes a while
 
         total = 0
-        for enter, leave in steady_spans(trace, run, _LONGEST_LAUNCH):
+        for enter, leave in steady_spans(trace, run, unsteady, _LONGEST_LAUNCH):
             total += self.within(*_union(enter, leave))
         return total

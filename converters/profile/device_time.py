@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.converters.profile.device_busy import Busy, Steps, busy_of, stepping
 from kvtrace.figures.database import database
+from kvtrace.figures.tables import known_rows
 from kvtrace.figures.times import Times, device_times
 
 if TYPE_CHECKING:
@@ -106,16 +107,17 @@ def read_device_time(
     `steps` and `times` are what `stepping` and `device_times` gave of these runs, where a caller
     has them. Errors as `Trace.table`.
     """
-    found = [busy for run in runs if (busy := busy_of(trace, run)) is not None]
+    found = busy_of(trace, runs)
     if not found:
         return None
     if times is None:
         steps, windows = stepping(trace, runs)
         times = device_times(trace, runs, windows)
     with database() as connection:
-        columns = ["kernel_id", "name", "module", "file", "line"]
-        connection.register("kernels", trace.table("kernels", runs, columns))
-        connection.register("calls", trace.table("calls", runs, ["call_id", "kernel_id"]))
+        columns = ("kernel_id", "name", "module", "file", "line")
+        connection.register("kernels", known_rows(trace, runs, "kernels", columns))
+        calls = known_rows(trace, runs, "calls", ("call_id", "kernel_id"))
+        connection.register("calls", calls)
         connection.register("executed", times.calls)
         connection.register("medians", times.kernels)
         connection.execute(_PREPARE)

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from kvtrace.figures.database import database as new_database
 from kvtrace.figures.kernels import EXECUTED, LAUNCHED
+from kvtrace.figures.tables import known_rows
 from kvtrace.figures.times import Times
 
 if TYPE_CHECKING:
@@ -237,8 +238,12 @@ def work_of_calls(trace: "Trace", runs: Sequence["Run"]) -> tuple[list[Row], lis
 
     Rows have `run` and `call_id`. Launches are not looked at, however many there are.
     """
+    ops = trace.table("ops", runs, list(_WANTED["ops"]))
+    if not ops.num_rows:
+        return [], []  # arguments of calls are much to read
     with new_database() as database:
-        for name in ("kernels", "calls", "ops"):
+        database.register("ops", ops)
+        for name in ("kernels", "calls"):
             database.register(name, trace.table(name, runs, list(_WANTED[name])))
         database.execute(_PREPARE_PLACES.format(args=_ARGUMENTS))
         database.execute("CREATE TABLE launched AS SELECT place, 1 AS runs FROM place")
@@ -261,7 +266,8 @@ class ProfileTables:
             columns = list(_WANTED[name])
             if name == "calls" and not calls:
                 columns.remove("args")
-            table: pa.Table = trace.table(name, runs, columns)
+            read = known_rows if name in ("calls", "kernels") else _rows_of
+            table: pa.Table = read(trace, runs, name, columns)
             calls = calls or (name == "ops" and table.num_rows > 0)
             self._database.register(name, table)
         for name, times in (("launched", host), ("executed", device)):
@@ -322,6 +328,10 @@ class ProfileTables:
 
     def _rows(self, query: str) -> list[Row]:
         return _rows(self._database, query)
+
+
+def _rows_of(trace: "Trace", runs: Sequence["Run"], name: str, columns: Sequence[str]) -> pa.Table:
+    return trace.table(name, runs, columns)
 
 
 def _listed(numbers: Iterable[int]) -> str:

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import asdict, dataclass, field, fields, replace
+from operator import is_not
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from kvtrace.converters.profile.device_limits import ChosenDevice
 from kvtrace.converters.report.model import Limits, Report, Variant
-from kvtrace.converters.report.pack import columns_block, json_block
+from kvtrace.converters.report.pack import columns_block, json_text, text_block
 from kvtrace.converters.report.slices import (
     BIN_COUNTS,
     Bins,
@@ -68,6 +69,10 @@ class Budget:
     dropped: list[Dropped] = field(default_factory=list)
     bin_ns: int | None = None
     """Width of the timeline's bins, where launches were left out."""
+    texts: dict[str, str] = field(default_factory=dict)
+    """JSON of the report's fields as they are so far."""
+    shown: list[Variant] = field(default_factory=list)
+    """The variants of which `texts` has the JSON."""
 
     def room(self) -> int:
         """Return how many bytes are left; negative when too many are used."""
@@ -170,13 +175,25 @@ def without_code(report: Report) -> Report:
 
 
 def _report_block(budget: Budget) -> str:
-    value = {name: getattr(budget.report, name) for name in REPORT_FIELDS}
+    """Return the report's block; what is worked out of the trace is written once for both."""
+    report, texts = budget.report, budget.texts
+    for name in REPORT_FIELDS:
+        if name not in texts and name not in ("variants", "limits"):
+            texts[name] = json_text(getattr(report, name))
     present = {int(name[6:]) for name in budget.blocks if name.startswith("texts/")}
-    value["variants"] = [_with_texts(variant, present) for variant in budget.report.variants]
-    value["limits"] = _limits(budget.report.limits)
-    value["bin_ns"] = budget.bin_ns
-    value["dropped"] = [asdict(entry) for entry in budget.dropped]
-    return json_block(value)
+    shown = [_with_texts(variant, present) for variant in report.variants]
+    if "variants" not in texts or any(map(is_not, shown, budget.shown)):
+        budget.shown, texts["variants"] = shown, json_text(shown)
+    changing = {
+        "limits": _limits(report.limits),
+        "bin_ns": budget.bin_ns,
+        "dropped": [asdict(entry) for entry in budget.dropped],
+    }
+    written = texts | {name: json_text(value) for name, value in changing.items()}
+    fields = (
+        f"{json_text(name)}:{written[name]}" for name in (*REPORT_FIELDS, "bin_ns", "dropped")
+    )
+    return text_block("{" + ",".join(fields) + "}")
 
 
 def _limits(device: ChosenDevice | None) -> Limits | None:
@@ -196,6 +213,9 @@ def _limits(device: ChosenDevice | None) -> Limits | None:
 
 def _with_texts(variant: Variant, present: Set[int]) -> Variant:
     """Return a variant whose stages and files refer only to texts that are on the page."""
+    texts = {each.text for each in variant.stages} | {each.text for each in variant.files}
+    if texts - {None} <= present:
+        return variant
     return replace(
         variant,
         stages=tuple(s if s.text in present else replace(s, text=None) for s in variant.stages),

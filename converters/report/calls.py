@@ -25,6 +25,10 @@ _OF_LAUNCHES: Final = (*(each.name for each in LAUNCHED), HOST_MEDIAN.name)
 _OF_EXECUTIONS: Final = (*(each.name for each in EXECUTED), DEVICE_MEDIAN.name)
 
 
+_Grid = tuple[int | None, int | None, int | None]
+_Recorded = tuple[int, int, int, _Grid, tuple[int, ...], int | None]
+
+
 @dataclass(frozen=True, slots=True)
 class _Done:
     """What one launch does: a row of `work_of_calls`, and its FLOPs by type."""
@@ -41,7 +45,8 @@ class CallRows:
     These are those of `figures/kernels.py`, and `runs`, which `kvtrace profile` weighs work by.
     """
 
-    calls: list[Call] = field(default_factory=list)
+    rows: list[_Recorded] = field(default_factory=list)
+    """What of each call was recorded: the first fields of `Call`."""
     call_kernels: list[int] = field(default_factory=list)
     """Kernel of each call."""
     by_id: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -65,41 +70,23 @@ class CallRows:
         """Add the rows of `calls` of one run; return call_id → index."""
         places: dict[int, int] = {}
         for row in rows:
-            places[row["call_id"]] = self.by_id[run, row["call_id"]] = len(self.calls)
+            places[row["call_id"]] = self.by_id[run, row["call_id"]] = len(self.rows)
             variant = kernels.by_id.get((run, row["kernel_id"]), NO_CALL)
             kernel = kernels.variants[variant].kernel if variant != NO_CALL else NO_CALL
             self.call_kernels.append(kernel)
-            self.calls.append(self._call(row, run, variant, stacks))
+            args = (_argument(entry) for entry in row["args"] or ())
+            self.rows.append(
+                (
+                    variant,
+                    run,
+                    row["call_id"],
+                    (row["grid_x"], row["grid_y"], row["grid_z"]),
+                    tuple(self.arguments.setdefault(arg, len(self.arguments)) for arg in args),
+                    stacks.get(row["stack_id"]),
+                )
+            )
         self.places.append(places)
         return places
-
-    def _call(
-        self, row: Mapping[str, Any], run: int, variant: int, stacks: Mapping[int, int]
-    ) -> Call:
-        args = (_argument(entry) for entry in row["args"] or ())
-        return Call(
-            variant=variant,
-            run=run,
-            call_id=row["call_id"],
-            grid=(row["grid_x"], row["grid_y"], row["grid_z"]),
-            args=tuple(self.arguments.setdefault(arg, len(self.arguments)) for arg in args),
-            stack=stacks.get(row["stack_id"]),
-            launches=0,
-            tuning_launches=0,
-            runs=0,
-            host_ns=0,
-            host_median_ns=None,
-            device_ns=None,
-            device_executions=None,
-            device_median_ns=None,
-            bytes=None,
-            flops=None,
-            unique_bytes=None,
-            mask_efficiency=None,
-            sector_efficiency=None,
-            unknown_accesses=None,
-            roofline=None,
-        )
 
     def kernels(self, calls: Integers) -> Integers:
         """Return the kernel of each call; NO_CALL where the call is not known."""
@@ -123,7 +110,7 @@ class CallRows:
                     own.update(zip(names, figures, strict=True))
         for index, own in self.figures.items():
             runs_of_call = own.get("launches") or 0
-            if self.calls[index].run in timed:
+            if self.rows[index][1] in timed:
                 runs_of_call += (own.get("replays") or 0) - (own.get("captured_launches") or 0)
             own["runs"] = runs_of_call
 
@@ -144,13 +131,13 @@ class CallRows:
 
     def finished(self, limits: DeviceLimits | None) -> tuple[Call, ...]:
         """Return the calls with all that was counted, and their place under a device's roof."""
-        return tuple(self._finished(index, limits) for index in range(len(self.calls)))
+        return tuple(self._finished(index, limits) for index in range(len(self.rows)))
 
     def _finished(self, index: int, limits: DeviceLimits | None) -> Call:
         own = self.figures.get(index, {})
         executions, device_ns = own.get("device_executions"), own.get("device_ns")
-        call = replace(
-            self.calls[index],
+        call = Call(
+            *self.rows[index],
             launches=own.get("launches") or 0,
             tuning_launches=own.get("tuning_launches") or 0,
             runs=own.get("runs") or 0,
@@ -159,6 +146,13 @@ class CallRows:
             device_ns=device_ns or 0 if self.on_device else None,
             device_executions=executions or 0 if self.on_device else None,
             device_median_ns=own.get("device_median_ns"),
+            bytes=None,
+            flops=None,
+            unique_bytes=None,
+            mask_efficiency=None,
+            sector_efficiency=None,
+            unknown_accesses=None,
+            roofline=None,
         )
         done = self.done.get(index)
         return call if done is None else _with_work(call, done, limits)

@@ -117,7 +117,11 @@ class _Gathered:
         launches, device = Slices.join(timeline.launches), Executions.join(timeline.device)
         origin, end = self.extent()
         kernels, calls = kernels_of(
-            self.kernels, self.calls, self.findings, None if limits is None else limits.limits
+            self.kernels,
+            self.calls,
+            self.findings,
+            None if limits is None else limits.limits,
+            origin or 0,
         )
         for part in (launches, device):
             _count_since(origin or 0, part)
@@ -132,15 +136,7 @@ class _Gathered:
             limits=limits,
             measured=MEASURED,
             kernels=kernels,
-            variants=tuple(
-                replace(
-                    v,
-                    compile_begin=None
-                    if v.compile_begin is None
-                    else v.compile_begin - (origin or 0),
-                )
-                for v in self.kernels.variants
-            ),
+            variants=tuple(self.kernels.variants),
             arguments=tuple(self.calls.arguments),
             calls=calls,
             stacks=tuple(self.stacks),

@@ -46,10 +46,11 @@ class KernelRows:
         earlier: dict[int, list[tuple[int, dict[str, str]]]] = {}
         for row in rows:
             index = self.by_id[run, row["kernel_id"]] = len(self.variants)
-            variant = self._variant(row, run, sizes)
-            known = earlier.setdefault(variant.kernel, [])
+            kernel = self._kernel(row)
+            known = earlier.setdefault(kernel, [])
             facts = specialization(row)
-            self.variants.append(replace(variant, recompiled=_recompiled(known, facts)))
+            recompiled = _recompiled(known, facts)
+            self.variants.append(self._variant(row, kernel, run, sizes, recompiled))
             known.append((index, facts))
             self.stage_artifacts.append(
                 {
@@ -59,10 +60,20 @@ class KernelRows:
                 }
             )
 
-    def _variant(self, row: Mapping[str, Any], run: int, sizes: Mapping[str, int]) -> Variant:
+    def _kernel(self, row: Mapping[str, Any]) -> int:
         identity = (row["name"] or "(no name)", row["module"], row["file"], row["line"])
         kernel = self.identities.setdefault(identity, len(self.identities))
         self.origins.setdefault(kernel, row["origin"])
+        return kernel
+
+    def _variant(
+        self,
+        row: Mapping[str, Any],
+        kernel: int,
+        run: int,
+        sizes: Mapping[str, int],
+        recompiled: Recompiled | None,
+    ) -> Variant:
         return Variant(
             kernel=kernel,
             run=run,
@@ -79,7 +90,7 @@ class KernelRows:
             cache_hit=row["cache_hit"],
             cache_key=row["cache_key"],
             compile_begin=row["compile_begin"],
-            recompiled=None,
+            recompiled=recompiled,
             occupancy=occupancy_of(row),
             compile_ns=row["compile_ns"],
             signature=tuple(row["signature"] or ()),
@@ -148,8 +159,12 @@ def kernels_of(
     calls: CallRows,
     findings: "PageFindings | None",
     limits: "DeviceLimits | None",
+    origin: int,
 ) -> tuple[tuple[Kernel, ...], tuple[Call, ...]]:
-    """Return kernels and calls with their sums; also fills the sums of `rows.variants`."""
+    """Return kernels and calls with their sums; also finishes `rows.variants`.
+
+    Those get their sums, and times that count from the page's origin.
+    """
     finished = calls.finished(limits)
     by_variant: dict[int, list[int]] = {}
     for index, call in enumerate(finished):
@@ -157,6 +172,7 @@ def kernels_of(
     rows.variants[:] = [
         replace(
             variant,
+            compile_begin=None if variant.compile_begin is None else variant.compile_begin - origin,
             calls=len(by_variant.get(index, ())),
             launches=sum(finished[call].launches for call in by_variant.get(index, ())),
             host_ns=sum(finished[call].host_ns for call in by_variant.get(index, ())),

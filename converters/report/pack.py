@@ -16,18 +16,38 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["bytes_block", "columns_block", "json_block", "read_bytes", "read_columns", "read_json"]
+__all__ = [
+    "bytes_block",
+    "columns_block",
+    "json_block",
+    "json_text",
+    "read_bytes",
+    "read_columns",
+    "read_json",
+    "text_block",
+]
 
 _ALIGNMENT: Final = 8
 _HALF: Final = 0xFFFFFFFF
+#: Names of the fields of dataclasses that were written.
+_NAMES: Final[dict[type, tuple[str, ...]]] = {}
 _TYPES: Final[dict[str, npt.DTypeLike]] = {"u1": "<u1", "u2": "<u2", "u4": "<u4"}
 
 
 def json_block(value: Any) -> str:
     """Return a block with a JSON value; dataclasses in it become objects of their fields."""
-    text = json.dumps(
+    return text_block(json_text(value))
+
+
+def json_text(value: Any) -> str:
+    """Return a value as the text of `json_block`."""
+    return json.dumps(
         value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_fields
     )
+
+
+def text_block(text: str) -> str:
+    """Return a block with a text, such as a JSON value."""
     return _block(text.encode("utf-8", "replace"))
 
 
@@ -73,9 +93,12 @@ def read_columns(block: str) -> dict[str, npt.NDArray[np.int64]]:
 
 def _fields(value: Any) -> dict[str, Any]:
     """Return the fields of a dataclass: far quicker than `asdict`, which copies what is inside."""
-    if not is_dataclass(value):
-        raise TypeError(f"{type(value).__name__} is no JSON")
-    return {each.name: getattr(value, each.name) for each in fields(value)}
+    kind = type(value)
+    if kind not in _NAMES:
+        if not is_dataclass(value):
+            raise TypeError(f"{kind.__name__} is no JSON")
+        _NAMES[kind] = tuple(each.name for each in fields(value))
+    return {name: getattr(value, name) for name in _NAMES[kind]}
 
 
 def _block(content: bytes) -> str:

@@ -43,9 +43,9 @@ def _count(rows: str) -> str:
     return f"sum(CASE WHEN {rows} THEN weight ELSE 0 END)"
 
 
-def _total(rows: str, amount: str = "ns") -> str:
-    """Return the text that adds up an amount of rows; null where there is none."""
-    return f"sum(CASE WHEN {rows} THEN {amount} * weight END)"
+def _total(rows: str) -> str:
+    """Return the text that adds up the time of rows; null where there is none."""
+    return f"sum(CASE WHEN {rows} THEN taken END)"
 
 
 #: Of launches. Those of autotuners and warm-ups are in `tuning_launches` and in nothing else.
@@ -65,9 +65,7 @@ EXECUTED: Final = (
     KernelFigure("device_executions", "count", "executions", "exact", _count("steady")),
     KernelFigure("device_ns", "ns", "device", "measured", _total("steady")),
     KernelFigure("replays", "count", "replays", "exact", _count("replayed AND NOT tuning")),
-    KernelFigure(
-        "tuning_executions", "count", "tuning", "exact", _count("tuning AND ns IS NOT NULL")
-    ),
+    KernelFigure("tuning_executions", "count", "tuning", "exact", _count("tuning AND timed")),
     KernelFigure("tuning_ns", "ns", "tuning", "measured", _total("tuning")),
 )
 #: Of steady launches, and of steady executions.

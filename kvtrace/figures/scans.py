@@ -75,6 +75,7 @@ class Scans:
         name: str,
         columns: Sequence[str] | None = None,
         repaired: Collection[str] = (),
+        run_type: str = "VARCHAR",
     ) -> None:
         """Make the view of one table; errors as `Trace.table`.
 
@@ -83,6 +84,7 @@ class Scans:
             name: the table.
             columns: those that the view has; None: all.
             repaired: runs whose rows the reader has to repair.
+            run_type: the type of its column `run`.
 
         """
         table = self._trace.definition(name, self._runs)
@@ -102,6 +104,8 @@ class Scans:
                 assert once is not None  # a query that selects is a relation
                 whole = once
             view = whole.union(view) if rows.num_rows else whole
+        if run_type != "VARCHAR":
+            view = view.project(f"* REPLACE (run::{run_type} AS run)")
         view.create_view(name)
 
     def parts(self, name: str) -> _Parts:
@@ -152,7 +156,7 @@ def _scanned(
     database: duckdb.DuckDBPyConnection, parts: Sequence[_Part], types: Mapping[str, Any]
 ) -> duckdb.DuckDBPyRelation:
     """Return the rows of parts with the same columns, with others of these types as null."""
-    files = ", ".join(_text(str(part.path)) for part in parts)
+    files = ", ".join(quoted(str(part.path)) for part in parts)
     known = {*parts[0].columns, "run"}
     columns = ", ".join(
         _identifier(name)
@@ -258,6 +262,6 @@ def _identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _text(value: str) -> str:
+def quoted(value: str) -> str:
     """Return a value as SQL's text."""
     return "'" + value.replace("'", "''") + "'"

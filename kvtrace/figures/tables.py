@@ -6,14 +6,21 @@ the reader repairs, as where a clock was set back, are read first.
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
 
 import duckdb
 import pyarrow as pa
 
 from kvtrace.figures.database import database as new_database
-from kvtrace.figures.scans import Scans, sound_rows
+from kvtrace.figures.scans import Scans, quoted, sound_rows
 from kvtrace.figures.trials import HoldingTrials
-from kvtrace.figures.views import PLACED_PLAINLY, tables_of, view_texts
+from kvtrace.figures.views import (
+    PLACED_PLAINLY,
+    execution_times,
+    launch_times,
+    tables_of,
+    view_texts,
+)
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -38,6 +45,19 @@ _BACKWARD: Final = {
 _UNPLACED: Final = """
     SELECT 1 FROM gpu_kernels WHERE call_id IS NULL AND launch_seq IS NOT NULL LIMIT 1
 """
+#: What figures need of kernels and calls: they are read once for an opened trace.
+_ONCE: Final = {
+    "kernels": (
+        "kernel_id", "name", "module", "file", "line", "origin", "target", "num_warps",
+        "registers", "spills", "shared_bytes", "compile_begin", "compile_ns", "load_begin",
+    ),
+    "calls": ("call_id", "kernel_id", "grid_x", "grid_y", "grid_z"),
+}  # fmt: skip
+_KNOWN: Final[WeakKeyDictionary["Trace", dict[tuple[str, tuple[str, ...]], pa.Table]]] = (
+    WeakKeyDictionary()
+)
+_RUN: Final = "run_name"
+_FEW: Final = ("holding", "compiling", "between_trials")
 #: How far into each run autotuners and warm-ups went.
 _REACH: Final = """
     SELECT coalesce(sum(newest + 1), 0)
@@ -52,20 +72,46 @@ def open_times(trace: "Trace", runs: Sequence["Run"], view: str) -> duckdb.DuckD
     """Return a database with a view over launches or executions, and what it is made from.
 
     The tables `calls`, `kernels` and `place` are there, too: `place` numbers the calls whose kernel
-    is known, and `kernel` in it their kernels by module and name. Errors as `Trace.table`.
+    is known, and `kernel` in it their kernels by module and name. Runs are numbers of the type
+    `run_name`: as texts, they would take half of the time. Errors as `Trace.table`.
     """
     database = new_database()
+    names = ", ".join(quoted(name) for name in sorted({run.run_id for run in runs}) or [""])
+    database.execute(f"CREATE TYPE {_RUN} AS ENUM ({names})")
     scans = Scans(trace, runs, itself=True)
     asked = [name for name in _COLUMNS if name in tables_of([view])]
     scans.close(database, asked)
     for name in asked:
         _scan(database, scans, trace, runs, name)
-    kernels = ["kernel_id", "name", "module", "compile_begin", "load_begin"]
-    database.register("kernels", trace.table("kernels", runs, kernels))
-    database.register("calls", trace.table("calls", runs, ["call_id", "kernel_id"]))
+    kernels = ("kernel_id", "name", "module", "compile_begin", "load_begin")
+    add_rows(database, "kernels", known_rows(trace, runs, "kernels", kernels))
+    add_rows(database, "calls", known_rows(trace, runs, "calls", ("call_id", "kernel_id")))
     database.execute(_PLACES)
     make_times(database, trace, runs, [view])
     return database
+
+
+def known_rows(
+    trace: "Trace", runs: Sequence["Run"], name: str, columns: Sequence[str]
+) -> pa.Table:
+    """Return columns of `kernels` or `calls`; those that figures need are read once of sealed runs.
+
+    Errors as `Trace.table`.
+    """
+    if not set(columns) <= set(_ONCE[name]) or not all(run.sealed for run in runs):
+        return trace.table(name, runs, columns)
+    known = _KNOWN.setdefault(trace, {})
+    key = name, tuple(run.run_id for run in runs)
+    if key not in known:
+        known[key] = trace.table(name, runs, _ONCE[name])
+    return known[key].select([*columns, "run"])
+
+
+def add_rows(database: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -> None:
+    """Make a table of rows with a column `run`, in a database that `open_times` gave."""
+    database.register("rows", rows)
+    database.execute(f"CREATE TABLE {name} AS SELECT * REPLACE (run::{_RUN} AS run) FROM rows")  # noqa: S608
+    database.unregister("rows")
 
 
 #: Launches and executions refer to calls by run and number, which are few bytes as one number.
@@ -92,11 +138,11 @@ def _scan(
     """Make the view of a table, in which the rows of each run mean what they say."""
     columns = _COLUMNS[name]
     repaired = {run.run_id for run in runs if sound_rows(trace, run, name, _SOUND[name]) is None}
-    scans.create_view(database, name, columns, repaired)
+    scans.create_view(database, name, columns, repaired, _RUN)
     backward = {run for (run,) in database.execute(_BACKWARD[name]).fetchall()}
     if backward:
         database.execute(f"DROP VIEW {name}")
-        scans.create_view(database, name, columns, repaired | backward)
+        scans.create_view(database, name, columns, repaired | backward, _RUN)
 
 
 def make_times(
@@ -107,18 +153,30 @@ def make_times(
 ) -> None:
     """Make these views, and those that they use, over tables that a database has.
 
-    Launches whose kernel was compiled, loaded or tuned in them, and executions between trials, are
-    few, and looked up in tables.
+    Launches whose kernel was compiled, loaded or tuned in them, and executions between trials,
+    are few, and looked up in tables; what is behind the last of them is not joined with them.
     """
     for name, text in view_texts(views).items():
-        plainly = name == "placed" and not database.execute(_UNPLACED).fetchall()
-        query = PLACED_PLAINLY if plainly else text
+        if name == "placed" and not database.execute(_UNPLACED).fetchall():
+            text = PLACED_PLAINLY
+        elif name == "launch_times":
+            text = launch_times(_last(database, "compiling", "seq"))
+        elif name == "execution_times":
+            last = _last(database, "tuning", "seq"), _last(database, "between_trials", "record")
+            text = execution_times(*last)
         if name == "holding" and _late(database):
             database.register(name, _holding(trace, runs))
-        elif name in ("holding", "compiling", "between_trials"):
-            database.execute(f"CREATE TABLE {name} AS {query}")
+        elif name in _FEW:
+            database.execute(f"CREATE TABLE {name} AS {text}")
         else:
-            database.execute(f"CREATE VIEW {name} AS {query}")
+            database.execute(f"CREATE VIEW {name} AS {text}")
+
+
+def _last(database: duckdb.DuckDBPyConnection, table: str, key: str) -> int:
+    """Return the largest key in a table; -1 where it is empty."""
+    query = f"SELECT coalesce(max({key}), -1) FROM {table}"  # noqa: S608
+    ((found,),) = database.execute(query).fetchall()
+    return int(found)
 
 
 def _late(database: duckdb.DuckDBPyConnection) -> bool:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 
-from kvtrace.figures.columns import Integers, integers
+from kvtrace.figures.columns import Integers, combined_codes, dictionary_values, integers
 from kvtrace.figures.kernels import (
     DEVICE_MEDIAN,
     EXECUTED,
@@ -24,7 +25,7 @@ from kvtrace.figures.kernels import (
     sums,
 )
 from kvtrace.figures.makers import kind_of
-from kvtrace.figures.tables import open_times
+from kvtrace.figures.tables import add_rows, open_times
 from kvtrace.schema.symbols import titled
 
 if TYPE_CHECKING:
@@ -42,46 +43,60 @@ class Times:
     `calls` has columns run, call_id, and of executions that no call is known for `name` and `kind`,
     as they are shown; then those of `figures/kernels.py`. `kernels` has columns module, name, kind
     and the median. `phases` are launches of each run by phase, with when the last of them ended, in
-    ns since 1970. `groups` has the medians of groups of kernels, where some were asked for.
+    ns since 1970; `by_phase` those of each call: run, call_id, phase, launches. `groups` has the
+    medians of groups of kernels, where some were asked for.
     """
 
     calls: pa.Table
     kernels: pa.Table
     phases: tuple[tuple[str, str, int, int | None], ...] = ()
+    by_phase: pa.Table | None = None
     groups: pa.Table | None = None
 
 
-#: One row for each launch.
-_LAUNCHES: Final = """
-    CREATE TABLE facts AS
-    SELECT p.place, t.ns, t.tuning, t.captured, t.compiling, t.steady, t.weight::INTEGER AS weight
-    FROM launch_times t JOIN place p ON p.run = t.run AND p.call_id = t.call_id
+#: One row for each call's steady launches, or executions: of them medians are made.
+_STEADY: Final = """
+    CREATE TABLE steady_rows AS
+    SELECT p.place, p.kernel, t.ns, t.weight::INTEGER AS weight, true AS steady
+    FROM {rows} t JOIN place p ON p.run = t.run AND p.call_id = t.call_id WHERE t.steady
 """
 _PHASES: Final = """
-    SELECT run, coalesce(phase, 'run'), sum(launches)::BIGINT, max(last_exit) FROM (
-        SELECT run, phase, sum(greatest(coalesce(weight, 1), 1)) AS launches,
-            epoch_ns(max("exit")) AS last_exit
-        FROM launches GROUP BY run, phase
-    ) GROUP BY ALL
+    SELECT run::VARCHAR, coalesce(phase, 'run'), sum(weight)::BIGINT, epoch_ns(max(last_exit))
+    FROM grouped GROUP BY run, coalesce(phase, 'run')
 """
-#: One row for each execution of a call that is known.
+_BY_PHASE: Final = """
+    SELECT run::VARCHAR AS run, call_id, coalesce(phase, 'run') AS phase,
+        sum(weight)::BIGINT AS launches
+    FROM grouped GROUP BY run, call_id, coalesce(phase, 'run')
+"""
+#: An execution as it counts, and whether it is one of a step.
+_STEPPED: Final = """
+    CREATE VIEW stepped_times AS
+    SELECT t.*, t.steady AND coalesce(w.first <= epoch_ns(t."start")
+        AND epoch_ns(t."start") <= w.last, false) AS stepped
+    FROM execution_times t LEFT JOIN windows w ON w.run = t.run
+"""
+_UNSTEPPED: Final = "CREATE VIEW stepped_times AS SELECT *, false AS stepped FROM execution_times"
 _EXECUTIONS: Final = """
-    CREATE TABLE facts AS
-    SELECT p.place, t.ns, t.tuning, t.replayed, t.steady, t.weight::INTEGER AS weight,
-        t.steady AND w.run IS NOT NULL AS stepped
-    FROM execution_times t JOIN place p ON p.run = t.run AND p.call_id = t.call_id
-    LEFT JOIN windows w
-        ON w.run = t.run AND w.first <= epoch_ns(t."start") AND epoch_ns(t."start") <= w.last
+    CREATE TABLE grouped AS
+    SELECT run, call_id, tuning, replayed, timed, steady, stepped,
+        sum(weight)::BIGINT AS weight, sum(taken)::BIGINT AS taken
+    FROM stepped_times GROUP BY ALL
 """
-#: One row for each other execution.
+#: Whether there are executions of calls whose kernel is not known.
+_UNKNOWN_CALLS: Final = """
+    SELECT 1 FROM grouped g ANTI JOIN place p ON p.run = g.run AND p.call_id = g.call_id
+    WHERE g.call_id IS NOT NULL LIMIT 1
+"""
+#: One row for each execution of no call whose kernel is known.
 _OTHERS: Final = """
     CREATE TABLE others AS
     SELECT t.run, t.name, t.kind, t.call_id IS NOT NULL AS called, t.ns, t.tuning, t.replayed,
-        t.steady, t.weight, t.bytes, t.steady AND w.run IS NOT NULL AS stepped
-    FROM execution_times t ANTI JOIN place p ON p.run = t.run AND p.call_id = t.call_id
-    LEFT JOIN windows w
-        ON w.run = t.run AND w.first <= epoch_ns(t."start") AND epoch_ns(t."start") <= w.last
+        t.timed, t.steady, t.weight, t.taken, t.bytes, t.stepped
+    FROM stepped_times t {others}
 """
+_WITHOUT_CALL: Final = "WHERE t.call_id IS NULL"
+_WITHOUT_KERNEL: Final = "ANTI JOIN place p ON p.run = t.run AND p.call_id = t.call_id"
 _NAMES: Final = "SELECT DISTINCT name, kind, called FROM others"
 _NAMED: Final = """
     CREATE TABLE named AS
@@ -89,8 +104,8 @@ _NAMED: Final = """
     FROM others o JOIN shown s ON s.called = o.called AND s.name IS NOT DISTINCT FROM o.name
         AND s.kind IS NOT DISTINCT FROM o.kind
 """
-_STEPPED: Final = (
-    "CAST(sum(CASE WHEN stepped THEN ns * weight END) AS BIGINT) AS stepped_ns, {bytes} AS bytes"
+_MORE: Final = (
+    "CAST(sum(CASE WHEN stepped THEN taken END) AS BIGINT) AS stepped_ns, {bytes} AS bytes"
 )
 _NO_BYTES: Final = "CAST(NULL AS BIGINT)"
 _BYTES: Final = "CAST(sum(CASE WHEN steady THEN bytes * weight END) AS BIGINT)"
@@ -120,7 +135,7 @@ def host_times(
     for found in (known.get((*key, "medians")), None if with_medians else known.get(key)):
         if found is not None:
             return found
-    with open_times(trace, runs, "launch_times") as database:
+    with open_times(trace, runs, "launch_groups") as database:
         found = _host_times(database, groups, with_medians=with_medians)
     if all(run.sealed for run in runs):
         known[(*key, "medians") if with_medians else key] = found
@@ -130,20 +145,17 @@ def host_times(
 def _host_times(
     database: duckdb.DuckDBPyConnection, groups: pa.Table | None, *, with_medians: bool
 ) -> Times:
+    database.execute("CREATE TABLE grouped AS FROM launch_groups")
+    of_calls, of_kernels = _NO_MEDIANS.format(key="place"), _NO_MEDIANS.format(key="kernel")
     if with_medians:
-        database.execute(_LAUNCHES)
-        middle = _middles(database, "facts")
-        rows, of_calls = "facts", middle("facts", "place", HOST_MEDIAN.name)
-        of_kernels = middle(_OF_KERNELS, "kernel", HOST_MEDIAN.name)
-    else:
-        rows = "(SELECT p.place, t.* FROM launch_times t JOIN place p USING (run, call_id))"
-        of_calls = f"SELECT 0 AS place, NULL::DOUBLE AS {HOST_MEDIAN.name} WHERE false"
-        of_kernels = f"SELECT 0 AS kernel, NULL::DOUBLE AS {HOST_MEDIAN.name} WHERE false"
-    by_call = _by_call(rows, LAUNCHED, of_calls, HOST_MEDIAN, "")
+        database.execute(_STEADY.format(rows="launch_times"))
+        middle = _middles(database, "steady_rows")
+        of_calls, of_kernels = middle("steady_rows", "place"), middle("steady_rows", "kernel")
     return Times(
-        database.sql(by_call).to_arrow_table(),
+        database.sql(_by_call(LAUNCHED, of_calls, HOST_MEDIAN)).to_arrow_table(),
         database.sql(_by_kernel(of_kernels, HOST_MEDIAN)).to_arrow_table(),
         tuple(database.execute(_PHASES).fetchall()),
+        database.sql(_BY_PHASE).to_arrow_table(),
         None if groups is None else _of_groups(database, groups, HOST_MEDIAN),
     )
 
@@ -152,9 +164,9 @@ def _of_groups(
     database: duckdb.DuckDBPyConnection, groups: pa.Table, median: KernelFigure
 ) -> pa.Table:
     """Return the medians of groups of kernels."""
-    database.register("groups", groups)
-    query = _middles(database, "facts")(_OF_GROUPS, "grouped", median.name)
-    return database.sql(query).to_arrow_table()
+    add_rows(database, "groups", groups)
+    query = _middles(database, "steady_rows")(_OF_GROUPS, "grouped")
+    return database.sql(f"SELECT grouped, ns AS {median.name} FROM ({query}) m").to_arrow_table()  # noqa: S608
 
 
 def device_times(
@@ -176,25 +188,28 @@ def device_times(
         }
     )
     with open_times(trace, runs, "execution_times") as database:
-        database.register("windows", windows)
+        add_rows(database, "windows", windows)
+        database.execute(_STEPPED if stepping else _UNSTEPPED)
         database.execute(_EXECUTIONS)
-        database.execute(_OTHERS)
+        unknown = database.execute(_UNKNOWN_CALLS).fetchall()
+        database.execute(_OTHERS.format(others=_WITHOUT_KERNEL if unknown else _WITHOUT_CALL))
         database.register("shown", _shown(database))
         database.execute(_NAMED)
-        middle = _middles(database, "facts")
-        of_calls = middle("facts", "place", DEVICE_MEDIAN.name)
-        of_kernels = middle(_OF_KERNELS, "kernel", DEVICE_MEDIAN.name)
-        more = ", " + _STEPPED.format(bytes=_NO_BYTES)
-        calls = database.sql(_by_call("facts", EXECUTED, of_calls, DEVICE_MEDIAN, more))
+        database.execute(_STEADY.format(rows="execution_times"))
+        middle = _middles(database, "steady_rows")
+        of_calls, of_kernels = middle("steady_rows", "place"), middle("steady_rows", "kernel")
+        more = ", " + _MORE.format(bytes=_NO_BYTES)
+        calls = database.sql(_by_call(EXECUTED, of_calls, DEVICE_MEDIAN, more))
         kernels = database.sql(_by_kernel(of_kernels, DEVICE_MEDIAN))
         middle = _middles(database, "named")
         others = database.sql(
-            f"SELECT run, CAST(NULL AS BIGINT) AS call_id, name, kind, {sums(EXECUTED)}, "  # noqa: S608
-            f"{_STEPPED.format(bytes=_BYTES)}, CAST(NULL AS DOUBLE) AS {DEVICE_MEDIAN.name} "
-            "FROM named GROUP BY run, name, kind"
+            "SELECT run::VARCHAR AS run, CAST(NULL AS BIGINT) AS call_id, name, kind, "  # noqa: S608
+            f"{sums(EXECUTED)}, {_MORE.format(bytes=_BYTES)}, "
+            f"CAST(NULL AS DOUBLE) AS {DEVICE_MEDIAN.name} FROM named GROUP BY run, name, kind"
         )
         by_name = database.sql(
-            f"SELECT '' AS module, * FROM ({middle('named', 'name, kind', DEVICE_MEDIAN.name)}) m"  # noqa: S608
+            f"SELECT '' AS module, name, kind, ns AS {DEVICE_MEDIAN.name} "  # noqa: S608
+            f"FROM ({middle('named', 'name, kind')}) m"
         )
         return Times(
             pa.concat_tables([calls.to_arrow_table(), others.to_arrow_table()]),
@@ -203,36 +218,37 @@ def device_times(
         )
 
 
-_OF_KERNELS: Final = "(SELECT p.kernel, f.* FROM facts f JOIN place p ON p.place = f.place) k"
+_NO_MEDIANS: Final = "SELECT 0 AS {key}, CAST(NULL AS DOUBLE) AS ns WHERE false"
 _OF_GROUPS: Final = """(
-    SELECT g.grouped, f.* FROM facts f JOIN place p ON p.place = f.place
+    SELECT g.grouped, s.ns, s.weight, s.steady FROM steady_rows s JOIN place p ON p.place = s.place
     JOIN groups g ON g.run = p.run AND g.kernel_id = p.kernel_id
 ) k"""
 
 
-def _middles(database: duckdb.DuckDBPyConnection, rows: str) -> Callable[[str, str, str], str]:
-    """Return what makes the query of medians: few rows stand for more than one."""
+def _middles(database: duckdb.DuckDBPyConnection, rows: str) -> Callable[[str, str], str]:
+    """Return what makes the query of medians, as `ns`: few rows stand for more than one."""
     ((most,),) = database.execute(f"SELECT max(weight) FROM {rows}").fetchall()  # noqa: S608
-    return medians if (most or 1) > 1 else medians_of_single_rows
+    made = medians if (most or 1) > 1 else medians_of_single_rows
+    return lambda rows, keys: made(rows, keys, "ns")
 
 
 def _by_call(
-    rows: str, figures: Sequence[KernelFigure], of_calls: str, median: KernelFigure, more: str
+    figures: Sequence[KernelFigure], of_calls: str, median: KernelFigure, more: str = ""
 ) -> str:
     names = ", ".join(f"s.{each.name}" for each in figures)
     extra = ", s.stepped_ns, s.bytes" if more else ""
     return f"""
-        SELECT p.run, p.call_id, CAST(NULL AS VARCHAR) AS name, CAST(NULL AS VARCHAR) AS kind,
-            {names}{extra}, m.{median.name}
-        FROM (SELECT place, {sums(figures)}{more} FROM {rows} GROUP BY place) s
-        JOIN place p ON p.place = s.place
-        LEFT JOIN ({of_calls}) m ON m.place = s.place
+        SELECT p.run::VARCHAR AS run, p.call_id, CAST(NULL AS VARCHAR) AS name,
+            CAST(NULL AS VARCHAR) AS kind, {names}{extra}, m.ns AS {median.name}
+        FROM (SELECT run, call_id, {sums(figures)}{more} FROM grouped GROUP BY run, call_id) s
+        JOIN place p ON p.run = s.run AND p.call_id = s.call_id
+        LEFT JOIN ({of_calls}) m ON m.place = p.place
     """  # noqa: S608
 
 
 def _by_kernel(of_kernels: str, median: KernelFigure) -> str:
     return f"""
-        SELECT k.module, k.name, '{TRITON}' AS kind, m.{median.name}
+        SELECT k.module, k.name, '{TRITON}' AS kind, m.ns AS {median.name}
         FROM kernel k JOIN ({of_kernels}) m ON m.kernel = k.kernel
     """  # noqa: S608
 
@@ -313,28 +329,52 @@ def steady_executions(trace: "Trace", run: "Run") -> Iterator[pa.Table]:
     return _rows(trace, run, "execution_times", query)
 
 
-def steady_spans(trace: "Trace", run: "Run", longest: int) -> Iterator[tuple[Integers, Integers]]:
+def steady_spans(
+    trace: "Trace", run: "Run", unsteady: Integers, longest: int
+) -> Iterator[tuple[Integers, Integers]]:
     """Return begins and ends of steady launches that took less than so many ns, in their order.
 
-    They are ns since 1970, and come in pieces; errors as in `host_times`.
+    `unsteady` are those of the run that are none (`unsteady_launches`). They are ns since 1970, and
+    come in pieces; errors as in `host_times`.
     """
-    query = f'SELECT "enter", "exit" FROM launch_times WHERE steady AND ns < {longest} ORDER BY seq'  # noqa: S608
-    for piece in _rows(trace, run, "launch_times", query):
-        yield integers(piece["enter"]), integers(piece["exit"])
+    for piece in trace.pieces("launches", [run], ("seq", "enter", "exit")):
+        enter, leave = (integers(piece[name], 0) for name in ("enter", "exit"))
+        chosen = leave - enter < longest
+        if unsteady.size:
+            chosen &= ~np.isin(integers(piece["seq"]), unsteady)
+        yield enter[chosen], leave[chosen]
+
+
+def unsteady_launches(trace: "Trace", runs: Sequence["Run"]) -> dict[str, Integers]:
+    """Return by run the `seq` of launches that are not steady; errors as `host_times`."""
+    query = "SELECT run::VARCHAR AS run, seq FROM launch_times WHERE NOT steady"
+    with open_times(trace, runs, "launch_times") as database:
+        rows = database.sql(query).to_arrow_table()
+    seq, found = integers(rows["seq"]), {}
+    codes, first = combined_codes([rows["run"]])
+    for code, run in enumerate(dictionary_values(rows["run"], first)):
+        found[run] = seq[codes == code]
+    return found
 
 
 def compiling_launches(trace: "Trace", run: "Run") -> pa.Table:
     """Return the launches of a run in which their kernel was compiled, loaded or tuned."""
     with open_times(trace, [run], "compiling") as database:
         return database.sql(
-            'SELECT run, seq, call_id, phase, "enter", "exit" FROM compiling ORDER BY seq'
+            """SELECT run::VARCHAR AS run, seq, call_id, phase, "enter", "exit" FROM compiling
+            ORDER BY seq"""
         ).to_arrow_table()
 
 
-def launches_by_phase(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
-    """Return the rows of the view `phase_sums` of some runs: launches of a call, by phase."""
-    with open_times(trace, runs, "phase_sums") as database:
-        return database.sql("FROM phase_sums").to_arrow_table()
+def trial_times(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
+    """Return run, call_id and ns of executions of autotuners' trials, in their launches' order."""
+    query = """
+        SELECT t.run::VARCHAR AS run, t.call_id, greatest(p.device_ns, 0) AS ns
+        FROM placed p JOIN tuning t ON t.run = p.run AND t.seq = p.launch_seq
+        WHERE t.phase = 'autotune' AND p.device_ns IS NOT NULL ORDER BY t.run, t.seq, p.record
+    """
+    with open_times(trace, runs, "execution_times") as database:
+        return database.sql(query).to_arrow_table()
 
 
 def _rows(trace: "Trace", run: "Run", view: str, query: str) -> Iterator[pa.Table]:

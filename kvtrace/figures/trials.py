@@ -1,6 +1,5 @@
 """Launches that autotuners and warm-ups make, and those in which they are made."""
 
-from collections.abc import Collection
 from typing import Final
 
 import numpy as np
@@ -18,15 +17,10 @@ _NEVER: Final = np.iinfo(np.int64).min
 
 def is_tuning(launches: pa.Table) -> npt.NDArray[np.bool_]:
     """Tell which launches an autotuner or a warm-up made; column phase."""
-    return has_phase(launches, TUNING)
-
-
-def has_phase(launches: pa.Table, names: Collection[str]) -> npt.NDArray[np.bool_]:
-    """Tell which launches have a phase of these names; column phase."""
     phases = launches["phase"].unify_dictionaries()
     if not phases.num_chunks:
         return np.zeros(0, np.bool_)
-    chosen = [name in names for name in phases.chunk(0).dictionary.to_pylist()]
+    chosen = [name in TUNING for name in phases.chunk(0).dictionary.to_pylist()]
     known = np.array([*chosen, False])  # the last stands for none
     codes = [integers(pa.chunked_array([part.indices]), -1) for part in phases.chunks]
     return known[np.concatenate(codes)]

@@ -29,6 +29,36 @@ from kvtrace.figures.trials import TUNING
 _SOURCE: Final = re.compile(r"(?<!DISTINCT )\b(FROM|JOIN) (\w+)")
 _TRIALS: Final = ", ".join(f"'{phase}'" for phase in TUNING)
 
+_LAUNCH_TIMES: Final = f"""
+        SELECT l.run, l.seq, l.call_id, l."enter", l."exit",
+            CASE WHEN l."exit" < l."enter" THEN 0
+                ELSE epoch_ns(l."exit") - epoch_ns(l."enter") END AS ns,
+            coalesce(l.phase IN ({_TRIALS}), false) AS tuning,
+            coalesce(l.phase = 'graph_capture', false) AS captured,
+            {{compiling}} AS compiling,
+            NOT ({{compiling}}) AND l."enter" IS NOT NULL AND l."exit" IS NOT NULL
+                AND NOT coalesce(l.phase IN ({_TRIALS}), false) AS steady,
+            greatest(coalesce(l.weight, 1), 1) AS weight,
+            CASE WHEN l."exit" < l."enter" THEN 0
+                ELSE (epoch_ns(l."exit") - epoch_ns(l."enter"))
+                    * greatest(coalesce(l.weight, 1), 1) END AS taken, l.phase
+        FROM launches l {{compilers}}
+"""  # noqa: S608
+_COMPILERS: Final = "LEFT JOIN compiling s ON s.run = l.run AND s.seq = l.seq"
+_EXECUTION_TIMES: Final = """
+        SELECT p.run, p.record, p.call_id, p."start", p."end",
+            CASE WHEN p.device_ns < 0 THEN 0 ELSE p.device_ns END AS ns,
+            {trial} AS tuning, p.graph_id IS NOT NULL AS replayed,
+            p.device_ns IS NOT NULL AND NOT ({trial}) AS steady,
+            p.device_ns IS NOT NULL AS timed, p.name, p.kind, p.bytes,
+            greatest(coalesce(p.weight, 1), 1) AS weight,
+            CASE WHEN p.device_ns < 0 THEN 0
+                ELSE p.device_ns * greatest(coalesce(p.weight, 1), 1) END AS taken
+        FROM placed p {trials}
+"""
+_JOINED_TRIALS: Final = """LEFT JOIN tuning t ON t.run = p.run AND t.seq = p.launch_seq
+        LEFT JOIN between_trials b ON b.run = p.run AND b.record = p.record"""
+
 #: By name, in an order in which each uses tables and those before it.
 VIEWS: Final = {
     # A distinct call with its kernel, and the line of the program that launched it first.
@@ -74,7 +104,7 @@ VIEWS: Final = {
     """,
     # A launch that an autotuner or a warm-up made.
     "tuning": f"""
-        SELECT run, seq, call_id, thread, "enter", "exit", greatest(weight, 1) AS weight
+        SELECT run, seq, call_id, thread, phase, "enter", "exit", greatest(weight, 1) AS weight
         FROM launches WHERE phase IN ({_TRIALS})
     """,  # noqa: S608
     # A launch in which an autotuner tried its configurations: the trial that its thread began last,
@@ -128,19 +158,16 @@ VIEWS: Final = {
     """,
     # A launch as it counts: `tuning` by an autotuner or a warm-up; `captured` into a graph;
     # `compiling` where its kernel was compiled, loaded or tuned in it; `steady` where its time is
-    # that of a launch. Where a clock was set back it took no time.
-    "launch_times": f"""
-        SELECT l.run, l.seq, l.call_id, l."enter", l."exit",
-            CASE WHEN l."exit" < l."enter" THEN 0
-                ELSE epoch_ns(l."exit") - epoch_ns(l."enter") END AS ns,
-            coalesce(l.phase IN ({_TRIALS}), false) AS tuning,
-            coalesce(l.phase = 'graph_capture', false) AS captured,
-            s.seq IS NOT NULL AS compiling,
-            s.seq IS NULL AND l."enter" IS NOT NULL AND l."exit" IS NOT NULL
-                AND NOT coalesce(l.phase IN ({_TRIALS}), false) AS steady,
-            greatest(coalesce(l.weight, 1), 1) AS weight
-        FROM launches l LEFT JOIN compiling s ON s.run = l.run AND s.seq = l.seq
-    """,  # noqa: S608
+    # that of a launch. Where a clock was set back it took no time. `taken` is the time of all
+    # launches that the row stands for.
+    "launch_times": _LAUNCH_TIMES.format(compiling="s.seq IS NOT NULL", compilers=_COMPILERS),
+    # Launches of a call that count alike, as one row that stands for all: what they add up to.
+    "launch_groups": """
+        SELECT run, call_id, phase, tuning, captured, compiling, steady,
+            CAST(sum(weight) AS BIGINT) AS weight, CAST(sum(taken) AS BIGINT) AS taken,
+            max("exit") AS last_exit
+        FROM launch_times GROUP BY run, call_id, phase, tuning, captured, compiling, steady
+    """,
     # An execution that no launch is known for, and that ran between two trials, such as what
     # empties the caches: those that a launch is known for, before it and behind it, are trials.
     # (Twice the time, and one more for a trial, fits into 64 bits until 2116.)
@@ -166,23 +193,22 @@ VIEWS: Final = {
         WHERE call_id IS NULL AND before % 2 = 1 AND behind % 2 = 1
     """,
     # An execution as it counts, much as a launch; `replayed` by a graph.
-    "execution_times": """
-        SELECT p.run, p.record, p.call_id, p."start", p."end",
-            CASE WHEN p.device_ns < 0 THEN 0 ELSE p.device_ns END AS ns,
-            t.seq IS NOT NULL OR b.record IS NOT NULL AS tuning,
-            p.graph_id IS NOT NULL AS replayed,
-            p.device_ns IS NOT NULL AND t.seq IS NULL AND b.record IS NULL AS steady,
-            p.name, p.kind, p.bytes, greatest(coalesce(p.weight, 1), 1) AS weight
-        FROM placed p LEFT JOIN tuning t ON t.run = p.run AND t.seq = p.launch_seq
-        LEFT JOIN between_trials b ON b.run = p.run AND b.record = p.record
+    "execution_times": _EXECUTION_TIMES.format(
+        trial="t.seq IS NOT NULL OR b.record IS NOT NULL", trials=_JOINED_TRIALS
+    ),
+    # Executions of a call that count alike, as `launch_groups`.
+    "execution_groups": """
+        SELECT run, call_id, tuning, replayed, timed, steady,
+            CAST(sum(weight) AS BIGINT) AS weight, CAST(sum(taken) AS BIGINT) AS taken
+        FROM execution_times GROUP BY run, call_id, tuning, replayed, timed, steady
     """,
     # What the launches of a call add up to.
     "host_sums": f"""
-        SELECT run, call_id, {sums(LAUNCHED)} FROM launch_times GROUP BY run, call_id
+        SELECT run, call_id, {sums(LAUNCHED)} FROM launch_groups GROUP BY run, call_id
     """,  # noqa: S608
     # What the executions of a call add up to, if there are some that are no trial's.
     "device_sums": f"""
-        SELECT run, call_id, {sums(EXECUTED)} FROM execution_times WHERE call_id IS NOT NULL
+        SELECT run, call_id, {sums(EXECUTED)} FROM execution_groups WHERE call_id IS NOT NULL
         GROUP BY run, call_id HAVING sum(CASE WHEN steady THEN 1 ELSE 0 END) > 0
     """,  # noqa: S608
     "call_sums": """
@@ -202,6 +228,27 @@ PLACED_PLAINLY: Final = """
         bytes, greatest(weight, 1) AS weight
     FROM gpu_kernels
 """
+
+
+def launch_times(compiling: int) -> str:
+    """Return the view `launch_times` where no launch behind a `seq` is one of `compiling`.
+
+    Nearly all are behind it, and not joined: that takes half of the view's time.
+    """
+    near = f"{VIEWS['launch_times']} WHERE l.seq <= {compiling}"
+    far = _LAUNCH_TIMES.format(compiling="false", compilers=f"WHERE l.seq > {compiling}")
+    return f"{near} UNION ALL {far}" if compiling >= 0 else far
+
+
+def execution_times(tuning: int, between: int) -> str:
+    """Return the view `execution_times`, where the last trial's `seq` and `record` are known."""
+    near = f"coalesce(p.launch_seq <= {tuning}, false) OR p.record <= {between}"
+    far = _EXECUTION_TIMES.format(trial="false", trials=f"WHERE NOT ({near})")
+    if tuning < 0 and between < 0:
+        return _EXECUTION_TIMES.format(trial="false", trials="")
+    return f"{VIEWS['execution_times']} WHERE {near} UNION ALL {far}"
+
+
 #: Kernels (by module and name) over the runs, those that took most time on devices first, or where
 #: there is no device timeline, on the host. Trials are in no figure but `tuning_launches`, and
 #: launches in which the kernel was compiled, loaded or tuned not in `host_ns`.

@@ -94,7 +94,7 @@ def test_the_time_of_a_launch_that_tunes_is_no_host_time(tuned):
 
 
 def test_a_device_that_waits_for_a_launch_that_tunes_does_not_wait_for_launches(tuned):
-    busy = busy_of(tuned.trace, tuned.runs[0])
+    (busy,) = busy_of(tuned.trace, tuned.runs[:1])
 
     assert busy.idle_launching_ns == 10 * 10_000
 

@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from kvtrace.converters.profile.profile_sections import ProfileSection
 from kvtrace.text import amount, columns, count, size
 
@@ -35,10 +38,11 @@ class GraphProfile:
 def read_graph_profiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[GraphProfile, ...]:
     """Read what was recorded with each graph of the runs."""
     table = trace.table("kernels", runs, columns=["kernel_id", "name", "origin", "options"])
+    table = table.filter(pc.equal(table["origin"].cast(pa.string()), "numpy"))
     found = []
     for row in table.to_pylist(maps_as_pydicts="lossy"):
         options = row["options"] or {}
-        if row["origin"] != "numpy" or "graph_ops" not in options:
+        if "graph_ops" not in options:
             continue
         flops, boundary, unfused = (
             int(options[name]) for name in ("graph_flops", "graph_boundary_bytes", "graph_bytes")
