@@ -32,12 +32,12 @@ def launch(case: Case, text: str, arguments: dict[str, Any], memory: dict[str, A
         RuntimeError: the launch could not be evaluated to its end, or a client failed.
 
     """
-    from kvtrace.calls.recorded import Call
     from kvtrace.clients.profiler import Profiler
     from kvtrace.clients.running import ClientPass
     from kvtrace.clients.tracer import Tracer
     from kvtrace.evaluate import Argument, ScalarArgument, Storage, TensorArgument
     from kvtrace.evaluate.modules import parsed
+    from kvtrace.recorded_calls.recorded import Call
 
     given: list[Argument] = []
     for name, value in arguments.items():

@@ -19,7 +19,6 @@ import torch
 from evaluator_kernels import Case, cases
 from evaluator_workers import Answer, serve, timed
 
-from kvtrace.calls.recorded import Call
 from kvtrace.clients.profiler import Profiler
 from kvtrace.clients.running import ClientPass
 from kvtrace.clients.sanitizer import Sanitizer
@@ -27,6 +26,7 @@ from kvtrace.clients.tracer import Tracer
 from kvtrace.evaluate import Argument, ScalarArgument, Storage, TensorArgument, evaluate
 from kvtrace.evaluate.plan.launch import plans_of
 from kvtrace.ir import Module, parse
+from kvtrace.recorded_calls.recorded import Call
 
 PACKAGES = ("torch", "triton", "numpy")
 SHORT_NAMES = {torch.float32: "fp32", torch.bfloat16: "bf16"}

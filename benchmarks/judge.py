@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from kvtrace.addons.judge.judging import judge_file
+from kvtrace.addons.judge.judge_file import judge_file
 from tests.addons.judge.labelled import labelled, request_of
 
 

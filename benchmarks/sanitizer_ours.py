@@ -25,9 +25,9 @@ from evaluator_ours import median_of, ttir
 from evaluator_workers import Answer, serve
 from sanitizer_kernels import cases, wide_add
 
-from kvtrace.calls.recorded import Call
 from kvtrace.evaluate import Argument, ScalarArgument, Storage, TensorArgument
 from kvtrace.ir import Module, parse
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.verdict import Verdict
 

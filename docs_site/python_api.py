@@ -8,9 +8,9 @@ from typing import Any, Final, get_type_hints
 import kvtrace
 import kvtrace.clients
 from kvtrace import registry
+from kvtrace.analysis.results import MissingPackage, Rows, Told
+from kvtrace.analysis.traces import OpenedTrace
 from kvtrace.capture import api
-from kvtrace.opened.results import MissingPackage, Rows, Told
-from kvtrace.opened.traces import OpenedTrace
 from kvtrace.schema.errors import KvtraceError
 
 PLACE: Final = "reference/python.md"

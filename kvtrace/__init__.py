@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
     from typing import Any
 
+    from kvtrace.analysis.traces import diff as diff
+    from kvtrace.analysis.traces import open as open  # noqa: A004 - as gzip.open
     from kvtrace.capture.api import capture as capture
     from kvtrace.capture.api import mark as mark
     from kvtrace.capture.api import start as start
     from kvtrace.capture.api import stop as stop
-    from kvtrace.opened.traces import diff as diff
-    from kvtrace.opened.traces import open as open  # noqa: A004 - as gzip.open
     from kvtrace.schema.errors import KernelDefect as KernelDefect
     from kvtrace.traced import trace as trace
 
@@ -31,9 +31,9 @@ __version__ = "0.2.0"
 _HOMES = {
     "KernelDefect": "kvtrace.schema.errors",
     "capture": "kvtrace.capture.api",  # then the folder of that name, which can be called
-    "diff": "kvtrace.opened.traces",
+    "diff": "kvtrace.analysis.traces",
     "mark": "kvtrace.capture.api",
-    "open": "kvtrace.opened.traces",
+    "open": "kvtrace.analysis.traces",
     "start": "kvtrace.capture.api",
     "stop": "kvtrace.capture.api",
     "trace": "kvtrace.traced",

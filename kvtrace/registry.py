@@ -11,7 +11,7 @@ would take 20 ms. Groups:
 | group `kvtrace.…` | name | what it names |
 |---|---|---|
 | `api` | of the function | what `kvtrace` offers to Python besides its own, under that name |
-| `around_launches` | of what it is | see `kvtrace.backends.compiled.around` |
+| `around_launches` | of what it is | see `kvtrace.backends.compiled_kernels.around` |
 | `backends` | of the backend | a `kvtrace.backends.Backend` |
 | `libraries` | a module whose import a backend waits for | that backend |
 | `libraries_without_gpu` | one that is waited for with `KVTRACE_DEVICE=cpu` alone | that backend |
@@ -23,10 +23,10 @@ would take 20 ms. Groups:
 | `diff_figures` | of the figures | a `kvtrace.converters.diff.further.FigureSource` |
 | `diff_results` | of what it compares | returns a `kvtrace.converters.diff.model.Results` |
 | `diff_stages` | of the stage | a `kvtrace.converters.diff.earlier_stages.EarlierStage` |
-| `engines` | of the engine | a `kvtrace.opened.engines.Engine`: what `--engine` names |
+| `engines` | of the engine | a `kvtrace.analysis.engines.Engine`: what `--engine` names |
 | `kept_runs` | of their keeper | returns the runs under a name: `kvtrace diff --against NAME` |
 | `loop_tables` | of the table's owner | the name of a client's table that says how loops nest |
-| `missing_passes` | of the pass | runs it where a trace lacks it, see `kvtrace.opened.completing` |
+| `missing_passes` | of the pass | runs it where a trace lacks it: `analysis/completing.py` |
 | `modules` | of a module below `kvtrace` | that module, `:attribute` left out |
 | `pass_rules` | of the set | rules of passes that evaluate no calls, by their ids |
 | `profile_sections` | of the section | a `ProfileSection` of `converters/profile/` |

@@ -23,7 +23,7 @@ FRONT_END = PACKAGE / "converters" / "report" / "frontend"
 # Capture calls the registry of backends, and no backend; no backend imports another.
 _LANGUAGE = {"kvtrace.schema", "kvtrace.ir"}
 _ENGINE = _LANGUAGE | {"kvtrace.evaluate"}
-_CALLS = _ENGINE | {"kvtrace.calls", "kvtrace.metrics"}
+_CALLS = _ENGINE | {"kvtrace.recorded_calls", "kvtrace.metrics"}
 _VERDICTS = _CALLS | {"kvtrace.symbolic", "kvtrace.verdicts"}
 _RECORDING = {
     "kvtrace.schema",
@@ -32,7 +32,7 @@ _RECORDING = {
     "kvtrace.capture",
     "kvtrace.backends",
 }
-_COMPILED = _RECORDING | _VERDICTS | {"kvtrace.backends.compiled"}
+_COMPILED = _RECORDING | _VERDICTS | {"kvtrace.backends.compiled_kernels"}
 _OPENED = (
     _VERDICTS
     | {"kvtrace.clients", "kvtrace.converters", "kvtrace.text", "kvtrace.settings"}
@@ -49,7 +49,7 @@ ALLOWED = {
     "kvtrace.figures": {"kvtrace.schema"},
     "kvtrace.converters": _LANGUAGE | {"kvtrace.figures", "kvtrace.text"},
     "kvtrace.evaluate": _LANGUAGE,
-    "kvtrace.calls": _ENGINE,
+    "kvtrace.recorded_calls": _ENGINE,
     "kvtrace.metrics": _CALLS,
     "kvtrace.symbolic": _LANGUAGE,
     "kvtrace.verdicts": _VERDICTS | {"kvtrace.text"},
@@ -65,12 +65,12 @@ ALLOWED = {
     "kvtrace.traced": _RECORDING | {"kvtrace.clients", "kvtrace.backends.triton"},  # for its types
     "kvtrace.backends": _RECORDING | {"kvtrace.backends.cupti"},
     "kvtrace.backends.cupti": _RECORDING,
-    "kvtrace.backends.compiled": _RECORDING
+    "kvtrace.backends.compiled_kernels": _RECORDING
     | _VERDICTS
     | {"kvtrace.converters"},  # defects are printed at once
     "kvtrace.backends.triton": _COMPILED | {"kvtrace.clients"},
     "kvtrace.backends.inductor": _COMPILED,
-    "kvtrace.opened": _OPENED,
+    "kvtrace.analysis": _OPENED,
     "kvtrace.pytest_plugin": set(),
 }
 STANDARD_LIBRARY = sys.stdlib_module_names | {"annotationlib"}  # of Python 3.14
@@ -280,7 +280,7 @@ ROOMS = ("symbolic", "verdicts", "converters", "metrics", "calls", "clients", "b
 #: Files of these rooms that name ops all the same, and why.
 NAMING_OPS = {
     "symbolic/meanings/": "the formula of each op",
-    "backends/compiled/generic.py": "speaks with libtriton, where there is no IR of ours yet",
+    "backends/compiled_kernels/generic.py": "speaks with libtriton, where there is no IR yet",
 }
 OP_NAME = re.compile(
     r"(?:arith|math|scf|cf|tt|ttg|ttng|ub|gpu|nvvm|rocdl|llvm|func|builtin)\.[\w.]*"

@@ -13,7 +13,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kvtrace import registry
-from kvtrace.converters.diff.bounds import Conditions, bound_changes
 from kvtrace.converters.diff.figures import kernel_figures
 from kvtrace.converters.diff.finding_changes import finding_differences
 from kvtrace.converters.diff.gate import Gate
@@ -28,6 +27,7 @@ from kvtrace.converters.diff.model import (
     VariantDifference,
 )
 from kvtrace.converters.diff.renames import find_renamed
+from kvtrace.converters.diff.size_limits import Conditions, bound_changes
 from kvtrace.converters.diff.snapshot import Snapshot, sum_totals, take_snapshot
 from kvtrace.converters.diff.surroundings import compiler_options, context, side_notes, side_of
 from kvtrace.converters.diff.times import (

@@ -1,10 +1,9 @@
 """Backends: each adapts one source of launches to capture.
 
 A backend lives in a folder of its own here, in an add-on, or in another package; each is an entry
-point of the group `kvtrace.backends`. What
-Triton and Inductor share is in `compiled/`, what every backend may use in the modules of this
-folder; `cupti/` is the device timeline. May import capture, clients, and what those may; no backend
-imports another.
+point of the group `kvtrace.backends`. What Triton and Inductor share is in `compiled_kernels/`,
+what every backend may use in the modules of this folder; `cupti/` is the device timeline. May
+import capture, clients, and what those may; no backend imports another.
 
 The libraries that a backend waits for may be named by entry points, too, under `kvtrace.libraries`:
 then it is imported only once one of them is. All of kvtrace's own are.

@@ -1,5 +1,5 @@
 /* When launches of a known kernel are looked at, and which of their arguments; the same as
- * backends/compiled/contents.py, which says why. Included by _hot.c alone. */
+ * backends/compiled_kernels/contents.py, which says why. Included by _hot.c alone. */
 #ifndef KVTRACE_HOT_LOOK_H
 #define KVTRACE_HOT_LOOK_H
 

@@ -28,7 +28,7 @@ from kvtrace.settings import Settings
 if TYPE_CHECKING:
     from typing import TypeVar
 
-    from kvtrace.capture.contents import Contents
+    from kvtrace.capture.copied_contents import Contents
     from kvtrace.capture.taken import TakenForLaunches
 
     Copier = TypeVar("Copier", bound=TakenForLaunches[Any])
@@ -229,7 +229,7 @@ class Session:
         """What keeps contents of tensors; None where the settings ask for none."""
         if self.settings.tensors == "none":
             return None
-        from kvtrace.capture.contents import Contents
+        from kvtrace.capture.copied_contents import Contents
 
         return self.copier(Contents)
 

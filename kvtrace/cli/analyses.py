@@ -15,8 +15,8 @@ def conditions_of(
     sides: tuple[Selection, Selection],
 ) -> tuple[list[KernelConditions], list[KernelConditions]]:
     """Return the conditions for all sizes of both sides; print why some calls have none."""
+    from kvtrace.analysis.conditions import kernel_conditions
     from kvtrace.cli.progress import calls_progress
-    from kvtrace.opened.conditions import kernel_conditions
 
     found = [kernel_conditions(each, shown=calls_progress) for each in sides]
     for _, failures in found:

@@ -49,9 +49,9 @@ def command(
         kvtrace convert perfetto out/ --check
 
     """
+    from kvtrace.analysis.writing import convert, window
     from kvtrace.cli import FOUND, complain
     from kvtrace.converters.registry import load_converter
-    from kvtrace.opened.writing import convert, window
 
     load_converter(converter)  # a name that is not known is told before anything is read
     settings = parse_settings([*(setting or []), *(["check=1"] if check else [])])

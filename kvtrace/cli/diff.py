@@ -103,6 +103,8 @@ def command(
         kvtrace diff old/ new/ --fail-on 'findings.new, spills>0, bytes>+1%'
 
     """
+    from kvtrace.analysis.completing import complete
+    from kvtrace.analysis.sides import side
     from kvtrace.cli import complain
     from kvtrace.cli.analyses import conditions_of
     from kvtrace.cli.options import print_lines
@@ -110,8 +112,6 @@ def command(
     from kvtrace.converters.diff import compare
     from kvtrace.converters.diff.gate import Gate, project_rules, read_rules
     from kvtrace.converters.diff.outputs import Outputs, write_outputs
-    from kvtrace.opened.completing import complete
-    from kvtrace.opened.sides import side
     from kvtrace.schema.errors import BadSetting
     from kvtrace.text import terminal_width
 
@@ -141,7 +141,7 @@ def command(
 
 def _two_sides(first: str, second: str | None, against: str | None) -> tuple[str, str]:
     """Return both sides; a baseline that is named takes the place of the first."""
-    from kvtrace.opened.sides import kept_runs
+    from kvtrace.analysis.sides import kept_runs
     from kvtrace.schema.errors import BadSetting
 
     if against is not None and second is None:

@@ -75,7 +75,7 @@ def _triton() -> Iterator[Part]:
             "to record, pip install 'kvtrace[triton]'; reading traces takes neither",
         )  # fmt: skip
         return
-    from kvtrace.backends.compiled.versions import OLDEST, version_of
+    from kvtrace.backends.compiled_kernels.versions import OLDEST, version_of
 
     triton: Any = import_module("triton")
     torch: Any = import_module("torch")

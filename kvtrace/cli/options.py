@@ -15,7 +15,7 @@ from kvtrace.cli import complain
 from kvtrace.registry import own_entries
 
 if TYPE_CHECKING:
-    from kvtrace.opened.engines import Engine
+    from kvtrace.analysis.engines import Engine
     from kvtrace.schema.trace import Selection, Trace
     from kvtrace.settings import Settings
 
@@ -109,7 +109,7 @@ def chosen_engine(name: str, master: str | None) -> "Engine | None":
         BadSetting: there is none of that name, or --master is given without one.
 
     """
-    from kvtrace.opened.engines import load_engine
+    from kvtrace.analysis.engines import load_engine
     from kvtrace.schema.errors import BadSetting
 
     engine = load_engine(name)

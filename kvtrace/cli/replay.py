@@ -45,10 +45,10 @@ def command(
         kvtrace replay out/ --client profiler --client sanitizer
 
     """
+    from kvtrace.analysis.replaying import replay_runs
     from kvtrace.cli.progress import calls_progress
     from kvtrace.clients.recorded import DEFAULT
     from kvtrace.clients.registry import load_clients
-    from kvtrace.opened.replaying import replay_runs
 
     engine = chosen_engine(engine_name, master)
     evaluation = None if engine is None else engine.evaluation(master)

@@ -51,8 +51,8 @@ def command(
         kvtrace report out/ --no-source --max-mb 5
 
     """
+    from kvtrace.analysis.writing import write_report
     from kvtrace.cli.progress import calls_progress
-    from kvtrace.opened.writing import write_report
 
     selection = select(trace, run)
     with written_to(output, "report.html") as (target, tell):

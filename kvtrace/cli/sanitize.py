@@ -92,9 +92,9 @@ def command(
         kvtrace sanitize out/ --sarif > findings.sarif
 
     """
+    from kvtrace.analysis.judging import judge_runs
     from kvtrace.cli.progress import calls_progress
     from kvtrace.cli.sizes import show_sizes
-    from kvtrace.opened.judging import judge_runs
     from kvtrace.schema.errors import BadSetting
 
     if as_json and as_sarif:

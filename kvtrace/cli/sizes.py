@@ -64,13 +64,13 @@ def show_sizes(
     selection: "Selection", as_json: bool, strict: bool, at: str | None, assume: Path | None
 ) -> int:
     """Print conditions of the kernels of a selection, and return the exit code."""
+    from kvtrace.analysis.conditions import contracts_of, kernel_conditions, sizes_of
     from kvtrace.cli.progress import calls_progress
     from kvtrace.converters.findings.conditions import (
         condition_failures,
         condition_objects,
         conditions_text,
     )
-    from kvtrace.opened.conditions import contracts_of, kernel_conditions, sizes_of
     from kvtrace.text import terminal_width
 
     kernels, failures = kernel_conditions(

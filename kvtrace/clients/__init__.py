@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any
 from kvtrace.lazy import found
 
 if TYPE_CHECKING:
-    from kvtrace.calls.recorded import Call as Call
-    from kvtrace.calls.recorded import UnreadyCall as UnreadyCall
     from kvtrace.clients.client import Client as Client
     from kvtrace.clients.client import on as on
     from kvtrace.clients.events import BadOverride as BadOverride
@@ -27,6 +25,8 @@ if TYPE_CHECKING:
     from kvtrace.clients.running import ClientFailed as ClientFailed
     from kvtrace.evaluate import Access as Access
     from kvtrace.evaluate import OutOfBounds as OutOfBounds
+    from kvtrace.recorded_calls.recorded import Call as Call
+    from kvtrace.recorded_calls.recorded import UnreadyCall as UnreadyCall
     from kvtrace.schema.client_tables import client_table as client_table
     from kvtrace.schema.tables import TABLES as TABLES
     from kvtrace.schema.tables import Column as Column
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Access": "kvtrace.evaluate",
     "BadOverride": "kvtrace.clients.events",
-    "Call": "kvtrace.calls.recorded",
+    "Call": "kvtrace.recorded_calls.recorded",
     "Client": "kvtrace.clients.client",
     "ClientFailed": "kvtrace.clients.running",
     "Column": "kvtrace.schema.tables",
@@ -42,7 +42,7 @@ _HOMES = {
     "OutOfBounds": "kvtrace.evaluate",
     "Outcome": "kvtrace.clients.recorded",
     "TABLES": "kvtrace.schema.tables",
-    "UnreadyCall": "kvtrace.calls.recorded",
+    "UnreadyCall": "kvtrace.recorded_calls.recorded",
     "Values": "kvtrace.clients.events",
     "client_names": "kvtrace.clients.registry",
     "client_table": "kvtrace.schema.client_tables",

@@ -15,7 +15,7 @@ from kvtrace.schema.errors import BadSetting, KvtraceError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kvtrace.calls.recorded import Call, UnreadyCall
+    from kvtrace.recorded_calls.recorded import Call, UnreadyCall
     from kvtrace.schema.tables import Table
 
 When = Literal["before", "after", "override"]

@@ -14,8 +14,6 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from kvtrace.calls.compiled_code import Compiled
-from kvtrace.calls.recorded import Call
 from kvtrace.clients.client import Client
 from kvtrace.clients.declared import declared_tables
 from kvtrace.clients.recorded import sample_note
@@ -23,6 +21,8 @@ from kvtrace.clients.running import ClientPass, Group, Member
 from kvtrace.evaluate import Argument, Observer, ScalarArgument, TensorArgument, evaluate
 from kvtrace.forks import Lock
 from kvtrace.ir import Module
+from kvtrace.recorded_calls.compiled_code import Compiled
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.tables import Table
 from kvtrace.schema.trace import Trace, open_trace

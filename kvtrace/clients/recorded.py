@@ -4,11 +4,11 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kvtrace.calls.recorded import UnreadyCall, calls_of
 from kvtrace.clients.client import Client
 from kvtrace.clients.declared import declared_tables
 from kvtrace.clients.registry import as_client
 from kvtrace.clients.running import ClientPass, Member
+from kvtrace.recorded_calls.recorded import UnreadyCall, calls_of
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.trace import Run, Trace
 

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.calls.recorded import Call, UnreadyCall
 from kvtrace.clients.client import Client, StepFailed, hooks_of
 from kvtrace.evaluate import Argument, Observer, TensorArgument, evaluate
 from kvtrace.evaluate.errors import UNFIT, UnfitOp
@@ -25,6 +24,7 @@ from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.scope import MOST_STEPS
 from kvtrace.forks import Lock
 from kvtrace.metrics.distinct import distinct
+from kvtrace.recorded_calls.recorded import Call, UnreadyCall
 from kvtrace.schema.errors import KvtraceError, SchemaMismatch
 
 if TYPE_CHECKING:

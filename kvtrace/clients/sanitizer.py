@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kvtrace.calls.recorded import Call, UnreadyCall
 from kvtrace.clients.client import Client, Rows
 from kvtrace.evaluate.errors import UNFIT, UnfitOp
+from kvtrace.recorded_calls.recorded import Call, UnreadyCall
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.binding import Budget
 from kvtrace.verdicts.launches import judge_launches

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from kvtrace.calls.recorded import Call
 from kvtrace.clients.client import Client, Rows
 from kvtrace.evaluate import Observer
 from kvtrace.metrics.of_ops import Metrics, loops_around
+from kvtrace.recorded_calls.recorded import Call
 
 
 class Tracer(Client):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.evaluate.arguments import TensorArgument
-from kvtrace.evaluate.bounds import Spans, spans_of
+from kvtrace.evaluate.lane_ranges import Spans, spans_of
 from kvtrace.evaluate.observe import (
     Access,
     AccessKind,

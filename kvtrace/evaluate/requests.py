@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.arguments import TensorArgument
-from kvtrace.evaluate.bounds import loose_extremes, spans_of
+from kvtrace.evaluate.lane_ranges import loose_extremes, spans_of
 from kvtrace.evaluate.observe import AccessKind
 from kvtrace.evaluate.reports import report_access, report_defects
 from kvtrace.evaluate.scope import Scope

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from kvtrace.evaluate.arguments import Argument
     from kvtrace.evaluate.memory import Memory
-    from kvtrace.evaluate.shared import SharedMemory
+    from kvtrace.evaluate.shared_memory import SharedMemory
     from kvtrace.evaluate.turns import Turns
 
 

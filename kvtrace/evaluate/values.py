@@ -10,7 +10,7 @@ broadcasts and loop-invariant scalars cost nothing.
   whatever may leave the width of its type is materialised and wrapped.
 * Booleans: Python bools, NumPy arrays, or `Mask`: factors whose broadcast conjunction is the value.
 * pointers: `Pointer`, an argument and a Sum.
-* parts of the memory that a program's threads share: `SharedView` (see shared.py).
+* parts of the memory that a program's threads share: `SharedView` (see shared_memory.py).
 * anything whose data was not captured: `Unknown`, with the names of the arguments it depends on.
 * under an instrument that follows more than the number: `Shadowed`, the number and its shadow.
 """

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kvtrace.calls.thread_layouts import BlockedLayout
 from kvtrace.evaluate.observe import AffineFormula
 from kvtrace.metrics.affine_records import AffineRecords
 from kvtrace.metrics.affine_sectors import affine_sectors
@@ -17,6 +16,7 @@ from kvtrace.metrics.combs import Comb, comb_of, size_of_combs, steps_upwards
 from kvtrace.metrics.fresh_bytes import Touched
 from kvtrace.metrics.sectors import SECTOR_BYTES
 from kvtrace.metrics.unique_bytes import Ranges, Repetition, TooManyRanges, size_of_union
+from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 
 _MOST_RANGES = 1 << 16
 """Ranges of bytes that sets which interleave may fall into; arrays do better with more."""

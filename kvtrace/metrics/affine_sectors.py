@@ -12,9 +12,9 @@ from math import gcd, prod
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.calls.thread_layouts import BlockedLayout, LaneOrder, lane_order
 from kvtrace.metrics.combs import steps_upwards
 from kvtrace.metrics.sectors import GROUP_LANES, SECTOR_BYTES, sector_counts
+from kvtrace.recorded_calls.thread_layouts import BlockedLayout, LaneOrder, lane_order
 
 Axis = tuple[int, int, int]
 """Step in bytes, first value, last value."""

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.calls.thread_layouts import BlockedLayout, lane_order
 from kvtrace.evaluate.observe import Access, AccessParts
 from kvtrace.metrics.access_records import AccessRecords
 from kvtrace.metrics.affine_footprint import AffineFigures, LaunchFigures, touched_by
@@ -26,6 +25,7 @@ from kvtrace.metrics.unique_bytes import (
     size_of_union,
     touched,
 )
+from kvtrace.recorded_calls.thread_layouts import BlockedLayout, lane_order
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.observe import AffineFormula

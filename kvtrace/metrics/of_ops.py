@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kvtrace.calls.thread_layouts import BlockedLayout
 from kvtrace.evaluate import Argument, TensorArgument
 from kvtrace.evaluate.observe import Access, Observer
 from kvtrace.ir import Module, Op
@@ -23,9 +22,10 @@ from kvtrace.metrics.factor_types import factor_type
 from kvtrace.metrics.footprint import Footprint
 from kvtrace.metrics.fresh_bytes import Touched, fresh_bytes
 from kvtrace.metrics.stacks import OpStacks, Stack, StackRows
+from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 
 if TYPE_CHECKING:
-    from kvtrace.calls.recorded import Call
+    from kvtrace.recorded_calls.recorded import Call
 
 _NAMED_AFTER = {
     Kind.ELEMENTWISE: "elementwise",

@@ -7,6 +7,6 @@ a call's numbers into its kernel's symbolic summary; `verdict.py` is what comes 
 `contents/` (loaded integers), `feeding.py`, `arithmetic.py` and `widths.py` (arithmetic that may
 wrap around). `generic/` are conditions for all shapes, `ranges/` say up to which sizes a kernel is
 proven, `pipeline/` judges the order in a kernel's TTGIR.
-May import `kvtrace.schema`, `kvtrace.ir`, `kvtrace.evaluate`, `kvtrace.symbolic`, `kvtrace.calls`
-and `kvtrace.metrics`.
+May import `kvtrace.schema`, `kvtrace.ir`, `kvtrace.evaluate`, `kvtrace.symbolic`,
+`kvtrace.recorded_calls` and `kvtrace.metrics`.
 """

@@ -40,8 +40,8 @@ from kvtrace.verdicts.feeding import feeding
 from kvtrace.verdicts.replaying import linear_program
 
 if TYPE_CHECKING:
-    from kvtrace.calls.recorded import Call
     from kvtrace.ir import Op
+    from kvtrace.recorded_calls.recorded import Call
 
 _PROGRAMS: Final = tuple(Symbol("program", axis, 0, MOST_PROGRAMS - 1) for axis in range(3))
 

@@ -54,10 +54,10 @@ from kvtrace.verdicts.ideal_seen import Seen
 from kvtrace.verdicts.replaying import run
 
 if TYPE_CHECKING:
-    from kvtrace.calls.recorded import Call
     from kvtrace.evaluate.registry import Step
     from kvtrace.evaluate.scope import Launch
     from kvtrace.ir import Module
+    from kvtrace.recorded_calls.recorded import Call
 
 _EXTENSIONS: Final = computing("cast") & (SIGNED | UNSIGNED)
 

@@ -20,7 +20,7 @@ from kvtrace.verdicts.rules.table import chosen_rules
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
-    from kvtrace.calls.recorded import Call
+    from kvtrace.recorded_calls.recorded import Call
 
 #: The rule that says which loads give zeros of ours.
 _BOUNDS: Final = "out-of-bounds"

@@ -16,7 +16,7 @@ from kvtrace.verdicts.rules.table import chosen_rules
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
-    from kvtrace.calls.recorded import Call, KnownLaunches
+    from kvtrace.recorded_calls.recorded import Call, KnownLaunches
     from kvtrace.schema.contents import ContentSet
 
 #: Launches that are named one by one.

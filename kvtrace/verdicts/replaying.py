@@ -18,8 +18,8 @@ from kvtrace.evaluate.scope import MOST_STEPS
 from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:
-    from kvtrace.calls.recorded import Call
     from kvtrace.evaluate.instrument import Instrument
+    from kvtrace.recorded_calls.recorded import Call
 
 _INTEGERS: Final = ("i", "u")
 

@@ -14,7 +14,7 @@ from kvtrace.ir.ops import LOOPS
 from kvtrace.metrics.stacks import StackRows
 
 if TYPE_CHECKING:
-    from kvtrace.calls.recorded import Call
+    from kvtrace.recorded_calls.recorded import Call
 
 Answer = Literal["violation", "proven", "unknown"]
 Severity = Literal["error", "warning", "note"]

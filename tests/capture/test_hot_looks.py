@@ -7,7 +7,7 @@ import time
 import pytest
 import torch
 
-from kvtrace.capture.contents import BYTE_NS, COPY_NS
+from kvtrace.capture.copied_contents import BYTE_NS, COPY_NS
 from kvtrace.capture.device_copies import Copy
 
 _hot = pytest.importorskip("kvtrace.capture._hot")

@@ -199,7 +199,7 @@ def _record_checks(out: Path) -> None:
 
     import kvtrace
     from tests.addons.check import bad_kernels
-    from tests.backends.compiled import check_kernels
+    from tests.backends.compiled_kernels import check_kernels
 
     with kvtrace.capture(out, check="first,finite"):
         check_kernels.add[(4,)](*[torch.ones(1000) for _ in range(3)], 1000, BLOCK=256)

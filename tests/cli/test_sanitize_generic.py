@@ -13,7 +13,7 @@ FIXTURE = Path(__file__).parents[1] / "fixtures" / "h200" / "train"
 @pytest.fixture(autouse=True)
 def enough_time(monkeypatch):
     """Sizes are looked for for a time; what is found then hangs on the machine."""
-    monkeypatch.setattr("kvtrace.opened.conditions._SECONDS", 12.0)
+    monkeypatch.setattr("kvtrace.analysis.conditions._SECONDS", 12.0)
     monkeypatch.setattr("kvtrace.verdicts.ranges.envelope.SECONDS_A_ROW", 4.0)
 
 

@@ -300,9 +300,9 @@ def test_an_override_gives_a_meaning_to_an_op_that_has_none():
     import torch
 
     import kvtrace.evaluate as evaluation
-    from kvtrace.calls.recorded import Call
     from kvtrace.clients.running import ClientPass
     from kvtrace.ir import parse
+    from kvtrace.recorded_calls.recorded import Call
     from tests.clients import kernels
     from tests.kernels.launching import bind
     from tests.support.compile_ttir import compile_generic

@@ -198,8 +198,8 @@ def test_a_call_that_cannot_be_evaluated_is_told_with_its_reason():
 
     import torch
 
-    from kvtrace.calls.recorded import Call, UnreadyCall
     from kvtrace.ir import parse
+    from kvtrace.recorded_calls.recorded import Call, UnreadyCall
     from tests.clients import kernels
     from tests.kernels.launching import bind
     from tests.support.compile_ttir import compile_generic

@@ -22,7 +22,7 @@ def recorded(tmp_path_factory):
 
 
 def difference(recorded: Path, after: str, before: str = "first", *, generic: bool = False):
-    from kvtrace.opened.conditions import kernel_conditions
+    from kvtrace.analysis.conditions import kernel_conditions
 
     sides = [resolve(str(recorded / name)) for name in (before, after)]
     conditions = tuple(kernel_conditions(side)[0] for side in sides) if generic else None

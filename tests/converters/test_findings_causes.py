@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from kvtrace.analysis.judging import judge_runs
 from kvtrace.cli import main
 from kvtrace.converters.findings import Findings, finding_objects, findings_text, sarif
 from kvtrace.converters.findings.causes import by_cause, cause_of, is_generated, operators_of
 from kvtrace.converters.findings.model import Finding, Operator, StackFrame, Tally
 from kvtrace.converters.findings.text import findings_lines
-from kvtrace.opened.judging import judge_runs
 from kvtrace.schema.trace import select_runs
 
 RECORDED = Path(__file__).parents[1] / "fixtures" / "h200" / "llama_liger"

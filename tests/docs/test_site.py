@@ -17,9 +17,9 @@ from filelock import FileLock
 import kvtrace
 import kvtrace.clients
 from docs_site.python_api import objects
+from kvtrace.analysis.results import Rows, Told
+from kvtrace.analysis.traces import OpenedTrace
 from kvtrace.cli import command_app, own_commands
-from kvtrace.opened.results import Rows, Told
-from kvtrace.opened.traces import OpenedTrace
 from kvtrace.registry import own_entries
 from kvtrace.schema.tables import TABLES
 from kvtrace.settings import other_variables, setting_names

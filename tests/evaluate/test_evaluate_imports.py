@@ -30,7 +30,7 @@ if observed:
     from kvtrace.clients.profiler import Profiler
     from kvtrace.clients.running import ClientPass
     from kvtrace.clients.tracer import Tracer
-    from kvtrace.calls.recorded import Call
+    from kvtrace.recorded_calls.recorded import Call
 
     together = ClientPass([Tracer(), Profiler()])
     assert together.run(Call(0, "add", (3, 1, 1), parsed(text), tuple(given), ())) is None

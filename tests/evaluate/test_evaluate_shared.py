@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kvtrace.evaluate import Deadlock, Storage, TensorArgument, UnsupportedOp, evaluate, parsed
-from kvtrace.evaluate.shared import SharedMemory
+from kvtrace.evaluate.shared_memory import SharedMemory
 
 SIZE = 128
 BUFFER = "!ttg.memdesc<2x8x16xf32, #s, #smem, mutable>"

@@ -5,7 +5,6 @@ import shutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.converters.test_query import SCALE
 
 from kvtrace.converters.query.query import connect, query_arrow
 from kvtrace.figures.scans import row_count
@@ -13,6 +12,7 @@ from kvtrace.schema.errors import OlderFormat
 from kvtrace.schema.layout import part_path
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import Trace, open_trace
+from tests.converters.query.test_query import SCALE
 from tests.converters.written_trace import write_trace
 from tests.schema.make_golden import GOLDEN, SEALED
 

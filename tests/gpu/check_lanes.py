@@ -19,8 +19,8 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from kvtrace.calls.recorded import Call
 from kvtrace.evaluate import TensorArgument
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.judge import judge
 from tests.kernels.defects.lane_conflicts import (
     cut,

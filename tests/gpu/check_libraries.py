@@ -155,7 +155,7 @@ def checked_rows(out: Path) -> Any:
     from kvtrace.addons.check.comparing import compared, computed
     from kvtrace.addons.check.kept import checked_launches
     from kvtrace.addons.check.locating import pattern, writers
-    from kvtrace.calls.recorded import UnreadyCall
+    from kvtrace.recorded_calls.recorded import UnreadyCall
     from kvtrace.schema.trace import open_trace
 
     order: dict[str, set[str]] = defaultdict(set)  # of variants of a name there is one here

@@ -24,9 +24,9 @@ def checked(case: Any) -> dict[str, Any]:
     """Run a case on the device and check it."""
     from kvtrace.addons.check.comparing import check
     from kvtrace.addons.check.kept import CheckedLaunch, Piece, StorageAfter
-    from kvtrace.backends.compiled.generic import generic_ttir
-    from kvtrace.calls.recorded import Call
+    from kvtrace.backends.compiled_kernels.generic import generic_ttir
     from kvtrace.evaluate import TensorArgument, parsed
+    from kvtrace.recorded_calls.recorded import Call
     from tests.gpu.differential import copies, on_device, told_only
     from tests.kernels.launching import bind
 

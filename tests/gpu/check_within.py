@@ -37,11 +37,11 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT)]
 
 import kvtrace  # noqa: E402
-from kvtrace.backends.compiled import generic  # noqa: E402
-from kvtrace.calls.compiled_code import compiled_code  # noqa: E402
-from kvtrace.calls.recorded import Call, calls_of  # noqa: E402
+from kvtrace.backends.compiled_kernels import generic  # noqa: E402
 from kvtrace.evaluate import TensorArgument, evaluate, parsed  # noqa: E402
 from kvtrace.evaluate.types import element_of_short_name  # noqa: E402
+from kvtrace.recorded_calls.compiled_code import compiled_code  # noqa: E402
+from kvtrace.recorded_calls.recorded import Call, calls_of  # noqa: E402
 from kvtrace.schema.trace import open_trace  # noqa: E402
 from kvtrace.verdicts.judge import judge  # noqa: E402
 from tests.kernels.defects.sample import Sample, Tensor  # noqa: E402

@@ -38,7 +38,7 @@ import torch
 import triton
 from triton.runtime import driver
 
-from kvtrace.backends.compiled.generic import generic_ttir
+from kvtrace.backends.compiled_kernels.generic import generic_ttir
 from kvtrace.evaluate import evaluate, parsed
 from tests.kernels.case import Bound, Case, Difference, difference, random_of
 from tests.kernels.catalogue import CASES

@@ -20,12 +20,12 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.calls.recorded import Call
 from kvtrace.clients.registry import as_client
 from kvtrace.clients.running import ClientPass
 from kvtrace.evaluate import Argument, ScalarArgument, Storage, TensorArgument
 from kvtrace.ir import Module, parse, source_stack
 from kvtrace.ir.types import FloatType, IndexType, IntegerType, PointerType
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.trace import open_trace
 

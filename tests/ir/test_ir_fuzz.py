@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kvtrace.calls.recorded import Call
 from kvtrace.clients.registry import as_client
 from kvtrace.clients.running import ClientPass
 from kvtrace.evaluate import Storage, TensorArgument
 from kvtrace.ir import IRSyntaxError, parse, source_stack
 from kvtrace.ir.attributes import DenseAttribute
 from kvtrace.ir.locations import MOST_PARTS
+from kvtrace.recorded_calls.recorded import Call
 
 ROOT = Path(__file__).parents[2]
 

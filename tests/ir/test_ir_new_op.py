@@ -29,7 +29,7 @@ _register("arith.twice_and", lambda left, right, _: 2 * left + right)
 PROGRAM = """
 import json
 import numpy as np
-from kvtrace.calls.recorded import Call
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.evaluate import Storage, TensorArgument, evaluate
 from kvtrace.ir import parse
 from kvtrace.verdicts.judge import judge

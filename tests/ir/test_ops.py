@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from kvtrace.calls.recorded import Call, calls_of
 from kvtrace.evaluate.dialects import load_dialects
 from kvtrace.evaluate.registry import ELEMENTWISE, LOWERINGS
 from kvtrace.ir import ops
@@ -22,6 +21,7 @@ from kvtrace.ir.ops import (
     operands_of,
     positions_of,
 )
+from kvtrace.recorded_calls.recorded import Call, calls_of
 from kvtrace.schema.trace import open_trace
 from kvtrace.symbolic import meanings
 

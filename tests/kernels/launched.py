@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.calls.compiled_code import Compiled
-from kvtrace.calls.recorded import Call
 from kvtrace.evaluate import evaluate, parsed
+from kvtrace.recorded_calls.compiled_code import Compiled
+from kvtrace.recorded_calls.recorded import Call
 from tests.kernels.launching import bind, compile_for, generic_for, to_array, to_tensor
 
 

@@ -8,7 +8,7 @@ from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
 
 from kvtrace.backends.triton.free_driver import DeviceFreeDriver
-from tests.backends.compiled import check_kernels
+from tests.backends.compiled_kernels import check_kernels
 from tests.kernels import attention, normalisation
 from tests.kernels import oracle_kernels as kernels
 from tests.kernels.case import random_of

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvtrace.calls.thread_layouts import BlockedLayout
 from kvtrace.evaluate import Observer
 from kvtrace.evaluate.observe import Access, AccessParts, AffineAxis, AffineFormula
 from kvtrace.metrics.affine_footprint import affine_figures
@@ -17,6 +16,7 @@ from kvtrace.metrics.footprint import Footprint
 from kvtrace.metrics.of_ops import Metrics, loops_around
 from kvtrace.metrics.progressions import merged_levels, nested_progression, nested_rows
 from kvtrace.metrics.stacks import StackRows
+from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 from tests.kernels.launching import bind, compile_for, launch
 from tests.metrics.test_metrics_against_brute_force import CALLS, LOAD
 

@@ -21,7 +21,7 @@ from triton.compiler import ASTSource, make_backend
 from triton.runtime import driver
 from triton.runtime.jit import JITFunction
 
-from kvtrace.backends.compiled import generic
+from kvtrace.backends.compiled_kernels import generic
 
 HOPPER = GPUTarget("cuda", 90, 32)
 

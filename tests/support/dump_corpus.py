@@ -10,7 +10,7 @@ from pathlib import Path
 
 from triton._C.libtriton import ir, nvidia
 
-from kvtrace.backends.compiled.generic import generic_ttir
+from kvtrace.backends.compiled_kernels.generic import generic_ttir
 from tests.support.corpus import CORPUS
 
 

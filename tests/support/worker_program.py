@@ -27,7 +27,7 @@ def compile_it() -> tuple[str, int]:
 def main() -> None:
     from torch._inductor.compile_worker.subproc_pool import SubprocPool
 
-    from kvtrace.backends.compiled import handed_over
+    from kvtrace.backends.compiled_kernels import handed_over
     from tests.support import worker_program
 
     out = os.environ["KVTRACE"]

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.calls.recorded import Call
 from kvtrace.evaluate import ScalarArgument, Storage, TensorArgument, parsed
 from kvtrace.evaluate.types import element_of_short_name
+from kvtrace.recorded_calls.recorded import Call
 from tests.support.compile_ttir import compile_generic
 
 

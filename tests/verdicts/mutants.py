@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from kvtrace.calls.recorded import Call
 from kvtrace.evaluate import Argument, Observer, ScalarArgument, Storage, TensorArgument
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.replaying import run
 
 

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kvtrace.calls.recorded import Call
 from kvtrace.evaluate import ScalarArgument, Storage, TensorArgument
 from kvtrace.ir import Module, parse
 from kvtrace.ir.ops import MEMORY
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.binding import Budget
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.verdict import Verdict

@@ -3,10 +3,10 @@
 import re
 from typing import Any
 
-from kvtrace.calls.recorded import Call
 from kvtrace.evaluate import ScalarArgument, Storage, TensorArgument
 from kvtrace.ir import Module, parse
 from kvtrace.ir.types import FloatType, PointerType, TensorDescriptorType
+from kvtrace.recorded_calls.recorded import Call
 
 _ELEMENTS, _EXTENT = 1 << 20, 512
 

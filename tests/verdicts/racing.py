@@ -5,8 +5,8 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
-from kvtrace.calls.recorded import Call
 from kvtrace.evaluate import Observer, TensorArgument, evaluate
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.judge import judge as judge_call
 from kvtrace.verdicts.races import judge

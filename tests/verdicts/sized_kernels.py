@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.calls.recorded import Call
 from kvtrace.evaluate import ScalarArgument, TensorArgument
+from kvtrace.recorded_calls.recorded import Call
 from tests.verdicts.calls import call, tensor
 
 Sizes = Mapping[str, int]

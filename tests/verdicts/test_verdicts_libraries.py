@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import kvtrace
-from kvtrace.calls.recorded import Call, calls_of
+from kvtrace.recorded_calls.recorded import Call, calls_of
 from kvtrace.schema.trace import open_trace
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.generic.compared_calls import held_against

@@ -10,11 +10,11 @@ import triton.language as tl
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from kvtrace.backends.compiled import generic
-from kvtrace.calls.compiled_barriers import CompiledBarriers
-from kvtrace.calls.compiled_code import compiled_code
+from kvtrace.backends.compiled_kernels import generic
 from kvtrace.evaluate import parsed
 from kvtrace.ir.ops import MEMORY, effect_of
+from kvtrace.recorded_calls.compiled_barriers import CompiledBarriers
+from kvtrace.recorded_calls.compiled_code import compiled_code
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.within.order import Order
 from tests.kernels.defects import within

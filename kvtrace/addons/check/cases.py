@@ -22,8 +22,8 @@ from kvtrace.evaluate.errors import Undecided
 
 if TYPE_CHECKING:
     from kvtrace.addons.check.kept import CheckedLaunch
-    from kvtrace.calls.recorded import Call
     from kvtrace.evaluate.types import ElementType
+    from kvtrace.recorded_calls.recorded import Call
     from kvtrace.schema.trace import Run, Trace
 
 SCRIPT: Final = "check.py"

@@ -10,12 +10,12 @@ from typing import Any, Final
 from kvtrace.addons.check.cases import rerun, write_case
 from kvtrace.addons.check.checking import RULES, RunChecks, Ttgir, check_run
 from kvtrace.addons.check.kept import checked_launches
+from kvtrace.analysis.progress import Shown, unshown
 from kvtrace.backends.triton.recorded_ttgir import generic_ttgir
-from kvtrace.calls.recorded import UnreadyCall, stage_artifact
 from kvtrace.evaluate.errors import Undecided
 from kvtrace.ir import Module
 from kvtrace.ir.relocation import module_defined_in
-from kvtrace.opened.progress import Shown, unshown
+from kvtrace.recorded_calls.recorded import UnreadyCall, stage_artifact
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.trace import Run, Selection, Trace
 from kvtrace.text import plural

@@ -19,9 +19,9 @@ from kvtrace.addons.check.first_bad import bad_launch
 from kvtrace.addons.check.kept import checked_launches
 from kvtrace.addons.check.locating import pattern, writers
 from kvtrace.addons.check.stages import fault_of_descriptors, in_whole_chunks, stage_at_fault
-from kvtrace.calls.recorded import UnreadyCall
 from kvtrace.ir import source_stack
 from kvtrace.metrics.stacks import StackRows
+from kvtrace.recorded_calls.recorded import UnreadyCall
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.faults import Fault, message_with_fault
 from kvtrace.schema.layout import CHECK
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from kvtrace.addons.check.first_bad import BadLaunch
     from kvtrace.addons.check.kept import CheckedLaunch
     from kvtrace.addons.check.locating import Places
-    from kvtrace.calls.recorded import Call
     from kvtrace.ir import Module, Op
+    from kvtrace.recorded_calls.recorded import Call
     from kvtrace.schema.trace import Run, Trace
 
 FINITE: Final = "finite"

@@ -21,9 +21,9 @@ from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:
     from kvtrace.addons.check.kept import CheckedLaunch, StorageAfter
-    from kvtrace.calls.recorded import Call
     from kvtrace.evaluate.shadows.radius.tt_memory import FollowedMemory
     from kvtrace.ir import Module
+    from kvtrace.recorded_calls.recorded import Call
 
 Answer = Literal["agrees", "differs", "undecided"]
 

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from kvtrace.addons.check.kept import checked_launches
-from kvtrace.calls.recorded import UnreadyCall
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import source_stack
+from kvtrace.recorded_calls.recorded import UnreadyCall
 from kvtrace.verdicts.contents.index_arguments import index_arguments
 from kvtrace.verdicts.replaying import program_at
 from kvtrace.verdicts.rules.non_finite import births
 
 if TYPE_CHECKING:
     from kvtrace.addons.check.kept import CheckedLaunch
-    from kvtrace.calls.recorded import Call
+    from kvtrace.recorded_calls.recorded import Call
     from kvtrace.schema.trace import Run, Trace
     from kvtrace.verdicts.rules.non_finite import Birth
 

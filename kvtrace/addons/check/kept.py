@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.calls.recorded import Call, UnreadyCall, calls_of
 from kvtrace.evaluate import Storage, TensorArgument
+from kvtrace.recorded_calls.recorded import Call, UnreadyCall, calls_of
 from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:

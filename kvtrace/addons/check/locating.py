@@ -17,9 +17,9 @@ from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.replaying import program_at
 
 if TYPE_CHECKING:
-    from kvtrace.calls.recorded import Call
-    from kvtrace.calls.thread_layouts import BlockedLayout
     from kvtrace.ir import Op
+    from kvtrace.recorded_calls.recorded import Call
+    from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 
 _NAMED: Final = 4
 """Indices that are listed one by one; of more, how many there are is said."""

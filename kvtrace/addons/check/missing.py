@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from kvtrace.addons.check.checked_runs import recorded_ttgir
 from kvtrace.addons.check.checking import check_run
-from kvtrace.opened.missing_passes import MOST_SECONDS, watched
-from kvtrace.opened.progress import Shown, unshown
+from kvtrace.analysis.missing_passes import MOST_SECONDS, watched
+from kvtrace.analysis.progress import Shown, unshown
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.layout import CHECK, EXCERPT, pass_parts, run_folder
 from kvtrace.text import plural

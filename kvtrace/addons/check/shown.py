@@ -10,13 +10,13 @@ from kvtrace.addons.check.checked_runs import (
     check_runs,
     check_text,
 )
-from kvtrace.opened.results import Presentation, Told, record_html, record_text
-from kvtrace.opened.shown import markup
-from kvtrace.opened.shown.markup import Column
+from kvtrace.analysis.results import Presentation, Told, record_html, record_text
+from kvtrace.analysis.shown import markup
+from kvtrace.analysis.shown.markup import Column
 from kvtrace.text import count, shorten
 
 if TYPE_CHECKING:
-    from kvtrace.opened.traces import OpenedTrace
+    from kvtrace.analysis.traces import OpenedTrace
 
 _SHOWN: Final = 50
 _WIDTH: Final = 60

@@ -194,7 +194,7 @@ class _Recorder:
         return list(found.values())
 
     def _text(self, findings: Sequence["Finding"]) -> str:
-        from kvtrace.backends.compiled.judging import live_of
+        from kvtrace.backends.compiled_kernels.judged_launches import live_of
 
         defect = live_of(self._session).defect(findings)
         return f"a kernel that this test launches has a violation\n\n{defect}"

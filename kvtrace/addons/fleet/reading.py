@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from kvtrace.addons.fleet.judging import judge_times
 from kvtrace.addons.fleet.model import Fleet, FleetFinding, Job, KernelTimes, Kind
+from kvtrace.addons.fleet.trends import judge_times
 from kvtrace.converters.parallel import in_order
 from kvtrace.converters.query.query import connect, query
 from kvtrace.figures.database import database as new_database

@@ -11,14 +11,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from kvtrace.addons.judge.checking import Figures, figures_of
 from kvtrace.addons.judge.confining import EVENTS_FILE
+from kvtrace.addons.judge.kernel_check import Figures, figures_of
 from kvtrace.addons.judge.launches import heard_in, launches_in
 from kvtrace.addons.judge.outputs import Examined, Problem, examined_in
 from kvtrace.addons.judge.request import CannotJudge, Folders, Request
-from kvtrace.opened.conditions import kernel_conditions, sizes_of
-from kvtrace.opened.traces import OpenedTrace
-from kvtrace.opened.traces import open as open_trace
+from kvtrace.analysis.conditions import kernel_conditions, sizes_of
+from kvtrace.analysis.traces import OpenedTrace
+from kvtrace.analysis.traces import open as open_trace
 
 _MOST: Final = 100
 

@@ -35,7 +35,7 @@ _LIBRARIES: Final = (
     "kvtrace.addons.judge.moves", "kvtrace.addons.judge.outputs", "torch.utils._device",
     "triton.compiler.code_generator",
     "numpy.random", "numpy.ma", "zstandard", "kvtrace.evaluate", "kvtrace.ir.parser",
-    "kvtrace.backends.compiled.generic", "kvtrace.schema.writer",
+    "kvtrace.backends.compiled_kernels.generic", "kvtrace.schema.writer",
     "kvtrace.verdicts.contents.index_arguments",
     "kvtrace.backends.triton.launches", "kvtrace.backends.triton.unfinished_kernels",
     "kvtrace.backends.triton.evaluating_launcher", "kvtrace.backends.triton.free_driver",

@@ -2,8 +2,8 @@
 
 `launches.py` hooks Inductor's autotuner, `kernels.py` tells what it launches, `static_loads.py`
 times the loading by launchers of its own, `origins.py` tells what kernels were generated from. May
-import `compiled/`, which has what it shares with Triton's backend, and what that may; but not
-`triton/`.
+import `compiled_kernels/`, which has what it shares with Triton's backend, and what that may; but
+not `triton/`.
 """
 
 from typing import TYPE_CHECKING, Final

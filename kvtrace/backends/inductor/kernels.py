@@ -15,8 +15,13 @@ from pathlib import Path
 from types import FunctionType, SimpleNamespace
 from typing import Any, Final
 
-from kvtrace.backends.compiled.kernels import Compilation, kernel_record, parameters_of, target_of
-from kvtrace.backends.compiled.loads import Load
+from kvtrace.backends.compiled_kernels.kernels import (
+    Compilation,
+    kernel_record,
+    parameters_of,
+    target_of,
+)
+from kvtrace.backends.compiled_kernels.loads import Load
 from kvtrace.backends.inductor.libraries import LIBRARY
 from kvtrace.backends.inductor.origins import origins_of
 from kvtrace.capture.records import KernelRecord, Parameter, capped

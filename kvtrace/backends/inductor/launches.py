@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from kvtrace.backends.compiled import handed_over
-from kvtrace.backends.compiled.around import AroundLaunches, Variant, around_launches
-from kvtrace.backends.compiled.contents import Watch, Watching
-from kvtrace.backends.compiled.kernels import Compilation, CompilationListener
-from kvtrace.backends.compiled.loads import LOADS
-from kvtrace.backends.compiled.recorded_calls import RecordedCalls
+from kvtrace.backends.compiled_kernels import handed_over
+from kvtrace.backends.compiled_kernels.around import AroundLaunches, Variant, around_launches
+from kvtrace.backends.compiled_kernels.contents_to_copy import Watch, Watching
+from kvtrace.backends.compiled_kernels.kernels import Compilation, CompilationListener
+from kvtrace.backends.compiled_kernels.loads import LOADS
+from kvtrace.backends.compiled_kernels.recorded_calls import RecordedCalls
 from kvtrace.backends.inductor.kernels import STATIC_LAUNCHERS, Launched, launched_with
 from kvtrace.backends.inductor.libraries import LIBRARY
 from kvtrace.backends.inductor.origins import calling_module
@@ -30,7 +30,7 @@ from kvtrace.capture.hot import DEVICE_KINDS, NO_DEVICE, NO_GRID, Apart
 from kvtrace.capture.records import ArgumentRecord, KernelRecord, Parameter
 
 if TYPE_CHECKING:
-    from kvtrace.backends.compiled.judging import Judging
+    from kvtrace.backends.compiled_kernels.judged_launches import Judging
     from kvtrace.capture.session import Session
     from kvtrace.ir import Module
 
@@ -263,7 +263,7 @@ def module_of(launched: Launched) -> "Module":
     """Read the IR of what an autotuner launches; made once for a launcher."""
     found = _modules.get(launched.launcher)
     if found is None:
-        from kvtrace.backends.compiled.generic import generic_ttir
+        from kvtrace.backends.compiled_kernels.generic import generic_ttir
         from kvtrace.ir.relocation import module_defined_in
 
         text = generic_ttir(launched.stages()["ttir"])
@@ -278,7 +278,7 @@ _modules: "weakref.WeakKeyDictionary[Any, Module]" = weakref.WeakKeyDictionary()
 def _judging(session: "Session", adapter: InductorAdapter) -> "Judging | None":
     if session.settings.sanitize == "off":
         return None
-    from kvtrace.backends.compiled.judging import Judging
+    from kvtrace.backends.compiled_kernels.judged_launches import Judging
 
     return Judging(session, adapter)
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from kvtrace.backends.compiled.loads import LOADS
+from kvtrace.backends.compiled_kernels.loads import LOADS
 from kvtrace.backends.replacements import Replacements
 
 

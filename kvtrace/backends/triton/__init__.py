@@ -4,8 +4,8 @@
 times loading. Without a GPU, `device_free.py` is the driver that runs launches in the evaluator,
 `absent_gpu/` what is told of a GPU to programs that ask for one,
 `sightings.py` what it sees them do, `watching.py` and `traced_kernels.py` the clients that watch
-them. `interpreter.py` records interpreted launches. May import `compiled/`, which has what it
-shares with Inductor's backend, what that may, and clients; but not `inductor/`.
+them. `interpreter.py` records interpreted launches. May import `compiled_kernels/`, which has what
+it shares with Inductor's backend, what that may, and clients; but not `inductor/`.
 """
 
 import sys
@@ -34,7 +34,7 @@ class TritonBackend:
 
     def install(self, session: "Session") -> None:
         """Hook the Triton that has just been imported."""
-        from kvtrace.backends.compiled.versions import OLDEST, version_of
+        from kvtrace.backends.compiled_kernels.versions import OLDEST, version_of
         from kvtrace.capture.stacks import hide_frames_of
 
         triton = sys.modules["triton"]

@@ -13,8 +13,8 @@ from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kvtrace.backends.compiled.kernels import target_of
-from kvtrace.backends.compiled.written_lines import as_written
+from kvtrace.backends.compiled_kernels.kernels import target_of
+from kvtrace.backends.compiled_kernels.written_lines import as_written
 from kvtrace.backends.triton.device_free_state import state
 from kvtrace.backends.triton.modules import module_from
 from kvtrace.backends.triton.runtime_arguments import evaluator_arguments

@@ -137,9 +137,9 @@ def _load_binary(
     Registers and spills are None where the binary does not tell.
     """
     # Imported late: no binary is made where compiling stops at TTIR.
-    from kvtrace.backends.compiled.cubin import cubin_resources
-    from kvtrace.backends.compiled.elf import UnreadableBinary
-    from kvtrace.backends.compiled.hsaco import hsaco_resources
+    from kvtrace.backends.compiled_kernels.cubin import cubin_resources
+    from kvtrace.backends.compiled_kernels.elf import UnreadableBinary
+    from kvtrace.backends.compiled_kernels.hsaco import hsaco_resources
 
     read = hsaco_resources if backend == "hip" else cubin_resources
     try:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 from triton.runtime import driver
 from triton.runtime.interpreter import GridExecutor, InterpretedFunction
 
-from kvtrace.backends.compiled.generic import generic_ttir
-from kvtrace.backends.compiled.kernels import parameters_of, values_of
-from kvtrace.backends.compiled.versions import definition
+from kvtrace.backends.compiled_kernels.generic import generic_ttir
+from kvtrace.backends.compiled_kernels.kernels import parameters_of, values_of
+from kvtrace.backends.compiled_kernels.versions import definition
 from kvtrace.backends.triton.interpreted_ir import Language, Specializer, twin_of
 from kvtrace.capture.arguments import argument_records
 from kvtrace.capture.hot import NO_DEVICE

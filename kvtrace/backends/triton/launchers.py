@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from kvtrace.backends.compiled.around import Variant
-from kvtrace.backends.compiled.contents import Watch, Watching
-from kvtrace.backends.compiled.kernels import (
+from kvtrace.backends.compiled_kernels.around import Variant
+from kvtrace.backends.compiled_kernels.contents_to_copy import Watch, Watching
+from kvtrace.backends.compiled_kernels.kernels import (
     kernel_name,
     parameters_of,
     places_in,
@@ -22,8 +22,8 @@ from kvtrace.backends.triton.modules import module_of
 from kvtrace.capture.hot import owner_of
 
 if TYPE_CHECKING:
-    from kvtrace.backends.compiled.around import AroundLaunches
-    from kvtrace.backends.compiled.judging import Judging
+    from kvtrace.backends.compiled_kernels.around import AroundLaunches
+    from kvtrace.backends.compiled_kernels.judged_launches import Judging
     from kvtrace.capture.session import Session
 
 #: Arguments of a launcher before the values of the kernel's parameters, and the stream's place.

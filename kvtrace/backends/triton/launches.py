@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kvtrace.backends.compiled.around import AroundLaunches, around_launches
-from kvtrace.backends.compiled.contents import Watching
-from kvtrace.backends.compiled.handed_over import hand_over, works_for
-from kvtrace.backends.compiled.kernels import (
+from kvtrace.backends.compiled_kernels.around import AroundLaunches, around_launches
+from kvtrace.backends.compiled_kernels.contents_to_copy import Watching
+from kvtrace.backends.compiled_kernels.handed_over import hand_over, works_for
+from kvtrace.backends.compiled_kernels.kernels import (
     Compilation,
     CompilationListener,
     function_of,
@@ -25,10 +25,10 @@ from kvtrace.backends.compiled.kernels import (
     parameters_of,
     values_of,
 )
-from kvtrace.backends.compiled.loads import LOADS
-from kvtrace.backends.compiled.recorded_calls import RecordedCalls
-from kvtrace.backends.compiled.versions import definition, whole_kernel
-from kvtrace.backends.compiled.written_lines import hide_generator_of
+from kvtrace.backends.compiled_kernels.loads import LOADS
+from kvtrace.backends.compiled_kernels.recorded_calls import RecordedCalls
+from kvtrace.backends.compiled_kernels.versions import definition, whole_kernel
+from kvtrace.backends.compiled_kernels.written_lines import hide_generator_of
 from kvtrace.backends.replacements import Replacements
 from kvtrace.backends.triton.dispatchers import WholeLaunches
 from kvtrace.backends.triton.launchers import WatchedLaunchers, checked, judged
@@ -298,7 +298,7 @@ class LaunchHooks:
             run = checked(CompiledKernel.run, each, self._session)
             self._replaced.put(CompiledKernel, "run", run)
         if self._session.settings.sanitize != "off":
-            from kvtrace.backends.compiled.judging import Judging
+            from kvtrace.backends.compiled_kernels.judged_launches import Judging
 
             judging = Judging(self._session, self._adapter)
             run = judged(CompiledKernel.run, judging, self._session)

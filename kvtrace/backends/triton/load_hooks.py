@@ -7,7 +7,7 @@ Triton calls `kernel_load_start_hook` and `kernel_load_end_hook` right around th
 from collections.abc import Callable
 from typing import Any
 
-from kvtrace.backends.compiled.loads import LOADS
+from kvtrace.backends.compiled_kernels.loads import LOADS
 from kvtrace.backends.triton import device_free
 
 

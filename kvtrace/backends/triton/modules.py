@@ -3,9 +3,9 @@
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from kvtrace.backends.compiled.kernels import function_of, kernel_name, target_of
-from kvtrace.backends.compiled.versions import definition
-from kvtrace.backends.compiled.written_lines import as_written
+from kvtrace.backends.compiled_kernels.kernels import function_of, kernel_name, target_of
+from kvtrace.backends.compiled_kernels.versions import definition
+from kvtrace.backends.compiled_kernels.written_lines import as_written
 
 if TYPE_CHECKING:
     from kvtrace.ir import Module
@@ -19,7 +19,7 @@ def module_of(kernel: Any) -> "Module":
         file = None if function is None else definition(function)[0]
         ttir = kernel.asm.get("ttir")
         if ttir is None:
-            from kvtrace.calls.recorded import CannotReplay
+            from kvtrace.recorded_calls.recorded import CannotReplay
 
             raise CannotReplay(
                 f"kernel {kernel_name(kernel)} has no TTIR, as those written in Gluon"
@@ -37,7 +37,7 @@ def module_from(ttir: str, file: str | None, target: str) -> "Module":
     """
     found = _by_text.get((ttir, file, target))
     if found is None:
-        from kvtrace.backends.compiled.generic import generic_once
+        from kvtrace.backends.compiled_kernels.generic import generic_once
         from kvtrace.ir.relocation import module_defined_in
 
         found = module_defined_in(generic_once(ttir), file, target)

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final
 
-from kvtrace.backends.compiled.generic import GenericFormFailed, generic_ttir
+from kvtrace.backends.compiled_kernels.generic import GenericFormFailed, generic_ttir
 from kvtrace.schema.errors import KvtraceError
 
 _SECONDS: Final = 60

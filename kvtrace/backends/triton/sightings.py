@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kvtrace.backends.triton.launches import LaunchAdapter
-    from kvtrace.calls.recorded import Call
     from kvtrace.capture.session import Session
+    from kvtrace.recorded_calls.recorded import Call
     from kvtrace.schema.errors import KernelDefect
     from kvtrace.verdicts.verdict import Verdict
 
@@ -77,7 +77,7 @@ class Sightings(Observer):
         if adapter is not None and compiled is not None and session.recording:
             kernel_id = adapter.new_kernel(None, compiled)[0]
             if kernel_id >= 0:
-                from kvtrace.backends.compiled.judging import saw
+                from kvtrace.backends.compiled_kernels.judged_launches import saw
 
                 launch = adapter.coming(compiled, kernel_id, grid, values, {})
                 defect = saw(session, launch, self._verdicts)
@@ -105,7 +105,7 @@ class Sightings(Observer):
             return
         said.add((self._kernel, file, line))
         if not told:
-            judging = sys.modules.get("kvtrace.backends.compiled.judging")
+            judging = sys.modules.get("kvtrace.backends.compiled_kernels.judged_launches")
             told = judging is not None and judging.has_told(session, file, line)
         argument = self._arguments[defect.argument]
         sentence = _sentence(f"kernel {self._kernel}, {file}:{line}", defect, argument)

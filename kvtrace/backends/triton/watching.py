@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from kvtrace.calls.compiled_code import Compiled, compiled_code
 from kvtrace.clients.observation import Launch, Observation
 from kvtrace.clients.registry import load_clients
+from kvtrace.recorded_calls.compiled_code import Compiled, compiled_code
 
 if TYPE_CHECKING:
     from kvtrace.capture.session import Session

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from kvtrace.evaluate.plan.common_subexpressions import with_shared_results
 from kvtrace.evaluate.plan.instructions import (
     Call,
     Instruction,
@@ -17,7 +18,6 @@ from kvtrace.evaluate.plan.instructions import (
     read_by,
 )
 from kvtrace.evaluate.plan.longer_products import with_longer_products
-from kvtrace.evaluate.plan.shared import with_shared_results
 from kvtrace.evaluate.plan.trips_at_once import with_trips_at_once
 from kvtrace.evaluate.plan.values import Register
 

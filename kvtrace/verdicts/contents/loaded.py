@@ -15,7 +15,7 @@ from kvtrace.symbolic.summary import Access, Summary
 from kvtrace.symbolic.terms import Key, Symbol, signed_range
 
 if TYPE_CHECKING:
-    from kvtrace.calls.recorded import Call
+    from kvtrace.recorded_calls.recorded import Call
 
 _INTEGERS: Final = ("i", "u")
 

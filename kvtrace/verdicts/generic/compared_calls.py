@@ -19,7 +19,7 @@ from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
-    from kvtrace.calls.recorded import Call
+    from kvtrace.recorded_calls.recorded import Call
 
 Standing = Literal["inside", "outside", "open"]
 RULES: Final = ("out-of-bounds", "out-of-view", "overflow")

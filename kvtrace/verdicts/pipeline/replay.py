@@ -17,9 +17,9 @@ from kvtrace.evaluate.errors import UNFIT
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.memory import Memory
 from kvtrace.evaluate.registry import place
-from kvtrace.evaluate.shared import READS_EARLY as SEEN_READING
-from kvtrace.evaluate.shared import WRITES_EARLY as SEEN_WRITING
-from kvtrace.evaluate.shared import SharedMemory
+from kvtrace.evaluate.shared_memory import READS_EARLY as SEEN_READING
+from kvtrace.evaluate.shared_memory import WRITES_EARLY as SEEN_WRITING
+from kvtrace.evaluate.shared_memory import SharedMemory
 from kvtrace.evaluate.values import Unknown
 from kvtrace.ir.asynchronous import act_of
 from kvtrace.ir.flow import around
@@ -29,12 +29,12 @@ from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.pipeline.faults import READS_EARLY, WRITES_EARLY, Fault
 
 if TYPE_CHECKING:
-    from kvtrace.calls.recorded import Call
     from kvtrace.evaluate import Argument
     from kvtrace.evaluate.registry import Step
     from kvtrace.evaluate.scope import Launch, Scope
     from kvtrace.evaluate.types import ValueType
     from kvtrace.ir import Module, Op
+    from kvtrace.recorded_calls.recorded import Call
 
 _SEEN: Final = {READS_EARLY: SEEN_READING, WRITES_EARLY: SEEN_WRITING}
 _STEPS: Final = 1 << 17

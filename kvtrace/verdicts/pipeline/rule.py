@@ -24,8 +24,8 @@ from kvtrace.verdicts.pipeline.faults import (
 from kvtrace.verdicts.pipeline.replay import shows
 
 if TYPE_CHECKING:
-    from kvtrace.calls.recorded import Call
     from kvtrace.ir import Module, Op
+    from kvtrace.recorded_calls.recorded import Call
     from kvtrace.verdicts.pipeline.views import View
     from kvtrace.verdicts.verdict import Answer
 

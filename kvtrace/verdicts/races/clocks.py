@@ -20,7 +20,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.calls.recorded import Call
 from kvtrace.evaluate import Access, Argument, Observer, Storage, TensorArgument
 from kvtrace.evaluate.registry import Step
 from kvtrace.evaluate.scope import Scope
@@ -28,6 +27,7 @@ from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Unknown, to_array
 from kvtrace.ir import Module, Op
 from kvtrace.ir.ops import KINDS, WRITING, waits_for_memory
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.races.orders import MOST_PROGRAMS, Order, Renamed, orders_of, run_in_order
 from kvtrace.verdicts.races.parts import Part, parts_of

@@ -11,7 +11,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.calls.recorded import Call
 from kvtrace.evaluate import Observer, evaluate
 from kvtrace.evaluate.compiler import attribute
 from kvtrace.evaluate.instrument import Instrument
@@ -20,6 +19,7 @@ from kvtrace.evaluate.scope import MOST_STEPS, Scope
 from kvtrace.evaluate.values import constant_sum
 from kvtrace.ir import Op
 from kvtrace.ir.ops import operator_of
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.replaying import program_at, untouched
 

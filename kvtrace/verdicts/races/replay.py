@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kvtrace.calls.recorded import Call
 from kvtrace.evaluate import Access, Argument, Observer, Storage, TensorArgument
 from kvtrace.ir import Op
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.races.orders import Order, Renamed, run_in_order
 from kvtrace.verdicts.replaying import run
 

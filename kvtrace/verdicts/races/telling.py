@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from kvtrace.calls.recorded import Call
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import Op, source_stack
 from kvtrace.ir.data_dependence import depending_on_data
 from kvtrace.metrics.of_ops import kind_of
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.races.parts import parts_of
 from kvtrace.verdicts.races.replay import Touch, Witness
 from kvtrace.verdicts.replaying import program_at

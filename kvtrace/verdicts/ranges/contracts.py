@@ -30,7 +30,7 @@ from kvtrace.verdicts.ranges.growth import Relations, Terms
 from kvtrace.verdicts.ranges.launch_numbers import Number, Numbers
 
 if TYPE_CHECKING:
-    from kvtrace.calls.recorded import Call
+    from kvtrace.recorded_calls.recorded import Call
     from kvtrace.symbolic.terms import Symbol
 
 _COMMENT: Final = re.compile(r"#[ \t]*kvtrace:[ \t]*assume\b[ \t]*([^\n#]*)")

@@ -30,8 +30,8 @@ from kvtrace.verdicts.verdict import Verdict
 from kvtrace.verdicts.widths import Use
 
 if TYPE_CHECKING:
-    from kvtrace.calls.recorded import Call
     from kvtrace.ir import Op
+    from kvtrace.recorded_calls.recorded import Call
 
 Kind = Literal["overflow", "tensor", "rule", "grid", "argument", "constants", "none", "unknown"]
 

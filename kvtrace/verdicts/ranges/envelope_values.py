@@ -29,7 +29,7 @@ from kvtrace.verdicts.ranges.sized import MOST, Clock, Contents, Sized, Spent
 from kvtrace.verdicts.ranges.sized_claims import Claim
 
 if TYPE_CHECKING:
-    from kvtrace.calls.recorded import Call
+    from kvtrace.recorded_calls.recorded import Call
 
 _MOST_BYTES: Final = 1 << 28
 """An index tensor that is larger is not made to show a wrap: it may be more than a machine has."""

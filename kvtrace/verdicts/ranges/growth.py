@@ -39,7 +39,7 @@ from kvtrace.verdicts.ranges.growth_ties import (
 from kvtrace.verdicts.ranges.launch_numbers import Number, Numbers, call_with, numbers_of
 
 if TYPE_CHECKING:
-    from kvtrace.calls.recorded import Call
+    from kvtrace.recorded_calls.recorded import Call
 
 Terms = Mapping[Number, Term]
 Quantity = tuple[Number, ...]

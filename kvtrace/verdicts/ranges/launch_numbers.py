@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kvtrace.evaluate import ScalarArgument, Storage, TensorArgument
 
 if TYPE_CHECKING:
-    from kvtrace.calls.recorded import Call
+    from kvtrace.recorded_calls.recorded import Call
 
 Number = tuple[str, int, int]
 """What a number of a launch is: ("scalar", argument, 0), ("shape" or "stride", argument, axis) or

@@ -27,8 +27,8 @@ from kvtrace.verdicts.ranges.launch_numbers import Number, call_with
 from kvtrace.verdicts.rules.table import default_rules
 
 if TYPE_CHECKING:
-    from kvtrace.calls.recorded import Call
     from kvtrace.evaluate import Argument
+    from kvtrace.recorded_calls.recorded import Call
 
 MOST: Final = 1 << 48
 """Sizes beyond are not looked at: no memory has as many bytes."""

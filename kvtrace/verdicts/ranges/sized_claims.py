@@ -28,8 +28,8 @@ from kvtrace.verdicts.rules.table import RULES, Rule
 from kvtrace.verdicts.widths import Use, uses
 
 if TYPE_CHECKING:
-    from kvtrace.calls.recorded import Call
     from kvtrace.ir import Module, Op
+    from kvtrace.recorded_calls.recorded import Call
 
 Group = Literal["overflow", "tensor", "constants", "rule"]
 

@@ -24,7 +24,7 @@ from kvtrace.verdicts.races.pairs import Free, Pairs
 from kvtrace.verdicts.ranges.sized import BUDGET, SIZE, SizedCall
 
 if TYPE_CHECKING:
-    from kvtrace.calls.recorded import Call
+    from kvtrace.recorded_calls.recorded import Call
     from kvtrace.symbolic.summary import Access
 
 

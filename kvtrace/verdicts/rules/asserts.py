@@ -17,8 +17,8 @@ from kvtrace.verdicts.replaying import run
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
-    from kvtrace.calls.recorded import Call
     from kvtrace.ir import Op
+    from kvtrace.recorded_calls.recorded import Call
     from kvtrace.symbolic.decide import Point
     from kvtrace.verdicts.binding import BoundCall
 

@@ -23,7 +23,7 @@ from kvtrace.verdicts.rules.nearest import nearest_tensor
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
-    from kvtrace.calls.recorded import Call
+    from kvtrace.recorded_calls.recorded import Call
 
 
 @dataclass(slots=True)

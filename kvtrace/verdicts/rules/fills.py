@@ -25,9 +25,9 @@ from kvtrace.symbolic.taint import leaves_lanes
 from kvtrace.verdicts.replaying import Limit, program_at, untouched
 
 if TYPE_CHECKING:
-    from kvtrace.calls.recorded import Call
     from kvtrace.evaluate.registry import Step
     from kvtrace.ir import Value
+    from kvtrace.recorded_calls.recorded import Call
     from kvtrace.verdicts.binding import BoundCall
 
 _PATTERN_BYTES: Final = 1 << 26

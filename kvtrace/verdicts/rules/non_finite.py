@@ -35,9 +35,9 @@ from kvtrace.verdicts.rules.fills import filling
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
-    from kvtrace.calls.recorded import Call
     from kvtrace.evaluate.registry import Step
     from kvtrace.ir import Op, Value
+    from kvtrace.recorded_calls.recorded import Call
     from kvtrace.verdicts.binding import BoundCall
 
 RULE: Final = "non-finite"

@@ -22,9 +22,9 @@ from kvtrace.verdicts.replaying import linear_program
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
-    from kvtrace.calls.recorded import Call
     from kvtrace.evaluate import Argument
     from kvtrace.ir import Module, Op
+    from kvtrace.recorded_calls.recorded import Call
 
 _BOUNDS: Final = "out-of-bounds"
 

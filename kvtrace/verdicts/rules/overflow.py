@@ -30,8 +30,8 @@ from kvtrace.verdicts.verdict import Verdict
 from kvtrace.verdicts.widths import Use, uses
 
 if TYPE_CHECKING:
-    from kvtrace.calls.recorded import Call
     from kvtrace.ir import Op, Value
+    from kvtrace.recorded_calls.recorded import Call
     from kvtrace.verdicts.binding import BoundCall
 
 RULE: Final = "overflow"

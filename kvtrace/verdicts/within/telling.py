@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from kvtrace.calls.recorded import Call
 from kvtrace.ir import Op
 from kvtrace.metrics.of_ops import kind_of
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.races.telling import scope_of
 from kvtrace.verdicts.replaying import program_at
 from kvtrace.verdicts.verdict import Verdict

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from kvtrace.calls.thread_layouts import BlockedLayout
 from kvtrace.ir.flow import flow_of, forward
 from kvtrace.ir.ops import (
     ELEMENTWISE,
@@ -23,12 +22,13 @@ from kvtrace.ir.ops import (
     computing,
     effect_of,
 )
+from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 from kvtrace.symbolic.functions import quotient, remainder
 from kvtrace.symbolic.terms import ZERO, Term, lane
 
 if TYPE_CHECKING:
-    from kvtrace.calls.recorded import Call
     from kvtrace.ir import Op, Value
+    from kvtrace.recorded_calls.recorded import Call
     from kvtrace.symbolic.summary import Access
 
 _IN_LANE: Final = ELEMENTWISE | SPREADING | computing("+")

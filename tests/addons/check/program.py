@@ -6,7 +6,7 @@ import torch
 import triton
 
 from tests.addons.check import bad_kernels
-from tests.backends.compiled import check_kernels
+from tests.backends.compiled_kernels import check_kernels
 from tests.kernels import basic, normalisation
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tests.addons.check.launched import Launched
-from tests.backends.compiled import check_kernels
+from tests.backends.compiled_kernels import check_kernels
 from tests.kernels import accesses, basic, blocks, normalisation
 from tests.kernels import oracle_kernels as kernels
 from tests.kernels.case import random_of

@@ -19,7 +19,7 @@ from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
 from tests.addons.check import bad_kernels
-from tests.backends.compiled import check_kernels
+from tests.backends.compiled_kernels import check_kernels
 from tests.kernels import oracle_kernels as kernels
 from tests.support.planting import rewrite_memory, with_other_memory, with_other_ttgir
 from tests.support.sarif_shape import violations

@@ -15,7 +15,7 @@ import kvtrace  # noqa: E402
 from kvtrace.cli import main  # noqa: E402
 from kvtrace.converters.diff import compare, difference_object, headline_text  # noqa: E402
 from kvtrace.schema.trace import resolve  # noqa: E402
-from tests.backends.compiled import output_kernels as kernels  # noqa: E402
+from tests.backends.compiled_kernels import output_kernels as kernels  # noqa: E402
 
 COUNT = 1000
 

@@ -11,7 +11,7 @@ import kvtrace
 from kvtrace.addons.check.first_bad import bad_launches
 from kvtrace.schema.trace import open_trace
 from tests.addons.check import bad_kernels as kernels
-from tests.backends.compiled.output_kernels import inverted
+from tests.backends.compiled_kernels.output_kernels import inverted
 
 INF = math.inf
 

@@ -5,10 +5,10 @@ import torch
 
 import kvtrace
 from kvtrace.addons.check import missing
+from kvtrace.analysis import missing_passes
 from kvtrace.cli import main
-from kvtrace.opened import missing_passes
 from kvtrace.schema.trace import open_trace
-from tests.backends.compiled import check_kernels
+from tests.backends.compiled_kernels import check_kernels
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace, resolve
 from kvtrace.schema.writer import RunWriter, new_run_id
-from tests.backends.compiled import check_kernels
+from tests.backends.compiled_kernels import check_kernels
 from tests.converters.replayed_trace import blocks_of
 from tests.converters.report_page import THEMES, accessibility_problems, opened_page, written_page
 from tests.kernels import oracle_kernels as kernels

@@ -1,6 +1,6 @@
 """What a candidate's process can find, and what is heard of it."""
 
-from kvtrace.addons.judge.judging import judge_file
+from kvtrace.addons.judge.judge_file import judge_file
 from kvtrace.addons.judge.request import Place, Request
 from tests.addons.judge.labelled import FOLDER, labelled
 

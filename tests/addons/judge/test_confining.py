@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kvtrace.addons.judge.confining import EVENTS, EVENTS_FILE, run_confined
-from kvtrace.addons.judge.judging import judge_file
+from kvtrace.addons.judge.judge_file import judge_file
 from kvtrace.addons.judge.request import Place, Request, entry_of, read_file
 from tests.addons.judge.labelled import FOLDER
 

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from kvtrace.addons.judge.judging import judge_file
+from kvtrace.addons.judge.judge_file import judge_file
 from kvtrace.addons.judge.request import Place, Request, entry_of, read_file
 from tests.addons.judge.labelled import FOLDER
 

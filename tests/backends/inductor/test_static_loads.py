@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from kvtrace.backends.compiled.loads import LOADS
+from kvtrace.backends.compiled_kernels.loads import LOADS
 from kvtrace.backends.inductor.static_loads import time_static_loads
 from kvtrace.backends.replacements import Replacements
 

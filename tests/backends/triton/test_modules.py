@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("triton")
 
-from kvtrace.backends.compiled import generic, kernels
+from kvtrace.backends.compiled_kernels import generic, kernels
 from kvtrace.backends.triton.modules import module_from
 from tests.support.corpus import CORPUS
 

@@ -6,7 +6,7 @@ import pytest
 
 from kvtrace.backends.triton.recorded_ttgir import UnreadableTtgir, generic_ttgir, generic_ttgirs
 from kvtrace.ir import parse
-from tests.backends.compiled import check_kernels
+from tests.backends.compiled_kernels import check_kernels
 from tests.support.compile_ttir import compile_ttir
 
 SIGNATURE = {"x": "*fp32", "y": "*fp32", "out": "*fp32", "n": "i32", "BLOCK": "constexpr"}
@@ -61,7 +61,7 @@ def test_several_are_read_by_one_process_and_a_bad_one_spoils_no_other(ttgir, mo
 def test_one_that_ends_the_process_spoils_no_other(ttgir, tmp_path, monkeypatch):
     (tmp_path / "sitecustomize.py").write_text(
         "import builtins, os\n"
-        "from kvtrace.backends.compiled import generic\n"
+        "from kvtrace.backends.compiled_kernels import generic\n"
         "generic.generic_ttir = lambda text: os.abort() if text == 'bad' else text\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
@@ -76,7 +76,7 @@ def test_a_process_that_ends_after_many_is_not_laid_to_the_next(tmp_path, monkey
     """As where all of them together take longer than one may."""
     (tmp_path / "sitecustomize.py").write_text(
         "import os\n"
-        "from kvtrace.backends.compiled import generic\n"
+        "from kvtrace.backends.compiled_kernels import generic\n"
         "read = []\n"
         "def generic_ttir(text):\n"
         "    read.append(text)\n"

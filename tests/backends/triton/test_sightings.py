@@ -8,10 +8,10 @@ import pytest
 import torch
 
 import kvtrace
+from kvtrace.analysis.missing_passes import run_missing_passes
 from kvtrace.cli import main
 from kvtrace.converters.findings import read_findings
 from kvtrace.evaluate import DeviceAssertion
-from kvtrace.opened.missing_passes import run_missing_passes
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace, resolve

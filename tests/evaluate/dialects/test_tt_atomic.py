@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kvtrace.calls.recorded import Call
 from kvtrace.evaluate import Deadlock, ScalarArgument, Storage, evaluate
 from kvtrace.ir import parse
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.contents.index_arguments import index_arguments
 from kvtrace.verdicts.judge import judge
 from tests.kernels.triton39 import ONE_POLL, STORE_OF_FLAG, int_tensor, text_of

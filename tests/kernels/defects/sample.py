@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.calls.recorded import Call
 from kvtrace.evaluate import Argument, ScalarArgument, Storage, TensorArgument, parsed
 from kvtrace.evaluate.types import element_of_short_name
 from kvtrace.ir import Module, Op, source_stack
+from kvtrace.recorded_calls.recorded import Call
 from tests.support.compile_ttir import compile_generic
 
 

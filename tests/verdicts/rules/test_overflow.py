@@ -8,7 +8,7 @@ import pytest
 import triton
 import triton.language as tl
 
-from kvtrace.backends.compiled.live import Live, NewCall
+from kvtrace.backends.compiled_kernels.live import Live, NewCall
 from kvtrace.evaluate import Observer, evaluate
 from kvtrace.ir import parse
 from kvtrace.verdicts.binding import BoundCall

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import kvtrace
-from kvtrace.backends.compiled import live
+from kvtrace.backends.compiled_kernels import live
 from kvtrace.schema.errors import KernelDefect
 from kvtrace.schema.trace import open_trace
 from kvtrace.verdicts.binding import Budget

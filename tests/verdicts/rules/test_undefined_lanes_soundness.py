@@ -15,11 +15,11 @@ import pytest
 from triton.runtime import driver
 
 from kvtrace.backends.triton.free_driver import DeviceFreeDriver
-from kvtrace.calls.recorded import Call
 from kvtrace.evaluate import Storage, TensorArgument, evaluate
 from kvtrace.evaluate.errors import DeviceAssertion
 from kvtrace.ir import Module
 from kvtrace.ir.attributes import DenseArrayAttribute
+from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.taint import leaves_lanes
 from kvtrace.verdicts.judge import judge

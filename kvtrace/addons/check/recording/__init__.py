@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from kvtrace.addons.check.settings import checks_of
 
 if TYPE_CHECKING:
-    from kvtrace.backends.compiled.around import AroundLaunches
+    from kvtrace.backends.compiled_kernels.around import AroundLaunches
     from kvtrace.capture.session import Session
 
 

@@ -11,8 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kvtrace.addons.check.settings import checks_of
-from kvtrace.backends.compiled.around import Grid, Variant
-from kvtrace.backends.compiled.contents import in_trials, places_of
+from kvtrace.backends.compiled_kernels.around import Grid, Variant
+from kvtrace.backends.compiled_kernels.contents_to_copy import in_trials, places_of
 from kvtrace.capture.device_copies import CopyFailed
 from kvtrace.capture.records import Parameter
 from kvtrace.schema.errors import KvtraceError

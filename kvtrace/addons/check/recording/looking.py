@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.addons.check.recording.checking import launched
 from kvtrace.addons.check.recording.touched import memory_key, storages_of
-from kvtrace.backends.compiled.around import Grid, Variant
-from kvtrace.backends.compiled.contents import in_trials, is_memory
+from kvtrace.backends.compiled_kernels.around import Grid, Variant
+from kvtrace.backends.compiled_kernels.contents_to_copy import in_trials, is_memory
 from kvtrace.capture.device_copies import CopyFailed
 from kvtrace.capture.records import Parameter
 from kvtrace.schema.errors import KvtraceError

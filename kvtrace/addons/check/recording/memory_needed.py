@@ -16,15 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.addons.check.recording.checks import Memory, Needed
-from kvtrace.backends.compiled.contents import holds_integers, is_memory
-from kvtrace.calls.recorded import Call, call_of
+from kvtrace.backends.compiled_kernels.contents_to_copy import holds_integers, is_memory
 from kvtrace.capture.arguments import argument_records, is_descriptor, is_tensor
-from kvtrace.capture.contents import SMALL_BYTES, view_of
+from kvtrace.capture.copied_contents import SMALL_BYTES, view_of
 from kvtrace.capture.records import ArgumentRecord, Parameter
 from kvtrace.capture.taken import device_kind
 from kvtrace.evaluate import Access, Observer, TensorArgument, evaluate
 from kvtrace.evaluate.errors import TooLarge
 from kvtrace.ir import Module, Op
+from kvtrace.recorded_calls.recorded import Call, call_of
 from kvtrace.schema.errors import KvtraceError
 
 #: Bytes of a launch that are copied at most, before and after it together.

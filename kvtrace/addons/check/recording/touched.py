@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from kvtrace.addons.check.recording.device_code import FORMATS
 from kvtrace.addons.check.recording.device_kernels import LARGEST, Piece
-from kvtrace.capture.contents import view_of
+from kvtrace.capture.copied_contents import view_of
 
 
 class Storage(NamedTuple):

@@ -22,7 +22,7 @@ def analyses() -> Analyses:
 
 def look(selection: Selection) -> Iterable[str]:
     """Run the passes that runs lack, however long it takes; give what there is to say."""
+    from kvtrace.analysis.completing import complete
     from kvtrace.cli.progress import calls_progress
-    from kvtrace.opened.completing import complete
 
     return complete((selection,), replay=True, shown=calls_progress)

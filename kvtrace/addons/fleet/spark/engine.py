@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from kvtrace.addons.fleet.spark.session import SparkTrace
-    from kvtrace.opened.replaying import Engine as Evaluation
+    from kvtrace.analysis.replaying import Engine as Evaluation
     from kvtrace.schema.trace import Run, Trace
 
 

@@ -14,11 +14,11 @@ from typing import Any, Final
 import pyarrow as pa
 
 from kvtrace.addons.fleet.spark.session import SparkFailed, first_line, spark_session
+from kvtrace.analysis.replaying import Engine, Recipe
 from kvtrace.clients.client import Client
 from kvtrace.clients.declared import declared_tables
 from kvtrace.clients.recorded import Outcome, examine
 from kvtrace.clients.running import ClientFailed, ClientPass, Member, Sample
-from kvtrace.opened.replaying import Engine, Recipe
 from kvtrace.schema.errors import BadSetting, KvtraceError
 from kvtrace.schema.remote import remote_folder
 from kvtrace.schema.trace import Run, Selection, Trace, open_trace

@@ -82,8 +82,8 @@ def command(
         kvtrace judge kernel.py --reference model.py:Model --device "A100 PCIe"
 
     """
-    from kvtrace.addons.judge.judging import judge_file, judgement_text
-    from kvtrace.addons.judge.judging import schema as written_schema
+    from kvtrace.addons.judge.judge_file import judge_file, judgement_text
+    from kvtrace.addons.judge.judge_file import schema as written_schema
     from kvtrace.addons.judge.request import (
         MODELS,
         Request,

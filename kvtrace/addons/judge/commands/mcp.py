@@ -58,7 +58,7 @@ def server(*, unconfined: bool = False) -> "MCPServer":
 
     """
     from kvtrace import __version__
-    from kvtrace.opened.results import MissingPackage
+    from kvtrace.analysis.results import MissingPackage
 
     try:
         from mcp.server import MCPServer
@@ -145,7 +145,7 @@ def sanitize(trace: str, run: str | None = None, rules: list[str] | None = None)
         rules: Rules by id, "default" or "all"; one that begins with "-" is left out.
 
     """
-    from kvtrace.opened.traces import open as open_trace
+    from kvtrace.analysis.traces import open as open_trace
 
     return _json(open_trace(trace, run=run).sanitize(*(rules or ())).to_json())
 
@@ -159,7 +159,7 @@ def profile(trace: str, run: str | None = None, device: str | None = None) -> st
         device: Whose roofline, as "H100 PCIe".
 
     """
-    from kvtrace.opened.traces import open as open_trace
+    from kvtrace.analysis.traces import open as open_trace
 
     opened = open_trace(trace, run=run)
     if not len(opened.table("ops", ["call_id"])):
@@ -175,7 +175,7 @@ def diff(before: str, after: str) -> str:
         after: The other side.
 
     """
-    from kvtrace.opened.traces import diff as compare
+    from kvtrace.analysis.traces import diff as compare
 
     return _json(compare(before, after).to_json())
 
@@ -193,7 +193,7 @@ def sql(trace: str, statement: str, run: str | None = None, rows: int = _MOST_RO
         rows: How many rows to return at most; `more` says whether there are others.
 
     """
-    from kvtrace.opened.traces import open as open_trace
+    from kvtrace.analysis.traces import open as open_trace
 
     most = max(rows, 0)
     found = open_trace(trace, run=run).sql(statement, most + 1)

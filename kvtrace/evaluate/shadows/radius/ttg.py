@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kvtrace.evaluate.shadows.values import Uncertain, radius_of
-from kvtrace.evaluate.shared import SharedMemory
+from kvtrace.evaluate.shared_memory import SharedMemory
 from kvtrace.evaluate.values import Unknown, actual, to_array
 
 if TYPE_CHECKING:

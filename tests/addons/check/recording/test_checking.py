@@ -10,8 +10,8 @@ from triton.compiler.compiler import CompiledKernel
 
 import kvtrace
 from kvtrace.addons.check.recording import memory_needed
-from kvtrace.backends.compiled.around import around_launches
-from kvtrace.capture import contents
+from kvtrace.backends.compiled_kernels.around import around_launches
+from kvtrace.capture import copied_contents as contents
 from kvtrace.cli import main
 from kvtrace.schema.errors import TraceWriteError
 from kvtrace.schema.runs import plain_rows
@@ -19,7 +19,7 @@ from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
 from kvtrace.schema.writer import RunWriter
 from tests.addons.check.recording.kept_memory import Kept, kept
-from tests.backends.compiled import check_kernels as kernels
+from tests.backends.compiled_kernels import check_kernels as kernels
 
 COUNT = 1000
 

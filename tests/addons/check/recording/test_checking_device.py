@@ -13,7 +13,7 @@ from kvtrace.capture.device_copies import DeviceCopies
 from kvtrace.forks import Lock
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
-from tests.backends.compiled import check_kernels as kernels
+from tests.backends.compiled_kernels import check_kernels as kernels
 
 COUNT = 1000
 SIZE = 256_000

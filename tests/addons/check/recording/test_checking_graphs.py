@@ -15,7 +15,7 @@ from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
 from tests.addons.check.recording.device_driver import Driver
-from tests.backends.compiled import check_kernels as kernels
+from tests.backends.compiled_kernels import check_kernels as kernels
 
 COUNT = 1000
 

@@ -11,11 +11,11 @@ import kvtrace
 from kvtrace.addons.check.first_bad import bad_launches
 from kvtrace.addons.check.recording import outputs
 from kvtrace.addons.check.recording.host_kernels import digest
-from kvtrace.backends.compiled.around import around_launches
+from kvtrace.backends.compiled_kernels.around import around_launches
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
-from tests.backends.compiled import output_kernels as kernels
+from tests.backends.compiled_kernels import output_kernels as kernels
 
 COUNT = 1000
 

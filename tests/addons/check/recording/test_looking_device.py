@@ -13,7 +13,7 @@ from kvtrace.addons.check.recording.host_kernels import digest
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from tests.addons.check.recording.device_driver import Driver
-from tests.backends.compiled import output_kernels as kernels
+from tests.backends.compiled_kernels import output_kernels as kernels
 
 COUNT = 500
 INF, NAN = float("inf"), float("nan")

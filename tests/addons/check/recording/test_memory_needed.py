@@ -7,12 +7,12 @@ import torch
 import kvtrace
 from kvtrace.addons.check.comparing import check
 from kvtrace.addons.check.recording import memory_needed
-from kvtrace.calls.recorded import calls_of
 from kvtrace.evaluate import TensorArgument, evaluate
+from kvtrace.recorded_calls.recorded import calls_of
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from tests.addons.check.recording.kept_memory import checked, kept
-from tests.backends.compiled import check_kernels as kernels
+from tests.backends.compiled_kernels import check_kernels as kernels
 from tests.kernels import attention, basic
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from kvtrace.addons.fleet.spark.spreading import on_spark, replay_on_spark
+from kvtrace.analysis.judging import judge_runs
+from kvtrace.analysis.replaying import replay_runs
 from kvtrace.cli import main
 from kvtrace.clients import Client
-from kvtrace.opened.judging import judge_runs
-from kvtrace.opened.replaying import replay_runs
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.trace import open_trace, select_runs
 from tests.addons.fleet.spark.local_spark import MASTER, running_spark, skip_without_spark  # noqa: F401

@@ -1,0 +1,272 @@
+"""`kvtrace judge`: a file of kernels run by one process, and judged by others.
+
+The candidate runs in a confined process. Inputs and right results come from another one, which does
+not import the candidate's file; launches are evaluated, and results compared, in a third. The first
+two are forked by a process with torch (`beside.py`, `running.py`), while this one imports what the
+examiner takes, from which the examiner is forked.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import secrets
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from kvtrace.addons.judge.beside import Beside, beside
+from kvtrace.addons.judge.confining import EVENTS_FILE, Ended, run_confined
+from kvtrace.addons.judge.request import (
+    EXAMINED,
+    MISSING,
+    CannotJudge,
+    FileText,
+    Folders,
+    Request,
+    read_file,
+)
+from kvtrace.addons.judge.running import Examination, Ran, compare_results, import_all, run_file
+from kvtrace.addons.judge.walls import leftovers
+from kvtrace.text import amount, duration, plural, size
+
+#: Version of the object that `kvtrace judge` prints. A minor one adds; a major one changes.
+SCHEMA: Final = "1.1"
+_STATUS: Final = {"right": 0, "wrong": 1, "unjudged": 2}
+_FOUND: Final = ("problems", "cases", "figures", "generic")
+_WALLS: Final = ("network", "writes", "processes")
+_ORDER: Final = ("error", "unjudged", "warning", "note")
+#: What the examiner imports, all modules of it where it is a room.
+_EXAMINER: Final = (
+    "triton", "kvtrace.evaluate", "kvtrace.ir.parser", "kvtrace.addons.judge.examining",
+    "kvtrace.clients.profiler", "kvtrace.symbolic", "kvtrace.verdicts", "kvtrace.metrics",
+    "kvtrace.recorded_calls", "kvtrace.converters.findings", "pyarrow.acero", "zstandard",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What is printed; `object` is described by `judgement.schema.json`."""
+
+    object: dict[str, Any]
+
+    @property
+    def verdict(self) -> str:
+        """Return right, wrong or unjudged."""
+        return str(self.object["verdict"])
+
+    @property
+    def status(self) -> int:
+        """Return the command's exit code."""
+        return _STATUS[self.verdict]
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON schema of what `kvtrace judge` prints."""
+    path = Path(__file__).with_name("judgement.schema.json")
+    loaded: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return loaded
+
+
+def judge_file(request: Request, seed: int | None = None) -> Judgement:
+    """Judge a candidate. Runs none of the file's code here.
+
+    Torch is imported by a process of its own, at the same time as what else there is to import. It
+    is kept: for the next files that this process judges it is imported already.
+
+    Args:
+        request: What is judged, and how.
+        seed: What other values are drawn from, to repeat a judgement. A candidate must not know it:
+            it is no part of the request, which the candidate's process gets. None: a fresh one.
+
+    Raises:
+        CannotJudge: the file cannot be read.
+        CannotConfine: this system cannot keep what it runs from the host.
+
+    """
+    begun = time.monotonic()
+    text = read_file(request.entry.file)
+    if not sys.platform.startswith("linux"):
+        raise CannotJudge("kvtrace judge runs files in confined processes, which takes Linux")
+    scratch = Path(tempfile.mkdtemp())
+    try:
+        run = _Run(request, text, scratch, seed)
+        problems, examined = run.judged()
+    finally:
+        leftovers.remove(scratch)
+    run.times["whole"] = time.monotonic() - begun
+    return Judgement(_object(request, run, problems, examined))
+
+
+class _Run:
+    """The processes of one judgement."""
+
+    def __init__(self, request: Request, text: FileText, scratch: Path, seed: int | None) -> None:
+        self.request = request
+        self.seed: dict[str, Any] | None = None
+        self.walls: Ended | None = None
+        self.times: dict[str, float] = {}
+        self._text = text
+        self._scratch = scratch
+        self._given_seed = seed
+
+    def judged(self) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+        """Run all of it; return what is wrong, and what the examiner left."""
+        child = self._scratch / "child"
+        names = _parameters(self._text, self.request.entry.name)
+        with beside() as running:
+            running.ask(run_file, self.request, self._text, names, self._scratch)
+            try:
+                import_all(_EXAMINER)  # on another core, while the file runs
+            except ImportError as error:
+                raise CannotJudge(MISSING.format(error)) from error
+            ran: Ran = running.answer()
+            self.times |= ran.seconds
+            if ran.candidate is None:
+                what = f"the reference's process {ran.reference.in_words}"
+                return [_unjudged("reference", what, ran.reference)], {}
+            self.walls = ran.candidate
+            problems = list(_ended_badly(ran.candidate, self.request.seconds))
+            if not (child / EVENTS_FILE).exists():
+                return problems, {}
+            return self._examined(running, problems)
+
+    def _examined(
+        self, running: Beside, problems: list[dict[str, Any]]
+    ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+        """Have results compared by another process, and judge rules at the same time."""
+        scratch, request = self._scratch, self.request
+        folders = Folders(scratch / "inputs", scratch / "child", scratch / "answers")
+        given = self._given_seed
+        seed = secrets.randbits(128) if given is None else given  # after the candidate's end
+        if request.reference is not None:
+            self.seed = {"value": f"{seed:032x}", "given": given is not None}
+        running.ask(compare_results, request, seed, folders, scratch / "results")
+        ruled = run_confined(
+            partial(_examine, request, self._text.largest, folders, scratch / "examiner"),
+            scratch / "examiner", seconds=request.seconds, memory_mb=request.memory_mb,
+            reads=[folders.inputs, folders.child], unconfined=request.unconfined,
+        )  # fmt: skip
+        done: Examination = running.answer()
+        self.times |= {**done.seconds, "examiner": ruled.seconds}
+        if done.results is None:
+            assert done.answers is not None
+            what = f"the reference's process {done.answers.in_words}"
+            return [_unjudged("reference", what, done.answers)], {}
+        found: dict[str, Any] = {"rules": {}} | {key: [] for key in _FOUND}
+        for ended, name in ((ruled, "examiner"), (done.results, "results")):
+            file = scratch / name / EXAMINED
+            if ended.how != "whole" or not file.exists():
+                what = f"evaluating its launches {ended.in_words}"
+                return [*problems, _unjudged("cannot-judge", what, ended)], {}
+            for key, value in json.loads(file.read_text(encoding="utf-8")).items():
+                found[key] = {**found[key], **value} if key == "rules" else found[key] + value
+        return problems, found
+
+
+def _ended_badly(ran: Ended, seconds: float) -> Iterator[dict[str, Any]]:
+    if ran.how == "late":
+        what = f"the candidate did not end within {seconds:g} s, and was killed"
+        hint = "look for a loop that does not end, or judge smaller inputs"
+        yield _unjudged("never-ends", what, ran, "error", hint)
+    elif ran.how == "broken":
+        yield _unjudged("dies", f"the candidate's process {ran.in_words}", ran)
+
+
+def _examine(request: Request, largest: str | None, folders: Folders, folder: Path) -> None:
+    from kvtrace.addons.judge.examining import examine
+
+    with suppress(FileNotFoundError):  # it launched nothing, or took its trace away: examine says
+        shutil.copytree(folders.child / "trace", folder / "trace")
+    examine(request, largest, folders, folder)
+
+
+def _parameters(text: FileText, name: str) -> list[str]:
+    for node in ast.parse(text.path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            return [each.arg for each in (*node.args.posonlyargs, *node.args.args)]
+        if isinstance(node, ast.ClassDef) and node.name == name:
+            for each in node.body:
+                if isinstance(each, ast.FunctionDef) and each.name == "forward":
+                    return [argument.arg for argument in each.args.args[1:]]
+    return []
+
+
+def _unjudged(
+    rule: str, message: str, ended: Ended, severity: str = "unjudged", hint: str = ""
+) -> dict[str, Any]:
+    last = ended.last_line
+    told = f"{message}: {last}" if last and ended.how != "late" and not ended.reason else message
+    return {
+        "rule": rule, "severity": severity, "message": told, "hint": hint, "case": None,
+        "kernel": None, "file": None, "line": None, "column": None,
+    }  # fmt: skip
+
+
+def _object(
+    request: Request, run: _Run, problems: Sequence[dict[str, Any]], examined: dict[str, Any],
+) -> dict[str, Any]:  # fmt: skip
+    from kvtrace import __version__
+
+    found = [*problems, *examined.get("problems", ())]
+    found.sort(key=lambda problem: _ORDER.index(problem["severity"]))
+    severities = {problem["severity"] for problem in found}
+    verdict = "wrong" if "error" in severities else "right"
+    if verdict == "right" and ("unjudged" in severities or not examined.get("cases")):
+        verdict = "unjudged"
+    reference = request.reference
+    return {
+        "schema": SCHEMA,
+        "kvtrace": __version__,
+        "verdict": verdict,
+        "entry": {"file": str(request.entry.file), "name": request.entry.name},
+        "reference": None
+        if reference is None
+        else {"file": str(reference.file), "name": reference.name},
+        "seed": run.seed,
+        "findings": found,
+        "cases": examined.get("cases", []),
+        "figures": examined.get("figures", []),
+        "all_sizes": examined.get("generic", []),
+        "verdicts": examined.get("rules", {}),
+        "confined": {
+            **dict.fromkeys(_WALLS, run.walls is not None and run.walls.confined),
+            "seconds": request.seconds,
+            "memory_mb": request.memory_mb,
+        },
+        "seconds": {name: round(value, 3) for name, value in run.times.items()},
+    }
+
+
+def judgement_text(judgement: Judgement) -> list[str]:
+    """Return a judgement as a few lines: the verdict, then a line a finding and a line a figure."""
+    told = judgement.object
+    entry = told["entry"]
+    lines = [
+        f"{entry['file']}:{entry['name']}: {told['verdict']} "
+        f"({plural(len(told['cases']), 'case')} in {told['seconds']['whole']:.1f} s)"
+    ]
+    for each in told["findings"]:
+        place = ":".join(str(each[k]) for k in ("file", "line", "column") if each[k] is not None)
+        where = f"{place}: " if place else ""
+        lines.append(f"{where}{each['severity']}[{each['rule']}]: {each['message']}")
+        if each["hint"]:
+            lines.append(f"  hint: {each['hint']}")
+        if each["case"]:
+            lines.append(f"  case: {each['case']}")
+    for each in told["figures"]:
+        best = "" if each["best_ns"] is None else f", at best {duration(each['best_ns'])}"
+        lines.append(
+            f"{each['kernel']}: {size(each['bytes'])} asked for, "
+            f"{amount(each['flops'], 'FLOP')}{best} on {each['device']}"
+        )
+    if told["cases"] and not all(told["confined"][name] for name in _WALLS):
+        lines.append("note: it was not confined: this system could not keep it from the host")
+    return lines

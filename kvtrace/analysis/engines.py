@@ -1,0 +1,58 @@
+"""What works out elsewhere what a command would in this process: the group `kvtrace.engines`."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+
+from kvtrace import registry
+from kvtrace.schema.errors import BadSetting
+
+if TYPE_CHECKING:
+    from kvtrace.analysis.replaying import Engine as Evaluation
+    from kvtrace.schema.trace import Run, Trace
+
+#: The name of this process among the engines.
+HERE = "here"
+
+
+class AskedTables(Protocol):
+    """The tables and views of some runs, asked in SQL of DuckDB's dialect."""
+
+    def rows(self, text: str) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+        """Run one statement, and return column names and rows."""
+
+    def table(self, text: str) -> pa.Table:
+        """Run one statement; points in time are BIGINT, ns since 1970."""
+
+
+class Engine(Protocol):
+    """Asks tables and evaluates calls elsewhere; `master` says where, None: as configured."""
+
+    def tables(self, trace: "Trace", runs: "Sequence[Run]", master: str | None) -> AskedTables:
+        """Return the tables of runs."""
+
+    def evaluation(self, master: str | None) -> "Evaluation":
+        """Return what evaluates calls for clients."""
+
+
+def engine_names() -> tuple[str, ...]:
+    """Return the names of all engines but this process."""
+    return tuple(dict.fromkeys(entry.name for entry in registry.entries("engines")))
+
+
+def load_engine(name: str) -> Engine | None:
+    """Return the engine of a name; None: this process.
+
+    Raises:
+        BadSetting: there is none of that name.
+
+    """
+    if name == HERE:
+        return None
+    entry = registry.entry("engines", name)
+    if entry is None:
+        known = ", ".join((HERE, *engine_names()))
+        raise BadSetting(f"there is no engine {name!r}; choose one of {known}.")
+    found: Engine = entry.load()
+    return found

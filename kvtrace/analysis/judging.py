@@ -1,0 +1,94 @@
+"""Judge every distinct call of runs by rules, and read what was found."""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from kvtrace import registry
+from kvtrace.analysis.ordering import judge_kernels
+from kvtrace.analysis.progress import Shown, unshown
+from kvtrace.analysis.replaying import Engine, Recipe
+from kvtrace.clients import Client
+from kvtrace.clients.recorded import Outcome, replay
+from kvtrace.clients.registry import as_client
+from kvtrace.clients.sanitizer import Sanitizer
+from kvtrace.converters.findings import Findings, observed_rules, read_findings
+from kvtrace.schema.trace import Run, Selection, Trace
+from kvtrace.settings import settings_from_environment
+from kvtrace.verdicts.rules.choice import rule_ids, watched_rules
+from kvtrace.verdicts.rules.table import KERNEL_RULES, RULES
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What was found, and a sentence for each call that could not be evaluated to its end."""
+
+    findings: Findings
+    failures: tuple[str, ...]
+
+
+def judge_runs(
+    selection: Selection, names: Sequence[str], *, proven: bool = False, shown: Shown = unshown,
+    engine: Engine | None = None,
+) -> Judged:  # fmt: skip
+    """Judge by the rules that `names` name, as `rule_ids` reads them; fill the table findings.
+
+    Args:
+        selection: The runs to judge.
+        names: Rules.
+        proven: Whether proven accesses are listed, too.
+        shown: Where progress is shown.
+        engine: What evaluates the calls; None: this process.
+
+    Raises:
+        BadSetting: there is no rule of a name.
+        KvtraceError: the sanitizer failed, or the trace cannot be written.
+
+    """
+    trace, runs = selection.trace, selection.runs
+    judged = (*RULES, *KERNEL_RULES)
+    observed = (*watched_rules(), *observed_rules(trace, runs, judged))
+    rules = rule_ids(names, observed)
+    failures: list[str] = []
+    recipe = partial(sanitizer, rules)
+    outcomes: Iterable[Outcome] = ()
+    if any(name in RULES for name in rules):
+        outcomes = (
+            _here(selection, recipe, shown) if engine is None else engine(selection, [recipe])
+        )
+    for outcome in outcomes:
+        for error in outcome.errors:
+            raise error
+        failures += outcome.failures
+    for run in runs:
+        judge_by_kernel(trace, run, rules)
+    of_passes = (rule for _, found in registry.loaded("pass_rules") for rule in found)
+    known = (*judged, *observed, *of_passes)
+    findings = read_findings(trace, runs, proven=proven, rules=rules, known_rules=known)
+    parts = (part.strip() for name in names for part in name.split(","))
+    return Judged(replace(findings, named=frozenset(parts) & set(rules)), tuple(failures))
+
+
+def _here(selection: Selection, recipe: Recipe, shown: Shown) -> Iterator[Outcome]:
+    for run in selection.runs:
+        with shown(f"sanitize {run.run_id}") as progress:
+            outcome = replay(selection.trace, run, progress, (recipe(),))
+        yield outcome
+
+
+def judge_by_kernel(trace: Trace, run: Run, rules: Sequence[str]) -> None:
+    """Judge a run's kernels by those of some rules that are about kernels; none may be."""
+    if any(name in KERNEL_RULES for name in rules):
+        judge_kernels(trace, run)
+
+
+def sanitizer(rules: Sequence[str]) -> Client:
+    """Return the client that judges by those of some rules that are about calls."""
+    return as_client(Sanitizer([name for name in rules if name in RULES]), "sanitizer")
+
+
+def environment_rules() -> str:
+    """Return the rules that KVTRACE_RULES names, or the default ones."""
+    settings, _ = settings_from_environment(os.environ)
+    return settings.rules

@@ -1,0 +1,140 @@
+"""Passes that a trace lacks, run where that is quick: `kvtrace report` shows what they find."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from kvtrace.analysis.progress import Shown, unshown
+from kvtrace.schema.errors import KvtraceError
+from kvtrace.schema.layout import EXCERPT, replayed_parts, run_folder
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run, Selection, Trace
+
+#: Unasked, so many distinct calls are looked at.
+MOST_CALLS: Final = 2_000
+#: Unasked, a pass may take so long; it is given up when it is seen to take longer.
+MOST_SECONDS: Final = 10.0
+#: Nothing is foreseen before a pass has run so long.
+_FORESEEN_AFTER: Final = 1.0
+#: The table that says whether a client has looked at a run.
+_TABLES: Final = {"tracer": "accesses", "profiler": "ops", "sanitizer": "findings"}
+
+
+class _TakesLong(KvtraceError):
+    """A pass would take longer than it may unasked."""
+
+    slug = "takes-long"
+
+
+def run_missing_passes(
+    selection: "Selection", *, asked: bool, shown: Shown = unshown
+) -> Iterator[str]:
+    """Run the tracer, profiler and sanitizer where they have not run; give what there is to say.
+
+    Args:
+        selection: The runs. What was captured without the IR that passes need is left alone, and so
+            is an excerpt.
+        asked: Whether the user wants it however long it takes.
+        shown: Where progress is shown.
+
+    """
+    trace = selection.trace
+    whole = [run for run in selection.runs if run.sealed and EXCERPT not in run.settings]
+    missing = {run.run_id: _missing(trace, run) for run in whole}
+    runs = [run for run in selection.runs if missing.get(run.run_id) and _has_ir(trace, run)]
+    calls = trace.table("calls", runs, ["call_id"]).num_rows if runs else 0
+    if not calls:
+        return
+    if calls > MOST_CALLS and not asked:
+        yield f"{calls:,} distinct calls are more than are looked at unasked: {_how(selection)}"
+        return
+    deadline = None if asked else time.monotonic() + MOST_SECONDS
+    for run in runs:
+        try:
+            hint = "" if asked else " (--no-replay leaves that out)"
+            yield _run_passes(trace, run, missing[run.run_id], deadline, shown) + hint
+        except KvtraceError as error:
+            yield f"{str(error).rstrip('.')}: {_how(selection)}"
+            return
+
+
+def _missing(trace: "Trace", run: "Run") -> list[str]:
+    found = []
+    for client, table in _TABLES.items():
+        if not replayed_parts(run_folder(trace.path, table, run.run_id)):
+            found.append(client)
+    return found
+
+
+def _has_ir(trace: "Trace", run: "Run") -> bool:
+    """Whether some kernel of the run was recorded with the IR that is evaluated."""
+    stages = trace.table("kernels", (run,), ["stages"])["stages"].to_pylist()
+    return any(
+        stage["stage"] == "ttir_generic" and stage["artifact"]
+        for listed in stages
+        for stage in listed or ()
+    )
+
+
+def _run_passes(
+    trace: "Trace", run: "Run", clients: Sequence[str], deadline: float | None, shown: Shown
+) -> str:
+    from kvtrace.analysis.judging import judge_by_kernel, sanitizer
+    from kvtrace.clients.recorded import replay  # not where nothing is missing
+
+    began, rules = time.monotonic(), _rules() if "sanitizer" in clients else ()
+    with shown(f"replay {run.run_id}") as progress:
+        chosen = [sanitizer(rules) if name == "sanitizer" else name for name in clients]
+        outcome = replay(trace, run, watched(progress, began, deadline), chosen)
+    judge_by_kernel(trace, run, rules)
+    for error in outcome.errors:
+        raise error
+    whole = outcome.calls - len(outcome.failures)
+    return (
+        f"{run.run_id}: {whole} of {outcome.calls} distinct calls looked at by "
+        f"{', '.join(clients)} in {time.monotonic() - began:.1f} s, since they had not been"
+    )
+
+
+def _rules() -> tuple[str, ...]:
+    """Return the rules that KVTRACE_RULES names."""
+    from kvtrace.analysis.judging import environment_rules
+    from kvtrace.verdicts.rules.choice import rule_ids
+
+    return rule_ids([environment_rules()])
+
+
+def watched(
+    told: Callable[[int, int], None] | None,
+    began: float,
+    deadline: float | None,
+    doing: str = "looking at",
+    what: str = "distinct calls",
+) -> Callable[[int, int], None]:
+    """Return the progress to report to, which ends the pass once it is seen to take too long."""
+
+    def progress(done: int, total: int) -> None:
+        if told is not None:
+            told(done, total)
+        now = time.monotonic()
+        taken = now - began
+        foreseen = began + taken * total / done
+        too_long = deadline is not None and (
+            now > deadline or (taken > _FORESEEN_AFTER and foreseen > deadline)
+        )
+        if too_long and done < total:
+            raise _TakesLong(
+                f"{doing} {total:,} {what} would take about "
+                f"{taken * total / done:,.0f} s, so none was"
+            )
+
+    return progress
+
+
+def _how(selection: "Selection") -> str:
+    path = selection.trace.path
+    return (
+        f"kvtrace replay {path} and kvtrace sanitize {path} fill in bytes, FLOPs, accesses and "
+        "findings (or kvtrace report --replay)"
+    )

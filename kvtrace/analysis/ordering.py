@@ -1,0 +1,124 @@
+"""Judge the TTGIR of each kernel that a run has called: does anything in it come too early?"""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final
+
+import pyarrow as pa
+
+from kvtrace.backends.triton.recorded_ttgir import UnreadableTtgir, generic_ttgirs
+from kvtrace.ir import source_stack
+from kvtrace.ir.asynchronous import may_go_on
+from kvtrace.ir.relocation import module_defined_in
+from kvtrace.metrics.stacks import StackRows
+from kvtrace.recorded_calls.recorded import Call, calls_of, stage_artifact
+from kvtrace.schema.errors import KvtraceError
+from kvtrace.schema.layout import ORDER
+from kvtrace.schema.tables import TABLES
+from kvtrace.schema.trace import Run, Trace
+from kvtrace.verdicts.pipeline.rule import (
+    NOTHING_GOES_ON,
+    RULE,
+    OrderVerdict,
+    judge_order,
+    undecided,
+)
+from kvtrace.verdicts.rules.choice import rule_texts
+from kvtrace.verdicts.rules.table import KERNEL_RULES
+
+#: How many calls of a kernel are evaluated where a fault is looked for.
+_CALLS: Final = 3
+
+Kernel = Mapping[str, Any]
+
+
+def judge_kernels(trace: Trace, run: Run) -> None:
+    """Judge each kernel of a run by `pipeline-order`, and put what came of it into `findings`.
+
+    Kernels that were recorded without TTGIR, or never called, are left out.
+
+    Raises:
+        KvtraceError: the trace cannot be read or written.
+
+    """
+    columns = ["kernel_id", "name", "file", "stages"]
+    rows = trace.table("kernels", (run,), columns=columns).to_pylist()
+    kernels = {row["kernel_id"]: row for row in rows if stage_artifact(row, "ttgir")}
+    if not kernels:
+        return
+    calls: dict[int, list[int]] = {}
+    for row in trace.table("calls", (run,), columns=["call_id", "kernel_id"]).to_pylist():
+        if row["kernel_id"] in kernels:
+            calls.setdefault(row["kernel_id"], []).append(row["call_id"])
+    stacks = StackRows()
+    found = _verdicts(trace, run, [kernels[each] for each in calls], calls)
+    findings = [
+        _row(kernel, calls[kernel["kernel_id"]][0], verdict, stacks) for kernel, verdict in found
+    ]
+    tables = {
+        "findings": pa.Table.from_pylist(findings, TABLES["findings"].schema),
+        "stacks": pa.Table.from_pylist(stacks.rows(), TABLES["stacks"].schema),
+    }
+    trace.add_derived(run.run_id, ORDER, tables, {"rules": rule_texts([RULE])})
+
+
+def _verdicts(
+    trace: Trace, run: Run, kernels: Sequence[Kernel], calls: Mapping[int, Sequence[int]]
+) -> Iterator[tuple[Kernel, OrderVerdict]]:
+    """Yield kernels with what is to be said of each; of those that share TTGIR, the first."""
+    by_text: dict[str, list[Kernel]] = {}
+    for kernel in kernels:
+        by_text.setdefault(str(stage_artifact(kernel, "ttgir")), []).append(kernel)
+    asynchronous: dict[str, str] = {}
+    for digest, same in by_text.items():
+        content = trace.artifact(digest)
+        text = "" if content is None else content.decode(errors="replace")
+        if content is not None and may_go_on(text):
+            asynchronous[digest] = text
+            continue
+        lost = undecided("the trace has lost its kernel's TTGIR")
+        yield same[0], lost if content is None else NOTHING_GOES_ON
+    generic = generic_ttgirs(list(asynchronous.values()))
+    for digest, module in zip(asynchronous, generic, strict=True):
+        same = by_text[digest]
+        called = [call for kernel in same for call in calls[kernel["kernel_id"]]]
+        yield same[0], _verdict(module, same[0], _some(trace, run, called))
+
+
+def _some(trace: Trace, run: Run, called: Sequence[int]) -> Iterator[Call]:
+    """Yield some calls, read when they are asked for."""
+    found = calls_of(trace, run, frozenset(called[:_CALLS]))
+    return islice((call for call in found if isinstance(call, Call)), _CALLS)
+
+
+def _verdict(text: str | UnreadableTtgir, kernel: Kernel, calls: Iterator[Call]) -> OrderVerdict:
+    if isinstance(text, UnreadableTtgir):
+        return undecided(str(text))
+    try:
+        module = module_defined_in(text, kernel["file"])
+    except KvtraceError as error:
+        return undecided(str(error))
+    return judge_order(module, kernel["name"] or "?", calls)
+
+
+def _row(kernel: Kernel, call_id: int, verdict: OrderVerdict, stacks: StackRows) -> dict[str, Any]:
+    """Return a row of `findings`, at a kernel's first call; ops of TTGIR have no index there."""
+    ttgir = stage_artifact(kernel, "ttgir")
+    what = f"{RULE} {kernel['name']} {ttgir} {verdict.verdict} {verdict.message}"
+    violated = verdict.verdict == "violation"
+    return {
+        "finding_id": hashlib.sha256(what.encode()).hexdigest()[:32],
+        "call_id": call_id,
+        "rule": RULE,
+        "verdict": verdict.verdict,
+        "severity": KERNEL_RULES[RULE].severity if violated else "note",
+        "stack_id": None if verdict.op is None else stacks.add(source_stack(verdict.op)),
+        "other_stack_id": None
+        if verdict.other is None
+        else stacks.add(source_stack(verdict.other)),
+        "iteration": verdict.iteration,
+        "method": "states" if verdict.verdict == "proven" else None,
+        "reason": verdict.reason,
+        "message": verdict.message,
+    }

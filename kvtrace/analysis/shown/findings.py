@@ -1,0 +1,69 @@
+"""Findings as a notebook shows them: heading, source with a caret, witness, launch and hint."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from kvtrace.analysis.shown import markup
+from kvtrace.converters.findings.causes import by_cause
+from kvtrace.converters.findings.model import Finding, Findings
+from kvtrace.converters.findings.text import Printer, message_of
+from kvtrace.text import plural
+
+#: Characters of a source line that are shown.
+_WIDTH: Final = 110
+#: The line below a source line, which has no number.
+_CARET: Final = re.compile(r" +\| *\^")
+#: Findings that are shown one by one.
+_SHOWN: Final = 20
+
+
+def findings_html(findings: Findings) -> str:
+    """Return the findings, each with its source, and how many verdicts there are."""
+    printer = _printer(findings)
+    caused = by_cause(findings)
+    groups = caused.groups
+    parts = [_finding(printer, group) for group in groups[:_SHOWN]]
+    if len(groups) > _SHOWN:
+        more = plural(len(groups) - _SHOWN, "more finding")
+        parts.append(markup.paragraph(f"… and {more}, which its text and its rows have"))
+    parts += map(markup.paragraph, caused.lint_lines())
+    first, *others = printer.summary(findings, caused.lints)
+    parts.append(markup.paragraph(first))
+    if others:
+        parts.append(markup.folded("by kernel", markup.code(others)))
+    return markup.shown(*parts)
+
+
+def finding_html(findings: Findings, found: Finding) -> str:
+    """Return one finding with its source."""
+    return markup.shown(_finding(_printer(findings), [found]))
+
+
+def finding_text(findings: Findings, found: Finding) -> list[str]:
+    """Return one finding as the command prints it."""
+    return Printer(findings.lines, base=str(Path.cwd())).defect([found])
+
+
+def _printer(findings: Findings) -> Printer:
+    return Printer(findings.lines, base=str(Path.cwd()), width=_WIDTH)
+
+
+def _finding(printer: Printer, group: Sequence[Finding]) -> str:
+    found = group[0]
+    place, label, kind = printer.named(group)
+    heading = (
+        f'<p><span class="{markup.words(kind)}">{markup.words(label)}</span> '
+        f"<code>{markup.words(place)}</code> <small>derived</small></p>"
+    )
+    lines = "\n".join(
+        f'<span class="caret">{markup.words(line)}</span>'
+        if _CARET.fullmatch(line)
+        else markup.words(line)
+        for line in printer.excerpt(found)
+    )
+    excerpt = f"<pre>{lines}</pre>" if lines else ""
+    return (
+        heading + markup.paragraph(message_of(found)) + excerpt + markup.facts(printer.told(group))
+    )

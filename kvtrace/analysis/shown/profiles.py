@@ -1,0 +1,133 @@
+"""A profile as a notebook shows it: a table of kernels, what was measured apart from the rest."""
+
+from typing import Final
+
+from kvtrace.analysis.shown import markup
+from kvtrace.analysis.shown.markup import Column
+from kvtrace.converters.profile.advice import advice_lines
+from kvtrace.converters.profile.profile import KernelProfile, Profile
+from kvtrace.converters.profile.profile_text import profile_text
+from kvtrace.text import amount, count, duration, percent, plural, shorten, size
+
+_SHOWN: Final = 25
+_NAME: Final = 60
+
+_KERNEL: Final[Column[KernelProfile]] = Column(
+    "kernel", lambda k: shorten(k.name or "(no name)", _NAME), kind="code"
+)
+_MEASURED: Final[tuple[Column[KernelProfile], ...]] = (
+    Column(
+        "launches", lambda k: count(k.launches), source="measured", kind="number",
+        meaning="without those of autotuners and warm-ups",
+    ),
+    Column(
+        "host", lambda k: duration(k.measured.host_ns), source="measured", kind="number",
+        meaning="time in launching functions, without compiling",
+    ),
+    Column(
+        "median", lambda k: duration(k.measured.host_median_ns), source="measured", kind="number",
+        meaning="of the host's time for a launch",
+    ),
+    Column(
+        "compile", lambda k: duration(k.compile_ns), source="measured", kind="number",
+        meaning="time to compile all its variants",
+    ),
+)  # fmt: skip
+_DEVICE: Final[Column[KernelProfile]] = Column(
+    "device", lambda k: duration(k.measured.device_ns), source="measured", kind="number",
+    meaning="time of its executions on the device",
+)  # fmt: skip
+_DERIVED: Final[tuple[Column[KernelProfile], ...]] = (
+    Column(
+        "bytes", lambda k: _least(k) + size(k.derived.bytes_per_launch), "a launch", "derived",
+        "asked for by active lanes; >: some masks depend on data that was not recorded", "number",
+    ),
+    Column(
+        "distinct bytes", lambda k: size(_each(k, k.derived.unique_bytes)), "a launch", "derived",
+        "read and written, each counted once", "number",
+    ),
+    Column(
+        "FLOP", lambda k: amount(k.derived.flops_per_launch), "a launch", "derived", "", "number"
+    ),
+    Column(
+        "intensity", lambda k: _intensity(k), "FLOP per byte", "derived", "", "number",
+    ),
+    Column(
+        "lanes on", lambda k: percent(k.derived.mask_efficiency), "of all", "derived",
+        "share of the lanes of memory accesses that no mask turns off", "number",
+    ),
+    Column(
+        "bound by", lambda k: k.roofline.bound if k.roofline else "-", "", "derived",
+        "memory, compute, or what caches serve again",
+    ),
+    Column(
+        "at best", lambda k: duration(_each(k, k.roofline.best_ns if k.roofline else None)),
+        "a launch", "derived", "least time by the device's limits; not a measurement", "number",
+    ),
+)  # fmt: skip
+
+
+def profile_html(profile: Profile) -> str:
+    """Return a table of the kernels, what to try, and all that the command prints."""
+    launched = [k for k in profile.kernels if k.launches or k.tuning_launches]
+    left = len(launched) - _SHOWN
+    more = f", the first {_SHOWN} of them" if left > 0 else ""
+    kernels = plural(len(launched), "kernel")
+    caption = f"profile <small>{markup.words(profile.path)}: {kernels}{more}</small>"
+    parts = [markup.table(_columns(profile), launched[:_SHOWN], caption)]
+    if not profile.replayed:
+        parts.append(markup.paragraph("bytes and FLOPs are not known yet: call .replay()"))
+    elif profile.device is not None:
+        limits = profile.device.limits
+        told = f"at best and bound: by the limits of {limits.name} ({limits.source})"
+        parts.append(markup.paragraph(told))
+    parts += [markup.paragraph(line) for line in advice_lines(profile.advice)]
+    whole = markup.code(profile_text(profile, full=True, width=120))
+    return markup.shown(*parts, markup.folded("as kvtrace profile --full prints it", whole))
+
+
+def kernel_html(profile: Profile, kernel: KernelProfile) -> str:
+    """Return one kernel's figures, below each other."""
+    place = kernel.file and f"{kernel.file}:{kernel.line}"
+    pairs = [(_named(c), c) for c in _columns(profile)[1:]]
+    rows = [(name, c.cell(kernel), c.source, c.meaning) for name, c in pairs]
+    columns: list[Column[tuple[str, object, str, str]]] = [
+        Column("figure", lambda row: row[0]),
+        Column("value", lambda row: row[1], kind="number"),
+        Column("source", lambda row: row[2]),
+        Column("meaning", lambda row: row[3], kind="sentence"),
+    ]
+    caption = f"<code>{markup.words(kernel.name)}</code> <small>{markup.words(place)}</small>"
+    return markup.shown(markup.table(columns, rows, caption))
+
+
+def kernel_text(profile: Profile, kernel: KernelProfile) -> list[str]:
+    """Return one kernel's figures as lines."""
+    columns = _columns(profile)[1:]
+    width = max(len(_named(column)) for column in columns)
+    lines = [f"  {_named(c):<{width}}  {c.cell(kernel)} ({c.source})" for c in columns]
+    place = f" at {kernel.file}:{kernel.line}" if kernel.file else ""
+    return [f"{kernel.name}{place}", *lines]
+
+
+def _columns(profile: Profile) -> list[Column[KernelProfile]]:
+    timed = any(kernel.measured.device_ns is not None for kernel in profile.kernels)
+    measured = [_MEASURED[0], _DEVICE, *_MEASURED[1:]] if timed else [*_MEASURED]
+    return [_KERNEL, *measured, *(_DERIVED if profile.replayed else ())]
+
+
+def _named(column: Column[KernelProfile]) -> str:
+    return f"{column.head}, {column.unit}" if column.unit else column.head
+
+
+def _least(kernel: KernelProfile) -> str:
+    return ">" if kernel.derived.unknown_accesses else ""
+
+
+def _intensity(kernel: KernelProfile) -> str:
+    intensity = kernel.derived.intensity
+    return "-" if intensity is None else f"{intensity:.2f}"
+
+
+def _each(kernel: KernelProfile, total: float | None) -> float | None:
+    return None if total is None or not kernel.runs else total / kernel.runs

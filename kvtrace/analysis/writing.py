@@ -1,0 +1,119 @@
+"""Files for other tools and pages for people, what they show made first where it is missing."""
+
+import tempfile
+from collections.abc import Callable, Mapping
+from html import escape
+from pathlib import Path
+from typing import Final
+
+from kvtrace.analysis.completing import complete
+from kvtrace.analysis.progress import Shown, unshown
+from kvtrace.backends.triton.later_stages import complete_stages
+from kvtrace.converters.registry import Conversion, load_converter
+from kvtrace.schema.errors import BadSetting, nearest
+from kvtrace.schema.trace import Selection
+from kvtrace.schema.window import TraceWindow
+
+#: Called with each line that there is to say before the file is written.
+Tell = Callable[[str], object]
+#: Converters that show kernels' resources.
+_DRAWN: Final = frozenset({"perfetto", "chrome"})
+#: Seconds that no run takes: a hundred years.
+_LONGEST: Final = 100 * 366 * 86_400.0
+
+
+def convert(
+    selection: Selection, converter: str, output: Path | None, settings: Mapping[str, str],
+    tell: Tell,
+) -> tuple[Path, Conversion]:  # fmt: skip
+    """Write what a converter makes, to a file of the converter's own name where `output` is None.
+
+    Raises:
+        BadSetting: there is no such converter, or it has no such setting.
+
+    """
+    chosen = load_converter(converter)
+    if converter in _DRAWN:
+        for line in complete_stages(selection, asked=False):
+            tell(line)
+    target = output or Path(chosen.default_output)
+    return target, chosen.convert(selection, target, settings)
+
+
+def window(selection: Selection, since: float | None, until: float | None) -> Selection:
+    """Return the selection between two times, in seconds after its first run began.
+
+    Raises:
+        BadSetting: the first is not before the second, or nothing says when the runs began.
+
+    """
+    if since is None and until is None:
+        return selection
+    began = [run.started for run in selection.runs if run.started is not None]
+    if not began:
+        raise BadSetting(
+            "nothing says when the runs began, so no window can be counted from there."
+        )
+    times = (
+        int(max(-_LONGEST, min(seconds, _LONGEST)) * 1e9) + min(began)
+        for seconds in (-_LONGEST if since is None else since, _LONGEST if until is None else until)
+    )
+    begin, end = times
+    if begin >= end:
+        raise BadSetting(f"the window from {since or 0} s to {until} s is none; turn them around.")
+    return Selection(TraceWindow(selection.trace, begin, end), selection.runs)
+
+
+def write_report(
+    selection: Selection, output: Path, tell: Tell, *, replay: bool | None = None,
+    source: bool = True, max_mb: float = 20.0, shown: Shown = unshown,
+) -> Conversion:  # fmt: skip
+    """Write the page, after replaying and judging what has not been.
+
+    Args:
+        selection: The runs to show.
+        output: The file.
+        tell: Is told what was replayed and judged, and what was not.
+        replay: As `complete`; but with False the stages behind TTIR are not made, either.
+        source: Whether sources, IR and addresses as expressions are in the page.
+        max_mb: Largest size of the page, in MiB.
+        shown: Where progress is shown.
+
+    """
+    from kvtrace.converters.report import CONVERTER  # read by no other conversion
+
+    if replay is not False:
+        for line in complete((selection,), replay=replay, shown=shown):
+            tell(line)
+    settings = {"max-mb": str(max_mb), "source": "yes" if source else "no"}
+    return CONVERTER.convert(selection, output, settings)
+
+
+def page_html(
+    selection: Selection, tell: Tell, *, kernel: str | None = None, address: str = "",
+    replay: bool | None = None, source: bool = True, max_mb: float = 20.0,
+) -> str:  # fmt: skip
+    """Return the page that `write_report` writes, beginning with a kernel's page or an address.
+
+    Raises:
+        BadSetting: the report has no such kernel, or `max_mb` is too small.
+
+    """
+    from kvtrace.converters.report import report_of
+    from kvtrace.converters.report import write_report as write
+
+    if replay is not False:
+        for line in complete((selection,), replay=replay):
+            tell(line)
+    report = report_of(selection)
+    if kernel is not None:
+        names = [each.name for each in report.kernels]
+        if kernel not in names:
+            raise BadSetting(f"no kernel here is called {kernel!r}{nearest(kernel, names)}.")
+        address = f"kernel/{names.index(kernel)}"
+    with tempfile.TemporaryDirectory(prefix="kvtrace-page-") as scratch:
+        written = write(report, selection, Path(scratch) / "page.html", max_mb, source=source)
+        html = written.path.read_text(encoding="utf-8")
+    for left_out in written.dropped:
+        tell(f"{left_out.text} {left_out.command}")
+    return html.replace("<html ", f'<html data-start="/{escape(address)}" ', 1)

@@ -1,8 +1,0 @@
-"""Kernels that Triton's compiler made, whoever launches them: what Triton and Inductor share.
-
-`kernels.py` makes records of compiled kernels: `versions.py` holds what differs between Triton's
-versions, `generic.py` prints TTIR for machines, `cubin.py` and `hsaco.py` read binaries, `loads.py`
-times their loading, `handed_over.py` carries compilations between processes. `recorded_calls.py`
-records each call once, `contents.py` decides which launches' tensors are looked at, `judging.py`
-has new calls judged by `live.py`. May import capture and the verdicts, but none of the backends.
-"""

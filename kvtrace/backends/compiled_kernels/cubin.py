@@ -1,0 +1,77 @@
+"""Registers and local memory of a kernel, read from its cubin without a driver.
+
+A cubin is an ELF file. Its section `.nv.info` is a list of entries of one byte format, one byte
+attribute, two bytes size, and for format 4 that many bytes of payload. The attributes used here
+have a payload of two 32-bit words: the function's index in the symbol table, and the figure. The
+layout is not documented by its maker; it is described in the sources of CuAssembler
+(github.com/cloudcores/CuAssembler, CuAsm/CuNVInfo.py), and a test compares with `cuobjdump`.
+"""
+
+import struct
+from typing import Final
+
+from kvtrace.backends.compiled_kernels.elf import Resources, UnreadableBinary, sections, text_at
+
+__all__ = ["Resources", "UnreadableBinary", "cubin_resources"]
+
+_FORMAT_SIZED: Final = 0x04
+_REGISTERS: Final = 0x2F  # EIATTR_REGCOUNT
+_FRAME_BYTES: Final = 0x11  # EIATTR_FRAME_SIZE
+_STACK_BYTES: Final = 0x12  # EIATTR_MIN_STACK_SIZE: the frames of the deepest chain of calls
+
+_ENTRY = struct.Struct("<BBH")
+_FIGURE = struct.Struct("<II")
+_SYMBOL = struct.Struct("<IBBHQQ")
+
+
+def cubin_resources(cubin: bytes, function: str) -> Resources:
+    """Read the resources of one function.
+
+    Raises:
+        UnreadableBinary: it is not a cubin, or holds no such function.
+
+    """
+    try:
+        return _resources(cubin, function)
+    except (struct.error, IndexError, ValueError) as error:
+        raise UnreadableBinary(
+            f"The cubin of kernel {function} cannot be read: {error or type(error).__name__}."
+        ) from error
+
+
+def _resources(cubin: bytes, function: str) -> Resources:
+    content = sections(cubin)
+    index = _symbol_index(content, function)
+    figures: dict[int, int] = {}
+    for attribute, payload in _entries(content.get(".nv.info", b"")):
+        if len(payload) != _FIGURE.size:
+            continue
+        symbol, figure = _FIGURE.unpack(payload)
+        if symbol == index:
+            figures[attribute] = figure
+    if _REGISTERS not in figures:
+        raise ValueError("it does not tell the function's registers")
+    local_bytes = max(figures.get(_FRAME_BYTES, 0), figures.get(_STACK_BYTES, 0))
+    return Resources(figures[_REGISTERS], local_bytes)
+
+
+def _symbol_index(content: dict[str, bytes], name: str) -> int:
+    symbols, texts = content.get(".symtab", b""), content.get(".strtab", b"")
+    for index, symbol in enumerate(_SYMBOL.iter_unpack(symbols)):
+        is_function = symbol[1] & 0xF == 2  # STT_FUNC
+        if is_function and text_at(texts, symbol[0]) == name:
+            return index
+    raise ValueError("it holds no such function")
+
+
+def _entries(info: bytes) -> list[tuple[int, bytes]]:
+    found: list[tuple[int, bytes]] = []
+    position = 0
+    while position + _ENTRY.size <= len(info):
+        form, attribute, size = _ENTRY.unpack_from(info, position)
+        position += _ENTRY.size
+        if form != _FORMAT_SIZED:
+            continue
+        found.append((attribute, info[position : position + size]))
+        position += size
+    return found

@@ -1,0 +1,112 @@
+"""Registers and local memory of a kernel, read from its AMD code object without a driver.
+
+A code object is an ELF file whose `.note` section holds one note of AMD's with the kernels'
+metadata in MessagePack. Layout: "Code Object Metadata" in LLVM's "User Guide for AMDGPU Backend"
+(https://llvm.org/docs/AMDGPUUsage.html); MessagePack: https://github.com/msgpack/msgpack.
+"""
+
+import struct
+from typing import Any, Final
+
+from kvtrace.backends.compiled_kernels.elf import Resources, UnreadableBinary, sections
+
+_NOTE: Final = struct.Struct("<III")
+_METADATA: Final = 32  # NT_AMDGPU_METADATA
+#: MessagePack's numbers: first byte → how the rest is packed.
+_NUMBERS: Final = {
+    0xCA: ">f",
+    0xCB: ">d",
+    0xCC: ">B",
+    0xCD: ">H",
+    0xCE: ">I",
+    0xCF: ">Q",
+    0xD0: ">b",
+    0xD1: ">h",
+    0xD2: ">i",
+    0xD3: ">q",
+}
+_CONSTANTS: Final = {0xC0: None, 0xC2: False, 0xC3: True}
+#: First byte → kind, and how its length is packed.
+_SIZED: Final = {
+    0xC4: ("binary", ">B"),
+    0xC5: ("binary", ">H"),
+    0xC6: ("binary", ">I"),
+    0xD9: ("text", ">B"),
+    0xDA: ("text", ">H"),
+    0xDB: ("text", ">I"),
+    0xDC: ("list", ">H"),
+    0xDD: ("list", ">I"),
+    0xDE: ("map", ">H"),
+    0xDF: ("map", ">I"),
+}
+
+
+def hsaco_resources(code: bytes, function: str) -> Resources:
+    """Read the resources of one kernel.
+
+    Raises:
+        UnreadableBinary: it is no AMD code object, or holds no such kernel.
+    """
+    try:
+        return _resources(code, function)
+    except (struct.error, LookupError, ValueError, TypeError) as error:
+        raise UnreadableBinary(
+            f"The code object of kernel {function} cannot be read: {error or type(error).__name__}."
+        ) from error
+
+
+def _resources(code: bytes, function: str) -> Resources:
+    metadata, _ = _unpacked(_note(sections(code).get(".note", b"")), 0)
+    for kernel in metadata["amdhsa.kernels"]:
+        if kernel[".name"] == function:
+            return Resources(kernel[".vgpr_count"], kernel[".private_segment_fixed_size"])
+    raise ValueError("it holds no such kernel")
+
+
+def _note(notes: bytes) -> bytes:
+    position = 0
+    while position + _NOTE.size <= len(notes):
+        name_size, size, kind = _NOTE.unpack_from(notes, position)
+        start = position + _NOTE.size + (-(-name_size // 4) * 4)
+        if kind == _METADATA:
+            return notes[start : start + size]
+        position = start + (-(-size // 4) * 4)
+    raise ValueError("it holds no metadata")
+
+
+def _unpacked(data: bytes, at: int) -> tuple[Any, int]:
+    """Decode one MessagePack value; give it and where it ends."""
+    first = data[at]
+    at += 1
+    if first <= 0x7F:
+        return first, at
+    if first >= 0xE0:
+        return first - 0x100, at
+    if first <= 0x8F:
+        return _collected("map", first & 0x0F, data, at)
+    if first <= 0x9F:
+        return _collected("list", first & 0x0F, data, at)
+    if first <= 0xBF:
+        return _collected("text", first & 0x1F, data, at)
+    if first in _CONSTANTS:
+        return _CONSTANTS[first], at
+    if first in _NUMBERS:
+        (number,) = struct.unpack_from(_NUMBERS[first], data, at)
+        return number, at + struct.calcsize(_NUMBERS[first])
+    kind, packing = _SIZED[first]
+    (size,) = struct.unpack_from(packing, data, at)
+    return _collected(kind, size, data, at + struct.calcsize(packing))
+
+
+def _collected(kind: str, size: int, data: bytes, at: int) -> tuple[Any, int]:
+    if kind == "text":
+        return data[at : at + size].decode(), at + size
+    if kind == "binary":
+        return data[at : at + size], at + size
+    values: list[Any] = []
+    for _ in range(size * 2 if kind == "map" else size):
+        value, at = _unpacked(data, at)
+        values.append(value)
+    if kind == "list":
+        return values, at
+    return dict(zip(values[::2], values[1::2], strict=True)), at

@@ -1,0 +1,338 @@
+"""Triton's compiled kernels as kernel records: signature, stages, resources, compilation."""
+
+import os
+import re
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from threading import get_native_id
+from typing import Any, Final
+
+from kvtrace.backends.compiled_kernels.loads import Load
+from kvtrace.backends.compiled_kernels.versions import definition
+from kvtrace.backends.compiled_kernels.written_lines import as_written
+from kvtrace.backends.python_source import kept_of_file
+from kvtrace.capture.arguments import flattened, literal
+from kvtrace.capture.records import KernelRecord, Parameter, Stage, capped
+from kvtrace.settings import Source
+
+#: The compiler's stages in its order; others come after them.
+STAGES: Final = ("ttir", "ttgir", "llir", "ptx", "amdgcn", "cubin", "hsaco")
+
+#: Metadata that has a column of its own, or is no compile option.
+_NO_OPTIONS: Final = frozenset(
+    ["hash", "target", "name", "shared", "num_warps", "num_ctas", "num_stages", "warp_size"]
+)
+#: Compilations whose kernel has not been seen yet are remembered up to this many.
+_COMPILATIONS: Final = 10_000
+
+#: File, line and column of a location; MLIR writes other characters than plain ones as `\4A`.
+_LOCATION: Final = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):\d+')
+_ESCAPE: Final = re.compile(rb"\\(\\|[0-9A-Fa-f]{2})")
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """How one variant was compiled, as Triton's compilation listener is told; times in ns."""
+
+    cache_hit: bool
+    begin: int
+    duration: int
+    initialization: int
+    stages: tuple[tuple[str, int], ...]
+    storing: int
+    thread: int
+
+
+class CompilationListener:
+    """Notes compilations by the compiler's hash, and calls the listener that was set before."""
+
+    def __init__(
+        self,
+        before: Callable[..., Any] | None,
+        problem: Callable[[Exception], None],
+        hand_over: Callable[[str, Compilation], None] | None = None,
+    ):
+        """`before` is the user's own listener, `problem` is told of failures of ours.
+
+        `hand_over` is told of compilations, too, in a process that compiles for another.
+        """
+        self.before = before
+        self._problem = problem
+        self._hand_over = hand_over
+        self._compilations: OrderedDict[str, Compilation] = OrderedDict()
+
+    def __call__(self, **facts: Any) -> None:
+        """Take note; called by Triton at the end of each compilation."""
+        try:
+            self._note(facts)
+        except Exception as error:  # noqa: BLE001 - counted; never the program's problem
+            self._problem(error)
+        if self.before is not None:
+            self.before(**facts)
+
+    def add(self, cache_key: str, compilation: Compilation) -> None:
+        """Note a compilation that Triton's own function was not asked for."""
+        self._compilations[cache_key] = compilation
+        while len(self._compilations) > _COMPILATIONS:
+            self._compilations.popitem(last=False)
+
+    def take(self, cache_key: str) -> Compilation | None:
+        """The compilation with that hash, once."""
+        return self._compilations.pop(cache_key, None)
+
+    def _note(self, facts: Mapping[str, Any]) -> None:
+        times = facts["times"]
+        duration = int(times.total) * 1000
+        cache_key = str(facts["metadata"]["hash"])
+        compilation = Compilation(
+            cache_hit=bool(facts["cache_hit"]),
+            begin=time.time_ns() - duration,
+            duration=duration,
+            initialization=int(times.ir_initialization) * 1000,
+            stages=tuple((str(name), int(taken) * 1000) for name, taken in times.lowering_stages),
+            storing=int(times.store_results) * 1000,
+            thread=get_native_id(),
+        )
+        self.add(cache_key, compilation)
+        if self._hand_over is not None:
+            self._hand_over(cache_key, compilation)
+
+
+def function_of(kernel: Any) -> Any:
+    """The jitted function that a kernel was compiled from; None if it came from an IR file."""
+    return getattr(kernel.src, "fn", None)
+
+
+def kernel_name(kernel: Any) -> str:
+    """The kernel function's name."""
+    function = function_of(kernel)
+    return str(kernel.name if function is None else function.__name__)
+
+
+def parameters_of(kernel: Any) -> tuple[Parameter, ...]:
+    """The flattened signature; a parameter whose type is not constexpr is the IR function's."""
+    source = kernel.src
+    constants: Mapping[Any, Any] = getattr(source, "constants", {})
+    attributes: Mapping[Any, Any] = getattr(source, "attrs", {})
+    return tuple(
+        Parameter(
+            name=name,
+            type=kind,
+            constexpr=literal(_at(constants, path)) if kind == "constexpr" else None,
+            divisibility=_divisibility(attributes.get(path)),
+        )
+        for path, name, kind in _paths(source.signature)
+    )
+
+
+def values_of(kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
+    """The values of a launch's arguments, in the order and the flattening of the signature."""
+    function = function_of(kernel)
+    signature = kernel.src.signature
+    if function is None:
+        return list(args[: len(signature)])
+    given = dict(zip((parameter.name for parameter in function.params), args, strict=False))
+    for parameter in function.params:
+        if parameter.name in kwargs:
+            given[parameter.name] = kwargs[parameter.name]
+        elif parameter.name not in given and parameter.has_default:
+            given[parameter.name] = parameter.default
+    return [
+        value
+        for name, kind in signature.items()
+        for _, _, value in flattened(str(name), kind, given.get(name))
+    ]
+
+
+def kernel_record(
+    kernel: Any,
+    compilation: Compilation | None,
+    load: Load | None,
+    origin: str,
+    keep: Source,
+    tell: Callable[[str], None],
+) -> KernelRecord:
+    """Everything there is to record of a compiled kernel; `tell` hears of what there is not.
+
+    `compilation` and `load` are None where they happened elsewhere, or before the recording. It
+    reads texts of megabytes and prints the IR again: for the background thread.
+    """
+    kernel = getattr(kernel, "known", kernel)  # nothing is compiled further for the record
+    metadata = kernel.metadata
+    function = function_of(kernel)
+    file, line = (None, None) if function is None else definition(function)
+    registers, spills = resources(kernel)
+    stages = {
+        name: as_written(content, function) if isinstance(content, str) else content
+        for name, content in kernel.asm.items()
+    }
+    ttir = stages.get("ttir")
+    return KernelRecord(
+        name=kernel_name(kernel),
+        origin=origin,
+        module=None if function is None else str(function.fn.__module__),
+        file=file,
+        line=line,
+        source=str(function.src) if keep != "off" and function is not None else None,
+        files=_files(ttir, file, line, keep) if isinstance(ttir, str) else (),
+        signature=parameters_of(kernel),
+        target=target_of(metadata),
+        warp_size=int(metadata.target.warp_size),
+        num_warps=metadata.num_warps,
+        num_ctas=metadata.num_ctas,
+        num_stages=getattr(metadata, "num_stages", None),
+        options=dict(options_of(metadata)),
+        shared_bytes=metadata.shared,
+        registers=registers,
+        spills=spills,
+        cache_key=str(kernel.hash),
+        function=str(kernel.name),
+        **_compilation_facts(compilation),
+        **_load_facts(load),
+        stages=tuple(_stages(stages, compilation, tell)),
+    )
+
+
+def target_of(metadata: Any) -> str:
+    """Return what a kernel was compiled for, as cuda:90."""
+    return f"{metadata.target.backend}:{metadata.target.arch}"
+
+
+def _compilation_facts(compilation: Compilation | None) -> dict[str, Any]:
+    if compilation is None:
+        return {}  # it was compiled before the recording began
+    return {
+        "cache_hit": compilation.cache_hit,
+        "compile_begin": compilation.begin,
+        "compile_ns": compilation.duration,
+        "thread": compilation.thread,
+    }
+
+
+def _load_facts(load: Load | None) -> dict[str, Any]:
+    if load is None:
+        return {}
+    return {"load_begin": load.begin, "load_ns": load.duration, "load_thread": load.thread}
+
+
+def _stages(
+    asm: Mapping[str, Any], compilation: Compilation | None, tell: Callable[[str], None]
+) -> Iterator[Stage]:
+    durations = {} if compilation is None else dict(compilation.stages)
+    if compilation is not None and not compilation.cache_hit:
+        yield Stage("ir_initialization", None, compilation.initialization)
+    order = [*STAGES, *(name for name in durations if name not in STAGES)]
+    for name in order:
+        content = asm.get(name)
+        if content is None and name not in durations:
+            continue
+        whole = content.encode() if isinstance(content, str) else content
+        yield Stage(name, whole, durations.get(name))
+        if name == "ttir" and isinstance(content, str):
+            yield from _generic(content, tell)
+    if compilation is not None and not compilation.cache_hit:
+        yield Stage("store_results", None, compilation.storing)
+
+
+def _generic(ttir: str, tell: Callable[[str], None]) -> Iterator[Stage]:
+    from kvtrace.backends.compiled_kernels.generic import GenericFormFailed, generic_once
+
+    try:
+        yield Stage("ttir_generic", generic_once(ttir).encode())
+    except GenericFormFailed as error:
+        tell(f"{error} The kernel is recorded without it and cannot be replayed.")
+
+
+def resources(kernel: Any) -> tuple[int | None, int | None]:
+    """Registers and spills: from the loaded kernel, or else from its binary."""
+    registers = getattr(kernel, "n_regs", None)
+    if isinstance(registers, int):
+        return registers, getattr(kernel, "n_spills", None)
+    cubin, hsaco = (kernel.asm.get(stage) for stage in ("cubin", "hsaco"))
+    from kvtrace.backends.compiled_kernels.elf import UnreadableBinary
+
+    try:
+        if isinstance(cubin, bytes) and cubin:
+            from kvtrace.backends.compiled_kernels.cubin import cubin_resources
+
+            found: Any = cubin_resources(cubin, str(kernel.name))
+        elif isinstance(hsaco, bytes) and hsaco:
+            from kvtrace.backends.compiled_kernels.hsaco import hsaco_resources
+
+            found = hsaco_resources(hsaco, str(kernel.name))
+        else:
+            return None, None
+    except UnreadableBinary:
+        return None, None  # a stand-in for a binary, or a format that is newer than we know
+    return found.registers, found.spills
+
+
+def options_of(metadata: Any) -> Iterator[tuple[str, str]]:
+    """Name and text of each compile option that has no column of its own."""
+    for name, value in metadata._asdict().items():
+        if name not in _NO_OPTIONS and value is not None:
+            yield str(name), capped(str(value))
+
+
+def _files(
+    ttir: str, file: str | None, line: int | None, keep: Source
+) -> tuple[tuple[str, bytes | None], ...]:
+    """The source files that the locations point into, each with what is kept of it.
+
+    The kernel's own is among them also where Triton's cache had its IR from another place.
+    """
+    lines: dict[str, set[int]] = {}
+    for path, number in set(_LOCATION.findall(ttir)):
+        lines.setdefault(_unescaped(path), set()).add(int(number))
+    if file is not None:
+        lines.setdefault(file, set()).update(() if line is None else (line,))
+    return tuple((path, kept_of_file(path, lines[path], keep)) for path in sorted(lines))
+
+
+def _unescaped(text: str) -> str:
+    def character(found: re.Match[bytes]) -> bytes:
+        return b"\\" if found[1] == b"\\" else bytes.fromhex(found[1].decode())
+
+    return os.fsdecode(_ESCAPE.sub(character, text.encode()))
+
+
+def places_in(signature: Iterable[tuple[Any, Any]]) -> dict[int, tuple[int, ...]]:
+    """Return where a launch's values have each place of the flattened signature: indices."""
+    return {place: path for place, (path, _, _) in enumerate(_paths(dict(signature)))}
+
+
+def _paths(signature: Mapping[Any, Any]) -> Iterator[tuple[tuple[int, ...], str, str]]:
+    """Path, name and type of each entry of the flattened signature."""
+    for index, (name, kind) in enumerate(signature.items()):
+        for path, (label, leaf, _) in zip(
+            _leaf_paths(kind, (index,)), flattened(str(name), kind, None), strict=True
+        ):
+            yield path, label, leaf
+
+
+def _leaf_paths(kind: Any, path: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    if not isinstance(kind, tuple | list):
+        yield path
+        return
+    for index, inner in enumerate(kind):
+        yield from _leaf_paths(inner, (*path, index))
+
+
+def _at(constants: Mapping[Any, Any], path: tuple[int, ...]) -> Any:
+    """The constant at a path: given by itself, or inside a constant tuple."""
+    for length in range(len(path), 0, -1):
+        if path[:length] in constants:
+            value = constants[path[:length]]
+            for index in path[length:]:
+                value = value[index]
+            return value
+    return None
+
+
+def _divisibility(attributes: Any) -> int | None:
+    for attribute in attributes or ():
+        if attribute[0] == "tt.divisibility":
+            return int(attribute[1])
+    return None

@@ -1,0 +1,248 @@
+"""Judging while a program runs: each distinct call once, before its first launch.
+
+A call is judged by its formulas, which takes micro- to milliseconds and runs nothing; what only an
+evaluation over a large grid could decide stays unknown here, and `kvtrace sanitize` decides it
+later. The findings are kept for the trace, as the pass `sanitizer`.
+
+What a launch without a GPU was seen to do while it ran is kept apart, as the pass `observed`, which
+judging again does not replace.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from kvtrace.converters.findings.causes import by_cause
+from kvtrace.converters.findings.model import (
+    CONTEXT,
+    Finding,
+    Findings,
+    RuleText,
+    StackFrame,
+    finding_objects,
+)
+from kvtrace.converters.findings.reading import call_facts, finding_of, generation, suppressed_by
+from kvtrace.converters.findings.suppressions import Suppressions
+from kvtrace.converters.findings.text import Printer
+from kvtrace.forks import Lock
+from kvtrace.ir import source_stack
+from kvtrace.metrics.stacks import StackRows
+from kvtrace.schema.errors import KernelDefect
+from kvtrace.schema.layout import OBSERVED
+from kvtrace.schema.tables import TABLES
+from kvtrace.verdicts.binding import Budget
+from kvtrace.verdicts.judge import judge
+from kvtrace.verdicts.rules.choice import rule_texts
+from kvtrace.verdicts.rules.table import RULES
+from kvtrace.verdicts.verdict import Verdict, row_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kvtrace.recorded_calls.recorded import Call
+
+#: The pass whose rows these are.
+PASS_NAME: Final = "sanitizer"  # noqa: S105 - the name of a pass
+#: Little time for the solver, and no lanes for evaluations over the grid: the program waits.
+BUDGET: Final = Budget(solver_seconds=0.1, solver_seconds_a_call=0.5, lanes=0, replay_lanes=0)
+#: Some lanes, where there are contents of tensors: only evaluating can look at them.
+BUDGET_OF_CONTENTS: Final = replace(BUDGET, lanes=1 << 20)
+#: Rows that are kept until the program ends, at most.
+_ROWS: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class NewCall:
+    """A call that is about to be launched: what rules look at, and what findings say of it.
+
+    `args` are entries of `calls.args`; `file` and `line` are where the kernel is defined. `stack`
+    is who launches it, frames innermost first, each with file, line, column and function.
+    """
+
+    call: Call
+    args: Sequence[Mapping[str, Any]]
+    file: str | None = None
+    line: int | None = None
+    stack: Sequence[Any] = ()
+
+
+class Live:
+    """Judges the new calls of one recording, and keeps what it finds. Threads may use it at once.
+
+    Args:
+        rules: ids of the rules to judge by.
+        strict: whether warnings, and what is unknown, count as errors.
+
+    """
+
+    def __init__(self, rules: Sequence[str], strict: bool) -> None:
+        self._rules = tuple(rules)
+        self._texts = rule_texts(self._rules)
+        self._strict = strict
+        self._lock = Lock()
+        self._told: set[tuple[Any, ...]] = set()
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew: another run begins, perhaps in a forked process."""
+        self._stacks = StackRows()
+        self._judges = False
+        self._rows: list[dict[str, Any]] = []
+        self._left_out = 0
+        self._seen: dict[tuple[int, str], dict[str, Any]] = {}
+
+    def judge(self, new: NewCall) -> tuple[Finding, ...]:
+        """Judge a call; give its defects, suppressed ones left out.
+
+        The tensors of the call are not touched.
+        """
+        budget = BUDGET_OF_CONTENTS if new.call.recorded else BUDGET
+        self._judges = True
+        verdicts = judge(new.call, self._rules, budget)
+        with self._lock:
+            rows = self._rows_of(verdicts, new.call)
+            self._keep(rows)
+        return self._defects(verdicts, rows, new)
+
+    def saw(self, new: NewCall, verdicts: Iterable[Verdict]) -> tuple[Finding, ...]:
+        """Keep what a launch of a call was seen to do; give its defects, as `judge` does."""
+        verdicts = [verdict for verdict in verdicts if verdict.rule in self._rules]
+        with self._lock:
+            rows = self._rows_of(verdicts, new.call)
+            for row in rows:
+                if len(self._seen) < _ROWS:
+                    self._seen.setdefault((new.call.call_id, row["finding_id"]), row)
+        return self._defects(verdicts, rows, new)
+
+    def refuses(self, findings: Iterable[Finding]) -> bool:
+        """Whether any of the defects is a reason not to launch, where that was asked for."""
+        return any(found.fails(strict=self._strict) for found in findings)
+
+    def defect(self, findings: Sequence[Finding], *, colour: bool = False) -> KernelDefect | None:
+        """Make one error of the defects of a call; None where there is none."""
+        if not findings:
+            return None
+        printer = Printer(_lines_around(findings), colour=colour, base=os.getcwd())  # noqa: PTH109
+        groups = by_cause(Findings(tuple(findings))).groups
+        blocks = ["\n".join(printer.defect(group)) for group in groups]
+        return KernelDefect("\n\n".join(blocks), finding_objects(findings))
+
+    def has_told(self, file: str, line: int) -> bool:
+        """Whether a defect at that place of the source has been told."""
+        with self._lock:
+            return any(place[3:5] == (file, line) for place in self._told)
+
+    def is_news(self, findings: Iterable[Finding]) -> bool:
+        """Whether any of the defects has not been told yet, of this call or another."""
+        places = {(f.kernel, f.rule, f.verdict, f.file, f.line, f.column, f.arg) for f in findings}
+        with self._lock:
+            fresh = places - self._told
+            self._told |= places
+        return bool(fresh)
+
+    def finish(self, out: str, run_id: str) -> None:
+        """Add the findings to the run; those of judging unless a pass over it has left its own.
+
+        Raises:
+            KvtraceError: they cannot be written.
+
+        """
+        from kvtrace.schema.trace import open_trace
+
+        trace = open_trace(out)
+        with self._lock:
+            stacks = self._stacks.rows()
+            if self._seen:
+                rows = list(self._seen.values())
+                seen = {row["rule"] for row in rows}
+                facts: dict[str, Any] = {"rules": rule_texts(seen), "while": "running"}
+                trace.add_derived(run_id, OBSERVED, _tables(rows, stacks), facts)
+            if self._judges and PASS_NAME not in trace.passes(run_id):
+                left_out = {"left_out_rows": self._left_out} if self._left_out else {}
+                facts = {"rules": self._texts, "while": "running", **left_out}
+                trace.add_derived(run_id, PASS_NAME, _tables(self._rows, stacks), facts)
+
+    def _rows_of(self, verdicts: Iterable[Verdict], call: Call) -> list[dict[str, Any]]:
+        return [row_of(each, call, self._stacks, RULES[each.rule].severity) for each in verdicts]
+
+    def _defects(
+        self, verdicts: Iterable[Verdict], rows: Iterable[Mapping[str, Any]], new: NewCall
+    ) -> tuple[Finding, ...]:
+        found = (self._finding(v, row, new) for v, row in zip(verdicts, rows, strict=True))
+        return tuple(each for each in found if each is not None and self._counts(each))
+
+    def _keep(self, rows: Sequence[dict[str, Any]]) -> None:
+        if len(self._rows) + len(rows) > _ROWS:
+            self._left_out += len(rows)
+            return
+        self._rows += rows
+
+    def _counts(self, found: Finding) -> bool:
+        """Whether it is told: warnings are, though they alone forbid no launch."""
+        return found.is_defect or found.fails(strict=self._strict)
+
+    def _finding(self, verdict: Verdict, row: Mapping[str, Any], new: NewCall) -> Finding | None:
+        if verdict.verdict == "proven":
+            return None
+        other = verdict.other_op
+        stacks = {
+            row["stack_id"]: _frames(source_stack(verdict.op)),
+            row["other_stack_id"]: _frames(source_stack(other)) if other is not None else (),
+        }
+        call = new.call
+        stack = _frames(new.stack)
+        row_of_kernel = {"name": call.kernel, "file": new.file}
+        facts = call_facts(
+            call.kernel, call.grid, new.args, stack, file=new.file, line=new.line,
+            **generation(row_of_kernel),
+        )  # fmt: skip
+        rules = {rule: RuleText(**text) for rule, text in self._texts.items()}
+        found = finding_of({**row, "run": None}, facts, stacks, rules, _line)
+        return suppressed_by(Suppressions(FilesOnDisk()), found)
+
+
+def _tables(
+    findings: Sequence[Mapping[str, Any]], stacks: Sequence[Mapping[str, Any]]
+) -> dict[str, pa.Table]:
+    import pyarrow as pa
+
+    from kvtrace.schema.columns import batch_of_rows
+
+    return {
+        name: pa.Table.from_batches([batch_of_rows(TABLES[name], rows)], schema=TABLES[name].schema)
+        for name, rows in (("findings", findings), ("stacks", stacks))
+    }
+
+
+def _frames(stack: Iterable[Any]) -> tuple[StackFrame, ...]:
+    return tuple(StackFrame(f.file, f.line, f.column, f.function) for f in stack)
+
+
+class FilesOnDisk:
+    """Source as it is on disk now, which is what the program runs."""
+
+    def blocks(self, file: str) -> list[tuple[int, list[str]]]:
+        """Return the whole file as one block of lines; nothing where it cannot be read."""
+        lines = [line.rstrip("\n") for line in linecache.getlines(file)]
+        return [(1, lines)] if lines else []
+
+
+def _line(file: str | None, line: int | None) -> str | None:
+    text = linecache.getline(file, line) if file is not None and line is not None else ""
+    return text.rstrip("\n") or None
+
+
+def _lines_around(findings: Iterable[Finding]) -> dict[tuple[str, int], str]:
+    lines = {}
+    for found in findings:
+        if found.file is None or found.line is None:
+            continue
+        for number in range(found.line - CONTEXT, found.line + CONTEXT + 1):
+            text = _line(found.file, number)
+            if text is not None:
+                lines[found.file, number] = text
+    return lines

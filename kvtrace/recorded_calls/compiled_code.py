@@ -1,0 +1,34 @@
+"""What the code that was made of a kernel for a device tells of the threads of its programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kvtrace.ir import Module
+from kvtrace.recorded_calls.compiled_barriers import CompiledBarriers
+from kvtrace.recorded_calls.compiled_layouts import thread_layouts
+from kvtrace.recorded_calls.thread_layouts import BlockedLayout
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """What TTGIR and PTX tell.
+
+    `layouts` say, by op index, which threads the lanes of memory ops went to. `barriers` is None
+    where there is no PTX, or a program is of several blocks of threads.
+    """
+
+    layouts: Mapping[int, BlockedLayout]
+    barriers: CompiledBarriers | None
+
+
+def compiled_code(
+    module: Module, ttgir: str | None, ptx: str | None, num_ctas: int | None = None
+) -> Compiled | None:
+    """Read the code of a kernel, of `num_ctas` blocks of threads a program; None without TTGIR."""
+    if ttgir is None:
+        return None
+    alone = ptx is not None and num_ctas in (None, 1)
+    barriers = CompiledBarriers(module, ptx or "") if alone else None
+    return Compiled(thread_layouts(module, ttgir, ptx or ""), barriers)

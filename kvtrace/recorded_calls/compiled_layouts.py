@@ -1,0 +1,111 @@
+"""The layouts that memory ops were compiled with: from the TTGIR and PTX made for a device.
+
+TTIR has no layout; TTGIR gives each tensor one. The ops of both are matched by their source
+locations, inlined calls included. Blocked layouts and slices of them are read; an op that was
+compiled with another layout, or with different ones in different places, has none here.
+
+The formats are PTX's (`.loc`, `ld.global.v4.b32`) and that of Triton's printer:
+`#blocked = #ttg.blocked<{sizePerThread = [1, 4], …}>`, and lines that end in `loc(#loc12)`.
+Layouts: https://triton-lang.org/main/dialects/TritonGPUAttrDefs.html
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from math import prod
+
+from kvtrace.ir import Module, source_stack
+from kvtrace.ir.ops import POINTED
+from kvtrace.recorded_calls.thread_layouts import VECTOR_BYTES, BlockedLayout
+
+Place = tuple[tuple[int, int], ...]
+"""Line and column of an op and of the calls that it was inlined through, innermost first."""
+
+_LAYOUT = re.compile(r"^(#\w+) = #ttg\.blocked<\{(.*)\}>", re.MULTILINE)
+_LIST = re.compile(r"(\w+) = \[([\d, ]*)\]")
+_ACCESS = re.compile(
+    rf"(?:{'|'.join(map(re.escape, sorted(POINTED)))})\s"
+    r".*?tensor<(?:\d+x)+!tt\.ptr<[^>]*>, "
+    r"(?:#ttg\.slice<\{dim = (\d+), parent = (#\w+)\}>|([^>]*))>"
+    r".*loc\((#loc\d*)\)\s*$",
+    re.MULTILINE,
+)
+_ALIAS = re.compile(r"^(#loc\d*) = loc\((.*)\)$", re.MULTILINE)
+_INSTRUCTION = re.compile(
+    r"\.loc\s+\d+ (\d+) (\d+)"
+    r"|\b(?:ld|st)\.global(?:\.(?!v\d|b\d)[\w:]+)*(?:\.v(\d))?\.b(\d+)"
+    r"|\bcp\.async\.c[ag]\.shared\.global[^,]*,[^,]*, (\w+)"
+)
+_FILE = re.compile(r'"(?:[^"\\]|\\.)*":(\d+):(\d+)$')
+_NAME = re.compile(r'"(?:[^"\\]|\\.)*"\((.*)\)$')
+
+
+def thread_layouts(module: Module, ttgir: str, ptx: str = "") -> dict[int, BlockedLayout]:
+    """Return the layouts of a module's memory ops, by op index, as far as `ttgir` tells them.
+
+    `ptx` tells how much of a thread's lanes one instruction moves: where alignment is not known,
+    as under a mask whose bound is odd, the compiler moves them one by one.
+    """
+    widths = _widths(ptx)
+    layouts = _blocked(ttgir)
+    aliases = dict(_ALIAS.findall(ttgir))
+    found: dict[Place, BlockedLayout | None] = {}
+    for dim, parent, own, alias in _ACCESS.findall(ttgir):
+        layout = layouts.get(parent or own)
+        if layout is not None and dim:
+            layout = replace(layout, sliced=int(dim))
+        place = _place(alias, aliases)
+        found[place] = layout if found.get(place, layout) == layout else None
+    result = {}
+    for op in module.ops:
+        place = tuple((frame.line, frame.column) for frame in source_stack(op))
+        layout = found.get(place) if place else None
+        if layout is not None and op.name in POINTED:
+            vector = widths.get(place[0], VECTOR_BYTES)
+            result[op.index] = replace(layout, vector_bytes=vector)
+    return result
+
+
+def _blocked(ttgir: str) -> Mapping[str, BlockedLayout]:
+    layouts = {}
+    for name, body in _LAYOUT.findall(ttgir):
+        lists = {
+            key: tuple(int(number) for number in numbers.split(","))
+            for key, numbers in _LIST.findall(body)
+            if numbers
+        }
+        clusters = lists.get("CTAsPerCGA", lists.get("CTASplitNum", (1,)))
+        keys = ("sizePerThread", "threadsPerWarp", "warpsPerCTA", "order")
+        if all(key in lists for key in keys) and prod(clusters) == 1:
+            per_thread, threads, warps, order = (lists[key] for key in keys)
+            layouts[name] = BlockedLayout(per_thread, threads, warps, order)
+    return layouts
+
+
+def _widths(ptx: str) -> dict[tuple[int, int], int]:
+    """Return the bytes of one thread's instruction by source place; the fewest, if they differ."""
+    widths: dict[tuple[int, int], int] = {}
+    place = None
+    for line, column, vector, bits, copied in _INSTRUCTION.findall(ptx):
+        if line:
+            place = int(line), int(column) + 1
+        elif place is not None:
+            width = int(copied, 0) if copied else int(vector or 1) * int(bits) // 8
+            widths[place] = min(widths.get(place, width), width)
+    return widths
+
+
+def _place(location: str, aliases: Mapping[str, str]) -> Place:
+    """Resolve a location to lines and columns, innermost first."""
+    if location in aliases:
+        return _place(aliases[location], aliases)
+    file = _FILE.match(location)
+    if file is not None:
+        return ((int(file[1]), int(file[2]) + 1),)  # frames count columns from 1
+    name = _NAME.match(location)
+    if name is not None:
+        return _place(name[1], aliases)
+    if location.startswith("callsite("):
+        callee, _, caller = location[len("callsite(") : -1].partition(" at ")
+        return _place(callee, aliases) + _place(caller, aliases)
+    return ()

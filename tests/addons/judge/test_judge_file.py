@@ -1,0 +1,267 @@
+"""`kvtrace judge`: labelled kernels, and the object that is printed."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from functools import cache
+
+import jsonschema
+import pytest
+
+from kvtrace.addons.judge.judge_file import judge_file, judgement_text, schema
+from kvtrace.addons.judge.request import (
+    CannotJudge,
+    Place,
+    Request,
+    entry_of,
+    place_of,
+    read_file,
+)
+from kvtrace.cli import main
+from tests.addons.judge.labelled import FOLDER, expected_rule, labelled, request_of
+from tests.support.thorough import usually
+
+RIGHT, WRONG = labelled("right"), labelled("wrong")
+#: One in so many; `benchmarks/judge.py` judges all of them, too.
+EACH = usually(4, thorough=1)
+
+
+@cache
+def judged(path):
+    """The judgement of a labelled kernel, for tests that only read it."""
+    return judge_file(request_of(path))
+
+
+def rules_of(judgement, *severities):
+    found = judgement.object["findings"]
+    return {each["rule"] for each in found if not severities or each["severity"] in severities}
+
+
+@pytest.mark.parametrize("name", list(RIGHT)[::EACH])
+def test_a_right_kernel_is_right(name):
+    judgement = judged(RIGHT[name])
+
+    assert judgement.object["findings"] == [
+        each for each in judgement.object["findings"] if each["severity"] == "note"
+    ]
+    assert (judgement.verdict, judgement.status) == ("right", 0)
+    jsonschema.validate(judgement.object, schema())
+    assert all(figures["bytes"] for figures in judgement.object["figures"])
+
+
+def test_a_judgement_is_repeated_by_its_seed():
+    request = request_of(next(iter(WRONG.values())))
+    assert judged(next(iter(WRONG.values()))).object["seed"]["given"] is False
+    seed = 0x7 << 120 | 1
+
+    one, other = (judge_file(request, seed).object for _ in range(2))
+
+    assert one["seed"] == {"value": f"{seed:032x}", "given": True}
+    assert [one[key] for key in ("findings", "cases")] == [
+        other[key] for key in ("findings", "cases")
+    ]
+
+
+@pytest.mark.parametrize("seed", ["", "0x1", "g", "1" * 33])
+def test_a_seed_that_is_none_is_a_sentence(seed, capsys, tmp_path):
+    (tmp_path / "k.py").write_text((FOLDER / "kernels" / "right" / "gelu.py").read_text())
+    assert main(["judge", str(tmp_path / "k.py"), "--seed", seed]) == 2
+    assert "is no seed" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("name", list(WRONG)[::EACH])
+def test_a_wrong_kernel_is_wrong_for_its_reason(name):
+    judgement = judged(WRONG[name])
+
+    assert (judgement.verdict, judgement.status) == ("wrong", 1)
+    assert expected_rule(WRONG[name]) in rules_of(judgement, "error")
+    jsonschema.validate(judgement.object, schema())
+
+
+def test_there_are_twenty_of_each():
+    assert (len(RIGHT), len(WRONG)) == (20, 20)
+
+
+def test_a_finding_has_its_line_and_what_to_do():
+    judgement = judged(WRONG["add_no_mask"])
+
+    found = next(e for e in judgement.object["findings"] if e["rule"] == "out-of-bounds")
+    assert found["file"] == str(WRONG["add_no_mask"])
+    assert "tl.load(x + i)" in WRONG["add_no_mask"].read_text().splitlines()[found["line"] - 1]
+    assert "mask" in found["hint"]
+
+
+def test_the_object_is_what_json_has():
+    judgement = judged(WRONG["total_not_cleared"])
+    assert json.loads(json.dumps(judgement.object, allow_nan=False)) == judgement.object
+
+
+def test_sizes_tails_views_and_other_values_are_tried():
+    judgement = judged(RIGHT["add"])
+    cases = {(each["kind"], each["case"]) for each in judgement.object["cases"]}
+    assert {
+        ("given", "x=f32[197], y=f32[197]"), ("values", "other values"),
+        ("view", "strided views"), ("view", "offset views"),
+        ("sizes", "197 → 1"), ("sizes", "197 → 257"), ("sizes", "197 → 255"),
+    } <= cases  # fmt: skip
+
+
+def test_views_are_left_out_where_that_is_asked():
+    request = replace(request_of(WRONG["add_ignores_strides"]), views=False)
+    assert judge_file(request).verdict == "right"
+
+
+def test_shapes_are_taken_and_no_reference_is_needed():
+    path = WRONG["add_no_mask"]
+    request = Request(entry_of(read_file(path), None), shapes=("f32[1000], f32[1000]",))
+    judgement = judge_file(request)
+    assert judgement.object["reference"] is None
+    assert "out-of-bounds" in rules_of(judgement, "error")
+    assert judgement.object["cases"][0]["case"] == "f32[1000], f32[1000]"
+
+
+def test_sizes_that_were_not_run_are_judged_by_formulas():
+    path = RIGHT["transpose"]
+    large = replace(request_of(path), at="rows=70_000, columns=70_000")
+    assert "overflow" in rules_of(judge_file(large), "error")
+
+
+def test_inputs_may_be_made_by_the_file_itself(tmp_path):
+    source = RIGHT["relu"].read_text()
+    path = tmp_path / "own.py"
+    path.write_text(source + "\n\ndef inputs():\n    return {'x': torch.rand(77) - 0.5}\n")
+    reference = Place(FOLDER / "references.py", "relu")
+    judgement = judge_file(Request(entry_of(read_file(path), None), reference))
+    assert judgement.verdict == "right"
+    assert judgement.object["cases"][0]["case"] == "x=f32[77]"
+
+
+def test_what_pytorch_computes_after_the_last_launch_is_not_believed_unless_asked(tmp_path):
+    source = RIGHT["total_in_two"].read_text()
+    start = source.index("    whole[(1,)]")
+    path = tmp_path / "partial.py"
+    path.write_text(source[:start] + "    return partial.sum().reshape(1)\n")
+    request = replace(request_of(RIGHT["total_in_two"]), entry=Place(path, "total"))
+
+    judgement = judge_file(request)
+    assert (judgement.verdict, judgement.status) == ("unjudged", 2)
+    assert "host-computed" in rules_of(judgement, "unjudged")
+
+    believed = judge_file(replace(request, trust_host=True))
+    assert believed.verdict == "right"
+    assert "host-computed" in rules_of(believed, "warning")
+
+
+def test_the_command_prints_json_and_its_exit_code_is_the_verdict(capsys):
+    path = WRONG["softmax_one_block"]
+    code = main(["judge", str(path), "--reference", f"{FOLDER / 'references.py'}:softmax"])
+    told = json.loads(capsys.readouterr().out)
+    assert code == 1
+    jsonschema.validate(told, schema())
+
+    code = main(["judge", str(RIGHT["softmax"]), "--shapes", "x=f32[5, 30]", "--text"])
+    assert code == 0
+    assert "softmax.py:softmax: right (10 cases in " in capsys.readouterr().out
+
+
+def test_the_command_prints_its_schema(capsys):
+    assert main(["judge", str(RIGHT["add"]), "--schema"]) == 0
+    assert json.loads(capsys.readouterr().out) == schema()
+    jsonschema.Draft202012Validator.check_schema(schema())
+
+
+def test_text_has_a_line_a_finding():
+    lines = judgement_text(judged(WRONG["total_race"]))
+    assert any("error[race]" in line and "total_race.py:12:" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("def f(:", "is not Python that can be compiled"),
+        ("x = 1\n", "has no public function that launches a kernel"),
+        (
+            "def f(x):\n    k[(1,)](x)\n\ndef g(x):\n    k[(1,)](x)\n",
+            "has 2 public functions that launch kernels (f, g)",
+        ),
+    ],
+)
+def test_what_cannot_be_judged_is_one_sentence_and_exit_code_2(tmp_path, capsys, source, said):
+    path = tmp_path / "odd.py"
+    path.write_text(source)
+    assert main(["judge", str(path)]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_inputs_that_nothing_says_are_told(tmp_path):
+    judgement = judge_file(Request(entry_of(read_file(RIGHT["add"]), None)))
+    (finding,) = judgement.object["findings"]
+    assert judgement.status == 2
+    assert 'give --shapes "x=f32[1000, 64]"' in finding["message"]
+
+
+def test_an_entry_that_is_not_there_is_told():
+    with pytest.raises(CannotJudge, match="defines no 'gone' at its top"):
+        entry_of(read_file(RIGHT["add"]), "gone")
+    with pytest.raises(CannotJudge, match="which function of"):
+        place_of(str(FOLDER / "references.py"))
+
+
+def test_files_for_a_gpu_are_judged_as_they_are():
+    path = FOLDER / "files" / "autotuned.py"
+    request = Request(entry_of(read_file(path), None), Place(FOLDER / "references.py", "relu"))
+    judgement = judge_file(request)
+    assert judgement.verdict == "right", judgement.object["findings"]
+    assert rules_of(judgement, "error", "warning") == set()
+
+
+def test_what_libraries_replace_when_they_are_imported_is_no_attack(tmp_path):
+    path = tmp_path / "imports.py"
+    path.write_text(
+        RIGHT["relu"].read_text().replace("import torch\n", "import torch._inductor\n", 1)
+    )
+    request = Request(entry_of(read_file(path), None), Place(FOLDER / "references.py", "relu"))
+    assert rules_of(judge_file(request)) == set()
+
+
+def test_inputs_may_be_moved_and_cast_before_launches_and_results_after_them():
+    path = FOLDER / "files" / "moves.py"
+    judgement = judge_file(Request(Place(path, "moved"), Place(path, "reference")))
+    assert judgement.verdict == "right", judgement.object["findings"]
+
+
+def test_a_model_is_made_with_what_its_reference_is_made_with(tmp_path):
+    source = (FOLDER / "files" / "model_without_initial.py").read_text()
+    reference = tmp_path / "reference.py"
+    reference.write_text(f"{source}\n\ndef get_init_inputs():\n    return [40]\n")
+    path = FOLDER / "files" / "model_without_initial.py"
+    judgement = judge_file(Request(Place(path, "ModelNew"), Place(reference, "Model")))
+    assert judgement.verdict == "right", judgement.object["findings"]
+
+
+def test_a_file_that_cannot_be_imported_is_wrong(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.py").write_text("import no_such_thing\n\ndef f(x):\n    k[(1,)](x)\n")
+    assert main(["judge", "bad.py", "--shapes", "f32[4]"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert "No module named 'no_such_thing'" in told["findings"][0]["message"]
+
+
+def test_the_process_that_judges_needs_no_torch(tmp_path):
+    """It imports what the examiner takes, while another imports torch for the file."""
+    path, reference = WRONG["add_no_mask"], FOLDER / "references.py"
+    program = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from kvtrace.addons.judge.judge_file import judge_file\n"
+        "from kvtrace.addons.judge.request import Place, Request\n"
+        f"entry, reference = Place(Path({str(path)!r}), 'add'), Path({str(reference)!r})\n"
+        "told = judge_file(Request(entry, Place(reference, 'add')))\n"
+        "print(told.verdict, 'torch' in sys.modules)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=200
+    )
+
+    assert (done.returncode, done.stdout) == (0, "wrong False\n"), done.stderr

@@ -1,0 +1,83 @@
+"""Published ways to pass for a kernel without being one, each with an honest twin.
+
+What was published: ScalingIntelligence/KernelBench pull request 82, gpu-mode/reference-kernels
+issue 162, gpu-mode/pygpubench pull request 7, AMD-AGI/GEAK issue 254. The programs are our own.
+"""
+
+from dataclasses import replace
+
+import pytest
+
+from kvtrace.addons.judge.judge_file import judge_file
+from kvtrace.addons.judge.request import Place, Request
+from tests.addons.judge.labelled import FOLDER, pairs, request_for
+from tests.support.thorough import usually
+
+PAIRS = pairs()
+#: Judged at every change: one for each way in which the verdict is found.
+TELLING = (
+    "norm_as_scalar", "sorted_after", "transposed_before", "weights_of_integers",
+    "right_where_it_is_judged",
+)  # fmt: skip
+EACH = usually(len(PAIRS), thorough=1)
+NAMES = sorted({*TELLING, *list(PAIRS)[::EACH]})
+
+
+def test_there_are_at_least_forty():
+    assert len(PAIRS) >= 40
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_cheat_is_not_right_and_its_honest_twin_is(name):
+    cheat = judge_file(request_for(PAIRS[name], "cheat"))
+    assert cheat.verdict != "right"
+    assert {each["severity"] for each in cheat.object["findings"]} & {"error", "unjudged"}
+
+    honest = judge_file(request_for(PAIRS[name], "honest"))
+    assert honest.verdict == "right", honest.object["findings"]
+
+
+def test_a_number_that_pytorch_computed_is_told_by_its_argument():
+    (found,) = [
+        each
+        for each in judge_file(request_for(PAIRS["norm_as_scalar"], "cheat")).object["findings"]
+        if each["rule"] == "host-computed"
+    ]
+    assert found["severity"] == "unjudged"
+    assert found["message"].endswith("see the argument norm of divide_kernel")
+
+
+def test_integers_of_the_host_may_say_where_a_kernel_reads():
+    """Sorted indices say which element a program reads; no result is made of them."""
+    judgement = judge_file(request_for(PAIRS["one_hot_by_the_host"], "honest"))
+    rules = {each["rule"]: each["message"] for each in judgement.object["findings"]}
+    assert judgement.verdict == "right"
+    assert rules.get("host-indices", "").startswith("the contents of index of kernel: ")
+
+
+def test_without_a_reference_runs_on_other_values_are_compared():
+    request = Request(Place(PAIRS["norm_as_scalar"], "cheat"), shapes=("x=f32[100]",), views=False)
+    assert "host-computed" in {each["rule"] for each in judge_file(request).object["findings"]}
+
+    honest = judge_file(replace(request, entry=Place(PAIRS["norm_as_scalar"], "honest")))
+    assert honest.verdict == "right"
+
+
+INPUTS = """
+
+def inputs():
+    return {"x": torch.cat([torch.linspace(0.7, 1, 99), torch.linspace(0.1, 0.4, 99)])}
+"""
+
+
+def test_a_kernel_that_is_wrong_for_values_that_were_not_given_is_no_cheat(tmp_path):
+    source = (FOLDER / "kernels" / "right" / "gelu.py").read_text(encoding="utf-8")
+    line = "    inner = "
+    assert line in source
+    path = tmp_path / "gap.py"
+    wrong = f"    v = tl.where((v > 0.5) & (v < 0.6), 0.0, v)\n{line}"
+    path.write_text(source.replace(line, wrong) + INPUTS)
+    request = Request(Place(path, "gelu"), Place(FOLDER / "references.py", "gelu"), views=False)
+    rules = {each["rule"] for each in judge_file(request).object["findings"]}
+    assert "wrong-result" in rules
+    assert "host-computed" not in rules

@@ -1,0 +1,105 @@
+"""`kvtrace report` runs the passes that a trace lacks, where that is quick, and says so."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from kvtrace.analysis import missing_passes
+from kvtrace.cli import main
+from kvtrace.schema.trace import open_trace
+
+FIXTURE = Path(__file__).parents[1] / "fixtures" / "h200" / "device"
+
+
+@pytest.fixture(autouse=True)
+def _no_hurry(monkeypatch):
+    """What takes long is no matter of how busy this machine is."""
+    monkeypatch.setattr(missing_passes, "MOST_SECONDS", 1e6)
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    """A trace of 13 distinct calls that no pass has looked at."""
+    derived = shutil.ignore_patterns("part-[a-z]*")  # if somebody looked at the fixture itself
+    return Path(shutil.copytree(FIXTURE, tmp_path / "out", ignore=derived))
+
+
+def report(trace, *options):
+    assert main(["report", str(trace), "-o", str(trace.parent / "report.html"), *options]) == 0
+
+
+def passes(trace):
+    opened = open_trace(trace)
+    return set(opened.passes(opened.run_ids[0]))
+
+
+def test_what_is_missing_is_run_once_and_told(recorded, capsys):
+    report(recorded)
+
+    said = capsys.readouterr().out
+    assert "13 of 13 distinct calls looked at by tracer, profiler, sanitizer" in said
+    assert passes(recorded) == {"tracer", "profiler", "sanitizer", "order"}
+
+    report(recorded)
+
+    assert "looked at" not in capsys.readouterr().out
+
+
+def test_only_the_pass_that_is_missing_is_run(recorded, capsys):
+    assert main(["replay", str(recorded)]) == 0
+    capsys.readouterr()
+
+    report(recorded)
+
+    assert "looked at by sanitizer in" in capsys.readouterr().out
+
+
+def test_rules_are_those_that_the_environment_names(recorded, monkeypatch):
+    monkeypatch.setenv("KVTRACE_RULES", "race")
+
+    report(recorded)
+
+    assert set(open_trace(recorded).table("findings")["rule"].to_pylist()) == {"race"}
+
+
+def test_it_can_be_left_out(recorded, capsys):
+    report(recorded, "--no-replay")
+
+    assert passes(recorded) == set()
+    assert "looked at" not in capsys.readouterr().out
+
+
+def test_many_distinct_calls_are_looked_at_only_when_asked(recorded, capsys, monkeypatch):
+    monkeypatch.setattr(missing_passes, "MOST_CALLS", 5)
+
+    report(recorded)
+
+    said = capsys.readouterr().out
+    assert "13 distinct calls are more than are looked at unasked" in said
+    assert f"kvtrace replay {recorded}" in said
+    assert passes(recorded) == set()
+
+    report(recorded, "--replay")
+
+    assert passes(recorded) == {"tracer", "profiler", "sanitizer", "order"}
+
+
+def test_a_pass_that_takes_long_is_given_up_and_leaves_nothing(recorded, capsys, monkeypatch):
+    monkeypatch.setattr(missing_passes, "MOST_SECONDS", 0.0)
+
+    report(recorded)
+
+    assert "looking at 13 distinct calls would take about" in capsys.readouterr().out
+    assert passes(recorded) == set()
+
+
+def test_a_trace_without_ir_is_left_alone(tmp_path, capsys):
+    from tests.converters.written_trace import Kernel, write_trace
+
+    write_trace(tmp_path / "out", [Kernel()])
+
+    report(tmp_path / "out")
+
+    assert "looked at" not in capsys.readouterr().out
+    assert passes(tmp_path / "out") == set()

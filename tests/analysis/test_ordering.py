@@ -1,0 +1,161 @@
+"""`pipeline-order` on traces of programs: what is found, where it is told, what is left."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+import kvtrace
+from kvtrace.analysis import ordering
+from kvtrace.cli import main
+from kvtrace.schema.runs import plain_rows
+from kvtrace.schema.trace import open_trace
+from kvtrace.schema.validation import validate
+from tests.backends.compiled_kernels import check_kernels
+from tests.kernels import oracle_kernels as kernels
+from tests.support.planting import with_other_ttgir
+
+RULE = "pipeline-order"
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """Two kernels, one of them with three stages, so that copies go ahead of its products."""
+    folder = tmp_path_factory.mktemp("ordering") / "out"
+    a, b = torch.randn(64, 256).half(), torch.randn(256, 64).half()
+    x = torch.randn(1000)
+    with kvtrace.capture(folder):
+        kernels.tiled_product[(1, 1)](
+            a, b, torch.empty(64, 64), 64, 64, 256, BM=64, BN=64, BK=32, num_stages=3
+        )
+        for _ in range(2):
+            check_kernels.add[(4,)](x, x, torch.empty_like(x), 1000, BLOCK=256)
+    return folder
+
+
+@pytest.fixture
+def trace(recorded, tmp_path):
+    return Path(shutil.copytree(recorded, tmp_path / "out"))
+
+
+@pytest.fixture
+def planted(trace):
+    """The trace of a compiler that forgets to wait for copies."""
+    with_other_ttgir(trace, "tiled_product", without_a_wait)
+    return trace
+
+
+def without_a_wait(text):
+    changed, count = re.subn(r"(ttg\.async_wait [^\n]*num = )[1-9]", r"\g<1>99", text, count=1)
+    assert count == 1
+    return changed
+
+
+def findings(trace):
+    table = plain_rows(open_trace(trace).table("findings"))
+    return [row for row in table if row["rule"] == RULE]
+
+
+def printed(capsys, *words):
+    code = main(["sanitize", *map(str, words)])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def test_each_kernel_has_a_verdict(trace, capsys):
+    code, _, err = printed(capsys, trace)
+
+    assert (code, err) == (0, "")
+    assert {(row["verdict"], row["reason"], row["method"]) for row in findings(trace)} == {
+        ("proven", None, "states"),
+        ("proven", "no op of its TTGIR is asynchronous", "states"),
+    }
+    assert len(findings(trace)) == 2
+    assert validate(trace) == []
+
+
+def test_a_fault_is_an_error_with_its_place(planted, capsys):
+    code, out, _ = printed(capsys, planted, "--json", "--rule", RULE)
+
+    assert code == 1
+    (found,) = json.loads(out)
+    assert (found["rule"], found["verdict"], found["severity"]) == (RULE, "violation", "error")
+    assert found["kernel"] == "tiled_product"
+    assert Path(found["file"]).name == "oracle_kernels.py"
+    assert "tl.dot(" in found["source"]  # which loads the tile
+    assert found["message"].startswith("a product (ttng.warp_group_dot) reads part 0 of ")
+    assert found["message"].endswith("; an evaluation of the TTGIR shows it")
+    assert (found["iteration"], found["calls"], found["launches"]) == (0, 1, 1)
+    assert found["other_stack"][0]["line"] < found["line"]
+    assert "num_stages=1" in found["hint"]
+    assert validate(planted) == []
+
+
+def test_sarif_has_the_rule_with_its_page(planted, capsys):
+    _, out, _ = printed(capsys, planted, "--sarif", "--rule", RULE)
+
+    (run,) = json.loads(out)["runs"]
+    (rule,) = run["tool"]["driver"]["rules"]
+    assert rule["id"] == RULE
+    assert "## How it is decided" in rule["help"]["markdown"]
+    (result,) = run["results"]
+    assert result["relatedLocations"]
+
+
+def test_it_can_be_left_out(planted, capsys):
+    code, out, _ = printed(capsys, planted, "--json", "--no-rule", RULE)
+
+    assert (code, json.loads(out)) == (0, [])
+    assert findings(planted) == []
+
+
+def test_it_is_judged_anew(planted, trace, recorded, capsys):
+    assert printed(capsys, planted)[0] == 1
+    with_other_ttgir(planted, "tiled_product", lambda text: text.replace("num = 99", "num = 2"))
+    assert printed(capsys, planted)[0] == 0
+    assert {row["verdict"] for row in findings(planted)} == {"proven"}
+
+
+def test_what_triton_cannot_read_is_unknown(trace, capsys):
+    with_other_ttgir(trace, "tiled_product", lambda text: text.replace("arith.addi", "arith.adds"))
+    code, out, _ = printed(capsys, trace, "--json", "--rule", RULE)
+
+    (found,) = json.loads(out)
+    assert (code, found["verdict"]) == (0, "unknown")
+    assert re.match(r"Triton [\d.]+ cannot read the IR of kernel tiled_product", found["reason"])
+    assert printed(capsys, trace, "--strict", "--rule", RULE)[0] == 1
+
+
+def test_without_ttgir_nothing_is_judged_or_written(trace, capsys, monkeypatch):
+    opened = open_trace(trace)
+    monkeypatch.setattr(ordering, "stage_artifact", lambda *_: None)
+    ordering.judge_kernels(opened, opened.runs[0])
+
+    assert findings(trace) == []
+    assert "order" not in open_trace(trace).passes(opened.runs[0].run_id)
+
+
+def test_without_anything_asynchronous_no_triton_is_asked(trace, monkeypatch):
+    asked = []
+    monkeypatch.setattr(ordering, "may_go_on", lambda _text: False)
+    monkeypatch.setattr(
+        "kvtrace.backends.triton.recorded_ttgir.subprocess.run", lambda *_, **__: asked.append(1)
+    )
+    opened = open_trace(trace)
+    ordering.judge_kernels(opened, opened.runs[0])
+
+    assert asked == []
+    assert {row["reason"] for row in findings(trace)} == {"no op of its TTGIR is asynchronous"}
+
+
+def test_a_report_still_judges_accesses(planted, capsys):
+    """That kernels were judged does not say that calls were."""
+    printed(capsys, planted, "--rule", RULE)
+    assert main(["report", str(planted), "-o", str(planted / "report.html")]) == 0
+    said = capsys.readouterr()
+
+    assert "sanitizer" in said.err + said.out
+    assert open_trace(planted).table("findings").num_rows > 2

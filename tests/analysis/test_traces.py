@@ -1,0 +1,238 @@
+"""`kvtrace.open` and `kvtrace.diff` give what the commands print, and refuse with their words."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import kvtrace
+from kvtrace.cli import main
+from kvtrace.schema.errors import BadSetting, EmptyTrace, KvtraceError, TraceNotFound, UnknownRun
+from kvtrace.schema.trace import open_trace
+
+
+def printed(capsys, *arguments, code=0):
+    capsys.readouterr()
+    assert main([str(each) for each in arguments]) == code
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("attribute", "table"),
+    [
+        ("runs", "runs"),
+        ("kernels", "kernels"),
+        ("calls", "calls"),
+        ("launches", "launches"),
+        ("executions", "gpu_kernels"),
+        ("findings", "findings"),
+    ],
+)
+def test_tables_are_those_of_the_trace(copied, attribute, table):
+    path = copied("device")
+    expected = open_trace(path).table(table)
+
+    rows = getattr(kvtrace.open(path), attribute)
+
+    assert rows.arrow.equals(expected)
+    assert len(rows) == expected.num_rows
+    assert table == "findings" or len(rows) > 0
+
+
+def test_sql_gives_what_the_command_prints_with_times_as_such(copied, capsys):
+    path = copied("device")
+    statement = 'SELECT seq, kernel, "enter" FROM launched ORDER BY seq LIMIT 3'
+
+    rows = kvtrace.open(path).sql(statement)
+
+    told = json.loads(printed(capsys, "sql", path, statement, "--format", "json"))
+    assert rows.arrow["kernel"].to_pylist() == [row["kernel"] for row in told]
+    assert str(rows.arrow.schema.field("enter").type).startswith("timestamp[")
+    assert list(rows) == told
+    assert [row["seq"] for row in rows] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("command", ["info", "profile"])
+def test_what_is_found_prints_and_serializes_as_the_command(copied, capsys, monkeypatch, command):
+    monkeypatch.setenv("COLUMNS", "80")
+    path = copied("device")
+
+    told = getattr(kvtrace.open(path), command)()
+
+    assert repr(told) == printed(capsys, command, path).rstrip("\n")
+    assert json.loads(json.dumps(told.to_json())) == json.loads(
+        printed(capsys, command, path, "--json")
+    )
+    assert len(told) == told.arrow.num_rows > 0
+
+
+def test_sanitize_finds_the_defect_of_a_program_and_fills_the_table(program, capsys):
+    trace = kvtrace.open(program)
+    assert "proven" not in trace.findings.arrow["verdict"].to_pylist()
+
+    found = trace.sanitize()
+
+    (defect,) = [each for each in found.data.listed if each.is_defect]
+    assert (defect.rule, defect.kernel, defect.access) == ("out-of-bounds", "double", "load")
+    assert found.data.failures() > 0
+    assert "error[out-of-bounds]" in repr(found)
+    assert found.arrow.num_rows == len(found) == len(found.data.listed)
+    assert "out-of-bounds" in found.arrow["rule"].to_pylist()
+    assert "proven" in trace.findings.arrow["verdict"].to_pylist()
+    assert json.loads(json.dumps(found.to_json())) == json.loads(
+        printed(capsys, "sanitize", program, "--json", code=1)
+    )
+
+
+def test_sanitize_judges_by_the_rules_that_are_named(program, monkeypatch):
+    trace = kvtrace.open(program)
+
+    assert not [each for each in trace.sanitize("race").data.listed if each.is_defect]
+    assert "race" in {row["rule"] for row in trace.findings}
+
+    monkeypatch.setenv("KVTRACE_RULES", "out-of-bounds")
+    trace.sanitize()
+
+    assert {row["rule"] for row in trace.findings} == {"out-of-bounds"}
+
+
+def test_what_nothing_is_found_in_has_the_columns_all_the_same(copied):
+    found = kvtrace.open(copied("device")).sanitize()
+
+    assert len(found) == 0
+    assert {"rule", "file", "line", "severity"} <= set(found.arrow.schema.names)
+
+
+def test_replay_fills_what_the_profile_derives(copied):
+    trace = kvtrace.open(copied("device"))
+    assert trace.profile().data.replayed is False
+
+    (outcome,) = trace.replay()
+
+    assert (outcome.calls, outcome.failures) == (13, ())
+    assert trace.profile().data.replayed is True
+    assert len(trace.table("ops")) > 0
+
+
+def test_the_report_says_what_was_looked_at_first(copied, tmp_path):
+    page = tmp_path / "report.html"
+
+    written = kvtrace.open(copied("device")).report(page)
+
+    assert written.files == (page,)
+    assert repr(written).startswith(f"wrote {page} (")
+    assert page.read_text(encoding="utf-8").lstrip().lower().startswith("<!doctype html")
+    assert any("13 of 13 distinct calls looked at" in note for note in written.notes)
+
+
+def test_convert_writes_what_the_command_writes(copied, tmp_path, capsys):
+    path = copied("device")
+    printed(capsys, "convert", "csv", path, "--set", "table=launches", "-o", tmp_path / "a.csv")
+
+    kvtrace.open(path).convert("csv", tmp_path / "b.csv", table="launches")
+
+    assert (tmp_path / "b.csv").read_bytes() == (tmp_path / "a.csv").read_bytes()
+
+
+def test_diff_takes_directories_and_opened_traces(copied, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    before, after = copied("device"), copied("ranks")
+
+    change = kvtrace.diff(before, kvtrace.open(after), replay=False)
+
+    assert repr(change) == printed(capsys, "diff", before, after, "--no-replay").rstrip("\n")
+    assert not change.data.empty
+    assert change.arrow["kernel"].to_pylist() == [row.kernel for row in change.data.headline]
+    assert kvtrace.diff(before, before, replay=False).data.empty
+
+
+def test_runs_are_chosen_as_by_the_command(copied):
+    path = copied("ranks")
+    every = open_trace(path).run_ids
+
+    assert kvtrace.open(path).run_ids == every
+    chosen = kvtrace.open(path, run=every[0])
+
+    assert chosen.run_ids == kvtrace.open(f"{path}/{every[0]}").run_ids == every[:1]
+    assert chosen.runs.arrow["run_id"].to_pylist() == [every[0]]
+    assert set(chosen.sql("SELECT DISTINCT run FROM launches").arrow["run"].to_pylist()) == {
+        every[0]
+    }
+    assert f"1 run ({len(every) - 1} more in the directory)" in repr(chosen)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "do", "error"),
+    [
+        (["info", "nowhere"], lambda: kvtrace.open("nowhere"), TraceNotFound),
+        (["info", "empty"], lambda: kvtrace.open("empty"), EmptyTrace),
+        (["info", "device", "--run", "x"], lambda: kvtrace.open("device", run="x"), UnknownRun),
+        (["diff", "device", "nowhere"], lambda: kvtrace.diff("device", "nowhere"), TraceNotFound),
+        (["sql", "device", "SELEC"], lambda: kvtrace.open("device").sql("SELEC"), KvtraceError),
+        (
+            ["sanitize", "device", "--rule", "x"],
+            lambda: kvtrace.open("device").sanitize("x"),
+            BadSetting,
+        ),
+        (
+            ["replay", "device", "--client", "x"],
+            lambda: kvtrace.open("device").replay("x"),
+            BadSetting,
+        ),
+        (["convert", "x", "device"], lambda: kvtrace.open("device").convert("x"), BadSetting),
+        (
+            ["convert", "csv", "device", "--set", "x-y=1"],
+            lambda: kvtrace.open("device").convert("csv", x_y=1),
+            BadSetting,
+        ),
+    ],
+)
+def test_errors_have_the_sentence_of_the_command(
+    copied, tmp_path, monkeypatch, capsys, arguments, do, error
+):
+    copied("device")
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path)
+
+    assert main(arguments) == 2
+    said = capsys.readouterr().err
+    with pytest.raises(error) as raised:
+        do()
+
+    assert isinstance(raised.value, KvtraceError)
+    assert said == f"kvtrace: {' '.join(str(raised.value).split())}\n"
+
+
+def test_neither_the_package_nor_capture_imports_what_reads(tmp_path):
+    program = (
+        "import sys, kvtrace\n"
+        "assert not [name for name in sys.modules if name.startswith('kvtrace.')]\n"
+        "kvtrace.start(sys.argv[1]); kvtrace.stop()\n"
+        "reading = ('kvtrace.analysis', 'kvtrace.converters', 'kvtrace.clients', 'duckdb')\n"
+        "print([name for name in sys.modules if name.startswith(reading)])\n"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "out")],
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+
+    assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
+
+
+def test_a_program_that_reads_a_trace_prints_nothing_else(copied):
+    """What is kept alive by others until Python ends has DuckDB complain of it."""
+    program = (
+        "import sys, kvtrace\n"
+        "trace = kvtrace.open(sys.argv[1])\n"
+        "found = trace.sql('SELECT 1 AS n'), trace.profile(), trace.launches[0]\n"
+        "found[1]._repr_html_(), trace._repr_html_()\n"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(copied("device"))],
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

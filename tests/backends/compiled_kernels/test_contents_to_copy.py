@@ -1,0 +1,299 @@
+"""What is recorded of tensors' contents at launches of Triton's kernels, and what it decides."""
+
+import numpy as np
+import pytest
+import torch
+from triton.compiler.compiler import CompiledKernel
+
+import kvtrace
+from kvtrace.backends.compiled_kernels import contents_to_copy as watching
+from kvtrace.capture import copied_contents as limits
+from kvtrace.cli import main
+from kvtrace.clients import replay
+from kvtrace.recorded_calls.recorded import calls_of
+from kvtrace.schema.contents import contents_of, first_contents
+from kvtrace.schema.runs import plain_rows
+from kvtrace.schema.trace import open_trace
+from tests.kernels import index_kernels as kernels
+
+COUNT = 1000
+
+
+@pytest.fixture
+def launch():
+    """Launches a gather with these indices."""
+    source, result = torch.randn(COUNT), torch.zeros(COUNT)
+
+    def launched(chosen, programs=4):
+        kernels.gather[(programs,)](source, chosen, result, COUNT, BLOCK=256)
+
+    return launched
+
+
+@pytest.fixture
+def no_time(monkeypatch):
+    monkeypatch.setattr(limits, "FRACTION", 0.0)
+    monkeypatch.setattr(limits, "ALLOWANCE_NS", 0)
+
+
+def sets_of(out, call_id=0):
+    """The distinct contents of a call: launches, and by argument the bytes."""
+    trace = open_trace(out)
+    found = contents_of(trace, trace.runs[0]).get(call_id)
+    return [
+        (each.launches, {held.arg: trace.artifact(held.artifact) for held in each.held})
+        for each in (() if found is None else found.sets)
+    ]
+
+
+def known(out, call_id=0):
+    return sorted(seq for launches, _ in sets_of(out, call_id) for seq in launches)
+
+
+def bounds(out, call_id=0):
+    """What the sanitizer says of the load that the indices decide: verdict and message."""
+    trace = open_trace(out)
+    assert replay(trace, trace.runs[0], clients=("sanitizer",)).errors == ()
+    rows = plain_rows(trace.table("findings"))
+    index = min(r["op_index"] for r in rows if r["arg"] == "source")
+    return [
+        (row["verdict"], row["message"])
+        for row in rows
+        if (row["call_id"], row["op_index"]) == (call_id, index) and row["rule"].startswith("out")
+    ]
+
+
+def messages(out, code):
+    return [row["text"] for row in plain_rows(open_trace(out).table("messages"))
+            if row["code"] == code]  # fmt: skip
+
+
+@pytest.mark.parametrize("native", ["1", "0"])
+def test_a_later_launch_with_an_index_out_of_bounds_is_found(tmp_path, monkeypatch, launch, native):
+    monkeypatch.setenv("KVTRACE_NATIVE", native)
+    chosen = torch.arange(COUNT)
+    with kvtrace.capture(tmp_path):
+        launch(chosen)
+        chosen[5] = 2000
+        launch(chosen)
+        launch(chosen)
+        chosen[5] = 0
+        launch(chosen)
+    assert [launches for launches, _ in sets_of(tmp_path)] == [(0,), (1, 2), (3,)]
+    ((verdict, message),) = bounds(tmp_path)
+    assert verdict == "violation"
+    assert message.endswith(
+        "[for the contents of launches 1, 2: 1 of 3 distinct contents, 2 of 4 launches]"
+    )
+
+
+def test_right_contents_of_all_launches_prove_it(tmp_path, launch):
+    with kvtrace.capture(tmp_path):
+        for step in range(3):
+            launch((torch.arange(COUNT) + step) % COUNT)
+    ((verdict, message),) = bounds(tmp_path)
+    assert verdict == "proven"
+    assert "launches 0, 1, 2: 3 of 3 distinct contents, 3 of 3 launches" in message
+
+
+def test_a_call_that_differs_in_its_grid_alone_has_its_contents(tmp_path, launch, no_time):
+    chosen = torch.arange(COUNT)
+    with kvtrace.capture(tmp_path):
+        launch(chosen)
+        kvtrace.start(tmp_path).flush()  # the kernel's IR is read: it writes no integers
+        launch(chosen, programs=3)
+        launch(chosen, programs=2)
+    for call_id in range(3):
+        assert sets_of(tmp_path, call_id) == [((call_id,), {1: chosen.numpy().tobytes()})]
+
+
+def test_launches_for_which_there_was_no_time_are_not_judged(tmp_path, launch, no_time):
+    with kvtrace.capture(tmp_path):
+        launch(torch.arange(COUNT))
+        kvtrace.start(tmp_path).flush()
+        launch(torch.full((COUNT,), 7))
+        launch(torch.arange(COUNT))
+    assert known(tmp_path) == [0]
+    (proven, covers), (unknown, reason) = sorted(bounds(tmp_path))
+    assert (proven, unknown) == ("proven", "unknown")
+    assert "launch 0: 1 of 1 distinct contents, 1 of 3 launches" in covers
+    assert "2 of 3 launches were not judged for what their tensors held" in reason
+
+
+def test_with_int_there_is_always_time(tmp_path, launch, no_time):
+    with kvtrace.capture(tmp_path, tensors="int"):
+        for step in range(5):
+            launch(torch.full((COUNT,), step))
+            kvtrace.start(tmp_path).flush()
+    assert known(tmp_path) == list(range(5))
+
+
+def test_a_call_has_so_many_distinct_contents_and_the_rest_is_said(tmp_path, monkeypatch, launch):
+    monkeypatch.setattr(limits, "SETS_A_CALL", 2)
+    with kvtrace.capture(tmp_path):
+        for step in (0, 1, 0, 2, 3, 1):
+            launch(torch.full((COUNT,), step))
+    assert [launches for launches, _ in sets_of(tmp_path)] == [(0, 2), (1, 5)]
+    assert "a call has more distinct contents than are kept" in messages(
+        tmp_path, "contents-left-out"
+    )[0]  # fmt: skip
+    assert sorted(verdict for verdict, _ in bounds(tmp_path)) == ["proven", "unknown"]
+
+
+def test_launches_on_a_device_are_looked_at_ever_more_seldom(monkeypatch):
+    monkeypatch.setattr(watching, "IN_A_ROW", 3)
+    monkeypatch.setattr(watching, "_STEP", 1)
+    watch = watching.Watch(frozenset({0}), list, every=False)
+    looked_at = []
+    for number in range(20):
+        if watch.wait:
+            watch.wait -= 1
+        else:
+            looked_at.append(number)
+            watch.took()
+    assert looked_at == [0, 1, 2, 4, 8, 16]
+
+
+def test_launches_on_the_host_are_looked_at_as_long_as_there_is_time(tmp_path, monkeypatch, launch):
+    monkeypatch.setattr(watching, "IN_A_ROW", 3)
+    monkeypatch.setattr(limits, "FRACTION", 1.0)
+    with kvtrace.capture(tmp_path):
+        for _ in range(20):
+            launch(torch.arange(COUNT))
+    assert known(tmp_path) == list(range(20))
+
+
+def test_integers_that_the_kernel_writes_are_those_before_each_launch(tmp_path):
+    chosen, result = torch.randperm(COUNT), torch.zeros(COUNT, dtype=torch.int64)
+    wanted = []
+    with kvtrace.capture(tmp_path):
+        for _ in range(4):
+            wanted.append(chosen.numpy().tobytes())
+            version = chosen._version
+            kernels.advance[(4,)](chosen, result, COUNT, BLOCK=256)
+            assert chosen._version == version
+            kvtrace.start(tmp_path).flush()
+    assert [parts[0] for _, parts in sets_of(tmp_path)] == wanted
+
+
+def test_what_a_kernel_writes_is_not_looked_at_after_it(tmp_path, no_time):
+    """A new call of a kernel that has been read, where there is no time to look before it."""
+    chosen, result = torch.randperm(COUNT), torch.zeros(COUNT, dtype=torch.int64)
+    with kvtrace.capture(tmp_path):
+        kernels.advance[(4,)](chosen, result, COUNT, BLOCK=256)
+        kvtrace.start(tmp_path).flush()
+        kernels.advance[(3,)](chosen, result, COUNT, BLOCK=256)
+    assert known(tmp_path, 0) == [0]
+    assert known(tmp_path, 1) == []
+
+
+def test_integers_that_no_access_depends_on_are_left_out(tmp_path):
+    one = torch.arange(COUNT)
+    with kvtrace.capture(tmp_path / "index"):
+        kernels.add[(4,)](one, one, torch.empty_like(one), COUNT, BLOCK=256)
+    with kvtrace.capture(tmp_path / "int", tensors="int"):
+        kernels.add[(4,)](one, one, torch.empty_like(one), COUNT, BLOCK=256)
+    assert known(tmp_path / "index") == []
+    assert known(tmp_path / "int") == [0]
+
+
+def test_loop_bounds_and_branches_count(tmp_path):
+    edges = torch.tensor([0, 3, 3, 10], dtype=torch.int32)
+    flags = torch.tensor([1, 0, 1], dtype=torch.int16)
+    with kvtrace.capture(tmp_path):
+        kernels.segment_sums[(3,)](torch.ones(10), edges, flags, torch.zeros(3), BLOCK=16)
+    ((_, parts),) = sets_of(tmp_path)
+    assert parts == {1: edges.numpy().tobytes(), 2: flags.numpy().tobytes()}
+
+
+def test_kernels_without_integers_keep_their_launcher(tmp_path):
+    x = torch.randn(COUNT)
+    before = CompiledKernel.run
+    with kvtrace.capture(tmp_path):
+        kernel = kernels.add[(4,)](x, x, torch.empty_like(x), COUNT, BLOCK=256)
+        assert kernel.run is kernel._run
+    assert CompiledKernel.run is before
+    assert "_kvtrace_watch" not in vars(kernel)
+
+
+def test_nothing_is_recorded_where_it_is_switched_off(tmp_path, launch):
+    before = CompiledKernel.run
+    with kvtrace.capture(tmp_path, tensors="none"):
+        launch(torch.arange(COUNT))
+        assert CompiledKernel.run is before
+    assert open_trace(tmp_path).table("contents").num_rows == 0
+    ((verdict, reason),) = bounds(tmp_path)
+    assert verdict == "unknown"
+    assert "was not recorded" in reason
+
+
+def test_trials_on_the_host_are_looked_at_and_judged(tmp_path):
+    chosen = torch.tensor([2, 0, 1], dtype=torch.int32)
+    with kvtrace.capture(tmp_path):
+        kernels.tuned_gather.fn  # noqa: B018 - an autotuner, whose trials launch each of its kernels
+        for _ in range(3):
+            kernels.tuned_gather[lambda meta: (1,)](torch.randn(3), chosen, torch.zeros(3), 3)
+    launches = plain_rows(open_trace(tmp_path).table("launches"))
+    calls = {row["call_id"] for row in launches}
+    assert {row["phase"] for row in launches} == {"autotune", "run"}
+    assert {seq for call in calls for seq in known(tmp_path, call)} == {
+        row["seq"] for row in launches
+    }
+    assert {verdict for call in calls for verdict, _ in bounds(tmp_path, call)} == {"proven"}
+
+
+class TestViews:
+    """Views of a storage that is too large to be kept whole."""
+
+    @pytest.fixture
+    def pool(self, monkeypatch):
+        monkeypatch.setattr(limits, "SMALL_BYTES", 9000)
+        return torch.zeros(100_000, dtype=torch.int64)
+
+    def test_a_view_decides_as_long_as_no_access_leaves_it(self, tmp_path, pool, launch):
+        view = pool[5000:6000]
+        view[:] = torch.arange(COUNT)
+        with kvtrace.capture(tmp_path):
+            launch(view)
+            view[3] = 4000
+            launch(view)
+        first = sets_of(tmp_path)[0]
+        assert first == ((0,), {1: torch.arange(COUNT).numpy().tobytes()})
+        trace = open_trace(tmp_path)
+        assert first_contents(trace, trace.runs) == {}  # it is not the whole storage
+        (call,) = calls_of(trace, trace.runs[0])
+        assert call.recorded == ()
+        ((verdict, message),) = bounds(tmp_path)
+        assert verdict == "violation"
+        assert "launch 1: 1 of 2" in message
+
+    def test_what_lies_outside_of_the_view_is_not_made_up(self, tmp_path, pool, launch):
+        with kvtrace.capture(tmp_path):
+            launch(pool[5000:5900])  # a hundred lanes read past its end
+        ((verdict, message),) = bounds(tmp_path)
+        assert verdict == "unknown", message
+
+    def test_too_large_a_view_is_left_out(self, tmp_path, pool, launch):
+        with kvtrace.capture(tmp_path):
+            launch(pool[5000:7000])
+        assert known(tmp_path) == []
+
+
+def test_info_and_validate_know_them(tmp_path, launch, capsys):
+    with kvtrace.capture(tmp_path):
+        launch(torch.arange(COUNT))
+        launch(torch.arange(COUNT) // 2)
+    assert main(["trace", "validate", str(tmp_path)]) == 0
+    assert main(["info", str(tmp_path)]) == 0
+    assert "of tensors, known of 2 launches" in capsys.readouterr().out
+
+
+def test_replay_has_those_of_the_first_launch(tmp_path, launch):
+    chosen = torch.arange(COUNT)
+    with kvtrace.capture(tmp_path):
+        launch(chosen)
+        launch(chosen * 0)
+    trace = open_trace(tmp_path)
+    (call,) = calls_of(trace, trace.runs[0])
+    assert np.array_equal(call.arguments[1].storage.data.view(np.int64), chosen.numpy())
+    assert call.recorded == ("chosen",)

@@ -1,0 +1,33 @@
+"""Loads are remembered by the compiler's hash, once, from whatever thread."""
+
+import threading
+import time
+
+from kvtrace.backends.compiled_kernels.loads import Loads
+
+
+def test_threads_that_load_at_the_same_time_are_told_apart() -> None:
+    loads = Loads()
+    together = threading.Barrier(4)
+
+    def load(number: int) -> None:
+        together.wait()
+        loads.begins(None, None, f"k{number}", None, str(number))
+        time.sleep(0.01 * (number + 1))
+        loads.ends(1, 2, f"k{number}", None, str(number))
+
+    threads = [threading.Thread(target=load, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    found = [loads.take(str(number)) for number in range(4)]
+    assert all(load and load.duration >= 0.01e9 * (n + 1) for n, load in enumerate(found))
+    assert len({load.thread for load in found if load}) == 4
+    assert loads.take("0") is None
+
+
+def test_an_end_without_a_begin_is_none() -> None:
+    loads = Loads()
+    loads.ends(1, 2, "k", None, "key")
+    assert loads.take("key") is None
