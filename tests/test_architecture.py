@@ -99,16 +99,28 @@ def modules() -> Iterator[tuple[str, Path]]:
             yield ".".join(part for part in parts if part != "__init__"), path
 
 
-def imports_of(name: str, path: Path) -> Iterator[str]:
-    """Absolute names of all imports in a file, those inside functions too."""
+def imports_of(name: str, path: Path, *, running: bool = False) -> Iterator[str]:
+    """Absolute names of all imports in a file, those inside functions too; `running`: no types'."""
     package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    if running:
+        tree = WithoutTypes().visit(tree)
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1] if node.level else []
             start = ".".join([*base, *([node.module] if node.module else [])])
             yield from (f"{start}.{alias.name}" for alias in node.names)
+
+
+class WithoutTypes(ast.NodeTransformer):
+    """Leaves out what stands below `if TYPE_CHECKING:`."""
+
+    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
+        if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            return node.orelse
+        return self.generic_visit(node)
 
 
 def part_of(name: str) -> str:
@@ -174,6 +186,36 @@ def strings_of(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
+
+
+def test_no_more_than_two_files_import_each_other_in_a_circle() -> None:
+    """Functions' imports count; those that type checkers alone make do not."""
+    files = {name for name, _ in MODULES}
+    importing = {
+        name: {
+            found
+            for target in imports_of(name, path, running=True)
+            if (found := target if target in files else target.rpartition(".")[0]) in files
+            # `from package import part` names the part, also where that is written in C
+            and not (PACKAGE.parent / target.replace(".", "/")).with_suffix(".c").is_file()
+        }
+        - {name}
+        for name, path in MODULES
+    }
+    reached = {name: all_reached(name, importing) for name in files}
+    circles = {frozenset(n for n in reached[name] if name in reached[n]) for name in files}
+    assert [sorted(circle) for circle in circles if len(circle) > 2] == []
+
+
+def all_reached(start: str, importing: dict[str, set[str]]) -> set[str]:
+    """What a file imports, and what that does."""
+    found: set[str] = set()
+    waiting = [start]
+    while waiting:
+        fresh = importing[waiting.pop()] - found
+        found |= fresh
+        waiting.extend(fresh)
+    return found
 
 
 def test_capture_and_boot_know_no_backend() -> None:

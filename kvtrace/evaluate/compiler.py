@@ -11,7 +11,6 @@ import numpy as np
 
 from kvtrace.evaluate.dialects import load_dialects
 from kvtrace.evaluate.errors import TooLarge, UnsupportedOp
-from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.registry import (
     ELEMENTWISE,
     FACTORED,
@@ -40,6 +39,7 @@ from kvtrace.ir.types import SharedType, TensorType
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.dialects.cf import FunctionBody
+    from kvtrace.evaluate.instrument import Instrument
 
 _LARGEST_TENSOR = 1 << 20
 """Elements of a tensor; Triton's own limit, which its compiler holds."""

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate import sums
+from kvtrace.evaluate.branches import either, selected
 from kvtrace.evaluate.compiler import CompiledBlock, Compiler, attribute, slots_of
-from kvtrace.evaluate.dialects.scf import either, selected
 from kvtrace.evaluate.registry import Step, semantics, unsupported
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import value_type

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kvtrace.evaluate.branches import either, equal_constants, in_doubt, selected
 from kvtrace.evaluate.compiler import CompiledBlock, Compiler, attribute, slots_of
 from kvtrace.evaluate.errors import Deadlock
 from kvtrace.evaluate.registry import Step, place, semantics
@@ -18,10 +19,8 @@ from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.evaluate.values import (
     Array,
-    Pointer,
     Sum,
     Unknown,
-    actual,
     constant_sum,
     merge_programs,
     select_programs,
@@ -30,45 +29,6 @@ from kvtrace.evaluate.values import (
 )
 from kvtrace.ir import Op
 from kvtrace.ir.flow import deciding
-
-
-def selected(values: list[Any], outer: frozenset[int], index: Array, *, every: bool) -> list[Any]:
-    """Copy the values, those used inside restricted to some programs (`every`: to all)."""
-    inner = list(values)
-    if not every:
-        for slot in outer:
-            inner[slot] = select_programs(values[slot], index)
-    return inner
-
-
-def in_doubt(value: Any, unknown: Unknown) -> Any:
-    """Return what is left of a value that may have changed: pointers keep their argument."""
-    value = actual(value)
-    if isinstance(value, Pointer):
-        return Pointer(value.argument, unknown)
-    return unknown
-
-
-def either(first: Any, second: Any, unknown: Unknown) -> Any:
-    """Join the values of two ways of which one is taken."""
-    if first is second or _equal_constants(first, second):
-        return first
-    first, second = actual(first), actual(second)
-    joined = unknown_of((unknown, first, second)) or unknown
-    if isinstance(first, Pointer) and isinstance(second, Pointer):
-        return Pointer(first.argument if first.argument == second.argument else None, joined)
-    return joined
-
-
-def _equal_constants(first: Any, second: Any) -> bool:
-    if isinstance(first, bool) or isinstance(second, bool):
-        return first is second
-    if isinstance(first, Sum) and isinstance(second, Sum):
-        return not first.terms and not second.terms and first.constant == second.constant
-    if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
-        return first.shape == second.shape and np.array_equal(first, second)
-    return False
-
 
 # -- if ---------------------------------------------------------------------------------------
 
@@ -405,7 +365,7 @@ class _While:
     def _check_progress(self, before: list[Any], after: list[Any], scope: Scope) -> None:
         """Let other programs run if a trip changed neither memory nor the carried values."""
         if not all(
-            first is second or _equal_constants(first, second)
+            first is second or equal_constants(first, second)
             for first, second in zip(before, after, strict=True)
         ):
             return

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from kvtrace.evaluate.branches import selected
 from kvtrace.evaluate.compiler import Compiler, attribute, slots_of
 from kvtrace.evaluate.dialects.cf import FunctionBody
-from kvtrace.evaluate.dialects.scf import selected
 from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.evaluate.registry import (
     ASSEMBLY,

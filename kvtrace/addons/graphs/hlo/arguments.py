@@ -6,7 +6,6 @@ import numpy as np
 
 from kvtrace.addons.graphs.hlo.dtypes import Dtype
 from kvtrace.addons.graphs.hlo.errors import BadArgument, DtypeNotOnTarget, ShapeMismatch
-from kvtrace.addons.graphs.hlo.wrapper import Tensor
 
 Shape = tuple[int, ...]
 
@@ -85,10 +84,8 @@ def shape_of(shape: Any) -> Shape:
 
 
 def _integer(value: Any, what: str) -> int:
-    if isinstance(value, Tensor):
-        return value.__index__()  # says what is wrong
     try:
-        return int(value.__index__())
+        return int(value.__index__())  # a tensor's says what is wrong
     except AttributeError:
         raise BadArgument.here(f"{what} is an integer, not {value!r}") from None
 

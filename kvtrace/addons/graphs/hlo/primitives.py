@@ -5,7 +5,7 @@ Each checks shapes, gives the result's, and appends one op; none broadcasts or p
 in `kvtrace/addons/graphs/stablehlo`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -392,3 +392,23 @@ def dot_general(
 
 def _others(shape: Shape, axes: tuple[int, ...]) -> Shape:
     return tuple(extent for axis, extent in enumerate(shape) if axis not in axes)
+
+
+def call_kernel(
+    name: str,
+    calls: Callable[..., Sequence[Any]],
+    operands: Sequence[Any],
+    results: Sequence[tuple[tuple[int, ...], Dtype]],
+    flops: int,
+) -> tuple[Tensor, ...]:
+    """Append a call of a kernel; `calls` gives its results as arrays, of those shapes and types.
+
+    A kernel that is given a traced tensor finds this by the tensor's method `_call_kernel`, and
+    need not know of graphs.
+    """
+    attributes = {"call_target_name": name, "flops": flops}
+    builder = current()
+    lifted = [lift(each) for each in operands]
+    made = builder.emit_several("custom_call", lifted, results, attributes)
+    builder.ops[-1 - len(results)].calls = calls
+    return made

@@ -191,8 +191,8 @@ class Tensor(NDArrayOperatorsMixin):
         raise DataDependent.here(f"{found} ({self.dtype.name}{list(self.shape)}); {advice}")
 
     def _call_kernel(self, *call: Any) -> "tuple[Tensor, ...]":
-        """Append a call of a kernel that has been given this tensor: see `calls.py`."""
-        from kvtrace.addons.graphs.hlo.calls import call_kernel
+        """Append a call of a kernel that has been given this tensor: see `primitives.py`."""
+        from kvtrace.addons.graphs.hlo.primitives import call_kernel
 
         return call_kernel(*call)
 

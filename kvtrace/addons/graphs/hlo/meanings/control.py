@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from kvtrace.addons.graphs.hlo.graph import Op
 from kvtrace.addons.graphs.hlo.meanings import meaning, taken
+from kvtrace.addons.graphs.hlo.op import Op
 
 
 @meaning("while")

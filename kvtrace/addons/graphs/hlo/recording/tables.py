@@ -5,7 +5,8 @@ from math import prod
 from typing import Any, Final
 
 from kvtrace.addons.graphs.hlo.frames import places
-from kvtrace.addons.graphs.hlo.graph import Graph, Op, constant_contents
+from kvtrace.addons.graphs.hlo.graph import Graph, constant_contents
+from kvtrace.addons.graphs.hlo.op import Op
 from kvtrace.capture.arguments import SHORT_NAMES
 from kvtrace.capture.records import Frame
 from kvtrace.schema.content import artifact_row, stack_id
