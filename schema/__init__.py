@@ -1,7 +1,7 @@
 """The trace format: tables, versions, writer, reader, recovery, validation.
 
-`tables.py` is the only definition of tables and columns. Writing: `writer.py` (over `journal.py`,
-`parts.py`, `columns.py`, `layout.py`). Reading: `trace.py` (over `reading.py`, `artifacts.py`,
+`tables.py` has all tables, defined in `captured_tables.py` and `derived_tables.py` alone. Writing:
+`writer.py` (over `journal.py`, `parts.py`, `columns.py`, `layout.py`). Reading: `trace.py` (over `reading.py`, `artifacts.py`,
 `runs.py`); what passes add: `derived.py`. Care: `recovery.py`, `validation.py`. `document.py` makes
 docs/format.md and schema.json; `golden/` holds one trace for each released version.
 

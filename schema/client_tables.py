@@ -13,7 +13,8 @@ from typing import Final
 import pyarrow as pa
 
 from kvtrace.schema.errors import DamagedFile, SchemaMismatch
-from kvtrace.schema.tables import TABLES, Column, Table
+from kvtrace.schema.table_types import Column, Table
+from kvtrace.schema.tables import TABLES
 
 PREFIX: Final = "client_"
 _NAME: Final = re.compile(r"client_[a-z0-9_]+")

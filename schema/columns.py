@@ -6,7 +6,8 @@ from typing import Any
 import pyarrow as pa
 
 from kvtrace.schema.errors import DamagedFile, SchemaMismatch
-from kvtrace.schema.tables import TABLES, Table
+from kvtrace.schema.table_types import Table
+from kvtrace.schema.tables import TABLES
 
 #: What a column may be given as: an Arrow array, a NumPy array, or a sequence of Python values.
 ColumnValues = Any

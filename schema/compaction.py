@@ -43,7 +43,8 @@ from kvtrace.schema.parts import damaged, open_part, part_facts, write_part
 from kvtrace.schema.plans import UNSEALED
 from kvtrace.schema.recovery import is_running, remove_left_compactions
 from kvtrace.schema.replacement import carry_out, unfinished
-from kvtrace.schema.tables import TABLES, Table
+from kvtrace.schema.table_types import Table
+from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.versions import FORMAT_VERSION, FileFacts, version_numbers
 

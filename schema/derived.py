@@ -23,7 +23,8 @@ from kvtrace.schema.parts import sorted_rows, write_part_aside
 from kvtrace.schema.reading import captured_rows, quietly
 from kvtrace.schema.remote import remote_folder
 from kvtrace.schema.replacement import PASS_NAME, Replacement, carry_out, commit, unfinished
-from kvtrace.schema.tables import TABLES, Table
+from kvtrace.schema.table_types import Table
+from kvtrace.schema.tables import TABLES
 from kvtrace.schema.versions import derived_facts
 
 #: Captured tables that a pass may add to, and their keys: content has the same id everywhere.

@@ -6,7 +6,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from kvtrace.schema.tables import TABLES, Column, Table
+from kvtrace.schema.table_types import Column, Table
+from kvtrace.schema.tables import TABLES
 from kvtrace.schema.versions import FORMAT_VERSION
 
 SCHEMA_JSON: Final = Path(__file__).parent / "schema.json"

@@ -22,7 +22,7 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 
 from kvtrace.schema.layout import refuse_irregular
-from kvtrace.schema.tables import Table
+from kvtrace.schema.table_types import Table
 from kvtrace.schema.versions import FileFacts, read_facts
 
 #: Magic, number of the batch (0: the schema), rows in it, rows of the segment before it, bytes of

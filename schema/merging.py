@@ -9,7 +9,7 @@ import pyarrow as pa
 from kvtrace.schema.columns import filled
 from kvtrace.schema.errors import DamagedFile
 from kvtrace.schema.parts import damaged, open_part, sorted_rows
-from kvtrace.schema.tables import Table
+from kvtrace.schema.table_types import Table
 
 #: A row's place in the order: for each sort column whether it is null, and its value.
 Key = tuple[tuple[bool, Any], ...]

@@ -13,7 +13,8 @@ from kvtrace.schema.client_tables import definition_metadata, table_of_file
 from kvtrace.schema.columns import filled
 from kvtrace.schema.errors import DamagedFile
 from kvtrace.schema.layout import refuse_irregular, write_aside, write_whole
-from kvtrace.schema.tables import TABLES, Table
+from kvtrace.schema.table_types import Table
+from kvtrace.schema.tables import TABLES
 from kvtrace.schema.versions import (
     FORMAT_VERSION,
     TABLE_KEY,

@@ -14,7 +14,8 @@ from kvtrace.schema.layout import part_numbers, part_path, pass_parts, run_folde
 from kvtrace.schema.parts import Chosen, part_pieces, read_part, sorted_rows
 from kvtrace.schema.repair import repaired
 from kvtrace.schema.runs import plain_rows
-from kvtrace.schema.tables import TABLES, Table
+from kvtrace.schema.table_types import Table
+from kvtrace.schema.tables import TABLES
 
 #: How often to look again when a file goes between listing and reading it.
 _TRIES: Final = 20

@@ -38,16 +38,15 @@ from kvtrace.schema.privacy import (
     IR_KINDS,
     LEAVES,
     MADE_BY_THE_RUN,
-    PRIVATE,
     ROWS,
     UNKNOWN_ARTIFACT,
-    Leaf,
-    Private,
     made_by_the_run,
 )
+from kvtrace.schema.private import PRIVATE, Leaf, Private
 from kvtrace.schema.pseudonyms import Pseudonyms
 from kvtrace.schema.replacement import unfinished
-from kvtrace.schema.tables import TABLES, Table
+from kvtrace.schema.table_types import Table
+from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.versions import FORMAT_VERSION
 

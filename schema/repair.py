@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.schema.tables import Table
+from kvtrace.schema.table_types import Table
 
 #: Nanoseconds from 1970 to the first and the last time that is believed: years 1824 and 2116.
 #: The difference of two of them has 64 bits.

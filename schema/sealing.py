@@ -15,7 +15,7 @@ from kvtrace.schema.errors import NewerFormat
 from kvtrace.schema.journal import Damage, SegmentReader, described
 from kvtrace.schema.layout import aside_path, set_aside
 from kvtrace.schema.parts import sorted_rows, write_part
-from kvtrace.schema.tables import Table
+from kvtrace.schema.table_types import Table
 from kvtrace.schema.versions import FileFacts
 
 

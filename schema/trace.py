@@ -42,7 +42,8 @@ from kvtrace.schema.reading import (
 from kvtrace.schema.references import artifacts_named
 from kvtrace.schema.remote import is_remote, open_remote, remote_folder
 from kvtrace.schema.runs import Run
-from kvtrace.schema.tables import NAME, TABLES, Table
+from kvtrace.schema.table_types import NAME, Table
+from kvtrace.schema.tables import TABLES
 
 __all__ = ["Run", "Selection", "Trace", "open_trace", "resolve", "select_runs", "stack_id"]
 

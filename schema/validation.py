@@ -35,7 +35,8 @@ from kvtrace.schema.recovery import is_running, may_live
 from kvtrace.schema.references import REFERENCES, Reference, itself
 from kvtrace.schema.removal import unfinished_removals
 from kvtrace.schema.replacement import unfinished
-from kvtrace.schema.tables import TABLES, Table
+from kvtrace.schema.table_types import Table
+from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import Trace, open_trace
 from kvtrace.schema.versions import FORMAT_VERSION, version_numbers
 

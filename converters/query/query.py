@@ -18,7 +18,8 @@ from kvtrace.figures.database import database as new_database
 from kvtrace.figures.scans import Scans
 from kvtrace.figures.views import VIEWS, tables_of, view_statements
 from kvtrace.schema.errors import BadSetting, KvtraceError
-from kvtrace.schema.tables import TABLES, TEXT
+from kvtrace.schema.table_types import TEXT
+from kvtrace.schema.tables import TABLES
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace

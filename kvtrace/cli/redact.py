@@ -57,7 +57,7 @@ def command(
 
     """
     from kvtrace.ir.redacted import redacted_ir
-    from kvtrace.schema.privacy import PRIVATE
+    from kvtrace.schema.private import PRIVATE
     from kvtrace.schema.redaction import redact
 
     asked = {

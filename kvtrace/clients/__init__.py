@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call as Call
     from kvtrace.recorded_calls.recorded import UnreadyCall as UnreadyCall
     from kvtrace.schema.client_tables import client_table as client_table
+    from kvtrace.schema.table_types import Column as Column
     from kvtrace.schema.tables import TABLES as TABLES
-    from kvtrace.schema.tables import Column as Column
 
 _HOMES = {
     "Access": "kvtrace.evaluate",

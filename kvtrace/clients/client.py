@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from kvtrace.recorded_calls.recorded import Call, UnreadyCall
-    from kvtrace.schema.tables import Table
+    from kvtrace.schema.table_types import Table
 
 When = Literal["before", "after", "override"]
 Rows: TypeAlias = "pa.Table | Iterable[Mapping[str, Any]]"

@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from kvtrace.schema.columns import batch_of_rows
 from kvtrace.schema.errors import SchemaMismatch
-from kvtrace.schema.tables import TABLES, Table
+from kvtrace.schema.table_types import Table
+from kvtrace.schema.tables import TABLES
 
 if TYPE_CHECKING:
     from kvtrace.clients.client import Client

@@ -24,7 +24,7 @@ from kvtrace.ir import Module
 from kvtrace.recorded_calls.compiled_code import Compiled
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.tables import Table
+from kvtrace.schema.table_types import Table
 from kvtrace.schema.trace import Trace, open_trace
 
 #: Distinct launches that are watched at most: what clients make of them waits in memory.

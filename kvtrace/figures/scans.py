@@ -25,7 +25,7 @@ from kvtrace.schema.versions import FORMAT_VERSION, version_numbers
 if TYPE_CHECKING:
     import pyarrow.dataset as pds
 
-    from kvtrace.schema.tables import Table
+    from kvtrace.schema.table_types import Table
     from kvtrace.schema.trace import Run, Trace
 
 #: Several parts of a run may hold the same row of these.

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kvtrace.capture.launch_rows import LAYOUT
 from kvtrace.capture.records import AUTOTUNE, GRAPH_CAPTURE, RUN
 from kvtrace.capture.sampling import SampledExecutions, SampledLaunches, Weights, is_chosen
-from kvtrace.schema.tables import NAME
+from kvtrace.schema.table_types import NAME
 
 
 @given(st.integers(1, 1000), st.integers(0, 2**40))

@@ -19,10 +19,12 @@ from kvtrace.schema.client_tables import client_table
 from kvtrace.schema.content import artifact_row, stack_row
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.layout import OBSERVED
-from kvtrace.schema.privacy import LEAVES, MADE_BY_THE_RUN, PRIVATE, ROWS
+from kvtrace.schema.privacy import LEAVES, MADE_BY_THE_RUN, ROWS
+from kvtrace.schema.private import PRIVATE
 from kvtrace.schema.redaction import redact
 from kvtrace.schema.runs import plain_rows
-from kvtrace.schema.tables import TABLES, TEXT, Column
+from kvtrace.schema.table_types import TEXT, Column
+from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
 from kvtrace.schema.writer import RunWriter, new_run_id
@@ -169,23 +171,26 @@ def names_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def leaves(name: str, kind: pa.DataType) -> list[str]:
-    """The column, or its fields if it has some."""
-    inner = kind.value_type if pa.types.is_list(kind) else kind
-    if pa.types.is_struct(inner):
-        return [each for field in inner for each in leaves(f"{name}.{field.name}", field.type)]
-    return [name]
-
-
 @pytest.mark.parametrize("table", TABLES)
-def test_every_column_is_classified(table):
-    columns = [each for c in TABLES[table].columns for each in leaves(c.name, c.type)]
+def test_every_text_says_what_private_things_it_may_hold(table):
+    told = [each for column in TABLES[table].columns for each in column.leaves()]
+    silent = [path for path, kind, private in told if private is None and holds_text(kind)]
+    unknown = [
+        f"{column.name}.{field}"
+        for column in TABLES[table].columns
+        if isinstance(column.private, dict)
+        for field in column.private
+        if f"{column.name}.{field}" not in [path for path, *_ in told]
+    ]
+    assert silent == [], "say `private=` where they are defined"
+    assert unknown == []
 
-    missing = [name for name in columns if name not in LEAVES[table]]
-    gone = [name for name in LEAVES[table] if name not in columns]
 
-    assert missing == [], "say in schema/privacy.py what they hold"
-    assert gone == []
+def holds_text(kind: pa.DataType) -> bool:
+    if pa.types.is_list(kind):
+        return holds_text(kind.value_type)
+    of_numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
+    return not (pa.types.is_timestamp(kind) or any(test(kind) for test in of_numbers))
 
 
 @pytest.mark.parametrize("which", ["captured", "planted"])

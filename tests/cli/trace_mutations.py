@@ -16,7 +16,8 @@ import pyarrow.parquet as pq
 
 from kvtrace.schema.journal import SegmentReader, SegmentWriter
 from kvtrace.schema.layout import JOURNAL, SEGMENT_SUFFIX
-from kvtrace.schema.tables import TABLES, Column, Table
+from kvtrace.schema.table_types import Column, Table
+from kvtrace.schema.tables import TABLES
 from kvtrace.schema.versions import captured_facts
 
 HOSTILE = (

@@ -8,7 +8,8 @@ import zstandard
 from hypothesis import strategies as st
 
 from kvtrace.schema.repair import RANGES
-from kvtrace.schema.tables import TABLES, Table
+from kvtrace.schema.table_types import Table
+from kvtrace.schema.tables import TABLES
 
 #: 2026-01-02 03:04:05.123456789 UTC.
 MOMENT = 1_767_323_045_123_456_789

@@ -11,7 +11,7 @@ from kvtrace.schema.client_tables import client_table
 from kvtrace.schema.errors import DamagedFile, SchemaMismatch
 from kvtrace.schema.layout import part_path
 from kvtrace.schema.recovery import recover
-from kvtrace.schema.tables import NAME, Column
+from kvtrace.schema.table_types import NAME, Column
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
 from kvtrace.schema.writer import RunWriter, new_run_id

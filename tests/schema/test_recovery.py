@@ -18,7 +18,8 @@ from kvtrace.schema.errors import EmptyTrace, TraceNotFound
 from kvtrace.schema.journal import SegmentReader, SegmentWriter
 from kvtrace.schema.layout import journal_folder, part_path, segment_path, segments_aside
 from kvtrace.schema.recovery import Recovery, is_running, recover
-from kvtrace.schema.tables import TABLES, Column
+from kvtrace.schema.table_types import Column
+from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
 from kvtrace.schema.versions import FileFacts, captured_facts

@@ -20,7 +20,8 @@ from kvtrace.schema.errors import (
 )
 from kvtrace.schema.layout import part_path, segment_path
 from kvtrace.schema.runs import Run
-from kvtrace.schema.tables import NAME, TABLES
+from kvtrace.schema.table_types import NAME
+from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace, resolve, select_runs
 from kvtrace.schema.writer import RunWriter, new_run_id
 

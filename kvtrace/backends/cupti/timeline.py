@@ -30,7 +30,7 @@ from kvtrace.capture.records import GRAPH_CAPTURE
 from kvtrace.forks import Lock
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.symbols import readable
-from kvtrace.schema.tables import NAME
+from kvtrace.schema.table_types import NAME
 
 if TYPE_CHECKING:
     from kvtrace.capture.journal import Journal

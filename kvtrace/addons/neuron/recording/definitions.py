@@ -5,7 +5,7 @@ from typing import Final
 import pyarrow as pa
 
 from kvtrace.schema.client_tables import client_table
-from kvtrace.schema.tables import BOOL, F64, I32, I64, NAME, TEXT, Column
+from kvtrace.schema.table_types import BOOL, F64, I32, I64, NAME, TEXT, Column
 
 _C = Column
 

@@ -29,7 +29,8 @@ from kvtrace.addons.neuron.recording.samples import TileSample
 from kvtrace.addons.neuron.targets import Target
 from kvtrace.schema.columns import batch_of_columns, batch_of_rows
 from kvtrace.schema.content import stack_id, stack_row
-from kvtrace.schema.tables import TABLES, Table
+from kvtrace.schema.table_types import Table
+from kvtrace.schema.tables import TABLES
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,120 @@
+"""What tables are made of: columns with their types, meanings, versions and privacy."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import pyarrow as pa
+
+from kvtrace.schema.cached_property import cached_property
+from kvtrace.schema.private import Leaf
+
+Origin = Literal["captured", "derived"]
+
+TIME: Final = pa.timestamp("ns", tz="UTC")
+I32: Final = pa.int32()
+I64: Final = pa.int64()
+BOOL: Final = pa.bool_()
+TEXT: Final = pa.string()
+F64: Final = pa.float64()
+#: A string that repeats: dictionary-encoded, so that a column of it costs next to nothing.
+NAME: Final = pa.dictionary(pa.int32(), pa.string())
+#: Open-ended key/value facts; new keys are no change of format.
+FACTS: Final = pa.map_(pa.string(), pa.string())
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: its Arrow type, what it means, its unit, and the version it came with.
+
+    `private` says what private thing it may hold, by its fields where it has fields. Texts must say
+    it, if only `OPEN`; numbers, times and flags are open unless they say otherwise.
+    """
+
+    name: str
+    type: pa.DataType
+    meaning: str
+    unit: str = ""
+    since: str = "1.0"
+    key: bool = False
+    private: Leaf | Mapping[str, Leaf] | None = None
+
+    def leaves(self) -> Iterator[tuple[str, pa.DataType, Leaf | None]]:
+        """Return the column, or each of its fields, as `column.field`: type and privacy."""
+        inner = self.type.value_type if pa.types.is_list(self.type) else self.type
+        if not pa.types.is_struct(inner):
+            assert not isinstance(self.private, Mapping)
+            yield self.name, self.type, self.private
+            return
+        given = self.private or {}
+        assert isinstance(given, Mapping)
+        for field in inner:
+            yield f"{self.name}.{field.name}", field.type, given.get(field.name)
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table: what a row is, its columns in order, and the columns that rows are sorted by."""
+
+    name: str
+    row: str
+    origin: Origin
+    columns: tuple[Column, ...]
+    sort: tuple[str, ...] = ()
+    since: str = "1.0"
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema that every write of this table uses; only keys are not nullable."""
+        return pa.schema([pa.field(c.name, c.type, nullable=not c.key) for c in self.columns])
+
+    @cached_property
+    def keys(self) -> tuple[str, ...]:
+        """The columns that must be set in every row."""
+        return tuple(c.name for c in self.columns if c.key)
+
+
+def _struct(**fields: pa.DataType) -> pa.DataType:
+    return pa.struct(list(fields.items()))
+
+
+FRAME: Final = _struct(file=TEXT, line=I32, column=I32, function=TEXT)
+
+ARGUMENT: Final = _struct(
+    name=TEXT,
+    kind=TEXT,
+    dtype=TEXT,
+    device=TEXT,
+    shape=pa.list_(I64),
+    strides=pa.list_(I64),
+    offset_bytes=I64,
+    storage_bytes=I64,
+    alias_group=I32,
+    alignment=I32,
+    scalar=TEXT,
+    value_artifact=TEXT,
+)
+
+PARAMETER: Final = _struct(name=TEXT, type=TEXT, constexpr=TEXT, divisibility=I32)
+STAGE: Final = _struct(stage=TEXT, artifact=TEXT, duration_ns=I64)
+DEVICE: Final = _struct(index=I32, name=TEXT, capability=TEXT, memory_bytes=I64)
+SOURCE_FILE: Final = _struct(path=TEXT, artifact=TEXT)
+SPAN: Final = _struct(offset_bytes=I64, size_bytes=I64)
+OVERHEAD: Final = _struct(
+    start_ns=I64,
+    launches_ns=I64,
+    waits_ns=I64,
+    profiler_ns=I64,
+    end_ns=I64,
+    running_ns=I64,
+    thread_ns=I64,
+)
+ORIGIN: Final = _struct(
+    op=TEXT, node=TEXT, module=TEXT, file=TEXT, line=I32, function=TEXT, code=TEXT
+)
+
+#: Columns that name a launch.
+OF_LAUNCH: Final = (
+    Column("seq", I64, "the launch", key=True),
+    Column("call_id", I64, "the call that it launches", key=True),
+)
