@@ -57,7 +57,7 @@ class _Finder:
 
     @staticmethod
     def find_spec(name: str, *_: object) -> "ModuleSpec | None":
-        if not name.startswith("kvtrace."):
+        if not name.startswith("kvtrace.") or name == "kvtrace.public_modules":
             return None
         from kvtrace.public_modules import spec_of
 

@@ -7,7 +7,6 @@ import sys
 from tests.support.report_trace import build_report_trace
 
 LAUNCHES = 1_000_000
-SECONDS = 5.0
 BYTES = 1_000_000_000
 
 #: Says at its end what it took; the system's own count of a child's memory includes its parent's.
@@ -22,8 +21,8 @@ sys.exit(code)
 """
 
 
-def test_a_million_launches_become_a_page_in_seconds_and_little_memory(tmp_path, say):
-    """Processor time, since other tests may run beside this one."""
+def test_a_million_launches_become_a_page_in_little_memory(tmp_path, say):
+    """How long it takes is said; `benchmarks/scale.py` compares it."""
     built = build_report_trace(tmp_path, launches=LAUNCHES, stages=("ttir",))
     page = tmp_path / "report.html"
     command = [sys.executable, "-c", PROGRAM, "report", str(built.path), "-o", str(page)]
@@ -37,5 +36,4 @@ def test_a_million_launches_become_a_page_in_seconds_and_little_memory(tmp_path,
         f"a page of {LAUNCHES:,} launches: {used['seconds']:.1f} s of processor time, "
         f"{used['bytes'] / 1e6:,.0f} MB at most, {page.stat().st_size / 1e6:.1f} MB written",
     )
-    assert used["seconds"] < SECONDS
     assert used["bytes"] < BYTES

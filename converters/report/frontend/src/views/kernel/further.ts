@@ -10,7 +10,7 @@ export interface KernelFact {
 }
 
 const found = import.meta.glob<{ default: KernelFact }>(
-  "../../../../../../addons/*/frontend/*/kernel_fact.tsx",
+  "../../../../../../kvtrace/addons/*/frontend/*/kernel_fact.tsx",
   { eager: true },
 );
 
