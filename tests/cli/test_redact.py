@@ -223,7 +223,9 @@ def test_no_canary_is_left(which, private, request, tmp_path):
     if private == "all" and which == "captured":
         (own,) = open_trace(trace).runs
         hidden = (own.host, own.directory, own.git_commit, own.git_root)
-        assert [each for each in hidden if each and each.encode() in found] == []
+        # Two or three letters, as a host may be called, occur in digests by chance.
+        told = [each for each in hidden if each and len(each) > 3]
+        assert [each for each in told if each.encode() in found] == []
 
 
 @pytest.mark.parametrize("private", ["source", "paths", "names", "marks", "command"])
