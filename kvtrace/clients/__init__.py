@@ -37,7 +37,7 @@ _HOMES = {
     "Call": "kvtrace.recorded_calls.recorded",
     "Client": "kvtrace.clients.client",
     "ClientFailed": "kvtrace.clients.running",
-    "Column": "kvtrace.schema.tables",
+    "Column": "kvtrace.schema.table_types",
     "OpEvent": "kvtrace.clients.events",
     "OutOfBounds": "kvtrace.evaluate",
     "Outcome": "kvtrace.clients.recorded",
