@@ -1,10 +1,10 @@
 """The trace format: tables, versions, writer, reader, recovery, validation.
 
-`tables.py` has all tables, defined in `captured_tables.py` and `derived_tables.py` alone. Writing:
-`writer.py` (over `journal.py`, `parts.py`, `columns.py`, `layout.py`). Reading: `trace.py` (over
-`reading.py`, `artifacts.py`, `runs.py`); what passes add: `derived.py`. Care: `recovery.py`,
-`validation.py`. `document.py` makes docs/format.md and schema.json; `golden/` holds one trace for
-each released version.
+`tables.py` has all tables, defined in `captured_tables.py`, `checked_tables.py` and
+`derived_tables.py` alone. Writing: `writer.py` (over `journal.py`, `parts.py`, `columns.py`,
+`layout.py`). Reading: `trace.py` (over `reading.py`, `artifacts.py`, `runs.py`); what passes add:
+`derived.py`. Care: `recovery.py`, `validation.py`. `document.py` makes docs/format.md and
+schema.json; `golden/` holds one trace for each released version.
 
 Imports numpy, pyarrow and zstandard only, and of kvtrace only its version. Everything else may
 import it.

@@ -25,12 +25,10 @@ from kvtrace.schema.table_types import (
     I32,
     I64,
     NAME,
-    OF_LAUNCH,
     ORIGIN,
     OVERHEAD,
     PARAMETER,
     SOURCE_FILE,
-    SPAN,
     STAGE,
     TEXT,
     TIME,
@@ -39,17 +37,6 @@ from kvtrace.schema.table_types import (
 )
 
 _C = Column
-
-#: Which memory is spoken of, and when: storages are named by the first argument that has them.
-_STORAGE: Final = (
-    _C(
-        "arg",
-        I32,
-        "index in the call's args of the first argument with that storage",
-        key=True,
-    ),
-    _C("when", NAME, "before or after the launch", key=True, private=OPEN),
-)
 
 CAPTURED: Final = (
     Table(
@@ -300,75 +287,6 @@ CAPTURED: Final = (
         ),
         sort=("seq", "arg"),
         since="1.3",
-    ),
-    Table(
-        "checked_launches",
-        "a launch whose memory was kept, so that it can be computed again",
-        "captured",
-        (
-            *OF_LAUNCH,
-            _C("why", NAME, "what chose it: first, sample, kernel or finite", private=OPEN),
-            _C(
-                "programs",
-                pa.list_(I64),
-                "the programs whose memory was kept, by linear id, x fastest; null: the grid's",
-            ),
-            _C("bytes", I64, "how much was kept, before and after", "bytes"),
-        ),
-        sort=("seq",),
-        since="1.6",
-    ),
-    Table(
-        "checked_memory",
-        "what one storage held before or after a launch that is checked",
-        "captured",
-        (
-            *OF_LAUNCH,
-            *_STORAGE,
-            _C(
-                "spans",
-                pa.list_(SPAN),
-                "the pieces of the storage that were kept, in order; between them nothing is known",
-            ),
-            _C(
-                "artifact",
-                NAME,
-                "sha256 of the bytes of the spans, one after another",
-                private=ARTIFACT,
-            ),
-        ),
-        sort=("seq", "arg"),
-        since="1.6",
-    ),
-    Table(
-        "digests",
-        "a digest of what one storage held before or after a launch",
-        "captured",
-        (
-            *OF_LAUNCH,
-            *_STORAGE,
-            _C("digest", I64, "64 bits", private=leaf("tensors")),
-            _C(
-                "lines",
-                I32,
-                "one in so many lines of 128 bytes was hashed; 1: every byte",
-            ),
-        ),
-        sort=("seq", "arg"),
-        since="1.6",
-    ),
-    Table(
-        "non_finite",
-        "whether one storage held a NaN or an infinity before or after a launch",
-        "captured",
-        (
-            *OF_LAUNCH,
-            *_STORAGE,
-            _C("nan", BOOL, "whether there was a NaN", private=leaf("tensors")),
-            _C("infinity", BOOL, "whether there was an infinity", private=leaf("tensors")),
-        ),
-        sort=("seq", "arg"),
-        since="1.6",
     ),
     Table(
         "gpu_kernels",

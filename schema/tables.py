@@ -1,7 +1,8 @@
 """Every table and column of the trace format, by its name.
 
-They are defined once: those that a recording writes in `captured_tables.py`, those of passes in
-`derived_tables.py`; what a column may hold of private things is said with it (`private.py`).
+Each is defined once: tables that a recording writes in `captured_tables.py`, tables of checked
+launches in `checked_tables.py`, tables of passes in `derived_tables.py`. A column's definition also
+names the private things that the column may hold (`private.py`).
 
 `docs/format.md`, `schema.json`, the writer, the reader and the validator are all made from
 `TABLES`. A change here needs a new minor version in `versions.py` (new nullable columns or tables
@@ -15,7 +16,8 @@ run, except `stack_id` and `sha256`, which are hashes of the content and so equa
 from typing import Final
 
 from kvtrace.schema.captured_tables import CAPTURED
+from kvtrace.schema.checked_tables import CHECKED
 from kvtrace.schema.derived_tables import DERIVED
 from kvtrace.schema.table_types import Table
 
-TABLES: Final[dict[str, Table]] = {table.name: table for table in (*CAPTURED, *DERIVED)}
+TABLES: Final[dict[str, Table]] = {table.name: table for table in (*CAPTURED, *CHECKED, *DERIVED)}

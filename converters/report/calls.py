@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow.compute as pc
@@ -25,8 +25,15 @@ _OF_LAUNCHES: Final = (*(each.name for each in LAUNCHED), HOST_MEDIAN.name)
 _OF_EXECUTIONS: Final = (*(each.name for each in EXECUTED), DEVICE_MEDIAN.name)
 
 
-_Grid = tuple[int | None, int | None, int | None]
-_Recorded = tuple[int, int, int, _Grid, tuple[int, ...], int | None]
+class _Recorded(NamedTuple):
+    """What of a call was recorded: the first fields of `Call`."""
+
+    variant: int
+    run: int
+    call_id: int
+    grid: tuple[int | None, int | None, int | None]
+    args: tuple[int, ...]
+    stack: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +53,6 @@ class CallRows:
     """
 
     rows: list[_Recorded] = field(default_factory=list)
-    """What of each call was recorded: the first fields of `Call`."""
     call_kernels: list[int] = field(default_factory=list)
     """Kernel of each call."""
     by_id: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -76,7 +82,7 @@ class CallRows:
             self.call_kernels.append(kernel)
             args = (_argument(entry) for entry in row["args"] or ())
             self.rows.append(
-                (
+                _Recorded(
                     variant,
                     run,
                     row["call_id"],
@@ -110,7 +116,7 @@ class CallRows:
                     own.update(zip(names, figures, strict=True))
         for index, own in self.figures.items():
             runs_of_call = own.get("launches") or 0
-            if self.rows[index][1] in timed:
+            if self.rows[index].run in timed:
                 runs_of_call += (own.get("replays") or 0) - (own.get("captured_launches") or 0)
             own["runs"] = runs_of_call
 

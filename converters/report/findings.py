@@ -151,7 +151,7 @@ def _indices(call: int | None, calls: CallRows) -> tuple[int | None, int | None,
     """Return kernel, variant and call."""
     if call is None:
         return (None, None, None)
-    return (calls.call_kernels[call], calls.rows[call][0], call)
+    return (calls.call_kernels[call], calls.rows[call].variant, call)
 
 
 def _stack(
