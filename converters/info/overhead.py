@@ -40,4 +40,4 @@ def overhead_text(shares: dict[str, float]) -> str:
         parts.append("CUPTI ?")
     elif profiler:
         parts.append(f"CUPTI {profiler:.1f}")
-    return f"at least {shares['total']:+.1f} % of the program's time: {', '.join(parts)}"
+    return f"at least {shares['total']:+.1f} % of its time: {', '.join(parts)}"

@@ -71,7 +71,7 @@ PARTS = {
 def test_what_recording_cost_the_program_is_told_in_parts(tmp_path):
     side = write_trace(tmp_path, [SCALE], overhead=PARTS, self_overhead_ns=338_000_000)
     text = "\n".join(overview_text(overview_of(side)))
-    assert "at least +6.0 % of the program's time: launches 1.2, waits 0.8, CUPTI 4.0" in text
+    assert "at least +6.0 % of its time: launches 1.2, waits 0.8, CUPTI 4.0" in text
     assert "250 ms until its kernels were known, 40.0 ms at the end" in text
     form = overview_object(overview_of(side))["runs"][0]
     assert form["overhead"] == PARTS
@@ -81,7 +81,7 @@ def test_what_recording_cost_the_program_is_told_in_parts(tmp_path):
 def test_a_profiler_whose_cost_is_not_known_is_left_out_of_the_sum(tmp_path):
     side = write_trace(tmp_path, [SCALE], overhead={**PARTS, "profiler_ns": None})
     text = "\n".join(overview_text(overview_of(side)))
-    assert "at least +1.9 % of the program's time: launches 1.2, waits 0.7, CUPTI ?" in text
+    assert "at least +1.9 % of its time: launches 1.2, waits 0.7, CUPTI ?" in text
 
 
 def test_passes_that_looked_at_a_run(tmp_path):
