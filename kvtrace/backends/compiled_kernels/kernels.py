@@ -29,6 +29,9 @@ _COMPILATIONS: Final = 10_000
 
 #: File, line and column of a location; MLIR writes other characters than plain ones as `\4A`.
 _LOCATION: Final = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):\d+')
+#: The parameters of a kernel's function in TTIR or TTGIR, and each one's name.
+_IR_HEADER: Final = re.compile(r"tt\.func public @[^(]*\((.*)\)")
+_IR_PARAMETER: Final = re.compile(r"%([\w$.-]+): ")
 _ESCAPE: Final = re.compile(rb"\\(\\|[0-9A-Fa-f]{2})")
 
 
@@ -123,14 +126,26 @@ def parameters_of(kernel: Any) -> tuple[Parameter, ...]:
             constexpr=literal(_at(constants, path)) if kind == "constexpr" else None,
             divisibility=_divisibility(attributes.get(path)),
         )
-        for path, name, kind in _paths(source.signature)
+        for path, name, kind in _paths(signature_of(source))
     )
+
+
+def signature_of(source: Any) -> dict[str, Any]:
+    """Types of parameters by name. Triton numbers those of an IR file; its IR has their names."""
+    signature: Mapping[Any, Any] = source.signature
+    if getattr(source, "fn", None) is not None or all(isinstance(name, str) for name in signature):
+        return dict(signature)
+    header = _IR_HEADER.search(str(getattr(source, "src", "")))
+    names = [] if header is None else _IR_PARAMETER.findall(header[1])
+    if len(names) != len(signature):
+        names = [str(number) for number in signature]
+    return dict(zip(names, signature.values(), strict=True))
 
 
 def values_of(kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
     """The values of a launch's arguments, in the order and the flattening of the signature."""
     function = function_of(kernel)
-    signature = kernel.src.signature
+    signature = signature_of(kernel.src)
     if function is None:
         return list(args[: len(signature)])
     given = dict(zip((parameter.name for parameter in function.params), args, strict=False))

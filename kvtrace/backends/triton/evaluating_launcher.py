@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kvtrace.backends.compiled_kernels.kernels import target_of
+from kvtrace.backends.compiled_kernels.kernels import signature_of, target_of
 from kvtrace.backends.compiled_kernels.written_lines import as_written
 from kvtrace.backends.triton.device_free_state import state
 from kvtrace.backends.triton.modules import module_from
@@ -80,7 +80,7 @@ class EvaluatingLauncher:
         self._target = target_of(metadata)
         self._file = _defining_file(source)
         self._function = getattr(source, "fn", None)
-        self._signature = tuple(source.signature.items())
+        self._signature = tuple(signature_of(source).items())
         self._is_gluon = bool(getattr(getattr(source, "fn", None), "is_gluon", bool)())
         self._given = ttir
         if ttir is None:

@@ -17,6 +17,7 @@ from kvtrace.backends.compiled_kernels.kernels import (
     kernel_name,
     parameters_of,
     places_in,
+    signature_of,
 )
 from kvtrace.backends.triton.modules import module_of
 from kvtrace.capture.hot import owner_of
@@ -91,7 +92,7 @@ def checked(before: property, checking: "AroundLaunches", session: "Session") ->
 
 
 def _variant(kernel: Any) -> Variant:
-    signature = tuple(kernel.src.signature.items())
+    signature = tuple(signature_of(kernel.src).items())
     return Variant(kernel_name(kernel), parameters_of(kernel), _flattening(signature))
 
 
@@ -171,7 +172,7 @@ class WatchedLaunchers:
     def _watched(self, kernel: Any, launcher: Callable[..., Any]) -> Any:
         """Return what looks at a kernel's launches; None where nothing has to."""
         held = weakref.ref(kernel)
-        signature = tuple(kernel.src.signature.items())
+        signature = tuple(signature_of(kernel.src).items())
         watch = self._watching.watch(
             kernel, parameters_of(kernel), _flattening(signature), lambda: _read(held())
         )

@@ -1,5 +1,6 @@
 """A recorded call as a script: in kvtrace's evaluator it does what the program's launch did."""
 
+import json
 import os
 import re
 from pathlib import Path
@@ -288,6 +289,37 @@ def test_bad_input_is_one_sentence_and_exit_code_2(
     assert sentence in printed.err
     assert len(printed.err.splitlines()) == 1
     assert printed.out == ""
+
+
+DEFECT = """
+import torch, triton
+import triton.language as tl
+
+
+@triton.jit
+def copied(source, out, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    tl.store(out + lanes, tl.load(source + lanes))
+
+
+copied[(1,)](torch.zeros(60), torch.zeros(64), BLOCK=64)
+"""
+
+
+def test_the_script_of_a_finding_shows_it_again_with_the_same_argument(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "defect.py").write_text(DEFECT)
+    run(folder, "defect", folder / "defect.py")
+    main(["sanitize", str(folder / "defect"), "--json"])
+    (finding,) = json.loads(capsys.readouterr().out)
+    script = folder / "shown_again.py"
+    chosen = ("--finding", finding["finding_id"], "-o", str(script))
+    assert main(["repro", str(folder / "defect"), *chosen]) == 0
+    run(folder, "shown", script)
+    again = open_trace(folder / "shown")
+    assert again.table("findings").column("arg").to_pylist() == [finding["arg"]] == ["source"]
+    capsys.readouterr()
 
 
 def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
