@@ -44,6 +44,19 @@ MACROS: Final = {
 }
 
 
+#: What DuckDB says where a query stumbles over the names and types of these tables, and what helps.
+_HINTS: Final = (
+    (
+        re.compile(r"'-\(TIMESTAMPTZ_NS, TIMESTAMPTZ_NS\)'"),
+        " (Subtract points in time by host_ns(enter, exit) or device_ns(start, finish), in ns.)",
+    ),
+    (
+        re.compile(r"syntax error at or near \"(end|from|order)\"", re.IGNORECASE),
+        ' (Columns called end and order are written "end" and "order".)',
+    ),
+)
+
+
 class BadQuery(KvtraceError):
     """The SQL is not correct, or does not only read."""
 
@@ -263,4 +276,5 @@ def _one_sentence(problem: duckdb.Error) -> str:
         if line.startswith("LINE "):
             break
         kept.append(line)
-    return " ".join(kept)[:500] or type(problem).__name__
+    text = " ".join(kept)[:500] or type(problem).__name__
+    return text + next((hint for said, hint in _HINTS if said.search(text)), "")

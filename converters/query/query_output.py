@@ -12,7 +12,8 @@ from typing import Any
 from kvtrace.converters.query.csv_cells import safe_text
 from kvtrace.text import display_width, printable, shorten
 
-_WIDEST_CELL = 60
+#: Cells of a table on a terminal are shortened as far as it takes, within these widths.
+_WIDEST_CELL, _NARROWEST_CELL = 60, 16
 
 
 def json_lines(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
@@ -43,11 +44,19 @@ def table_lines(
     """Return an aligned table, numbers to the right; a terminal's `width` shortens wide cells."""
     if tuple(names) == ("explain_key", "explain_value"):
         return [line for row in rows for line in str(row[1]).splitlines()]
-    cells = [[printable(_cell(value)) for value in row] for row in rows]
-    if width is not None:
-        cells = [[shorten(cell, _WIDEST_CELL) for cell in row] for row in cells]
+    whole = [[printable(_cell(value)) for value in row] for row in rows]
     header = [printable(name) for name in names]
-    sizes = [max(map(display_width, column)) for column in zip(header, *cells, strict=True)]
+    widest = _WIDEST_CELL if width is not None else None
+    while True:
+        cells = whole
+        if widest is not None:
+            cells = [[shorten(cell, widest) for cell in row] for row in whole]
+        sizes = [max(map(display_width, column)) for column in zip(header, *cells, strict=True)]
+        if width is None or widest is None or widest <= _NARROWEST_CELL:
+            break
+        if sum(sizes) + 2 * (len(sizes) - 1) <= width:
+            break
+        widest -= 4
     numeric = [_numeric(column) for column in zip(*rows, strict=True)] or [False] * len(header)
     lines = [
         "  ".join(_padded(*cell) for cell in zip(row, sizes, numeric, strict=True)).rstrip()

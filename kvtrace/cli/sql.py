@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from kvtrace.cli.options import EngineOption, MasterOption, RunOption, TracePath
+from kvtrace.cli.options import EngineOption, JsonOption, MasterOption, RunOption, TracePath
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,6 +37,7 @@ def command(
     form: Annotated[
         Format, typer.Option("--format", metavar="table|json|csv", help="How to print the rows")
     ] = "table",
+    json: JsonOption = False,
     engine_name: EngineOption = "here",
     master: MasterOption = None,
 ) -> None:
@@ -61,6 +62,8 @@ def command(
     from kvtrace.schema.errors import BadSetting
     from kvtrace.text import terminal_width
 
+    if json and form == "csv":
+        raise BadSetting("--json and --format csv exclude each other; pass one of them.")
     engine = chosen_engine(engine_name, master)
     if engine is not None and (memory is not None or temporary is not None):
         other = engine_name.capitalize()
@@ -73,7 +76,7 @@ def command(
     else:
         names, rows = engine.tables(selection.trace, runs, master).rows(text)
     complain_of(selection.trace)
-    if form == "json":
+    if json or form == "json":
         print_lines(json_lines(names, rows))
     elif form == "csv":
         print_lines(csv_lines(names, rows))

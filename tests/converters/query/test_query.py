@@ -228,6 +228,21 @@ def test_errors_are_one_sentence(tmp_path):
     assert isinstance(caught.value.__cause__, duckdb.Error)
 
 
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("SELECT exit - enter FROM launches", "host_ns(enter, exit)"),
+        ("SELECT end FROM gpu_kernels", '"end"'),
+        ("SELECT order FROM graph_ops", '"order"'),
+    ],
+)
+def test_an_error_over_a_name_or_a_type_of_these_tables_says_what_helps(tmp_path, text, hint):
+    side = write_trace(tmp_path, [SCALE])
+    with pytest.raises(BadQuery) as caught:
+        ask(side, text)
+    assert hint in str(caught.value)
+
+
 ROWS = [(1, "a,b", None, [1, {"k": b"\x00"}], 1.5), (20, 'q"', "x\x1b", [], float("nan"))]
 NAMES = ("number", "text", "null", "nested", "share")
 
@@ -258,6 +273,13 @@ def test_a_table_is_aligned_and_printable():
     assert table_lines(NAMES, [])[-1] == "(0 rows)"
 
 
+@pytest.mark.parametrize(("width", "cell"), [(140, 60), (80, 52), (20, 16)])
+def test_a_table_on_a_terminal_shortens_its_widest_cells_until_it_fits(width, cell):
+    lines = table_lines(("column", "type", "null"), [("a" * 20, "STRUCT" * 40, "YES")], width)
+    assert len(lines[2]) <= max(width, 16 + 16 + 2 * 2 + 4)
+    assert len(lines[2].split("  ")[1]) == cell
+
+
 @pytest.mark.parametrize(
     ("form", "expected"),
     [
@@ -271,6 +293,15 @@ def test_the_command_line(tmp_path, capsys, form, expected):
     arguments = ["sql", str(tmp_path), "SELECT count(*) AS n FROM launches", "--format", form]
     assert main(arguments) == 0
     assert capsys.readouterr().out == expected
+
+
+def test_json_is_asked_for_as_of_every_command(tmp_path, capsys):
+    write_trace(tmp_path, [SCALE])
+    arguments = ["sql", str(tmp_path), "SELECT count(*) AS n FROM launches", "--json"]
+    assert main(arguments) == 0
+    assert json.loads(capsys.readouterr().out) == [{"n": 4}]
+    assert main([*arguments, "--format", "csv"]) == 2
+    assert "exclude each other" in capsys.readouterr().err
 
 
 def test_the_statement_may_come_from_standard_input(tmp_path, capsys, monkeypatch):
