@@ -383,6 +383,7 @@ OTHER_TESTS = {
     "fixtures",
     "gpu",
     "kernels",
+    "mutation",
     "packaging",
     "public",
     "support",
