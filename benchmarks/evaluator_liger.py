@@ -2,7 +2,7 @@
 
     python benchmarks/evaluator_liger.py [--rounds 3] [--no-interpreter] [--launches] [--json FILE]
 
-Method: every operator of tests/evaluate/test_evaluate_liger.py on its small CPU tensors, forward
+Method: every operator of tests/kernels/liger_operators.py on its small CPU tensors, forward
 and backward, once, each tool in a process of its own, held to one thread. A figure is the best of
 the rounds; each round is a fresh process with no cache on disk, so nothing is kept between them,
 but byte code is there, as in an installed package. What the process holds before the first operator
@@ -69,11 +69,11 @@ def operators() -> Any:
     import torch
     from liger_kernel.ops import dyt
 
-    from tests.evaluate import test_evaluate_liger
+    from tests.kernels import liger_operators
 
     torch.set_num_threads(1)
     vars(dyt).update(infer_device=lambda: "npu", get_npu_core_count=lambda: 8)
-    return test_evaluate_liger
+    return liger_operators
 
 
 def run_operator(cases: Any, name: str) -> Callable[[], None]:

@@ -4,7 +4,7 @@
         [--package liger] [--sample 12] [--rounds 3] [--setting ttir] [--json FILE]
 
 A program imports torch, Triton and the package, makes tensors, launches the kernels of one operator
-and compares with torch: Liger's operators as tests/evaluate/test_evaluate_liger.py has them, or a
+and compares with torch: Liger's operators as tests/kernels/liger_operators.py has them, or a
 case of tests/public (`fla`, `vllm`, `sglang`), few of which the interpreter can run. Each runs in a
 fresh process: in the interpreter (TRITON_INTERPRET=1), recorded with empty caches (cold), and
 recorded again (warm). The sample: those with the lowest hash of their names; what fails in any way
@@ -35,7 +35,7 @@ PUBLIC = (
 )
 LIGER = (
     "import sys, evaluator_liger as e; e.run_operator(e.operators(), sys.argv[2])()",
-    "from tests.evaluate.test_evaluate_liger import OPERATORS; print(*OPERATORS, sep='\\n')",
+    "from tests.kernels.liger_operators import OPERATORS; print(*OPERATORS, sep='\\n')",
 )
 
 Times = dict[str, dict[str, list[tuple[float, float]]]]

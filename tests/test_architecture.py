@@ -5,7 +5,6 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
 from importlib.metadata import packages_distributions
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,10 +12,8 @@ from pathlib import Path
 import pytest
 
 from kvtrace.registry import own_entries
-from tests.support.tree import PACKAGE, ROOT, package_files, tracked_names
-
-#: What `app.html` is built from, and the scripts that build it: in no wheel.
-FRONT_END = PACKAGE / "converters" / "report" / "frontend"
+from tests.support.imports import HEAVY_IN_CAPTURE, MODULES, imports_of, strings_of
+from tests.support.tree import PACKAGE, ROOT, tracked_names
 
 # Which parts of kvtrace each part may import besides itself; all else of ours is refused. A module
 # belongs to the part with the longest name that is its own or that of a package around it.
@@ -82,45 +79,12 @@ OUTSIDE = {"kvtrace.schema"}
 # An add-on may import all of the core besides the command line, which its folder `commands` adds
 # to, and itself; the core imports no add-on.
 COMMAND_LINE = re.compile(r"kvtrace\.cli\b|kvtrace\.addons\.\w+\.commands\b")
-HEAVY_IN_CAPTURE = {"z3", "duckdb", "jinja2", "rich", "typer", "perfetto"}
 NOT_IN_READING = {"torch", "triton"}
 
 
 def tracked_files() -> list[Path]:
     """Every file of the commit or the work tree that git does not ignore."""
     return [ROOT / name for name in tracked_names() if (ROOT / name).is_file()]
-
-
-def modules() -> Iterator[tuple[str, Path]]:
-    """Import name and file of every Python module that is installed."""
-    for path in package_files(".py"):
-        if not path.is_relative_to(FRONT_END):
-            parts = path.relative_to(ROOT).with_suffix("").parts
-            yield ".".join(part for part in parts if part != "__init__"), path
-
-
-def imports_of(name: str, path: Path, *, running: bool = False) -> Iterator[str]:
-    """Absolute names of all imports in a file, those inside functions too; `running`: no types'."""
-    package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    if running:
-        tree = WithoutTypes().visit(tree)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = package[: len(package) - node.level + 1] if node.level else []
-            start = ".".join([*base, *([node.module] if node.module else [])])
-            yield from (f"{start}.{alias.name}" for alias in node.names)
-
-
-class WithoutTypes(ast.NodeTransformer):
-    """Leaves out what stands below `if TYPE_CHECKING:`."""
-
-    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
-        if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
-            return node.orelse
-        return self.generic_visit(node)
 
 
 def part_of(name: str) -> str:
@@ -130,9 +94,6 @@ def part_of(name: str) -> str:
         return ".".join(parts[:3])
     around = [".".join(parts[:length]) for length in range(len(parts), 1, -1)]
     return next((name for name in around if name in ALLOWED), ".".join(parts[:2]))
-
-
-MODULES = list(modules())
 
 
 def test_every_part_is_seen_by_these_tests() -> None:
@@ -179,13 +140,6 @@ def test_the_core_names_no_add_on() -> None:
     entries = (PACKAGE / "entry_points.txt").read_text(encoding="utf-8")
     assert broken == []
     assert "addons" not in entries
-
-
-def strings_of(path: Path) -> Iterator[str]:
-    """All strings in a file."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value
 
 
 def test_no_more_than_two_files_import_each_other_in_a_circle() -> None:
@@ -429,6 +383,7 @@ OTHER_TESTS = {
     "fixtures",
     "gpu",
     "kernels",
+    "mutation",
     "packaging",
     "public",
     "support",

@@ -8,6 +8,7 @@ import pytest
 from kvtrace.analysis import missing_passes
 from kvtrace.cli import main
 from kvtrace.schema.trace import open_trace
+from tests.analysis.reported import passes, report
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "h200" / "device"
 
@@ -23,15 +24,6 @@ def recorded(tmp_path):
     """A trace of 13 distinct calls that no pass has looked at."""
     derived = shutil.ignore_patterns("part-[a-z]*")  # if somebody looked at the fixture itself
     return Path(shutil.copytree(FIXTURE, tmp_path / "out", ignore=derived))
-
-
-def report(trace, *options):
-    assert main(["report", str(trace), "-o", str(trace.parent / "report.html"), *options]) == 0
-
-
-def passes(trace):
-    opened = open_trace(trace)
-    return set(opened.passes(opened.run_ids[0]))
 
 
 def test_what_is_missing_is_run_once_and_told(recorded, capsys):

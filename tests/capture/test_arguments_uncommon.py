@@ -6,17 +6,12 @@ import pytest
 
 from kvtrace.capture import hot
 from kvtrace.capture.arguments import Identities
-from tests.capture.test_hot_path import KINDS, Adapter, Kernel, calls, recorder_of
+from tests.capture.recorders import Adapter, Kernel, calls, recorder_of
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
 import triton.language as tl  # noqa: E402
 from triton.tools.tensor_descriptor import TensorDescriptor  # noqa: E402
-
-
-@pytest.fixture(params=KINDS, ids=lambda kind: kind.__module__.rpartition(".")[2])
-def kind(request):
-    return request.param
 
 
 class Buffer(torch.Tensor):

@@ -19,7 +19,6 @@ from kvtrace.schema.validation import validate
 from kvtrace.schema.writer import SEGMENT_ROWS, RunWriter, new_run_id
 from kvtrace.settings import DEFAULT
 from tests.capture.kills import KINDS, kill_many
-from tests.schema.test_writer import small_disk  # noqa: F401 - a fixture
 
 ROOT = Path(__file__).parents[2]
 
@@ -187,7 +186,7 @@ def test_launches_that_find_no_room_are_counted_to_the_end(tmp_path, how):
     assert dangling(tmp_path) == []
 
 
-def test_launches_that_a_full_disk_loses_are_counted_to_the_end(small_disk):  # noqa: F811
+def test_launches_that_a_full_disk_loses_are_counted_to_the_end(small_disk):
     (small_disk / "ballast").write_bytes(bytes(3_500_000))
     assert "recording has ended" in run_limited(small_disk / "out", "disk")
 

@@ -7,46 +7,16 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from kvtrace.cli import own_commands
+from tests.cli.reading_commands import COMMANDS, READING, asked, part_of
 
 ROOT = Path(__file__).parents[2]
-COMMANDS = own_commands()
 
-#: How each command is asked to read the trace at TRACE.
-READING = {
-    "info": ("info", "TRACE"),
-    "replay": ("replay", "TRACE"),
-    "sanitize": ("sanitize", "TRACE"),
-    "sizes": ("sizes", "TRACE"),
-    "check": ("check", "TRACE"),
-    "profile": ("profile", "TRACE"),
-    "top": ("top", "TRACE"),
-    "convert": ("convert", "perfetto", "TRACE", "-o", "out.perfetto-trace"),
-    "report": ("report", "TRACE", "-o", "out.html"),
-    "diff": ("diff", "TRACE", "TRACE"),
-    "fleet": ("fleet", "TRACE", "-o", "fleet.html"),
-    "view": ("view", "TRACE"),
-    "sql": ("sql", "TRACE", "SELECT count(*) FROM launched, marks, runs, artifacts, findings"),
-    "trace recover": ("trace", "recover", "TRACE"),
-    "trace validate": ("trace", "validate", "TRACE"),
-    "repro": ("repro", "TRACE", "--call", "0", "-o", "repro.py"),
-    "trace compact": ("trace", "compact", "TRACE"),
-    "trace redact": ("trace", "redact", "TRACE", "-o", "copy", "--all"),
-    "trace prune": ("trace", "prune", "TRACE", "--keep-last", "1"),
-    "trace merge": ("trace", "merge", "TRACE", "-o", "copy"),
-    "trace migrate": ("trace", "migrate", "TRACE"),
-}
-READING = {name: words for name, words in READING.items() if name in COMMANDS}  # an add-on may go
 #: `validate` looks for damage, so that is what it finds; `recover` and `top` touch no sealed file,
 #: `compact` reads only those that it merges, `prune` only rows of `runs`, and `migrate` says what
 #: it has done with the others.
 JUDGES_DAMAGE = (
     "trace validate", "trace recover", "trace compact", "top", "trace prune", "trace migrate",
 )  # fmt: skip
-
-
-def asked(command, trace):
-    return tuple(str(trace) if word == "TRACE" else word for word in READING[command])
 
 
 def assert_one_sentence(code, out, err):
@@ -56,10 +26,6 @@ def assert_one_sentence(code, out, err):
     assert "Traceback" not in err
     assert "KVTRACE_DEBUG" not in err, "no command may fail on what it did not expect"
     assert not out
-
-
-def part_of(trace, table):
-    return next((trace / table).rglob("*.parquet"))
 
 
 def rewrite_as_version(part, version):

@@ -17,7 +17,7 @@ from kvtrace.schema.trace import open_trace
 from kvtrace.schema.versions import FORMAT_VERSION
 from kvtrace.schema.writer import RunWriter, new_run_id
 from kvtrace.text import printable
-from tests.cli.test_cli_bad_input import READING, asked
+from tests.cli.reading_commands import READING, asked
 from tests.schema.make_golden import GOLDEN
 from tests.support.thorough import THOROUGH, usually
 

@@ -12,7 +12,7 @@ import pytest
 from kvtrace.schema.errors import DamagedFile
 from kvtrace.schema.parts import open_part
 from kvtrace.schema.trace import open_trace
-from tests.cli.test_cli_bad_input import READING, asked, part_of
+from tests.cli.reading_commands import READING, asked, part_of
 from tests.cli.trace_mutations import repeat_rows
 
 #: Run commands one after the other; print how each ended, and the most memory of the process in

@@ -42,10 +42,13 @@ def written_page(trace: Path, out: Path, *settings: str) -> Path:
 
 @contextmanager
 def opened_page(
-    browser: Browser, path: Path, address: str = "", **settings: Any
+    browser: Browser, path: Path, address: str = "", *, fresh: bool = False, **settings: Any
 ) -> Iterator[OpenPage]:
-    """Open a page; afterwards its console must be empty and the file the only request."""
-    with browser.open(path, address, **settings) as opened:
+    """Open a page; afterwards its console must be empty and the file the only request.
+
+    It is loaded once for tests that follow each other; `fresh`: loaded for this one.
+    """
+    with (browser.open if fresh else browser.reuse)(path, address, **settings) as opened:
         yield opened
         assert opened.console == []
         assert [url.partition("#")[0] for url in opened.requests] == [path.as_uri()]

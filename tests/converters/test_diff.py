@@ -17,10 +17,10 @@ from kvtrace.converters.diff import (
 from kvtrace.converters.diff.page import comparison_object
 from kvtrace.converters.profile.specialization import Change
 from kvtrace.schema.trace import resolve
+from tests.converters.compared_kernels import LINE_3, OTHER, SCALE, TTIR, finding
 from tests.converters.written_trace import (
     EPOCH,
     SOURCE,
-    Kernel,
     Launches,
     Op,
     add_findings,
@@ -29,19 +29,6 @@ from tests.converters.written_trace import (
 )
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
-TTIR = """module {
-  tt.func public @scale(%x: !tt.ptr<f32>) {
-    %0 = tt.make_range {end = 128 : i32, start = 0 : i32} : tensor<128xi32>
-    %1 = tt.splat %x : !tt.ptr<f32> -> tensor<128x!tt.ptr<f32>>
-    %2 = tt.addptr %1, %0 : tensor<128x!tt.ptr<f32>>, tensor<128xi32>
-    %3 = tt.load %2 : tensor<128x!tt.ptr<f32>>
-    tt.store %2, %3 : tensor<128x!tt.ptr<f32>>
-    tt.return
-  }
-}
-"""
-SCALE = Kernel(ttir=TTIR, calls=(Launches(number=5),))
-OTHER = Kernel(name="softmax", line=40, calls=(Launches(number=3, shape=(7, 9)),))
 
 
 @pytest.fixture
@@ -337,19 +324,7 @@ def test_a_side_that_was_not_replayed_is_not_compared_but_told(tmp_path):
     assert any(note.startswith("old has not been replayed") for note in found.notes)
 
 
-LINE_3 = [("/home/user/kernels.py", 12, 14, "scale")]
 LINE_4 = [("/home/user/kernels.py", 13, 5, "scale")]
-
-
-def finding(identity, stack, **values):
-    from kvtrace.schema.content import stack_id
-
-    row = {
-        "finding_id": identity, "call_id": 0, "op_index": 3, "rule": "out-of-bounds",
-        "verdict": "violation", "severity": "error", "access": "load", "arg": "x_ptr",
-        "stack_id": stack_id(stack),
-    }  # fmt: skip
-    return row | values
 
 
 def test_a_new_finding_is_a_difference_and_a_lasting_one_is_not(tmp_path):

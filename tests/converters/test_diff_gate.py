@@ -9,7 +9,7 @@ from kvtrace.cli import main
 from kvtrace.converters.diff import compare
 from kvtrace.converters.diff.gate import Gate, read_rules
 from kvtrace.schema.errors import BadSetting
-from tests.converters.test_diff import LINE_3, OTHER, SCALE, finding
+from tests.converters.compared_kernels import LINE_3, OTHER, SCALE, finding
 from tests.converters.written_trace import Launches, add_findings, write_trace
 
 

@@ -18,7 +18,7 @@ from kvtrace.converters.diff import (
 from kvtrace.converters.diff.gate import Gate, read_rules
 from kvtrace.converters.diff.page import comparison_object
 from kvtrace.schema.errors import BadSetting
-from tests.converters.test_diff import LINE_3, SCALE, finding
+from tests.converters.compared_kernels import LINE_3, SCALE, finding
 from tests.converters.written_trace import Kernel, Launches, add_findings, write_trace
 
 NEVER, ONE_SIDE, OTHER_RULES = "never", "one side", "other rules"

@@ -5,12 +5,13 @@ from unittest import mock
 
 import numpy as np
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kvtrace.converters.diff import samples
 from kvtrace.converters.diff.samples import device_samples, host_samples
 from kvtrace.converters.diff.times import Places
 from kvtrace.figures.trials import TUNING
-from tests.figures.test_views import KERNELS, LAUNCHES, st, written
+from tests.figures.written_runs import KERNELS, LAUNCHES, written
 
 VARIANT = np.array([0, 1, 0, 2, 1, 0])
 #: Of three variants.

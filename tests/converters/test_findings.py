@@ -12,20 +12,12 @@ from tests.converters.finding_rows import (
     INLINED,
     KERNEL,
     LOAD,
-    PROVEN,
     RACE,
     STORE,
     UNKNOWN,
     VIOLATION,
 )
 from tests.converters.written_trace import add_findings, write_trace
-
-
-@pytest.fixture
-def side(tmp_path):
-    written = write_trace(tmp_path / "t", [KERNEL])
-    add_findings(written, [VIOLATION, PROVEN, UNKNOWN], [LOAD, INLINED])
-    return written
 
 
 def found_in(side, **options):

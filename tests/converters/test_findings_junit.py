@@ -3,10 +3,8 @@
 from dataclasses import replace
 from xml.etree import ElementTree
 
-import pytest
-
 from kvtrace.converters.findings import junit, read_findings
-from tests.converters.finding_rows import INLINED, KERNEL, LOAD, PROVEN, UNKNOWN, VIOLATION
+from tests.converters.finding_rows import KERNEL, LOAD, PROVEN, VIOLATION
 from tests.converters.written_trace import SOURCE, add_findings, write_trace
 
 IGNORED = SOURCE.replace("mask=offsets < n)\n", "mask=offsets < n)  # kvtrace: ignore pads\n", 1)
@@ -20,13 +18,6 @@ def document_of(side, **options):
 
 def counts(element):
     return {name: element.get(name) for name in ("tests", "failures", "errors", "skipped")}
-
-
-@pytest.fixture
-def side(tmp_path):
-    written = write_trace(tmp_path / "t", [KERNEL])
-    add_findings(written, [VIOLATION, PROVEN, UNKNOWN], [LOAD, INLINED])
-    return written
 
 
 def test_a_test_for_each_access_and_rule(side):

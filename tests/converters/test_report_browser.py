@@ -289,7 +289,7 @@ def test_selection_tab_and_sort_stand_in_the_address(report_browser, report):
         shown = opened.text("#timeline-selection")
         durations = rows_of(opened, "#in-view", 4)
     assert "Launch 2" in shown
-    with opened_page(report_browser, report, address) as again:
+    with opened_page(report_browser, report, address, fresh=True) as again:
         again.page.wait_for_selector("#in-view td")
         assert again.text("#timeline-selection") == shown
         assert rows_of(again, "#in-view", 4) == durations
@@ -343,7 +343,7 @@ def test_a_tooltip_is_whole_in_the_lowest_row_and_at_either_side(report_browser,
 
 
 def test_the_part_of_the_timeline_in_the_address_is_shown(report_browser, report):
-    with opened_page(report_browser, report, "#/?from=0&to=40000000") as opened:
+    with opened_page(report_browser, report, "#/?from=0&to=40000000", fresh=True) as opened:
         opened.page.wait_for_selector("#in-view td")
         assert rows_of(opened, "#in-view") == ["No launch in view."]
         opened.page.get_by_role("tab", name="One by one").click()

@@ -223,7 +223,7 @@ def test_an_address_opens_the_line_the_stage_and_the_variant(report_browser, com
     ptx = compiled.stage(1, "ptx")
     at = partners(ptx, DEFECT_LINE)[-1]
     address = f"#/kernel/0/variant/1?stage=ptx&ir={at}&locations=1"
-    with opened_page(report_browser, compiled.path, address) as opened:
+    with opened_page(report_browser, compiled.path, address, fresh=True) as opened:
         opened.page.wait_for_selector("#stage .cm-line.here")
         assert_lines(opened, "stage", "here", [at])
         assert_lines(opened, "source", "there", [DEFECT_LINE])

@@ -519,7 +519,7 @@ def test_an_address_holds_all_that_is_chosen(report_browser, pages, blocks):
         f"#/call/{index}?op={op['index']}&p=2,1,0&it=1&el=1460&look=1&shape=35x90&axes=1,0"
         "&colour=value&heat=masked&scope=op&ops=all"
     )
-    with opened_page(report_browser, pages.page, address) as opened:
+    with opened_page(report_browser, pages.page, address, fresh=True) as opened:
         page = opened.page
         page.wait_for_selector("#element")
         values = page.locator("main input, main select").evaluate_all(

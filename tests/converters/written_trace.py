@@ -247,3 +247,7 @@ def _call_row(
             {"name": "BLOCK", "kind": "constexpr", "scalar": str(block)},
         ],
     }
+
+
+#: One kernel, launched with two scalars.
+SCALE = Kernel(calls=(Launches(number=3, host_us=10), Launches(scalar="2", host_us=20)))

@@ -2,21 +2,13 @@
 
 import numpy as np
 import pytest
-from triton.runtime import driver
 
-from kvtrace.backends.triton.free_driver import DeviceFreeDriver
 from tests.kernels.case import Case, difference
 from tests.kernels.catalogue import CASES
 from tests.kernels.launching import launch, to_array, to_tensor
 from tests.support.thorough import usually
 
-
-@pytest.fixture(autouse=True, scope="module")
-def _a_driver():
-    """Some functions of the language ask the driver for its target."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(driver, "_active", DeviceFreeDriver("cuda:90"))
-        yield
+pytestmark = pytest.mark.usefixtures("free_driver")
 
 
 def evaluated(case: Case, *, planned: bool) -> dict[str, np.ndarray]:

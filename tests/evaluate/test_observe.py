@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from kvtrace.evaluate import Observer
-from tests.evaluate.test_evaluate_unknown_data import CASES
+from tests.evaluate.small_launches import CASES
 from tests.kernels.attention import attention
 from tests.kernels.launching import launch
 from tests.kernels.memory import gather_rows

@@ -12,8 +12,7 @@ from kvtrace.schema.errors import OlderFormat
 from kvtrace.schema.layout import part_path
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import Trace, open_trace
-from tests.converters.query.test_query import SCALE
-from tests.converters.written_trace import write_trace
+from tests.converters.written_trace import SCALE, write_trace
 from tests.schema.make_golden import GOLDEN, SEALED
 
 VERSIONS = sorted(folder.name for folder in GOLDEN.iterdir())

@@ -88,9 +88,9 @@ def case_names(package: str) -> list[str]:
         from tests.public.work import cases_of
 
         return [*LARGER, *cases_of("fla")]
-    from tests.evaluate import test_evaluate_liger
+    from tests.kernels import liger_operators
 
-    return list(test_evaluate_liger.OPERATORS)
+    return list(liger_operators.OPERATORS)
 
 
 def run_case(package: str, name: str) -> str | None:
@@ -110,9 +110,9 @@ def run_case(package: str, name: str) -> str | None:
         if outcome.wanted is not None:
             told = difference(outcome.got, outcome) or "equal to the reference"
     else:
-        from tests.evaluate import test_evaluate_liger
+        from tests.kernels import liger_operators
 
-        operator = test_evaluate_liger.OPERATORS[name]
+        operator = liger_operators.OPERATORS[name]
         inputs = operator.inputs()
         for place, each in enumerate(inputs):
             if each.is_floating_point() and place not in operator.fixed:

@@ -1,28 +1,14 @@
 """The table of what goes on after TTGIR's ops fits the table of ops, and texts of both forms."""
 
 import pytest
-from triton.backends.compiler import GPUTarget
 
 from kvtrace.evaluate.dialects import load_dialects
 from kvtrace.evaluate.registry import LOWERINGS
 from kvtrace.ir.asynchronous import ACTS, Act, goes_on, left_of, may_go_on
 from kvtrace.ir.ops import KINDS, SILENT
 from kvtrace.ir.parser import parse
-from tests.kernels import oracle_kernels as kernels
+from tests.kernels.summed_product import product
 from tests.support.compile_ttir import compile_generic, compile_ttir
-
-SIGNATURE = {"a": "*fp16", "b": "*fp16", "out": "*fp32", "k": "i32"}
-SIZES = {"BM": 64, "BN": 64, "BK": 64}
-ALIGNED = ("a", "b", "out", "k")
-
-
-def product(compile_, architecture=90, **options):
-    types = SIGNATURE | dict.fromkeys(SIZES, "constexpr")
-    target = GPUTarget("cuda", architecture, 32)
-    return compile_(
-        kernels.summed_product, types, SIZES, divisible_by_16=ALIGNED, target=target,
-        stage="ttgir", **options,
-    )  # fmt: skip
 
 
 def test_each_op_has_a_row_and_a_meaning():

@@ -3,11 +3,8 @@
 import re
 
 import numpy as np
-import pytest
 from triton.backends.compiler import GPUTarget
-from triton.runtime import driver
 
-from kvtrace.backends.triton.free_driver import DeviceFreeDriver
 from tests.backends.compiled_kernels import check_kernels
 from tests.kernels import attention, normalisation
 from tests.kernels import oracle_kernels as kernels
@@ -17,14 +14,6 @@ from tests.kernels.launched import Launched
 F16, F32 = np.float16, np.float32
 TARGETS = {"sm80": GPUTarget("cuda", 80, 32), "sm90": GPUTarget("cuda", 90, 32)}
 M, N, K = 100, 136, 160
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _a_driver():
-    """Some functions of the language ask the driver for its target."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(driver, "_active", DeviceFreeDriver("cuda:90"))
-        yield
 
 
 def numbers(name, *shape, dtype=F32):

@@ -18,7 +18,7 @@ from kvtrace.metrics.progressions import merged_levels, nested_progression, nest
 from kvtrace.metrics.stacks import StackRows
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 from tests.kernels.launching import bind, compile_for, launch
-from tests.metrics.test_metrics_against_brute_force import CALLS, LOAD
+from tests.metrics.counted_calls import CALLS, LOAD
 
 STEPS = st.sampled_from([0, 0, 1, 2, 4, 8, 12, 16, 32, 48, 64, 100, 128, 256, 1000, 4096, -4, -64])
 LAYOUT = BlockedLayout((1, 4), (4, 8), (2, 1), (1, 0))

@@ -17,7 +17,7 @@ from kvtrace.recorded_calls.compiled_layouts import thread_layouts
 from kvtrace.recorded_calls.recorded import Call, calls_of
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout, lane_order
 from kvtrace.schema.trace import open_trace
-from tests.metrics.test_metrics_against_brute_force import LOAD
+from tests.metrics.counted_calls import LOAD
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
 ROWS = BlockedLayout((1, 4), (4, 8), (4, 1), (1, 0))

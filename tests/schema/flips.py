@@ -23,7 +23,7 @@ from kvtrace.schema.validation import validate
 from kvtrace.schema.writer import RunWriter
 from tests.schema.make_golden import write_golden
 from tests.schema.rows import plain
-from tests.schema.test_writer import add_calls, launches
+from tests.schema.written_runs import add_calls, launches
 
 _BATCH = 40
 

@@ -5,13 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from kvtrace.schema.content import artifact_row
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
+from kvtrace.schema.versions import FileFacts
 from kvtrace.schema.writer import RunWriter, new_run_id
 from tests.schema.rows import plain
-from tests.schema.test_writer import launches
+from tests.schema.written_runs import launches
 
 DAY = 86_400 * 10**9
 #: What every run holds, and what is a run's own.
@@ -58,3 +60,18 @@ def content(out: Path, runs: list[str] | None = None) -> dict[str, list[dict[str
         for digest in sorted(digests)
     ]
     return found
+
+
+def files(folder):
+    """Return each file with its content."""
+    paths = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder): path.read_bytes() for path in paths}
+
+
+def rewrite(path, **facts):
+    """Have a part say something else of itself."""
+    rows = pq.read_table(path, partitioning=None)
+    said = {"format_version": "1.7", "table": path.parent.parent.name}
+    said |= {"run_id": path.parent.name.partition("=")[2]}
+    path.unlink()
+    pq.write_table(rows.replace_schema_metadata(FileFacts(**said | facts).metadata()), path)

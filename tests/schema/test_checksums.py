@@ -16,8 +16,7 @@ from kvtrace.schema.parts import open_part
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
 from kvtrace.schema.writer import RunWriter, new_run_id
-from tests.schema.test_journal import flip
-from tests.schema.test_writer import add_calls, launches
+from tests.schema.written_runs import add_calls, flip, launches
 
 
 @pytest.fixture

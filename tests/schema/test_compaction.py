@@ -24,7 +24,7 @@ from kvtrace.schema.validation import validate
 from kvtrace.schema.versions import captured_facts
 from kvtrace.schema.writer import RunWriter, new_run_id
 from tests.schema.rows import plain
-from tests.schema.test_writer import add_calls, launches, run_child
+from tests.schema.written_runs import add_calls, launches, run_child
 
 ARTIFACTS = [artifact_row("ttir", f"module {number}".encode()) for number in range(40)]
 STACKS = [stack_row([("train.py", number + 1, 1, "step")]) for number in range(40)]

@@ -15,7 +15,7 @@ from kvtrace.schema.recovery import recover
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
 from kvtrace.schema.writer import RunWriter, new_run_id
-from tests.schema.test_writer import run_child
+from tests.schema.written_runs import run_child
 
 CAPTURED = stack_row([("train.py", 1, 1, "step")])
 FOUND = stack_row([("kernel.py", 7, 9, "scale")])

@@ -13,6 +13,7 @@ from kvtrace.schema.errors import NewerFormat
 from kvtrace.schema.journal import SegmentReader, SegmentWriter
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.versions import FileFacts, captured_facts
+from tests.schema.written_runs import flip
 
 CALLS = TABLES["calls"]
 MARKS = TABLES["marks"]
@@ -80,14 +81,6 @@ def read(path):
     with SegmentReader(path) as reader:
         rows = sum(batch.num_rows for batch in reader)
         return rows, reader.torn_bytes, reader.damage
-
-
-def flip(path, byte, bit=0):
-    with path.open("r+b") as file:  # in place: some file systems wait where a file is cut first
-        file.seek(byte)
-        (old,) = file.read(1)
-        file.seek(byte)
-        file.write(bytes([old ^ 1 << bit]))
 
 
 @pytest.mark.parametrize(("table", "make"), [("messages", message_rows), ("stacks", stack_rows)])

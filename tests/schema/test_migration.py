@@ -15,9 +15,9 @@ from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
 from kvtrace.schema.versions import FORMAT_VERSION, version_numbers
 from tests.schema.make_golden import GOLDEN
+from tests.schema.many_runs import files, rewrite
 from tests.schema.rows import plain
-from tests.schema.test_uniting import files, rewrite
-from tests.schema.test_writer import run_child
+from tests.schema.written_runs import run_child
 
 OLDER = sorted(path for path in GOLDEN.iterdir() if path.name != f"v{FORMAT_VERSION}")
 EACH_OLDER = pytest.mark.parametrize("golden", OLDER, ids=lambda path: path.name)

@@ -15,7 +15,7 @@ from kvtrace.schema.uniting import unite
 from kvtrace.schema.validation import validate
 from kvtrace.schema.writer import RunWriter, new_run_id
 from tests.schema.many_runs import content, own, write_run
-from tests.schema.test_writer import run_child
+from tests.schema.written_runs import run_child
 
 
 @pytest.fixture

@@ -25,14 +25,14 @@ from kvtrace.schema.validation import validate
 from kvtrace.schema.versions import FileFacts, captured_facts
 from kvtrace.schema.writer import RunWriter, new_run_id
 from tests.schema.rows import plain
-from tests.schema.test_journal import flip
-from tests.schema.test_writer import ENDLESS, add_calls, launches, read_seq, run_child
+from tests.schema.written_runs import ENDLESS, add_calls, flip, launches, read_seq, run_child
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 KILLED = """
     import os, sys
-    from tests.schema.test_writer import RunWriter, add_calls, launches, new_run_id
+    from kvtrace.schema.writer import RunWriter, new_run_id
+    from tests.schema.written_runs import add_calls, launches
     writer = RunWriter(sys.argv[1], new_run_id(), segment_rows=400)
     writer.append_rows("runs", [{"command": "python train.py", "rank": 1}])
     add_calls(writer)
@@ -99,7 +99,8 @@ def test_a_torn_end_is_dropped_and_said(killed):
 
 DAMAGED = """
     import os, sys
-    from tests.schema.test_writer import RunWriter, add_calls, launches, new_run_id
+    from kvtrace.schema.writer import RunWriter, new_run_id
+    from tests.schema.written_runs import add_calls, launches
     writer = RunWriter(sys.argv[1], new_run_id())
     add_calls(writer)
     for first in range(0, 50_000, 1000):

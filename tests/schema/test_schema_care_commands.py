@@ -8,7 +8,7 @@ from kvtrace.cli import main
 from kvtrace.schema.layout import part_path
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter, new_run_id
-from tests.schema.test_writer import add_calls, launches
+from tests.schema.written_runs import add_calls, launches
 
 
 @pytest.fixture

@@ -8,9 +8,10 @@ import pytest
 from kvtrace.schema.document import DUCKDB_EXAMPLE, PYARROW_EXAMPLE
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
+from kvtrace.schema.writer import RunWriter, new_run_id
 from tests.schema.make_golden import SEALED, write_sealed_run
 from tests.schema.rows import MOMENT, plain
-from tests.schema.test_writer import RunWriter, add_calls, launches, new_run_id
+from tests.schema.written_runs import add_calls, launches
 
 
 @pytest.fixture(scope="module")

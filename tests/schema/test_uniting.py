@@ -16,17 +16,10 @@ from kvtrace.schema.layout import part_path
 from kvtrace.schema.trace import Selection, open_trace
 from kvtrace.schema.uniting import unite
 from kvtrace.schema.validation import validate
-from kvtrace.schema.versions import FileFacts
 from kvtrace.schema.writer import RunWriter, new_run_id
 from tests.schema.make_golden import GOLDEN
-from tests.schema.many_runs import COMMON, content, own, write_run
-from tests.schema.test_writer import run_child
-
-
-def files(folder):
-    """Return each file with its content."""
-    paths = (path for path in folder.rglob("*") if path.is_file())
-    return {path.relative_to(folder): path.read_bytes() for path in paths}
+from tests.schema.many_runs import COMMON, content, files, own, rewrite, write_run
+from tests.schema.written_runs import run_child
 
 
 @pytest.fixture
@@ -110,15 +103,6 @@ def test_the_same_run_is_taken_once(two, tmp_path):
 def write_other(tmp_path):
     write_run(tmp_path / "other", 7)
     return tmp_path / "other"
-
-
-def rewrite(path, **facts):
-    """Have a part say something else of itself."""
-    rows = pq.read_table(path, partitioning=None)
-    said = {"format_version": "1.7", "table": path.parent.parent.name}
-    said |= {"run_id": path.parent.name.partition("=")[2]}
-    path.unlink()
-    pq.write_table(rows.replace_schema_metadata(FileFacts(**said | facts).metadata()), path)
 
 
 def test_what_cannot_be_taken_is_refused_and_nothing_is_left(two, tmp_path):

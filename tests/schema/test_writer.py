@@ -8,7 +8,6 @@ import subprocess
 import sys
 import textwrap
 import time
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -25,37 +24,9 @@ from kvtrace.schema.validation import validate
 from kvtrace.schema.versions import FORMAT_VERSION
 from kvtrace.schema.writer import RunWriter, new_run_id
 from tests.schema.rows import in_order, plain, rows_of
-from tests.support.warm_python import warm_python
+from tests.schema.written_runs import ENDLESS, ROOT, add_calls, launches, read_seq, run_child
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 CAPTURED = sorted(name for name in TABLES if name != "runs")
-
-
-def launches(first: int, count: int) -> dict[str, object]:
-    seq = np.arange(first, first + count)
-    enter = 1_767_323_045_000_000_000 + seq * 20_000
-    return {"seq": seq, "call_id": seq % 7, "enter": enter, "exit": enter + 9_000}
-
-
-def add_calls(writer: RunWriter, count: int = 7) -> None:
-    writer.append_rows("kernels", [{"kernel_id": 0, "name": "scale"}])
-    writer.append_rows("calls", [{"call_id": i, "kernel_id": 0} for i in range(count)])
-
-
-def read_seq(out: Path) -> list[int]:
-    return open_trace(out).table("launches", columns=["seq"]).column("seq").to_pylist()
-
-
-def run_child(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-    """A real process that writes; it finds the checkout on its path."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = ["-c", textwrap.dedent(code), *map(str, arguments)]
-    if sys.platform == "linux":
-        warm = warm_python(modules=("pyarrow.parquet", "pytest", "hypothesis"))
-        return warm.run(*command, folder=ROOT, environment=environment, timeout=60)
-    return subprocess.run(
-        [sys.executable, *command], capture_output=True, text=True, env=environment, timeout=60
-    )
 
 
 @pytest.mark.parametrize("name", CAPTURED)
@@ -326,21 +297,6 @@ def test_a_forked_child_cannot_write_its_parents_rows(tmp_path):
     assert read_seq(tmp_path) == [*range(10), *range(100, 105)]
 
 
-ENDLESS = """
-    import sys, time
-    from pathlib import Path
-    from tests.schema.test_writer import RunWriter, add_calls, launches, new_run_id
-    writer = RunWriter(sys.argv[1], new_run_id(), segment_rows=3000)
-    add_calls(writer)
-    first = 0
-    while True:
-        writer.append("launches", launches(first, 100))
-        writer.flush()
-        first += 100
-        print(first, flush=True)
-"""
-
-
 def test_kill_dash_nine_loses_nothing_that_was_flushed(tmp_path):
     child = subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(ENDLESS), str(tmp_path)],
@@ -365,8 +321,10 @@ def test_kill_dash_nine_loses_nothing_that_was_flushed(tmp_path):
 
 
 LIMITED = """
-    import resource, signal, sys
-    from tests.schema.test_writer import *
+    import resource, signal, sys, time
+    from kvtrace.schema.errors import TraceWriteError
+    from kvtrace.schema.writer import RunWriter, new_run_id
+    from tests.schema.written_runs import add_calls, launches
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # then a write fails with EFBIG
     writer = RunWriter(sys.argv[1], new_run_id())
     add_calls(writer)
@@ -412,7 +370,9 @@ def test_a_file_that_cannot_grow_ends_with_a_whole_batch(tmp_path, limit):
 
 FULL_DISK = """
     import sys, time
-    from tests.schema.test_writer import *
+    from kvtrace.schema.errors import TraceWriteError
+    from kvtrace.schema.writer import RunWriter, new_run_id
+    from tests.schema.written_runs import add_calls, launches
     writer = RunWriter(sys.argv[1], new_run_id(), segment_rows=1 << 30)
     writer.append_rows("runs", [{"command": "python train.py"}])
     add_calls(writer)
@@ -429,20 +389,6 @@ FULL_DISK = """
         told.add(str(error))
     print(*told, sep="\\n")
 """
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    """A real file system of 4 MiB; the writer's files alone do not fit."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)], capture_output=True
-    )
-    if mounted.returncode:
-        pytest.skip("mounting needs root; the limited file sizes above run everywhere")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 def test_a_full_disk_stops_the_writer_with_one_error_and_all_before_is_readable(small_disk):

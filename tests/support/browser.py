@@ -65,6 +65,23 @@ class OpenPage:
             arg=address[1:],
         )
 
+    def begin_again(self, address: str) -> None:
+        """Go to an address as if the page had just been loaded: nothing is chosen, or searched."""
+        self.console.clear()
+        self.go("#/nowhere")
+        self.page.mouse.move(0, 0)
+        self.page.evaluate(
+            """() => {
+              document.activeElement.blur();
+              scrollTo(0, 0);
+              const search = document.querySelector("header input[type=search]");
+              search.value = "";
+              search.dispatchEvent(new Event("input", { bubbles: true }));
+              search.dispatchEvent(new FocusEvent("blur"));
+            }"""
+        )
+        self.go(address)
+
     def settle(self, frames: int = 4) -> None:
         """Wait until the page has drawn what it now shows: some frames without another text."""
         self.page.evaluate(
@@ -81,25 +98,60 @@ class OpenPage:
 
 
 class Browser:
-    """Opens files, each in a fresh context."""
+    """Opens files; the last page is kept, so that tests of one view load it once."""
 
     def __init__(self, chromium: Any) -> None:
         self._chromium = chromium
+        self._kept: tuple[object, OpenPage] | None = None
 
     @contextmanager
-    def open(
+    def open(self, path: Path, address: str = "", **settings: Any) -> Iterator[OpenPage]:
+        """Load a file and wait until it says that it is ready (`data-ready` on its root).
+
+        Settings are `width` and `height` of the window, the `scheme` of its theme, and `prepare`,
+        which is called with the page before the file is loaded.
+        """
+        opened = self._loaded(path, address, **settings)
+        try:
+            yield opened
+        finally:
+            opened.page.context.close()
+
+    @contextmanager
+    def reuse(self, path: Path, address: str = "", **settings: Any) -> Iterator[OpenPage]:
+        """Go to an address of a report that was left open with these settings, or load it.
+
+        The page comes from an address of no view: what a test chose is gone with its address. After
+        a failure it is not kept.
+        """
+        kind = (path, path.stat().st_mtime_ns, sorted(settings.items()))
+        kept, self._kept = self._kept, None
+        if kept is not None and kept[0] == kind:
+            opened = kept[1]
+            opened.begin_again(address or "#/")
+        else:
+            if kept is not None:
+                kept[1].page.context.close()
+            opened = self._loaded(path, address, **settings)
+        try:
+            yield opened
+        except BaseException:
+            opened.page.context.close()
+            raise
+        if self._kept is None:
+            self._kept = kind, opened
+        else:  # another one was opened meanwhile
+            opened.page.context.close()
+
+    def _loaded(
         self,
         path: Path,
-        address: str = "",
+        address: str,
         width: int = 1280,
         height: int = 900,
         scheme: str = "light",
         prepare: Callable[[Any], None] | None = None,
-    ) -> Iterator[OpenPage]:
-        """Open a file and wait until it says that it is ready (`data-ready` on its root).
-
-        `prepare` is called with the page before the file is loaded.
-        """
+    ) -> OpenPage:
         context = self._chromium.new_context(
             viewport={"width": width, "height": height}, color_scheme=scheme
         )
@@ -110,12 +162,9 @@ class Browser:
         page.on("console", lambda message: opened.console.append(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda problem: opened.console.append(f"error: {problem}"))
         page.on("request", lambda request: opened.requests.append(request.url))
-        try:
-            page.goto(path.as_uri() + address)
-            page.wait_for_selector("html[data-ready=true]", timeout=30_000)
-            yield opened
-        finally:
-            context.close()
+        page.goto(path.as_uri() + address)
+        page.wait_for_selector("html[data-ready=true]", timeout=30_000)
+        return opened
 
 
 #: The browser that runs now: Playwright allows one at a time in a process.

@@ -46,3 +46,8 @@ def call(kernel: Any, grid: tuple[int, ...], *, wide=(), debug=False, **argument
     )
     module = parsed(compile_generic(kernel, types, constants, debug=debug), "cuda:90")
     return Call(1, kernel.fn.__name__, (x, y, z), module, tuple(bound), recorded)
+
+
+def ids(*numbers, dtype="i32"):
+    data = np.array(numbers, {"i32": np.int32, "i64": np.int64}[dtype])
+    return tensor(len(numbers), dtype=dtype, data=data)

@@ -7,6 +7,7 @@ from kvtrace.evaluate import ScalarArgument, Storage, TensorArgument
 from kvtrace.ir import Module, parse
 from kvtrace.ir.types import FloatType, PointerType, TensorDescriptorType
 from kvtrace.recorded_calls.recorded import Call
+from kvtrace.verdicts.pipeline.rule import judge_order
 
 _ELEMENTS, _EXTENT = 1 << 20, 512
 
@@ -87,3 +88,8 @@ def _line(line: str, number: int) -> str:
     named = dict(zip("AB", rest, strict=False)) | {"NUMBER": str(number)}
     places = r"(?<=%)A\b|(?<=%[tg])A\b|(?<=%)B\b|(?<== )A\b|NUMBER"
     return re.sub(places, lambda found: named[found[0]], form)
+
+
+def verdict(text):
+    module = parse(text)
+    return judge_order(module, module.main.name, [call_of(module)])

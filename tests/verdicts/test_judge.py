@@ -39,16 +39,7 @@ def compare(one) -> Counter:
     return counts
 
 
-@pytest.fixture
-def _a_driver(monkeypatch):
-    from triton.runtime import driver
-
-    from kvtrace.backends.triton.free_driver import DeviceFreeDriver
-
-    monkeypatch.setattr(driver, "_active", DeviceFreeDriver("cuda:90"))
-
-
-@pytest.mark.usefixtures("_a_driver")
+@pytest.mark.usefixtures("free_driver")
 def test_verdicts_on_the_catalogue_and_its_mutants_are_what_evaluation_finds(say):
     total: Counter = Counter()
     for case in CASES[::EVERY]:

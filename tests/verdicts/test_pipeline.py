@@ -11,30 +11,26 @@ from kvtrace.verdicts.pipeline.explore import explore
 from kvtrace.verdicts.pipeline.faults import Unexplored
 from kvtrace.verdicts.pipeline.replay import shows
 from kvtrace.verdicts.pipeline.rule import judge_order
-from tests.ir.test_asynchronous import product as summed
 from tests.kernels.staged import (
     AMPERE,
     HOPPER,
     KERNELS,
     NAME,
     TARGETS,
-    _a_driver,  # noqa: F401 - a fixture
     causal_attention,
     described,
     edited,
     product,
 )
+from tests.kernels.summed_product import product as summed
 from tests.support.compile_ttir import compile_generic
 from tests.verdicts import pipelined_kernels
-from tests.verdicts.pipelined import call_of, small
+from tests.verdicts.pipelined import call_of, small, verdict
+
+pytestmark = pytest.mark.usefixtures("free_driver")
 
 F16 = np.float16
 SHOWN = "an evaluation of the TTGIR shows it"
-
-
-def verdict(text):
-    module = parse(text)
-    return judge_order(module, module.main.name, [call_of(module)])
 
 
 # -- what Triton makes ----------------------------------------------------------------------------

@@ -8,8 +8,10 @@ import triton
 import triton.language as tl
 
 from tests.kernels.launched import Launched
-from tests.kernels.staged import TARGETS, _a_driver  # noqa: F401 - a fixture
-from tests.verdicts.test_pipeline import verdict
+from tests.kernels.staged import TARGETS
+from tests.verdicts.pipelined import verdict
+
+pytestmark = pytest.mark.usefixtures("free_driver")
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 

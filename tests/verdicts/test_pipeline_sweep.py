@@ -21,11 +21,12 @@ from tests.kernels.launched import Launched
 from tests.kernels.staged import (
     KERNELS,
     TARGETS,
-    _a_driver,  # noqa: F401 - a fixture
     described,
 )
 from tests.support.thorough import usually
 from tests.verdicts.pipelined import call_of
+
+pytestmark = pytest.mark.usefixtures("free_driver")
 
 EACH = usually(40, thorough=1)
 STAGES = (2, 3, 4, 5)[:: usually(3, thorough=1)]

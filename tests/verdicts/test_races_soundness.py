@@ -10,9 +10,7 @@ from itertools import islice, permutations
 
 import numpy as np
 import pytest
-from triton.runtime import driver
 
-from kvtrace.backends.triton.free_driver import DeviceFreeDriver
 from kvtrace.evaluate import ScalarArgument, TensorArgument
 from kvtrace.schema.errors import KvtraceError
 from tests.kernels.catalogue import CASES
@@ -20,6 +18,8 @@ from tests.kernels.defects.corpus import CORPUS
 from tests.kernels.launching import to_tensor
 from tests.support.thorough import usually
 from tests.verdicts.racing import TooMany, call_of, clashes, judged
+
+pytestmark = pytest.mark.usefixtures("free_driver")
 
 MOST_MUTANTS = 9
 #: How many tests share the corpus, which processes run side by side.
@@ -29,14 +29,6 @@ OF_A_SAMPLE = usually(2, thorough=4)
 EACH = usually(3, thorough=1)
 ALLOWED = ("all programs write the same value", "a lock lets", "atomics order the programs")
 """Why programs may meet and yet not race: clashes byte by byte do not know of it."""
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _a_driver():
-    """Some functions of the language ask the driver for its target."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(driver, "_active", DeviceFreeDriver("cuda:90"))
-        yield
 
 
 def mutants(call):

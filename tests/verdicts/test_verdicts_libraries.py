@@ -40,7 +40,7 @@ def liger(tmp_path_factory):
     """Operators of Liger's forward and backward, launched once; contents of integers kept."""
     if find_spec("liger_kernel") is None:
         pytest.skip("Liger-Kernel is not installed")
-    from tests.evaluate.test_evaluate_liger import OPERATORS, outcome
+    from tests.kernels.liger_operators import OPERATORS, outcome
 
     out = tmp_path_factory.mktemp("liger") / "out"
     with kvtrace.capture(out, tensors="int"), pytest.MonkeyPatch.context() as patch:
@@ -130,7 +130,7 @@ def judged_inductor():
 
 
 def test_all_of_ligers_kernels_are_judged(liger, judged_liger):
-    from tests.evaluate.test_evaluate_liger import OPERATORS
+    from tests.kernels.liger_operators import OPERATORS
 
     launched = open_trace(liger).table("kernels", columns=["name"])["name"].to_pylist()
     assert {call.kernel for call, _ in judged_liger} == set(launched)

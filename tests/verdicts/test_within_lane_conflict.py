@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 import triton
 import triton.language as tl
-from triton.runtime import driver
 
-from kvtrace.backends.triton.free_driver import DeviceFreeDriver
 from kvtrace.evaluate import ScalarArgument, evaluate
 from kvtrace.ir import parse
 from kvtrace.schema.errors import KvtraceError
@@ -23,20 +21,14 @@ from tests.kernels.catalogue import CASES
 from tests.kernels.launching import to_tensor
 from tests.support.thorough import usually
 from tests.verdicts.brute_force import Stores
-from tests.verdicts.calls import call, tensor
+from tests.verdicts.calls import call, ids, tensor
 from tests.verdicts.overflow_oracle import _call as call_of_kernel
 from tests.verdicts.racing import call_of
 from tests.verdicts.random_kernels import I32, I64, LANES, Kernel, Point, Type, _remainder
 
+pytestmark = pytest.mark.usefixtures("free_driver")
+
 RULE = "lane-conflict"
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _a_driver():
-    """Some functions of the language ask the driver for its target."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(driver, "_active", DeviceFreeDriver("cuda:90"))
-        yield
 
 
 def only(found):
@@ -61,12 +53,8 @@ def scatter(kind, index, n=4):
     return call(scattered, (1,), x=tensor(8), index=index, out=tensor(8), n=n, KIND=kind, BLOCK=8)
 
 
-def recorded(*numbers):
-    return tensor(len(numbers), dtype="i32", data=np.array(numbers, np.int32))
-
-
 def test_a_violation_names_both_lanes_the_byte_and_both_values():
-    verdict = only(judge(scatter("", recorded(5, 2, 5, 1)), [RULE]))
+    verdict = only(judge(scatter("", ids(5, 2, 5, 1)), [RULE]))
 
     assert verdict.verdict == "violation"
     assert (verdict.program, verdict.lane, verdict.address_offset) == ((0, 0, 0), (0,), 20)
@@ -78,21 +66,21 @@ def test_a_violation_names_both_lanes_the_byte_and_both_values():
 
 
 def test_an_update_without_an_atomic_is_said_to_be_one():
-    verdict = only(judge(scatter("add", recorded(5, 2, 5, 1)), [RULE]))
+    verdict = only(judge(scatter("add", ids(5, 2, 5, 1)), [RULE]))
 
     assert verdict.verdict == "violation"
     assert "tl.atomic_add" in verdict.message
 
 
 def test_of_recorded_indices_the_proof_says_that_it_is_about_them():
-    verdict = only(judge(scatter("", recorded(5, 2, 3, 1)), [RULE]))
+    verdict = only(judge(scatter("", ids(5, 2, 3, 1)), [RULE]))
 
     assert verdict.verdict == "proven"
     assert "for the recorded contents of index" in verdict.message
 
 
 def test_lanes_that_are_off_may_have_any_index():
-    assert only(judge(scatter("", recorded(5, 2, 5, 1), n=2), [RULE])).verdict == "proven"
+    assert only(judge(scatter("", ids(5, 2, 5, 1), n=2), [RULE])).verdict == "proven"
 
 
 def test_of_indices_that_were_not_recorded_it_says_which_setting_records_them():
@@ -134,7 +122,7 @@ def test_a_store_of_one_element_is_not_asked_about():
 
 
 def test_a_grid_of_no_program_stores_nothing():
-    one = scatter("", recorded(5, 2, 5, 1))
+    one = scatter("", ids(5, 2, 5, 1))
 
     assert only(judge(replace(one, grid=(0, 1, 1)), [RULE])).verdict == "proven"
 

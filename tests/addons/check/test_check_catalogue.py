@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from triton.runtime import driver
 
-from kvtrace.backends.triton.free_driver import DeviceFreeDriver
 from tests.addons.check.launched import Launched
 from tests.kernels.catalogue import CASES
 from tests.support.thorough import usually
+
+pytestmark = pytest.mark.usefixtures("free_driver")
 
 #: One case in so many.
 EACH = usually(6, thorough=1)
@@ -20,14 +20,6 @@ UNDECIDED = (
     "libdevice.fast_", "libdevice.cyl_", "libdevice.j", "libdevice.y", "libdevice.lgamma",
     "libdevice.rcp64h",
 )  # fmt: skip
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _a_driver():
-    """Some functions of the language ask the driver for its target."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(driver, "_active", DeviceFreeDriver("cuda:90"))
-        yield
 
 
 @pytest.mark.parametrize("part", range(PARTS))

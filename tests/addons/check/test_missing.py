@@ -7,7 +7,7 @@ import kvtrace
 from kvtrace.addons.check import missing
 from kvtrace.analysis import missing_passes
 from kvtrace.cli import main
-from kvtrace.schema.trace import open_trace
+from tests.analysis.reported import passes, report
 from tests.backends.compiled_kernels import check_kernels
 
 
@@ -16,15 +16,6 @@ def _no_hurry(monkeypatch):
     """What takes long is no matter of how busy this machine is."""
     for module in (missing, missing_passes):
         monkeypatch.setattr(module, "MOST_SECONDS", 1e6)
-
-
-def report(trace, *options):
-    assert main(["report", str(trace), "-o", str(trace.parent / "report.html"), *options]) == 0
-
-
-def passes(trace):
-    opened = open_trace(trace)
-    return set(opened.passes(opened.run_ids[0]))
 
 
 @pytest.fixture

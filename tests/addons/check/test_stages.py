@@ -21,7 +21,6 @@ from tests.kernels.staged import (
     KERNELS,
     NAME,
     TARGETS,
-    _a_driver,  # noqa: F401 - a fixture
     causal_attention,
     described,
     edited,
@@ -30,6 +29,8 @@ from tests.kernels.staged import (
     softmax,
 )
 from tests.support.thorough import usually
+
+pytestmark = pytest.mark.usefixtures("free_driver")
 
 #: One case of the catalogue in so many.
 EACH = usually(40, thorough=1)

@@ -9,7 +9,7 @@ from kvtrace.cli import main
 from kvtrace.schema.errors import BadSetting, TraceWriteError
 from kvtrace.schema.trace import resolve
 from kvtrace.schema.validation import validate
-from tests.converters.test_diff import LINE_3, SCALE, finding
+from tests.converters.compared_kernels import LINE_3, SCALE, finding
 from tests.converters.written_trace import add_findings, write_trace
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.test_architecture import HEAVY_IN_CAPTURE, MODULES, imports_of
+from tests.support.imports import HEAVY_IN_CAPTURE, MODULES, imports_of
 
 _NEURON = "kvtrace.addons.neuron"
 _KERNELS = {"kvtrace.schema", "kvtrace.evaluate", "kvtrace.forks"}  # the evaluator's threads alone

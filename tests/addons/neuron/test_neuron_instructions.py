@@ -12,7 +12,7 @@ import kvtrace.addons.neuron.older.isa as older_isa
 import kvtrace.addons.neuron.older.language as older_nl
 from kvtrace.addons.neuron.errors import NkiError
 from tests.addons.neuron.conftest import Run
-from tests.addons.neuron.test_ops import COLUMN, RANDOM, X, Y, run_into, run_op
+from tests.addons.neuron.running_ops import COLUMN, RANDOM, X, Y, run_into, run_op
 
 COMMANDS = nisa.reduce_cmd
 

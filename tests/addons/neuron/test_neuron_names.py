@@ -13,7 +13,7 @@ import kvtrace.addons.neuron.older.language as nl
 from kvtrace.addons.neuron import newer, older
 from kvtrace.addons.neuron.errors import NkiError
 from tests.addons.neuron.conftest import Run
-from tests.addons.neuron.test_ops import RANDOM, X, Y, erf, run_into, run_op
+from tests.addons.neuron.running_ops import RANDOM, X, Y, erf, run_into, run_op
 
 WHOLE = RANDOM.integers(0, 2**12, (32, 24)).astype(np.int32)
 SHIFTS = RANDOM.integers(0, 8, (32, 24)).astype(np.int32)

@@ -2,7 +2,6 @@
 
 import inspect
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,43 +13,17 @@ import kvtrace.addons.neuron.older.isa as nisa
 import kvtrace.addons.neuron.older.language as nl
 from kvtrace.addons.neuron.refusals.elementwise import ACTIVATIONS
 from tests.addons.neuron.conftest import Run
-
-RANDOM = np.random.default_rng(11)
-X = RANDOM.standard_normal((32, 24)).astype(np.float32)
-Y = RANDOM.standard_normal((32, 24)).astype(np.float32)
-COLUMN = RANDOM.standard_normal((32, 1)).astype(np.float32)
-
-Function = Callable[..., Any]
-
-
-def run_op(run: Run, op: Function, *arrays: Any) -> Any:
-    """Load arrays, apply an op that gives a tile, and store it."""
-
-    def kernel(*sources: Any) -> Any:
-        made = op(*(nl.load(source) for source in sources))
-        out = nl.ndarray(made.shape, dtype=made.dtype, buffer=nl.shared_hbm)
-        nl.store(out, value=made)
-        return out
-
-    outcome = run(kernel, *arrays)
-    assert outcome.recorder.findings == []
-    return outcome.result
-
-
-def run_into(run: Run, op: Function, shape: tuple[int, ...], dtype: Any, *arrays: Any) -> Any:
-    """Load arrays, apply an op that writes a tile, and store that."""
-
-    def kernel(*sources: Any) -> Any:
-        made = nl2.ndarray(shape, dtype=dtype, buffer=nl2.sbuf)
-        op(made, *(nl2.load(source) for source in sources))
-        out = nl2.ndarray(shape, dtype=dtype, buffer=nl2.shared_hbm)
-        nisa2.dma_copy(dst=out, src=made)
-        return out
-
-    outcome = run(kernel, *arrays)
-    assert outcome.recorder.findings == []
-    return outcome.result
-
+from tests.addons.neuron.running_ops import (
+    COLUMN,
+    RANDOM,
+    Function,
+    X,
+    Y,
+    each,
+    erf,
+    run_into,
+    run_op,
+)
 
 PLACES = np.arange(32)[:, None] * 3 + np.arange(24) + 7
 
@@ -108,14 +81,6 @@ def test_signatures_are_the_public_ones() -> None:
     newer = [*inspect.signature(nisa2.tensor_copy).parameters]
     assert newer == ["dst", "src", "engine", "name"]
     assert [*inspect.signature(nl.load).parameters] == ["src", "mask", "dtype"]
-
-
-def each(function: Function) -> Function:
-    return np.vectorize(function, otypes=[np.float64])
-
-
-def erf(x: Any) -> Any:
-    return each(math.erf)(x)
 
 
 UNARY: dict[str, Function] = {

@@ -19,9 +19,7 @@ from kvtrace.schema.errors import BadSetting, DamagedFile
 from kvtrace.schema.layout import run_folder
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.versions import derived_facts
-from tests.converters.written_trace import EPOCH, Kernel, Launches, Op, add_ops, write_trace
-
-SCALE = Kernel(calls=(Launches(number=3, host_us=10), Launches(scalar="2", host_us=20)))
+from tests.converters.written_trace import EPOCH, SCALE, Op, add_ops, write_trace
 
 
 def ask(side, text):

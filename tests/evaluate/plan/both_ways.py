@@ -121,3 +121,25 @@ def values(argument):
     """What lies in an argument's storage, as floats or integers."""
     stored = argument.storage.data[argument.offset_bytes :].view(argument.element.memory)
     return stored if stored.dtype.kind in "iub" else stored.astype(np.float64)
+
+
+ROUNDING = {"fp32": 2e-6, "fp16": 2e-3, "bf16": 1.6e-2}
+
+
+def assert_same(function, grid, arguments, constexprs=None, rounding=None):
+    """Results are equal within rounding (None: bit by bit), and facts are equal."""
+    assert reason(function, grid, arguments, constexprs) == "planned"
+    (planned, plan_facts), (arrays, array_facts) = both_ways(function, grid, arguments, constexprs)
+    for ours, theirs in zip(planned, arrays, strict=True):
+        if not hasattr(ours, "storage"):
+            continue
+        if rounding is None:
+            assert np.array_equal(ours.storage.data, theirs.storage.data), ours.name
+            continue
+        near = rounding * ROUNDING.get(ours.dtype, 0)
+        scale = np.abs(values(theirs)).max(initial=1.0)
+        assert np.allclose(values(ours), values(theirs), rtol=0, atol=near * scale), ours.name
+    for kind, expected in array_facts.summary().items():
+        assert plan_facts.summary()[kind] == expected, kind
+    assert plan_facts.by_trip == plan_facts.elements
+    return plan_facts

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.evaluate.plan.both_ways import both_ways, reason, values
+from tests.evaluate.plan.both_ways import assert_same, both_ways, reason
 from tests.kernels.attention import attention, attention_with_descriptors
 from tests.kernels.basic import matmul, softmax, vector_add
 from tests.kernels.memory import copy_tile, in_place_scale, shifted_copy
@@ -16,26 +16,6 @@ from tests.kernels.normalisation import (
 from tests.kernels.shapes import rearranged, scans
 
 DTYPES = [torch.float32, torch.float16, torch.bfloat16]
-ROUNDING = {"fp32": 2e-6, "fp16": 2e-3, "bf16": 1.6e-2}
-
-
-def assert_same(function, grid, arguments, constexprs=None, rounding=None):
-    """Results are equal within rounding (None: bit by bit), and facts are equal."""
-    assert reason(function, grid, arguments, constexprs) == "planned"
-    (planned, plan_facts), (arrays, array_facts) = both_ways(function, grid, arguments, constexprs)
-    for ours, theirs in zip(planned, arrays, strict=True):
-        if not hasattr(ours, "storage"):
-            continue
-        if rounding is None:
-            assert np.array_equal(ours.storage.data, theirs.storage.data), ours.name
-            continue
-        near = rounding * ROUNDING.get(ours.dtype, 0)
-        scale = np.abs(values(theirs)).max(initial=1.0)
-        assert np.allclose(values(ours), values(theirs), rtol=0, atol=near * scale), ours.name
-    for kind, expected in array_facts.summary().items():
-        assert plan_facts.summary()[kind] == expected, kind
-    assert plan_facts.by_trip == plan_facts.elements
-    return plan_facts
 
 
 @pytest.mark.parametrize("size", [1, 1024, 5000])

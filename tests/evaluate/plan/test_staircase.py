@@ -8,8 +8,7 @@ import triton.language as tl
 
 from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.plan.launch import sources
-from tests.evaluate.plan.both_ways import both_ways
-from tests.evaluate.plan.test_plan_equals_arrays import assert_same
+from tests.evaluate.plan.both_ways import assert_same, both_ways
 from tests.kernels.attention import attention
 from tests.kernels.launching import bind, compile_for
 

@@ -6,7 +6,7 @@ import triton
 import triton.language as tl
 
 from kvtrace.evaluate.plan.launch import sources
-from tests.evaluate.plan.test_plan_equals_arrays import assert_same
+from tests.evaluate.plan.both_ways import assert_same
 from tests.kernels.launching import bind, compile_for
 
 ROWS, COLUMNS, TILE = 3, 1024, 128

@@ -10,23 +10,13 @@ from kvtrace.verdicts.ranges.at_size import at_size
 from kvtrace.verdicts.ranges.contracts import BadContract, contract_of, violation
 from kvtrace.verdicts.ranges.envelope import envelope
 from kvtrace.verdicts.ranges.growth import Ambiguous, Relations
-from kvtrace.verdicts.ranges.launch_numbers import numbers_of
 from kvtrace.verdicts.rules import overflow
 from tests.verdicts import envelope_kernels as kernels
 from tests.verdicts import generic_kernels
-from tests.verdicts.calls import call, tensor
+from tests.verdicts.calls import call, ids, tensor
+from tests.verdicts.ranges.envelope_rows import rows
 
 WRAP = 2**31
-
-
-def ids(*numbers, dtype="i32"):
-    data = np.array(numbers, {"i32": np.int32, "i64": np.int64}[dtype])
-    return tensor(len(numbers), dtype=dtype, data=data)
-
-
-def rows(first, *more):
-    found = envelope(Relations(first, [numbers_of(each) for each in more]))
-    return {(row.quantity, row.kind): row for row in found}
 
 
 def paged(kernel, page=480, width=576):

@@ -3,7 +3,6 @@
 import re
 import time
 
-import numpy as np
 import pytest
 
 from kvtrace.converters.findings.envelope import EnvelopeRow, envelope_text
@@ -13,16 +12,8 @@ from kvtrace.verdicts.ranges.launch_numbers import numbers_of
 from tests.kernels.defects.corpus import CORPUS
 from tests.verdicts import generic_kernels
 from tests.verdicts import promise_kernels as kernels
-from tests.verdicts.calls import call, tensor
-
-
-def ids(*numbers):
-    return tensor(len(numbers), dtype="i32", data=np.array(numbers, np.int32))
-
-
-def rows(first, *more):
-    found = envelope(Relations(first, [numbers_of(each) for each in more]))
-    return {(row.quantity, row.kind): row for row in found}
+from tests.verdicts.calls import call, ids, tensor
+from tests.verdicts.ranges.envelope_rows import rows
 
 
 def flat(kernel, n, room=0, programs=None, block=1024):

@@ -10,12 +10,7 @@ from kvtrace.verdicts.replaying import run
 from kvtrace.verdicts.rules.evaluated import EvaluatedBounds
 from kvtrace.verdicts.rules.out_of_bounds_zeros import without_any_zeros
 from tests.verdicts import zero_kernels as kernels
-from tests.verdicts.calls import call, tensor
-
-
-def ids(*numbers):
-    """Index tensor with these contents; launches here read 8 or 16 of them."""
-    return tensor(len(numbers), dtype="i32", data=np.array(numbers, np.int32))
+from tests.verdicts.calls import call, ids, tensor
 
 
 def verdicts(made, rule, arg=None):

@@ -12,9 +12,7 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from triton.runtime import driver
 
-from kvtrace.backends.triton.free_driver import DeviceFreeDriver
 from kvtrace.evaluate import Storage, TensorArgument, evaluate
 from kvtrace.evaluate.errors import DeviceAssertion
 from kvtrace.ir import Module
@@ -31,6 +29,8 @@ from tests.verdicts.brute_force import _Fill, with_contents
 from tests.verdicts.mutants import mutants
 from tests.verdicts.racing import call_of
 
+pytestmark = pytest.mark.usefixtures("free_driver")
+
 RULES = ("undefined-lanes", "undefined-use")
 MOST_MUTANTS = 7
 #: How many tests share the corpus, which processes run side by side.
@@ -38,14 +38,6 @@ PARTS = 4
 #: Mutants of each sample of the corpus, and of how many samples one is taken.
 OF_A_SAMPLE = usually(1, thorough=3)
 EACH = usually(3, thorough=1)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _a_driver():
-    """Some functions of the language ask the driver for its target."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(driver, "_active", DeviceFreeDriver("cuda:90"))
-        yield
 
 
 def without_other(module: Module) -> Module:

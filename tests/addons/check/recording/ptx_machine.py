@@ -2,6 +2,10 @@
 
 Enough of PTX's chapter 9 for kvtrace's own kernels: machines without a GPU can show what those do.
 Blocks run one after the other, in an order that a test can choose.
+
+`kvtrace.evaluate.ptx` cannot run them, and need not learn to: it computes snippets of inline
+assembly for all lanes at once, in registers alone. These kernels load and store, branch thread by
+thread, wait at barriers and meet in atomics.
 """
 
 import ctypes

@@ -16,6 +16,7 @@ from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
 from tests.backends.compiled_kernels import output_kernels as kernels
+from tests.backends.compiled_kernels.output_kernels import launched
 
 COUNT = 1000
 
@@ -52,11 +53,6 @@ def numbers(*first, count=COUNT, dtype=torch.float32):
     x = torch.ones(count, dtype=dtype)
     x[: len(first)] = torch.tensor(first, dtype=dtype)
     return x
-
-
-def launched(kernel, *tensors):
-    n = tensors[0].numel()
-    kernel[(triton.cdiv(n, 256),)](*tensors, n, BLOCK=256)
 
 
 class TestFinite:

@@ -5,7 +5,6 @@ import time
 import numpy as np
 import pytest
 import torch
-import triton
 
 import kvtrace
 from kvtrace.addons.check.recording import device_kernels, looking
@@ -14,6 +13,7 @@ from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from tests.addons.check.recording.device_driver import Driver
 from tests.backends.compiled_kernels import output_kernels as kernels
+from tests.backends.compiled_kernels.output_kernels import launched
 
 COUNT = 500
 INF, NAN = float("inf"), float("nan")
@@ -30,11 +30,6 @@ def driver(monkeypatch):
     monkeypatch.setattr(device_kernels, "DIGEST_SLOTS", 8)
     monkeypatch.setattr(looking, "storages_of", lambda *given: (storages_of(*given)[0], "cuda"))
     return made
-
-
-def launched(kernel, *tensors):
-    n = tensors[0].numel()
-    kernel[(triton.cdiv(n, 256),)](*tensors, n, BLOCK=256)
 
 
 def numbers(*first):

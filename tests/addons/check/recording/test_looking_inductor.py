@@ -9,7 +9,7 @@ import torch
 import kvtrace
 from kvtrace.addons.check.recording import memory_needed
 from kvtrace.schema.trace import open_trace
-from tests.backends.inductor.test_launches import autotuner
+from tests.support.autotuned_by_inductor import autotuner
 
 __all__ = ["autotuner"]
 

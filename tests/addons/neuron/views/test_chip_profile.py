@@ -1,31 +1,16 @@
 """NKI kernels in profiles and differences: peaks on chip, engines at published rates, no caches."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import kvtrace
-import kvtrace.addons.neuron.older.language as nl
-from kvtrace.addons.neuron import older
 from kvtrace.addons.neuron.views.engine_times import least_ns
 from kvtrace.cli import main
 from kvtrace.converters.profile.device_limits import limits_for_target
 from kvtrace.converters.profile.roofline import Work, position
-
-
-@older.jit
-def products(a: Any, b: Any, hoist: bool) -> Any:
-    """Multiply tile by tile; the stationary tile is loaded once, or each time."""
-    out = nl.ndarray((128, b.shape[1]), dtype=nl.float32, buffer=nl.shared_hbm)
-    left = nl.load(a)
-    for j in nl.affine_range(b.shape[1] // 512):
-        held = left if hoist else nl.load(a)
-        right = nl.load(b[:, j * 512 : (j + 1) * 512])
-        product = nl.matmul(held, right, transpose_x=True)
-        nl.store(out[:, j * 512 : (j + 1) * 512], value=nl.exp(product))
-    return out
+from tests.addons.neuron.views.products import products
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 import kvtrace
 from kvtrace.addons.neuron.views import engine_schedule
 from kvtrace.addons.neuron.views.engine_schedule import buffer_flows, least_schedule
-from tests.addons.neuron.views.test_chip_profile import products
+from tests.addons.neuron.views.products import products
 
 #: Load 0 → 1, load 0 → 2, copy 1 → 3 and 3 → 1 (vector), store 1 → 4; each of 1,000 elements.
 OPS = [

@@ -1,0 +1,61 @@
+"""Both recorders of the hot path, and a backend for them that numbers what is new."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kvtrace.capture import hot
+from kvtrace.capture.arguments import Identities
+from kvtrace.capture.hot_choice import tensor_types
+from kvtrace.capture.launch_rows import LAYOUT
+
+try:
+    from kvtrace.capture import _hot
+except ImportError:
+    _hot = None
+
+KINDS = [hot.Recorder] if _hot is None else [hot.Recorder, _hot.Recorder]
+
+
+class Kernel:
+    """Stands for a compiled kernel."""
+
+
+@dataclass
+class Adapter:
+    """A backend that numbers what is new."""
+
+    kernels: int = 0
+    calls: list[tuple[Any, ...]] = field(default_factory=list)
+    only_kernel: int | None = None
+
+    def new_kernel(self, owner, kernel):
+        self.kernels += 1
+        return (self.kernels - 1 if self.only_kernel is None else self.only_kernel, 0, -1)
+
+    def new_call(self, owner, kernel, kernel_id, grid, args, kwargs):
+        self.calls.append((kernel_id, grid, len(args), tuple(kwargs)))
+        return len(self.calls) - 1
+
+
+def recorder_of(kind, problems=None, max_calls=1000, describe=None):
+    import torch
+
+    tell = (lambda error: pytest.fail(repr(error))) if problems is None else problems.append
+    describe = Identities(lambda text: None) if describe is None else describe
+    return kind(describe, tell, tensor_types(torch), max_calls)
+
+
+def rows(recorder):
+    return np.frombuffer(recorder.drain(), LAYOUT)
+
+
+def calls(recorder):
+    return rows(recorder)["call_id"].tolist()
+
+
+@pytest.fixture(params=KINDS, ids=lambda kind: kind.__module__.rpartition(".")[2])
+def kind(request):
+    return request.param

@@ -1,0 +1,62 @@
+"""Mutants are valid Python, differ in one place, and leave types and messages alone."""
+
+import ast
+
+import pytest
+
+from tests.mutation.mutants import mutants_of
+
+SOURCE = b'''"""Not 1 + 1."""
+from typing import Literal
+
+LEAST: Literal[3] | None = 3  # \xc3\xa9
+
+
+def chosen(values: list[int], most: int = 2) -> bool | None:
+    if not values and most is not None:
+        raise ValueError(f"{most + 1} of {len(values)}")
+    assert most >= 0
+    found = [each // 2 for each in values if 0 <= each < most]
+    return True if found else "a" + "b" not in values
+'''
+
+
+def changes():
+    return {str(mutant) for mutant in mutants_of(SOURCE)}
+
+
+def test_operators_constants_and_conditions_are_changed():
+    assert changes() == {
+        "3 → 4", "2 → 3", "0 → 1", "not values → bool(values)", "and → or", "is not → is",
+        "// → *", "<= → <", "< → <=", "True → False", "found → (not (found))", "not in → in",
+    }  # fmt: skip
+
+
+def test_each_is_python_and_differs_in_one_line():
+    lines = SOURCE.splitlines()
+    for mutant in mutants_of(SOURCE):
+        changed = mutant.of(SOURCE)
+        ast.parse(changed)
+        places = [
+            number
+            for number, (before, after) in enumerate(
+                zip(lines, changed.splitlines(), strict=True), 1
+            )
+            if before != after
+        ]
+        assert places == [mutant.line], mutant
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x: int | None = y",
+        "def f(x: Literal[1]) -> Literal[2]: ...",
+        "@part(3)\ndef f(): ...",
+        "raise E(1 + 2)",
+        "if TYPE_CHECKING:\n    a = 1",
+        "'a' + b",
+    ],
+)
+def test_types_and_messages_are_left_alone(text):
+    assert mutants_of(text.encode()) == []
