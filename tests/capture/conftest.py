@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.tiers import needs
 from tests.support.warm_python import warm_python
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -69,6 +70,7 @@ class Autostarting:
 
 
 @pytest.fixture(scope="session")
+@needs("process")
 def autostarting(tmp_path_factory: pytest.TempPathFactory) -> Autostarting:
     folder = tmp_path_factory.mktemp("autostarting")
     venv.create(folder / "environment", with_pip=False)

@@ -62,6 +62,7 @@ def jobs(autostarting, tmp_path_factory):
     return folders
 
 
+@pytest.mark.process
 def test_each_rank_is_a_run_of_one_group(jobs):
     trace = open_trace(jobs[to_the_end] / "out")
     runs = trace.select()
@@ -105,6 +106,7 @@ def _group(answer):
     answer.put(groups.group_id({}))
 
 
+@pytest.mark.process
 def test_what_one_process_starts_shares_a_group_without_any_variable():
     context = multiprocessing.get_context("fork")
     answer = context.Queue()

@@ -98,6 +98,7 @@ def headings(page: Page) -> list[str]:
     return [heading.replace("¶", "").strip() for heading in page.headings]
 
 
+@pytest.mark.process
 def test_every_command_has_a_page_with_all_its_options(pages):
     from typer.main import get_command
 

@@ -101,6 +101,7 @@ def added_to(source, text):
     return before + text + mark + after if mark else source + text
 
 
+@pytest.mark.process
 def test_it_is_evaluated(told):
     assert told["stored"] == list(range(16))
 

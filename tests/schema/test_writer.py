@@ -255,6 +255,7 @@ def test_a_directory_that_is_a_file_is_refused_in_one_sentence(tmp_path):
         RunWriter(tmp_path / "out", new_run_id())
 
 
+@pytest.mark.process
 def test_a_run_that_cannot_begin_leaves_nothing(tmp_path):
     child = run_child(
         """
@@ -301,6 +302,7 @@ def test_ranks_write_into_one_directory_at_once(tmp_path):
     assert validate(tmp_path) == []
 
 
+@pytest.mark.process
 def test_a_forked_child_cannot_write_its_parents_rows(tmp_path):
     writer = RunWriter(tmp_path, new_run_id())
     writer.append("launches", launches(0, 10))  # pending at the fork
@@ -341,6 +343,7 @@ ENDLESS = """
 """
 
 
+@pytest.mark.process
 def test_kill_dash_nine_loses_nothing_that_was_flushed(tmp_path):
     child = subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(ENDLESS), str(tmp_path)],
@@ -389,6 +392,7 @@ LIMITED = """
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("limit", [20_000, 20_001, 33_333, 100_000])
 def test_a_file_that_cannot_grow_ends_with_a_whole_batch(tmp_path, limit):
     child = run_child(LIMITED, tmp_path, limit, "again")
@@ -445,6 +449,7 @@ def small_disk(tmp_path):
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
+@pytest.mark.process
 def test_a_full_disk_stops_the_writer_with_one_error_and_all_before_is_readable(small_disk):
     out = small_disk / "out"
     child = run_child(FULL_DISK, out)
@@ -464,6 +469,7 @@ def test_a_full_disk_stops_the_writer_with_one_error_and_all_before_is_readable(
     assert not list(out.glob("*/*/.*"))
 
 
+@pytest.mark.process
 def test_a_journal_on_a_full_disk_says_how_many_rows_it_lacks(small_disk):
     child = run_child(FULL_DISK, small_disk / "out")
     assert child.stderr == ""
@@ -474,6 +480,7 @@ def test_a_journal_on_a_full_disk_says_how_many_rows_it_lacks(small_disk):
     assert kept + trace.runs[0].dropped_rows == 400_000
 
 
+@pytest.mark.process
 def test_file_size_limits_are_really_refused_here(tmp_path):
     """What the test of limited files rests on."""
     child = run_child(

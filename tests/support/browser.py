@@ -5,6 +5,7 @@ Where chromium is not installed the tests skip; with KVTRACE_REQUIRE_CHROMIUM se
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +15,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
+
+from tests.support.tiers import PAGE
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 FLAGS = (
@@ -100,6 +103,7 @@ class Browser:
 
         `prepare` is called with the page before the file is loaded.
         """
+        sys.audit(PAGE)
         context = self._chromium.new_context(
             viewport={"width": width, "height": height}, color_scheme=scheme
         )

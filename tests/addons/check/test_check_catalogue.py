@@ -30,6 +30,7 @@ def _a_driver():
         yield
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("part", range(PARTS))
 def test_what_the_evaluator_gives_agrees_with_itself(part, say):
     answers = {"agrees": [], "undecided": []}

@@ -119,6 +119,7 @@ def generated(seen: origins.Origins, monkeypatch: pytest.MonkeyPatch) -> Iterato
     torch._dynamo.reset()
 
 
+@pytest.mark.process
 def test_operators_modules_and_lines_are_those_of_the_program(generated: dict[str, str]) -> None:
     found = {}
     for name, code in generated.items():

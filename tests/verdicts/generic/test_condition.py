@@ -306,6 +306,7 @@ def test_every_kernel_that_is_drawn_has_calls_on_both_sides(drawn):
         assert counts["outside, leaves"] + counts["open, leaves"] > 0, kernel
 
 
+@pytest.mark.sweep
 def test_the_corpus_of_defects_with_one_number_changed(say):
     each = usually(30, thorough=5)
     calls = [one for sample in CORPUS if sample.programs <= 64 for _, one in mutants(sample.call())]

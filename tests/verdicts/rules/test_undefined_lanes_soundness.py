@@ -123,6 +123,7 @@ def test_the_catalogue_without_other_and_its_mutants(say):
     assert answers["nothing as it is"] == len(cases())
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("part", range(PARTS))
 def test_the_corpus_of_defects_without_other_and_its_mutants(say, part):
     answers, calls = Counter(), 0
