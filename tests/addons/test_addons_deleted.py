@@ -162,6 +162,7 @@ def test_what_is_gone_is_said_in_one_sentence(tree: Path, request: pytest.Fixtur
         assert "Traceback" not in told
 
 
+@pytest.mark.process
 @pytest.mark.skipif(not THOROUGH, reason="takes minutes: KVTRACE_TEST_THOROUGH=1")
 @pytest.mark.timeout(1800)
 def test_the_tests_of_the_rest_pass(tree: Path) -> None:

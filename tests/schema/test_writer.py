@@ -286,6 +286,7 @@ def _write_rank(out: str, rank: int) -> None:
     writer.seal({"ending": "exit"})
 
 
+@pytest.mark.process
 def test_ranks_write_into_one_directory_at_once(tmp_path):
     spawn = multiprocessing.get_context("spawn")
     ranks = [spawn.Process(target=_write_rank, args=(str(tmp_path), rank)) for rank in range(4)]

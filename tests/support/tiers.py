@@ -8,7 +8,7 @@ no test is in a tier by mistake.
 """
 
 import sys
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -40,6 +40,14 @@ def needs(kind: str) -> Callable[[Fixture], Fixture]:
         return function
 
     return mark
+
+
+def some(values: Sequence[Any], each: int) -> list[Any]:
+    """Return parameters of which `make test` takes one in so many; the others are a sweep."""
+    return [
+        value if at % each == 0 else pytest.param(value, marks=pytest.mark.sweep)
+        for at, value in enumerate(values)
+    ]
 
 
 @contextmanager

@@ -101,6 +101,7 @@ def cases():
     return list({id(case.kernel): case for case in CASES}.values())
 
 
+@pytest.mark.sweep
 def test_the_catalogue_without_other_and_its_mutants(say):
     answers, calls = Counter(), 0
     for case in cases():

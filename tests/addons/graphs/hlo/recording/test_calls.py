@@ -148,6 +148,7 @@ def test_what_cannot_be_converted_is_said(selection, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.process
 def test_a_recording_that_begins_later_and_ends_before_the_program(tmp_path):
     x, state = np.ones((4, 64), np.float32), np.zeros(64, np.float32)
     recorded_program.layer(x, state)
