@@ -11,9 +11,15 @@ unexport PYTHONDONTWRITEBYTECODE
 # How `make test` spreads the tests over processes; `make pytest WORKERS=0` runs them in one.
 WORKERS ?= auto
 
+# Markers are described in tests/support/tiers.py.
+FIRST_TIER := smoke or not (process or browser or sweep)
+CHOSEN :=
+# Of `make fuzz`.
+SEED ?= $(shell date +%Y%m%d)
+
 .DEFAULT_GOAL := help
-.PHONY: help install demo test pytest test-spark coverage bounds lint format types bench docs docs-site \
-  notebook frontend frontend-lint frontend-test update-golden lock clean
+.PHONY: help install demo test test-all pytest test-spark coverage bounds fuzz lint format types bench docs \
+  docs-site notebook frontend frontend-lint frontend-test update-golden lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -33,7 +39,7 @@ install: .venv/.project  ## .venv with the locked packages and kvtrace itself, e
 	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
-# Some 600 MB, of no use to anyone who does not test it: so `make test` leaves it out, and CI does not.
+# Some 600 MB, of no use to anyone who does not test it: so only `make test-all` installs it.
 .venv/.spark: .venv/.project requirements/spark.lock
 	@echo "installing what tests of Spark and of object stores need into .venv"
 	@$(BIN)/python -m pip install --quiet -r requirements/spark.lock
@@ -43,12 +49,17 @@ demo: install  ## capture a training run; make every file; find a defect; diff t
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash examples/demo.sh demo-out
 
 # mypy, and what node checks, take one core each; pytest takes them all.
-test: install  ## lint, then every test
+test: install  ## before a commit: lint, the tests that need one process, and a few of the others
+	@$(MAKE) -j 2 lint frontend-test
+	@$(MAKE) pytest CHOSEN='-m "$(FIRST_TIER)"'
+
+test-all: install  ## what CI runs: lint, every test, those of Spark
 	@$(MAKE) -j 2 lint frontend-test
 	@$(MAKE) pytest
+	@$(MAKE) test-spark
 
 pytest: install  ## every test, one process a core
-	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 4 --dist worksteal
+	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 4 --dist worksteal $(CHOSEN)
 
 coverage: install  ## every test, and which lines and branches of kvtrace it reaches
 	COVERAGE_CORE=sysmon $(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 4 --dist worksteal \
@@ -61,6 +72,11 @@ test-spark: install .venv/.spark  ## tests of Spark and of object stores; Java 1
 bounds: install  ## tests with the oldest, then with the newest dependencies that pyproject.toml allows
 	$(BIN)/python requirements/bounds.py oldest
 	$(BIN)/python requirements/bounds.py newest
+
+fuzz: install  ## mutated traces and IR, random kernels; SEED=… repeats those of a day
+	$(BIN)/python -m tests.cli.fuzz $(SEED) 400 --each 6
+	$(BIN)/python -m tests.ir.fuzz --count 3000 --seed $(SEED)
+	$(BIN)/python -m tests.addons.neuron.fuzz --count 20000 --seed $(SEED)
 
 lint: types frontend-lint  ## ruff, its formatting, mypy --strict; prettier, eslint and tsc
 	$(BIN)/ruff check $(PYTHON_FOLDERS)

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from tests.support import tiers
 from tests.support.thorough import usually
 
 # The costliest tests of properties leave the number of examples to the profile: fifty, every night
@@ -35,9 +36,11 @@ COLLECTED_EACH = 50_000
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(tiers)
     cache = getattr(config, "cache", None)  # none with -p no:cacheprovider
     if cache is not None:
         os.environ["KVTRACE_TEST_TTIR"] = str(cache.mkdir("kernels"))
+        os.environ["KVTRACE_TEST_TRACES"] = str(cache.mkdir("traces"))
     if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= LEAST_FREE:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 

@@ -415,6 +415,7 @@ def test_pages_name_files_that_are_there(page: str) -> None:
     assert [name for name in wrong if not name.startswith("out/")] == []
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("name", ["schema", "converters"])
 def test_a_folder_at_the_top_is_a_link_in_the_package_and_imported_by_that_alone(name: str) -> None:
     assert (PACKAGE / name).readlink() == Path("..", name)

@@ -78,6 +78,7 @@ def test_no_lock_is_made_elsewhere():
     assert files_with(LOCKED_PROPERTY) == {"kvtrace/schema/cached_property.py"}
 
 
+@pytest.mark.process
 def test_a_property_that_another_thread_works_out_can_be_asked_in_a_child():
     begun, ended = threading.Event(), threading.Event()
 
@@ -100,6 +101,8 @@ def test_a_property_that_another_thread_works_out_can_be_asked_in_a_child():
     thread.join()
 
 
+@pytest.mark.smoke
+@pytest.mark.process
 def test_every_lock_of_ours_is_free_in_a_child(held_elsewhere, monkeypatch, tmp_path):
     # given every kind of lock that kvtrace makes, all held by another thread
     for name in ("symbolic.terms", "symbolic.solver", "evaluate.threads", "capture.api"):
@@ -119,6 +122,7 @@ def test_every_lock_of_ours_is_free_in_a_child(held_elsewhere, monkeypatch, tmp_
     assert made
 
 
+@pytest.mark.process
 def test_a_lock_that_the_forking_thread_holds_is_still_its_own():
     lock = Lock()
 
@@ -135,6 +139,7 @@ def test_a_lock_that_the_forking_thread_holds_is_still_its_own():
     assert free(lock)
 
 
+@pytest.mark.process
 def test_a_fork_waits_for_what_must_be_whole():
     # given another thread in the middle of changing what a lock guards
     lock, begun, state = Lock(taken=True), threading.Event(), ["whole"]
@@ -155,6 +160,7 @@ def test_a_fork_waits_for_what_must_be_whole():
     assert free(lock)
 
 
+@pytest.mark.process
 def test_what_a_lock_guards_is_put_right_in_the_child():
     called = []
     lock = Lock(renewed=lambda: called.append(os.getpid()))
@@ -163,6 +169,7 @@ def test_what_a_lock_guards_is_put_right_in_the_child():
     assert lock
 
 
+@pytest.mark.process
 def test_products_use_all_threads_again_in_a_child(held_elsewhere):
     """Another thread that evaluates has NumPy's BLAS use one thread; it is not in the child."""
     from kvtrace.evaluate.threads import ONE_THREAD

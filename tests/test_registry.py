@@ -87,6 +87,7 @@ def run(
     return done
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("extra", ["", "\n[kvtrace.libraries]\nstencils=kvtrace_stencils:BACKEND"])
 def test_a_backend_of_another_package_records_by_the_variable_alone(
     example: Path, extra: str
@@ -103,6 +104,7 @@ def test_a_backend_of_another_package_records_by_the_variable_alone(
     assert trace.table("calls")["grid_y"].to_pylist() == [2]
 
 
+@pytest.mark.process
 def test_it_is_imported_only_with_its_library_where_that_is_named(example: Path) -> None:
     program = "import sys, pip; print('kvtrace_stencils' in sys.modules)"
     entries = next((example / "site").glob("*.dist-info")) / "entry_points.txt"
@@ -113,6 +115,7 @@ def test_it_is_imported_only_with_its_library_where_that_is_named(example: Path)
     assert run(example, "-c", program, KVTRACE="out").stdout == "False\n"
 
 
+@pytest.mark.process
 def test_a_backend_that_imports_its_library_leaves_it_one_module(example: Path) -> None:
     module = example / "site" / "kvtrace_stencils.py"
     module.write_text("import stencils\n" + module.read_text())
@@ -124,6 +127,7 @@ def test_a_backend_that_imports_its_library_leaves_it_one_module(example: Path) 
     assert open_trace(example / "out").table("launches").num_rows == 3
 
 
+@pytest.mark.process
 def test_a_backend_that_cannot_be_imported_is_one_line_and_the_program_goes_on(
     example: Path,
 ) -> None:
@@ -137,6 +141,7 @@ def test_a_backend_that_cannot_be_imported_is_one_line_and_the_program_goes_on(
     )
 
 
+@pytest.mark.process
 def test_the_example_converter_folds_stacks(example: Path) -> None:
     run(example, "program.py", KVTRACE="out")
 
@@ -145,6 +150,7 @@ def test_the_example_converter_folds_stacks(example: Path) -> None:
     assert (example / "folded.txt").read_text() == "<module>;main 3\n"
 
 
+@pytest.mark.process
 def test_a_package_adds_a_command(tmp_path: Path) -> None:
     module = "def command(times: int = 1) -> int:\n    'Count to a number.'\n    return times\n"
     entries = "[kvtrace.commands]\ncount = counting:command\n"
@@ -206,6 +212,7 @@ def test_what_another_package_cannot_load_is_said_once_and_left_out(
     assert capsys.readouterr().err.count("cannot be loaded") == 1
 
 
+@pytest.mark.process
 def test_the_registry_imports_nothing() -> None:
     program = (
         "import os, sys; before = set(sys.modules); import kvtrace.registry as r; "
@@ -234,6 +241,7 @@ pace = pacing:pace
 """
 
 
+@pytest.mark.process
 def test_a_package_adds_a_setting_and_a_method_of_traces(example: Path) -> None:
     install(example / "site", "pacing", PACING_ENTRIES, pacing=PACING)
     run(example, "program.py", KVTRACE="out", KVTRACE_PACE="fast")
@@ -248,6 +256,7 @@ def test_a_package_adds_a_setting_and_a_method_of_traces(example: Path) -> None:
     assert "has no attribute 'space'" in run(example, "-c", shown, code=1).stderr
 
 
+@pytest.mark.process
 def test_a_setting_that_cannot_be_loaded_is_one_line_and_the_program_goes_on(example: Path) -> None:
     install(example / "site", "pacing", PACING_ENTRIES, pacing="import not_there")
     done = run(example, "program.py", KVTRACE="out", KVTRACE_PACE="fast")

@@ -137,10 +137,12 @@ def run(tree: Path, *command: str | Path, code: int = 0) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.mark.process
 def test_every_module_of_the_rest_imports(tree: Path) -> None:
     run(tree, "-c", IMPORT_ALL, tree)
 
 
+@pytest.mark.process
 def test_commands_answer(tree: Path, tmp_path: Path) -> None:
     shutil.copytree(GOLDEN[-1] / "trace", tmp_path / "golden")
     for name in ("defect", "again"):
@@ -152,6 +154,7 @@ def test_commands_answer(tree: Path, tmp_path: Path) -> None:
     assert (tmp_path / "report.html").stat().st_size > 100_000
 
 
+@pytest.mark.process
 def test_what_is_gone_is_said_in_one_sentence(tree: Path, request: pytest.FixtureRequest) -> None:
     for words, code, sentence in GONE.get(request.node.callspec.params["tree"], ()):
         told = run(tree, *words.split(), code=code)
@@ -159,6 +162,7 @@ def test_what_is_gone_is_said_in_one_sentence(tree: Path, request: pytest.Fixtur
         assert "Traceback" not in told
 
 
+@pytest.mark.process
 @pytest.mark.skipif(not THOROUGH, reason="takes minutes: KVTRACE_TEST_THOROUGH=1")
 @pytest.mark.timeout(1800)
 def test_the_tests_of_the_rest_pass(tree: Path) -> None:

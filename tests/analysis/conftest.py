@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.kept import kept
 from tests.support.warm_python import warm_python
 
 ROOT = Path(__file__).resolve().parents[2]
+EXAMPLE = ROOT / "examples" / "out_of_bounds.py"
 FIXTURES = ROOT / "tests" / "fixtures" / "h200"
 
 
@@ -27,13 +29,15 @@ def copied(tmp_path):
 @pytest.fixture(scope="session")
 def recorded_program(tmp_path_factory):
     """The trace of examples/out_of_bounds.py, recorded without a GPU."""
-    folder = tmp_path_factory.mktemp("program")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("KVTRACE")}
-    environment = kept | {"KVTRACE": "out", "TRITON_CACHE_DIR": str(folder / "cache")}
-    script = ROOT / "examples" / "out_of_bounds.py"
-    done = warm_python().run(script, folder=folder, environment=environment, timeout=250)
+    return kept(_record, tmp_path_factory.mktemp("program") / "kept", EXAMPLE) / "out"
+
+
+def _record(folder):
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("KVTRACE")}
+    environment = clean | {"KVTRACE": "out", "TRITON_CACHE_DIR": str(folder / "cache")}
+    done = warm_python().run(EXAMPLE, folder=folder, environment=environment, timeout=250)
     assert done.returncode == 0, done.stdout + done.stderr
-    return folder / "out"
+    shutil.rmtree(folder / "cache")
 
 
 @pytest.fixture

@@ -65,6 +65,7 @@ def printed(capsys, *words):
     return code, said.out, said.err
 
 
+@pytest.mark.process
 def test_each_kernel_has_a_verdict(trace, capsys):
     code, _, err = printed(capsys, trace)
 
@@ -77,6 +78,7 @@ def test_each_kernel_has_a_verdict(trace, capsys):
     assert validate(trace) == []
 
 
+@pytest.mark.process
 def test_a_fault_is_an_error_with_its_place(planted, capsys):
     code, out, _ = printed(capsys, planted, "--json", "--rule", RULE)
 
@@ -94,6 +96,7 @@ def test_a_fault_is_an_error_with_its_place(planted, capsys):
     assert validate(planted) == []
 
 
+@pytest.mark.process
 def test_sarif_has_the_rule_with_its_page(planted, capsys):
     _, out, _ = printed(capsys, planted, "--sarif", "--rule", RULE)
 
@@ -112,6 +115,7 @@ def test_it_can_be_left_out(planted, capsys):
     assert findings(planted) == []
 
 
+@pytest.mark.process
 def test_it_is_judged_anew(planted, trace, recorded, capsys):
     assert printed(capsys, planted)[0] == 1
     with_other_ttgir(planted, "tiled_product", lambda text: text.replace("num = 99", "num = 2"))
@@ -119,6 +123,7 @@ def test_it_is_judged_anew(planted, trace, recorded, capsys):
     assert {row["verdict"] for row in findings(planted)} == {"proven"}
 
 
+@pytest.mark.process
 def test_what_triton_cannot_read_is_unknown(trace, capsys):
     with_other_ttgir(trace, "tiled_product", lambda text: text.replace("arith.addi", "arith.adds"))
     code, out, _ = printed(capsys, trace, "--json", "--rule", RULE)
@@ -151,6 +156,7 @@ def test_without_anything_asynchronous_no_triton_is_asked(trace, monkeypatch):
     assert {row["reason"] for row in findings(trace)} == {"no op of its TTGIR is asynchronous"}
 
 
+@pytest.mark.process
 def test_a_report_still_judges_accesses(planted, capsys):
     """That kernels were judged does not say that calls were."""
     printed(capsys, planted, "--rule", RULE)

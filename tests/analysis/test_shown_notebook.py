@@ -13,6 +13,7 @@ def notebook(tmp_path_factory):
     return executed(NOTEBOOK, tmp_path_factory.mktemp("notebook"))
 
 
+@pytest.mark.process
 def test_every_cell_runs_and_shows_its_object(notebook):
     shown = "".join(html_outputs(notebook))
 
@@ -31,6 +32,7 @@ def test_what_is_saved_has_no_outputs():
     nbformat.validate(read)
 
 
+@pytest.mark.browser
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_a_browser_shows_it_and_asks_for_nothing(notebook, tmp_path, theme):
     page = write_page(notebook, tmp_path / "notebook.html", theme)
@@ -48,6 +50,7 @@ def test_a_browser_shows_it_and_asks_for_nothing(notebook, tmp_path, theme):
         assert opened.console == []
 
 
+@pytest.mark.browser
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_its_text_can_be_read_and_its_tables_are_aligned(notebook, tmp_path, theme):
     page = write_page(notebook, tmp_path / "notebook.html", theme)

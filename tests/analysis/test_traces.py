@@ -204,6 +204,7 @@ def test_errors_have_the_sentence_of_the_command(
     assert said == f"kvtrace: {' '.join(str(raised.value).split())}\n"
 
 
+@pytest.mark.process
 def test_neither_the_package_nor_capture_imports_what_reads(tmp_path):
     program = (
         "import sys, kvtrace\n"
@@ -221,6 +222,7 @@ def test_neither_the_package_nor_capture_imports_what_reads(tmp_path):
     assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
 
 
+@pytest.mark.process
 def test_a_program_that_reads_a_trace_prints_nothing_else(copied):
     """What is kept alive by others until Python ends has DuckDB complain of it."""
     program = (

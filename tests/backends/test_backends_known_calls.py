@@ -19,6 +19,8 @@ from kvtrace.schema.trace import open_trace
 from tests.kernels import index_kernels as kernels
 from tests.support.idle_driver import IdleDriver
 
+pytestmark = pytest.mark.process
+
 heuristics = pytest.importorskip("torch._inductor.runtime.triton_heuristics")
 
 COUNT = 1000

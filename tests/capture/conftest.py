@@ -14,6 +14,7 @@ import pytest
 
 from tests.capture.recorders import kind
 from tests.support.small_disk import small_disk
+from tests.support.tiers import needs
 from tests.support.warm_python import warm_python
 
 __all__ = ["kind", "small_disk"]
@@ -73,6 +74,7 @@ class Autostarting:
 
 
 @pytest.fixture(scope="session")
+@needs("process")
 def autostarting(tmp_path_factory: pytest.TempPathFactory) -> Autostarting:
     folder = tmp_path_factory.mktemp("autostarting")
     venv.create(folder / "environment", with_pip=False)

@@ -26,6 +26,7 @@ def test_unset_nothing_of_ours_is_imported(autostarting, tmp_path):
     assert report(autostarting, tmp_path).endswith("None False")
 
 
+@pytest.mark.smoke
 def test_set_it_imports_nothing_heavy_and_makes_no_file(autostarting, tmp_path):
     without = report(autostarting, tmp_path).split("]")[0]
     found = report(autostarting, tmp_path, KVTRACE="out")
@@ -126,6 +127,7 @@ def test_a_triton_of_another_make_is_one_warning(autostarting, tmp_path):
     assert done.stderr.count("kvtrace:") == 1
 
 
+@pytest.mark.process
 def test_importing_kvtrace_imports_next_to_nothing():
     code = "import os, sys; old = set(sys.modules); import kvtrace; print(set(sys.modules) - old)"
     done = subprocess.run(

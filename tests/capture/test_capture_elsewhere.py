@@ -29,6 +29,7 @@ kvtrace.stop()
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("system", ["darwin", "win32"])
 def test_nothing_is_recorded_and_one_sentence_says_so(system, tmp_path):
     done = subprocess.run(

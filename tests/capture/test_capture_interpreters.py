@@ -9,6 +9,8 @@ import pytest
 
 from kvtrace.schema.trace import open_trace
 
+pytestmark = pytest.mark.process
+
 ROOT = Path(__file__).parents[2]
 MODULE = "_interpreters" if find_spec("_interpreters") else "_xxsubinterpreters"
 

@@ -38,6 +38,7 @@ def recorded(autostarting, program, tmp_path_factory):
     }
 
 
+@pytest.mark.process
 def test_the_program_runs_on_after_the_limit(recorded):
     out, said = recorded["limited"]
     assert said.count("kvtrace:") == 1
@@ -102,6 +103,7 @@ def test_each_reader_says_that_times_are_estimates(recorded, command, capsys, tm
     assert "launches and executions are exact; times are estimates" in told
 
 
+@pytest.mark.process
 def test_the_command_that_runs_a_program_has_options(tmp_path, monkeypatch):
     monkeypatch.setenv("KVTRACE_LIMIT", "7GB")
     monkeypatch.setenv("KVTRACE_SAMPLE", "1/3")  # which holds where the option is not given

@@ -11,6 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 USE = "with kvtrace.capture(sys.argv[1]) as session: assert session is not None"
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     "first", ["import kvtrace", "import kvtrace.capture.session", "from kvtrace import start"]
 )

@@ -62,6 +62,7 @@ def jobs(autostarting, tmp_path_factory):
     return folders
 
 
+@pytest.mark.process
 def test_each_rank_is_a_run_of_one_group(jobs):
     trace = open_trace(jobs[to_the_end] / "out")
     runs = trace.select()
@@ -74,6 +75,7 @@ def test_each_rank_is_a_run_of_one_group(jobs):
         assert kernels == {"squared_relu", "squared_relu_backward"}
 
 
+@pytest.mark.process
 def test_one_file_has_a_process_for_each_rank(jobs, tmp_path):
     selection = resolve(str(jobs[to_the_end] / "out"))
     done = perfetto.CONVERTER.convert(selection, tmp_path / "t", {})
@@ -83,6 +85,7 @@ def test_one_file_has_a_process_for_each_rank(jobs, tmp_path):
     assert b"rank 1 \xc2\xb7 rank_training.py" in content
 
 
+@pytest.mark.process
 def test_a_killed_rank_leaves_all_traces_readable_and_recoverable(jobs):
     out = jobs[killed] / "out"
     trace = open_trace(out)
@@ -105,6 +108,7 @@ def _group(answer):
     answer.put(groups.group_id({}))
 
 
+@pytest.mark.process
 def test_what_one_process_starts_shares_a_group_without_any_variable():
     context = multiprocessing.get_context("fork")
     answer = context.Queue()

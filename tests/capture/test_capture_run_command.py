@@ -94,6 +94,7 @@ def test_an_impossible_option_is_a_sentence(autostarting, tmp_path):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.smoke
 def test_launches_are_recorded_with_the_options(autostarting, program, tmp_path):
     pytest.importorskip("triton")
     done = autostarting.run(

@@ -4,6 +4,7 @@ import pytest
 
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
+from tests.support.tiers import needs
 from tests.support.triton_versions import run_with, versions
 
 pytest.importorskip("triton")
@@ -51,6 +52,7 @@ print(type(knobs.compilation.listener).__name__)
 
 
 @pytest.fixture(scope="module", params=versions())
+@needs("process")
 def recorded(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("recorded") / "a földer, 名前"
     folder.mkdir()
@@ -69,6 +71,7 @@ KERNEL_COLUMNS = tuple(
 )
 
 
+@pytest.mark.process
 def test_no_message_but_those_that_are_expected(recorded):
     _, trace, _ = recorded
     assert set(trace.table("messages").column("code").to_pylist()) == {"hot-path", "device-free"}

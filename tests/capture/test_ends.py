@@ -12,6 +12,8 @@ from kvtrace.schema.recovery import recover
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
 
+pytestmark = pytest.mark.process
+
 ROOT = Path(__file__).parents[2]
 
 #: What each program begins with: a recording, and how to add launches to it.

@@ -173,6 +173,7 @@ def run_limited(out: Path, *how: str) -> str:
     return child.stderr
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("how", [("files",), ("files", "again")])
 def test_launches_that_find_no_room_are_counted_to_the_end(tmp_path, how):
     assert "recording has ended" in run_limited(tmp_path, *how)
@@ -186,6 +187,7 @@ def test_launches_that_find_no_room_are_counted_to_the_end(tmp_path, how):
     assert dangling(tmp_path) == []
 
 
+@pytest.mark.process
 def test_launches_that_a_full_disk_loses_are_counted_to_the_end(small_disk):
     (small_disk / "ballast").write_bytes(bytes(3_500_000))
     assert "recording has ended" in run_limited(small_disk / "out", "disk")
@@ -198,6 +200,7 @@ def test_launches_that_a_full_disk_loses_are_counted_to_the_end(small_disk):
     assert dangling(small_disk / "out") == []
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("free", range(4, 10))
 def test_where_no_more_files_can_be_made_no_launch_is_written_without_its_call(few_files, free):
     files = [few_files / f"file-{number}" for number in range(30)]
@@ -233,6 +236,7 @@ def few_files(tmp_path):
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("rows", [SEGMENT_ROWS, 300])
 def test_programs_killed_at_random_moments_leave_traces_that_are_whole(rows):
     kills = kill_many(len(KINDS), seed=rows, rows=rows)

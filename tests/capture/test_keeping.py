@@ -197,6 +197,7 @@ def test_a_flush_leaves_nothing_uncounted_and_a_run_that_goes_on_counts_on(tmp_p
     assert validate(tmp_path / "out") == []
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("seed", range(4))
 def test_a_program_that_is_killed_while_it_drops_leaves_a_trace(tmp_path, seed):
     """Parts of a few rows are dropped all the time, so that it is killed while it does."""

@@ -203,6 +203,8 @@ def test_settings_that_are_not_possible(kvtrace, sound_trace, arguments):
     assert_one_sentence(*kvtrace(*(sound_trace if word == "TRACE" else word for word in arguments)))
 
 
+@pytest.mark.smoke
+@pytest.mark.process
 @pytest.mark.parametrize("command", ["info", "sql", "diff"])
 def test_as_a_program_of_its_own(own_trace, command):
     part = part_of(own_trace, "kernels")

@@ -108,6 +108,7 @@ FOUND = {
 PAIRS = list(product(READING, FOUND))[:: usually(11, thorough=1)]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("command", "found"), PAIRS)
 def test_a_bad_row_costs_itself(found, command, own_trace, kvtrace):
     table, change = FOUND[found]
@@ -122,6 +123,7 @@ def test_a_bad_row_costs_itself(found, command, own_trace, kvtrace):
         assert err.count("\n") >= 1
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("command", READING)
 def test_artifacts_without_their_hashes(command, own_trace, kvtrace):
     part = next((own_trace / "artifacts").rglob("*.parquet"))
@@ -167,6 +169,7 @@ ASKED = (
 )
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("table", "place", "change", "command"), ASKED)
 def test_a_column_that_is_gone_or_twice_or_says_impossible_times(
     table, place, change, command, kvtrace, tmp_path
@@ -343,6 +346,7 @@ def test_only_files_are_read_of_a_journal(name, command, own_trace, kvtrace):
     assert "is no file" in " ".join((out + err).split())
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("table", ["findings", "launches", ".journal"])
 @pytest.mark.parametrize("deep", [False, True])
 @pytest.mark.parametrize("command", ["trace recover", "trace compact", "sanitize", "replay"])
@@ -372,6 +376,7 @@ def test_a_recording_writes_through_no_link_either(table, own_trace, tmp_path):
         RunWriter(own_trace, new_run_id())
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("command", READING)
 def test_names_of_folders_are_not_obeyed_by_a_terminal(command, own_trace, kvtrace):
     run = next((own_trace / "runs").iterdir())

@@ -71,6 +71,7 @@ def test_a_mistyped_command_names_the_nearest(kvtrace):
     assert "did you mean 'sanitize'?" in err
 
 
+@pytest.mark.process
 def test_help_imports_nothing_heavy():
     program = (
         "import sys, kvtrace.cli; kvtrace.cli.main(['--help']); "
@@ -97,6 +98,7 @@ def test_a_commands_help_has_an_example_and_fits_80_columns(kvtrace, command, mo
     assert "\x1b" not in out
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_commands_module_imports_nothing_heavy(command):
     program = (
@@ -165,6 +167,7 @@ def test_the_result_of_a_command_is_the_exit_code(kvtrace, monkeypatch):
     assert kvtrace("trace", "validate")[0] == 1
 
 
+@pytest.mark.process
 def test_ctrl_c_ends_the_program_with_130():
     program = (
         "import sys, time, kvtrace.cli.info as info, kvtrace.cli\n"
@@ -189,6 +192,7 @@ def test_ctrl_c_ends_the_program_with_130():
     assert "Traceback" not in err
 
 
+@pytest.mark.process
 def test_a_reader_that_goes_away_is_no_error(sound_trace):
     reading, writing = os.pipe()
     os.close(reading)
@@ -205,6 +209,7 @@ def test_a_reader_that_goes_away_is_no_error(sound_trace):
     assert done.returncode == 141
 
 
+@pytest.mark.process
 def test_output_survives_a_terminal_that_knows_only_ascii(sound_trace):
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     done = python("-m", "kvtrace", "info", str(sound_trace), env=environment)
@@ -212,6 +217,7 @@ def test_output_survives_a_terminal_that_knows_only_ascii(sound_trace):
     assert "matmul_kernel" in done.stdout
 
 
+@pytest.mark.process
 def test_the_shell_can_complete_commands():
     environment = {
         **os.environ,

@@ -6,6 +6,7 @@ from kvtrace.cli import own_commands
 from tests.cli.fuzz import CALLS, fuzz
 
 
+@pytest.mark.process
 @pytest.mark.timeout(900)
 def test_mutated_traces_end_in_results_or_sentences():
     assert set(CALLS) >= set(own_commands())

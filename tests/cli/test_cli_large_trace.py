@@ -29,6 +29,7 @@ def large(tmp_path_factory):
 #: Megabytes; about 110 are what Python and its packages take; DuckDB, which
 #: sums launches for info, takes some more. Whole columns of these launches took
 #: 350, 625 and 740.
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("command", "most"),
     [

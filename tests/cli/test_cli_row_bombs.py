@@ -52,6 +52,7 @@ def test_one_text_in_many_rows_is_refused(own_trace):
         open_part(part)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("table", ["calls", "artifacts"])
 def test_commands_end_soon_and_in_little_memory(table, own_trace):
     repeat_rows(part_of(own_trace, table), 500_000)

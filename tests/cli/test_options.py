@@ -44,6 +44,7 @@ def piped(own_trace):
     return run
 
 
+@pytest.mark.process
 def test_minus_is_standard_output(piped, own_trace, tmp_path):
     chrome = piped("convert", "chrome", own_trace, "-o", tmp_path / "file.json")
     assert chrome.returncode == 0, chrome.stderr
@@ -55,6 +56,7 @@ def test_minus_is_standard_output(piped, own_trace, tmp_path):
     assert page.stdout.startswith(b"<!doctype html>")
 
 
+@pytest.mark.process
 def test_several_files_are_not_printed(piped, own_trace):
     done = piped("convert", "csv", own_trace, "-o", "-")
     assert done.returncode == 2
@@ -68,6 +70,7 @@ def recorded_defect(tmp_path):
     return tmp_path / "trace"
 
 
+@pytest.mark.process
 def test_findings_go_into_a_pipe_a_line_each(piped, recorded_defect):
     done = piped("sanitize", recorded_defect)
     lines = done.stdout.decode().splitlines()

@@ -29,6 +29,7 @@ from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
 from kvtrace.schema.writer import RunWriter, new_run_id
 from tests.support.canaries import everything
+from tests.support.kept import kept
 
 PAGE = Path("docs/privacy.md").read_text()
 SCALAR = "8675309421"
@@ -68,7 +69,11 @@ WORDS = {private: f"canary_{private}" for private in PRIVATE} | {"scalars": SCAL
 @pytest.fixture(scope="module")
 def captured(tmp_path_factory) -> Path:
     """A trace of a program that ran without a GPU, and has canaries wherever it can have them."""
-    folder = tmp_path_factory.mktemp("home") / "canary_paths"
+    return kept(_record, tmp_path_factory.mktemp("home") / "kept") / "canary_paths" / "out"
+
+
+def _record(home):
+    folder = home / "canary_paths"
     folder.mkdir()
     (folder / "program.py").write_text(PROGRAM)
     subprocess.run(
@@ -76,12 +81,11 @@ def captured(tmp_path_factory) -> Path:
         cwd=folder,
         env={
             **os.environ,
-            "TRITON_CACHE_DIR": str(folder.parent / "cache"),
+            "TRITON_CACHE_DIR": str(home / "cache"),
             "PYTHONPATH": str(Path.cwd()),
         },
         check=True,
     )
-    return folder / "out"
 
 
 @pytest.fixture(scope="module")

@@ -2,19 +2,33 @@
 
 import json
 import re
+from contextlib import redirect_stderr, redirect_stdout
 from importlib.util import find_spec
+from io import StringIO
 from pathlib import Path
 
 import pytest
 
+from kvtrace.cli import main
+
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "h200" / "train"
 
 
-@pytest.fixture(autouse=True)
-def enough_time(monkeypatch):
+@pytest.fixture(autouse=True, scope="module")
+def enough_time():
     """Sizes are looked for for a time; what is found then hangs on the machine."""
-    monkeypatch.setattr("kvtrace.analysis.conditions._SECONDS", 12.0)
-    monkeypatch.setattr("kvtrace.verdicts.ranges.envelope.SECONDS_A_ROW", 4.0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kvtrace.analysis.conditions._SECONDS", 12.0)
+        patch.setattr("kvtrace.verdicts.ranges.envelope.SECONDS_A_ROW", 4.0)
+        yield
+
+
+@pytest.fixture(scope="module")
+def printed():
+    """Exit code, output and complaints of `kvtrace sizes` on a trace from a GPU."""
+    with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
+        code = main(["sizes", str(FIXTURE)])
+    return code, out.getvalue(), err.getvalue()
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +49,8 @@ def captured(tmp_path_factory):
     return out
 
 
-def test_conditions_of_a_trace_from_a_gpu(kvtrace):
-    code, out, err = kvtrace("sizes", FIXTURE)
+def test_conditions_of_a_trace_from_a_gpu(printed):
+    code, out, err = printed
 
     text = " ".join(out.split())
     assert (code, err) == (0, "")
@@ -83,19 +97,19 @@ def test_options_that_do_not_go_together(kvtrace, other):
     assert "kvtrace sizes, which --generic was" in err
 
 
-def test_the_option_that_it_was_still_works_and_says_so(kvtrace):
+def test_the_option_that_it_was_still_works_and_says_so(kvtrace, printed):
     code, out, err = kvtrace("sanitize", FIXTURE, "--generic")
 
     assert err == "kvtrace: sanitize --generic is now kvtrace sizes; the option goes with 0.4.\n"
-    text = kvtrace("sizes", FIXTURE)[1]  # further down it says how long it has looked
+    text = printed[1]  # further down it says how long it has looked
     assert (code, out.splitlines()[:30]) == (0, text.splitlines()[:30])
 
 
 # -- the size envelope ----------------------------------------------------------------------------
 
 
-def test_the_table_of_sizes_says_where_a_kernel_ends(kvtrace, captured):
-    text = " ".join(kvtrace("sizes", FIXTURE)[1].split())
+def test_the_table_of_sizes_says_where_a_kernel_ends(printed):
+    text = " ".join(printed[1].split())
 
     assert "rows (was 198): first bad 11,930,466: row[:, None] * columns leaves 32 bits" in text
     assert "grid_y is more than 65,535, which CUDA does not launch" in text
@@ -103,11 +117,11 @@ def test_the_table_of_sizes_says_where_a_kernel_ends(kvtrace, captured):
     assert "grid_x = cdiv(rows, 32)" in text
 
 
-def test_the_document_shows_what_is_printed(kvtrace):
+def test_the_document_shows_what_is_printed(printed):
     document = " ".join((Path(__file__).parents[2] / "docs" / "generic.md").read_text().split())
     example = document[document.index("rows (was 198):") : document.index("columns (was 180):")]
 
-    text = " ".join(kvtrace("sizes", FIXTURE)[1].split())
+    text = " ".join(printed[1].split())
 
     assert example.strip() in re.sub(r"\(\S*/matmul.py", "(matmul.py", text)
 

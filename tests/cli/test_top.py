@@ -74,6 +74,7 @@ def launches(out):
     return int(found[1].replace(",", "")) if found else 0
 
 
+@pytest.mark.process
 def test_pages_of_a_running_program_count_along_and_do_it_no_harm(kvtrace, program):
     seen = []
     for _ in range(12):
@@ -118,6 +119,7 @@ def test_a_triton_programs_kernels_recompiles_and_findings_are_shown(kvtrace, tm
     assert "call 1 of copy was launched all the same:" in " ".join(out.split())
 
 
+@pytest.mark.process
 def test_a_killed_program_is_said_not_to_run(kvtrace, program):
     time.sleep(1)
     program.process.kill()
@@ -183,6 +185,7 @@ def watched(out, end, at_least):
     return os.waitstatus_to_exitcode(status), [int(n.replace(",", "")) for n in pages], drawn
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("end", ["q", "interrupt"])
 def test_a_terminal_shows_page_after_page_until_it_is_ended(program, end):
     code, counts, drawn = watched(program.out, end, 4)

@@ -139,6 +139,7 @@ def open_page(page, address):
     return popup.value
 
 
+@pytest.mark.browser
 def test_chromium_posts_the_bytes_to_the_ui(tmp_path):
     (tmp_path / "ui").mkdir()
     (tmp_path / "ui" / "index.html").write_text(STAND_IN)
@@ -168,6 +169,7 @@ def test_chromium_posts_the_bytes_to_the_ui(tmp_path):
     assert console == []
 
 
+@pytest.mark.browser
 def test_the_real_perfetto_ui_draws_what_it_was_given(kvtrace, sound_trace, tmp_path):
     file = tmp_path / "trace.perfetto-trace"
     kvtrace("convert", "perfetto", sound_trace, "-o", file)
@@ -186,6 +188,7 @@ def test_the_real_perfetto_ui_draws_what_it_was_given(kvtrace, sound_trace, tmp_
     assert "out/" in title
 
 
+@pytest.mark.browser
 def test_the_real_perfetto_ui_shows_devices_first_and_unfolded(kvtrace, tmp_path):
     file = tmp_path / "trace.perfetto-trace"
     shutil.copytree(FIXTURES / "llama_ranks", tmp_path / "out")

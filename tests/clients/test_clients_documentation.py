@@ -56,6 +56,7 @@ def test_the_example_is_short():
     assert len(lines) <= 36
 
 
+@pytest.mark.process
 def test_an_installed_client_of_another_package_runs_by_name(plugins, recorded, tmp_path):
     done = kvtrace("replay", recorded, "--client", "always-true", plugins=plugins, cwd=tmp_path)
 
@@ -71,6 +72,7 @@ def test_an_installed_client_of_another_package_runs_by_name(plugins, recorded, 
     assert "(0 rows)" in done.stdout
 
 
+@pytest.mark.process
 def test_it_is_listed_among_those_that_there_are(plugins, recorded, tmp_path):
     done = kvtrace("replay", recorded, "--client", "painter", plugins=plugins, cwd=tmp_path)
 
@@ -78,6 +80,7 @@ def test_it_is_listed_among_those_that_there_are(plugins, recorded, tmp_path):
     assert "choose of tracer, profiler, sanitizer, always-true." in done.stderr
 
 
+@pytest.mark.process
 def test_a_plugin_that_cannot_be_loaded_is_one_sentence(plugins, recorded, tmp_path):
     broken = tmp_path / "broken-1.0.dist-info"
     broken.mkdir()
@@ -91,6 +94,7 @@ def test_a_plugin_that_cannot_be_loaded_is_one_sentence(plugins, recorded, tmp_p
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.process
 def test_a_plugin_that_fails_is_one_sentence_and_the_others_are_kept(recorded, tmp_path):
     metadata = tmp_path / "faulty-1.0.dist-info"
     metadata.mkdir()
@@ -146,6 +150,7 @@ def test_hooks_of_the_page_see_and_change_values(over):
     assert outcome.notes == ("coarse rests on a sample: 2 of 10 programs of 2 calls",)
 
 
+@pytest.mark.process
 def test_a_kernel_traced_as_on_the_page(tmp_path):
     (tmp_path / "program.py").write_text(block("python", 2))
 

@@ -9,12 +9,14 @@ from kvtrace.clients import Client, on, replay
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
+from tests.support.tiers import needs
 from tests.support.warm_python import warm_python
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 @pytest.fixture(scope="module")
+@needs("process")
 def run(tmp_path_factory):
     """Run one function of program.py in a process of its own; give its trace and its output."""
     cache = tmp_path_factory.mktemp("cache")

@@ -18,6 +18,7 @@ import pytest
 from kvtrace.cli import main
 from tests.support.browser import Browser, OpenPage, browser
 from tests.support.thorough import usually
+from tests.support.tiers import needs
 
 FRONTEND = Path(__file__).parents[2] / "kvtrace" / "converters" / "report" / "frontend"
 AXE = FRONTEND / "node_modules" / "axe-core" / "axe.min.js"
@@ -28,6 +29,7 @@ AXE_TAGS = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice")
 
 
 @pytest.fixture(scope="session")
+@needs("browser")
 def report_browser() -> Iterator[Browser]:
     """One Chromium for the whole session; each page has a context of its own."""
     with browser() as opened:

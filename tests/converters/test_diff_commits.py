@@ -11,7 +11,10 @@ from kvtrace.cli import main
 from kvtrace.converters.diff import compare, difference_text
 from kvtrace.schema.trace import resolve
 
-pytestmark = pytest.mark.skipif(find_spec("triton") is None, reason="nothing here can launch")
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(find_spec("triton") is None, reason="nothing here can launch"),
+]
 
 
 @pytest.fixture(scope="module")

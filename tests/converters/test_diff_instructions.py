@@ -72,6 +72,7 @@ def test_local_memory_comes_first_and_the_sum_last():
     assert names[-1] == "instructions"
 
 
+@pytest.mark.process
 @pytest.mark.skipif(find_spec("triton") is None, reason="Triton brings a disassembler")
 def test_a_spilling_cubin_is_disassembled(tmp_path_factory, monkeypatch):
     import triton

@@ -61,6 +61,7 @@ def run(code, environment):
     )
 
 
+@pytest.mark.process
 def test_another_package_adds_a_converter(plugin):
     code = (
         "from kvtrace.converters.registry import *; "
@@ -70,12 +71,14 @@ def test_another_package_adds_a_converter(plugin):
     assert run(code, plugin).stdout == "('broken', 'count') how many launches\n"
 
 
+@pytest.mark.process
 def test_a_plugin_that_is_no_converter_is_named(plugin):
     done = run("from kvtrace.converters.registry import *; load_converter('broken')", plugin)
 
     assert "the converter 'broken' is a int without summary" in done.stderr
 
 
+@pytest.mark.process
 def test_converters_do_not_load_each_other():
     code = (
         "import sys; from kvtrace.converters.registry import load_converter; "

@@ -65,6 +65,8 @@ def rows_of(opened, table, column=1):
 # --- the frame ----------------------------------------------------------------------------------
 
 
+@pytest.mark.smoke
+@pytest.mark.process
 def test_every_section_opens_from_the_navigation_and_by_its_address(opened):
     for name in ("Kernels", "Launches", "Overview"):
         opened.page.locator("#nav").get_by_role("link", name=name).click()
@@ -146,6 +148,7 @@ def test_no_view_is_wider_than_the_window(report_browser, ranks, width):
             assert opened.page.evaluate("document.documentElement.scrollWidth") <= width, address
 
 
+@pytest.mark.smoke
 def test_hostile_text_is_shown_and_never_becomes_markup(opened):
     for address in OWN_VIEWS:
         opened.go(address)

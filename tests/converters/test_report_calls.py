@@ -116,6 +116,7 @@ def test_calls_that_findings_point_at_come_first_then_the_most_run(train):
     assert keys == sorted(keys)
 
 
+@pytest.mark.process
 def test_what_does_not_fit_is_counted_with_a_command_that_works(train, capsys):
     small = blocks_of(train, max_bytes=60_000)
 

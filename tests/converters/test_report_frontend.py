@@ -24,6 +24,7 @@ def page():
     return ASSET.read_text(encoding="utf-8")
 
 
+@pytest.mark.process
 def test_a_build_gives_the_committed_page_byte_for_byte(builder, tmp_path):
     builder.build(tmp_path / "app.html")
 
@@ -62,6 +63,7 @@ def test_without_npm_on_path_the_python_package_s_is_used(builder, monkeypatch, 
     assert Path(npm[1]).is_file()
 
 
+@pytest.mark.process
 def test_a_failing_build_says_what_is_wrong(builder, monkeypatch, tmp_path):
     monkeypatch.setattr(builder, "FOLDER", tmp_path)
     node, _ = builder.node_and_npm()

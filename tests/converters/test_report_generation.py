@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 from tests.support.report_trace import build_report_trace
 
 LAUNCHES = 1_000_000
@@ -21,6 +23,7 @@ sys.exit(code)
 """
 
 
+@pytest.mark.process
 def test_a_million_launches_become_a_page_in_little_memory(tmp_path, say):
     """How long it takes is said; `benchmarks/scale.py` compares it."""
     built = build_report_trace(tmp_path, launches=LAUNCHES, stages=("ttir",))

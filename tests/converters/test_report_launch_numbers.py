@@ -28,6 +28,7 @@ def kernels(trace):
     return {(row["run"], row["seq"]): row["kernel"] for row in rows}
 
 
+@pytest.mark.browser
 def test_the_report_has_the_numbers_of_sql_and_of_the_run_that_is_named(ranks, tmp_path):
     page = tmp_path / "report.html"
     ranks.report(page, replay=False)
@@ -55,6 +56,7 @@ def test_the_report_has_the_numbers_of_sql_and_of_the_run_that_is_named(ranks, t
         assert "no such launch" in opened.text("main")
 
 
+@pytest.mark.browser
 def test_a_search_for_a_number_finds_it_in_each_run(ranks, tmp_path):
     page = tmp_path / "report.html"
     ranks.report(page, replay=False)

@@ -85,6 +85,7 @@ def test_a_scaled_product_has_no_shape_of_its_factors_and_gets_to_rows_that_are_
     assert found == (Dot(3, None, None, None, None, False, None, False, 4, None),)
 
 
+@pytest.mark.process
 def test_a_text_that_cannot_be_read_gives_a_page_without_what_it_tells(monkeypatch):
     context = context_of(replayed("train"))
     assert context.module(0) is not None

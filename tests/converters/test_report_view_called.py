@@ -46,6 +46,7 @@ def opened_tree(report_browser, page, query="", **settings):
     return opened_page(report_browser, page, f"#/called{query}", **settings)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("grouping", GROUPINGS)
 def test_a_block_has_the_tree_in_order(llama, train, grouping):
     for page, known in ((llama, "device_ns"), (train, "bytes")):

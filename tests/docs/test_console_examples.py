@@ -106,7 +106,12 @@ def missing(shown: tuple[str, ...], printed: str) -> list[str]:
     return []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.process
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(PAGES[0], marks=pytest.mark.smoke), *PAGES[1:]],
+    ids=lambda page: page.stem,
+)
 def test_its_examples_run_and_print_what_it_shows(page, environment, tmp_path):
     folder = tmp_path / "here"
     folder.mkdir()

@@ -25,6 +25,7 @@ from kvtrace.schema.tables import TABLES
 from kvtrace.settings import other_variables, setting_names
 from kvtrace.verdicts.rules.table import RULES
 from tests.docs.pages import ROOT
+from tests.support.tiers import needs
 
 
 class Page(HTMLParser):
@@ -60,6 +61,7 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
+@needs("process")
 def site(tmp_path_factory):
     """The site as `make docs-site` builds it; processes of pytest-xdist share one."""
     own = tmp_path_factory.getbasetemp()
@@ -98,6 +100,7 @@ def headings(page: Page) -> list[str]:
     return [heading.replace("¶", "").strip() for heading in page.headings]
 
 
+@pytest.mark.process
 def test_every_command_has_a_page_with_all_its_options(pages):
     from typer.main import get_command
 

@@ -46,6 +46,7 @@ def fact(name):
     return f"extract_arg(arg_set_id, 'debug.{name}')"
 
 
+@pytest.mark.process
 def test_slices_say_what_their_calls_do_as_the_profile_has_it(decoding):
     trace, engine = decoding
     selection = resolve(str(trace))
@@ -126,6 +127,7 @@ def test_rates_come_back_to_nothing(decoding):
     assert last == [(0.0,)]
 
 
+@pytest.mark.process
 def test_steps_of_devices_hold_what_was_launched_in_them(ranks):
     host = ranks.rows(
         "select s.name, process.name as place, "
@@ -164,6 +166,7 @@ def test_processes_say_their_commands_and_devices_their_models(ranks):
     assert all(model.startswith("NVIDIA H200 · capability 9.0 · ") for (model,) in models)
 
 
+@pytest.mark.process
 def test_findings_are_named_in_the_slices_of_their_calls(tmp_path):
     # given a violation of a call that was launched on a device
     trace = tmp_path / "out"
@@ -186,6 +189,7 @@ def test_findings_are_named_in_the_slices_of_their_calls(tmp_path):
     assert sorted(found) == [("gpu", 1, said), ("launch", 1, said)]
 
 
+@pytest.mark.process
 def test_the_documented_example_joins_the_engines_answer_with_the_tables(
     decoding, tmp_path, monkeypatch, capsys
 ):

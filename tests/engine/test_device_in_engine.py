@@ -55,6 +55,7 @@ def exported(request, tmp_path_factory):
         yield found
 
 
+@pytest.mark.process
 def test_every_execution_is_a_slice_on_the_track_of_its_stream(exported):
     name, tables = exported.track
     ours = exported.rows(

@@ -65,6 +65,8 @@ def spelling(engine):
     return as_the_engine_says_of_json if is_json else as_the_engine_says
 
 
+@pytest.mark.smoke
+@pytest.mark.process
 def test_no_event_was_skipped_or_refused(engine):
     found = dict(engine.rows("select name, sum(value) from stats group by name"))
 
@@ -213,6 +215,7 @@ def test_the_counter_adds_up_to_all_launches(engine, trace):
     assert total == trace.launches
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("name", FORMATS)
 def test_launches_in_every_position_to_each_other_are_all_seen(tmp_path, name):
     """Equal, nested, touching, empty and overlapping launches by the thousand, on three threads."""
@@ -242,6 +245,7 @@ def test_launches_in_every_position_to_each_other_are_all_seen(tmp_path, name):
     assert sorted((time - first, duration) for time, duration in seen) == sorted(expected)
 
 
+@pytest.mark.process
 def test_the_harness_sees_the_silent_trap(trace, tmp_path):
     """Given a file without flags, then launches are missing in the engine: these tests can fail."""
     good, bad = tmp_path / "good", tmp_path / "bad"

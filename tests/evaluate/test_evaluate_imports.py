@@ -13,6 +13,8 @@ import pytest
 from tests.kernels import basic
 from tests.support.compile_ttir import compile_generic
 
+pytestmark = pytest.mark.process
+
 TYPES = {"x": "*fp32", "y": "*fp32", "out": "*fp32", "n": "i32", "BLOCK": "constexpr"}
 
 PROGRAM = """

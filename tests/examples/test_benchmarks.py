@@ -23,6 +23,7 @@ print("measured")
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("native", "mode", "launches", "told"),
     [

@@ -89,6 +89,7 @@ def trained(cache, tmp_path_factory):
     return folder, done.stdout
 
 
+@pytest.mark.process
 def test_training_is_captured_whole_and_its_loss_goes_down(trained):
     folder, printed = trained
     first, last = (float(part) for part in printed.splitlines()[-1].rpartition(":")[2].split("->"))
@@ -109,6 +110,7 @@ def test_training_is_captured_whole_and_its_loss_goes_down(trained):
     assert set(trace.table("messages").column("level").to_pylist()) <= {"info"}
 
 
+@pytest.mark.process
 def test_training_twice_gives_the_same_losses_and_an_empty_diff(trained, kvtrace, tmp_path):
     folder, printed = trained
     # the first run compiled its kernels, this one finds them in the cache
@@ -118,6 +120,7 @@ def test_training_twice_gives_the_same_losses_and_an_empty_diff(trained, kvtrace
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.process
 def test_training_kernels_have_no_access_out_of_bounds(trained, kvtrace):
     folder, _ = trained
     done = kvtrace("sanitize", "out", "--json", folder=folder)
@@ -125,6 +128,7 @@ def test_training_kernels_have_no_access_out_of_bounds(trained, kvtrace):
     assert [item for item in json.loads(done.stdout) if item["verdict"] == "violation"] == []
 
 
+@pytest.mark.process
 @pytest.mark.skipif(torch.cuda.is_available(), reason="with a GPU nothing is missing")
 def test_training_without_gpu_and_capture_says_how_to_run_it(tmp_path):
     done = run_warm("train.py", folder=tmp_path)
@@ -134,6 +138,7 @@ def test_training_without_gpu_and_capture_says_how_to_run_it(tmp_path):
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.process
 def test_sanitizer_names_the_line_of_the_missing_mask(kvtrace, tmp_path):
     # given the program, which runs to its end without complaint from itself
     printed = capture("out_of_bounds.py", folder=tmp_path).stdout
@@ -152,6 +157,7 @@ def test_sanitizer_names_the_line_of_the_missing_mask(kvtrace, tmp_path):
     assert found["address_offset"] == 1000 * 4
 
 
+@pytest.mark.process
 def test_diff_of_two_versions_names_the_kernel_and_nothing_else(kvtrace, tmp_path):
     for version in ("v1", "v2"):
         (tmp_path / version).mkdir()

@@ -11,6 +11,7 @@ from kvtrace.figures.kernels import medians
 from kvtrace.figures.times import asked_times, device_times, host_times
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter
+from tests.support.tiers import some
 
 FIXTURES = sorted((Path(__file__).parents[1] / "fixtures" / "h200").glob("*/runs"))
 
@@ -26,7 +27,7 @@ class Engine:
             return database.sql(text).to_arrow_table()
 
 
-@pytest.mark.parametrize("runs", FIXTURES, ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("runs", some(FIXTURES, 5), ids=lambda path: path.parent.name)
 def test_a_profile_of_counted_times_is_that_of_the_trace(runs):
     trace = open_trace(runs.parent)
     expected = read_profile(trace, trace.runs, calls=True)

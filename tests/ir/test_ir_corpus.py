@@ -1,6 +1,7 @@
 """The parser on what Triton prints, against libtriton's own walk over the same module."""
 
 import json
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,17 +12,30 @@ import pytest
 from kvtrace.ir import Op, parse, source_stack
 from kvtrace.ir.attributes import DenseAttribute
 from kvtrace.ir.types import OpaqueType, TensorDescriptorType
-from tests.support.triton_versions import ROOT, run_with, versions
+from tests.support.kept import kept
+from tests.support.triton_versions import INSTALLED, ROOT, run_with, versions
 
 CORPUS_FILE = ROOT / "tests" / "support" / "corpus.py"
+DUMPED = tuple(
+    CORPUS_FILE.with_name(name) for name in ("dump_corpus.py", "corpus.py", "compile_ttir.py")
+)
 
 
 @pytest.fixture(scope="module", params=versions())
 def corpus(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     pytest.importorskip("triton")
-    cache = tmp_path_factory.mktemp("triton")
-    script = Path("tests") / "support" / "dump_corpus.py"
-    return json.loads(run_with(request.param, [str(script)], cache).stdout)
+    folder = tmp_path_factory.mktemp("corpus")
+    if request.param == INSTALLED:
+        text = (kept(_dump, folder / "kept", *DUMPED) / "corpus.json").read_text()
+    else:
+        text = run_with(request.param, [str(DUMPED[0])], folder).stdout
+    return json.loads(text)
+
+
+def _dump(folder: Path) -> None:
+    done = run_with(INSTALLED, [str(DUMPED[0])], folder / "cache")
+    shutil.rmtree(folder / "cache")
+    (folder / "corpus.json").write_text(done.stdout)
 
 
 def inner_first(op: Op) -> Iterator[str]:

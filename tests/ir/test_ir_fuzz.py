@@ -18,6 +18,7 @@ from kvtrace.recorded_calls.recorded import Call
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.process
 def test_mutated_kernels_end_in_results_or_sentences():
     """In a process that may take 1 GiB more than it has when it starts."""
     command = [sys.executable, "-m", "tests.ir.fuzz", "--worker", "--count", "150", "--seed", "0"]

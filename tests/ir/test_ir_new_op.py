@@ -101,16 +101,19 @@ def added_to(source, text):
     return before + text + mark + after if mark else source + text
 
 
+@pytest.mark.process
 def test_it_is_evaluated(told):
     assert told["stored"] == list(range(16))
 
 
+@pytest.mark.process
 def test_addresses_of_it_are_proven_inside_and_found_outside(told):
     assert {"out-of-bounds", "overflow", "race"} <= {rule for rule, _ in told["inside"]}
     assert {verdict for _, verdict in told["inside"]} == {"proven"}
     assert ["out-of-bounds", "violation"] in told["outside"]
 
 
+@pytest.mark.process
 def test_it_is_not_said_to_stay_in_its_width_where_it_wraps(told):
     assert [verdict for rule, verdict in told["wrapping"] if rule == "overflow"] == ["unknown"]
 

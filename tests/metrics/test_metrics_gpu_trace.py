@@ -35,6 +35,7 @@ def test_it_was_recorded_on_a_gpu_and_is_whole(recorded):
     assert launches == {"train": 1500, "train_compiled": 1620}[_name(recorded, trace)]
 
 
+@pytest.mark.process
 def test_every_access_is_proven_but_the_one_that_hangs_on_targets(judged):
     rows = judged.table("findings").to_pylist()
     assert Counter(row["verdict"] for row in rows)["violation"] == 0
@@ -43,6 +44,7 @@ def test_every_access_is_proven_but_the_one_that_hangs_on_targets(judged):
     assert len(rows) > 90
 
 
+@pytest.mark.process
 def test_every_distinct_call_is_replayed_to_its_end(judged):
     calls = judged.table("calls", columns=["call_id"])["call_id"].to_pylist()
     with_stores = judged.table("ops", columns=["call_id", "kind", "executions"]).to_pylist()
@@ -50,6 +52,7 @@ def test_every_distinct_call_is_replayed_to_its_end(judged):
     assert stored == set(calls)
 
 
+@pytest.mark.process
 def test_bytes_follow_from_shapes(judged):
     """Layer norm reads and writes a row of 60 floats and three vectors, for 198 rows."""
     kernels = {
@@ -68,6 +71,7 @@ def test_bytes_follow_from_shapes(judged):
     assert stores == 198 * (60 + 2) * 4
 
 
+@pytest.mark.process
 def test_inductors_kernels_are_among_them(judged, recorded):
     origins = Counter(judged.table("kernels", columns=["origin"])["origin"].to_pylist())
     compiled = _name(recorded, judged) == "train_compiled"
@@ -80,6 +84,7 @@ def test_a_launch_takes_few_bytes(recorded):
     assert size / trace.table("launches").num_rows <= 20
 
 
+@pytest.mark.process
 def test_the_commands_read_it(judged, recorded, tmp_path, capsys):
     for arguments in (
         ["info", str(recorded), "--json"],

@@ -128,6 +128,7 @@ def test_recorded_indices_decide_a_gather(tmp_path, largest, verdict):
     assert "recorded contents" not in rows[0]["message"] + rows[2]["message"]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("target", ["cuda:90", "cuda:80"])
 def test_host_descriptors_are_replayed(tmp_path, target):
     """Descriptors check their own bounds; targets without them get pointers instead."""
@@ -161,6 +162,7 @@ def test_host_descriptors_are_replayed(tmp_path, target):
     assert {row["access"] for row in bounds} == {"load", "store"}
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("target", ["cuda:90", "cuda:80"])
 def test_host_descriptors_pad_as_they_were_told_while_running_and_replayed(tmp_path, target):
     from kvtrace.evaluate import evaluate

@@ -45,6 +45,8 @@ def names_in_tree() -> set[str]:
     }
 
 
+@pytest.mark.smoke
+@pytest.mark.process
 def test_wheel_holds_every_module_and_the_autostart_line_at_its_root(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
@@ -53,10 +55,12 @@ def test_wheel_holds_every_module_and_the_autostart_line_at_its_root(wheel):
     assert {name.split("/")[0].split("-")[0] for name in names} == {"kvtrace", "kvtrace.pth"}
 
 
+@pytest.mark.process
 def test_wheel_fits_every_python_from_3_11_on(wheel):
     assert "-cp311-abi3-" in wheel.name
 
 
+@pytest.mark.process
 def test_sdist_holds_what_a_build_needs_and_no_tests(built):
     (path,) = built.glob("*.tar.gz")
     with tarfile.open(path) as archive:
@@ -70,11 +74,13 @@ def environment(request):
     return request.getfixturevalue(request.param)
 
 
+@pytest.mark.process
 def test_autostart_line_lies_at_the_root_of_site_packages(environment):
     line = (environment.site_packages / "kvtrace.pth").read_text()
     assert line == (ROOT / "kvtrace.pth").read_text()
 
 
+@pytest.mark.process
 def test_installed_modules_are_the_installed_ones(installed, tmp_path):
     modules = ["kvtrace", "kvtrace.schema.tables", "kvtrace.converters", "kvtrace.cli"]
     done = installed.run(installed.python, "-c", MODULE_FILES, *modules, folder=tmp_path)
@@ -83,6 +89,7 @@ def test_installed_modules_are_the_installed_ones(installed, tmp_path):
         assert Path(file).is_relative_to(installed.site_packages)
 
 
+@pytest.mark.process
 def test_editable_modules_are_those_of_the_tree(editable, source_tree, tmp_path):
     modules = ["kvtrace", "kvtrace.schema.tables", "kvtrace.converters", "kvtrace.cli"]
     done = editable.run(editable.python, "-c", MODULE_FILES, *modules, folder=tmp_path)
@@ -91,12 +98,14 @@ def test_editable_modules_are_those_of_the_tree(editable, source_tree, tmp_path)
         assert Path(file).is_relative_to(source_tree)
 
 
+@pytest.mark.process
 def test_command_answers_from_any_folder(environment, tmp_path):
     done = environment.run(environment.folder / "bin" / "kvtrace", "--help", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "sanitize" in done.stdout
 
 
+@pytest.mark.process
 def test_every_entry_point_loads(environment, tmp_path):
     load_all = (
         "from importlib.metadata import distribution\n"
@@ -112,12 +121,14 @@ def test_every_entry_point_loads(environment, tmp_path):
     assert all(f"'{name}'" in done.stdout for name in ("triton", "inductor", "nki", "numpy"))
 
 
+@pytest.mark.process
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler here")
 def test_native_extension_is_built_and_loads(environment, tmp_path):
     done = environment.run(environment.python, "-c", "import kvtrace.capture._hot", folder=tmp_path)
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.process
 def test_variable_alone_captures_a_program_that_never_imports_kvtrace(environment, tmp_path):
     from kvtrace.schema.trace import open_trace
 
@@ -143,6 +154,7 @@ def test_variable_alone_captures_a_program_that_never_imports_kvtrace(environmen
     assert run.sealed
 
 
+@pytest.mark.process
 def test_without_the_variable_nothing_of_kvtrace_is_loaded(environment, tmp_path):
     show = "import sys; print([name for name in sys.modules if name.startswith('kvtrace')])"
     done = environment.run(environment.python, "-c", show, folder=tmp_path)
@@ -150,6 +162,7 @@ def test_without_the_variable_nothing_of_kvtrace_is_loaded(environment, tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.process
 def test_with_the_variable_a_program_without_kernels_loads_nothing_heavy(environment, tmp_path):
     show = "import sys; print({'numpy', 'pyarrow', 'torch', 'triton'} & set(sys.modules))"
     done = environment.run(environment.python, "-c", show, folder=tmp_path, KVTRACE="out")
@@ -158,6 +171,7 @@ def test_with_the_variable_a_program_without_kernels_loads_nothing_heavy(environ
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.process
 def test_uninstalling_takes_the_autostart_line_away(uninstalled):
     left = [path.name for path in uninstalled.site_packages.iterdir() if "kvtrace" in path.name]
     assert left == []

@@ -20,6 +20,8 @@ import pytest
 
 from tests.packaging.conftest import Environment, make_resolved
 
+pytestmark = pytest.mark.process
+
 PROGRAM = """\
 import torch, triton, triton.language as tl
 

@@ -35,6 +35,7 @@ def pure_wheel(unpacked, tmp_path_factory):
     return path
 
 
+@pytest.mark.process
 def test_two_builds_are_equal_byte_by_byte(built, source_tree, tmp_path):
     # given the same files elsewhere, of another time, for a user with another mask
     copy = shutil.copytree(
@@ -57,6 +58,7 @@ def test_two_builds_are_equal_byte_by_byte(built, source_tree, tmp_path):
         assert (tmp_path / "dist" / name).read_bytes() == (built / name).read_bytes(), name
 
 
+@pytest.mark.process
 def test_the_sdist_alone_makes_the_pure_wheel_also_where_there_is_no_compiler(
     unpacked, pure_wheel, tmp_path
 ):
@@ -68,6 +70,7 @@ def test_the_sdist_alone_makes_the_pure_wheel_also_where_there_is_no_compiler(
     assert path.read_bytes() == pure_wheel.read_bytes()
 
 
+@pytest.mark.process
 def test_the_pure_wheel_differs_by_its_extensions_alone(wheel, pure_wheel):
     def files(path):
         with zipfile.ZipFile(path) as archive:

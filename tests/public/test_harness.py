@@ -64,6 +64,7 @@ def result_of(folder: Path, last: str) -> tuple[int, dict[str, object], str]:
     return done.returncode, json.loads(line), done.stdout
 
 
+@pytest.mark.process
 def test_a_kernel_is_loaded_run_compared_and_judged(tmp_path):
     code, result, told = result_of(tmp_path, "count")
     assert (code, result["status"], result["kernels"]) == (0, "right", ["local"]), result
@@ -72,6 +73,7 @@ def test_a_kernel_is_loaded_run_compared_and_judged(tmp_path):
     assert "| vllm | int | 1 | 1 | 1 | 0 | 0 | 0 |" in told
 
 
+@pytest.mark.process
 def test_a_wrong_result_and_a_violation_are_told(tmp_path):
     code, result, told = result_of(tmp_path, "2 * room")
     assert code == 1
@@ -80,6 +82,7 @@ def test_a_wrong_result_and_a_violation_are_told(tmp_path):
     assert "NOT LOOKED AT" in told
 
 
+@pytest.mark.process
 def test_a_package_that_is_not_there_is_one_line(tmp_path):
     done = run(tmp_path, "--package", "sglang", KVTRACE_PUBLIC_SGLANG=str(tmp_path))
     assert done.returncode == 0, done.stderr
@@ -154,6 +157,7 @@ def test_a_violation_that_was_looked_at_is_told_with_its_reason():
     assert table.violations(results, [])[1] == "  - NOT LOOKED AT"
 
 
+@pytest.mark.process
 def test_tests_of_triton_are_counted(tmp_path):
     place = tmp_path / "language"
     place.mkdir()

@@ -167,6 +167,7 @@ def test_dry_run_says_it_and_changes_nothing(
     assert capsys.readouterr().out == f"nothing to merge in {out}\n"
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("step", STEPS)
 def test_killed_at_any_step_every_reader_finds_each_row_once(
     trace: tuple[Path, str], step: str

@@ -32,6 +32,7 @@ def test_a_stack_has_one_id_whatever_its_frames_are_made_of():
     assert stack_id([Frame("a.py", 3, 1, "f")]) == stack_id([("a.py", 3, 1, "f")])
 
 
+@pytest.mark.process
 def test_a_stack_has_the_same_id_in_every_process_and_for_ever():
     code = f"from kvtrace.schema.trace import stack_id; print(stack_id({FRAMES!r}))"
 

@@ -233,6 +233,7 @@ def state(out):
 NEW = {"findings": ["new"], "ops": [2], "loops": 0}
 
 
+@pytest.mark.process
 def test_a_replacement_that_was_cut_off_is_told_and_finished_by_recover(cut_off):
     out, _ = cut_off
     assert state(out) != NEW
@@ -247,6 +248,7 @@ def test_a_replacement_that_was_cut_off_is_told_and_finished_by_recover(cut_off)
     assert recover(out).notes == ()
 
 
+@pytest.mark.process
 def test_a_replacement_that_was_cut_off_is_finished_before_the_next_pass(cut_off):
     out, run_id = cut_off
 
@@ -255,6 +257,7 @@ def test_a_replacement_that_was_cut_off_is_finished_before_the_next_pass(cut_off
     assert state(out) == {**NEW, "findings": ["more", "new"]}
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     "change",
     [
@@ -279,6 +282,7 @@ def test_a_plan_that_reaches_outside_the_trace_is_refused(cut_off, change):
     assert state(out) == before
 
 
+@pytest.mark.process
 def test_a_plan_with_a_flipped_bit_is_refused(cut_off):
     out, _ = cut_off
     (path,) = (out / ".journal").glob("replacement-*.json")

@@ -91,6 +91,7 @@ def followed(content, ends, path, lengths):
             assert seen == list(range(max((n for end, n in ends if end <= length), default=0)))
 
 
+@pytest.mark.sweep
 def test_a_segment_that_is_cut_at_any_byte_gives_its_whole_batches_and_then_the_rest(
     content, tmp_path
 ):
@@ -217,6 +218,7 @@ def test_a_look_reads_what_was_added_and_nothing_else(recording, monkeypatch):
     assert sum(read) < 50_000  # its row of runs, and the first bytes of each segment
 
 
+@pytest.mark.process
 def test_a_killed_process_is_not_live(tmp_path):
     program = (
         "import os, sys, signal; from kvtrace.schema.writer import RunWriter;"

@@ -114,6 +114,7 @@ def test_garbage_after_the_last_batch_is_left_out_and_said(tmp_path, write, tail
     assert (damage.byte, damage.size_bytes, damage.rows) == (whole, len(tail), None)
 
 
+@pytest.mark.sweep
 def test_every_flipped_bit_is_found_and_costs_its_own_batch_alone(tmp_path):
     path = tmp_path / "kernels.arrows"
     _, both, *ends = write(path, TABLES["kernels"], [kernel_rows(i, 4) for i in (0, 4, 8)])

@@ -74,6 +74,7 @@ def test_a_copy_leaves_the_trace_as_it_is(golden, trace, tmp_path):
     assert rows(tmp_path / "new") == rows(trace)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("golden", OLDER[:1], ids=lambda path: path.name)
 def test_whoever_is_killed_when_each_file_is_one_or_the_other(golden, trace):
     before = rows(trace)

@@ -154,6 +154,7 @@ KILLED_BEFORE = """
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("asked", ["{'keep_last': 1}", "{'derived': True}"])
 def test_whoever_is_killed_when_what_is_left_is_a_trace(tmp_path, asked):
     ended = False

@@ -58,6 +58,7 @@ def killed(tmp_path):
     return tmp_path
 
 
+@pytest.mark.process
 def test_a_dead_process_is_sealed_and_said_to_be_killed(killed):
     before = plain(open_trace(killed).table("launches"))
 
@@ -72,6 +73,7 @@ def test_a_dead_process_is_sealed_and_said_to_be_killed(killed):
     assert validate(killed) == []
 
 
+@pytest.mark.process
 def test_recovering_again_changes_nothing(killed):
     recover(killed)
     files = {p: p.stat().st_mtime_ns for p in killed.rglob("*") if p.is_file()}
@@ -81,6 +83,7 @@ def test_recovering_again_changes_nothing(killed):
     assert {p: p.stat().st_mtime_ns for p in killed.rglob("*") if p.is_file()} == files
 
 
+@pytest.mark.process
 def test_a_torn_end_is_dropped_and_said(killed):
     (run_id,) = open_trace(killed).run_ids
     path = segment_path(killed, run_id, "launches", 1)
@@ -117,6 +120,7 @@ def long(tmp_path):
     return tmp_path, open_trace(tmp_path).run_ids[0]
 
 
+@pytest.mark.process
 def test_a_flipped_bit_costs_one_batch_and_the_segment_is_kept_aside(long):
     out, run_id = long
     path = segment_path(out, run_id, "launches", 0)
@@ -145,6 +149,7 @@ def test_a_flipped_bit_costs_one_batch_and_the_segment_is_kept_aside(long):
     assert segments_aside(out) == (aside,)
 
 
+@pytest.mark.process
 def test_damage_that_costs_no_row_leaves_nothing_aside(long):
     out, run_id = long
     flip(segment_path(out, run_id, "launches", 0), 60)  # in the schema, which is there twice
@@ -157,6 +162,7 @@ def test_damage_that_costs_no_row_leaves_nothing_aside(long):
     assert validate(out) == []
 
 
+@pytest.mark.process
 def test_a_damaged_segment_is_not_removed_by_a_second_recovery_after_a_kill(long, monkeypatch):
     out, run_id = long
     path = segment_path(out, run_id, "launches", 0)
@@ -172,6 +178,7 @@ def test_a_damaged_segment_is_not_removed_by_a_second_recovery_after_a_kill(long
     assert len(read_seq(out)) == 49_000
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("place", [0.01, 0.3, 0.6, 0.99])
 def test_a_flipped_bit_in_the_segment_of_runs_stops_no_command(killed, place):
     other = RunWriter(killed, new_run_id())
@@ -227,6 +234,7 @@ def test_a_journal_of_an_older_minor_version_is_sealed(tmp_path):
     assert validate(tmp_path / "out") == []
 
 
+@pytest.mark.process
 def test_a_segment_of_an_older_version_is_kept_aside_where_it_is_damaged(killed):
     (run_id,) = open_trace(killed).run_ids
     path = segment_path(killed, run_id, "launches", 1)
@@ -248,6 +256,7 @@ def test_a_segment_of_an_older_version_is_kept_aside_where_it_is_damaged(killed)
     assert read_seq(killed) == list(range(500))
 
 
+@pytest.mark.process
 def test_rows_of_a_newer_minor_version_are_left_to_a_newer_kvtrace(killed):
     (run_id,) = open_trace(killed).run_ids
     table = replace(
@@ -290,6 +299,7 @@ def test_a_segment_that_is_damaged_before_its_own_run_seals_it_is_kept_aside(tmp
     assert not journal_folder(tmp_path, writer.run_id).exists()
 
 
+@pytest.mark.process
 def test_what_a_run_said_of_its_end_is_kept(tmp_path):
     code = KILLED.replace('"rank": 1', '"ended": 2**62 - 1, "ending": "disk-full"')
     assert run_child(code, tmp_path).returncode == 9
@@ -300,6 +310,7 @@ def test_what_a_run_said_of_its_end_is_kept(tmp_path):
     assert (run.ended, run.ending) == (2**62 - 1, "disk-full")
 
 
+@pytest.mark.process
 def test_a_live_process_is_left_alone_and_read_meanwhile(tmp_path):
     # a segment is sealed every 40 ms: far more often than in earnest, and not faster than reading
     code = ENDLESS.replace("3000", "400").replace("first += 100", "first += 100; time.sleep(0.01)")
@@ -327,6 +338,7 @@ def test_a_live_process_is_left_alone_and_read_meanwhile(tmp_path):
     assert recover(tmp_path).sealed == (run_id,)
 
 
+@pytest.mark.process
 def test_a_journal_of_another_host_is_left_alone_unless_forced(killed):
     (run_id,) = open_trace(killed).run_ids
     other = RunWriter(killed, new_run_id())
@@ -352,6 +364,7 @@ def test_a_process_id_that_was_given_again_is_not_the_recording(tmp_path):
     assert recover(tmp_path).sealed == (writer.run_id,)
 
 
+@pytest.mark.process
 def test_a_process_that_ended_and_was_not_waited_for_is_dead():
     child = start("pass")
     deadline = time.monotonic() + 30
@@ -363,6 +376,7 @@ def test_a_process_that_ended_and_was_not_waited_for_is_dead():
     assert is_running(os.getpid())
 
 
+@pytest.mark.process
 def test_what_was_killed_between_sealing_and_removing_is_finished(killed):
     (run_id,) = open_trace(killed).run_ids
     journal = journal_folder(killed, run_id)
@@ -383,6 +397,7 @@ def test_what_was_killed_between_sealing_and_removing_is_finished(killed):
         assert validate(killed) == []
 
 
+@pytest.mark.process
 def test_temporary_files_of_dead_processes_go(killed):
     (run_id,) = open_trace(killed).run_ids
     dead = start("pass")
@@ -413,6 +428,7 @@ def test_a_run_that_had_only_begun_is_left_alone_for_a_minute(tmp_path):
     assert open_trace(tmp_path).runs[0].ending == "killed"
 
 
+@pytest.mark.process
 def test_a_journal_of_a_newer_major_version_is_left_alone(killed):
     (run_id,) = open_trace(killed).run_ids
     path = segment_path(killed, run_id, "launches", 2)
@@ -434,6 +450,7 @@ def test_bad_input_is_one_sentence(tmp_path):
         recover(tmp_path / "gone")
 
 
+@pytest.mark.process
 def test_all_rows_of_killed_ranks_are_recovered(tmp_path):
     ranks = [start(KILLED, tmp_path) for _ in range(3)]
     assert [rank.wait(60) for rank in ranks] == [9, 9, 9]
@@ -445,6 +462,7 @@ def test_all_rows_of_killed_ranks_are_recovered(tmp_path):
     assert validate(tmp_path) == []
 
 
+@pytest.mark.process
 def test_a_journal_that_is_recovered_twice_at_once_is_sealed_once(tmp_path):
     writer = RunWriter(tmp_path, new_run_id())
     add_calls(writer)

@@ -1,8 +1,11 @@
 """A flipped bit in any file of a trace is found by `validate` where it changes what is read."""
 
+import pytest
+
 from tests.schema.flips import flips, write_trace
 
 
+@pytest.mark.sweep
 def test_flipped_bits_are_found_and_cost_no_more_than_they_must(tmp_path):
     tried = list(flips(write_trace(tmp_path), count=70, seed=14))
 

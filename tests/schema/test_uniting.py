@@ -149,6 +149,7 @@ def test_files_of_a_newer_minor_version_are_kept_as_they_are(two, tmp_path):
     assert validate(tmp_path / "all") == []
 
 
+@pytest.mark.process
 def test_who_is_killed_leaves_the_traces_as_they_were_and_no_other(two, tmp_path):
     before = [files(folder) for folder in two]
     code = """

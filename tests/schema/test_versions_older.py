@@ -140,6 +140,7 @@ def as_json(rows):
     return json.loads(json.dumps(rows, default=bytes.hex))
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("version", VERSIONS)
 def test_an_older_kvtrace_and_this_one_read_each_other(history, version, tmp_path):
     older, newer = tree(history[version], tmp_path / "older"), newest(tmp_path / "newer")
@@ -175,6 +176,7 @@ def test_an_older_kvtrace_and_this_one_read_each_other(history, version, tmp_pat
     assert validate(tmp_path / "out") == []
 
 
+@pytest.mark.process
 def test_commands_of_the_version_before_this_read_what_this_one_writes(history, tmp_path):
     older = tree(history[VERSIONS[-1]], tmp_path / "older")
     newer = newest(tmp_path / "newer")

@@ -226,6 +226,7 @@ def test_a_directory_that_is_a_file_is_refused_in_one_sentence(tmp_path):
         RunWriter(tmp_path / "out", new_run_id())
 
 
+@pytest.mark.process
 def test_a_run_that_cannot_begin_leaves_nothing(tmp_path):
     child = run_child(
         """
@@ -256,6 +257,7 @@ def _write_rank(out: str, rank: int) -> None:
     writer.seal({"ending": "exit"})
 
 
+@pytest.mark.process
 def test_ranks_write_into_one_directory_at_once(tmp_path):
     spawn = multiprocessing.get_context("spawn")
     ranks = [spawn.Process(target=_write_rank, args=(str(tmp_path), rank)) for rank in range(4)]
@@ -272,6 +274,7 @@ def test_ranks_write_into_one_directory_at_once(tmp_path):
     assert validate(tmp_path) == []
 
 
+@pytest.mark.process
 def test_a_forked_child_cannot_write_its_parents_rows(tmp_path):
     writer = RunWriter(tmp_path, new_run_id())
     writer.append("launches", launches(0, 10))  # pending at the fork
@@ -297,6 +300,7 @@ def test_a_forked_child_cannot_write_its_parents_rows(tmp_path):
     assert read_seq(tmp_path) == [*range(10), *range(100, 105)]
 
 
+@pytest.mark.process
 def test_kill_dash_nine_loses_nothing_that_was_flushed(tmp_path):
     child = subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(ENDLESS), str(tmp_path)],
@@ -347,6 +351,7 @@ LIMITED = """
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("limit", [20_000, 20_001, 33_333, 100_000])
 def test_a_file_that_cannot_grow_ends_with_a_whole_batch(tmp_path, limit):
     child = run_child(LIMITED, tmp_path, limit, "again")
@@ -391,6 +396,7 @@ FULL_DISK = """
 """
 
 
+@pytest.mark.process
 def test_a_full_disk_stops_the_writer_with_one_error_and_all_before_is_readable(small_disk):
     out = small_disk / "out"
     child = run_child(FULL_DISK, out)
@@ -410,6 +416,7 @@ def test_a_full_disk_stops_the_writer_with_one_error_and_all_before_is_readable(
     assert not list(out.glob("*/*/.*"))
 
 
+@pytest.mark.process
 def test_a_journal_on_a_full_disk_says_how_many_rows_it_lacks(small_disk):
     child = run_child(FULL_DISK, small_disk / "out")
     assert child.stderr == ""
@@ -420,6 +427,7 @@ def test_a_journal_on_a_full_disk_says_how_many_rows_it_lacks(small_disk):
     assert kept + trace.runs[0].dropped_rows == 400_000
 
 
+@pytest.mark.process
 def test_file_size_limits_are_really_refused_here(tmp_path):
     """What the test of limited files rests on."""
     child = run_child(

@@ -5,6 +5,7 @@ Where chromium is not installed the tests skip; with KVTRACE_REQUIRE_CHROMIUM se
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +15,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
+
+from tests.support.tiers import PAGE
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 FLAGS = (
@@ -127,6 +130,7 @@ class Browser:
         kind = (path, path.stat().st_mtime_ns, sorted(settings.items()))
         kept, self._kept = self._kept, None
         if kept is not None and kept[0] == kind:
+            sys.audit(PAGE)
             opened = kept[1]
             opened.begin_again(address or "#/")
         else:
@@ -152,6 +156,7 @@ class Browser:
         scheme: str = "light",
         prepare: Callable[[Any], None] | None = None,
     ) -> OpenPage:
+        sys.audit(PAGE)
         context = self._chromium.new_context(
             viewport={"width": width, "height": height}, color_scheme=scheme
         )

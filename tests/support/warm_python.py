@@ -24,6 +24,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Final, Self
 
+from tests.support.tiers import PROGRAM
+
 SERVER: Final = Path(__file__).with_name("warm_server.py")
 CLIENT: Final = Path(__file__).with_name("warm_client.py")
 LARGEST_REQUEST: Final = 1 << 17
@@ -101,6 +103,7 @@ class WarmPython:
         self, *arguments: str | Path, folder: Path, environment: Mapping[str, str]
     ) -> Program:
         """Start `python ARGUMENTS` in a folder: a script or `-c CODE`, and what it is given."""
+        sys.audit(PROGRAM)
         texts = [str(argument) for argument in arguments]
         request = {"arguments": texts, "folder": str(folder), "environment": dict(environment)}
         (out, to_out), (errors, to_errors), (told, to_told) = (os.pipe() for _ in range(3))

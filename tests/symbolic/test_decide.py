@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 
 import kvtrace.symbolic
@@ -41,6 +42,7 @@ def test_solver_is_sound(claim, assumed):
 RANGES = {("program", 0): (0, 10**9 - 1), ("scalar", 0): (0, 2**31 - 1)}
 
 
+@pytest.mark.process
 def test_z3_is_not_imported_for_what_is_linear():
     code = (
         "import sys\n"

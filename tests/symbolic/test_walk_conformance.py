@@ -37,6 +37,7 @@ def outcome_of(case):
     return compared(summarise(module), bind(case.kernel, arguments), case.grid)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("part", range(8))
 def test_a_summary_says_what_is_touched(part):
     cases = list(some_cases())[part::8]

@@ -58,6 +58,7 @@ def test_verdicts_on_the_catalogue_and_its_mutants_are_what_evaluation_finds(say
     assert total["unknown"] < 5
 
 
+@pytest.mark.sweep
 def test_verdicts_on_mutants_of_the_corpus_are_what_evaluation_finds(say):
     total: Counter = Counter()
     each = usually(42, thorough=7)

@@ -94,6 +94,7 @@ def hoist(op):
     op.block.ops = tuple(sorted(op.block.ops, key=lambda each: id(each) not in first))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("target", TARGETS)
 def test_what_an_evaluation_sees_is_found(target, say):
     found = Counter()

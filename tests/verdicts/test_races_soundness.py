@@ -19,7 +19,7 @@ from tests.kernels.launching import to_tensor
 from tests.support.thorough import usually
 from tests.verdicts.racing import TooMany, call_of, clashes, judged
 
-pytestmark = pytest.mark.usefixtures("free_driver")
+pytestmark = [pytest.mark.sweep, pytest.mark.usefixtures("free_driver")]
 
 MOST_MUTANTS = 9
 #: How many tests share the corpus, which processes run side by side.

@@ -149,6 +149,7 @@ def test_ligers_accesses_are_proven(judged_liger, say):
     assert reasons_are_given(judged_liger)
 
 
+@pytest.mark.sweep
 def test_inductors_accesses_are_proven(judged_inductor, say):
     counts = shares("Inductor, recorded on an H200", judged_inductor, say)
 
@@ -188,6 +189,7 @@ def test_every_call_recorded_on_the_gpu_is_judged_in_seconds(say):
     assert seconds < 20
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("library", ["Liger", "Inductor, recorded on an H200"])
 def test_accesses_have_conditions_for_all_shapes(library, request, say):
     judged = request.getfixturevalue("judged_liger" if library == "Liger" else "judged_inductor")
@@ -230,6 +232,7 @@ def by_module(judged):
     return found
 
 
+@pytest.mark.sweep
 def test_no_first_bad_size_of_ligers_kernels_is_invented(liger):
     """Each overflow shows when one program of that size is run, and not at the size before.
 

@@ -22,6 +22,7 @@ UNDECIDED = (
 )  # fmt: skip
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("part", range(PARTS))
 def test_what_the_evaluator_gives_agrees_with_itself(part, say):
     answers = {"agrees": [], "undecided": []}

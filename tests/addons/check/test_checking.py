@@ -68,6 +68,7 @@ def printed(capsys, *words):
     return code, said.out, said.err
 
 
+@pytest.mark.process
 def test_a_sound_program_agrees(trace, capsys):
     code, out, _ = printed(capsys, trace)
     assert (code, out) == (0, "5 launches checked: 5 agree with their IR\n")
@@ -90,6 +91,7 @@ def test_a_sound_program_agrees(trace, capsys):
     assert set(opened.passes(run.run_id)["check"]["rules"]) == {"wrong-result", "first-non-finite"}
 
 
+@pytest.mark.process
 def test_what_is_wrong_is_said_in_words(planted, capsys):
     code, out, _ = printed(capsys, planted)
     assert code == 1
@@ -104,6 +106,7 @@ def test_what_is_wrong_is_said_in_words(planted, capsys):
     assert out.endswith("5 launches checked: 4 agree with their IR, 1 differ from it\n")
 
 
+@pytest.mark.process
 def test_json_has_rows_and_findings(planted, capsys):
     code, out, _ = printed(capsys, planted, "--json")
     found = json.loads(out)
@@ -122,6 +125,7 @@ def test_json_has_rows_and_findings(planted, capsys):
     assert (finding["arg"], finding["lanes"], finding["access"]) == ("out", 4, "store")
 
 
+@pytest.mark.process
 def test_what_comes_after_ttgir_is_at_fault(trace, capsys):
     with_other_memory(trace, "add", ninety_nine)
 
@@ -142,6 +146,7 @@ def test_what_comes_after_ttgir_is_at_fault(trace, capsys):
     assert set(stages) == {None, "behind ttgir"}
 
 
+@pytest.mark.process
 def test_a_report_that_checks_unasked_says_the_stage_too(trace, capsys, tmp_path):
     with_other_memory(trace, "add", ninety_nine)
 
@@ -152,6 +157,7 @@ def test_a_report_that_checks_unasked_says_the_stage_too(trace, capsys, tmp_path
     assert "; at fault is what comes after TTGIR: " in told
 
 
+@pytest.mark.process
 def test_what_is_meant_is_computed_once(planted, monkeypatch, capsys):
     """And what the TTGIR means, of the launch that differs."""
     computed = []
@@ -166,6 +172,7 @@ def test_what_is_meant_is_computed_once(planted, monkeypatch, capsys):
     assert len(computed) == 5 + 1
 
 
+@pytest.mark.process
 def test_the_passes_that_make_ttgir_are_at_fault(trace, capsys):
     """They made a product of the sum, and the device keeps to that."""
     torch.manual_seed(1)
@@ -182,6 +189,7 @@ def test_the_passes_that_make_ttgir_are_at_fault(trace, capsys):
     )
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
@@ -198,6 +206,7 @@ def test_which_stage_is_at_fault_may_not_be_known(trace, change, reason, capsys)
     assert re.search(f"which stage is at fault cannot be told: .*{reason}", out)
 
 
+@pytest.mark.process
 def test_a_kernel_without_ttgir_says_so(tmp_path, capsys):
     cache = str(tmp_path / "cache")  # in the others' are whole kernels
     trace = recorded(
@@ -212,6 +221,7 @@ def test_a_kernel_without_ttgir_says_so(tmp_path, capsys):
     )
 
 
+@pytest.mark.process
 def test_sarif_points_to_the_store(planted, capsys):
     code, out, _ = printed(capsys, planted, "--sarif")
     assert code == 1
@@ -228,12 +238,14 @@ def test_sarif_points_to_the_store(planted, capsys):
     assert {"wrong-result"} <= {rule["id"] for rule in run["tool"]["driver"]["rules"]}
 
 
+@pytest.mark.process
 def test_checking_again_takes_the_place_of_what_was_found(planted, capsys):
     for _ in range(2):
         assert printed(capsys, planted)[0] == 1
     assert open_trace(planted).table("findings").num_rows == 1
 
 
+@pytest.mark.process
 def test_a_launch_whose_memory_is_gone_is_undecided(trace, capsys):
     rewrite_memory(trace, lambda row: row["seq"] == 0, lambda _sha256: "0" * 64)
     code, out, _ = printed(capsys, trace)
@@ -249,6 +261,7 @@ def diffed(capsys, before, after, *words):
     return code, json.loads(said.out)
 
 
+@pytest.mark.process
 def test_a_new_wrong_result_breaks_the_rule_on_new_findings(sound, planted, tmp_path, capsys):
     """Neither side was checked or sanitized: the comparison does both."""
     before = Path(shutil.copytree(sound, tmp_path / "before"))
@@ -261,6 +274,7 @@ def test_a_new_wrong_result_breaks_the_rule_on_new_findings(sound, planted, tmp_
     assert "wrong-result" in failure["text"]
 
 
+@pytest.mark.process
 def test_a_side_that_is_checked_is_not_sanitized_by_that(planted, capsys):
     assert main(["check", str(planted)]) == 1
     capsys.readouterr()
@@ -271,6 +285,7 @@ def test_a_side_that_is_checked_is_not_sanitized_by_that(planted, capsys):
     assert {"out-of-bounds", "wrong-result"} <= set(found["after"]["judged_by"])
 
 
+@pytest.mark.process
 def test_a_comment_may_name_a_rule_of_checks(tmp_path, capsys):
     with kvtrace.capture(tmp_path, check="first"):
         kernels.excused[(1,)](torch.ones(64), torch.zeros(64), N=64)
@@ -282,6 +297,7 @@ def test_a_comment_may_name_a_rule_of_checks(tmp_path, capsys):
     assert (code, result["suppressions"][0]["justification"]) == (1, "a known defect")
 
 
+@pytest.mark.process
 def test_without_a_launch_that_was_kept_it_says_how_to_record(tmp_path, capsys):
     out = recorded(tmp_path)
     code, said, complaint = printed(capsys, out)
@@ -291,12 +307,14 @@ def test_without_a_launch_that_was_kept_it_says_how_to_record(tmp_path, capsys):
     assert "KVTRACE_CHECK=first" in complaint
 
 
+@pytest.mark.process
 def test_two_forms_at_once_are_refused(trace, capsys):
     code, out, complaint = printed(capsys, trace, "--json", "--sarif")
     assert (code, out) == (2, "")
     assert "choose one" in complaint
 
 
+@pytest.mark.process
 def test_step_thirty_of_a_loop_is_named(tmp_path, capsys):
     out = recorded(tmp_path, "train", KVTRACE_CHECK="finite")
     code, said, _ = printed(capsys, out)

@@ -65,6 +65,7 @@ def test_checks_are_read_part_by_part():
         settings_from_arguments(check=5)
 
 
+@pytest.mark.process
 def test_a_run_has_it_as_an_option(tmp_path):
     program = tmp_path / "program.py"
     program.write_text("import os; print(os.environ['KVTRACE_CHECK'])")

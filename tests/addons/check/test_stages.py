@@ -61,6 +61,7 @@ def test_copies_that_barriers_are_about_mean_what_ttir_does(stages):
     equal(launched)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("target", TARGETS)
 def test_the_catalogue_means_the_same_in_ttgir(target, say):
     refused, compared, cases = [], 0, CASES[::EACH]

@@ -73,6 +73,7 @@ def repository(history, project):
     return project
 
 
+@pytest.mark.process
 def test_the_commit_is_found_and_the_checkout_is_not_touched(repository, capsys, run_bench):
     before = state_of(repository)
     culprit = git(repository, "rev-parse", "HEAD~2")
@@ -91,6 +92,7 @@ def test_the_commit_is_found_and_the_checkout_is_not_touched(repository, capsys,
     assert state_of(repository) == before
 
 
+@pytest.mark.process
 def test_commits_that_cannot_be_run_leave_candidates(repository, capsys, run_bench):
     """The bad one lies among commits of which none runs."""
     git(repository, "reset", "--quiet", "--hard", "HEAD~5")
@@ -106,17 +108,20 @@ def test_commits_that_cannot_be_run_leave_candidates(repository, capsys, run_ben
     assert len(git(repository, "worktree", "list").splitlines()) == 1
 
 
+@pytest.mark.process
 def test_nothing_is_looked_for_where_bad_breaks_no_rule(repository, capsys, run_bench):
     assert main(["bisect", "HEAD~7", "HEAD~6", *run_bench, *RULES]) == 0
     assert "HEAD~6 breaks no rule" in capsys.readouterr().out
 
 
+@pytest.mark.process
 def test_a_commit_right_after_the_good_one_is_found_without_a_step(repository, capsys, run_bench):
     culprit = git(repository, "rev-parse", "HEAD~2")
     assert main(["bisect", "HEAD~3", "HEAD~2", *run_bench, *RULES]) == 1
     assert f"first bad commit: {culprit} drop the mask" in capsys.readouterr().out
 
 
+@pytest.mark.process
 def test_a_command_runs_in_the_folder_where_the_user_is(repository, monkeypatch, capsys, run_bench):
     folder = repository / "kernels"
     folder.mkdir()
@@ -129,12 +134,14 @@ def test_a_command_runs_in_the_folder_where_the_user_is(repository, monkeypatch,
     assert "it has no folder kernels" in capsys.readouterr().err
 
 
+@pytest.mark.process
 def test_a_rule_on_compiling_has_every_commit_compile_anew(repository, run_bench):
     """The second commit has the kernel of the first, which Triton's cache has."""
     rules = ("--fail-on", "compile<-90%")
     assert main(["bisect", "HEAD~7", "HEAD~6", *run_bench, *rules]) == 0
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -154,12 +161,14 @@ def test_what_cannot_be_bisected_is_a_sentence(repository, words, told, capsys, 
     assert len(git(repository, "worktree", "list").splitlines()) == 1
 
 
+@pytest.mark.process
 def test_outside_a_repository_git_says_why(project, monkeypatch, capsys, run_bench):
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(project.parent))
     assert main(["bisect", "a", "b", *run_bench, *RULES]) == 2
     assert "not a git repository" in capsys.readouterr().err
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_ends_clean_when_it_is_interrupted(repository, tmp_path, number):
     """While git walks: the program of a commit in between waits for ever."""

@@ -115,6 +115,7 @@ def test_it_runs_nothing_that_a_test_does_not():
     }  # fmt: skip
 
 
+@pytest.mark.process
 def test_a_pull_request_with_a_defect(runner, tmp_path):
     # on the main branch the run becomes the baseline
     runner.inputs["save"] = "true"
@@ -144,6 +145,7 @@ def test_a_pull_request_with_a_defect(runner, tmp_path):
     assert "--method PATCH repos/owner/kernels/issues/comments/4321" in told[-1]
 
 
+@pytest.mark.process
 def test_a_first_run_and_a_program_that_fails_are_told(runner):
     runner.inputs["run"] = "echo 'said by the program'; python bench.py; exit 3"
     done = runner.run("Gate")
@@ -158,6 +160,7 @@ def test_a_first_run_and_a_program_that_fails_are_told(runner):
     assert runner.run("Verdict").returncode == 3
 
 
+@pytest.mark.process
 def test_a_comment_that_may_not_be_written_fails_nothing(runner):
     (runner.folder / "kvtrace-gate").mkdir()
     (runner.folder / "kvtrace-gate" / "comment.md").write_text("x")
@@ -167,6 +170,7 @@ def test_a_comment_that_may_not_be_written_fails_nothing(runner):
     assert "::warning::no comment can be written" in done.stdout
 
 
+@pytest.mark.process
 def test_a_long_comparison_is_cut_where_a_comment_ends(runner):
     folder = runner.folder / "kvtrace-gate"
     folder.mkdir()
@@ -179,6 +183,7 @@ def test_a_long_comparison_is_cut_where_a_comment_ends(runner):
     assert comment.endswith("an artefact of this run.\n")
 
 
+@pytest.mark.process
 def test_what_is_to_be_installed_is_given_to_pip_word_by_word(runner):
     runner.inputs["install"] = "--help --quiet"
     done = runner.run("Install")

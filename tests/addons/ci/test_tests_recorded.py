@@ -94,6 +94,7 @@ def results_of(file):
         yield case.get("name"), failed, found
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("workers", WORKERS.values(), ids=WORKERS)
 def test_tests_with_a_violation_fail_and_launches_are_known_by_test(suite, workers):
     done = run_pytest(*OURS, *workers, "--kvtrace", "out", "--kvtrace-fail=violation",
@@ -129,6 +130,7 @@ def launches_in_marks(trace, runs):
         return database.execute(query).fetchone()[0]
 
 
+@pytest.mark.process
 def test_without_fail_the_defects_are_told_and_all_passes(suite):
     done = run_pytest(*OURS, "--kvtrace", "out", folder=suite)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -136,6 +138,7 @@ def test_without_fail_the_defects_are_told_and_all_passes(suite):
     assert "3 tests launched a kernel with a defect" in done.stdout
 
 
+@pytest.mark.process
 def test_without_the_option_nothing_happens(suite):
     done = run_pytest(*OURS, "-k", "nothing", folder=suite)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -144,18 +147,21 @@ def test_without_the_option_nothing_happens(suite):
     assert [found for _, _, found in results_of(suite / "results.xml") if found] == []
 
 
+@pytest.mark.process
 def test_collecting_alone_records_nothing(suite):
     done = run_pytest(*OURS, "--collect-only", "--kvtrace", "out", folder=suite)
     assert done.returncode == 0, done.stdout + done.stderr
     assert not (suite / "out").exists()
 
 
+@pytest.mark.process
 def test_a_suite_without_kernels_says_so(suite):
     done = run_pytest(*OURS, "-k", "nothing", "--kvtrace", "out", folder=suite)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "no test launched a kernel that was recorded in out" in done.stdout
 
 
+@pytest.mark.process
 def test_a_recording_around_the_suite_goes_on(suite):
     """`kvtrace gate -- pytest --kvtrace …`: one run, judged test by test."""
     options = (*OURS, "-k", "copy", "--kvtrace", "mine", "--kvtrace-fail=violation")
@@ -166,6 +172,7 @@ def test_a_recording_around_the_suite_goes_on(suite):
     assert open_trace(suite / "around").table("launches").num_rows == 3
 
 
+@pytest.mark.process
 def test_a_suppressed_finding_fails_nothing(suite):
     kernels = KERNELS.replace("other=0))", "other=0))  # kvtrace: ignore[out-of-bounds] padded")
     (suite / "kernels.py").write_text(kernels)
@@ -174,6 +181,7 @@ def test_a_suppressed_finding_fails_nothing(suite):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.process
 def test_importing_the_plugin_costs_next_to_nothing():
     program = (
         "import sys, pytest; before = set(sys.modules); import kvtrace.pytest_plugin; "

@@ -56,6 +56,7 @@ def versions(project, tmp_path, monkeypatch):
     return [installed, OTHER, *(path.name for path in others)]
 
 
+@pytest.mark.process
 def test_each_version_compiles_and_is_judged(versions, project, run_bench, capsys):
     """The program launches another kernel, larger and without its mask, under the other version."""
     program = BENCH.replace(
@@ -79,6 +80,7 @@ def test_each_version_compiles_and_is_judged(versions, project, run_bench, capsy
     assert "ran under" not in complained  # each ran under its own
 
 
+@pytest.mark.process
 def test_a_version_that_is_not_the_one_asked_for_is_told(versions, run_bench, capsys):
     cache = cache_folder(os.environ)
     shutil.copytree(cache / f"{OTHER}-{tag()}", cache / f"99.0.2-{tag()}", symlinks=True)
@@ -86,6 +88,7 @@ def test_a_version_that_is_not_the_one_asked_for_is_told(versions, run_bench, ca
     assert f"was to run under Triton 99.0.2 ran under {OTHER}" in capsys.readouterr().err
 
 
+@pytest.mark.process
 def test_a_version_that_is_not_there_has_a_row_and_a_sentence(
     versions, run_bench, monkeypatch, capsys
 ):

@@ -16,6 +16,7 @@ from kvtrace.schema.layout import pass_parts, run_folder
 from kvtrace.schema.remote import is_remote
 from kvtrace.schema.trace import open_trace, select_runs
 from kvtrace.schema.writer import RunWriter
+from tests.support.tiers import needs
 
 if os.environ.get("KVTRACE_REQUIRE_SPARK") != "1":
     pytest.importorskip("moto.server")
@@ -24,6 +25,7 @@ EPOCH = 1_767_323_045_000_000_000
 
 
 @pytest.fixture(scope="module")
+@needs("process")
 def server():
     """moto's server of S3, with nothing in it."""
     with socket.socket() as free:

@@ -17,6 +17,7 @@ def answer(function, *arguments):
         return other.answer()
 
 
+@pytest.mark.process
 def test_it_runs_elsewhere_and_is_kept():
     first = answer(os.getpid)
     assert first != os.getpid()
@@ -24,11 +25,13 @@ def test_it_runs_elsewhere_and_is_kept():
     assert answer(os.getpid) == first
 
 
+@pytest.mark.process
 def test_two_at_a_time_are_two():
     with beside() as one, beside() as other:
         assert one.pid != other.pid
 
 
+@pytest.mark.process
 def test_it_has_no_secret_of_the_environment(monkeypatch):
     monkeypatch.setenv("HF_TOKEN", "the-secret")
     other = Beside()
@@ -40,6 +43,7 @@ def test_it_has_no_secret_of_the_environment(monkeypatch):
         other.end()
 
 
+@pytest.mark.process
 def test_its_sentence_is_raised_here(tmp_path):
     with pytest.raises(CannotJudge, match=r"gone\.py cannot be read"):
         answer(read_file, tmp_path / "gone.py")
@@ -50,6 +54,7 @@ def test_an_error_is_named():
         answer(operator.floordiv, 1, 0)
 
 
+@pytest.mark.process
 def test_a_process_that_dies_is_said_and_not_asked_again():
     with pytest.raises(CannotJudge, match="before it was done"):
         answer(os._exit, 3)

@@ -1,8 +1,12 @@
 """What a candidate's process can find, and what is heard of it."""
 
+import pytest
+
 from kvtrace.addons.judge.judge_file import judge_file
 from kvtrace.addons.judge.request import Place, Request
 from tests.addons.judge.labelled import FOLDER, labelled
+
+pytestmark = pytest.mark.process
 
 REFERENCE = Place(FOLDER / "references.py", "relu")
 SOURCE = labelled("right")["relu"].read_text(encoding="utf-8")
@@ -50,6 +54,7 @@ def test_threads_are_heard(tmp_path):
     assert str(tmp_path / "written") in judged(tmp_path, lines)["writes"]
 
 
+@pytest.mark.smoke
 def test_what_was_heard_cannot_be_taken_back(tmp_path):
     lines = [
         "import contextlib, os",

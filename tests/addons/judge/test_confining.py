@@ -15,6 +15,8 @@ from kvtrace.addons.judge.judge_file import judge_file
 from kvtrace.addons.judge.request import Place, Request, entry_of, read_file
 from tests.addons.judge.labelled import FOLDER
 
+pytestmark = pytest.mark.process
+
 ATTACKS = {path.stem: path for path in sorted((FOLDER / "attacks").glob("*.py"))}
 REFERENCE = Place(FOLDER / "references.py", "relu")
 

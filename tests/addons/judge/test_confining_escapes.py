@@ -59,6 +59,7 @@ def escaping(host):
     return run
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("name", ESCAPES)
 @pytest.mark.parametrize(("user", "namespaces"), SYSTEMS)
 def test_nothing_gets_out(escaping, host, user, namespaces, name):
@@ -75,6 +76,7 @@ def test_nothing_gets_out(escaping, host, user, namespaces, name):
     assert sorted(path.name for path in host.iterdir()) == ["precious", "socket"]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("name", ["replaces_files_by_pipes", "replaces_files_by_links"])
 def test_only_regular_files_are_taken_over(escaping, name):
     found = escaping(os.geteuid(), "all")[name]
@@ -88,12 +90,14 @@ def test_files_are_taken_over_up_to_the_bound(escaping):
     assert "file9" not in found["left"]
 
 
+@pytest.mark.process
 def test_where_it_cannot_be_confined_it_is_refused(escaping):
     found = escaping(NOBODY, "none-of-users", "lists_processes")["lists_processes"]
     assert "does not let kvtrace confine" in found["refused"]
     assert "--unconfined" in found["refused"]
 
 
+@pytest.mark.process
 def test_unless_it_is_asked_for_and_then_that_is_said(escaping):
     found = escaping(NOBODY, "none-of-users", "UNCONFINED", "nests_folders", "reads_secrets")
 
@@ -102,6 +106,7 @@ def test_unless_it_is_asked_for_and_then_that_is_said(escaping):
     assert (read["how"], read["confined"]) == ("whole", False)
 
 
+@pytest.mark.process
 def test_what_can_be_confined_is_confined_also_then(escaping):
     found = escaping(os.geteuid(), "all", "UNCONFINED", "lists_processes")["lists_processes"]
     assert found["confined"]

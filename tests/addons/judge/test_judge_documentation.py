@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from kvtrace.addons.judge.judge_file import judge_file
 from kvtrace.addons.judge.request import Place, Request, entry_of, read_file
 from tests.addons.judge.labelled import FOLDER
@@ -11,6 +13,7 @@ ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.process
 def test_its_kernel_is_right(tmp_path):
     (block,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     path = tmp_path / "relu.py"

@@ -38,6 +38,7 @@ def rules_of(judgement, *severities):
     return {each["rule"] for each in found if not severities or each["severity"] in severities}
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("name", list(RIGHT)[::EACH])
 def test_a_right_kernel_is_right(name):
     judgement = judged(RIGHT[name])
@@ -50,6 +51,7 @@ def test_a_right_kernel_is_right(name):
     assert all(figures["bytes"] for figures in judgement.object["figures"])
 
 
+@pytest.mark.process
 def test_a_judgement_is_repeated_by_its_seed():
     request = request_of(next(iter(WRONG.values())))
     assert judged(next(iter(WRONG.values()))).object["seed"]["given"] is False
@@ -70,6 +72,7 @@ def test_a_seed_that_is_none_is_a_sentence(seed, capsys, tmp_path):
     assert "is no seed" in " ".join(capsys.readouterr().err.split())
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("name", list(WRONG)[::EACH])
 def test_a_wrong_kernel_is_wrong_for_its_reason(name):
     judgement = judged(WRONG[name])
@@ -83,6 +86,7 @@ def test_there_are_twenty_of_each():
     assert (len(RIGHT), len(WRONG)) == (20, 20)
 
 
+@pytest.mark.process
 def test_a_finding_has_its_line_and_what_to_do():
     judgement = judged(WRONG["add_no_mask"])
 
@@ -92,11 +96,13 @@ def test_a_finding_has_its_line_and_what_to_do():
     assert "mask" in found["hint"]
 
 
+@pytest.mark.process
 def test_the_object_is_what_json_has():
     judgement = judged(WRONG["total_not_cleared"])
     assert json.loads(json.dumps(judgement.object, allow_nan=False)) == judgement.object
 
 
+@pytest.mark.process
 def test_sizes_tails_views_and_other_values_are_tried():
     judgement = judged(RIGHT["add"])
     cases = {(each["kind"], each["case"]) for each in judgement.object["cases"]}
@@ -107,11 +113,13 @@ def test_sizes_tails_views_and_other_values_are_tried():
     } <= cases  # fmt: skip
 
 
+@pytest.mark.process
 def test_views_are_left_out_where_that_is_asked():
     request = replace(request_of(WRONG["add_ignores_strides"]), views=False)
     assert judge_file(request).verdict == "right"
 
 
+@pytest.mark.process
 def test_shapes_are_taken_and_no_reference_is_needed():
     path = WRONG["add_no_mask"]
     request = Request(entry_of(read_file(path), None), shapes=("f32[1000], f32[1000]",))
@@ -121,12 +129,14 @@ def test_shapes_are_taken_and_no_reference_is_needed():
     assert judgement.object["cases"][0]["case"] == "f32[1000], f32[1000]"
 
 
+@pytest.mark.process
 def test_sizes_that_were_not_run_are_judged_by_formulas():
     path = RIGHT["transpose"]
     large = replace(request_of(path), at="rows=70_000, columns=70_000")
     assert "overflow" in rules_of(judge_file(large), "error")
 
 
+@pytest.mark.process
 def test_inputs_may_be_made_by_the_file_itself(tmp_path):
     source = RIGHT["relu"].read_text()
     path = tmp_path / "own.py"
@@ -137,6 +147,7 @@ def test_inputs_may_be_made_by_the_file_itself(tmp_path):
     assert judgement.object["cases"][0]["case"] == "x=f32[77]"
 
 
+@pytest.mark.process
 def test_what_pytorch_computes_after_the_last_launch_is_not_believed_unless_asked(tmp_path):
     source = RIGHT["total_in_two"].read_text()
     start = source.index("    whole[(1,)]")
@@ -153,6 +164,7 @@ def test_what_pytorch_computes_after_the_last_launch_is_not_believed_unless_aske
     assert "host-computed" in rules_of(believed, "warning")
 
 
+@pytest.mark.process
 def test_the_command_prints_json_and_its_exit_code_is_the_verdict(capsys):
     path = WRONG["softmax_one_block"]
     code = main(["judge", str(path), "--reference", f"{FOLDER / 'references.py'}:softmax"])
@@ -171,6 +183,7 @@ def test_the_command_prints_its_schema(capsys):
     jsonschema.Draft202012Validator.check_schema(schema())
 
 
+@pytest.mark.process
 def test_text_has_a_line_a_finding():
     lines = judgement_text(judged(WRONG["total_race"]))
     assert any("error[race]" in line and "total_race.py:12:" in line for line in lines)
@@ -208,6 +221,7 @@ def test_an_entry_that_is_not_there_is_told():
         place_of(str(FOLDER / "references.py"))
 
 
+@pytest.mark.process
 def test_files_for_a_gpu_are_judged_as_they_are():
     path = FOLDER / "files" / "autotuned.py"
     request = Request(entry_of(read_file(path), None), Place(FOLDER / "references.py", "relu"))
@@ -216,6 +230,7 @@ def test_files_for_a_gpu_are_judged_as_they_are():
     assert rules_of(judgement, "error", "warning") == set()
 
 
+@pytest.mark.process
 def test_what_libraries_replace_when_they_are_imported_is_no_attack(tmp_path):
     path = tmp_path / "imports.py"
     path.write_text(
@@ -225,12 +240,14 @@ def test_what_libraries_replace_when_they_are_imported_is_no_attack(tmp_path):
     assert rules_of(judge_file(request)) == set()
 
 
+@pytest.mark.process
 def test_inputs_may_be_moved_and_cast_before_launches_and_results_after_them():
     path = FOLDER / "files" / "moves.py"
     judgement = judge_file(Request(Place(path, "moved"), Place(path, "reference")))
     assert judgement.verdict == "right", judgement.object["findings"]
 
 
+@pytest.mark.process
 def test_a_model_is_made_with_what_its_reference_is_made_with(tmp_path):
     source = (FOLDER / "files" / "model_without_initial.py").read_text()
     reference = tmp_path / "reference.py"
@@ -240,6 +257,7 @@ def test_a_model_is_made_with_what_its_reference_is_made_with(tmp_path):
     assert judgement.verdict == "right", judgement.object["findings"]
 
 
+@pytest.mark.process
 def test_a_file_that_cannot_be_imported_is_wrong(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bad.py").write_text("import no_such_thing\n\ndef f(x):\n    k[(1,)](x)\n")
@@ -248,6 +266,7 @@ def test_a_file_that_cannot_be_imported_is_wrong(tmp_path, monkeypatch, capsys):
     assert "No module named 'no_such_thing'" in told["findings"][0]["message"]
 
 
+@pytest.mark.process
 def test_the_process_that_judges_needs_no_torch(tmp_path):
     """It imports what the examiner takes, while another imports torch for the file."""
     path, reference = WRONG["add_no_mask"], FOLDER / "references.py"

@@ -27,6 +27,7 @@ def test_there_are_at_least_forty():
     assert len(PAIRS) >= 40
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("name", NAMES)
 def test_a_cheat_is_not_right_and_its_honest_twin_is(name):
     cheat = judge_file(request_for(PAIRS[name], "cheat"))
@@ -37,6 +38,7 @@ def test_a_cheat_is_not_right_and_its_honest_twin_is(name):
     assert honest.verdict == "right", honest.object["findings"]
 
 
+@pytest.mark.process
 def test_a_number_that_pytorch_computed_is_told_by_its_argument():
     (found,) = [
         each
@@ -47,6 +49,7 @@ def test_a_number_that_pytorch_computed_is_told_by_its_argument():
     assert found["message"].endswith("see the argument norm of divide_kernel")
 
 
+@pytest.mark.process
 def test_integers_of_the_host_may_say_where_a_kernel_reads():
     """Sorted indices say which element a program reads; no result is made of them."""
     judgement = judge_file(request_for(PAIRS["one_hot_by_the_host"], "honest"))
@@ -55,6 +58,7 @@ def test_integers_of_the_host_may_say_where_a_kernel_reads():
     assert rules.get("host-indices", "").startswith("the contents of index of kernel: ")
 
 
+@pytest.mark.process
 def test_without_a_reference_runs_on_other_values_are_compared():
     request = Request(Place(PAIRS["norm_as_scalar"], "cheat"), shapes=("x=f32[100]",), views=False)
     assert "host-computed" in {each["rule"] for each in judge_file(request).object["findings"]}
@@ -70,6 +74,7 @@ def inputs():
 """
 
 
+@pytest.mark.process
 def test_a_kernel_that_is_wrong_for_values_that_were_not_given_is_no_cheat(tmp_path):
     source = (FOLDER / "kernels" / "right" / "gelu.py").read_text(encoding="utf-8")
     line = "    inner = "

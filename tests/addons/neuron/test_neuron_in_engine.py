@@ -37,6 +37,7 @@ def calls(recorded):
     return on_chip_calls(recorded.trace, recorded.runs)
 
 
+@pytest.mark.process
 def test_no_event_was_skipped_or_refused(engine):
     assert engine.rows("select name from stats where value > 0 and severity != 'info'") == []
     assert engine.value("select count(*) from slice where dur < 0") == 0
@@ -47,6 +48,7 @@ def test_every_kernel_of_the_corpus_was_observed(calls):
     assert all(call.executed for call in calls)
 
 
+@pytest.mark.process
 def test_each_engine_has_a_track_with_its_ops(engine, calls):
     ours = engine.rows(
         "select p.name as call, t.name as engine, count(*) as ops from slice s "
@@ -68,6 +70,7 @@ def test_each_engine_has_a_track_with_its_ops(engine, calls):
     assert drawn[DERIVED]
 
 
+@pytest.mark.process
 def test_counters_reach_the_peaks_and_end_at_zero(engine, calls):
     peaks = engine.rows(
         "select p.name as call, t.name as counter, max(c.value) as peak, "
@@ -90,6 +93,7 @@ def test_counters_reach_the_peaks_and_end_at_zero(engine, calls):
     }
 
 
+@pytest.mark.process
 def test_ops_have_their_line(engine):
     lines = engine.rows(
         "select distinct a.string_value from slice s join args a using (arg_set_id) "

@@ -244,6 +244,7 @@ print("went on", result.sum().item())
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("asked", "rules", "code"), [("raise", "default", 1), ("1", "out-of-view", 0)]
 )

@@ -49,6 +49,7 @@ def test_none_is_used_for_ever(made: list[Any], monkeypatch: pytest.MonkeyPatch)
     assert len(made) == 3
 
 
+@pytest.mark.process
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 def test_none_is_kept_over_a_fork() -> None:
     before: list[Any] = []

@@ -69,6 +69,7 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     )
 
 
+@pytest.mark.process
 def test_a_finding_names_the_program_s_line(program: Any, tmp_path: Path, capfd: Any) -> None:
     x, out = torch.ones(40), torch.empty(40)
     with kvtrace.capture(tmp_path / "out"):
@@ -87,6 +88,7 @@ def test_a_finding_names_the_program_s_line(program: Any, tmp_path: Path, capfd:
     assert str(program.file) in text_of_files(tmp_path / "out")
 
 
+@pytest.mark.process
 def test_a_launch_is_where_the_program_calls_and_not_what_was_generated(
     program: Any, tmp_path: Path
 ) -> None:

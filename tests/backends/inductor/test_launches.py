@@ -20,6 +20,7 @@ triton = pytest.importorskip("triton")
 heuristics = pytest.importorskip("torch._inductor.runtime.triton_heuristics")
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("native", ["1", "0"], ids=["native", "twin"])
 def test_every_launch_is_recorded_with_its_kernel(
     autotuner: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, native: str
@@ -68,6 +69,7 @@ def test_every_launch_is_recorded_with_its_kernel(
     assert len(parse(text.decode()).main.arguments) == 4
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("source", ["files", "off"])
 def test_what_a_kernel_was_generated_from_is_recorded(
     autotuner: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str
@@ -84,6 +86,7 @@ def test_what_a_kernel_was_generated_from_is_recorded(
     assert found == asdict(told) | ({"code": None} if source == "off" else {})
 
 
+@pytest.mark.process
 def test_a_generated_module_that_came_from_the_cache_tells_operators_and_nodes(
     autotuner: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -106,6 +109,7 @@ def test_a_generated_module_that_came_from_the_cache_tells_operators_and_nodes(
     ]
 
 
+@pytest.mark.process
 def test_the_launcher_that_inductor_picks_stays_the_same(autotuner: Any, tmp_path: Path) -> None:
     x, out = torch.randn(100), torch.empty(100)
     with kvtrace.capture(tmp_path / "out"):
@@ -119,6 +123,7 @@ def test_the_launcher_that_inductor_picks_stays_the_same(autotuner: Any, tmp_pat
         assert autotuner.launchers[0] is before
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("native", ["1", "0"], ids=["native", "twin"])
 def test_a_launch_that_measures_is_a_trial_and_a_bound_method_records_too(
     autotuner: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, native: str
@@ -136,6 +141,7 @@ def test_a_launch_that_measures_is_a_trial_and_a_bound_method_records_too(
     assert launches["call_id"].to_pylist() == [0] * 4
 
 
+@pytest.mark.process
 def test_an_interpreted_run_is_no_launch_of_inductors(autotuner: Any, tmp_path: Path) -> None:
     x, out = torch.randn(100), torch.empty(100)
     with kvtrace.capture(tmp_path / "out"):
@@ -161,6 +167,7 @@ def test_a_kernel_that_is_not_asked_for_is_left_out(autotuner: Any, tmp_path: Pa
     assert torch.equal(out, x + x)
 
 
+@pytest.mark.process
 def test_contents_are_kept_where_they_are_asked_for(autotuner: Any, tmp_path: Path) -> None:
     x, y, out = torch.randn(1000), torch.randn(1000), torch.zeros(1000)
     before = [tensor.clone().numpy().tobytes() for tensor in (x, y, out)]
@@ -176,6 +183,7 @@ def test_contents_are_kept_where_they_are_asked_for(autotuner: Any, tmp_path: Pa
     assert [trace.artifact(held[place]) for place in range(3)] == before
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("size", [1000, 1100])
 def test_launches_are_judged_before_they_happen(autotuner: Any, tmp_path: Path, size: int) -> None:
     x, out = torch.randn(1000), torch.zeros(1000)

@@ -119,6 +119,7 @@ def generated(seen: origins.Origins, monkeypatch: pytest.MonkeyPatch) -> Iterato
     torch._dynamo.reset()
 
 
+@pytest.mark.process
 def test_operators_modules_and_lines_are_those_of_the_program(generated: dict[str, str]) -> None:
     found = {}
     for name, code in generated.items():
@@ -136,6 +137,7 @@ def test_operators_modules_and_lines_are_those_of_the_program(generated: dict[st
     assert sine.node
 
 
+@pytest.mark.process
 def test_a_kernel_that_two_layers_use_has_the_origins_of_both(generated: dict[str, str]) -> None:
     shared = [
         origins_of(name, code, None, keep_code=True) or () for name, code in generated.items()

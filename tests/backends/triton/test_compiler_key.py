@@ -49,6 +49,7 @@ def _asked(tmp_path: Path) -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.process
 def test_the_second_process_reads_no_library_and_has_the_same_key(tmp_path: Path) -> None:
     first, second = _asked(tmp_path), _asked(tmp_path)
     assert first["same"]
@@ -58,6 +59,7 @@ def test_the_second_process_reads_no_library_and_has_the_same_key(tmp_path: Path
     assert second["restored"]
 
 
+@pytest.mark.process
 def test_every_file_that_triton_hashes_is_looked_at(tmp_path: Path) -> None:
     seen = _asked(tmp_path)
     assert seen["read"] > 10
@@ -78,6 +80,7 @@ def test_a_changed_file_is_another_state(tmp_path: Path) -> None:
     assert fingerprint(tmp_path) != before
 
 
+@pytest.mark.process
 def test_a_home_that_cannot_be_written_is_no_problem(tmp_path: Path) -> None:
     (tmp_path / "home").write_text("a file where the folder would be")
     assert _asked(tmp_path)["same"]

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.tiers import needs
 from tests.support.triton_versions import INSTALLED, ROOT, run_with, versions
 
 torch = pytest.importorskip("torch")
@@ -17,6 +18,7 @@ PROGRAM = ROOT / "tests" / "support" / "gpu_free_program.py"
 
 
 @pytest.fixture(scope="module", params=versions())
+@needs("process")
 def seen(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     done = run_with(request.param, [str(PROGRAM), "cuda:90"], tmp_path_factory.mktemp("triton"))
     return json.loads(done.stdout.splitlines()[-1])
@@ -36,6 +38,7 @@ def test_kernels_are_really_compiled(seen: Any) -> None:
     assert 8 <= seen["registers"] <= 255
 
 
+@pytest.mark.process
 def test_another_target(tmp_path: Path) -> None:
     done = run_with(INSTALLED, [str(PROGRAM), "hip:gfx942"], tmp_path)
     seen = json.loads(done.stdout.splitlines()[-1])
@@ -45,6 +48,7 @@ def test_another_target(tmp_path: Path) -> None:
     assert seen["autotuned"]
 
 
+@pytest.mark.process
 def test_a_target_without_facts_is_replaced(tmp_path: Path) -> None:
     done = run_with(INSTALLED, [str(PROGRAM), "cuda:91"], tmp_path)
     seen = json.loads(done.stdout.splitlines()[-1])
@@ -99,6 +103,7 @@ print(x.sum().item())
 """
 
 
+@pytest.mark.process
 def test_the_end_of_a_recording_is_not_that_of_the_program(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(STOPPED)
 
@@ -146,6 +151,7 @@ thread.start()
 """
 
 
+@pytest.mark.process
 def test_daemon_threads_launch_until_the_end_and_nothing_leaks(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(DAEMON.replace("OUT", repr(str(tmp_path / "out"))))
 

@@ -13,6 +13,8 @@ import kvtrace
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 
+pytestmark = pytest.mark.process
+
 torch = pytest.importorskip("torch")
 triton = pytest.importorskip("triton")
 tl = triton.language

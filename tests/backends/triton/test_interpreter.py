@@ -6,6 +6,7 @@ import pytest
 
 from kvtrace.ir import parse
 from kvtrace.schema.trace import Trace, open_trace
+from tests.support.tiers import needs
 from tests.support.triton_versions import ROOT, run_with, versions
 
 pytest.importorskip("torch")
@@ -15,6 +16,7 @@ PROGRAM = ROOT / "tests" / "support" / "interpreted_program.py"
 
 
 @pytest.fixture(scope="module", params=versions())
+@needs("process")
 def trace(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Trace:
     folder = tmp_path_factory.mktemp("interpreted")
     arguments = [str(PROGRAM), str(folder / "out")]

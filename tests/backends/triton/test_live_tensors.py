@@ -32,6 +32,7 @@ def doubled(table, n, BLOCK: tl.constexpr):
     tl.store(place + lanes, tl.load(place + lanes, mask=mask) * 2, mask=mask)
 
 
+@pytest.mark.process
 def test_results_are_those_of_tritons_interpreter(tmp_path):
     variables = {**os.environ, "PYTHONPATH": str(ROOT), "TRITON_INTERPRET": "1"}
     done = warm_python().run(PROGRAM, folder=tmp_path, environment=variables)

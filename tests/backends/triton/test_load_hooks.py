@@ -30,6 +30,7 @@ def captured(out: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return row
 
 
+@pytest.mark.process
 def test_the_whole_pipeline_is_timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # given a driver whose loading counts: that of a machine with a device
     monkeypatch.setattr(load_hooks.device_free, "is_active", lambda: False)
@@ -49,6 +50,7 @@ def test_the_whole_pipeline_is_timed(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert not runtime.kernel_load_start_hook.calls + runtime.kernel_load_end_hook.calls
 
 
+@pytest.mark.process
 def test_without_a_device_nothing_is_loaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,8 @@ from kvtrace.ir import parse
 from tests.backends.compiled_kernels import check_kernels
 from tests.support.compile_ttir import compile_ttir
 
+pytestmark = pytest.mark.process
+
 SIGNATURE = {"x": "*fp32", "y": "*fp32", "out": "*fp32", "n": "i32", "BLOCK": "constexpr"}
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from kvtrace.backends.triton.later_stages import complete_stages
 from kvtrace.schema.trace import resolve
+from tests.support.tiers import needs
 from tests.support.triton_versions import ROOT
 from tests.support.warm_python import warm_python
 
@@ -122,6 +123,7 @@ def _names(kernel: Any) -> list[str]:
 
 
 @pytest.fixture(scope="module")
+@needs("process")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder = tmp_path_factory.mktemp("stopped")
     return {
@@ -166,6 +168,7 @@ def test_triton_s_cache_has_nothing_of_it(runs: Any) -> None:
     assert runs["full"]["cached"] == 3
 
 
+@pytest.mark.process
 def test_later_stages_are_those_of_a_full_run(
     runs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -208,6 +211,7 @@ def _without_places(text: bytes | None) -> list[str]:
     ]  # fmt: skip
 
 
+@pytest.mark.process
 def test_a_full_run_is_not_misled_by_a_stopped_one(tmp_path: Path) -> None:
     _run(tmp_path, "ttir")
     whole = _run(tmp_path, "full")
@@ -224,6 +228,7 @@ def test_a_full_run_is_not_misled_by_a_stopped_one(tmp_path: Path) -> None:
         assert all(Path(path).is_file() for path in listed.values())
 
 
+@pytest.mark.process
 def test_a_program_that_asks_has_the_whole_kernel(tmp_path: Path) -> None:
     stopped = _run(tmp_path, "ttir", "ask", cache="one")
     whole = _run(tmp_path, "full", "ask", cache="two")
@@ -234,10 +239,12 @@ def test_a_program_that_asks_has_the_whole_kernel(tmp_path: Path) -> None:
         assert stopped[name] == whole[name], name
 
 
+@pytest.mark.process
 def test_an_autotuner_still_refuses_what_does_not_fit(tmp_path: Path) -> None:
     assert _run(tmp_path, "ttir", "tune")["block"] == _run(tmp_path, "full", "tune")["block"] == 32
 
 
+@pytest.mark.process
 def test_in_the_background_triton_s_cache_is_filled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -258,6 +265,7 @@ def test_in_the_background_triton_s_cache_is_filled(
         assert len(list((tmp_path / "cache").rglob("*.cubin"))) == 3
 
 
+@pytest.mark.process
 def test_what_background_cannot_finish_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -283,6 +291,7 @@ def test_what_background_cannot_finish_is_said(
     assert not process.folder.exists()
 
 
+@pytest.mark.process
 def test_ttir_that_cannot_be_compiled_is_said(
     runs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -294,6 +303,7 @@ def test_ttir_that_cannot_be_compiled_is_said(
     assert selection.table("kernels", ["registers"])["registers"].null_count == 3
 
 
+@pytest.mark.process
 def test_options_that_command_ptxas_are_not_taken_from_a_trace(
     runs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,7 @@ from kvtrace.cli import main
 from kvtrace.converters.scripts.repro_source import kernel_module
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter, new_run_id
+from tests.support.tiers import needs
 from tests.support.warm_python import warm_python
 
 torch = pytest.importorskip("torch")
@@ -115,6 +116,7 @@ def run(folder: Path, out: str, *arguments: str | Path, **settings: str) -> str:
 
 
 @pytest.fixture(scope="module")
+@needs("process")
 def recorded(folder: Path) -> tuple[Path, list[str]]:
     """The trace of the program, contents included, and what its storages were afterwards."""
     program = folder / "program.py"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kvtrace.cli import main
+from tests.support.tiers import needs
 from tests.support.warm_python import warm_python
 
 torch = pytest.importorskip("torch")
@@ -94,6 +95,7 @@ def held(capsys, trace: Path, *options: str) -> list[dict]:
 
 
 @pytest.fixture(scope="module")
+@needs("process")
 def cold(server) -> Path:
     return served(server, "cold")
 

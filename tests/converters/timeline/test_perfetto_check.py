@@ -28,6 +28,7 @@ def converted(trace, tmp_path):
     return file
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("name", ["llama_graphs", "llama_ranks", "decoding"])
 def test_what_was_recorded_on_an_h200_is_in_the_file(shell, tmp_path, capsys, name):
     trace = tmp_path / name
@@ -45,6 +46,7 @@ def test_what_was_recorded_on_an_h200_is_in_the_file(shell, tmp_path, capsys, na
     assert "checked in Perfetto's trace processor: gpu, " in out
 
 
+@pytest.mark.process
 def test_hostile_names_and_slices_of_every_shape_compare_equal(shell, tmp_path):
     trace = build_synthetic_trace(tmp_path / "out", runs=2, launches=200)
 
@@ -54,6 +56,7 @@ def test_hostile_names_and_slices_of_every_shape_compare_equal(shell, tmp_path):
     assert len(found.compared) == 5
 
 
+@pytest.mark.process
 def test_a_slice_that_is_gone_or_shortened_is_told(shell, tmp_path):
     # given a file without the last end of the launches' sequence, and one more mark
     trace = build_synthetic_trace(tmp_path / "out", runs=1, launches=50, hostile=False)
@@ -71,6 +74,7 @@ def test_a_slice_that_is_gone_or_shortened_is_told(shell, tmp_path):
     assert any(" ns in the file, " in each for each in found.differences)
 
 
+@pytest.mark.process
 def test_differences_end_the_command_with_1(shell, tmp_path, capsys, monkeypatch):
     trace = build_synthetic_trace(tmp_path / "out", runs=1, launches=50, hostile=False)
     monkeypatch.setattr("kvtrace.converters.timeline.perfetto.encode_instants", lambda *_: iter(()))

@@ -31,10 +31,12 @@ def registered():
     return json.loads(subprocess.check_output([sys.executable, "-c", REGISTERED], text=True))
 
 
+@pytest.mark.process
 def test_every_op_has_its_meaning_in_the_file_that_its_row_names(registered):
     assert {name: KINDS[name].group for name in registered} == registered
 
 
+@pytest.mark.process
 def test_every_file_that_a_row_names_registers_something(registered):
     assert {row.group for row in KINDS.values()} - {""} == set(registered.values())
 

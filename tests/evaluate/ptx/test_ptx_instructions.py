@@ -445,6 +445,7 @@ CONVERSIONS = (
 )
 
 
+@pytest.mark.process
 def test_what_the_table_holds_is_what_the_assembler_takes(tmp_path):
     """Nothing is given a meaning that no GPU has: ptxas reads an example of every entry."""
     import subprocess

@@ -285,6 +285,7 @@ def drawn():
     }
 
 
+@pytest.mark.sweep
 def test_calls_inside_never_leave_their_tensors(drawn, say):
     total = sum(drawn.values(), Counter())
     say(SECTION, f"small calls drawn at random: {shares(total)}")
@@ -294,18 +295,21 @@ def test_calls_inside_never_leave_their_tensors(drawn, say):
     assert total["exactly"] > 200
 
 
+@pytest.mark.sweep
 def test_few_calls_that_stay_are_outside(drawn):
     total = sum(drawn.values(), Counter())
 
     assert total["outside, stays"] <= 0.02 * (total["inside"] + total["outside, stays"])
 
 
+@pytest.mark.sweep
 def test_every_kernel_that_is_drawn_has_calls_on_both_sides(drawn):
     for kernel, counts in drawn.items():
         assert counts["inside"] > 20, kernel
         assert counts["outside, leaves"] + counts["open, leaves"] > 0, kernel
 
 
+@pytest.mark.sweep
 def test_the_corpus_of_defects_with_one_number_changed(say):
     each = usually(30, thorough=5)
     calls = [one for sample in CORPUS if sample.programs <= 64 for _, one in mutants(sample.call())]

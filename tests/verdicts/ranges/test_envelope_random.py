@@ -78,6 +78,7 @@ def launches(kernel, first, relations, row, count):
             yield value, assumed
 
 
+@pytest.mark.sweep
 @pytest.mark.timeout(7200)
 def test_no_size_that_is_said_to_be_fine_is_bad(tmp_path, say):
     count, sizes = usually(14, thorough=100), usually(12, thorough=200)

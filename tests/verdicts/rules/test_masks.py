@@ -77,6 +77,7 @@ class Lanes(Observer):
         self.all[index] += access.lanes
 
 
+@pytest.mark.sweep
 def test_verdicts_are_what_all_programs_do(say):
     """On the corpus of defects and mutants of it."""
     answers = Counter()

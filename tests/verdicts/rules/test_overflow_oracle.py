@@ -47,6 +47,7 @@ def test_nothing_is_proven_that_is_not_so_with_time_to_prove_it(seed):
 FOUND = FOUND_BEFORE[:: usually(4, thorough=1)]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("seeds", [FOUND, range(1000, 1000 + usually(2, thorough=12))])
 def test_what_is_proven_and_what_is_found_is_so(seeds):
     counts: Counter[str] = Counter()

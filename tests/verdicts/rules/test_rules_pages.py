@@ -124,6 +124,7 @@ def test_the_good_kernel_is_not(rule, tmp_path):
     assert "violation" not in verdicts_of(rule, "Good", tmp_path)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("rule", KERNEL_RULES)
 def test_a_kernel_that_triton_spoils_is_found(rule, tmp_path):
     verdicts, ttgir = kernel_verdicts_of(rule, "Bad", tmp_path)
@@ -131,6 +132,7 @@ def test_a_kernel_that_triton_spoils_is_found(rule, tmp_path):
     assert verdicts == ({"violation"} if spoilt else {"proven"})
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("rule", KERNEL_RULES)
 def test_a_kernel_that_it_does_not_spoil_is_proven(rule, tmp_path):
     assert kernel_verdicts_of(rule, "Good", tmp_path)[0] == {"proven"}

@@ -93,6 +93,7 @@ def cases():
     return list({id(case.kernel): case for case in CASES}.values())
 
 
+@pytest.mark.sweep
 def test_the_catalogue_without_other_and_its_mutants(say):
     answers, calls = Counter(), 0
     for case in cases():
@@ -115,6 +116,7 @@ def test_the_catalogue_without_other_and_its_mutants(say):
     assert answers["nothing as it is"] == len(cases())
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("part", range(PARTS))
 def test_the_corpus_of_defects_without_other_and_its_mutants(say, part):
     answers, calls = Counter(), 0

@@ -265,6 +265,7 @@ class TestBudget:
         assert found.memory[0, 0, "before"] == [(0, torch.ones(COUNT).numpy().tobytes())]
 
 
+@pytest.mark.process
 def test_launches_of_a_forked_process_are_of_its_own_run(tmp_path):
     x = torch.ones(COUNT)
     with kvtrace.capture(tmp_path, check="first"):

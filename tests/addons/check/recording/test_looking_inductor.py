@@ -11,6 +11,8 @@ from kvtrace.addons.check.recording import memory_needed
 from kvtrace.schema.trace import open_trace
 from tests.support.autotuned_by_inductor import autotuner
 
+pytestmark = pytest.mark.process
+
 __all__ = ["autotuner"]
 
 

@@ -12,6 +12,8 @@ from kvtrace.schema.trace import open_trace
 from tests.addons.ci.programs import BENCH, LARGER, UNMASKED
 from tests.support.warm_python import warm_python
 
+pytestmark = pytest.mark.process
+
 RULES = "findings.new, spills>0, registers>+100%, bytes>+1%"
 
 

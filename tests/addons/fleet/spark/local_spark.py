@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.support.tiers import needs
+
 MASTER = "local[2]"
 
 
@@ -20,6 +22,7 @@ def skip_without_spark() -> None:
 
 
 @pytest.fixture(scope="module", name="spark")
+@needs("process")
 def running_spark() -> Iterator[None]:
     """Let Spark run for the tests of a module, with no time spent on compiling Java well."""
     from pyspark.sql import SparkSession

@@ -37,6 +37,7 @@ def trace(own_trace, tmp_path):
     return str(shutil.copytree(own_trace, tmp_path / "copy"))
 
 
+@pytest.mark.process
 def test_a_real_client_finds_the_tools_and_judges(trace):
     kernel = str(labelled("wrong")["add_no_mask"])
     reference = f"{FOLDER / 'references.py'}:add"
@@ -72,6 +73,7 @@ def test_tools_over_traces_give_what_the_commands_print(trace):
     assert len(json.loads(rows.content[0].text)["rows"]) == 1
 
 
+@pytest.mark.process
 def test_what_cannot_be_done_is_an_error_with_its_sentence(tmp_path):
     _, (missing, unread) = asked(
         ("sanitize", {"trace": str(tmp_path / "nowhere")}),

@@ -75,6 +75,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
     return open_trace(folder / "out")
 
 
+@pytest.mark.process
 def test_kernels_calls_and_launches_are_like_any_others(trace: Trace) -> None:
     kernels = trace.table("kernels").to_pylist()
     calls = trace.table("calls").to_pylist()
@@ -90,6 +91,7 @@ def test_kernels_calls_and_launches_are_like_any_others(trace: Trace) -> None:
     assert trace.table("launches")["call_id"].to_pylist() == [0, 0, 1]
 
 
+@pytest.mark.process
 def test_ops_count_executions_bytes_and_operations(trace: Trace) -> None:
     ops = {(r["call_id"], r["op"]): r for r in trace.table("ops").to_pylist()}
 
@@ -102,6 +104,7 @@ def test_ops_count_executions_bytes_and_operations(trace: Trace) -> None:
     assert (loop["op_index"], loop["trips_max"]) == (scale["loop"], 3)
 
 
+@pytest.mark.process
 def test_a_finding_has_its_line_and_its_witness(trace: Trace) -> None:
     rows = trace.table("findings").to_pylist()
     broken = [row for row in rows if row["verdict"] == "violation"]
@@ -116,6 +119,7 @@ def test_a_finding_has_its_line_and_its_witness(trace: Trace) -> None:
     assert {row["access"] for row in rows if row["verdict"] == "proven"} == {"load", "store"}
 
 
+@pytest.mark.process
 def test_buffers_say_what_was_in_use_and_moved(trace: Trace) -> None:
     rows = [row for row in trace.table("buffers").to_pylist() if row["call_id"] == 1]
 
@@ -129,6 +133,7 @@ def test_buffers_say_what_was_in_use_and_moved(trace: Trace) -> None:
     assert [row["order"] for row in rows] == [0, 1, 2, 3]
 
 
+@pytest.mark.process
 def test_each_executed_op_has_its_engine_and_buffers(trace: Trace) -> None:
     rows = trace.table("client_nki_executions").to_pylist()
     double = [row for row in rows if row["call_id"] == 1]
@@ -138,6 +143,7 @@ def test_each_executed_op_has_its_engine_and_buffers(trace: Trace) -> None:
     assert all(row["written"] == tile and row["read"] == [tile] for row in double[1:4])
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("command", "words"),
     [
@@ -157,6 +163,7 @@ def test_commands_work_on_it(
     assert words in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("options", "rules"),
     [
@@ -175,6 +182,7 @@ def test_rules_of_nki_are_chosen_by_name(
     assert all("other=" not in each["hint"] for each in found)
 
 
+@pytest.mark.process
 def test_sarif_names_the_page_that_its_rules_are_on(
     trace: Trace, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -193,6 +201,7 @@ def test_a_name_that_is_not_there_is_said_so() -> None:
         _ = nisa2.no_such_thing
 
 
+@pytest.mark.process
 def test_outside_of_a_recording_the_packages_are_missing() -> None:
     code = "import kvtrace._boot\nkvtrace._boot.watch()\nimport nki.language"
 

@@ -58,6 +58,7 @@ seen["count"] = torch.cuda.device_count()
 """
 
 
+@pytest.mark.process
 def test_what_fla_asks_at_import_is_answered_for_the_target_in_one_line(tmp_path: Path) -> None:
     ended = run(tmp_path, AS_FLA, fresh=True)
     assert ended.seen["device"] == "cuda"
@@ -76,12 +77,14 @@ def test_what_fla_asks_at_import_is_answered_for_the_target_in_one_line(tmp_path
     assert "KVTRACE_DEVICE=cpu" in told
 
 
+@pytest.mark.process
 def test_what_does_not_fail_stays_as_torch_says_it(tmp_path: Path) -> None:
     ended = run(tmp_path, AS_FLA)
     assert ended.seen["available"] is False
     assert ended.seen["count"] == 0
 
 
+@pytest.mark.process
 def test_another_target_is_another_device(tmp_path: Path) -> None:
     ended = run(tmp_path, AS_FLA, KVTRACE_TARGET="cuda:80")
     assert not ended.seen["hopper"]
@@ -89,6 +92,7 @@ def test_another_target_is_another_device(tmp_path: Path) -> None:
     assert "NVIDIA A100-SXM4-80GB (cuda:80)" in ended.told[0]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("variables", [{"KVTRACE": ""}, {"KVTRACE_DEVICE": "none"}])
 def test_nothing_is_answered_unless_it_is_recorded_and_allowed(
     tmp_path: Path, variables: dict[str, str]
@@ -101,6 +105,7 @@ def test_nothing_is_answered_unless_it_is_recorded_and_allowed(
     assert ended.told == []
 
 
+@pytest.mark.process
 def test_a_program_that_falls_back_to_the_cpu_does_so(tmp_path: Path) -> None:
     text = f"""
 import torch
@@ -123,6 +128,7 @@ seen["right"] = bool((x == 1).all())
     assert open_trace(tmp_path / "out").table("launches").num_rows == 1
 
 
+@pytest.mark.process
 def test_after_a_recording_torch_is_as_before(tmp_path: Path) -> None:
     text = """
 import kvtrace, torch, triton

@@ -118,6 +118,7 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Ended:
     return ended._replace(seen=ended.seen | kept)
 
 
+@pytest.mark.process
 def test_there_is_said_to_be_one_gpu_in_one_line(ended: Ended) -> None:
     assert ended.seen["available"] == [True, 1]
     (told,) = ended.told
@@ -125,40 +126,48 @@ def test_there_is_said_to_be_one_gpu_in_one_line(ended: Ended) -> None:
     assert "KVTRACE_DEVICE=cpu" in told
 
 
+@pytest.mark.process
 def test_the_trace_says_that_there_was_none(ended: Ended) -> None:
     assert ended.seen["recorded"] == []
 
 
+@pytest.mark.process
 def test_tensors_asked_for_on_cuda_are_the_cpus(ended: Ended) -> None:
     assert ended.seen["devices"] == ["cpu"]
     assert ended.seen["meta"] == ["meta"]
 
 
+@pytest.mark.process
 def test_generators_and_seeds_are_the_cpus(ended: Ended) -> None:
     assert ended.seen["generators"] == [True, True]
     assert ended.seen["seeded"]
     assert ended.seen["again"]
 
 
+@pytest.mark.process
 def test_a_copy_to_the_gpu_and_back_is_a_copy(ended: Ended) -> None:
     assert ended.seen["copies"] == [[0.0], [1.0], [2.0]]
     assert ended.seen["leaves"]
     assert ended.seen["launches"] == 2
 
 
+@pytest.mark.process
 def test_what_is_on_the_gpu_stays_the_same_tensor(ended: Ended) -> None:
     assert ended.seen["stays"] == [True, True, True]
 
 
+@pytest.mark.process
 def test_autocast_for_cuda_is_the_cpus(ended: Ended) -> None:
     assert ended.seen["autocast"] == ["torch.bfloat16", True, "torch.bfloat16"]
     assert ended.seen["custom"] == "torch.float32"
 
 
+@pytest.mark.process
 def test_operators_registered_for_cuda_run(ended: Ended) -> None:
     assert ended.seen["operators"] == [2.0, 3.0]
 
 
+@pytest.mark.process
 def test_scripts_and_compiled_functions_run(ended: Ended) -> None:
     assert ended.seen["scripted"] == [1.0, 1.0]
     assert ended.seen["compiled"] == [1.0, 1.0]
@@ -196,6 +205,7 @@ nvmlDeviceGetMemoryInfo = nvmlDeviceGetUUID = nvmlDeviceGetHandleByIndex
 """
 
 
+@pytest.mark.process
 def test_what_vllm_asks_of_drivers_is_answered(tmp_path: Path) -> None:
     (tmp_path / "pynvml.py").write_text(PYNVML)
     ended = run(tmp_path, AS_VLLM, fresh=True, KVTRACE_DEVICE="cpu", KVTRACE_TARGET="cuda:80")
@@ -205,6 +215,7 @@ def test_what_vllm_asks_of_drivers_is_answered(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.process
 def test_without_the_setting_drivers_say_what_they_say(tmp_path: Path) -> None:
     (tmp_path / "pynvml.py").write_text(PYNVML)
     ended = run(tmp_path, AS_VLLM)
@@ -212,6 +223,7 @@ def test_without_the_setting_drivers_say_what_they_say(tmp_path: Path) -> None:
     assert ended.told == []
 
 
+@pytest.mark.process
 def test_after_a_recording_torch_is_as_before(tmp_path: Path) -> None:
     text = """
 import kvtrace, torch

@@ -8,6 +8,7 @@ from tests.addons.graphs.hlo.agreement import agree
 X = np.array([[1.0, -2.0, 3.0], [0.5, 4.0, -1.0]], np.float32)
 
 
+@pytest.mark.process
 def test_cond_runs_one_of_two_functions():
     def program(x, limit):
         scale = x * 2
@@ -25,6 +26,7 @@ def test_cond_runs_one_of_two_functions():
         agree(program, X, np.array([limit], np.float32), numpy=by_hand)
 
 
+@pytest.mark.process
 def test_a_loop_runs_as_long_as_its_condition_holds():
     def program(x):
         def smaller(state):

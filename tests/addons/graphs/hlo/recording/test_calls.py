@@ -41,6 +41,7 @@ def rows(selection, table):
     return plain_rows(selection.table(table))
 
 
+@pytest.mark.process
 def test_graphs_are_kernels_and_calls_of_them_launches(selection):
     kernels = rows(selection, "kernels")
     calls = {row["call_id"]: row for row in rows(selection, "calls")}
@@ -56,6 +57,7 @@ def test_graphs_are_kernels_and_calls_of_them_launches(selection):
     assert [m for m in rows(selection, "messages") if m["level"] != "info"] == []
 
 
+@pytest.mark.process
 def test_rows_of_graphs_have_names_aliases_and_the_users_stack(selection):
     graph = [row for row in rows(selection, "graph_ops") if row["graph_id"] == 0]
     frames = {row["stack_id"]: row["frames"] for row in rows(selection, "stacks")}
@@ -76,6 +78,7 @@ def _arguments():
     return np.ones((4, 64), np.float32), np.zeros(64, np.float32)
 
 
+@pytest.mark.process
 def test_figures_are_rows_of_ops(selection, capsys):
     ops = [row for row in rows(selection, "ops") if row["call_id"] == 0]
     dot = next(row for row in ops if row["kind"] == "dot")
@@ -93,6 +96,7 @@ def test_figures_are_rows_of_ops(selection, capsys):
     assert graph["intensity"] == figures.intensity
 
 
+@pytest.mark.process
 def test_the_recorded_graph_is_what_was_traced_constants_included(selection, tmp_path):
     path = tmp_path / "layer.mlir"
     conversion = CONVERTER.convert(selection, path, {"graph": "0", "check": "1"})
@@ -119,6 +123,7 @@ def _line(text):
     return next(number for number, line in enumerate(lines, 1) if text in line)
 
 
+@pytest.mark.process
 def test_the_command_writes_all_graphs_each_a_module(selection, tmp_path, capsys):
     path = tmp_path / "graphs.mlir"
     command = ["convert", "stablehlo", str(selection.trace.path), "-o", str(path), "--check"]
@@ -131,6 +136,7 @@ def test_the_command_writes_all_graphs_each_a_module(selection, tmp_path, capsys
         xla.verified(module)
 
 
+@pytest.mark.process
 def test_what_cannot_be_converted_is_said(selection, tmp_path):
     for settings, match in (
         ({"graph": "nothing"}, "no graph 'nothing'; it has layer, flags"),
@@ -142,6 +148,7 @@ def test_what_cannot_be_converted_is_said(selection, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.process
 def test_a_recording_that_begins_later_and_ends_before_the_program(tmp_path):
     x, state = np.ones((4, 64), np.float32), np.zeros(64, np.float32)
     recorded_program.layer(x, state)
@@ -191,6 +198,7 @@ def test_diff_finds_another_op_and_another_constant_of_graphs_with_the_same_figu
     assert [variant.code.removed for variant in kernel.variants] == [1, 1]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("changed", "match"),
     [

@@ -1,0 +1,71 @@
+"""What is recorded once: made again when something of it changes, and by one worker alone."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+
+import pytest
+
+from tests.support import kept as kept_module
+from tests.support.kept import kept
+from tests.support.tree import ROOT
+
+MADE: list[Path] = []
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    MADE.clear()
+    monkeypatch.setenv("KVTRACE_TEST_TRACES", str(tmp_path))
+    return tmp_path
+
+
+def build(folder):
+    MADE.append(folder)
+    (folder / "number.txt").write_text(str(len(MADE)))
+
+
+def test_it_is_made_once_and_what_a_test_changes_is_its_own(tmp_path):
+    first = kept(build, tmp_path / "first")
+    (first / "number.txt").write_text("changed")
+
+    assert (kept(build, tmp_path / "second") / "number.txt").read_text() == "1"
+    assert len(MADE) == 1
+    assert not MADE[0].is_relative_to(ROOT)  # where git would be asked for the checkout
+
+
+def test_another_source_makes_it_again(tmp_path):
+    source = tmp_path / "program.py"
+    for text in ("one", "one", "two"):
+        source.write_text(text)
+        last = kept(build, tmp_path / f"out{len(list(tmp_path.iterdir()))}", source)
+
+    assert (last / "number.txt").read_text() == "2"
+
+
+def test_workers_wait_for_the_one_that_makes_it(tmp_path):
+    at_once = Barrier(4)
+
+    def worker(number):
+        at_once.wait()
+        return (kept(build, tmp_path / f"out{number}") / "number.txt").read_text()
+
+    with ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(worker, range(4))) == {"1"}
+
+
+def test_a_build_that_failed_leaves_nothing(tmp_path):
+    def fails(folder):
+        (folder / "half.txt").write_text("")
+        raise RuntimeError
+
+    for _ in range(2):
+        with pytest.raises(RuntimeError):
+            kept(fails, tmp_path / "out")
+    assert list(tmp_path.rglob("half.txt")) == []
+
+
+def test_files_that_a_test_file_imports_count(tmp_path):
+    helper = ROOT / "tests" / "converters" / "launch_pages.py"
+
+    assert ROOT / "tests" / "converters" / "launch_kernels.py" in kept_module._imported(helper)
