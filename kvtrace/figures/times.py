@@ -56,7 +56,7 @@ class Times:
 
 #: One row for each call's steady launches, or executions: of them medians are made.
 _STEADY: Final = """
-    CREATE TABLE steady_rows AS
+    CREATE TEMP TABLE steady_rows AS
     SELECT p.place, p.kernel, t.ns, t.weight::INTEGER AS weight, true AS steady
     FROM {rows} t JOIN place p ON p.run = t.run AND p.call_id = t.call_id WHERE t.steady
 """
@@ -71,14 +71,14 @@ _BY_PHASE: Final = """
 """
 #: An execution as it counts, and whether it is one of a step.
 _STEPPED: Final = """
-    CREATE VIEW stepped_times AS
+    CREATE TEMP VIEW stepped_times AS
     SELECT t.*, t.steady AND coalesce(w.first <= epoch_ns(t."start")
         AND epoch_ns(t."start") <= w.last, false) AS stepped
     FROM execution_times t LEFT JOIN windows w ON w.run = t.run
 """
-_UNSTEPPED: Final = "CREATE VIEW stepped_times AS SELECT *, false AS stepped FROM execution_times"
+_UNSTEPPED: Final = "CREATE TEMP VIEW stepped_times AS SELECT *, false AS stepped FROM execution_times"
 _EXECUTIONS: Final = """
-    CREATE TABLE grouped AS
+    CREATE TEMP TABLE grouped AS
     SELECT run, call_id, tuning, replayed, timed, steady, stepped,
         sum(weight)::BIGINT AS weight, sum(taken)::BIGINT AS taken
     FROM stepped_times GROUP BY ALL
@@ -90,7 +90,7 @@ _UNKNOWN_CALLS: Final = """
 """
 #: One row for each execution of no call whose kernel is known.
 _OTHERS: Final = """
-    CREATE TABLE others AS
+    CREATE TEMP TABLE others AS
     SELECT t.run, t.name, t.kind, t.call_id IS NOT NULL AS called, t.ns, t.tuning, t.replayed,
         t.timed, t.steady, t.weight, t.taken, t.bytes, t.stepped
     FROM stepped_times t {others}
@@ -99,7 +99,7 @@ _WITHOUT_CALL: Final = "WHERE t.call_id IS NULL"
 _WITHOUT_KERNEL: Final = "ANTI JOIN place p ON p.run = t.run AND p.call_id = t.call_id"
 _NAMES: Final = "SELECT DISTINCT name, kind, called FROM others"
 _NAMED: Final = """
-    CREATE TABLE named AS
+    CREATE TEMP TABLE named AS
     SELECT o.* EXCLUDE (name, kind, called), s.shown AS name, s.shown_kind AS kind
     FROM others o JOIN shown s ON s.called = o.called AND s.name IS NOT DISTINCT FROM o.name
         AND s.kind IS NOT DISTINCT FROM o.kind
@@ -145,7 +145,7 @@ def host_times(
 def _host_times(
     database: duckdb.DuckDBPyConnection, groups: pa.Table | None, *, with_medians: bool
 ) -> Times:
-    database.execute("CREATE TABLE grouped AS FROM launch_groups")
+    database.execute("CREATE TEMP TABLE grouped AS FROM launch_groups")
     of_calls, of_kernels = _NO_MEDIANS.format(key="place"), _NO_MEDIANS.format(key="kernel")
     if with_medians:
         database.execute(_STEADY.format(rows="launch_times"))
@@ -164,7 +164,7 @@ def _of_groups(
     database: duckdb.DuckDBPyConnection, groups: pa.Table, median: KernelFigure
 ) -> pa.Table:
     """Return the medians of groups of kernels."""
-    add_rows(database, "groups", groups)
+    add_rows(database, "groups", groups, "TEMP TABLE")
     query = _middles(database, "steady_rows")(_OF_GROUPS, "grouped")
     return database.sql(f"SELECT grouped, ns AS {median.name} FROM ({query}) m").to_arrow_table()  # noqa: S608
 
@@ -188,7 +188,7 @@ def device_times(
         }
     )
     with open_times(trace, runs, "execution_times") as database:
-        add_rows(database, "windows", windows)
+        add_rows(database, "windows", windows, "TEMP TABLE")
         database.execute(_STEPPED if stepping else _UNSTEPPED)
         database.execute(_EXECUTIONS)
         unknown = database.execute(_UNKNOWN_CALLS).fetchall()

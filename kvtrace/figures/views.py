@@ -240,13 +240,11 @@ def launch_times(compiling: int) -> str:
     return f"{near} UNION ALL {far}" if compiling >= 0 else far
 
 
-def execution_times(tuning: int, between: int) -> str:
-    """Return the view `execution_times`, where the last trial's `seq` and `record` are known."""
-    near = f"coalesce(p.launch_seq <= {tuning}, false) OR p.record <= {between}"
-    far = _EXECUTION_TIMES.format(trial="false", trials=f"WHERE NOT ({near})")
-    if tuning < 0 and between < 0:
-        return _EXECUTION_TIMES.format(trial="false", trials="")
-    return f"{VIEWS['execution_times']} WHERE {near} UNION ALL {far}"
+def execution_times(trials: int) -> str:
+    """Return the view `execution_times` where no execution behind a `record` is a trial's."""
+    near = f"{VIEWS['execution_times']} WHERE p.record <= {trials}"
+    far = _EXECUTION_TIMES.format(trial="false", trials=f"WHERE p.record > {trials}")
+    return f"{near} UNION ALL {far}" if trials >= 0 else far
 
 
 #: Kernels (by module and name) over the runs, those that took most time on devices first, or where
