@@ -83,7 +83,7 @@ class CallSums:
 def read_call_sums(trace: "Trace", runs: Sequence["Run"]) -> CallSums:
     """Read what is placed in trees of these runs; errors as `Trace.table`."""
     steps, windows = stepping(trace, runs)
-    executed = device_times(trace, runs, windows)
+    executed = device_times(trace, runs, windows, with_medians=False)
     figures = _figures(trace, runs, executed)
     work, _ = work_of_calls(trace, runs)
     moved = {(row["run"], row["call_id"]): int(row["bytes"] or 0) for row in work}

@@ -79,9 +79,9 @@ _NO_ROWS_HELD: Final = """
 
 
 #: By the process, since a forked child has no threads of DuckDB's.
-_OPENED: Final[
-    WeakKeyDictionary["Trace", dict[tuple[int, tuple[str, ...]], "_Times"]]
-] = WeakKeyDictionary()
+_OPENED: Final[WeakKeyDictionary["Trace", dict[tuple[int, tuple[str, ...]], "_Times"]]] = (
+    WeakKeyDictionary()
+)
 
 
 class _Times(NamedTuple):
