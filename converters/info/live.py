@@ -17,6 +17,7 @@ from kvtrace.converters.timeline.captions import script_name
 from kvtrace.figures.columns import Integers, integers, summed_by
 from kvtrace.figures.database import database
 from kvtrace.figures.following import execution_sums, launch_sums
+from kvtrace.figures.kernels import LAUNCH_COLUMNS
 from kvtrace.figures.makers import kind_of
 from kvtrace.figures.trials import HoldingTrials
 from kvtrace.schema.following import News
@@ -28,7 +29,7 @@ from kvtrace.text import duration
 #: What is wanted of each table; those that others refer to come last.
 COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "gpu_kernels": ("call_id", "start", "end", "name", "kind", "weight"),
-    "launches": ("call_id", "enter", "exit", "thread", "phase", "weight"),
+    "launches": ("call_id", "enter", "exit", "thread", "phase", "weight", *LAUNCH_COLUMNS),
     "messages": ("time", "level", "code", "text", "count"),
     "calls": ("call_id", "kernel_id"),
     "kernels": (

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.figures.columns import Integers, combined_codes, dictionary_values, integers
-from kvtrace.figures.kernels import EXECUTED, LAUNCHED, KernelFigure, sums
+from kvtrace.figures.kernels import EXECUTED, LAUNCH_COLUMNS, LAUNCHED, KernelFigure, sums
 from kvtrace.figures.trials import HoldingTrials, is_tuning
 from kvtrace.schema.kept import weights
 
@@ -36,7 +36,7 @@ def launch_sums(
 
     Args:
         database: any, in which nothing stays.
-        piece: columns call_id, enter, exit, thread, phase and weight.
+        piece: columns call_id, enter, exit, thread, phase, weight and `LAUNCH_COLUMNS`.
         kernel: returns the row of a call's kernel, as far as it is known.
         holding: what it knows of the rows before.
 
@@ -55,6 +55,7 @@ def launch_sums(
         "steady": timed & ~tuning & ~compiling,
         "weight": weight,
         "taken": np.where(timed, np.maximum(leave - enter, 0) * weight, 0),
+        **{name: pc.multiply(piece[name], pa.array(weight)) for name in LAUNCH_COLUMNS},
     }
     return _summed(database, rows, LAUNCHED, "call_id")
 

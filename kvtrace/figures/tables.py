@@ -13,6 +13,7 @@ import duckdb
 import pyarrow as pa
 
 from kvtrace.figures.database import database as new_database
+from kvtrace.figures.kernels import LAUNCH_COLUMNS
 from kvtrace.figures.scans import Scans, quoted, sound_rows
 from kvtrace.figures.trials import HoldingTrials
 from kvtrace.figures.views import (
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 #: Of the tables that views are made from, the columns that they need.
 _COLUMNS: Final = {
-    "launches": ("seq", "call_id", "enter", "exit", "thread", "phase", "weight"),
+    "launches": ("seq", "call_id", "enter", "exit", "thread", "phase", "weight", *LAUNCH_COLUMNS),
     "gpu_kernels": (
         "record", "launch_seq", "call_id", "start", "end", "device", "stream", "graph_id", "name",
         "kind", "bytes", "weight",
