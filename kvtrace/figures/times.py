@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from kvtrace.figures.columns import Integers, combined_codes, dictionary_values, integers
+from kvtrace.figures.database import database as new_database
 from kvtrace.figures.kernels import (
     DEVICE_MEDIAN,
     EXECUTED,
@@ -329,6 +330,30 @@ def _asked(
     for name in ("kind", "name"):
         calls = calls.add_column(2, name, unnamed)
     return Times(calls, kernels)
+
+
+#: What was captured into a graph ran when the graph was replayed, so it counts as often as that;
+#: without a device timeline nobody knows, and it counts once.
+_BOTH: Final = """
+    SELECT * EXCLUDE (run, call_id), coalesce(h.run, d.run) AS run,
+        coalesce(h.call_id, d.call_id) AS call_id,
+        coalesce(h.launches, 0) + CASE WHEN coalesce(h.run, d.run) IN (SELECT run FROM executed)
+            THEN coalesce(d.replays, 0) - coalesce(h.captured_launches, 0) ELSE 0 END AS runs
+    FROM (SELECT * EXCLUDE (name, kind) FROM launched) h
+    FULL JOIN (SELECT * EXCLUDE (name, kind) FROM executed WHERE call_id IS NOT NULL) d
+        ON d.run = h.run AND d.call_id = h.call_id
+"""
+
+
+def figures_of_calls(host: Times, device: Times) -> pa.Table:
+    """Return the figures of each call, of launches and of executions: null where there are none.
+
+    Besides run and call_id, `runs` is how often a call ran.
+    """
+    with new_database() as database:
+        database.register("launched", host.calls)
+        database.register("executed", device.calls)
+        return database.sql(_BOTH).to_arrow_table()
 
 
 def steady_launches(trace: "Trace", run: "Run") -> Iterator[pa.Table]:

@@ -83,7 +83,8 @@ def test_a_row_of_the_table_is_enough_for_the_profile_the_report_and_a_diff(tmp_
     assert "mean stream" in found["text"][0]
     kind = {"name": "stream_mean", "unit": "count", "label": "mean stream"}
     kinds, figures = found["report"]
-    assert kind in kinds and figures["stream_mean"] == 4.0
+    assert kind in kinds
+    assert figures["stream_mean"] == 4.0
     (metric,) = (each for each in found["diff"] if each["name"] == "stream_mean")
     assert (metric["before"], metric["after"], metric["measured"]) == (4.0, 8.0, True)
     assert any("stream_mean (measured)" in line for line in found["diff_text"])
