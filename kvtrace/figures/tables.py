@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 import duckdb
 import pyarrow as pa
 
+from kvtrace.figures.database import another_connection
 from kvtrace.figures.database import database as new_database
 from kvtrace.figures.kernels import LAUNCH_COLUMNS
 from kvtrace.figures.scans import Scans, quoted, sound_rows
@@ -106,7 +107,7 @@ def open_times(trace: "Trace", runs: Sequence["Run"], view: str) -> duckdb.DuckD
     make_times(times.database, trace, runs, [view], times.views)
     if all(run.sealed for run in runs):
         opened[key] = times
-    return times.database.cursor()
+    return another_connection(times.database)
 
 
 def _opened(trace: "Trace", runs: Sequence["Run"]) -> duckdb.DuckDBPyConnection:
