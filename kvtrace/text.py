@@ -6,7 +6,7 @@ Used by the converters that print; everything here fits 80 columns and needs no 
 import shutil
 import textwrap
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 WIDTH: Final = 80
@@ -56,6 +56,19 @@ def size(size_bytes: float | None) -> str:
 def percent(share: float | None) -> str:
     """Return a share between 0 and 1 in percent, as `12.5 %`; `-` where unknown."""
     return "-" if share is None else f"{100 * share:.1f} %"
+
+
+def quantity(number: float | None, unit: str) -> str:
+    """Return a number of a unit (count, ns, bytes or share) as text; `-` where unknown."""
+    return _QUANTITIES[unit](number)
+
+
+_QUANTITIES: Final[dict[str, Callable[[float | None], str]]] = {
+    "count": count,
+    "bytes": size,
+    "ns": duration,
+    "share": percent,
+}
 
 
 def shorten(text: str, width: int) -> str:

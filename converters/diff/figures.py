@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from kvtrace.converters.diff.further import figure_kinds
 from kvtrace.converters.diff.model import Certainty, Figure, Totals
 from kvtrace.converters.profile.occupancy import occupancy
-from kvtrace.text import count, duration, percent, size
+from kvtrace.figures.kernels import KERNEL_FIGURES
+from kvtrace.text import count, quantity
 
 if TYPE_CHECKING:
     from kvtrace.converters.diff.snapshot import Variant
@@ -36,17 +37,14 @@ _OF_KERNELS: Final[tuple[tuple[_Kind, Callable[[Totals], float | None]], ...]] =
     (_Kind("FLOPs", "count", "derived", "more"), lambda totals: totals.flops),
     (_Kind("lanes on", "share", "derived", None), lambda totals: totals.lanes_share),
 )
+_LAUNCHES: Final = KERNEL_FIGURES["launches"]
 _LAST_OF_KERNELS: Final[tuple[tuple[_Kind, Callable[[Totals], float | None]], ...]] = (
-    (_Kind("launches", "count", "exact", None), lambda totals: totals.launches),
+    (
+        _Kind(_LAUNCHES.name, _LAUNCHES.unit, _LAUNCHES.certainty, None),
+        lambda totals: totals.launches,
+    ),
     (_Kind("compiling", "ns", "measured", None), lambda totals: totals.compile_ns or None),
 )
-
-_FORMS: Final[dict[str, Callable[[float | None], str]]] = {
-    "count": count,
-    "bytes": size,
-    "ns": duration,
-    "share": percent,
-}
 
 
 def variant_occupancy(variant: "Variant") -> float | None:
@@ -66,7 +64,8 @@ def variant_figures(before: "Variant", after: "Variant") -> tuple[Figure, ...]:
 def kernel_figures(before: Totals, after: Totals) -> tuple[Figure, ...]:
     """Return the sums over a kernel's launches that both sides know and that differ."""
     further = tuple(
-        (_Kind(kind.name, kind.unit, "derived", kind.worse), kind.value) for kind in figure_kinds()
+        (_Kind(kind.name, kind.unit, kind.certainty, kind.worse), kind.value)
+        for kind in figure_kinds()
     )
     kinds = (*_OF_KERNELS, *further, *_LAST_OF_KERNELS)
     return tuple(_differing((kind, read(before), read(after)) for kind, read in kinds))
@@ -74,8 +73,7 @@ def kernel_figures(before: Totals, after: Totals) -> tuple[Figure, ...]:
 
 def figure_values(figure: Figure) -> tuple[str, str]:
     """Return both values with their unit; in full where their short forms are the same."""
-    form = _FORMS[figure.unit]
-    before, after = form(figure.before), form(figure.after)
+    before, after = (quantity(each, figure.unit) for each in (figure.before, figure.after))
     if before == after and figure.unit == "share":
         return f"{100 * figure.before:.4f} %", f"{100 * figure.after:.4f} %"
     return (before, after) if before != after else (count(figure.before), count(figure.after))

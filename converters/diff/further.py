@@ -1,7 +1,8 @@
-"""Figures that add-ons and other packages give of calls: the group `kvtrace.diff_figures`.
+"""Figures that no code names: further ones of launches, and the group `kvtrace.diff_figures`.
 
-A source reads values of one launch of each call, by name. They are combined over launches and over
-the variants of a kernel as their kinds say, and are part of `Totals.further`.
+The first are rows of `kvtrace/figures/kernels.py`. A source of the group reads values of one launch
+of each call, by name, which are combined over launches. Over the variants of a kernel they are
+combined as their kinds say. All are in `Totals.further`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,6 +11,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from kvtrace import registry
+from kvtrace.converters.diff.model import Certainty
+from kvtrace.figures.kernels import FURTHER, KernelFigure, further_sums
 
 if TYPE_CHECKING:
     from kvtrace.converters.diff.model import Totals
@@ -21,7 +24,7 @@ Values = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True)
 class FigureKind:
-    """A figure: its name and unit (count, bytes, ns or share), and which way is worse.
+    """A figure: its name, unit (count, bytes, ns or share), which way is worse, how sure it is.
 
     Over launches it is their sum, or the most of any. One that is `part` of others, which `of`
     names, is read off these sums: its share of the largest of them.
@@ -33,6 +36,7 @@ class FigureKind:
     combined: Literal["sum", "most"] = "sum"
     part: str | None = None
     of: tuple[str, ...] = ()
+    certainty: Certainty = "derived"
 
     def value(self, totals: "Totals") -> float | None:
         """Return the figure of a sum over launches; None where it is not known."""
@@ -59,8 +63,18 @@ def figure_sources() -> tuple[FigureSource, ...]:
 
 
 def figure_kinds() -> tuple[FigureKind, ...]:
-    """Return the kinds of all sources, in their order."""
-    return tuple(kind for source in figure_sources() for kind in source.kinds)
+    """Return the kinds of all sources, in their order, and those of further figures."""
+    of_sources = (kind for source in figure_sources() for kind in source.kinds)
+    return (*of_sources, *map(_kind, FURTHER))
+
+
+def _kind(figure: KernelFigure) -> FigureKind:
+    """Return the kind of a further figure, which is a sum, or a mean: of sums by counts."""
+    unit, certainty = figure.unit, figure.certainty
+    if figure.per is None:
+        return FigureKind(figure.name, unit, None, certainty=certainty)
+    mean = (figure.name, (figure.per,))
+    return FigureKind(figure.name, unit, None, "sum", *mean, certainty=certainty)
 
 
 def fill_further(variants: Sequence["Variant"], trace: "Trace", runs: Sequence["Run"]) -> None:
@@ -91,8 +105,8 @@ def further_together(parts: Iterable[Values | None]) -> dict[str, float] | None:
     """Combine the figures of variants: sums are unknown where one of them has no figures."""
     listed = list(parts)
     known = [part for part in listed if part]
-    total: dict[str, float] = {}
-    for kind in figure_kinds():
+    total = further_sums(known)
+    for kind in (kind for source in figure_sources() for kind in source.kinds):
         values = [part[kind.name] for part in known if kind.name in part]
         if values and kind.combined == "most":
             total[kind.name] = max(values)

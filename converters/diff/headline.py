@@ -39,8 +39,6 @@ _GRAVITY: Final = (
     "findings", "results", "bounds", "time", "spills", "occupancy", "bytes", "sectors", "FLOPs",
     "registers", "shared_bytes",
 )  # fmt: skip
-#: Kinds of figures that are no change by themselves: how long one compilation took.
-_UNSURE: Final = frozenset({"compiling"})
 #: Facts of a kernel that are named in its line; the others are counted.
 _NAMED: Final = 3
 
@@ -217,7 +215,7 @@ def _figure_rows(kernel: KernelDifference) -> Iterator[HeadlineRow]:
         more = f" (of {len(figures)} variants)" if len(figures) > 1 else ""
         yield _row(kernel.name, "resources", worst, more)
     for figure in kernel.figures:
-        if figure.name not in _UNSURE:
+        if figure.certainty != "measured":  # how long one compilation took is no change by itself
             yield _row(kernel.name, "work", figure, "")
 
 

@@ -36,7 +36,7 @@ class Totals:
     sectors: int | None = None
     lanes: int | None = None
     lanes_on: int | None = None
-    #: Figures of add-ons (`further.py`), by name.
+    #: Figures that no code names, those of add-ons among them (`further.py`), by name.
     further: Mapping[str, float] | None = None
 
     @property

@@ -33,6 +33,7 @@ from kvtrace.converters.diff.words import (
     values_text,
 )
 from kvtrace.converters.profile.specialization import Change
+from kvtrace.figures.kernels import FURTHER, KERNEL_FIGURES
 
 if TYPE_CHECKING:
     from kvtrace.converters.report import Written
@@ -40,13 +41,10 @@ if TYPE_CHECKING:
 
 __all__ = ["comparison_object", "write_comparison"]
 
+_OF_LAUNCHES: Final = ("launches", "host_ns", "host_median_ns", "device_ns", "device_median_ns")
 #: The figures of `Totals`: name, unit, and whether they were measured.
 _METRICS: Final = (
-    ("launches", "count", True),
-    ("host_ns", "ns", True),
-    ("host_median_ns", "ns", True),
-    ("device_ns", "ns", True),
-    ("device_median_ns", "ns", True),
+    *((name, KERNEL_FIGURES[name].unit, True) for name in _OF_LAUNCHES),
     ("compile_ns", "ns", True),
     ("bytes", "bytes", False),
     ("flops", "count", False),
@@ -160,6 +158,12 @@ def _metrics(before: Totals | None, after: Totals | None) -> list[dict[str, Any]
         pair = [None if side is None else getattr(side, name) for side in (before, after)]
         if pair != [None, None]:
             found.append(_metric(name, unit, pair, measured=measured))
+    for each in FURTHER:
+        pair = [
+            None if side is None else each.shown(side.further or {}) for side in (before, after)
+        ]
+        if pair != [None, None]:
+            found.append(_metric(each.name, each.unit, pair, measured=True))
     return found
 
 

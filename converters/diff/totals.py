@@ -1,6 +1,7 @@
 """Sums over the launches of each variant, worked out inside DuckDB rather than in Python loops."""
 
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, Final
 
 import duckdb
@@ -10,7 +11,13 @@ import pyarrow as pa
 from kvtrace.converters.diff.model import Totals
 from kvtrace.converters.diff.times import Places
 from kvtrace.converters.diff.variant import Call, KernelKey, Variant
-from kvtrace.figures.kernels import DEVICE_MEDIAN, HOST_MEDIAN
+from kvtrace.figures.kernels import (
+    DEVICE_MEDIAN,
+    EXECUTED,
+    HOST_MEDIAN,
+    LAUNCHED,
+    further_sums,
+)
 from kvtrace.figures.times import TRITON, Times
 
 if TYPE_CHECKING:
@@ -36,13 +43,19 @@ def add_figures(
     database.execute(_PER_CALL)
 
 
-#: Figures of calls besides their numbers of launches, and how those of a variant are made of them.
-_OF_CALLS: Final = "h.host_ns, h.compiling_launches, h.compiling_ns, d.device_ns"
-_ADDED_UP: Final = """
-    sum(host_ns)::BIGINT AS host_ns, sum(compiling_ns)::BIGINT AS compiling_ns,
-    coalesce(sum(compiling_launches), 0)::BIGINT AS compiling_launches,
-    sum(device_ns)::BIGINT AS device_ns
-"""
+#: Figures of calls, and how those of a variant are made of them: no launches are none.
+_OF_CALLS: Final = ", ".join(
+    f"coalesce({of}.{each.name}, 0) AS {each.name}" if each.unit == "count" else f"{of}.{each.name}"
+    for of, figures in (("h", LAUNCHED), ("d", EXECUTED))
+    for each in figures
+)
+_ADDED_UP: Final = ", ".join(
+    f"coalesce(sum({each.name}), 0)::BIGINT AS {each.name}"
+    if each.unit == "count"
+    else f"sum({each.name})::BIGINT AS {each.name}"
+    for each in (*LAUNCHED, *EXECUTED)
+)
+_FIELDS: Final = frozenset(each.name for each in fields(Totals))
 
 #: `place` numbers (run, call_id). `alike` is a 64-bit hash of all of a call that is the same in
 #: another process: no addresses, no recorded values; `work` of what there is to do, however it is
@@ -68,8 +81,7 @@ _PLACES: Final = """
 
 _PER_CALL: Final = f"""
     CREATE TABLE per_call AS
-    SELECT p.place, p.variant, p.run, p.call_id, p.alike, coalesce(h.launches, 0) AS launches,
-        coalesce(h.tuning_launches, 0) AS tuning_launches, {_OF_CALLS},
+    SELECT p.place, p.variant, p.run, p.call_id, p.alike, {_OF_CALLS},
         o.bytes, o.flops, o.sectors, o.lanes, o.lanes_on
     FROM place p LEFT JOIN host_figures h ON h.run = p.run AND h.call_id = p.call_id
     LEFT JOIN device_figures d ON d.run = p.run AND d.call_id = p.call_id
@@ -87,8 +99,7 @@ _PER_CALL: Final = f"""
 
 _TOTALS: Final = f"""
     WITH work AS (
-        SELECT variant, sum(launches)::BIGINT AS launches,
-            sum(tuning_launches)::BIGINT AS tuning_launches, {_ADDED_UP},
+        SELECT variant, {_ADDED_UP},
             CASE WHEN count(*) FILTER (launches > 0 AND bytes IS NULL) = 0
                 THEN sum(bytes * launches) END::BIGINT AS bytes,
             CASE WHEN count(*) FILTER (launches > 0 AND flops IS NULL) = 0
@@ -119,7 +130,9 @@ def fill_totals(database: duckdb.DuckDBPyConnection, variants: Sequence[Variant]
     """Fill in the sums over each variant's launches."""
     for row in database.sql(_TOTALS).to_arrow_table().to_pylist():
         variant = variants[row.pop("variant")]
-        variant.totals = Totals(compile_ns=variant.totals.compile_ns, **row)
+        known = {name: value for name, value in row.items() if name in _FIELDS}
+        further = further_sums([row]) or None
+        variant.totals = Totals(compile_ns=variant.totals.compile_ns, further=further, **known)
 
 
 def kernel_medians(

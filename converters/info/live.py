@@ -10,12 +10,14 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.converters.timeline.captions import script_name
-from kvtrace.figures.columns import combined_codes, dictionary_values, integers
+from kvtrace.figures.columns import Integers, integers, summed_by
+from kvtrace.figures.database import database
+from kvtrace.figures.following import execution_sums, launch_sums
+from kvtrace.figures.kernels import LAUNCH_COLUMNS
 from kvtrace.figures.makers import kind_of
 from kvtrace.figures.trials import HoldingTrials
 from kvtrace.schema.following import News
@@ -24,12 +26,10 @@ from kvtrace.schema.runs import Run, plain_rows
 from kvtrace.schema.symbols import titled
 from kvtrace.text import duration
 
-Integers = npt.NDArray[np.int64]
-
 #: What is wanted of each table; those that others refer to come last.
 COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "gpu_kernels": ("call_id", "start", "end", "name", "kind", "weight"),
-    "launches": ("call_id", "enter", "exit", "thread", "phase", "weight"),
+    "launches": ("call_id", "enter", "exit", "thread", "phase", "weight", *LAUNCH_COLUMNS),
     "messages": ("time", "level", "code", "text", "count"),
     "calls": ("call_id", "kernel_id"),
     "kernels": (
@@ -47,7 +47,6 @@ EVENT_SECONDS: Final = 60
 _MOST_EVENTS: Final = 100
 #: Messages that tell what judging, or running, a launch has found.
 _FINDINGS: Final = frozenset({"defect", "out-of-bounds"})
-_NEVER: Final = np.iinfo(np.int64).min
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +69,8 @@ class ProcessLine:
 class KernelLine:
     """A kernel of all processes; `of` says whose it is. Times are measured, None: not recorded.
 
-    `host_ns` is without launches in which the kernel was compiled, loaded or tuned.
+    Launches and times are the figures of `figures/kernels.py`, but for trials' executions, which
+    are among the others.
     """
 
     name: str
@@ -104,12 +104,8 @@ class LivePage:
     whole: bool
 
 
-@dataclass(slots=True)
-class _Sums:
-    launches: int = 0
-    host_ns: int = 0
-    executions: int = 0
-    device_ns: int = 0
+#: Figures of `figures/kernels.py` by their names.
+_Sums = Counter[str]
 
 
 @dataclass(slots=True)
@@ -131,7 +127,11 @@ class _Process:
 
     @property
     def launches(self) -> int:
-        return sum(each.launches for each in self.calls.values())
+        return sum(each["launches"] + each["tuning_launches"] for each in self.calls.values())
+
+    def kernel(self, call: int) -> Mapping[str, Any]:
+        """Return the row of a call's kernel; empty where it is not known."""
+        return self.kernels.get(self.kernel_of.get(call, -1), {})
 
     @property
     def has_device(self) -> bool:
@@ -142,6 +142,7 @@ class Live:
     """Adds up what a follower gives, and makes pages of it."""
 
     def __init__(self) -> None:
+        self._database = database()
         self._processes: dict[str, _Process] = {}
         self._variants: Counter[tuple[str | None, str]] = Counter()
         self._new: deque[Event] = deque(maxlen=_MOST_EVENTS)
@@ -174,9 +175,20 @@ class Live:
         elif table == "messages":
             self._add_messages(process, piece)
         elif table == "launches":
-            _add_launches(process, piece)
+            for row in launch_sums(self._database, piece, process.kernel, process.holding):
+                _add(process.calls.setdefault(row.pop("call_id"), _Sums()), row)
+            _add_seconds(process.launched, piece, "enter", weights(piece))
         else:
-            _add_executions(process, piece)
+            piece = piece.filter(pc.and_(pc.is_valid(piece["start"]), pc.is_valid(piece["end"])))
+            for row in execution_sums(self._database, piece):
+                call, name, kind = (row.pop(key) for key in ("call_id", "name", "kind"))
+                if call is None:
+                    sums = process.others.setdefault((name or "", kind), _Sums())
+                else:
+                    sums = process.calls.setdefault(call, _Sums())
+                _add(sums, row)
+            taken = np.maximum(integers(piece["end"]) - integers(piece["start"]), 0)
+            _add_seconds(process.busy, piece, "start", taken * weights(piece))
 
     def _add_variant(self, process: _Process, row: dict[str, Any], now: int) -> None:
         process.kernels[row["kernel_id"]] = row
@@ -203,7 +215,9 @@ class Live:
         """Return what is to be shown at a time, in ns since 1970."""
         busy = [p for p in self._processes.values() if p.calls or p.others or p.kernels]
         shown = sorted(busy, key=lambda p: (p.run.rank or 0, p.run.run_id))
-        on_device = any(p.others or any(s.executions for s in p.calls.values()) for p in shown)
+        on_device = any(
+            p.others or any(s["device_executions"] for s in p.calls.values()) for p in shown
+        )
         return LivePage(
             processes=tuple(_line(process, now) for process in shown),
             idle=len(self._processes) - len(shown),
@@ -223,69 +237,17 @@ def _recent(events: Iterable[Event], now: int) -> tuple[Event, ...]:
     return tuple(sorted((e for e in events if e.time >= first), key=lambda e: -e.time))
 
 
-def _add_launches(process: _Process, piece: pa.Table) -> None:
-    known = pc.is_valid(piece["enter"]).to_numpy()
-    codes, first = combined_codes([piece["call_id"]])
-    enter = integers(piece["enter"], _NEVER)
-    leave = np.maximum(integers(piece["exit"], _NEVER), enter)
-    calls = dictionary_values(piece["call_id"], first)
-    steady = known & (leave > enter) & ~_compiling(process, calls, codes, enter, leave)
-    steady &= ~process.holding.among(piece)
-    weight = weights(piece)
-    counts = _sums(codes, weight, len(calls))
-    taken = _sums(codes[steady], ((leave - enter) * weight)[steady], len(calls))
-    for call, count, ns in zip(calls, counts.tolist(), taken.tolist(), strict=True):
-        sums = process.calls.setdefault(call, _Sums())
-        sums.launches += count
-        sums.host_ns += ns
-    _add_seconds(process.launched, enter[known], weight[known])
+def _add(sums: _Sums, figures: Mapping[str, int | None]) -> None:
+    sums.update({name: value or 0 for name, value in figures.items()})
 
 
-def _compiling(
-    process: _Process, calls: list[int], codes: Integers, enter: Integers, leave: Integers
-) -> npt.NDArray[np.bool_]:
-    """Tell of each launch whether its kernel was compiled or loaded in it."""
-    found = np.zeros(enter.size, np.bool_)
-    kernels = [process.kernels.get(process.kernel_of.get(call, -1), {}) for call in calls]
-    for name in ("compile_begin", "load_begin"):
-        times = [kernel.get(name) for kernel in kernels]
-        begin = np.array([_NEVER if time is None else time for time in times], np.int64)[codes]
-        found |= (begin != _NEVER) & (enter <= begin) & (begin < leave)
-    return found
-
-
-def _add_executions(process: _Process, piece: pa.Table) -> None:
-    piece = piece.filter(pc.and_(pc.is_valid(piece["start"]), pc.is_valid(piece["end"])))
-    if not piece.num_rows:
+def _add_seconds(seconds: Counter[int], piece: pa.Table, name: str, added: Integers) -> None:
+    """Add numbers to the seconds in which times lie, where there are any."""
+    known = pc.is_valid(piece[name]).to_numpy()
+    if not known.any():
         return
-    start, end = integers(piece["start"]), integers(piece["end"])
-    weight = weights(piece)
-    ns = np.maximum(end - start, 0) * weight
-    codes, first = combined_codes([piece["call_id"], piece["name"], piece["kind"]])
-    counts, taken = (_sums(codes, values, first.size) for values in (weight, ns))
-    rows = piece.select(["call_id", "name", "kind"]).take(first).to_pylist()
-    for row, count, total in zip(rows, counts.tolist(), taken.tolist(), strict=True):
-        if row["call_id"] is not None:
-            sums = process.calls.setdefault(row["call_id"], _Sums())
-        else:
-            sums = process.others.setdefault((row["name"] or "", row["kind"]), _Sums())
-        sums.executions += count
-        sums.device_ns += total
-    _add_seconds(process.busy, start, ns)
-
-
-def _sums(codes: Integers, values: Integers, size: int) -> Integers:
-    found = np.zeros(size, np.int64)
-    np.add.at(found, codes, values)
-    return found
-
-
-def _add_seconds(seconds: Counter[int], times: Integers, added: Integers) -> None:
-    """Add numbers to the seconds in which times lie."""
-    if not times.size:
-        return
-    present, codes = np.unique(times // _SECOND, return_inverse=True)
-    sums = _sums(codes.reshape(-1), added, present.size)
+    present, codes = np.unique(integers(piece[name])[known] // _SECOND, return_inverse=True)
+    sums = summed_by(codes.reshape(-1), added[known])
     seconds.update(dict(zip(present.tolist(), sums.tolist(), strict=True)))
 
 
@@ -328,28 +290,25 @@ def _kernels(processes: Iterable[_Process], *, on_device: bool) -> Iterator[Kern
     merged: dict[tuple[str | None, str, str], _Sums] = {}
     for process in processes:
         for call, sums in process.calls.items():
-            kernel = process.kernels.get(process.kernel_of.get(call, -1), {})
+            kernel = process.kernel(call)
             _merge(merged, (kernel.get("module"), str(kernel.get("name") or "?"), "launched"), sums)
         for (symbol, kind), sums in process.others.items():
             _merge(merged, (None, titled(symbol), kind_of(symbol, kind)), sums)
-    total = sum(sums.device_ns for sums in merged.values())
+    total = sum(sums["device_ns"] for sums in merged.values())
     order = sorted(
-        merged.items(), key=lambda item: (-item[1].device_ns, -item[1].launches, item[0][1])
+        merged.items(),
+        key=lambda item: (-item[1]["device_ns"], -item[1]["launches"], item[0][1]),
     )
     for (_, name, of), sums in order:
         yield KernelLine(
             name=name,
             of=of,
-            launches=sums.launches,
-            host_ns=sums.host_ns,
-            device_ns=sums.device_ns if on_device else None,
-            share=sums.device_ns / total if total else None,
+            launches=sums["launches"],
+            host_ns=sums["host_ns"],
+            device_ns=sums["device_ns"] if on_device else None,
+            share=sums["device_ns"] / total if total else None,
         )
 
 
 def _merge(merged: dict[tuple[str | None, str, str], _Sums], key: Any, sums: _Sums) -> None:
-    into = merged.setdefault(key, _Sums())
-    into.launches += sums.launches
-    into.host_ns += sums.host_ns
-    into.executions += sums.executions
-    into.device_ns += sums.device_ns
+    merged.setdefault(key, _Sums()).update(sums)

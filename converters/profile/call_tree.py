@@ -9,11 +9,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow as pa
+
 from kvtrace.converters.profile.call_paths import Grouping, Placed, Step, path_of
 from kvtrace.converters.profile.device_busy import stepping
 from kvtrace.converters.profile.device_time import read_device_time
 from kvtrace.converters.profile.profile_tables import work_of_calls
-from kvtrace.figures.times import Times, device_times, host_times
+from kvtrace.figures.times import device_times, figures_of_calls, host_times
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -83,8 +85,9 @@ class CallSums:
 def read_call_sums(trace: "Trace", runs: Sequence["Run"]) -> CallSums:
     """Read what is placed in trees of these runs; errors as `Trace.table`."""
     steps, windows = stepping(trace, runs)
-    executed = device_times(trace, runs, windows)
-    figures = _figures(trace, runs, executed)
+    executed = device_times(trace, runs, windows, with_medians=False)
+    host = host_times(trace, runs, with_medians=False)
+    figures = _by_call(figures_of_calls(host, executed), "runs", "device_ns", "host_ns")
     work, _ = work_of_calls(trace, runs)
     moved = {(row["run"], row["call_id"]): int(row["bytes"] or 0) for row in work}
     kernels = {
@@ -112,7 +115,7 @@ def read_call_sums(trace: "Trace", runs: Sequence["Run"]) -> CallSums:
         ran, device_ns, host_ns = figures.get(place, (0, 0, 0))
         own = moved.get(place, 0) * ran, compiled.pop(kernel, 0)
         stack = _NO_STACK if call["stack_id"] is None else call["stack_id"]
-        add(kernel, stack, CallFigures(ran, device_ns, host_ns, *own))
+        add(kernel, stack, CallFigures(ran, device_ns or 0, host_ns or 0, *own))
     for kernel, ns in compiled.items():
         add(kernel, None, CallFigures(compile_ns=ns))
     rows = [(placed, _summed(parts)) for placed, parts in alike.values()]
@@ -186,32 +189,10 @@ def _whole(entries: Sequence[Any] | None) -> list[Any]:
     return [each for each in entries or () if each is not None]
 
 
-def _figures(
-    trace: "Trace", runs: Sequence["Run"], executed: Times
-) -> dict[tuple[str, int], tuple[int, int, int]]:
-    """Return runs, and times on devices and the host, by run and call.
-
-    `executed` is what `device_times` gave.
-    """
-    ran = _by_call(executed, "device_ns", "replays")
-    timed = {run for run, _ in ran}
-    launched = _by_call(
-        host_times(trace, runs, with_medians=False), "launches", "captured_launches", "host_ns"
-    )
-    found: dict[tuple[str, int], tuple[int, int, int]] = {}
-    for run, call in {**launched, **ran}:
-        launches, captured, host_ns = launched.get((run, call), (0, 0, 0))
-        device_ns, replays = ran.get((run, call), (0, 0))
-        runs_of_call = launches + (replays - captured if run in timed else 0)
-        if call is not None:
-            found[run, call] = runs_of_call, device_ns or 0, host_ns or 0
-    return found
-
-
-def _by_call(times: Times, *names: str) -> dict[tuple[str, int | None], tuple[int, ...]]:
-    """Return some figures by run and call, which is None of executions without one."""
-    columns = [times.calls[name].to_pylist() for name in names]
-    keys = zip(times.calls["run"].to_pylist(), times.calls["call_id"].to_pylist(), strict=True)
+def _by_call(figures: pa.Table, *names: str) -> dict[tuple[str, int], tuple[int, ...]]:
+    """Return some figures by run and call; None where there is none."""
+    columns = (figures[name].to_pylist() for name in names)
+    keys = zip(figures["run"].to_pylist(), figures["call_id"].to_pylist(), strict=True)
     return dict(zip(keys, zip(*columns, strict=True), strict=True))
 
 

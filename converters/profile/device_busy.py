@@ -71,29 +71,36 @@ def busy_of(trace: "Trace", runs: Sequence["Run"]) -> list[Busy]:
     """
     from kvtrace.figures.times import unsteady_launches  # with DuckDB, which takes a while
 
-    # Between two executions that are recorded of a sample others ran.
-    timed = [
-        run
-        for run in runs
-        if not run.settings.get("sample") and any(map(len, _executions(trace, run)))
-    ]
-    unsteady = unsteady_launches(trace, timed) if timed else {}
-    none = np.zeros(0, np.int64)
-    found = (_busy_of(trace, run, unsteady.get(run.run_id, none)) for run in timed)
-    return [busy for busy in found if busy is not None]
+    unsteady: dict[str, Integers] | None = None
+    found = []
+    for run in runs:
+        if run.settings.get("sample"):
+            continue  # between two executions that are recorded of a sample others ran
+        spans, total = _Spans(), 0
+        for timed in _executions(trace, run):
+            start, end = integers(timed["start"]), integers(timed["end"])
+            spans.add(start, end)
+            total += int((end - start).sum())
+        first, last = spans.merged()
+        if not first.size:
+            continue
+        unsteady = unsteady_launches(trace, runs) if unsteady is None else unsteady
+        own = unsteady.get(run.run_id, np.zeros(0, np.int64))
+        busy = int((last - first).sum()) - spans.filled_ns
+        found.append(_busy_of(trace, run, (first, last), busy, total, own))
+    return found
 
 
-def _busy_of(trace: "Trace", run: "Run", unsteady: Integers) -> Busy | None:
-    spans = _Spans()
-    total = 0
-    for timed in _executions(trace, run):
-        start, end = integers(timed["start"]), integers(timed["end"])
-        spans.add(start, end)
-        total += int((end - start).sum())
-    first, last = spans.merged()
-    if not first.size:
-        return None
-    busy = int((last - first).sum()) - spans.filled_ns
+def _busy_of(
+    trace: "Trace",
+    run: "Run",
+    spans: tuple[Integers, Integers],
+    busy: int,
+    total: int,
+    unsteady: Integers,
+) -> Busy:
+    """Return how busy devices were: for `busy` ns, with executions of `total` ns."""
+    first, last = spans
     span = int(last[-1] - first[0])
     idle = _Idle(first, last)
     compiling = min(idle.while_compiling(trace, run), span - busy)

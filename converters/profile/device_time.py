@@ -112,7 +112,7 @@ def read_device_time(
         return None
     if times is None:
         steps, windows = stepping(trace, runs)
-        times = device_times(trace, runs, windows)
+        times = device_times(trace, runs, windows, with_medians=False)
     with database() as connection:
         columns = ("kernel_id", "name", "module", "file", "line")
         connection.register("kernels", known_rows(trace, runs, "kernels", columns))

@@ -19,6 +19,7 @@ from kvtrace.converters.profile.profile_sections import profile_sections
 from kvtrace.converters.profile.profile_tables import ProfileTables, Row
 from kvtrace.converters.profile.roofline import Position, Work, joined, position
 from kvtrace.converters.source_lines import SourceLines
+from kvtrace.figures.kernels import FURTHER
 from kvtrace.figures.times import Times, device_times, host_times
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class Measured:
     """Times taken while recording, in nanoseconds; None where nothing was timed.
 
     Launches in which the kernel was compiled or loaded are in `compiling_ns`, and in no other time
-    of the host.
+    of the host. `further` are figures that nothing asks for by name (`figures/kernels.py`).
     """
 
     host_ns: int | None
@@ -40,6 +41,7 @@ class Measured:
     device_ns: int | None
     device_median_ns: float | None
     device_executions: int
+    further: Mapping[str, float | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +252,9 @@ def profile_object(profile: Profile) -> dict[str, Any]:
         for name in ("words", "has_caches", "targets"):
             del form["device"]["limits"][name]
     form |= form.pop("sections")
+    for row in form["kernels"]:
+        for each in (row, *row["calls"]):
+            each["measured"] |= each["measured"].pop("further")
     return form
 
 
@@ -379,6 +384,7 @@ def _measured(sums: Mapping[str, Any]) -> Measured:
         device_ns=sums.get("device_ns"),
         device_median_ns=sums.get("device_median_ns"),
         device_executions=sums.get("device_executions") or 0,
+        further={each.name: each.shown(sums) for each in FURTHER},
     )
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from kvtrace.figures.database import database as new_database
 from kvtrace.figures.kernels import EXECUTED, LAUNCHED
 from kvtrace.figures.tables import known_rows
-from kvtrace.figures.times import Times
+from kvtrace.figures.times import Times, figures_of_calls
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -62,16 +62,11 @@ _PREPARE_TIMES: Final = """
     SELECT p.place, p.kernel, e.* FROM executed_sums e JOIN place p USING (run, call_id)
     WHERE e.device_executions > 0;
 
-    -- What was captured into a graph ran when the graph was replayed, so it counts as often as
-    -- that; without a device timeline nobody knows, and it counts once.
     CREATE TABLE launched AS
-    WITH counted AS (
-        SELECT h.place, h.kernel, h.launches, coalesce(d.device_executions, 0) AS executions,
-            d.device_ns AS ns, h.launches + CASE WHEN h.run IN (SELECT run FROM executed_sums)
-            THEN coalesce(d.replays, 0) - h.captured_launches ELSE 0 END AS runs
-        FROM host h LEFT JOIN device d USING (place)
-    )
-    SELECT *, ns::HUGEINT * runs / executions AS all_ns FROM counted;
+    SELECT p.place, p.kernel, f.launches, f.runs,
+        CASE WHEN f.device_executions > 0
+            THEN f.device_ns::HUGEINT * f.runs / f.device_executions END AS all_ns
+    FROM figures f JOIN place p USING (run, call_id) WHERE f.launches IS NOT NULL;
 
     CREATE TABLE median_place AS
     SELECT place AS key, h.host_median_ns, d.device_median_ns
@@ -273,6 +268,7 @@ class ProfileTables:
         for name, times in (("launched", host), ("executed", device)):
             self._database.register(f"{name}_sums", times.calls)
             self._database.register(f"{name}_medians", times.kernels)
+        self._database.register("figures", figures_of_calls(host, device))
         places = _PREPARE_PLACES.format(args=_ARGUMENTS if calls else _NO_ARGUMENTS)
         for tables in (places, _PREPARE_TIMES, _PREPARE_WORK):
             self._database.execute(tables)

@@ -14,6 +14,13 @@ from kvtrace.converters.profile.profile import (
 )
 from kvtrace.converters.profile.profile_sections import profile_sections
 from kvtrace.converters.profile.roofline import Position
+from kvtrace.figures.kernels import (
+    DEVICE_MEDIAN,
+    FURTHER,
+    HOST_MEDIAN,
+    KERNEL_FIGURES,
+    KernelFigure,
+)
 from kvtrace.text import (
     amount,
     columns,
@@ -22,6 +29,7 @@ from kvtrace.text import (
     percent,
     plural,
     printable,
+    quantity,
     shorten,
     size,
     wrapped,
@@ -29,6 +37,8 @@ from kvtrace.text import (
 
 _SHOWN: Final = 25
 _SHOWN_ON_DEVICE: Final = 15
+_ON_DEVICE: Final = (KERNEL_FIGURES["device_ns"], DEVICE_MEDIAN)
+_ON_HOST: Final = (KERNEL_FIGURES["host_ns"], HOST_MEDIAN)
 
 
 def profile_text(profile: Profile, *, full: bool = False, width: int = 80) -> list[str]:
@@ -66,15 +76,14 @@ def profile_text(profile: Profile, *, full: bool = False, width: int = 80) -> li
 def _measured_text(profile: Profile, kernels: Sequence[KernelProfile], width: int) -> list[str]:
     # Where all that devices did is told, kernels' times on them are told there.
     apart = profile.device_time is None and any(k.measured.device_executions for k in kernels)
-    on_device = ("device", "median") if apart else ()
-    header = ("measured", "launches", *on_device, "host", "median", "compile")
+    shown = (*(_ON_DEVICE if apart else ()), *_ON_HOST)
+    header = ("measured", "launches", *(_label(each) for each in (*shown, *FURTHER)), "compile")
     rows = [
         (
             k.name or "(no name)",
             count(k.launches),
-            *_device_cells(k)[: len(on_device)],
-            duration(k.measured.host_ns),
-            duration(k.measured.host_median_ns),
+            *(quantity(getattr(k.measured, each.name), each.unit) for each in shown),
+            *(quantity(k.measured.further[each.name], each.unit) for each in FURTHER),
             duration(k.compile_ns),
         )
         for k in kernels
@@ -93,9 +102,9 @@ def _measured_text(profile: Profile, kernels: Sequence[KernelProfile], width: in
     return lines
 
 
-def _device_cells(kernel: KernelProfile) -> tuple[str, str]:
-    measured = kernel.measured
-    return duration(measured.device_ns), duration(measured.device_median_ns)
+def _label(figure: KernelFigure) -> str:
+    """Return a column's heading; a median stands behind the time that it is of."""
+    return figure.label if figure.adds_up else "median"
 
 
 def _executed_text(kernels: Sequence[KernelProfile], width: int) -> list[str]:

@@ -5,15 +5,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
-import pyarrow.compute as pc
 
 from kvtrace.converters.profile.device_limits import DeviceLimits
 from kvtrace.converters.profile.profile_tables import work_of_calls
 from kvtrace.converters.profile.roofline import Work, position
 from kvtrace.converters.report.model import Argument, Call, Roofline
 from kvtrace.converters.report.slices import NO_CALL, Integers
-from kvtrace.figures.kernels import DEVICE_MEDIAN, EXECUTED, HOST_MEDIAN, LAUNCHED
-from kvtrace.figures.times import Times
+from kvtrace.figures.kernels import KERNEL_FIGURES
+from kvtrace.figures.times import Times, figures_of_calls
 
 if TYPE_CHECKING:
     from kvtrace.converters.report.kernels import KernelRows
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CallRows"]
 
-_OF_LAUNCHES: Final = (*(each.name for each in LAUNCHED), HOST_MEDIAN.name)
-_OF_EXECUTIONS: Final = (*(each.name for each in EXECUTED), DEVICE_MEDIAN.name)
+_FIGURES: Final = tuple(KERNEL_FIGURES)
 
 
 class _Recorded(NamedTuple):
@@ -100,25 +98,13 @@ class CallRows:
         return np.asarray([*self.call_kernels, NO_CALL], width)[calls]
 
     def read_figures(self, runs: "Sequence[Run]", host: Times, device: Times) -> None:
-        """Take the figures of calls, and work out how often each of them ran.
-
-        What was captured into a graph ran when the graph was replayed; without a device timeline
-        nobody knows how often, and it counts once.
-        """
+        """Take the figures of calls, and how often each of them ran."""
         places = {run.run_id: index for index, run in enumerate(runs)}
-        timed = {places[run] for run in pc.unique(device.calls["run"]).to_pylist()}
-        self.on_device = bool(timed)
-        for times, names in ((host, _OF_LAUNCHES), (device, _OF_EXECUTIONS)):
-            columns = [times.calls[name].to_pylist() for name in ("run", "call_id", *names)]
-            for run, call_id, *figures in zip(*columns, strict=True):
-                if call_id is not None:
-                    own = self.figures.setdefault(self.by_id[places[run], call_id], {})
-                    own.update(zip(names, figures, strict=True))
-        for index, own in self.figures.items():
-            runs_of_call = own.get("launches") or 0
-            if self.rows[index].run in timed:
-                runs_of_call += (own.get("replays") or 0) - (own.get("captured_launches") or 0)
-            own["runs"] = runs_of_call
+        self.on_device = device.calls.num_rows > 0
+        found = figures_of_calls(host, device).select(["run", "call_id", "runs", *_FIGURES])
+        for run, call_id, *figures in zip(*(c.to_pylist() for c in found.columns), strict=True):
+            index = self.by_id[places[run], call_id]
+            self.figures[index] = dict(zip(("runs", *_FIGURES), figures, strict=True))
 
     def read_work(self, trace: "Trace", runs: "Sequence[Run]") -> None:
         """Read what one launch of each replayed call does."""

@@ -15,8 +15,17 @@ from kvtrace.converters.report.calls import CallRows
 from kvtrace.converters.report.findings import PageFindings, finding_counts, place_findings
 from kvtrace.converters.report.kernels import KernelRows, kernels_of
 from kvtrace.converters.report.launches import Timeline
-from kvtrace.converters.report.model import MEASURED, Mark, Message, Report, Run, Totals
+from kvtrace.converters.report.model import (
+    MEASURED,
+    FurtherFigure,
+    Mark,
+    Message,
+    Report,
+    Run,
+    Totals,
+)
 from kvtrace.converters.report.slices import BIN_COUNTS, Executions, Slices
+from kvtrace.figures.kernels import FURTHER
 from kvtrace.figures.scans import sound_rows
 from kvtrace.figures.times import device_times, host_times
 from kvtrace.schema.contents import first_contents, with_values
@@ -135,6 +144,7 @@ class _Gathered:
             totals=self._totals(len(kernels), calls),
             limits=limits,
             measured=MEASURED,
+            further=tuple(FurtherFigure(each.name, each.unit, each.label) for each in FURTHER),
             kernels=kernels,
             variants=tuple(self.kernels.variants),
             arguments=tuple(self.calls.arguments),

@@ -1,6 +1,6 @@
 """Kernels and their compiled variants, merged over runs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,6 +16,7 @@ from kvtrace.converters.report.model import (
     Stage,
     Variant,
 )
+from kvtrace.figures.kernels import FURTHER, further_sums
 
 if TYPE_CHECKING:
     from kvtrace.converters.profile.device_limits import DeviceLimits
@@ -199,6 +200,7 @@ def kernels_of(
                 violations=None if findings is None else findings.of_kernel(kernel, "violation"),
                 unknowns=None if findings is None else findings.of_kernel(kernel, "unknown"),
                 judged=0 if findings is None else findings.judged[kernel],
+                further=_further(calls.figures.get(call, {}) for call in own),
                 **_call_sums([finished[call] for call in own]),
                 **_variant_sums([rows.variants[index] for index in members[kernel]]),
             )
@@ -219,6 +221,11 @@ def _call_sums(calls: Sequence[Call]) -> dict[str, Any]:
         "bytes": _sum([call.runs * (call.bytes or 0) for call in evaluated]),
         "flops": _sum([call.runs * (call.flops or 0) for call in evaluated]),
     }
+
+
+def _further(calls: Iterable[Mapping[str, Any]]) -> dict[str, float | None]:
+    total = further_sums(calls)
+    return {each.name: each.shown(total) for each in FURTHER}
 
 
 def _variant_sums(variants: Sequence[Variant]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from kvtrace.converters.report.slices import (
     bin_pieces,
 )
 from kvtrace.figures.columns import Positions, coded, combined_codes, integers, narrow
+from kvtrace.figures.placing import UNKNOWN, PlacedLaunches
 from kvtrace.schema.kept import weights
 from kvtrace.schema.symbols import titled
 
@@ -37,22 +38,6 @@ _EXECUTION: Final = (
     "record", "launch_seq", "call_id", "start", "end", "device", "stream", "name",
     "weight",
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class _Launches:
-    """What device executions need to know of the launches of their run, in the order of `seq`."""
-
-    seq: Integers
-    call: Integers
-    phase: Integers
-
-    def rows(self, seqs: Integers) -> Integers:
-        """Return the row of each launch, -1 for one that is not there."""
-        if not len(self.seq):
-            return np.full(len(seqs), -1, np.int64)
-        at = np.minimum(np.searchsorted(self.seq, seqs), len(self.seq) - 1)
-        return np.where(self.seq[at] == seqs, at, -1)
 
 
 @dataclass(slots=True)
@@ -106,7 +91,7 @@ class Timeline:
 
     def _read_launches(
         self, trace: "Trace", run: "Run", index: int, known: "_Lookup", calls: CallRows
-    ) -> _Launches:
+    ) -> PlacedLaunches:
         columns: dict[str, list[Integers]] = {}
         launched: dict[str, list[Integers]] = {}
         device = any(map(len, trace.pieces("gpu_kernels", (run,), ("record",))))
@@ -120,9 +105,9 @@ class Timeline:
         if columns:
             whole = {name: _joined(columns.pop(name)) for name in list(columns)}
             self.launches.append(Slices(kernel=calls.kernels(whole["call"]), **whole))
-        if not launched:
-            return _Launches(*(np.zeros(0, np.int64) for _ in range(3)))
-        return _in_order(_Launches(*(_joined(launched[n]) for n in ("seq", "call", "phase"))))
+        names = ("seq", "call", "phase")
+        kept = (launched.get(name, [np.zeros(0, np.int64)]) for name in names)
+        return PlacedLaunches.of(*map(_joined, kept))
 
     def _keep(
         self,
@@ -220,7 +205,7 @@ class Timeline:
         run: "Run",
         index: int,
         known: "_Lookup",
-        launches: _Launches,
+        launches: PlacedLaunches,
         calls: CallRows,
     ) -> None:
         columns: dict[str, list[Integers]] = {}
@@ -236,17 +221,12 @@ class Timeline:
             self.device.append(Executions(kernel=calls.kernels(whole["call"]), **whole))
 
     def _device_piece(
-        self, table: pa.Table, run: int, known: "_Lookup", launches: _Launches
+        self, table: pa.Table, run: int, known: "_Lookup", launches: PlacedLaunches
     ) -> dict[str, Integers]:
         start, end = (integers(table[name], MISSING) for name in ("start", "end"))
         timed = (start != MISSING) & (end != MISSING)
-        rows = launches.rows(integers(table["launch_seq"], MISSING))
-        launched = rows >= 0
-        call = known.indices(integers(table["call_id"], MISSING))
-        phase = np.full(len(rows), NO_CALL, np.int64)
-        phase[launched] = launches.phase[rows[launched]]
-        through = launched & (call == NO_CALL)
-        call[through] = launches.call[rows[through]]
+        own = known.indices(integers(table["call_id"], MISSING))
+        call, phase = launches.placed(integers(table["launch_seq"], MISSING), own)
         return {
             "begin": np.where(timed, start, 0),
             "duration": np.where(timed, end - np.where(timed, start, 0), 0),
@@ -254,7 +234,7 @@ class Timeline:
             "track": self._streams(table, run),
             "phase": phase,
             "seq": integers(table["record"], 0),
-            "launch": integers(table["launch_seq"], NO_CALL),
+            "launch": integers(table["launch_seq"], UNKNOWN),
             "name": self._names(table),
             "timed": timed,
             "weight": weights(table),
@@ -294,13 +274,6 @@ def _joined(columns: list[Integers]) -> Integers:
     joined = np.concatenate(columns)
     columns.clear()
     return joined
-
-
-def _in_order(launches: _Launches) -> _Launches:
-    if np.all(launches.seq[1:] >= launches.seq[:-1]):
-        return launches
-    order = np.argsort(launches.seq, kind="stable")
-    return _Launches(launches.seq[order], launches.call[order], launches.phase[order])
 
 
 def _track_label(kind: str, number: int, stream: int) -> str:

@@ -6,7 +6,7 @@ so and never shows a zero for it. Times are whole nanoseconds, sizes bytes.
 """
 
 from dataclasses import dataclass, field
-from typing import Final, TypedDict
+from typing import Final, Literal, TypedDict
 
 from kvtrace.converters.findings.model import Finding
 from kvtrace.converters.profile.device_limits import ChosenDevice
@@ -123,6 +123,8 @@ class Kernel:
     unknowns: int | None
     judged: int
     """Accesses of its calls with any verdict."""
+    further: dict[str, float | None]
+    """By name, the figures of `Report.further`."""
 
 
 class Parameter(TypedDict):
@@ -352,6 +354,15 @@ class Track:
 
 
 @dataclass(frozen=True, slots=True)
+class FurtherFigure:
+    """A figure of kernels that no code names (`kvtrace/figures/kernels.py`); it was measured."""
+
+    name: str
+    unit: Literal["count", "ns", "bytes"]
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """Everything that the page shows, before it is fitted into its budget."""
 
@@ -367,6 +378,7 @@ class Report:
     """What rooflines are drawn for: recorded, or assumed for the kernels' compile target."""
     measured: dict[str, dict[str, bool]]
     """Where figures are from, by kind of row and field (`MEASURED`)."""
+    further: tuple[FurtherFigure, ...]
     kernels: tuple[Kernel, ...]
     variants: tuple[Variant, ...]
     arguments: tuple[Argument, ...]

@@ -4,9 +4,9 @@ A figure has one name in every output, and one definition: a text over rows of t
 `launch_times` or `execution_times`, which says which of them count.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 Unit = Literal["count", "ns", "bytes"]
 #: How sure a figure is: timed, or read off what was recorded.
@@ -23,6 +23,9 @@ class KernelFigure:
         label: its name for people.
         certainty: how sure it is.
         text: the sum in SQL, null where nothing is summed; None of a median, which is no sum.
+        further: whether the profile, the report and a diff show it without asking for its name.
+        per: of those, the count that the sum is divided by where it is shown: it is a mean.
+        column: a column of `launches` that is summed, which is not there for anything else.
 
     """
 
@@ -31,6 +34,16 @@ class KernelFigure:
     label: str
     certainty: Certainty
     text: str | None = None
+    further: bool = False
+    per: str | None = None
+    column: str | None = None
+
+    def shown(self, sums: Mapping[str, Any]) -> float | None:
+        """Return what is shown of sums by name: this one, or the mean."""
+        own = sums.get(self.name)
+        if self.per is None or own is None:
+            return own
+        return own / sums[self.per] if sums.get(self.per) else None
 
     @property
     def adds_up(self) -> bool:
@@ -43,9 +56,9 @@ def _count(rows: str) -> str:
     return f"sum(CASE WHEN {rows} THEN weight ELSE 0 END)"
 
 
-def _total(rows: str) -> str:
-    """Return the text that adds up the time of rows; null where there is none."""
-    return f"sum(CASE WHEN {rows} THEN taken END)"
+def _total(rows: str, column: str = "taken") -> str:
+    """Return the text that adds up the time of rows, or a column; null where there is none."""
+    return f"sum(CASE WHEN {rows} THEN {column} END)"
 
 
 #: Of launches. Those of autotuners and warm-ups are in `tuning_launches` and in nothing else.
@@ -75,6 +88,22 @@ DEVICE_MEDIAN: Final = KernelFigure("device_median_ns", "ns", "device median", "
 KERNEL_FIGURES: Final[Mapping[str, KernelFigure]] = {
     each.name: each for each in (*LAUNCHED, HOST_MEDIAN, *EXECUTED, DEVICE_MEDIAN)
 }
+#: Columns of `launches` that only figures read, which the views have as sums over what a row
+#: stands for.
+LAUNCH_COLUMNS: Final = tuple(dict.fromkeys(f.column for f in LAUNCHED if f.column is not None))
+#: Figures that no code asks for by name.
+FURTHER: Final = tuple(each for each in KERNEL_FIGURES.values() if each.further)
+
+
+def further_sums(rows: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+    """Add up what further figures, and the counts that they are divided by, are of some calls."""
+    names = {name for each in FURTHER for name in (each.name, each.per) if name is not None}
+    total: dict[str, float] = {}
+    for row in rows if names else ():
+        for name in names:
+            if row.get(name) is not None:
+                total[name] = total.get(name, 0) + row[name]
+    return total
 
 
 def sums(figures: Sequence[KernelFigure]) -> str:

@@ -4,21 +4,23 @@ Rows of sealed runs are scanned where they lie. Those of a run that is not seale
 the reader repairs, as where a clock was set back, are read first.
 """
 
+import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 import duckdb
 import pyarrow as pa
 
+from kvtrace.figures.database import another_connection
 from kvtrace.figures.database import database as new_database
+from kvtrace.figures.kernels import LAUNCH_COLUMNS
 from kvtrace.figures.scans import Scans, quoted, sound_rows
 from kvtrace.figures.trials import HoldingTrials
 from kvtrace.figures.views import (
     PLACED_PLAINLY,
     execution_times,
     launch_times,
-    tables_of,
     view_texts,
 )
 
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
 #: Of the tables that views are made from, the columns that they need.
 _COLUMNS: Final = {
-    "launches": ("seq", "call_id", "enter", "exit", "thread", "phase", "weight"),
+    "launches": ("seq", "call_id", "enter", "exit", "thread", "phase", "weight", *LAUNCH_COLUMNS),
     "gpu_kernels": (
         "record", "launch_seq", "call_id", "start", "end", "device", "stream", "graph_id", "name",
         "kind", "bytes", "weight",
@@ -58,6 +60,12 @@ _KNOWN: Final[WeakKeyDictionary["Trace", dict[tuple[str, tuple[str, ...]], pa.Ta
 )
 _RUN: Final = "run_name"
 _FEW: Final = ("holding", "compiling", "between_trials")
+#: The last execution that is a trial's.
+_LAST_TRIAL: Final = """
+    SELECT coalesce(greatest((SELECT max(record) FROM between_trials),
+        (SELECT max(p.record) FROM placed p JOIN tuning t
+            ON t.run = p.run AND t.seq = p.launch_seq)), -1)
+"""
 #: How far into each run autotuners and warm-ups went.
 _REACH: Final = """
     SELECT coalesce(sum(newest + 1), 0)
@@ -66,28 +74,55 @@ _REACH: Final = """
 #: Launches up to the last trial, of all runs, that a window over their threads may hold in memory.
 _MOST_HELD: Final = 1 << 18
 _HELD: Final = ("seq", "call_id", "phase", "enter", "exit", "thread", "weight")
+_NO_ROWS_HELD: Final = """
+    CREATE TABLE holding AS
+    SELECT run, seq, call_id, phase, "enter", "exit", thread, weight FROM launches LIMIT 0
+"""
+
+
+#: By the process, since a forked child has no threads of DuckDB's.
+_OPENED: Final[WeakKeyDictionary["Trace", dict[tuple[int, tuple[str, ...]], "_Times"]]] = (
+    WeakKeyDictionary()
+)
+
+
+class _Times(NamedTuple):
+    """A database of the launches and executions of some runs, and the views made in it."""
+
+    database: duckdb.DuckDBPyConnection
+    views: set[str]
 
 
 def open_times(trace: "Trace", runs: Sequence["Run"], view: str) -> duckdb.DuckDBPyConnection:
-    """Return a database with a view over launches or executions, and what it is made from.
+    """Return a connection to a database with a view over launches or executions, to be closed.
 
     The tables `calls`, `kernels` and `place` are there, too: `place` numbers the calls whose kernel
     is known, and `kernel` in it their kernels by module and name. Runs are numbers of the type
-    `run_name`: as texts, they would take half of the time. Errors as `Trace.table`.
+    `run_name`: as texts, they would take half of the time. Sealed runs of an opened trace have one
+    database, so what a connection makes in it has to be TEMPORARY. Errors as `Trace.table`.
     """
+    opened = _OPENED.setdefault(trace, {})
+    key = os.getpid(), tuple(run.run_id for run in runs)
+    times = opened.get(key) or _Times(_opened(trace, runs), set())
+    make_times(times.database, trace, runs, [view], times.views)
+    if all(run.sealed for run in runs):
+        opened[key] = times
+    return another_connection(times.database)
+
+
+def _opened(trace: "Trace", runs: Sequence["Run"]) -> duckdb.DuckDBPyConnection:
+    """Return a database with the tables that the views are made from."""
     database = new_database()
     names = ", ".join(quoted(name) for name in sorted({run.run_id for run in runs}) or [""])
     database.execute(f"CREATE TYPE {_RUN} AS ENUM ({names})")
     scans = Scans(trace, runs, itself=True)
-    asked = [name for name in _COLUMNS if name in tables_of([view])]
-    scans.close(database, asked)
-    for name in asked:
+    scans.close(database, _COLUMNS)
+    for name in _COLUMNS:
         _scan(database, scans, trace, runs, name)
     kernels = ("kernel_id", "name", "module", "compile_begin", "load_begin")
     add_rows(database, "kernels", known_rows(trace, runs, "kernels", kernels))
     add_rows(database, "calls", known_rows(trace, runs, "calls", ("call_id", "kernel_id")))
     database.execute(_PLACES)
-    make_times(database, trace, runs, [view])
     return database
 
 
@@ -107,10 +142,12 @@ def known_rows(
     return known[key].select([*columns, "run"])
 
 
-def add_rows(database: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -> None:
-    """Make a table of rows with a column `run`, in a database that `open_times` gave."""
+def add_rows(
+    database: duckdb.DuckDBPyConnection, name: str, rows: pa.Table, kind: str = "TABLE"
+) -> None:
+    """Make a table of rows with a column `run`; TEMP TABLE: of a connection of `open_times`."""
     database.register("rows", rows)
-    database.execute(f"CREATE TABLE {name} AS SELECT * REPLACE (run::{_RUN} AS run) FROM rows")  # noqa: S608
+    database.execute(f"CREATE {kind} {name} AS SELECT * REPLACE (run::{_RUN} AS run) FROM rows")  # noqa: S608
     database.unregister("rows")
 
 
@@ -150,22 +187,30 @@ def make_times(
     trace: "Trace",
     runs: Sequence["Run"],
     views: Sequence[str],
+    made: set[str],
 ) -> None:
     """Make these views, and those that they use, over tables that a database has.
+
+    Those that are `made` are there, and what is made is added to them.
 
     Launches whose kernel was compiled, loaded or tuned in them, and executions between trials,
     are few, and looked up in tables; what is behind the last of them is not joined with them.
     """
     for name, text in view_texts(views).items():
+        if name in made:
+            continue
+        made.add(name)
         if name == "placed" and not database.execute(_UNPLACED).fetchall():
             text = PLACED_PLAINLY
         elif name == "launch_times":
             text = launch_times(_last(database, "compiling", "seq"))
         elif name == "execution_times":
-            last = _last(database, "tuning", "seq"), _last(database, "between_trials", "record")
-            text = execution_times(*last)
+            text = execution_times(int(database.execute(_LAST_TRIAL).fetchall()[0][0]))
         if name == "holding" and _late(database):
-            database.register(name, _holding(trace, runs))
+            database.execute(_NO_ROWS_HELD)
+            database.register("rows", _holding(trace, runs))
+            database.execute("INSERT INTO holding BY NAME FROM rows")
+            database.unregister("rows")
         elif name in _FEW:
             database.execute(f"CREATE TABLE {name} AS {text}")
         else:

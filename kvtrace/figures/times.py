@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from kvtrace.figures.columns import Integers, combined_codes, dictionary_values, integers
+from kvtrace.figures.database import database as new_database
 from kvtrace.figures.kernels import (
     DEVICE_MEDIAN,
     EXECUTED,
@@ -54,11 +55,11 @@ class Times:
     groups: pa.Table | None = None
 
 
-#: One row for each call's steady launches, or executions: of them medians are made.
-_STEADY: Final = """
-    CREATE TABLE steady_rows AS
+#: One row for each steady launch: of them medians are made.
+_LAUNCHES: Final = """
+    CREATE TEMP TABLE steady AS
     SELECT p.place, p.kernel, t.ns, t.weight::INTEGER AS weight, true AS steady
-    FROM {rows} t JOIN place p ON p.run = t.run AND p.call_id = t.call_id WHERE t.steady
+    FROM launch_times t JOIN place p ON p.run = t.run AND p.call_id = t.call_id WHERE t.steady
 """
 _PHASES: Final = """
     SELECT run::VARCHAR, coalesce(phase, 'run'), sum(weight)::BIGINT, epoch_ns(max(last_exit))
@@ -71,26 +72,36 @@ _BY_PHASE: Final = """
 """
 #: An execution as it counts, and whether it is one of a step.
 _STEPPED: Final = """
-    CREATE VIEW stepped_times AS
+    CREATE TEMP VIEW stepped_times AS
     SELECT t.*, t.steady AND coalesce(w.first <= epoch_ns(t."start")
         AND epoch_ns(t."start") <= w.last, false) AS stepped
     FROM execution_times t LEFT JOIN windows w ON w.run = t.run
 """
-_UNSTEPPED: Final = "CREATE VIEW stepped_times AS SELECT *, false AS stepped FROM execution_times"
+_UNSTEPPED: Final = (
+    "CREATE TEMP VIEW stepped_times AS SELECT *, false AS stepped FROM execution_times"
+)
+#: One row for each execution of a call whose kernel is known.
 _EXECUTIONS: Final = """
-    CREATE TABLE grouped AS
-    SELECT run, call_id, tuning, replayed, timed, steady, stepped,
-        sum(weight)::BIGINT AS weight, sum(taken)::BIGINT AS taken
-    FROM stepped_times GROUP BY ALL
+    CREATE TEMP TABLE executions AS
+    SELECT p.place, p.kernel, t.ns, t.weight::INTEGER AS weight, t.tuning, t.replayed, t.timed,
+        t.steady, t.stepped
+    FROM stepped_times t JOIN place p ON p.run = t.run AND p.call_id = t.call_id
+"""
+_GROUPED_EXECUTIONS: Final = """
+    CREATE TEMP TABLE grouped AS
+    SELECT p.run, p.call_id, g.* EXCLUDE (place) FROM (
+        SELECT place, tuning, replayed, timed, steady, stepped,
+            sum(weight)::BIGINT AS weight, sum(ns * weight)::BIGINT AS taken
+        FROM executions GROUP BY ALL
+    ) g JOIN place p USING (place)
 """
 #: Whether there are executions of calls whose kernel is not known.
 _UNKNOWN_CALLS: Final = """
-    SELECT 1 FROM grouped g ANTI JOIN place p ON p.run = g.run AND p.call_id = g.call_id
-    WHERE g.call_id IS NOT NULL LIMIT 1
+    SELECT (SELECT count(call_id) FROM placed) > (SELECT count(*) FROM executions)
 """
 #: One row for each execution of no call whose kernel is known.
 _OTHERS: Final = """
-    CREATE TABLE others AS
+    CREATE TEMP TABLE others AS
     SELECT t.run, t.name, t.kind, t.call_id IS NOT NULL AS called, t.ns, t.tuning, t.replayed,
         t.timed, t.steady, t.weight, t.taken, t.bytes, t.stepped
     FROM stepped_times t {others}
@@ -99,7 +110,7 @@ _WITHOUT_CALL: Final = "WHERE t.call_id IS NULL"
 _WITHOUT_KERNEL: Final = "ANTI JOIN place p ON p.run = t.run AND p.call_id = t.call_id"
 _NAMES: Final = "SELECT DISTINCT name, kind, called FROM others"
 _NAMED: Final = """
-    CREATE TABLE named AS
+    CREATE TEMP TABLE named AS
     SELECT o.* EXCLUDE (name, kind, called), s.shown AS name, s.shown_kind AS kind
     FROM others o JOIN shown s ON s.called = o.called AND s.name IS NOT DISTINCT FROM o.name
         AND s.kind IS NOT DISTINCT FROM o.kind
@@ -145,27 +156,27 @@ def host_times(
 def _host_times(
     database: duckdb.DuckDBPyConnection, groups: pa.Table | None, *, with_medians: bool
 ) -> Times:
-    database.execute("CREATE TABLE grouped AS FROM launch_groups")
-    of_calls, of_kernels = _NO_MEDIANS.format(key="place"), _NO_MEDIANS.format(key="kernel")
+    database.execute("CREATE TEMP TABLE grouped AS FROM launch_groups")
+    of_calls = of_kernels = _NO_MEDIANS
     if with_medians:
-        database.execute(_STEADY.format(rows="launch_times"))
-        middle = _middles(database, "steady_rows")
-        of_calls, of_kernels = middle("steady_rows", "place"), middle("steady_rows", "kernel")
+        database.execute(_LAUNCHES)
+        middle = _middles(database, "steady")
+        of_calls, of_kernels = middle("steady", "place"), middle("steady", "kernel")
     return Times(
         database.sql(_by_call(LAUNCHED, of_calls, HOST_MEDIAN)).to_arrow_table(),
         database.sql(_by_kernel(of_kernels, HOST_MEDIAN)).to_arrow_table(),
         tuple(database.execute(_PHASES).fetchall()),
         database.sql(_BY_PHASE).to_arrow_table(),
-        None if groups is None else _of_groups(database, groups, HOST_MEDIAN),
+        None if groups is None else _of_groups(database, "steady", groups, HOST_MEDIAN),
     )
 
 
 def _of_groups(
-    database: duckdb.DuckDBPyConnection, groups: pa.Table, median: KernelFigure
+    database: duckdb.DuckDBPyConnection, rows: str, groups: pa.Table, median: KernelFigure
 ) -> pa.Table:
     """Return the medians of groups of kernels."""
-    add_rows(database, "groups", groups)
-    query = _middles(database, "steady_rows")(_OF_GROUPS, "grouped")
+    add_rows(database, "groups", groups, "TEMP TABLE")
+    query = _middles(database, rows)(_OF_GROUPS.format(rows=rows), "grouped")
     return database.sql(f"SELECT grouped, ns AS {median.name} FROM ({query}) m").to_arrow_table()  # noqa: S608
 
 
@@ -173,12 +184,15 @@ def device_times(
     trace: "Trace",
     runs: Sequence["Run"],
     stepping: Mapping[str, tuple[int, int]],
+    *,
+    with_medians: bool = True,
     groups: pa.Table | None = None,
 ) -> Times:
     """Return the figures of executions of calls, and of other kernels, copies and fills by name.
 
-    Besides, `stepped_ns` is the time of those that began within the run's range of `stepping` (ns
-    since 1970), and `bytes` those that were copied or filled. Errors as in `host_times`.
+    Without medians, those of calls are null; kernels have theirs. Besides, `stepped_ns` is the time
+    of those that began within the run's range of `stepping` (ns since 1970), and `bytes` those that
+    were copied or filled. Errors as in `host_times`.
     """
     windows = pa.table(
         {
@@ -188,16 +202,17 @@ def device_times(
         }
     )
     with open_times(trace, runs, "execution_times") as database:
-        add_rows(database, "windows", windows)
+        add_rows(database, "windows", windows, "TEMP TABLE")
         database.execute(_STEPPED if stepping else _UNSTEPPED)
         database.execute(_EXECUTIONS)
-        unknown = database.execute(_UNKNOWN_CALLS).fetchall()
+        database.execute(_GROUPED_EXECUTIONS)
+        ((unknown,),) = database.execute(_UNKNOWN_CALLS).fetchall()
         database.execute(_OTHERS.format(others=_WITHOUT_KERNEL if unknown else _WITHOUT_CALL))
         database.register("shown", _shown(database))
         database.execute(_NAMED)
-        database.execute(_STEADY.format(rows="execution_times"))
-        middle = _middles(database, "steady_rows")
-        of_calls, of_kernels = middle("steady_rows", "place"), middle("steady_rows", "kernel")
+        middle = _middles(database, "executions")
+        of_calls = middle("executions", "place") if with_medians else _NO_MEDIANS
+        of_kernels = middle("executions", "kernel")
         more = ", " + _MORE.format(bytes=_NO_BYTES)
         calls = database.sql(_by_call(EXECUTED, of_calls, DEVICE_MEDIAN, more))
         kernels = database.sql(_by_kernel(of_kernels, DEVICE_MEDIAN))
@@ -214,13 +229,15 @@ def device_times(
         return Times(
             pa.concat_tables([calls.to_arrow_table(), others.to_arrow_table()]),
             pa.concat_tables([kernels.to_arrow_table(), by_name.to_arrow_table()]),
-            groups=None if groups is None else _of_groups(database, groups, DEVICE_MEDIAN),
+            groups=None
+            if groups is None
+            else _of_groups(database, "executions", groups, DEVICE_MEDIAN),
         )
 
 
-_NO_MEDIANS: Final = "SELECT 0 AS {key}, CAST(NULL AS DOUBLE) AS ns WHERE false"
+_NO_MEDIANS: Final = "SELECT 0 AS place, 0 AS kernel, CAST(NULL AS DOUBLE) AS ns WHERE false"
 _OF_GROUPS: Final = """(
-    SELECT g.grouped, s.ns, s.weight, s.steady FROM steady_rows s JOIN place p ON p.place = s.place
+    SELECT g.grouped, s.ns, s.weight, s.steady FROM {rows} s JOIN place p ON p.place = s.place
     JOIN groups g ON g.run = p.run AND g.kernel_id = p.kernel_id
 ) k"""
 
@@ -313,6 +330,30 @@ def _asked(
     for name in ("kind", "name"):
         calls = calls.add_column(2, name, unnamed)
     return Times(calls, kernels)
+
+
+#: What was captured into a graph ran when the graph was replayed, so it counts as often as that;
+#: without a device timeline nobody knows, and it counts once.
+_BOTH: Final = """
+    SELECT * EXCLUDE (run, call_id), coalesce(h.run, d.run) AS run,
+        coalesce(h.call_id, d.call_id) AS call_id,
+        coalesce(h.launches, 0) + CASE WHEN coalesce(h.run, d.run) IN (SELECT run FROM executed)
+            THEN coalesce(d.replays, 0) - coalesce(h.captured_launches, 0) ELSE 0 END AS runs
+    FROM (SELECT * EXCLUDE (name, kind) FROM launched) h
+    FULL JOIN (SELECT * EXCLUDE (name, kind) FROM executed WHERE call_id IS NOT NULL) d
+        ON d.run = h.run AND d.call_id = h.call_id
+"""
+
+
+def figures_of_calls(host: Times, device: Times) -> pa.Table:
+    """Return the figures of each call, of launches and of executions: null where there are none.
+
+    Besides run and call_id, `runs` is how often a call ran.
+    """
+    with new_database() as database:
+        database.register("launched", host.calls)
+        database.register("executed", device.calls)
+        return database.sql(_BOTH).to_arrow_table()
 
 
 def steady_launches(trace: "Trace", run: "Run") -> Iterator[pa.Table]:

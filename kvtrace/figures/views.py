@@ -23,12 +23,15 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from kvtrace.figures.kernels import EXECUTED, LAUNCHED, sums
+from kvtrace.figures.kernels import EXECUTED, LAUNCH_COLUMNS, LAUNCHED, sums
 from kvtrace.figures.trials import TUNING
 
 _SOURCE: Final = re.compile(r"(?<!DISTINCT )\b(FROM|JOIN) (\w+)")
 _TRIALS: Final = ", ".join(f"'{phase}'" for phase in TUNING)
 
+_ADDED: Final = "".join(
+    f", l.{c} * greatest(coalesce(l.weight, 1), 1) AS {c}" for c in LAUNCH_COLUMNS
+)
 _LAUNCH_TIMES: Final = f"""
         SELECT l.run, l.seq, l.call_id, l."enter", l."exit",
             CASE WHEN l."exit" < l."enter" THEN 0
@@ -41,9 +44,10 @@ _LAUNCH_TIMES: Final = f"""
             greatest(coalesce(l.weight, 1), 1) AS weight,
             CASE WHEN l."exit" < l."enter" THEN 0
                 ELSE (epoch_ns(l."exit") - epoch_ns(l."enter"))
-                    * greatest(coalesce(l.weight, 1), 1) END AS taken, l.phase
+                    * greatest(coalesce(l.weight, 1), 1) END AS taken, l.phase{_ADDED}
         FROM launches l {{compilers}}
 """  # noqa: S608
+_SUMMED: Final = "".join(f", CAST(sum({c}) AS BIGINT) AS {c}" for c in LAUNCH_COLUMNS)
 _COMPILERS: Final = "LEFT JOIN compiling s ON s.run = l.run AND s.seq = l.seq"
 _EXECUTION_TIMES: Final = """
         SELECT p.run, p.record, p.call_id, p."start", p."end",
@@ -162,12 +166,12 @@ VIEWS: Final = {
     # launches that the row stands for.
     "launch_times": _LAUNCH_TIMES.format(compiling="s.seq IS NOT NULL", compilers=_COMPILERS),
     # Launches of a call that count alike, as one row that stands for all: what they add up to.
-    "launch_groups": """
+    "launch_groups": f"""
         SELECT run, call_id, phase, tuning, captured, compiling, steady,
             CAST(sum(weight) AS BIGINT) AS weight, CAST(sum(taken) AS BIGINT) AS taken,
-            max("exit") AS last_exit
+            max("exit") AS last_exit{_SUMMED}
         FROM launch_times GROUP BY run, call_id, phase, tuning, captured, compiling, steady
-    """,
+    """,  # noqa: S608
     # An execution that no launch is known for, and that ran between two trials, such as what
     # empties the caches: those that a launch is known for, before it and behind it, are trials.
     # (Twice the time, and one more for a trial, fits into 64 bits until 2116.)
@@ -240,13 +244,11 @@ def launch_times(compiling: int) -> str:
     return f"{near} UNION ALL {far}" if compiling >= 0 else far
 
 
-def execution_times(tuning: int, between: int) -> str:
-    """Return the view `execution_times`, where the last trial's `seq` and `record` are known."""
-    near = f"coalesce(p.launch_seq <= {tuning}, false) OR p.record <= {between}"
-    far = _EXECUTION_TIMES.format(trial="false", trials=f"WHERE NOT ({near})")
-    if tuning < 0 and between < 0:
-        return _EXECUTION_TIMES.format(trial="false", trials="")
-    return f"{VIEWS['execution_times']} WHERE {near} UNION ALL {far}"
+def execution_times(trials: int) -> str:
+    """Return the view `execution_times` where no execution behind a `record` is a trial's."""
+    near = f"{VIEWS['execution_times']} WHERE p.record <= {trials}"
+    far = _EXECUTION_TIMES.format(trial="false", trials=f"WHERE p.record > {trials}")
+    return f"{near} UNION ALL {far}" if trials >= 0 else far
 
 
 #: Kernels (by module and name) over the runs, those that took most time on devices first, or where
@@ -258,7 +260,7 @@ TOP_KERNELS: Final = """
         CAST(sum(s.host_ns) AS BIGINT) AS host_ns,
         CAST(sum(s.compiling_ns) AS BIGINT) AS compiling_ns,
         CAST(sum(s.device_executions) AS BIGINT) AS device_executions,
-        CAST(sum(s.device_ns) AS BIGINT) AS device_ns, count(DISTINCT s.run) AS runs
+        CAST(sum(s.device_ns) AS BIGINT) AS device_ns
     FROM call_sums s JOIN kernels k ON k.run = s.run AND k.kernel_id = s.kernel_id
     GROUP BY k.module, k.name
     ORDER BY coalesce(sum(s.device_ns), 0) DESC, coalesce(sum(s.host_ns), 0) DESC,

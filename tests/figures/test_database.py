@@ -2,15 +2,18 @@
 
 import re
 
-from kvtrace.figures.database import database
+from kvtrace.figures.database import another_connection, database
 from tests.support.tree import ROOT, package_files
 
 
 def test_a_long_query_draws_no_progress():
     # a query that takes two seconds would, which no test should
-    with database() as connection:
-        asked = connection.execute("SELECT current_setting('enable_progress_bar')")
-        assert asked.fetchall() == [(False,)]
+    with database() as connection, another_connection(connection) as other:
+        for each in (connection, other):
+            asked = each.execute("SELECT current_setting('enable_progress_bar')")
+            assert asked.fetchall() == [(False,)]
+        ((zone,),) = other.execute("SELECT current_setting('TimeZone')").fetchall()
+        assert zone == "UTC"
 
 
 def test_databases_are_made_in_one_place():

@@ -1,87 +1,245 @@
 """A figure of a kernel is the same, and has the same name, in every output that shows it."""
 
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
 from kvtrace.converters.diff.snapshot import take_snapshot
 from kvtrace.converters.info.info import overview_object, read_overview
+from kvtrace.converters.info.info_text import overview_text
 from kvtrace.converters.profile.profile import profile_object, read_profile
+from kvtrace.converters.profile.profile_text import profile_text
 from kvtrace.converters.query.query import connect, query
 from kvtrace.converters.report import report_data
-from kvtrace.figures.kernels import KERNEL_FIGURES
+from kvtrace.converters.timeline.drawing import timelines
+from kvtrace.figures.database import database
+from kvtrace.figures.following import launch_sums
+from kvtrace.figures.kernels import EXECUTED, KERNEL_FIGURES, LAUNCHED
+from kvtrace.figures.times import TRITON
+from kvtrace.figures.trials import HoldingTrials
 from kvtrace.figures.views import TOP_KERNELS
+from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import Selection, open_trace
+from kvtrace.text import count, duration
 from tests.support.report_trace import build_report_trace
 from tests.support.tiers import some
 
 FIXTURES = sorted((Path(__file__).parents[1] / "fixtures").glob("**/runs"))
+#: Figures that are made of those of the table and of others, or read off the compiler.
+MORE = {"runs", "compilations", "compile_ns", "bytes", "flops", "calls_median"}
+SUMS = ", ".join(
+    f"sum({each.name}) AS {each.name}" for each in (*LAUNCHED, *EXECUTED) if each.adds_up
+)
+VIEWS = f"""
+    SELECT k.module, k.name AS kernel, {SUMS}
+    FROM calls c JOIN kernels k USING (run, kernel_id)
+    LEFT JOIN host_sums h USING (run, call_id) LEFT JOIN device_sums d USING (run, call_id)
+    GROUP BY k.module, k.name
+"""
 
 
 def known(figures):
     """Figures by their names; what is nothing is zero, whether nothing or nobody was asked."""
-    return {name: value or 0 for name, value in figures.items() if name in KERNEL_FIGURES}
+    return {n: value or 0 for n, value in figures.items() if n in KERNEL_FIGURES or n in MORE}
 
 
-def of_profile(trace):
-    return [
-        ((k["module"] or "", k["name"]), known(k | k["measured"]))
-        for k in profile_object(read_profile(trace, trace.runs))["kernels"]
-    ]
+class Read:
+    """A trace, and what its outputs are made from."""
+
+    def __init__(self, trace):
+        self.trace = trace
+        self.profile = read_profile(trace, trace.runs, calls=True)
+        self.overview = read_overview(trace, trace.runs)
+        self.report = report_data(trace, trace.runs, "t", "t")
 
 
-def of_info(trace):
-    return [
-        ((k["module"] or "", k["name"]), known(k))
-        for k in overview_object(read_overview(trace, trace.runs))["kernels"]
-    ]
+def of_profile(read):
+    for kernel in profile_object(read.profile)["kernels"]:
+        figures = kernel | kernel["measured"]
+        figures["calls_median"] = medians_of_calls(
+            (call["run"], call["call_id"], call["measured"]) for call in kernel["calls"]
+        )
+        if kernel["derived"]["bytes"] is not None:
+            figures |= {name: kernel["derived"][name] for name in ("bytes", "flops")}
+        yield (kernel["module"] or "", kernel["name"]), known(figures)
 
 
-def of_sql(trace):
-    with connect(trace, trace.runs) as database:
-        names, rows = query(database, TOP_KERNELS)
-    listed = [dict(zip(names, row, strict=True)) for row in rows]
-    return [((row["module"] or "", row["kernel"] or ""), known(row)) for row in listed]
+def of_info(read):
+    shown = overview_object(read.overview)
+    device = {
+        (row["module"] or "", row["name"]): row
+        for row in (shown["device_time"] or {"rows": ()})["rows"]
+        if row["kind"] == TRITON
+    }
+    for kernel in shown["kernels"]:
+        name = kernel["module"] or "", kernel["name"]
+        row = device.get(name, {})
+        figures = {
+            "device_executions": row.get("executions"), "device_median_ns": row.get("median_ns"),
+        }  # fmt: skip
+        yield name, known(kernel | (figures if shown["device_time"] else {}))
 
 
-def of_diff(trace):
-    side = take_snapshot(Selection(trace, tuple(trace.runs)), "side")
-    found = []
+def of_sql(read, text):
+    with connect(read.trace, read.trace.runs) as connection:
+        names, rows = query(connection, text)
+    for listed in rows:
+        row = dict(zip(names, listed, strict=True))
+        yield (row["module"] or "", row["kernel"] or ""), known(row)
+
+
+def of_diff(read):
+    side = take_snapshot(Selection(read.trace, tuple(read.trace.runs)), "side")
     for key in side.kernels:
         totals = side.kernel_totals(key)
-        figures = {name: getattr(totals, name) for name in KERNEL_FIGURES if hasattr(totals, name)}
-        found.append((key, known(figures)))
-    return found
+        names = ({*KERNEL_FIGURES} | MORE) - {"bytes", "flops"}  # of launches, if all are known
+        yield key, known({n: getattr(totals, n) for n in names if hasattr(totals, n)})
 
 
-def of_report(trace):
+def of_report(read):
     """Kernels of one name that come from several files are several kernels there."""
-    merged = {}
-    for kernel in report_data(trace, trace.runs, "t", "t").kernels:
+    merged = defaultdict(lambda: defaultdict(int))
+    report = read.report
+    for number, kernel in enumerate(report.kernels):
         name = "" if kernel.name == "(no name)" else kernel.name
-        into = merged.setdefault((kernel.module or "", name), {})
-        for figure in (f for f in KERNEL_FIGURES.values() if f.adds_up and hasattr(kernel, f.name)):
-            into[figure.name] = into.get(figure.name, 0) + (getattr(kernel, figure.name) or 0)
-    return list(merged.items())
+        into = merged[kernel.module or "", name]
+        for figure in {*KERNEL_FIGURES} | MORE:
+            if hasattr(kernel, figure) and getattr(kernel, figure) is not None:
+                into[figure] += getattr(kernel, figure)
+        own = [c for c in report.calls if report.variants[c.variant].kernel == number]
+        into["compilations"] += len(kernel.variants)
+        into["calls_median"] += medians_of_calls(
+            (report.runs[c.run].run_id, c.call_id, {n: getattr(c, n) for n in MEDIANS})
+            for c in own
+            if c.launches
+        )
+    return merged.items()
+
+
+MEDIANS = ("host_median_ns", "device_median_ns")
+
+
+def medians_of_calls(calls):
+    """One number that all medians of some calls are in."""
+    return sum(hash((run, call, *(figures[n] for n in MEDIANS))) for run, call, figures in calls)
+
+
+def of_top(read):
+    """What a page of the run would add up, were all that is recorded new."""
+    found = defaultdict(lambda: dict.fromkeys((each.name for each in LAUNCHED), 0))
+    for run in read.trace.runs:
+        kernels = {row["kernel_id"]: row for row in plain_rows(read.trace.table("kernels", [run]))}
+        calls = read.trace.table("calls", [run], ["call_id", "kernel_id"]).to_pylist()
+        of_call = {row["call_id"]: kernels.get(row["kernel_id"], {}) for row in calls}
+        holding = HoldingTrials()
+        with database() as connection:
+            for piece in read.trace.pieces("launches", [run]):
+                for row in launch_sums(connection, piece, of_call.__getitem__, holding):
+                    kernel = of_call[row.pop("call_id")]
+                    own = found[kernel["module"] or "", kernel["name"] or ""]
+                    for name, value in row.items():
+                        own[name] += value or 0
+    return found.items()
 
 
 OUTPUTS = {
-    "info": of_info, "SQL": of_sql, "diff": of_diff, "report": of_report,
-}  # fmt: skip
+    "profile": of_profile,
+    "info": of_info,
+    "SQL": lambda read: of_sql(read, VIEWS),
+    "SQL, top": lambda read: of_sql(read, TOP_KERNELS),
+    "diff": of_diff,
+    "report": of_report,
+    "top": of_top,
+}
 
 
 def assert_same(trace):
-    expected = dict(of_profile(trace))
-    assert len(expected) == len(of_profile(trace))
-    for output, read in OUTPUTS.items():
-        listed = read(trace)
-        found = dict(listed)
-        assert len(found) == len(listed)
-        for kernel in expected.keys() | found.keys():
-            theirs, ours = expected.get(kernel, {}), found.get(kernel, {})
-            assert ours.keys() >= {"launches", "tuning_launches", "host_ns", "device_ns"}, output
-            both = ours.keys() & theirs.keys()
-            assert {n: ours[n] for n in both} == {n: theirs[n] for n in both}, (output, kernel)
+    """Compare each figure of each kernel; return the outputs of each figure."""
+    read = Read(trace)
+    shown = defaultdict(set)
+    values = defaultdict(dict)
+    for output, rows in ((name, list(rows(read))) for name, rows in OUTPUTS.items()):
+        found = dict(rows)
+        assert len(found) == len(rows), output
+        assert output == "top" or found.keys() == {k for k, _ in of_profile(read)}, output
+        for kernel, figures in found.items():
+            for name, value in figures.items():
+                shown[name].add(output)
+                first = values[kernel].setdefault(name, (output, value))
+                assert value == first[1], (kernel, name, output, first)
+    assert_texts(read, values)
+    assert_timeline(read, values)
+    assert_placed(read)
+    return shown
+
+
+def assert_texts(read, values):
+    """Lines of kernels end with these figures, in this order."""
+    for lines, first, kernels, cells in (
+        (profile_text(read.profile, full=True, width=4000), "measured", read.profile.kernels,
+         ("launches", *on_device(read.profile.device_time is None, values),
+          "host_ns", "host_median_ns", "compile_ns")),
+        (overview_text(read.overview, full=True, width=4000), "kernel ", read.overview.kernels,
+         ("launches", *(("device_ns",) if read.overview.device_time else ()),
+          "host_ns", "compiling_ns")),
+    ):  # fmt: skip
+        if first == "measured":
+            kernels = [k for k in kernels if k.launches or k.tuning_launches]
+        if not kernels:
+            continue
+        at = next(n for n, line in enumerate(lines) if line.startswith(first))
+        for kernel, line in zip(kernels, lines[at + 1 :], strict=False):
+            own = values[kernel.module or "", kernel.name]
+            tail = [count(own[c][1]) if c == "launches" else time(own[c][1]) for c in cells]
+            words = " ".join(tail).split()
+            assert line.replace("- ", "0 ns ").split()[-len(words) :] == words or (
+                line.split()[-len(words) :] == words
+            ), (line, words)
+
+
+def on_device(apart, values):
+    timed = any(own["device_executions"][1] for own in values.values())
+    return MEDIANS_ON_DEVICE if apart and timed else ()
+
+
+MEDIANS_ON_DEVICE = ("device_ns", "device_median_ns")
+
+
+def time(ns):
+    """A time as texts have it, in which nothing is no time."""
+    return duration(ns or None)
+
+
+def assert_timeline(read, values):
+    """A launch and an execution is a slice of its time, where its row stands for one."""
+    runs = [run for run in read.trace.runs if not run.settings.get("sample")]
+    slices = [s for t in timelines(Selection(read.trace, tuple(runs))) for s in t.slices]
+    launches = sum(own["launches"][1] + own["tuning_launches"][1] for own in values.values())
+    assert sum(s.begin.size for s in slices if s.category == "launch") == launches
+    if read.profile.device_time is not None:
+        time = read.profile.device_time
+        assert sum(int(s.duration.sum()) for s in slices if s.category == "gpu") == (
+            time.device_ns + time.tuning_ns
+        )
+        tuning = {n: sum(own[n][1] for own in values.values()) for n in ("tuning_ns",)}
+        assert tuning["tuning_ns"] <= time.tuning_ns
+
+
+def assert_placed(read):
+    """An execution's call is that of the view, where the page joins launches itself."""
+    report = read.report
+    found = {
+        (report.runs[report.tracks[track].run].run_id, record): report.calls[call].call_id
+        for track, record, call in zip(
+            *(getattr(report.device, n).tolist() for n in ("track", "seq", "call")), strict=True
+        )
+        if call >= 0
+    }
+    with connect(read.trace, read.trace.runs) as connection:
+        text = "SELECT p.run, record, p.call_id FROM placed p JOIN calls c USING (run, call_id)"
+        _, rows = query(connection, text + " WHERE device_ns IS NOT NULL")
+    assert found == {(run, record): call for run, record, call in rows}
 
 
 @pytest.mark.parametrize("runs", some(FIXTURES, 5), ids=lambda path: path.parent.name)
@@ -90,4 +248,8 @@ def test_figures_of_recorded_kernels_are_the_same_in_all_outputs(runs):
 
 
 def test_figures_of_a_trace_with_all_phases_are_the_same_in_all_outputs(tmp_path):
-    assert_same(open_trace(build_report_trace(tmp_path).path))
+    shown = assert_same(open_trace(build_report_trace(tmp_path).path))
+
+    several = {name for name, outputs in shown.items() if len(outputs) > 1}
+    assert several == {*KERNEL_FIGURES} - {"replays", "tuning_executions", "tuning_ns"} | MORE
+    assert len(several) >= 15

@@ -208,7 +208,7 @@ def _times(trace: "Trace", kind: Kind, runs: Sequence["Run"], every: int) -> pa.
         medians=middle("looked", "run, call_id", "ns"),
     )
     with connect(trace, runs, _NAMED[kind]) as database:
-        make_times(database, trace, runs, [view])
+        make_times(database, trace, runs, [view], set())
         found = database.sql(_BY_RUN.format(medians=looked_at)).to_arrow_table()
     for name in ("run", "kernel", "module"):
         place = found.column_names.index(name)

@@ -128,7 +128,7 @@ def test_launches_that_compile_are_in_no_host_time(recording):
     assert (line.device_ns, line.share) == (None, None)
 
 
-def test_a_launch_that_holds_trials_is_in_no_host_time(recording):
+def test_trials_are_no_kernels_launches_and_what_holds_them_is_in_no_host_time(recording):
     start = NOW - SECOND
     recording.append(
         "launches", seq=[0, 1, 2], call_id=[0, 0, 0], enter=[start + 5, start + 15, start],
@@ -136,9 +136,11 @@ def test_a_launch_that_holds_trials_is_in_no_host_time(recording):
         phase=["autotune", "autotune", "run"],
     )  # fmt: skip
 
-    (line,) = page(recording).kernels
+    found = page(recording)
+    (line,), (process,) = found.kernels, found.processes
 
-    assert (line.launches, line.host_ns) == (3, 8)
+    assert (line.launches, line.host_ns) == (1, 0)
+    assert process.launches == 3
 
 
 def test_kernels_stand_by_their_time_on_devices_where_it_is_recorded(tmp_path):

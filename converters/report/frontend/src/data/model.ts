@@ -15,6 +15,7 @@ export interface Report {
   readonly totals: Totals;
   /** Where figures are from, by kind of row and field (`MEASURED`). */
   readonly measured: Readonly<Record<string, Readonly<Record<string, boolean>>>>;
+  readonly further: readonly FurtherFigure[];
   readonly kernels: readonly Kernel[];
   readonly variants: readonly Variant[];
   readonly arguments: readonly Argument[];
@@ -167,6 +168,13 @@ export interface Totals {
   readonly stages: Readonly<Record<string, number>>;
 }
 
+/** A figure of kernels that no code names (`kvtrace/figures/kernels.py`); it was measured. */
+export interface FurtherFigure {
+  readonly name: string;
+  readonly unit: "count" | "ns" | "bytes";
+  readonly label: string;
+}
+
 /** A kernel function: all its variants together. */
 export interface Kernel {
   readonly name: string;
@@ -199,6 +207,8 @@ export interface Kernel {
   readonly unknowns: number | null;
   /** Accesses of its calls with any verdict. */
   readonly judged: number;
+  /** By name, the figures of `Report.further`. */
+  readonly further: Readonly<Record<string, number | null>>;
 }
 
 /** One compiled variant of a kernel. */

@@ -58,6 +58,9 @@ export function KernelTable(props: KernelTableProps) {
             HOST_TIME,
           ),
         ]),
+    ...page.report.further.map(({ name, unit, label }) =>
+      figure<number>(label, "measured", (index) => of(index).further[name], unit),
+    ),
     !brief &&
       kernels.some((kernel) => kernel.achieved !== null) &&
       field("of roofline", "derived", "achieved", "share", "Time at best in the device time"),

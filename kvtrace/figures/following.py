@@ -1,0 +1,112 @@
+"""Sums of launches and executions of a run that goes on, of the rows that are new.
+
+They count as in the views `launch_times` and `execution_times`, which see all rows at once: here it
+is told of each row as it comes. Executions of trials are not told from others.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kvtrace.figures.columns import Integers, combined_codes, dictionary_values, integers
+from kvtrace.figures.kernels import EXECUTED, LAUNCH_COLUMNS, LAUNCHED, KernelFigure, sums
+from kvtrace.figures.trials import HoldingTrials, is_tuning
+from kvtrace.schema.kept import weights
+
+if TYPE_CHECKING:
+    import duckdb
+
+Row = dict[str, Any]
+
+_NEVER: Final = np.iinfo(np.int64).min
+_COMPILED: Final = ("compile_begin", "load_begin")
+
+
+def launch_sums(
+    database: "duckdb.DuckDBPyConnection",
+    piece: pa.Table,
+    kernel: Callable[[int], Mapping[str, Any]],
+    holding: HoldingTrials,
+) -> list[Row]:
+    """Return the figures of `LAUNCHED` of each call, of rows that are given in their order.
+
+    Args:
+        database: any, in which nothing stays.
+        piece: columns call_id, enter, exit, thread, phase, weight and `LAUNCH_COLUMNS`.
+        kernel: returns the row of a call's kernel, as far as it is known.
+        holding: what it knows of the rows before.
+
+    """
+    timed = pc.and_(pc.is_valid(piece["enter"]), pc.is_valid(piece["exit"])).to_numpy()
+    enter, leave = (integers(piece[name], 0) for name in ("enter", "exit"))
+    tuning = is_tuning(piece)
+    compiling = timed & (_compiling(piece, kernel, enter, leave) | holding.among(piece))
+    weight = weights(piece)
+    captured = pc.equal(piece["phase"].cast(pa.string()), "graph_capture")
+    rows = {
+        "call_id": piece["call_id"],
+        "tuning": tuning,
+        "captured": pc.fill_null(captured, False),
+        "compiling": compiling,
+        "steady": timed & ~tuning & ~compiling,
+        "weight": weight,
+        "taken": np.where(timed, np.maximum(leave - enter, 0) * weight, 0),
+        **{name: pc.multiply(piece[name], pa.array(weight)) for name in LAUNCH_COLUMNS},
+    }
+    return _summed(database, rows, LAUNCHED, "call_id")
+
+
+def execution_sums(database: "duckdb.DuckDBPyConnection", piece: pa.Table) -> list[Row]:
+    """Return the figures of `EXECUTED` by call, name and kind, of rows that all have times.
+
+    Columns of `piece`: those, start, end and weight; `database` is any, in which nothing stays.
+    """
+    weight = weights(piece)
+    no = np.zeros(piece.num_rows, np.bool_)
+    rows = {
+        **{name: piece[name] for name in ("call_id", "name", "kind")},
+        "tuning": no,
+        "replayed": no,
+        "timed": ~no,
+        "steady": ~no,
+        "weight": weight,
+        "taken": np.maximum(integers(piece["end"]) - integers(piece["start"]), 0) * weight,
+    }
+    return _summed(database, rows, EXECUTED, "call_id, name, kind")
+
+
+def _compiling(
+    piece: pa.Table,
+    kernel: Callable[[int], Mapping[str, Any]],
+    enter: Integers,
+    leave: Integers,
+) -> npt.NDArray[np.bool_]:
+    """Tell of each launch whether its kernel was compiled or loaded in it."""
+    codes, first = combined_codes([piece["call_id"]])
+    own = [kernel(call) for call in dictionary_values(piece["call_id"], first)]
+    found = np.zeros(enter.size, np.bool_)
+    for name in _COMPILED:
+        times = [kernel.get(name) for kernel in own]
+        begin = np.array([_NEVER if time is None else time for time in times], np.int64)[codes]
+        found |= (begin != _NEVER) & (enter <= begin) & (begin < leave)
+    return found
+
+
+def _summed(
+    database: "duckdb.DuckDBPyConnection",
+    rows: Mapping[str, Any],
+    figures: Sequence[KernelFigure],
+    keys: str,
+) -> list[Row]:
+    database.register("rows", pa.table(rows))
+    found: list[Row] = (
+        database.sql(f"SELECT {keys}, {sums(figures)} FROM rows GROUP BY {keys}")  # noqa: S608
+        .to_arrow_table()
+        .to_pylist()
+    )
+    database.unregister("rows")
+    return found

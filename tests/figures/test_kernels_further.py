@@ -1,0 +1,91 @@
+"""A figure of a column of launches is one row of the table, and is shown wherever kernels are."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from kvtrace.figures import kernels
+from kvtrace.schema.writer import RunWriter
+
+ROW = """
+    KernelFigure(
+        "stream_mean", "count", "mean stream", "measured", _total("steady", "stream"),
+        further=True, per="timed_launches", column="stream",
+    ),
+"""
+#: Shows a trace with that row in the table, before anything else has read it.
+PROGRAM = """
+import json, sys
+from types import ModuleType
+
+source, old, new = sys.argv[1], sys.argv[2], sys.argv[3]
+table = sys.modules["kvtrace.figures.kernels"] = ModuleType("kvtrace.figures.kernels")
+exec(compile(source, "kernels.py", "exec"), vars(table))
+
+from dataclasses import asdict
+from kvtrace.converters.diff.compare import compare
+from kvtrace.converters.diff.page import comparison_object
+from kvtrace.converters.diff.render import difference_text
+from kvtrace.converters.info.live import Live, COLUMNS
+from kvtrace.converters.profile.profile import profile_object, read_profile
+from kvtrace.converters.profile.profile_text import profile_text
+from kvtrace.converters.report import report_data
+from kvtrace.schema.trace import resolve
+
+sides = [resolve(old), resolve(new)]
+trace, runs = sides[0].trace, sides[0].runs
+profile = read_profile(trace, runs, calls=True)
+(kernel,) = profile_object(profile)["kernels"]
+report = report_data(trace, runs, "t", "t")
+difference = compare(*sides)
+print(json.dumps({
+    "kernel": kernel["measured"]["stream_mean"],
+    "call": [call["measured"]["stream_mean"] for call in kernel["calls"]],
+    "text": profile_text(profile),
+    "report": [[asdict(each) for each in report.further], report.kernels[0].further],
+    "diff": comparison_object(difference)["metrics"],
+    "diff_text": difference_text(difference),
+    "top": COLUMNS["launches"],
+}))
+"""
+
+
+def write(out, name, streams, weight=None):
+    writer = RunWriter(out, "r0")
+    writer.append_rows("kernels", [{"kernel_id": 0, "name": name, "registers": len(streams)}])
+    writer.append_rows("calls", [{"call_id": n, "kernel_id": 0} for n in range(2)])
+    # given launches of two calls, the first of them a trial
+    rows = [
+        {"seq": n, "call_id": n % 2, "enter": 10 * n, "exit": 10 * n + 5, "stream": stream,
+         "weight": weight, "phase": "autotune" if n == 0 else "run"}
+        for n, stream in enumerate(streams)
+    ]  # fmt: skip
+    writer.append_rows("launches", rows)
+    writer.seal({})
+    return str(out)
+
+
+def test_a_row_of_the_table_is_enough_for_the_profile_the_report_and_a_diff(tmp_path):
+    text = Path(kernels.__file__).read_text()
+    last = '    KernelFigure("compiling_ns"'
+    assert text.count(last) == 1
+    old = write(tmp_path / "old", "k", [100, 1, 4, 7], weight=2)
+    new = write(tmp_path / "new", "k", [100, 1, 4, 19, 8])
+    command = [sys.executable, "-c", PROGRAM, text.replace(last, ROW + last), old, new]
+
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["kernel"] == 4.0
+    assert sorted(found["call"]) == [4.0, 4.0]
+    assert "mean stream" in found["text"][0]
+    kind = {"name": "stream_mean", "unit": "count", "label": "mean stream"}
+    kinds, figures = found["report"]
+    assert kind in kinds
+    assert figures["stream_mean"] == 4.0
+    (metric,) = (each for each in found["diff"] if each["name"] == "stream_mean")
+    assert (metric["before"], metric["after"], metric["measured"]) == (4.0, 8.0, True)
+    assert any("stream_mean (measured)" in line for line in found["diff_text"])
+    assert "stream" in found["top"]
