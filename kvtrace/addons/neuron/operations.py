@@ -245,7 +245,7 @@ class Issue:
         if states is not None:
             memory.states = _own(states).reshape(-1)
         memory.placed_later = result.placed_later
-        memory.lanes = None if made is None else made.reshape(-1)
+        memory.lanes = None if made is None else np.ascontiguousarray(made).reshape(-1)
         memory.life.first = memory.life.last = self.order
         self.chip_bytes += raw.size
         return self.run.tensor(memory)
