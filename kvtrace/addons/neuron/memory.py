@@ -32,6 +32,7 @@ class Life:
         "name",
         "partition_bytes",
         "partitions",
+        "reorderable",
         "settled",
         "site",
         "space",
@@ -51,6 +52,8 @@ class Life:
         #: blocks one by one, and may fill them no sooner than they are used.
         self.block_bytes = 0
         self.blocks: dict[int, list[int]] = {}
+        #: Whether all of these ops were in loops whose iterations may run in any order.
+        self.reorderable = True
         #: Orders of the first and of the last op that used it; -1: none did.
         self.first = -1
         self.last = -1
