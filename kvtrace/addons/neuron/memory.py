@@ -86,6 +86,7 @@ class Memory:
         "states",
         "unrounded",
         "writers",
+        "written",
     )
 
     def __init__(
@@ -112,6 +113,8 @@ class Memory:
         #: Number of the loop iterations around its allocation, for what loops carry.
         self.born: tuple[int, ...] = ()
         self.number = 0
+        #: Whether anything was written to it.
+        self.written = False
         #: Order of the op whose result it is, -1 for what was allocated by name.
         self.fresh = -1
         #: Whether the program leaves to the compiler which engine makes it, and where it lies.
@@ -158,6 +161,7 @@ class Memory:
 
     def written_as(self, dtype: np.dtype[Any]) -> None:
         """Hear that elements were written as some type; another one's bytes are all there is."""
+        self.written = True
         if self.unrounded is not None and dtype != self.dtype:
             self.keep_unrounded()
 
