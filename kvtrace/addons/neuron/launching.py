@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from kvtrace.addons.neuron import arguments, capacity
+from kvtrace.addons.neuron.buffers import BARE_NAMES
 from kvtrace.addons.neuron.cores import Cores
 from kvtrace.addons.neuron.errors import NkiError
 from kvtrace.addons.neuron.findings import UNWRITTEN_RESULT, Finding
@@ -208,7 +209,7 @@ def execute(
     set_current(run)
     try:
         # Masked-off lanes hold NaN, and products are many and small.
-        with np.errstate(all="ignore"), ONE_THREAD:
+        with np.errstate(all="ignore"), ONE_THREAD, BARE_NAMES:
             result = Cores(run, lambda: _call(kernel.function, args, kwargs)).execute()
     except NkiError as error:
         placed = _placed(error, recorder, kernel)

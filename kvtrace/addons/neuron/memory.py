@@ -71,6 +71,7 @@ class Memory:
         "argument",
         "born",
         "dtype",
+        "flat",
         "fresh",
         "lanes",
         "life",
@@ -117,6 +118,8 @@ class Memory:
         self.written = False
         #: Order of the op whose result it is, -1 for what was allocated by name.
         self.fresh = -1
+        #: Whether a reduction left one dimension, to which a column's second was added.
+        self.flat = False
         #: Whether the program leaves to the compiler which engine makes it, and where it lies.
         self.placed_later = False
         #: Which of its elements that op has made, if a mask left some out.

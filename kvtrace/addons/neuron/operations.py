@@ -49,7 +49,7 @@ _SPREAD: Final = object()
 class Result:
     """What an op's function gives: values, their states (None: all defined), type and space."""
 
-    __slots__ = ("dtype", "mask", "placed_later", "space", "states", "values")
+    __slots__ = ("dtype", "flat", "mask", "placed_later", "space", "states", "values")
 
     def __init__(
         self,
@@ -66,6 +66,8 @@ class Result:
         self.mask = mask
         #: Whether a compiler chooses the engine that makes it, and so where it lies.
         self.placed_later = False
+        #: Whether it has one dimension for the program, and a second here.
+        self.flat = False
 
 
 class Issue:
@@ -245,6 +247,7 @@ class Issue:
         if states is not None:
             memory.states = _own(states).reshape(-1)
         memory.placed_later = result.placed_later
+        memory.flat = result.flat
         memory.lanes = None if made is None else np.ascontiguousarray(made).reshape(-1)
         memory.life.first = memory.life.last = self.order
         self.chip_bytes += raw.size

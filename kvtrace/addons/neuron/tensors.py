@@ -186,6 +186,8 @@ class Tensor:
     def __getitem__(self: _Self, key: Any) -> _Self:
         if self.selection is not None:
             raise NkiError("a view made with index expressions cannot be indexed again")
+        if self.memory.flat and isinstance(key, tuple) and len(key) == 2 and key[1] is None:
+            key = key[0]  # the dimension that is asked for is there
         parts = self._whole_key(key)
         if any(isinstance(part, Index | Tensor | np.ndarray) for part in parts):
             return self._by_indices(parts)

@@ -205,9 +205,19 @@ def dma_transpose(
 
 @operation("nl.gather_flattened", engine="gpsimd", kind="other")
 def gather_flattened(
-    issue: Issue, data: Any, indices: Any, *, dtype: Any = None, mask: Any = None
+    issue: Issue,
+    data: Any,
+    indices: Any,
+    axis: int = 0,
+    dtype: Any = None,
+    *,
+    mask: Any = None,
 ) -> Result:
     """Return elements of each partition by their places in it."""
+    if axis != 0:
+        raise NkiError(
+            f"gather_flattened goes along axis 0, its free dimensions as one, not {axis}"
+        )
     tile, places = issue.read(data), issue.read(indices, mask)
     flat = tile.values.reshape(tile.values.shape[0], -1)
     wanted = places.values.reshape(places.values.shape[0], -1).astype(np.int64)
