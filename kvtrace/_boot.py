@@ -90,11 +90,19 @@ def _imported(name: str) -> None:
 
 
 class _Finder:
-    """Finds nothing itself; notes the import of the libraries that backends wait for."""
+    """Finds nothing itself; notes the import of the libraries that backends wait for.
+
+    It stays the first finder: another one, as pytest's that rewrites assertions, may find a library
+    before it would be asked. Python holds its import lock meanwhile, for which other threads wait:
+    what is imported here must be next to nothing.
+    """
 
     def find_spec(
         self, name: str, path: "Sequence[str] | None" = None, target: "ModuleType | None" = None
     ) -> "ModuleSpec | None":
+        if sys.meta_path[0] is not self and self in sys.meta_path:
+            sys.meta_path.remove(self)  # those behind keep their places: Python goes on with them
+            sys.meta_path.insert(0, self)
         if name.partition(".")[0] in _stand_ins:
             return _stand_in(name, path, target)
         if path is None and name not in sys.stdlib_module_names:

@@ -9,7 +9,6 @@ from kvtrace.converters.profile.profile import (
     Derived,
     FlopsByType,
     KernelProfile,
-    LineProfile,
     Profile,
 )
 from kvtrace.converters.profile.profile_sections import profile_sections
@@ -69,7 +68,7 @@ def profile_text(profile: Profile, *, full: bool = False, width: int = 80) -> li
         if kernel.calls:
             lines += ["", *_calls_text(kernel, full, width)]
     if profile.lines:
-        lines += ["", *_lines_text(profile.lines, full, width)]
+        lines += ["", *_lines_text(profile, full, width)]
     return lines
 
 
@@ -180,10 +179,16 @@ def _sectors_told(models: Mapping[str, int]) -> str:
     return f"{told} (a model: docs/accesses.md)"
 
 
+def _has_sectors(profile: Profile) -> bool:
+    """Whether memory may move sectors, which caches of GPUs are made of."""
+    return profile.device is None or profile.device.limits.has_caches
+
+
 def _roofline_text(profile: Profile, kernels: Sequence[KernelProfile], width: int) -> list[str]:
     device = profile.device
     measured = any(k.measured.device_ns is not None for k in kernels)
-    header = ["derived", "unique", "reuse", "sectors", "bound", "at best"]
+    sectors = _has_sectors(profile)
+    header = ["derived", "unique", "reuse", *(["sectors"] if sectors else []), "bound", "at best"]
     if measured:
         header.append("of measured")
     rows = []
@@ -192,7 +197,7 @@ def _roofline_text(profile: Profile, kernels: Sequence[KernelProfile], width: in
             kernel.name or "(no name)",
             size(_per_run(kernel.derived.unique_bytes, kernel.runs)),
             "-" if kernel.derived.reuse is None else f"{kernel.derived.reuse:.1f} x",
-            percent(kernel.derived.sector_efficiency),
+            *([percent(kernel.derived.sector_efficiency)] if sectors else []),
             *_position_cells(kernel.roofline, kernel.runs),
         ]
         rows.append(cells if measured else cells[:-1])
@@ -204,7 +209,8 @@ def _roofline_text(profile: Profile, kernels: Sequence[KernelProfile], width: in
     told = f"limits of {limits.name} ({bandwidth}; {limits.source}){_DEVICES[device.how]}"
     lines += wrapped(told, width)
     bound = _BOUND if limits.has_caches else _BOUND_WITHOUT_CACHES
-    for sentence in (_UNIQUE, _sectors_told(profile.sectors), bound):
+    told_of = (_UNIQUE, _sectors_told(profile.sectors), bound) if sectors else (_UNIQUE, bound)
+    for sentence in told_of:
         lines += wrapped(sentence, width)
     if profile.left_out:
         lines.append(f"replay left out {plural(len(profile.left_out), 'figure')} for the cost")
@@ -264,16 +270,18 @@ def _calls_text(kernel: KernelProfile, full: bool, width: int) -> list[str]:
     return [*lines, f"  … {plural(left, 'more call')} (--full shows them)"] if left else lines
 
 
-def _lines_text(all_lines: Sequence[LineProfile], full: bool, width: int) -> list[str]:
+def _lines_text(profile: Profile, full: bool, width: int) -> list[str]:
+    all_lines = profile.lines
     shown = all_lines if full else all_lines[:_SHOWN]
-    header = ("source line (derived)", "bytes", "FLOP", "lanes on", "sectors", "reuse")
+    sectors = ["sectors"] if _has_sectors(profile) else []
+    header = ("source line (derived)", "bytes", "FLOP", "lanes on", *sectors, "reuse")
     rows = [
         (
             f"{line.file.rpartition('/')[2]}:{line.line}  {(line.source or '').strip()}",
             (">" if line.unknown_accesses else "") + size(line.bytes),
             amount(line.flops),
             percent(line.mask_efficiency),
-            percent(line.sector_efficiency),
+            *([percent(line.sector_efficiency)] if sectors else []),
             "-" if line.reuse is None else f"{line.reuse:.1f} x",
         )
         for line in shown

@@ -115,8 +115,16 @@ def byte_size(dtype: str, shape: tuple[int, ...]) -> int:
     return prod(shape) * bits // 8
 
 
+def _size(op: GraphOp) -> int:
+    """Bytes of an op's result; those of one number where a constant repeats it for what uses it."""
+    value = op.attributes.get("value", "[")
+    if op.opcode == "constant" and op.output_name is None and not value.startswith(("[", "0x")):
+        return byte_size(op.dtype, ())
+    return byte_size(op.dtype, op.shape)
+
+
 def _figures(ops: Sequence[GraphOp], graphs: Mapping[int, Sequence[GraphOp]]) -> GraphFigures:
-    sizes = [byte_size(op.dtype, op.shape) for op in ops]
+    sizes = [_size(op) for op in ops]
     live = _live_bytes(ops, sizes)
     found: list[OpFigures] = []
     unknown = 0

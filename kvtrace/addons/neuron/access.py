@@ -176,6 +176,8 @@ def _use_blocks(issue: "Issue", tensor: Tensor) -> None:
         first, last = int(issue.places.min()), int(issue.places.max())
     else:
         return
+    if not any(loop.parallel for loop in issue.run.loops):
+        memory.life.reorderable = False
     block = size_of(memory.shape[memory.partition :]) * memory.dtype.itemsize
     for number in range(first * width // block, last * width // block + 1):
         memory.life.blocks.setdefault(number, [issue.order, 0])[1] = issue.order

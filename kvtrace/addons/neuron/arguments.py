@@ -37,6 +37,10 @@ class Taken:
             if original.flags.writeable:
                 original[...] = copy
 
+    def written(self) -> list[int]:
+        """Return the identities of the arrays that the kernel has written to."""
+        return [identity for identity, memory in self._memories.items() if memory.written]
+
     def result(self, value: Any) -> Any:
         """Return what a kernel returned as arrays: torch's where its arguments were."""
         if isinstance(value, tuple | list):

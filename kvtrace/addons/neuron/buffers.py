@@ -1,9 +1,11 @@
 """The memories that a program names: `nl.sbuf`, `nl.psum`, `nl.hbm` and their kin."""
 
+import builtins
 from typing import Any, Final
 
 from kvtrace.addons.neuron.errors import NkiError
 from kvtrace.addons.neuron.memory import Space
+from kvtrace.forks import Lock
 
 
 class Buffer(str):
@@ -60,6 +62,32 @@ for _buffer in (sbuf, psum, private_hbm, shared_hbm):
 _BY_NAME: Final[dict[str, Buffer]] = {
     str(each): each for each in (sbuf, psum, hbm, private_hbm, shared_hbm)
 }
+
+
+class BareNames:
+    """While a kernel runs, memories are names that need no import, as for Neuron's compiler."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._runs = 0
+        self._given: list[str] = []
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._runs += 1
+            if self._runs == 1:
+                self._given = [name for name in _BY_NAME if not hasattr(builtins, name)]
+                vars(builtins).update((name, _BY_NAME[name]) for name in self._given)
+
+    def __exit__(self, *exception: object) -> None:
+        with self._lock:
+            self._runs -= 1
+            if not self._runs:
+                for name in self._given:
+                    delattr(builtins, name)
+
+
+BARE_NAMES: Final = BareNames()
 
 
 def buffer_of(value: Any) -> Buffer:

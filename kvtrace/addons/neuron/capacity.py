@@ -26,20 +26,23 @@ def in_use(lives: list[Life], space: str) -> list[tuple[int, int, Life]]:
     ]
 
 
-def usage(lives: list[Life], space: str, count: int) -> NDArray[np.int64]:
+def usage(lives: list[Life], space: str, count: int, *, fused: bool = False) -> NDArray[np.int64]:
     """Return what is in use at each of `count` ops: bytes a partition of SBUF, banks of PSUM.
 
-    Of a buffer in blocks, only the blocks between their own first and last use count.
+    Of a buffer in blocks, only the blocks between their own first and last use count. With `fused`,
+    one of them where all are used in `affine_range`: a compiler may fuse such loops, and finish a
+    block before it begins the next.
     """
     steps = np.zeros(count + 1, np.int64)
     for first, last, life in in_use(lives, space):
-        if life.blocks:
-            held = _blocks_in_use(life, first, last)
-            amounts = held if space == "sbuf" else -(-held // PSUM_BANK_BYTES)
+        if life.blocks and not (fused and life.reorderable):
+            blocks = _blocks_in_use(life, first, last)
+            amounts = blocks if space == "sbuf" else -(-blocks // PSUM_BANK_BYTES)
             changes = np.diff(amounts, prepend=0, append=0)
             steps[first : min(last, count - 1) + 2] += changes[: count + 1 - first]
             continue
-        amount = life.partition_bytes if space == "sbuf" else life.banks
+        held = life.block_bytes if life.blocks else life.partition_bytes
+        amount = held if space == "sbuf" else -(-held // PSUM_BANK_BYTES)
         steps[first] += amount
         steps[min(last, count - 1) + 1] -= amount
     return np.cumsum(steps)[:count]
@@ -60,7 +63,7 @@ def find_overflows(run: Run) -> None:
     limits = {"sbuf": run.target.sbuf_usable_bytes, "psum": PSUM_BANKS}
     units = {"sbuf": "bytes", "psum": "banks"}
     for space, limit in limits.items():
-        used = usage(recorder.buffers, space, recorder.count)
+        used = usage(recorder.buffers, space, recorder.count, fused=space == "psum")
         if not used.size or int(used.max()) <= limit:
             continue
         order = int(np.argmax(used > limit))

@@ -14,7 +14,9 @@ class _TileSize:
     """`nl.tile_size`: limits of tiles."""
 
     pmax = targets.PARTITIONS
-    psum_fmax = targets.PSUM_FREE
+    psum_fmax = psum_bank_fmax = targets.PSUM_FREE
+    psum_fmax_bytes = psum_bank_fmax_bytes = targets.PSUM_BANK_BYTES
+    psum_num_banks = targets.PSUM_BANKS
     gemm_stationary_fmax = targets.STATIONARY_FREE
     gemm_moving_fmax = targets.MOVING_FREE
     bn_stats_fmax = targets.BN_STATS_FREE
@@ -25,6 +27,21 @@ class _TileSize:
     def total_available_sbuf_size(self) -> int:
         """Bytes of a partition of SBUF that kernels may use."""
         return _target().sbuf_usable_bytes
+
+    @property
+    def sbuf_fmax_bytes(self) -> int:
+        """The same, by its newer name."""
+        return self.total_available_sbuf_size
+
+    @property
+    def sbuf_fmax(self) -> int:
+        """The same in elements of float32."""
+        return self.sbuf_fmax_bytes // 4
+
+    @property
+    def sbuf_size_bytes(self) -> int:
+        """Bytes of SBUF in all, of every partition."""
+        return targets.PARTITIONS * _target().sbuf_bytes
 
 
 def _target() -> Target:

@@ -17,15 +17,6 @@ def traced_tensors(value: Any) -> list[Any]:
     return found
 
 
-def leaves_of(bound: dict[str, Any], traced: list[Any]) -> set[str]:
-    """Return the names of the arguments that are traced, or hold what is."""
-    return {
-        name
-        for name, value in bound.items()
-        if any(leaf is each for leaf in _leaves(value) for each in traced)
-    }
-
-
 def placed_again(value: Any, old: list[Any], new: list[Any]) -> Any:
     """Return a structure with some leaves in the place of others."""
     if isinstance(value, dict):

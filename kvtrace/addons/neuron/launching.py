@@ -13,10 +13,11 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from kvtrace.addons.neuron import arguments, capacity
+from kvtrace.addons.neuron.buffers import BARE_NAMES
 from kvtrace.addons.neuron.cores import Cores
 from kvtrace.addons.neuron.errors import NkiError
 from kvtrace.addons.neuron.findings import UNWRITTEN_RESULT, Finding
-from kvtrace.addons.neuron.graphs import as_results, leaves_of, placed_again, traced_tensors
+from kvtrace.addons.neuron.graphs import as_results, placed_again, traced_tensors
 from kvtrace.addons.neuron.machine import Run, going_on, set_current
 from kvtrace.addons.neuron.memory import NEVER_WRITTEN
 from kvtrace.addons.neuron.recorder import Recorder
@@ -34,6 +35,7 @@ class Outcome:
     """What a launch gave: the kernel's results, and the record of what it did.
 
     Where the kernel raised, `error` says what, and the record is of what it did until then.
+    `written` has the identities of the arrays that it has written to.
     """
 
     kernel: "Kernel"
@@ -43,6 +45,7 @@ class Outcome:
     recorder: Recorder
     arguments: dict[str, Any] = field(default_factory=dict)
     error: str = ""
+    written: list[int] = field(default_factory=list)
 
 
 class Listener(Protocol):
@@ -133,30 +136,25 @@ class Kernel:
 def call_in_graph(kernel: Kernel, bound: dict[str, Any], traced: list[Any]) -> Any:
     """Make a call of a kernel one op of the graph that is traced; give its results' tensors.
 
-    Their shapes and types are those of a launch on zeros, of which nothing is kept.
-
-    Raises:
-        NkiError: the kernel writes to an argument, which a graph cannot follow.
+    Their shapes and types are those of a launch on zeros, of which nothing is kept. What the kernel
+    leaves in arguments that it writes to are further results, which those tensors hold then.
     """
     zeros = [np.zeros(tensor.shape, tensor.dtype) for tensor in traced]
     outcome = execute(kernel, kernel.grid, placed_again(bound, traced, zeros))
-    written = {site.argument for site in outcome.recorder.sites if site.kind == "store"}
-    if written & leaves_of(bound, traced):
-        names = ", ".join(sorted(written & leaves_of(bound, traced)))
-        raise NkiError(
-            f"kernel {kernel.__name__} writes to its argument {names}, which a graph cannot "
-            "follow; return a tensor of its own"
-        )
+    changed = [place for place, zero in enumerate(zeros) if id(zero) in outcome.written]
     given = as_results(outcome.result)
     flops = sum(site.flops for site in outcome.recorder.sites)
 
-    def calls(*arrays: Any) -> list[Any]:
-        arguments = placed_again(bound, traced, list(arrays))
-        args, kwargs = _passed(kernel.function, arguments)
-        return as_results(kernel(*args, **kwargs))
+    def calls(*operands: Any) -> list[Any]:
+        arrays = [np.array(each) if at in changed else each for at, each in enumerate(operands)]
+        args, kwargs = _passed(kernel.function, placed_again(bound, traced, arrays))
+        results = as_results(kernel(*args, **kwargs))
+        return results + [arrays[place] for place in changed]
 
     shapes = [(np.shape(each), np.asarray(each).dtype) for each in given]
-    made = traced[0]._call_kernel(kernel.__name__, calls, traced, shapes, flops)
+    shapes += [(zeros[place].shape, zeros[place].dtype) for place in changed]
+    written = [traced[place] for place in changed]
+    made = traced[0]._call_kernel(kernel.__name__, calls, traced, shapes, flops, written=written)
     return placed_again(outcome.result, given, list(made))
 
 
@@ -211,7 +209,7 @@ def execute(
     set_current(run)
     try:
         # Masked-off lanes hold NaN, and products are many and small.
-        with np.errstate(all="ignore"), ONE_THREAD:
+        with np.errstate(all="ignore"), ONE_THREAD, BARE_NAMES:
             result = Cores(run, lambda: _call(kernel.function, args, kwargs)).execute()
     except NkiError as error:
         placed = _placed(error, recorder, kernel)
@@ -227,6 +225,7 @@ def execute(
     capacity.find_overflows(run)
     _find_unwritten(recorder, result)
     outcome = Outcome(kernel, run.grid, target, taken.result(result), recorder, bound)
+    outcome.written = taken.written()
     tell(outcome)
     return outcome
 

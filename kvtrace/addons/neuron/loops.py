@@ -1,6 +1,7 @@
 """Loops and programs of the language."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from kvtrace.addons.neuron.errors import NkiError
@@ -26,6 +27,12 @@ def sequential_range(start: Any, stop: Any = None, step: Any = 1) -> Iterator[Lo
 def static_range(start: Any, stop: Any = None, step: Any = 1) -> Iterator[LoopNumber]:
     """Count in a loop that the compiler unrolls."""
     return current().iterate("static_range", _numbers(start, stop, step))
+
+
+@contextmanager
+def no_reorder() -> Iterator[None]:
+    """Keep the order of what is inside, as it always is here: ops run as they are written."""
+    yield
 
 
 def program_id(axis: int = 0) -> int:

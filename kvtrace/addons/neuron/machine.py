@@ -91,6 +91,8 @@ class Run:
         self.meet: Callable[..., bool] = lambda *_: True
         #: What programs have sent and no one received yet, by sender, receiver and pipe.
         self.mail: dict[tuple[int, int, int], list[Any]] = {}
+        #: Collectives that were begun and not ended, by program.
+        self.prepared: dict[int, Any] = {}
         #: What programs have given to reductions over all of them, one after the other.
         self.given: dict[int, list[Any]] = {}
 

@@ -32,6 +32,7 @@ class Life:
         "name",
         "partition_bytes",
         "partitions",
+        "reorderable",
         "settled",
         "site",
         "space",
@@ -51,6 +52,8 @@ class Life:
         #: blocks one by one, and may fill them no sooner than they are used.
         self.block_bytes = 0
         self.blocks: dict[int, list[int]] = {}
+        #: Whether all of these ops were in loops whose iterations may run in any order.
+        self.reorderable = True
         #: Orders of the first and of the last op that used it; -1: none did.
         self.first = -1
         self.last = -1
@@ -68,6 +71,7 @@ class Memory:
         "argument",
         "born",
         "dtype",
+        "flat",
         "fresh",
         "lanes",
         "life",
@@ -83,6 +87,7 @@ class Memory:
         "states",
         "unrounded",
         "writers",
+        "written",
     )
 
     def __init__(
@@ -109,8 +114,12 @@ class Memory:
         #: Number of the loop iterations around its allocation, for what loops carry.
         self.born: tuple[int, ...] = ()
         self.number = 0
+        #: Whether anything was written to it.
+        self.written = False
         #: Order of the op whose result it is, -1 for what was allocated by name.
         self.fresh = -1
+        #: Whether a reduction left one dimension, to which a column's second was added.
+        self.flat = False
         #: Whether the program leaves to the compiler which engine makes it, and where it lies.
         self.placed_later = False
         #: Which of its elements that op has made, if a mask left some out.
@@ -155,6 +164,7 @@ class Memory:
 
     def written_as(self, dtype: np.dtype[Any]) -> None:
         """Hear that elements were written as some type; another one's bytes are all there is."""
+        self.written = True
         if self.unrounded is not None and dtype != self.dtype:
             self.keep_unrounded()
 

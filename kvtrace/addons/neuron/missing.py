@@ -8,7 +8,6 @@ _BY_ACCESS_PATTERNS: Final = "use tensor_copy with a view by .ap(…, scalar_off
 #: Names that are left out for a reason; of others it is said that they are not there.
 REFUSED: Final = {
     "nki.language.NkiTensor.indirect": "use vector_select, or .ap(…, vector_offset=…)",
-    "nki.collectives.all_gather_v": "how its metadata are laid out is not published",
     "nki.isa.tensor_copy_dynamic_src": _BY_ACCESS_PATTERNS,
     "nki.isa.tensor_copy_dynamic_dst": _BY_ACCESS_PATTERNS,
 }

@@ -49,7 +49,7 @@ _SPREAD: Final = object()
 class Result:
     """What an op's function gives: values, their states (None: all defined), type and space."""
 
-    __slots__ = ("dtype", "mask", "placed_later", "space", "states", "values")
+    __slots__ = ("dtype", "flat", "mask", "placed_later", "space", "states", "values")
 
     def __init__(
         self,
@@ -66,6 +66,8 @@ class Result:
         self.mask = mask
         #: Whether a compiler chooses the engine that makes it, and so where it lies.
         self.placed_later = False
+        #: Whether it has one dimension for the program, and a second here.
+        self.flat = False
 
 
 class Issue:
@@ -79,6 +81,7 @@ class Issue:
         "dtype",
         "engine",
         "flops",
+        "further",
         "masked_off",
         "named_engine",
         "operation",
@@ -109,6 +112,8 @@ class Issue:
         self.device_bytes = 0
         self.chip_bytes = 0
         self.readers: list[int] = []
+        #: Results beside the first, and where they go.
+        self.further: list[tuple[Tensor, Result]] = []
         #: Elements of the memory that the last access through a selection touched.
         self.places: NDArray[np.int64] = _NO_PLACES
         #: Element type of what the op is about: of its result, if the op's function sets no other.
@@ -190,12 +195,13 @@ class Issue:
         return Result(values, states, given, space, lanes)
 
     def also(self, destination: Tensor, result: Result) -> None:
-        """Write a second result."""
-        access.write(self, destination, result)
+        """Write a second result, once the first is written: it may lie inside of that."""
+        self.further.append((destination, result))
 
     def finish(self, result: Result | None) -> Tensor | None:
-        """Write the result, where there is one, and keep the record."""
+        """Write the results, where there are any, and keep the record."""
         if result is None:
+            self._write_further()
             self._keep(0, -1, 0)
             return None
         site = self.run.recorder.sites[self.site]
@@ -205,12 +211,18 @@ class Issue:
             access.write(self, self.destination, result)
             target = self.destination
             written = (target.size - self.masked_off) * target.itemsize
+            self._write_further()
             self._keep(target.size, target.memory.number, written)
             return self.destination
         tile = self._tile(result)
+        self._write_further()
         self._keep(tile.size, tile.memory.number, tile.size * tile.itemsize)
         tile.memory.fresh = self.order
         return tile
+
+    def _write_further(self) -> None:
+        for destination, result in self.further:
+            access.write(self, destination, result)
 
     def _tile(self, result: Result) -> Tensor:
         """Make a tile of the result; it keeps at least two dimensions."""
@@ -235,7 +247,8 @@ class Issue:
         if states is not None:
             memory.states = _own(states).reshape(-1)
         memory.placed_later = result.placed_later
-        memory.lanes = None if made is None else made.reshape(-1)
+        memory.flat = result.flat
+        memory.lanes = None if made is None else np.ascontiguousarray(made).reshape(-1)
         memory.life.first = memory.life.last = self.order
         self.chip_bytes += raw.size
         return self.run.tensor(memory)

@@ -68,6 +68,8 @@ def register_store(dst: Tensor, src: VirtualRegister) -> None:
     moves.store_number.into(dst, int(src))
 
 
-def dynamic_range(*bounds: Any) -> Iterator[LoopNumber]:
+def dynamic_range(start: Any, stop: Any = None, step: Any = 1) -> Iterator[LoopNumber]:
     """Count in a loop, in order, whose bounds registers may hold."""
-    return current().iterate("dynamic_range", range(*(number_of(bound) for bound in bounds)))
+    first, end = (0, start) if stop is None else (start, stop)
+    numbers = range(number_of(first), number_of(end), number_of(step))
+    return current().iterate("dynamic_range", numbers)

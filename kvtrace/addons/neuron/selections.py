@@ -99,26 +99,31 @@ def _places(
         issue.run.recorder.sites[issue.site].from_data = True
     places = np.full(tensor.shape, tensor.offset, np.int64)
     outside = np.zeros(tensor.shape, bool)
-    dimension = -1
-    for axis, (indices, size, step) in enumerate(
-        zip(selection.indices, tensor.sizes, tensor.strides, strict=True)
-    ):
+    for indices, size, step in zip(selection.indices, tensor.sizes, tensor.strides, strict=True):
         places += indices * step
-        wrong = (indices < 0) | (indices >= size)
-        if dimension < 0 and _wanted(wrong, lanes, tensor.shape).any():
-            dimension = axis
-        outside |= wrong
+        outside |= (indices < 0) | (indices >= size)
     active = np.ones(tensor.shape, bool) if lanes is None else on_lanes(lanes, tensor.shape)
     broken = outside & active
-    if dimension >= 0 and broken.any():
+    if broken.any():
+        lane = tuple(int(place) for place in np.argwhere(broken)[0])
         if selection.strict and lanes is None:
+            dimension, _ = _left_at(tensor, lane)
             found = selection.indices[dimension]
             raise NkiError(
                 f"the slice up to {int(found.max()) + 1} leaves dimension {dimension} of "
                 f"{called(tensor)}, which has {tensor.sizes[dimension]} elements"
             )
-        _left(issue, tensor, broken, places, dimension, access)
+        _left(issue, tensor, lane, int(broken.sum()), int(places[lane]), access)
     return places, active & ~outside
+
+
+def _left_at(tensor: Tensor, lane: tuple[int, ...]) -> tuple[int, int]:
+    """Return the first dimension that a lane leaves, and its index there."""
+    assert tensor.selection is not None
+    at = [int(np.broadcast_to(each, tensor.shape)[lane]) for each in tensor.selection.indices]
+    left = (axis for axis, size in enumerate(tensor.sizes) if not 0 <= at[axis] < size)
+    dimension = next(left)
+    return dimension, at[dimension]
 
 
 def inside_lanes(tensor: Tensor, mask: Any) -> Any:
@@ -130,12 +135,6 @@ def inside_lanes(tensor: Tensor, mask: Any) -> Any:
     for indices, size in zip(selection.indices, tensor.sizes, strict=True):
         inside &= (indices >= 0) & (indices < size)
     return inside if mask is None else inside & lanes_of(mask)
-
-
-def _wanted(
-    wrong: NDArray[np.bool_], lanes: NDArray[np.bool_] | None, shape: tuple[int, ...]
-) -> NDArray[np.bool_]:
-    return wrong if lanes is None else np.broadcast_to(wrong, shape) & on_lanes(lanes, shape)
 
 
 def on_lanes(lanes: NDArray[np.bool_], shape: tuple[int, ...]) -> NDArray[np.bool_]:
@@ -174,23 +173,16 @@ def lanes_within(mask: Any, shape: tuple[int, ...], operand: tuple[int, ...]) ->
 
 
 def _left(
-    issue: "Issue",
-    tensor: Tensor,
-    broken: NDArray[np.bool_],
-    places: NDArray[np.int64],
-    dimension: int,
-    access: str,
+    issue: "Issue", tensor: Tensor, lane: tuple[int, ...], lanes: int, place: int, access: str
 ) -> None:
     """Find lanes that leave their tensor; the first of them is the witness."""
-    assert tensor.selection is not None
-    lane = tuple(int(place) for place in np.argwhere(broken)[0])
-    indices = np.broadcast_to(tensor.selection.indices[dimension], tensor.shape)
+    dimension, index = _left_at(tensor, lane)
     width = tensor.dtype.itemsize
-    address = int(places[lane]) * width
+    address = place * width
     past = address + width - tensor.memory.raw.size
     verb = "reads" if access == "load" else "writes"
     text = (
-        f"{issue.operation.name} {verb} index {int(indices[lane])} of dimension {dimension} of "
+        f"{issue.operation.name} {verb} index {index} of dimension {dimension} of "
         f"{called(tensor)}, which has {tensor.sizes[dimension]} elements"
     )
     issue.find(
@@ -198,7 +190,7 @@ def _left(
         text,
         access=access,
         lane=lane,
-        lanes=int(broken.sum()),
+        lanes=lanes,
         argument=tensor.memory.argument,
         address_offset=address,
         past_end_bytes=past if past > 0 or address >= 0 else address,

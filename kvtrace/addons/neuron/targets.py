@@ -46,11 +46,13 @@ class Target:
     Attributes:
         name: trn1, trn2 or trn3.
         generation: number of the NeuronCore's version, as `nki.isa.nc_version` counts (gen2 …).
-        sbuf_usable_bytes: what kernels may use of one partition of SBUF.
+        sbuf_bytes: size of one partition of SBUF (a, b, c).
+        sbuf_usable_bytes: what kernels may use of it.
     """
 
     name: str
     generation: int
+    sbuf_bytes: int
     sbuf_usable_bytes: int
 
 
@@ -58,9 +60,9 @@ class Target:
 TARGETS: Final = {
     target.name: target
     for target in (
-        Target("trn1", 2, 180_224),
-        Target("trn2", 3, 212_984),
-        Target("trn3", 4, 245_752),
+        Target("trn1", 2, 192 * KIB, 180_224),
+        Target("trn2", 3, 224 * KIB, 212_984),
+        Target("trn3", 4, 256 * KIB, 245_752),
     )
 }
 

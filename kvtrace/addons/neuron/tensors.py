@@ -186,6 +186,8 @@ class Tensor:
     def __getitem__(self: _Self, key: Any) -> _Self:
         if self.selection is not None:
             raise NkiError("a view made with index expressions cannot be indexed again")
+        if self.memory.flat and isinstance(key, tuple) and len(key) == 2 and key[1] is None:
+            key = key[0]  # the dimension that is asked for is there
         parts = self._whole_key(key)
         if any(isinstance(part, Index | Tensor | np.ndarray) for part in parts):
             return self._by_indices(parts)
@@ -399,18 +401,17 @@ class Tensor:
 
         The steps and the offset count elements of `dtype`, the tensor's own if none is given, of
         the whole tensor, whose dimensions lie one after the other; on chip the first entry is that
-        of the partitions. `scalar_offset` is a place along `indirect_dim` that a register or a
-        tensor holds, `vector_offset` one for each entry of the first dimension, in place of its
-        step. What leaves the tensor is found when it is used.
+        of the partitions. `scalar_offset` is a place along `indirect_dim` of this view that a
+        register or a tensor holds, `vector_offset` one for each entry of the first dimension, in
+        place of its step. What leaves the tensor is found when it is used.
         """
         self._bound()
         given = self.dtype if dtype is None else dtypes.as_dtype(dtype)
-        width = given.itemsize
+        width, held = given.itemsize, self.dtype.itemsize
         steps = tuple(int(step) for step, _ in pattern)
         shape = tuple(int(count) for _, count in pattern)
-        held = self.memory.dtype.itemsize
-        row = contiguous(self.memory.shape)[indirect_dim]
-        start = int(offset or 0) + _in_width(self.offset, self.dtype.itemsize, width)
+        row = self._stride_of(indirect_dim)
+        start = int(offset or 0) + _in_width(self.offset, held, width)
         if scalar_offset is not None:
             place = int(index_of_data(scalar_offset).values().reshape(-1)[0])
             start += _in_width(place * row, held, width)
@@ -428,6 +429,14 @@ class Tensor:
             places = index.values()
         selection = Selection((places,), strict=False, from_data=vector_offset is not None)
         return type(self)(self.memory, 0, shape, (1,), partition, given, selection, (total,))
+
+    def _stride_of(self, dimension: int) -> int:
+        """Return the elements from one place of a dimension to the next, also of a single one."""
+        if not -self.ndim <= dimension < self.ndim:
+            raise NkiError(f"indirect_dim is {dimension}, the tensor has {self.ndim} dimensions")
+        if self.shape[dimension] == 1:
+            return self.strides[dimension] or contiguous(self.shape)[dimension]
+        return self.strides[dimension]
 
     def _bound(self) -> None:
         if self.selection is not None:

@@ -3,6 +3,7 @@
 `python -m tests.addons.neuron.documentation` writes it.
 """
 
+import inspect
 import re
 from importlib import import_module
 from pathlib import Path
@@ -12,7 +13,9 @@ from kvtrace.addons.neuron.missing import REFUSED
 from kvtrace.addons.neuron.newer.tensors import NkiTensor
 from kvtrace.addons.neuron.older.tiles import Tile
 from kvtrace.addons.neuron.stand_ins import MODULES
+from kvtrace.addons.neuron.tokens import Token
 from tests.addons.neuron.public_names import PUBLIC
+from tests.addons.neuron.public_signatures import SIGNATURES
 
 PAGE: Final = Path(__file__).resolve().parents[3] / "docs" / "nki.md"
 STATES: Final = ("works", "refused", "not there")
@@ -21,14 +24,37 @@ _CLASSES: Final = {"tensors of neuronxcc.nki": Tile, "nki.language.NkiTensor": N
 
 
 def state(module: str, name: str) -> str:
-    """Which of `STATES` a public name is in, as a program of a user finds it."""
+    """Which of `STATES` a public name is in, as a program of a user finds it.
+
+    A function that does not take its documented parameters, in their order, is not there.
+    """
     found: Any = _CLASSES.get(module) or (module in MODULES and import_module(MODULES[module]))
     for part in name.split("."):
         try:
             found = getattr(found, part)
         except AttributeError:
             return "refused" if f"{module}.{name}" in REFUSED else "not there"
-    return "works"
+    wanted = SIGNATURES.get(module, {}).get(name)
+    return "works" if wanted is None or takes(found, wanted.split()) else "not there"
+
+
+def takes(function: Any, wanted: list[str]) -> bool:
+    """Whether a function takes parameters, each by its name and all but the last by place.
+
+    Its own further parameters may not come before them.
+    """
+    if isinstance(function, Token):
+        return wanted == [*("x", "y")[: function.arity], "dtype"]
+    parameters = inspect.signature(function, follow_wrapped=False).parameters.values()
+    placed = [each.name for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD]
+    named = {each.name for each in parameters}
+    ordered = [name for name in wanted if name in placed]
+    last = ("name", "engine", "dtype", "mask")  # given by their names
+    return set(wanted) <= named and all(
+        one == other
+        for one, other in zip(ordered, placed, strict=False)
+        if one not in last and other not in last
+    )
 
 
 def names() -> list[tuple[str, str, str]]:

@@ -1,7 +1,8 @@
 """The public names of both generations of NKI, as Neuron's documentation lists them.
 
-Older: the API reference of Neuron 2.26 (`neuronxcc.nki`). Newer: that of Neuron 2.29 to 2.32
-(`nki`), and the names that its release notes up to 2.32 add.
+Older: the API reference of Neuron 2.26 (`neuronxcc.nki`). Newer: that of Neuron 2.29 to 2.33
+(`nki`), and the names that its release notes up to 2.33 add. Signatures are in
+`public_signatures.py`.
 """
 
 from typing import Final
@@ -56,6 +57,7 @@ PUBLIC: Final[dict[str, dict[str, str]]] = {
         "allocation": """sbuf.alloc sbuf.mod_alloc sbuf.auto_alloc psum.alloc psum.mod_alloc
             psum.auto_alloc skip_middle_end_transformations enable_stack_allocator
             force_auto_alloc""",
+        "order": "no_reorder",
     },
     "tensors of neuronxcc.nki": {
         "methods": "assert_shape astype broadcast_to expand_dims reshape view",
@@ -82,7 +84,12 @@ PUBLIC: Final[dict[str, dict[str, str]]] = {
         "memories": f"{_MEMORIES} is_psum is_sbuf is_hbm is_on_chip",
         "programs": f"{_PROGRAMS} no_reorder",
         "types and constants": f"""{_DTYPES} float8_e4m3fn float8_e8m0fnu float8_e5m2_x4
-            float8_e4m3fn_x4 float4_e2m1fn_x4 tile_size""",
+            float8_e4m3fn_x4 float4_e2m1fn_x4""",
+        "sizes": """tile_size.pmax tile_size.psum_fmax tile_size.psum_bank_fmax
+            tile_size.psum_bank_fmax_bytes tile_size.psum_num_banks tile_size.sbuf_size_bytes
+            tile_size.sbuf_fmax tile_size.sbuf_fmax_bytes tile_size.gemm_stationary_fmax
+            tile_size.gemm_moving_fmax tile_size.bn_stats_fmax tile_size.psum_min_align
+            tile_size.sbuf_min_align tile_size.total_available_sbuf_size""",
         "operators": "Op prelu bypass",
     },
     "nki.isa": {
@@ -98,7 +105,9 @@ PUBLIC: Final[dict[str, dict[str, str]]] = {
     "nki.collectives": {
         "collectives": """all_reduce all_gather all_gather_v reduce_scatter all_to_all all_to_all_v
             collective_permute collective_permute_implicit collective_permute_implicit_reduce
-            collective_permute_implicit_current_processing_rank_id rank_id ReplicaGroup""",
+            collective_permute_implicit_current_processing_rank_id rank_id ReplicaGroup
+            ReplicaGroup.from_partition_op rg_partition_op all_to_all_v_prepare
+            all_to_all_v_trigger all_gather_v_prepare all_gather_v_trigger""",
     },
     "nki.tensor": {
         "constants": "zeros ones full identity arange",

@@ -9,6 +9,7 @@ import kvtrace.addons.neuron.newer.isa as nisa
 from kvtrace.addons.neuron.missing import REFUSED
 from tests.addons.neuron import documentation
 from tests.addons.neuron.public_names import PUBLIC
+from tests.addons.neuron.public_signatures import SIGNATURES
 
 
 def test_the_table_is_that_of_the_code() -> None:
@@ -24,6 +25,22 @@ def test_each_state_is_told_apart() -> None:
     assert documentation.state("nki.language", "invented") == "not there"
     assert documentation.state("nki.language.NkiTensor", "invented") == "not there"
     assert documentation.state("nki.invented", "load") == "not there"
+
+
+@pytest.mark.parametrize(
+    ("module", "name"), [(module, name) for module in SIGNATURES for name in SIGNATURES[module]]
+)
+def test_a_function_takes_its_documented_parameters(module: str, name: str) -> None:
+    assert documentation.state(module, name) == "works"
+
+
+def test_a_signature_is_compared_by_names_and_order() -> None:
+    def function(dst: int, data: int, scale: int = 1, name: str = "") -> None: ...
+
+    assert documentation.takes(function, ["dst", "data", "scale", "name"])
+    assert documentation.takes(function, ["dst", "data"])
+    assert not documentation.takes(function, ["dst", "scale", "data"])
+    assert not documentation.takes(function, ["dst", "data", "bias"])
 
 
 def test_what_is_refused_is_a_public_name_and_says_why() -> None:

@@ -9,6 +9,7 @@ import pytest
 import kvtrace.addons.neuron.newer.isa as nisa2
 import kvtrace.addons.neuron.newer.language as nl2
 from kvtrace.addons.neuron import dtypes
+from kvtrace.addons.neuron.errors import NkiError
 from tests.addons.neuron.conftest import Run
 
 DATA = np.arange(40 * 16, dtype=np.float32).reshape(40, 16)
@@ -105,3 +106,36 @@ def test_groups_of_32_share_a_scale(run_newer: Run, element: str) -> None:
     step = {"float8_e4m3fn": 2.0**-4, "float8_e5m2": 2.0**-3}[element]
     assert np.all(np.abs(values - wide) <= largest * step)
     assert not scales[4:32].any()
+
+
+@pytest.mark.parametrize("place", [0, 3, 19])
+def test_an_offset_counts_along_the_dimensions_of_the_view(run_newer: Run, place: int) -> None:
+    def kernel(x: Any, wanted: Any) -> Any:
+        register = nisa2.register_alloc()
+        nisa2.register_load(register, wanted)
+        pairs = x.reshape(20, 2, 16)
+        held = nl2.ndarray((2, 16), dtype=x.dtype, buffer=nl2.sbuf)
+        source = pairs.ap(pattern=[[16, 2], [1, 16]], scalar_offset=register, indirect_dim=0)
+        nisa2.dma_copy(dst=held, src=source)
+        inner = nl2.ndarray((1, 16), dtype=x.dtype, buffer=nl2.sbuf)
+        last = pairs.ap(pattern=[[16, 1], [1, 16]], scalar_offset=1, indirect_dim=1)
+        nisa2.dma_copy(dst=inner, src=last)
+        outs = (nl2.ndarray((2, 16), x.dtype, buffer=nl2.shared_hbm),
+                nl2.ndarray((1, 16), x.dtype, buffer=nl2.shared_hbm))  # fmt: skip
+        nisa2.dma_copy(outs[0], held)
+        nisa2.dma_copy(outs[1], inner)
+        return outs
+
+    outcome = run_newer(kernel, DATA, np.array([[place]], np.int32))
+
+    assert np.array_equal(outcome.result[0], DATA[2 * place : 2 * place + 2])
+    assert np.array_equal(outcome.result[1], DATA[1:2])
+    assert outcome.recorder.findings == []
+
+
+def test_an_offset_along_a_dimension_that_is_not_there_is_refused(run_newer: Run) -> None:
+    def kernel(x: Any) -> Any:
+        return x.ap(pattern=[[16, 2], [1, 16]], scalar_offset=1, indirect_dim=2)
+
+    with pytest.raises(NkiError, match="indirect_dim is 2, the tensor has 2 dimensions"):
+        run_newer(kernel, DATA)

@@ -22,19 +22,20 @@ def rules(outcome: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("filled", [False, True])
-@pytest.mark.parametrize("together", [False, True])
-def test_blocks_of_psum_are_in_use_one_by_one(run_older: Run, filled: bool, together: bool) -> None:
+@pytest.mark.parametrize("together", ["", "affine_range", "sequential_range"])
+def test_blocks_of_psum_are_in_use_one_by_one(run_older: Run, filled: bool, together: str) -> None:
     def kernel(a: Any, b: Any) -> Any:
         out = nl.ndarray((16, 128, 512), nl.float32, buffer=nl.shared_hbm)
         left, right = nl.load(a), nl.load(b)
         make = nl.zeros if filled else nl.ndarray
         sums = make((16, nl.par_dim(128), 512), nl.float32, buffer=nl.psum)
-        for i in nl.affine_range(16):
+        numbers = getattr(nl, together or "affine_range")
+        for i in numbers(16):
             sums[i] += nisa.nc_matmul(left, right)
             if not together:
                 nl.store(out[i], value=nl.copy(sums[i]))
         if together:
-            for i in nl.affine_range(16):
+            for i in numbers(16):
                 nl.store(out[i], value=nl.copy(sums[i]))
         return out
 
@@ -44,7 +45,8 @@ def test_blocks_of_psum_are_in_use_one_by_one(run_older: Run, filled: bool, toge
     outcome = run_older(kernel, a, b)
 
     assert np.allclose(outcome.result, np.stack([a.T @ b] * 16), rtol=1e-5)
-    assert rules(outcome) == (["psum-capacity"] if together else [])
+    # Loops whose iterations need nothing of each other can be fused, as Neuron's compiler does.
+    assert rules(outcome) == (["psum-capacity"] if together == "sequential_range" else [])
 
 
 # -- memories ---------------------------------------------------------------------------------
@@ -300,3 +302,21 @@ def test_an_engine_writes_to_no_device_memory(run_newer: Run) -> None:
     assert [finding.message for finding in outcome.recorder.findings] == [
         "nisa.tensor_scalar writes to a tensor in device memory; store it with nisa.dma_copy"
     ]
+
+
+# -- witnesses --------------------------------------------------------------------------------
+
+
+def test_a_witness_names_the_dimension_that_its_lane_leaves(run_older: Run) -> None:
+    def kernel(x: Any) -> Any:
+        row, column = nl.arange(4)[:, None], nl.arange(8)[None, :]
+        tile = nl.load(x[row + 2, column + 3])  # the first lane outside is (0, 5), by its column
+        out = nl.ndarray((4, 8), nl.float32, buffer=nl.shared_hbm)
+        nl.store(out, value=tile)
+        return out
+
+    found = run_older(kernel, ROWS[:4, :8].copy()).recorder.findings[0]
+
+    assert found.lane == (0, 5)
+    assert "index 8 of dimension 1 of 'x', which has 8 elements" in found.message
+    assert found.address_offset == (2 * 8 + 8) * 4

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from tests.addons.neuron import fuzz
+from tests.addons.neuron import fuzz, mask_fuzz
 
 
 def test_random_kernels_give_what_numpy_gives() -> None:
@@ -22,3 +22,10 @@ def test_a_wrong_value_is_found(interface: str) -> None:
     steps[3].values.flat[0] += 1
 
     assert fuzz.outcome(interface, arrays, steps) == "step 3 is wrong"
+
+
+def test_random_masks_of_products_give_what_numpy_gives() -> None:
+    kinds, wrong = mask_fuzz.fuzz(300, seed=21)
+
+    assert wrong == []
+    assert set(kinds) == set(mask_fuzz.KINDS)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import kvtrace
+import kvtrace.addons.neuron.older.isa as nisa
 import kvtrace.addons.neuron.older.language as nl
 from kvtrace.addons.neuron import older
-from kvtrace.addons.neuron.errors import NkiError
 
 hlo = pytest.importorskip("kvtrace.hlo", reason="the add-on graphs is not here")
 trace = hlo.trace
@@ -99,6 +99,42 @@ def test_a_kernel_in_a_graph_has_its_own_record(tmp_path: Path) -> None:
     assert [launched.count(kernels[name]["kernel_id"]) for name in ("outer", "scaled")] == [2, 2]
 
 
-def test_a_kernel_that_writes_to_its_argument_is_refused() -> None:
-    with pytest.raises(NkiError, match="writes to its argument x, which a graph cannot follow"):
-        trace(lambda x: doubled_in_place(x) + 1)(X)
+@older.jit
+def moved_in_place(pair: Any) -> Any:
+    """Write to one of two tensors, by a transfer within device memory; return something else."""
+    out = nl.ndarray(pair[0].shape, dtype=pair[0].dtype, buffer=nl.shared_hbm)
+    nl.store(out, value=nl.load(pair[0]) + 1.0)
+    nisa.dma_copy(src=pair[0], dst=pair[1])
+    return out
+
+
+def test_an_argument_that_a_kernel_writes_to_holds_it_then() -> None:
+    def program(x: Any) -> Any:
+        hidden = x * 3.0
+        before = hidden + 0.0
+        returned = doubled_in_place(hidden)
+        return before, returned, hidden + 1.0
+
+    traced = trace(program)
+    for source in (X, -X):
+        before, returned, after = traced(source)
+        assert np.array_equal(before, 3 * source)
+        assert np.array_equal(returned, 6 * source)
+        assert np.array_equal(after, 6 * source + 1)
+
+
+def test_an_input_that_a_kernel_writes_to_is_written_for_the_caller() -> None:
+    source, target = X.copy(), np.zeros_like(X)
+    traced = trace(lambda x, y: moved_in_place([x, y]) + y)
+
+    assert np.array_equal(traced(source, target), 2 * X + 1)
+    assert np.array_equal(target, X)
+    assert np.array_equal(source, X)
+
+
+def test_an_input_that_is_not_mutable_is_not_written_to() -> None:
+    def program(x: hlo.tensor[hlo.float32, (32, 16)]) -> Any:
+        return doubled_in_place(x)
+
+    with pytest.raises(hlo.GraphError, match="mutable"):
+        trace(program)(X.copy())

@@ -273,3 +273,19 @@ def test_random_bits_fill_their_type(run_newer: Run, dtype: Any, most: int) -> N
 def test_random_bits_are_integers(run_newer: Run) -> None:
     with pytest.raises(NkiError, match="draws integers, dst is float32"):
         run_into(run_newer, nisa.rng, (32, 8), nl.float32)
+
+
+def test_a_reduction_inside_the_result_is_written_after_it(run_newer: Run) -> None:
+    def kernel(x: Any) -> Any:
+        tile = nl.ndarray((32, 24), nl.float32, buffer=nl.sbuf)
+        nisa.activation_reduce(
+            tile, nl.square, nl.load(x), reduce_op=nl.add, reduce_res=tile[:, 23:24]
+        )
+        out = nl.ndarray((32, 24), nl.float32, buffer=nl.shared_hbm)
+        nisa.dma_copy(out, tile)
+        return out
+
+    given = run_newer(kernel, X).result
+
+    assert np.allclose(given[:, :23], X[:, :23] ** 2)
+    assert np.allclose(given[:, 23], (X * X).sum(axis=1), rtol=1e-5)

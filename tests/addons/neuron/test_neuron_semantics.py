@@ -290,3 +290,37 @@ def test_a_later_program_may_not_write_what_another_has_read(
     found = outcome.recorder.findings
     assert [finding.rule for finding in found] == rules
     assert all("program 1 writes elements of 'x' that program 0 reads" in f.message for f in found)
+
+
+@pytest.mark.parametrize("holds", [False, True])
+@pytest.mark.parametrize("partitions", [1, 128])
+def test_a_mask_of_one_number_keeps_or_leaves_the_whole_part(
+    run_older: Run, partitions: int, holds: bool
+) -> None:
+    def kernel(x: Any) -> Any:
+        tile = nl.zeros((partitions, 64), dtype=nl.float32)
+        tile[:, :] = nl.add(nl.load(x), 1.0, mask=holds)
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, value=tile)
+        return out
+
+    outcome = run_older(kernel, ONES[:partitions])
+
+    assert np.array_equal(outcome.result, ONES[:partitions] * (2 if holds else 0))
+    assert rules(outcome) == []
+
+
+def test_a_mask_of_columns_or_partitions_leaves_parts_of_one_partition(run_older: Run) -> None:
+    def kernel(x: Any) -> Any:
+        row, column = nl.arange(1)[:, None], nl.arange(64)[None, :]
+        tile = nl.zeros((1, 64), dtype=nl.float32)
+        tile[row, column] = nl.copy(nl.load(x), mask=row < 0)
+        tile[row, column] = nl.add(nl.load(x), 1.0, mask=column >= 32)
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, value=tile)
+        return out
+
+    outcome = run_older(kernel, ONES[:1])
+
+    assert np.array_equal(outcome.result, np.where(np.arange(64) >= 32, 2, 0)[None, :])
+    assert rules(outcome) == []

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from kvtrace.addons.graphs.hlo.dtypes import Dtype
-from kvtrace.addons.graphs.hlo.errors import BadArgument, DtypeNotOnTarget, ShapeMismatch
+from kvtrace.addons.graphs.hlo.errors import BadArgument, BadAxis, DtypeNotOnTarget, ShapeMismatch
 
 Shape = tuple[int, ...]
 
@@ -36,12 +36,12 @@ def axis_of(axis: Any, rank: int) -> int:
     """A possibly negative axis as a position.
 
     Raises:
-        ShapeMismatch: there is no such axis.
+        BadAxis: there is no such axis.
 
     """
     position = _integer(axis, "an axis")
     if not -rank <= position < rank:
-        raise ShapeMismatch.here(
+        raise BadAxis.here(
             f"there is no axis {position} in a tensor of {rank} axes; {_axes_there(rank)}"
         )
     return position % rank
@@ -57,7 +57,8 @@ def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
     """One axis, several, or None for all, as distinct positions.
 
     Raises:
-        ShapeMismatch: an axis is not there, or is named twice.
+        BadAxis: an axis is not there.
+        ShapeMismatch: one is named twice.
 
     """
     if axis is None:

@@ -2,6 +2,8 @@
 
 from typing import ClassVar, Self
 
+from numpy.exceptions import AxisError
+
 from kvtrace.addons.graphs.hlo.frames import user_place
 from kvtrace.schema.errors import KvtraceError
 
@@ -46,9 +48,13 @@ class DtypeNotOnTarget(GraphError):
 
 
 class ShapeMismatch(GraphError, ValueError):
-    """Shapes that do not fit each other, or an axis that is not there; a ValueError, as NumPy's."""
+    """Shapes that do not fit each other, or an axis named twice; a ValueError, as NumPy's."""
 
     slug = "graph-shape"
+
+
+class BadAxis(ShapeMismatch, AxisError):
+    """An axis that is not there; an AxisError, as NumPy's."""
 
 
 class BadIndex(GraphError, IndexError):

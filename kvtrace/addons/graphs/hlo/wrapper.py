@@ -6,7 +6,7 @@ in place gives the wrapper another op to stand for; a view writes through to wha
 reads anew where that was written to (`views.py`).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -190,11 +190,18 @@ class Tensor(NDArrayOperatorsMixin):
     def _no_value(self, found: str, advice: str) -> NoReturn:
         raise DataDependent.here(f"{found} ({self.dtype.name}{list(self.shape)}); {advice}")
 
-    def _call_kernel(self, *call: Any) -> "tuple[Tensor, ...]":
-        """Append a call of a kernel that has been given this tensor: see `primitives.py`."""
+    def _call_kernel(self, *call: Any, written: "Sequence[Tensor]" = ()) -> "tuple[Tensor, ...]":
+        """Append a call of a kernel that has been given this tensor: see `primitives.py`.
+
+        The last of its results are what it leaves in the tensors that are `written`.
+        """
         from kvtrace.addons.graphs.hlo.primitives import call_kernel
 
-        return call_kernel(*call)
+        made = call_kernel(*call)
+        returned = len(made) - len(written)
+        for tensor, value in zip(written, made[returned:], strict=True):
+            tensor.assign(value)
+        return made[:returned]
 
     # -- NumPy's functions ------------------------------------------------------------------
 

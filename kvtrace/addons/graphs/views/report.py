@@ -262,7 +262,7 @@ def _light(op: GraphOp) -> GraphOp:
     long = "value_artifact" in op.attributes or len(op.attributes.get("value", "")) > _LONGEST
     if op.opcode != "constant" or not long:
         return op
-    return replace(op, attributes={**op.attributes, "value": "0", _CUT: ""})
+    return replace(op, attributes={**op.attributes, "value": "0x", _CUT: ""})
 
 
 def _texts(own: Sequence[GraphOp], graphs: Mapping[int, Sequence[GraphOp]]) -> dict[str, str]:

@@ -1,9 +1,12 @@
 """`nki.collectives`: what ranks do together; a launch is rank 0 (see `ops/collectives.py`)."""
 
-from collections.abc import Sequence
-from typing import Any
+import operator
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Any, Final
 
 from kvtrace.addons.neuron.errors import NkiError
+from kvtrace.addons.neuron.machine import current
 from kvtrace.addons.neuron.missing import says_missing
 from kvtrace.addons.neuron.newer.language import NKIObject
 from kvtrace.addons.neuron.operations import Operation
@@ -11,10 +14,39 @@ from kvtrace.addons.neuron.ops import collectives as ops
 from kvtrace.addons.neuron.registers import VirtualRegister
 
 
+class rg_partition_op(Enum):  # noqa: N801 - the public name
+    """How `ReplicaGroup.from_partition_op` puts ranks into groups."""
+
+    bitwise_and = "bitwise_and"
+    div = "div"
+    mod = "mod"
+
+
 class ReplicaGroup(NKIObject):
     """Ranks that take part with each other, as lists of ranks."""
 
     groups: Any
+
+    @staticmethod
+    def from_partition_op(world_size: int, op: rg_partition_op, operand: int) -> "ReplicaGroup":
+        """Put ranks into groups by what an operation gives of each rank and a number.
+
+        Raises:
+            NkiError: the operation is none of `rg_partition_op`.
+        """
+        if op not in _PARTITIONS:
+            raise NkiError(f"from_partition_op takes one of rg_partition_op, not {op!r}")
+        groups: dict[int, list[int]] = {}
+        for rank in range(world_size):
+            groups.setdefault(_PARTITIONS[op](rank, operand), []).append(rank)
+        return ReplicaGroup(list(groups.values()))
+
+
+_PARTITIONS: Final[dict[rg_partition_op, Callable[[int, int], int]]] = {
+    rg_partition_op.bitwise_and: operator.and_,
+    rg_partition_op.div: operator.floordiv,
+    rg_partition_op.mod: operator.mod,
+}
 
 
 def _each(op: Operation, srcs: Sequence[Any], dsts: Sequence[Any], *operands: Any) -> None:
@@ -73,20 +105,68 @@ def all_to_all(
     _each(ops.all_to_all, srcs, dsts, ops.group_of(replica_group), collective_dim)
 
 
-def all_to_all_v(
-    srcs: Any,
-    dsts: Any,
-    replica_group: Any,
-    metadata_tensor: Any,
-    recv_counts_known: bool = False,
-    has_rdispls: bool = False,
-    priority: Any = None,
-    name: Any = None,
-) -> None:
-    """Give each rank of a group as many elements as a tensor says."""
-    del priority, name
-    group = ops.group_of(replica_group)
-    _each(ops.all_to_all_v, srcs, dsts, metadata_tensor, group, recv_counts_known, has_rdispls)
+class Prepared:
+    """A collective that was begun: what its trigger does, once."""
+
+    def __init__(self, op: Operation, operands: tuple[Any, ...]) -> None:
+        self.op = op
+        self.operands = operands
+
+
+def _begun(op: Operation, *operands: Any) -> Prepared:
+    """Begin a collective; programs have one that is begun at a time."""
+    run = current()
+    if run.program in run.prepared:
+        raise NkiError(f"{op.name} is prepared before the last one was triggered")
+    made = run.prepared[run.program] = Prepared(op, operands)
+    return made
+
+
+def _ended(prepared: Prepared) -> None:
+    """Do what was begun."""
+    run = current()
+    if run.prepared.pop(run.program, None) is not prepared:
+        raise NkiError("a collective is triggered once, after its prepare")
+    _each(prepared.op, *prepared.operands)
+
+
+def _variable(op: Operation, do: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a collective of as many elements as a tensor says, or its preparation."""
+
+    def run(
+        srcs: Any,
+        dsts: Any,
+        replica_group: Any,
+        metadata_tensor: Any,
+        recv_counts_known: bool = False,
+        has_rdispls: bool = False,
+        priority: Any = None,
+        name: Any = None,
+    ) -> Any:
+        del priority, name
+        group = ops.group_of(replica_group)
+        return do(op, srcs, dsts, metadata_tensor, group, recv_counts_known, has_rdispls)
+
+    run.__doc__ = op.function.__doc__
+    return run
+
+
+all_to_all_v = _variable(ops.all_to_all_v, _each)
+all_to_all_v_prepare = _variable(ops.all_to_all_v, _begun)
+all_gather_v = _variable(ops.all_gather_v, _each)
+all_gather_v_prepare = _variable(ops.all_gather_v, _begun)
+
+
+def all_to_all_v_trigger(prepare_instr: Prepared, name: Any = None) -> None:
+    """Do the `all_to_all_v` that was prepared."""
+    del name
+    _ended(prepare_instr)
+
+
+def all_gather_v_trigger(prepare_instr: Prepared, name: Any = None) -> None:
+    """Do the `all_gather_v` that was prepared."""
+    del name
+    _ended(prepare_instr)
 
 
 def collective_permute(

@@ -37,6 +37,7 @@ from kvtrace.addons.neuron.registers import (
     register_move,
     register_store,
 )
+from kvtrace.addons.neuron.tensors import Tensor
 
 __all__ = [
     "NkiValidationError",
@@ -67,7 +68,6 @@ unknown_engine = engine.unknown
 activation = activations.activation.newer
 activate2 = activations.activate2.newer
 activation_reduce = activations.activation_reduce.newer
-affine_select = patterns.affine_select.newer
 dma_compute = moves.dma_compute.newer
 dma_copy = moves.dma_copy.older
 exponential = activations.exponential.newer
@@ -103,6 +103,28 @@ sequence_bounds = searches.sequence_bounds.newer
 tensor_scalar_cumulative = scans.tensor_scalar_cumulative.newer
 tensor_scalar_reduce = scans.tensor_scalar_reduce.newer
 tensor_tensor_scan = scans.tensor_tensor_scan.newer
+
+
+def affine_select(
+    dst: Any,
+    pattern: Any,
+    channel_multiplier: Any = 0,
+    on_true_tile: Any = None,
+    on_false_value: Any = 0.0,
+    cmp_op: Any = None,
+    offset: Any = None,
+    name: Any = None,
+) -> None:
+    """Keep elements where what `iota` counts compares to zero, with `cmp_op`; else a number.
+
+    By position, `offset` may come behind `pattern`, as in earlier releases of the interface.
+    """
+    del name
+    if isinstance(on_false_value, Tensor):
+        first, channel_multiplier, on_true_tile = channel_multiplier, on_true_tile, on_false_value
+        on_false_value, cmp_op, offset = (0.0 if cmp_op is None else cmp_op), offset, first
+    operands = (pattern, offset or 0, channel_multiplier, on_true_tile, on_false_value)
+    patterns.affine_select.newer(dst, *operands, "equal" if cmp_op is None else cmp_op)
 
 
 def topk(

@@ -1,14 +1,14 @@
 """`nki.language`: what both languages have, and what only the newer one has."""
 
 import inspect
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from kvtrace.addons.neuron import dtypes
 from kvtrace.addons.neuron import language as _shared
 from kvtrace.addons.neuron.buffers import Buffer, buffer_of
 from kvtrace.addons.neuron.language import *  # noqa: F403 - its names are this module's
+from kvtrace.addons.neuron.loops import no_reorder
 from kvtrace.addons.neuron.missing import says_missing
 from kvtrace.addons.neuron.newer.grids import NkiBlockGrid, NkiGrid, NkiTileGrid, blocks, tiles
 from kvtrace.addons.neuron.newer.tensors import NkiTensor
@@ -24,6 +24,7 @@ __all__ = [
     "NkiTileGrid",
     "blocks",
     "dynamic_range",
+    "no_reorder",
     "tiles",
 ]
 __all__ += _shared.__all__
@@ -98,20 +99,16 @@ def while_loop(init: VirtualRegister, body_fun: Callable[[VirtualRegister], Any]
         register = body_fun(VirtualRegister(number_of(register)))
 
 
-@contextmanager
-def no_reorder() -> Iterator[None]:
-    """Keep the order of what is inside, as it always is here: ops run as they are written."""
-    yield
+def broadcast_to(x: Any, shape: Any, dtype: Any = None) -> Any:
+    """Return a view in which dimensions of one element are repeated, or a tile of another type."""
+    wide = x.broadcast_to(shape)
+    return wide if dtype is None or x.dtype == dtype else moves.copy.older(wide, dtype=dtype)
 
 
-def broadcast_to(src: Any, shape: Any) -> Any:
-    """Return a view in which dimensions of one element are repeated."""
-    return src.broadcast_to(shape)
-
-
-def shared_identity_matrix(n: int, dtype: Any = dtypes.uint8) -> Any:
-    """Return an identity matrix in SBUF."""
-    return moves.load.older(_identity_in_device_memory(n, dtype))
+def shared_identity_matrix(n: int, dtype: Any = dtypes.uint8, dst: Any = None) -> Any:
+    """Return an identity matrix in SBUF, or in a tile that is given."""
+    matrix = _identity_in_device_memory(n, dtype)
+    return moves.load.older(matrix) if dst is None else moves.load.into(dst, matrix)
 
 
 __getattr__ = says_missing("nki.language")

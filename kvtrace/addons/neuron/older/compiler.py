@@ -4,10 +4,12 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from kvtrace.addons.neuron.buffers import psum, sbuf
+from kvtrace.addons.neuron.loops import no_reorder
 
 __all__ = [
     "enable_stack_allocator",
     "force_auto_alloc",
+    "no_reorder",
     "psum",
     "sbuf",
     "skip_middle_end_transformations",

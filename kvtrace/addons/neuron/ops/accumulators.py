@@ -54,6 +54,7 @@ def reduce_into(
     operands: Sequence[Values],
     start: Any = None,
     mask: Any = None,
+    negate: bool = False,
 ) -> Array:
     """Reduce an op's result over its free dimensions into a column, from `start` on.
 
@@ -70,7 +71,8 @@ def reduce_into(
     if start is not None:
         total = token_of(op, 2).apply(np.asarray(start, np.float32), total)
     issue.flops += values.size
-    issue.also(target, issue.result(total, target.dtype, states=states, mask=rows))
+    told = -total if negate else total
+    issue.also(target, issue.result(told, target.dtype, states=states, mask=rows))
     return total
 
 
@@ -85,6 +87,7 @@ def accumulate(
     target: Tensor | None = None,
     start: Any = None,
     mask: Any = None,
+    negate: bool = False,
 ) -> None:
     """Do what a `reduce_cmd` says with an engine's registers; `target` gets what they hold.
 
@@ -99,7 +102,8 @@ def accumulate(
     if name == "reset":
         mine[:] = neutral
         if target is not None:
-            issue.also(target, issue.result(mine.copy(), target.dtype, states=None))
+            held = -mine if negate else mine.copy()
+            issue.also(target, issue.result(held, target.dtype, states=None))
         return
     first: Any = None
     if name == "reduce":
@@ -107,7 +111,7 @@ def accumulate(
     elif name == "load_reduce":
         first = column(issue, start, values.shape).computed().reshape(-1, 1)
     if target is not None:
-        total = reduce_into(issue, target, op, values, operands, first, mask)
+        total = reduce_into(issue, target, op, values, operands, first, mask, negate)
     else:
         total, _ = reduced_columns(op, values, mask)
         total = total if first is None else token_of(op, 2).apply(first, total)

@@ -115,20 +115,46 @@ def all_to_all_v(
     Rows of `metadata`: how many elements go to each rank, from where on, how many come from each
     (written unless `known`), and where to (if `placed`; else at equal distances).
     """
+    return _joined(issue, src, metadata, group, known, placed, same=False)
+
+
+@operation("ncc.all_gather_v", engine="dma", kind="other")
+def all_gather_v(
+    issue: Issue, src: Any, metadata: Tensor, group: list[int], known: bool, placed: bool
+) -> Result:
+    """Join the elements that every rank of a group has for all: as `all_to_all_v` but for that.
+
+    The first column of the first two rows of `metadata` says which they are.
+    """
+    return _joined(issue, src, metadata, group, known, placed, same=True)
+
+
+def _joined(
+    issue: Issue,
+    src: Any,
+    metadata: Tensor,
+    group: list[int],
+    known: bool,
+    placed: bool,
+    *,
+    same: bool,
+) -> Result:
+    """Join what every rank of a group sends; `same`: the same to all."""
+    name = issue.operation.name
     read = _read(issue, src)
     destination = issue.destination
     assert destination is not None
     rows = issue.read(metadata, device=True).values.reshape(-1, len(group)).astype(np.int64)
     if rows.shape[0] < (4 if placed else 3):
-        raise NkiError(f"metadata of all_to_all_v has {rows.shape[0]} rows, too few")
-    mine = group.index(RANK)
+        raise NkiError(f"metadata of {name} has {rows.shape[0]} rows, too few")
+    mine = 0 if same else group.index(RANK)
     count, first = int(rows[0, mine]), int(rows[1, mine])
     chunk = read.values.reshape(-1)[first : first + count]
     values = np.array(destination.array().reshape(-1))
     for rank in range(len(group)):
         start = int(rows[3, rank]) if placed else values.size // len(group) * rank
         if chunk.size != count or start + count > values.size:
-            raise NkiError(f"all_to_all_v moves {count} elements from {first} to {start}: no room")
+            raise NkiError(f"{name} moves {count} elements from {first} to {start}: no room")
         values[start : start + count] = chunk
     if not known:
         counts = metadata.reshape(-1, len(group)) if metadata.ndim > 2 else metadata

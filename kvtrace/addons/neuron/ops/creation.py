@@ -1,11 +1,13 @@
 """Tensors made by name: allocated, filled, or constants of the program."""
 
+import os
 from typing import Any
 
 import numpy as np
 
 from kvtrace.addons.neuron import dtypes
 from kvtrace.addons.neuron.buffers import Buffer, buffer_of
+from kvtrace.addons.neuron.errors import NkiError
 from kvtrace.addons.neuron.indices import PartitionSize
 from kvtrace.addons.neuron.machine import current
 from kvtrace.addons.neuron.memory import DEFINED, size_of
@@ -90,13 +92,24 @@ def zeros_like(a: Any, dtype: Any = None, buffer: Any = None, name: str = "") ->
 
 
 def shared_constant(constant: Any, dtype: Any = None) -> Tensor:
-    """Return a constant of the program as a tensor in device memory."""
-    values = np.array(constant)
+    """Return a constant of the program, or of a file of NumPy's, as a tensor in device memory.
+
+    Raises:
+        NkiError: the file is not there, or none of NumPy's.
+    """
+    values = _of_file(constant) if isinstance(constant, str | os.PathLike) else np.array(constant)
     given = values.dtype if dtype is None else dtypes.as_dtype(dtype)
     raw = np.ascontiguousarray(dtypes.rounded(values, given)).view(np.uint8).reshape(-1)
     run = current()
     memory = run.allocate("hbm", values.shape, given, name="shared_constant", raw=raw)
     return run.tensor(memory)
+
+
+def _of_file(path: str | os.PathLike[str]) -> Any:
+    try:
+        return np.load(path, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise NkiError(f"shared_constant cannot read {os.fspath(path)}: {error}") from None
 
 
 def shared_identity_matrix(n: int, dtype: Any = dtypes.uint8) -> Tensor:

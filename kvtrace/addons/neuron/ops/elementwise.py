@@ -16,6 +16,9 @@ from kvtrace.addons.neuron.tokens import BYPASS, TOKENS, Token, token_of
 
 Array = NDArray[Any]
 
+#: What ops of the language call their operands.
+_OPERANDS: Final = ("x", "y")
+
 
 def applied(token: Token, *operands: Values | Array) -> Array:
     """Apply a token to operands: in float32, or on the integers themselves for bits.
@@ -57,10 +60,11 @@ def _language_op(token: Token) -> Operation:
     def compute(
         issue: Issue, *operands: Any, dtype: Any = None, mask: Any = None, **others: Any
     ) -> Result:
-        if token.arity == 2 and len(operands) == 1:
-            operands = (*operands, others.pop("y"))
+        named = [others.pop(name) for name in _OPERANDS[len(operands) :] if name in others]
+        operands = (*operands, *named)
         if len(operands) != token.arity or others:
-            raise NkiError(f"nl.{token.name} takes {token.arity} operands, dtype and mask")
+            many = "1 operand" if token.arity == 1 else f"{token.arity} operands"
+            raise NkiError(f"nl.{token.name} takes {many}, dtype and mask")
         read = []
         for place, operand in enumerate(operands):
             issue.combines = _either_way(token) if place else token

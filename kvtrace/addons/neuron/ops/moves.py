@@ -103,16 +103,17 @@ def dma_copy(
 def dma_compute(
     issue: Issue,
     srcs: Any,
-    scales: Any = None,
     reduce_op: Any = None,
+    scales: Any = None,
     unique_indices: bool = True,
+    oob_mode: Any = None,
 ) -> Result:
     """Scale tensors, each by a number, and combine them element by element, in float32.
 
-    By position, `scales` and `reduce_op` may change places: releases of the interface differ.
+    By position, `reduce_op` and `scales` may change places: releases of the interface differ.
     """
     del unique_indices
-    if scales is not None and not isinstance(scales, list | tuple):
+    if isinstance(reduce_op, list | tuple) or not isinstance(scales, list | tuple | None):
         scales, reduce_op = reduce_op, scales
     destination = issue.destination
     assert destination is not None
@@ -122,8 +123,9 @@ def dma_compute(
     issue.combines = token_of(reduce_op or "add", 2)
     total: Array | None = None
     parts = []
+    mask = _all_inside(destination, srcs) if getattr(oob_mode, "name", "") == "skip" else None
     for src, factor in zip(srcs, factors, strict=True):
-        part = issue.read(src, device=True)
+        part = issue.read(src, None if mask is None else mask.reshape(src.shape), device=True)
         if part.values.size != destination.size:
             raise NkiError(
                 f"dma_compute combines {part.values.shape} into {destination.shape}: "
@@ -136,7 +138,17 @@ def dma_compute(
     if total is None:
         raise NkiError("dma_compute takes at least one tensor")
     issue.flops = (len(parts) - 1) * total.size
-    return issue.result(total, destination.dtype, *parts)
+    return issue.result(total, destination.dtype, *parts, mask=mask)
+
+
+def _all_inside(destination: Tensor, srcs: Any) -> NDArray[np.bool_]:
+    """Return the lanes that lie inside of each of some tensors of one size."""
+    inside = np.ones(destination.shape, bool)
+    for tensor in (destination, *srcs):
+        lanes = selections.inside_lanes(tensor, None)
+        if lanes is not None:
+            inside &= lanes.reshape(destination.shape)
+    return inside
 
 
 @operation("nl.copy", engine="vector", kind="other")

@@ -12,9 +12,11 @@ from kvtrace.addons.neuron.findings import ENGINE_DTYPE, MATMUL_LIMIT, MEMORY_SP
 from kvtrace.addons.neuron.indices import lanes_of
 from kvtrace.addons.neuron.memory import DEFINED, NEVER_WRITTEN
 from kvtrace.addons.neuron.operations import Issue, Result, operation
+from kvtrace.addons.neuron.tensors import Tensor
 from kvtrace.addons.neuron.tokens import TOKENS
 
 Array = NDArray[Any]
+Lanes = NDArray[np.bool_] | None
 
 #: Free elements of the moving tile from NeuronCore-v4 on, by the bytes of a result's element
 #: (reference of `nki.isa.nc_matmul`: the eight banks of PSUM).
@@ -48,9 +50,15 @@ def nc_matmul(
     """Return `stationary.T @ moving`, both with the contracted dimension along partitions.
 
     With a destination: `accumulate` adds to what is there; None adds where something was written.
+    Partitions that a mask leaves out are not contracted; free elements of one operand that it
+    leaves out make no row or column of the product, and one number makes all of it or nothing.
     """
     del is_stationary_onezero, is_moving_onezero, tile_position, tile_size
-    left, right = (_within(issue.read(each, mask), mask) for each in (stationary, moving))
+    *lanes, made = _masks_of(mask, stationary, moving)
+    left, right = (
+        _within(issue.read(each, own), own)
+        for each, own in zip((stationary, moving), lanes, strict=True)
+    )
     if getattr(perf_mode, "name", perf_mode) in _DOUBLE_ROWS:
         left, right = _double_rows(left), _double_rows(right)
         most = 2 * targets.PARTITIONS
@@ -65,17 +73,48 @@ def nc_matmul(
     if issue.destination is not None:
         bits = is_transpose and issue.run.target.generation >= _BITS_OF_TRANSPOSES
         values = accumulated(issue, values, accumulate, left.dtype if bits else None)
-    return issue.result(values, dtypes.float32, space="psum", states=states)
+    return issue.result(values, dtypes.float32, space="psum", states=states, mask=made)
 
 
-def _within(operand: Values, mask: Any) -> Values:
-    """Leave the partitions out that a mask of partitions does: fewer are contracted then."""
+def _masks_of(mask: Any, stationary: Tensor, moving: Tensor) -> tuple[Lanes, Lanes, Lanes]:
+    """Return the lanes of both operands and of the product that a mask lets through.
+
+    Where both have as many free elements a mask does not say whose it means: they are all there.
+
+    Raises:
+        NkiError: it is a mask of neither operand's free elements.
+    """
     lanes = None if mask is None else lanes_of(mask)
-    if lanes is None or not lanes.ndim or lanes.shape != lanes.shape[:1] + (1,) * (lanes.ndim - 1):
+    if lanes is None or not lanes.ndim:
+        return lanes, lanes, lanes
+    flat = lanes.reshape(lanes.shape[0], -1)
+    rows = np.broadcast_to(flat.any(axis=1, keepdims=True), (stationary.shape[0], 1))
+    whole, others = (_over(rows, each) for each in (stationary, moving))
+    sizes = [each.size // each.shape[0] for each in (stationary, moving)]
+    free = flat.shape[1]
+    if free == 1 or sizes == [free, free]:
+        return whole, others, None
+    if free not in sizes:
+        raise NkiError(f"a mask of {lanes.shape} fits no free elements of tiles of {sizes}")
+    kept = flat.any(axis=0)
+    if free == sizes[0]:
+        return _over(flat, stationary), others, kept[:, None]
+    return whole, _over(flat, moving), kept[None, :]
+
+
+def _over(lanes: NDArray[np.bool_], tile: Tensor) -> NDArray[np.bool_]:
+    """Return lanes of partitions and free elements for a tile."""
+    if lanes.shape[1] == 1:
+        return lanes.reshape((-1,) + (1,) * max(tile.ndim - 1, 1))
+    return np.broadcast_to(lanes, (tile.shape[0], lanes.shape[1])).reshape(tile.shape)
+
+
+def _within(operand: Values, lanes: Lanes) -> Values:
+    """Leave the elements out that a mask does: zeros are contracted in their place."""
+    if lanes is None or not lanes.ndim:
         return operand
-    rows = lanes.reshape((-1,) + (1,) * (operand.values.ndim - 1))
-    states = None if operand.states is None else np.where(rows, operand.states, np.uint8(DEFINED))
-    values = np.where(rows, operand.values, operand.values.dtype.type(0))
+    states = None if operand.states is None else np.where(lanes, operand.states, np.uint8(DEFINED))
+    values = np.where(lanes, operand.values, operand.values.dtype.type(0))
     return Values(values, states, operand.dtype, operand.space)
 
 

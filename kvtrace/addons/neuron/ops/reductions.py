@@ -83,7 +83,9 @@ def _language_reduction(
         issue.flops = tile.values.size
         if after is not None:
             values = after(values, _counted(tile.values.shape, axes, mask, values.shape))
-        return issue.result(values, dtype, tile, states=states)
+        result = issue.result(values, dtype, tile, states=states)
+        result.flat = not keepdims and tile.values.ndim - len(axes) == 1
+        return result
 
     reduce.__doc__ = f"Give the {name} over free dimensions."
     return operation(f"nl.{name}", engine="vector", kind="reduce")(reduce)

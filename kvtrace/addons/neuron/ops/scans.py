@@ -69,13 +69,15 @@ def tensor_scalar_reduce(
     reverse0: bool = False,
     reduce_cmd: Any = None,
     reduce_init: Any = None,
+    reduce_res_negate: bool = False,
     *,
     dtype: Any = None,
     mask: Any = None,
 ) -> Result:
     """Apply an operation with a number or a column; its reduction goes to `reduce_res`.
 
-    `reduce_cmd` says what the vector engine's registers do, which `reduce_res` gets.
+    `reduce_cmd` says what the vector engine's registers do, which `reduce_res` gets, with
+    `reduce_res_negate` with its sign turned.
     """
     tile = issue.read(data, mask)
     operands = [tile]
@@ -91,6 +93,7 @@ def tensor_scalar_reduce(
         target=reduce_res,
         start=reduce_init,
         mask=mask,
+        negate=reduce_res_negate,
     )
     return issue.result(values, dtype, *operands, mask=mask)
 

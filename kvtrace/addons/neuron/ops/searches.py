@@ -41,28 +41,40 @@ def max8(issue: Issue, src: Any, *, dtype: Any = None, mask: Any = None) -> Resu
 
 
 def _places(flat: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.int64]:
-    """Return where each value is first found in its partition; equal ones are found in turn."""
-    places = np.zeros(wanted.shape, np.int64)
+    """Return where each value is found in its partition, -1 where it is not.
+
+    Equal values are found one after the other.
+    """
+    places = np.full(wanted.shape, -1, np.int64)
     for row, values in enumerate(wanted):
-        taken: set[int] = set()
-        for at, value in enumerate(values):
-            found = [int(place) for place in np.flatnonzero(flat[row] == value)]
-            place = next((each for each in found if each not in taken), -1)
-            taken.add(place)
-            places[row, at] = place
+        for value in np.unique(values):
+            slots = np.flatnonzero(values == value)
+            found = np.flatnonzero(flat[row] == value)[: slots.size]
+            places[row, slots[: found.size]] = found
     return places
+
+
+def _all_ones(places: NDArray[np.int64], dtype: Any) -> NDArray[Any]:
+    """Return places as an integer type holds them: all bits of one that is not there are set."""
+    given = dtypes.as_dtype(dtype)
+    return places.astype(given) if given.kind in "iu" else places
 
 
 @operation("nisa.nc_find_index8", engine="vector", kind="other")
 def nc_find_index8(
     issue: Issue, data: Any, vals: Any, *, dtype: Any = None, mask: Any = None
 ) -> Result:
-    """Return where each of eight values is first found in its partition."""
+    """Return where each of eight values is found in its partition; all ones where it is not.
+
+    Equal values have the places of equal elements, in rising order.
+    """
     flat, wanted = _flat(issue, data, mask), _flat(issue, vals)
     if wanted.shape[1] != LEAST:
         raise NkiError(f"nc_find_index8 takes {LEAST} values a partition, not {wanted.shape[1]}")
-    first = np.argmax(flat[:, None, :] == wanted[:, :, None], axis=2)
-    return issue.result(first, dtypes.uint32 if dtype is None else dtype)
+    if issue.destination is not None:
+        dtype = issue.destination.dtype
+    given = dtypes.uint32 if dtype is None else dtype
+    return issue.result(_all_ones(_places(flat, wanted), given), given)
 
 
 @operation("nisa.nc_match_replace8", engine="vector", kind="other")
@@ -76,14 +88,17 @@ def nc_match_replace8(
     dtype: Any = None,
     mask: Any = None,
 ) -> Result:
-    """Replace the first place of each of eight values by a number; `dst_idx` gets the places."""
+    """Replace the first place of each of eight values by a number; `dst_idx` gets the places.
+
+    Values are taken from the last to the first: equal ones have their places in falling order.
+    """
     tile = issue.read(data, mask)
     flat = np.array(tile.computed().reshape(tile.values.shape[0], -1))
-    places = _places(flat, _flat(issue, vals))
+    places = _places(flat, _flat(issue, vals)[:, ::-1])[:, ::-1]
     for row, found in enumerate(places):
         flat[row, found[found >= 0]] = imm
     if dst_idx is not None:
-        issue.also(dst_idx, issue.result(places, dst_idx.dtype))
+        issue.also(dst_idx, issue.result(_all_ones(places, dst_idx.dtype), dst_idx.dtype))
     return issue.result(flat.reshape(tile.values.shape), dtype, tile, mask=mask)
 
 
@@ -190,9 +205,19 @@ def dma_transpose(
 
 @operation("nl.gather_flattened", engine="gpsimd", kind="other")
 def gather_flattened(
-    issue: Issue, data: Any, indices: Any, *, dtype: Any = None, mask: Any = None
+    issue: Issue,
+    data: Any,
+    indices: Any,
+    axis: int = 0,
+    dtype: Any = None,
+    *,
+    mask: Any = None,
 ) -> Result:
     """Return elements of each partition by their places in it."""
+    if axis != 0:
+        raise NkiError(
+            f"gather_flattened goes along axis 0, its free dimensions as one, not {axis}"
+        )
     tile, places = issue.read(data), issue.read(indices, mask)
     flat = tile.values.reshape(tile.values.shape[0], -1)
     wanted = places.values.reshape(places.values.shape[0], -1).astype(np.int64)

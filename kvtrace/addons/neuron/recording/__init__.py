@@ -21,7 +21,8 @@ class NkiBackend:
     """Listens to this add-on's kernels, under whichever name they were imported."""
 
     name: Final = "nki"
-    libraries: Final = ("kvtrace.addons.neuron",)
+    #: Not the package: finding a stand-in imports that, while Python holds its import lock.
+    libraries: Final = ("kvtrace.addons.neuron.launching",)
 
     def __init__(self) -> None:
         self._launches: Launches | None = None

@@ -53,8 +53,9 @@ class Launches:
         self._process = os.getpid()
         self._kernels: dict[tuple[Any, ...], int] = {}
         self._calls: dict[tuple[Any, ...], int] = {}
-        self._observed: list[ObservedCall] = []
         self._by_call: dict[int, ObservedCall] = {}
+        #: Calls that are kept whole, and the executed ops of theirs.
+        self._whole = self._rows = 0
 
     @property
     def keeps_tiles(self) -> bool:
@@ -100,7 +101,7 @@ class Launches:
     def observed(self, function: Any) -> list[ObservedCall]:
         """Return the records of a kernel's distinct calls."""
         with self._lock:
-            return [each for each in self._observed if each.function is function]
+            return [each for each in self._told() if each.function is function]
 
     def _call(self, outcome: Outcome, contents: dict[str, bytes]) -> int:
         values = _arguments(outcome.arguments)
@@ -136,18 +137,22 @@ class Launches:
         """Keep what the first launch of a call did."""
         session = self._session
         self._tell(outcome, outcome.recorder.findings)
-        rows = sum(each.rows for each in self._observed)
-        if len(self._observed) >= _OBSERVED_LIMIT or rows > _ROWS_LIMIT:
+        beyond = self._whole >= _OBSERVED_LIMIT or self._rows > _ROWS_LIMIT
+        call = self._by_call[call_id] = ObservedCall(call_id, outcome, only_findings=beyond)
+        if beyond:
             text = (
-                f"only the first {len(self._observed):,} distinct calls of NKI kernels were "
-                f"observed: {rows:,} executed ops of theirs are kept"
+                f"only the first {self._whole:,} distinct calls of NKI kernels were observed: "
+                f"{self._rows:,} executed ops of theirs are kept; of others, what is wrong"
             )
             session.message("info", "watch-limit", text)
             return
-        observed = ObservedCall(call_id, outcome)
-        self._observed.append(observed)
-        self._by_call[call_id] = observed
-        session.add_columns("buffers", observed.buffers)
+        self._whole += 1
+        self._rows += len(outcome.recorder.rows)
+        session.add_columns("buffers", call.buffers)
+
+    def _told(self) -> list[ObservedCall]:
+        """Return the calls that have rows in the run's tables."""
+        return [each for each in self._by_call.values() if each.has_rows]
 
     def _tell(self, outcome: Outcome, found: Sequence[findings.Finding]) -> None:
         """Say what is wrong, once each."""
@@ -161,7 +166,8 @@ class Launches:
     def _finish(self) -> None:
         """Add what calls did to the run, which ends."""
         run_id = self._session.run_id
-        if run_id is None or not self._observed or self._process != os.getpid():
+        told = self._told()
+        if run_id is None or not told or self._process != os.getpid():
             return
         from kvtrace.schema.trace import open_trace
 
@@ -169,7 +175,7 @@ class Launches:
             name: rule._asdict() | {"page": "docs/nki.md"} for name, rule in findings.RULES.items()
         }
         facts = {"while": "running", "rules": rules}
-        tables = joined(self._observed)
+        tables = joined(told)
         open_trace(self._session.out).add_derived(run_id, _NAME, tables, facts, DEFINITIONS)
 
 

@@ -19,6 +19,7 @@ from kvtrace.addons.neuron.recorder import AccessRow, Execution, Place, Recorder
 from kvtrace.addons.neuron.recording.definitions import (
     BUFFERS,
     CALLS,
+    DEFINITIONS,
     EXECUTIONS,
     ITERATIONS,
     LOOPS,
@@ -76,6 +77,12 @@ def derived_tables(observed: Observed) -> dict[str, pa.Table]:
         ITERATIONS.name: pa.Table.from_batches([_iterations(observed)], schema=ITERATIONS.schema),
     }
     return tables | {"stacks": _of_rows(TABLES["stacks"], list(stacks.rows.values()))}
+
+
+def empty_tables() -> dict[str, pa.Table]:
+    """Return all derived tables with no rows: of a call that was not observed."""
+    named = [TABLES[name] for name in ("ops", "loops", "findings", "accesses", "stacks")]
+    return {table.name: table.schema.empty_table() for table in (*named, *DEFINITIONS)}
 
 
 def finding_tables(observed: Observed, found: Sequence[Finding]) -> dict[str, pa.Table]:

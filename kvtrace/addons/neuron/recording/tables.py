@@ -12,6 +12,7 @@ from kvtrace.addons.neuron.recording.rows import (
     Observed,
     buffer_columns,
     derived_tables,
+    empty_tables,
     finding_identity,
     finding_tables,
 )
@@ -20,20 +21,33 @@ from kvtrace.forks import Lock
 
 
 class ObservedCall:
-    """What the first launch of a call did. Once its tables are made, the record is let go."""
+    """What the first launch of a call did. Once its tables are made, the record is let go.
 
-    def __init__(self, call_id: int, outcome: Outcome) -> None:
+    Of a call beyond the limit only findings are kept.
+    """
+
+    def __init__(self, call_id: int, outcome: Outcome, *, only_findings: bool = False) -> None:
         self.function = outcome.kernel.function
-        self.rows = len(outcome.recorder.rows)
+        self._whole = not only_findings
         self._lock = Lock()
-        self._observed: Observed | None = Observed(
-            call_id, outcome.grid, outcome.target, outcome.recorder, samples_of(outcome.recorder)
-        )
+        self._observed: Observed | None = None
         self._tables: dict[str, pa.Table] | None = None
         self._later: list[dict[str, pa.Table]] = []
         self._call_id = call_id
-        first = self._observed
+        self._known: set[str] = set()
+        if only_findings:
+            self._tables = empty_tables()
+            self.again(outcome)
+            return
+        first = self._observed = Observed(
+            call_id, outcome.grid, outcome.target, outcome.recorder, samples_of(outcome.recorder)
+        )
         self._known = {finding_identity(first, found) for found in outcome.recorder.findings}
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether it adds to any table."""
+        return self._whole or bool(self._later)
 
     def again(self, outcome: Outcome) -> list[Finding]:
         """Take what a later launch found that no earlier one has: other data, other findings."""
@@ -72,7 +86,7 @@ class ObservedCall:
 
 def joined(calls: Sequence[ObservedCall]) -> dict[str, pa.Table]:
     """Return the derived tables of several calls together, each stack once."""
-    found = [call.tables() for call in calls]
+    found = [call.tables() for call in calls] or [empty_tables()]
     tables = {name: pa.concat_tables([each[name] for each in found]) for name in found[0]}
     stacks = tables["stacks"]
     first: dict[int, int] = {}

@@ -69,8 +69,6 @@ class WatchedKernel:
         """Return what the kernel's distinct calls did so far, by table; `stacks` with them."""
         launches = BACKEND.launches
         calls = [] if launches is None else launches.observed(self._kernel.function)
-        if not calls:
-            return {}
         tables = joined(calls)
         if self._client is None:
             return tables

@@ -64,6 +64,14 @@ def test_a_result_that_is_written_in_place_takes_no_memory_of_its_own():
     assert written.peak_live_bytes == apart.peak_live_bytes - X.nbytes
 
 
+def test_a_number_that_is_repeated_takes_no_memory_of_the_whole_shape():
+    _, added = figures(lambda x: x + 1.0, X)
+    _, given = figures(lambda x: (x + 1.0, np.ones_like(x)), X)
+
+    assert added.peak_live_bytes == 2 * X.nbytes + 4
+    assert given.peak_live_bytes >= 3 * X.nbytes
+
+
 def test_a_loop_counts_its_body_and_says_that_its_trips_are_unknown():
     def program(x):
         return while_([x, lift(0)], lambda x, n: [n < 3], lambda x, n: [x + x, n + 1])[0]

@@ -318,7 +318,8 @@ def test_shapes_that_do_not_fit():
     assert "do not multiply" in complaint(ShapeMismatch, program, X)
     assert "do not broadcast" in complaint(ShapeMismatch, lambda x: x + x[:, :3], X)  # here
     complaint(ShapeMismatch, lambda x: x.reshape(5, 5), X)  # here
-    complaint(ShapeMismatch, lambda x: x.sum(axis=2), X)  # here
+    complaint(np.exceptions.AxisError, lambda x: x.sum(axis=2), X)  # here
+    complaint(ShapeMismatch, lambda x: np.expand_dims(x, -4), X)  # here
     complaint(ShapeMismatch, lambda x: np.concatenate([x, x.T]), X)  # here
     complaint(ShapeMismatch, lambda x: np.split(x, 5), X)  # here
 

@@ -346,3 +346,57 @@ def test_a_kernel_that_raises_leaves_what_it_did_until_then(
     assert len(told) == 1
     assert "no second half" in told[0]["text"]
     assert told[0]["text"].endswith("what kernel halves did until then is kept")
+
+
+def test_calls_beyond_the_limit_keep_their_findings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import numpy as np
+
+    import kvtrace.addons.neuron.older.language as nl
+    from kvtrace.addons.neuron.recording import launches
+
+    monkeypatch.setattr(launches, "_OBSERVED_LIMIT", 2)
+
+    @older.jit
+    def first_rows(source: Any, rows: Any, count: int) -> Any:
+        out = nl.ndarray((count, 8), dtype=source.dtype, buffer=nl.shared_hbm)
+        lanes = nl.load(rows)[0:count, :]
+        nl.store(out, value=nl.load(source[lanes, nl.arange(8)[None, :]]))
+        return out
+
+    @older.jit
+    def twice(source: Any) -> Any:
+        out = nl.ndarray(source.shape, dtype=source.dtype, buffer=nl.shared_hbm)
+        nl.store(out, value=nl.load(source) * 2)
+        return out
+
+    source = np.ones((16, 8), np.float32)
+    inside, outside = (np.array([[row]] * 4, np.int32) for row in (3, 16))
+    watched = kvtrace.trace(first_rows, backend="nki", client="sanitizer", out=tmp_path / "out")
+    other = kvtrace.trace(twice, backend="nki")
+    try:
+        watched(source, inside, 1)
+        watched(source, inside, 2)
+        assert set(watched.tables()["findings"]["verdict"].to_pylist()) == {"proven"}
+        watched(source, outside, 3)
+        watched(source, inside, 4)
+        watched(source, outside, 4)
+        rows = watched.tables()["findings"].to_pylist()
+        other(source)
+        beyond = other.tables()
+    finally:
+        kvtrace.stop()
+
+    wrong = [
+        (row["call_id"], row["rule"], row["arg"]) for row in rows if row["verdict"] == "violation"
+    ]
+    assert wrong == [
+        (2, "out-of-bounds", "source"), (2, "undefined-lanes", None),
+        (3, "out-of-bounds", "source"), (3, "undefined-lanes", None),
+    ]  # fmt: skip
+    assert beyond["findings"].num_rows == beyond["ops"].num_rows == 0
+    trace = open_trace(tmp_path / "out")
+    kept = trace.table("findings").to_pylist()
+    assert {row["call_id"] for row in kept if row["verdict"] == "violation"} == {2, 3}
+    assert "watch-limit" in trace.table("messages")["code"].to_pylist()

@@ -100,3 +100,15 @@ def test_only_published_rates_are_used() -> None:
     assert least_ns("scalar", None, 1, 2900, 0, limits) == pytest.approx(1)
     assert least_ns("tensor", "bf16", 0, 95_000, 0, limits) == pytest.approx(1)
     assert least_ns("gpsimd", None, 1, 1, 0, limits) is None
+
+
+def test_a_profile_says_nothing_of_what_the_chip_has_not(
+    traces: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["profile", str(traces[0])]) == 0
+
+    told = capsys.readouterr().out
+    assert "Trainium" in told
+    assert "reuse" in told
+    assert "sector" not in told
+    assert "warp" not in told

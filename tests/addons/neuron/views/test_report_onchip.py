@@ -374,3 +374,15 @@ def test_a_chosen_tile_shows_the_values_that_it_held(report_browser, tmp_path, s
         opened.go(f"#/onchip/1?tile={later}")
         opened.page.wait_for_selector("#no-values")
         assert "not among" in opened.text("#no-values")
+
+
+def test_the_view_of_a_call_says_nothing_of_warps_and_sectors(page):
+    page.go("#/call/1")
+    page.page.wait_for_selector("#op-table")
+    page.page.locator("#op-table tbody tr", has_text="nl.load").first.click()
+    page.page.wait_for_selector("#access-legend")
+
+    told = page.page.locator("main").inner_text().lower()
+    assert "accesses" in told
+    for word in ("warp", "sector", "shared memory"):
+        assert word not in told

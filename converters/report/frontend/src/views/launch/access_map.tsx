@@ -155,8 +155,11 @@ function painted(
 }
 
 /** Whether a unit lies in a sector of which something is accessed; false where it is not known. */
-function movedInVain({ dense }: Counts, { unit, argument }: Touched): (offset: number) => boolean {
-  if (!dense || unit >= SECTOR) return () => false;
+function movedInVain(
+  { dense }: Counts,
+  { unit, argument, warps }: Touched,
+): (offset: number) => boolean {
+  if (!dense || !warps || unit >= SECTOR) return () => false;
   const many = SECTOR / unit;
   const shift = Math.floor((argument?.offset_bytes ?? 0) / unit) % many;
   return (offset) => {

@@ -90,7 +90,7 @@ export function MapPanel({ block, grid, touched, findings }: MapPanelProps) {
           right={
             <>
               <CountFigures scene={scene} />
-              <WarpPanel scene={scene} grid={grid} />
+              {touched.warps ? <WarpPanel scene={scene} grid={grid} /> : null}
             </>
           }
         />
@@ -184,7 +184,7 @@ function CountFigures({ scene: { counts, look, lanes, touched } }: { scene: Scen
 }
 
 function Legend({ scene }: { scene: Scene }) {
-  const { counts, context, lanes, values, colour, tiles } = scene;
+  const { counts, context, lanes, values, colour, tiles, touched } = scene;
   const byValue = colour === "value" ? values : null;
   const colours = mapColours();
   const most = counts.most ?? Infinity;
@@ -193,7 +193,11 @@ function Legend({ scene }: { scene: Scene }) {
     [byValue !== null && byValue.nan > 0, "nan", "not a number"],
     [plain && lanes !== null, "masked", "masked lanes only"],
     [plain && context !== null, "context", "by other programs or iterations"],
-    [plain && counts.dense !== null, "wasted", "moved in a sector, asked for by nobody"],
+    [
+      plain && counts.dense !== null && touched.warps,
+      "wasted",
+      "moved in a sector, asked for by nobody",
+    ],
     [plain, "untouched", "not accessed"],
     [counts.outside > 0, "outside", "outside the tensor"],
   ];

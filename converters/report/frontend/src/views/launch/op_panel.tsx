@@ -17,7 +17,7 @@ import { describedLanes, isMemory } from "../../accesses/grid_work";
 import { MapPanel } from "./map_panel";
 import { Matmul } from "./matmul";
 import { maskedShare, sectorEfficiency } from "./ops";
-import { tensorsOf, touchedBy } from "./scene";
+import { hasWarps, tensorsOf, touchedBy } from "./scene";
 import { AS_IT_IS, type Place } from "./state";
 
 interface OpPanelProps {
@@ -54,7 +54,7 @@ export function OpPanel(props: OpPanelProps) {
       </div>
       <Split
         wide="right"
-        left={<OpFigures op={op} />}
+        left={<OpFigures op={op} warps={hasWarps(call)} />}
         right={<OpCode variant={call.variant} op={op} />}
       />
       {gap === null ? null : <Note>{gap}</Note>}
@@ -129,7 +129,7 @@ function leftOut(block: CallOps, op: Op): string | null {
 const SECTORS =
   "Bytes asked for, of those in the 32-byte sectors that they lie in; a model of the compiled layout, or of the order of lanes";
 
-function OpFigures({ op }: { op: Op }) {
+function OpFigures({ op, warps }: { op: Op; warps: boolean }) {
   const { bytes, unique_bytes: distinct } = op;
   const again = bytes !== null && distinct ? Math.round((100 * bytes) / distinct) / 100 : 1;
   const times = again === 1 ? null : `derived, each ${formatCount(again)} times`;
@@ -145,8 +145,10 @@ function OpFigures({ op }: { op: Op }) {
           derived("masked off", maskedShare(op), "share", off),
           derived("bytes", bytes, "bytes"),
           derived("distinct bytes", distinct, "bytes", "", times),
-          derived("sector efficiency", sectorEfficiency(op), "share", SECTORS),
         ],
+        isMemory(op) &&
+          warps &&
+          derived("sector efficiency", sectorEfficiency(op), "share", SECTORS),
       ]}
     />
   );

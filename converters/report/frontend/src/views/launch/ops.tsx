@@ -53,7 +53,13 @@ function placeOf(each: Op | Loop): number {
   return "op" in each || each.before === each.index ? each.index : each.before - 0.5;
 }
 
-export function OpList({ block, op }: { block: CallOps; op: number | null }) {
+interface OpListProps {
+  readonly block: CallOps;
+  readonly op: number | null;
+  readonly warps: boolean;
+}
+
+export function OpList({ block, op, warps }: OpListProps) {
   const lines = useMemo(() => linesOf(block), [block]);
   const dots = useMemo(() => new Set(block.dots.map((dot) => dot.op)), [block]);
   const all = chosen("ops") === "all";
@@ -84,7 +90,7 @@ export function OpList({ block, op }: { block: CallOps; op: number | null }) {
       <Table
         id="op-table"
         caption="Ops in the order of the program"
-        columns={columnsOf()}
+        columns={columnsOf(warps)}
         rows={shown}
         chosen={shown.find((line) => line.op !== null && line.index === op) ?? null}
         onChoose={(line) =>
@@ -112,7 +118,7 @@ function own(label: string, read: (op: Op) => Maybe<number>, as: Format, title =
 
 export const USED = "Bytes asked for, of those in the 32-byte sectors that they lie in";
 
-function columnsOf(): Column<Line>[] {
+function columnsOf(warps: boolean): (Column<Line> | false)[] {
   return [
     { label: "#", number: true, cell: ({ index }) => index },
     {
@@ -140,7 +146,7 @@ function columnsOf(): Column<Line>[] {
     own("executions", (op) => op.executions, "count"),
     own("masked off", maskedShare, "share"),
     own("bytes", (op) => op.bytes, "bytes"),
-    own("sector efficiency", sectorEfficiency, "share", USED),
+    warps && own("sector efficiency", sectorEfficiency, "share", USED),
     own("FLOPs", (op) => op.flops || null, "flops"),
   ];
 }

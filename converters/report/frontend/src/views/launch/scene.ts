@@ -37,6 +37,13 @@ export interface Touched {
   /** Units up to which accesses go. */
   readonly reach: number;
   readonly recorded: RecordedValue | null;
+  /** Whether threads in warps ask for it, which a GPU serves in sectors. */
+  readonly warps: boolean;
+}
+
+/** Whether a call's lanes are threads in warps; those of other devices are not. */
+export function hasWarps(call: Call): boolean {
+  return (page.report.variants[call.variant]?.num_warps ?? null) !== null;
 }
 
 /** The arguments that an op accesses; more than one where a pointer is chosen by data. */
@@ -69,7 +76,8 @@ export function touchedBy(
   const last = accesses.reduce((most, access) => Math.max(most, access.last ?? 0), 0);
   const reach = Math.floor(last / unit) + width;
   const recorded = block.values.find((value) => value.name === name) ?? null;
-  return { op, name, argument, accesses, unit, width, reach, recorded };
+  const warps = hasWarps(call);
+  return { op, name, argument, accesses, unit, width, reach, recorded, warps };
 }
 
 /** Unless asked otherwise, rows and columns are the axes that one execution's lanes go along. */

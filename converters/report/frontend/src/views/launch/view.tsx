@@ -34,7 +34,7 @@ import { OpPanel } from "./op_panel";
 import { OpList, USED } from "./ops";
 import { Programs } from "./programs";
 import { Recorded } from "./recorded";
-import { touchedBy } from "./scene";
+import { hasWarps, touchedBy } from "./scene";
 import { chosenProgram, type Place, programNumber, programQuery } from "./state";
 
 function LaunchOrCall({ params }: ViewProps) {
@@ -131,7 +131,7 @@ function CallFigures({ call }: { call: Call }) {
         derived("distinct bytes", call.unique_bytes, "bytes"),
         derived("FLOPs", call.flops, "flops"),
         derived("mask efficiency", call.mask_efficiency, "share", "Lanes that are on"),
-        derived("sector efficiency", call.sector_efficiency, "share", USED),
+        hasWarps(call) && derived("sector efficiency", call.sector_efficiency, "share", USED),
       ]}
     />
   );
@@ -221,7 +221,7 @@ function Inside({
           right={
             <>
               <h2>Ops</h2>
-              <OpList block={block} op={op?.index ?? null} />
+              <OpList block={block} op={op?.index ?? null} warps={hasWarps(call)} />
             </>
           }
         />
