@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from kvtrace.cli import main
 
 _BLOCK = re.compile(r'<script type="application/gzip\+base64" id="([^"]*)">([^<]*)</script>')
@@ -157,41 +155,3 @@ def rewritten(page: Path, out: Path, changed: dict[str, Any]) -> Path:
 
     out.write_text(_BLOCK.sub(packed, page.read_text(encoding="utf-8")), encoding="utf-8")
     return out
-
-
-def random_layout(random: np.random.Generator, unit: int, reach: int) -> dict[str, Any]:
-    """A layout as the tracer writes them, of any form, with a few thousand addresses at most."""
-
-    def step() -> int:
-        return unit * int(random.choice([0, 1, 1, 3, 16, 90, 1000, -1, -20]))
-
-    def levels(most: int) -> list[list[int]]:
-        ids = itertools.accumulate([1, 4, 20][:most], lambda a, b: a * b)
-        return [[int(random.integers(2, 4)), number, step()] for number in ids]
-
-    layout: dict[str, Any] = {
-        "base": unit * int(random.integers(0, reach)),
-        "programs": [int(random.integers(0, 3)), levels(int(random.integers(0, 3)))],
-        "trips": [int(random.integers(-1, 1)), levels(int(random.integers(0, 2)))],
-    }
-    form = random.choice(["lanes", "box", "active", "runs"])
-    if form == "runs":
-        return layout | {
-            "runs": [
-                [step(), int(random.integers(1, 9)), step(), int(random.integers(1, 4)), step()]
-                for _ in range(3)
-            ]
-        }
-    extents = random.integers(1, 7, int(random.integers(1, 4))).tolist()
-    layout["lanes"] = [[extent, step()] for extent in extents]
-    if form == "box":
-        low = [int(random.integers(0, extent)) for extent in extents]
-        layout["box"] = [
-            [first, int(random.integers(first + 1, extent + 1))]
-            for first, extent in zip(low, extents, strict=True)
-        ]
-    elif form == "active":
-        lanes = int(np.prod(extents))
-        edges = sorted({int(edge) for edge in random.integers(0, lanes + 1, 6)})
-        layout["active"] = [[a, b - a] for a, b in zip(edges[::2], edges[1::2], strict=False)]
-    return layout

@@ -13,7 +13,6 @@ from tests.converters.launch_pages import (
     call_named,
     listed_counts,
     listed_executions,
-    random_layout,
     rewritten,
     written_pages,
 )
@@ -162,55 +161,6 @@ def test_one_program_and_iteration_equal_the_expansion(report_browser, pages, bl
                 found = {int(at) * 4: int(counts[at]) for at in np.flatnonzero(counts)}
                 assert found == dict(expected)
                 assert found
-
-
-@pytest.mark.parametrize("shape", [(60, 50), (6000, 5000)], ids=["each element", "regions"])
-def test_layouts_of_any_form_equal_their_expansion(report_browser, pages, blocks, shape, tmp_path):
-    # given tensors with accesses of random forms: steps back and forth, levels that overlap
-    random = np.random.default_rng(7)
-    report = json.loads(blocks["report"])
-    index, call = call_named(blocks, "product")
-    for position in report["calls"][index]["args"]:
-        argument = report["arguments"][position]
-        if argument["shape"]:
-            argument.update(shape=list(shape), strides=[shape[1], 1])
-    ops = [op for op in call["ops"] if op["buffer"]]
-    call["accesses"] = [
-        {"op": op["index"], "arg": op["buffer"], "program": None, "iteration": None,
-         "layout": random_layout(random, 4, shape[0] * shape[1])}
-        for op in ops
-        for _ in range(40)
-    ]  # fmt: skip
-    for access in call["accesses"]:
-        addresses = listed_counts([access])
-        access |= {"first": min(addresses, default=0), "last": max(addresses, default=0)}
-        access["active"] = addresses.total()
-    for op in ops:
-        op.update(elements=None, masked_off=None, bytes=None)
-    page = rewritten(pages.page, tmp_path / "x.html", {"report": report, f"call/{index}": call})
-    with opened_page(report_browser, page, "#/kernels") as opened:
-        for op, accesses in memory_ops(call):
-            expected = listed_counts(accesses)
-            inside = {at // 4: n for at, n in expected.items() if 0 <= at < 4 * np.prod(shape)}
-            show(opened, f"#/call/{index}", f"op={op['index']}")
-            assert figure(opened, "accesses") == expected.total()
-            assert figure(opened, "outside the tensor") == expected.total() - sum(inside.values())
-            if shape[0] == 60:
-                counts = saved(opened, "#download-counts")
-                assert {int(at): int(counts[at]) for at in np.flatnonzero(counts)} == inside
-                continue
-            if not opened.page.locator("#regions").count():
-                opened.page.get_by_role("button", name="Show as a table (Accesses").click()
-            regions = Counter(
-                (at // 5000 * 16 // 6000 * 16 + at % 5000 * 16 // 5000)
-                for at in Counter(inside).elements()
-            )
-            for region, many in regions.most_common(12):
-                row = f"#regions tbody tr[data-place='{region}']"
-                opened.page.locator("#regions .table-scroll").evaluate(
-                    "(box, top) => { box.scrollTop = top; }", 28 * max(region - 4, 0)
-                )
-                assert opened.page.locator(row).inner_text().split("\t")[2] == f"{many:,}"
 
 
 def test_regions_of_a_huge_tensor_are_counted_exactly(report_browser, pages):

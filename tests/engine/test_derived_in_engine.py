@@ -5,6 +5,8 @@ import shutil
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from kvtrace.cli import main
@@ -16,11 +18,18 @@ from tests.engine.trace_processor import TraceProcessor
 
 ROOT = Path(__file__).parents[2]
 FIXTURES = ROOT / "tests" / "fixtures" / "h200"
+COMMAND = "python3 tests/gpu/llama.py --compile --reference llama.json"
 
 
-def loaded(name, folder, *, replayed):
+def loaded(name, folder, *, replayed, command=None):
+    """A recorded trace, and its file in the engine; the command is that of runs with launches."""
     trace = folder / "out"
     shutil.copytree(FIXTURES / name, trace)
+    for part in trace.glob("runs/*/*.parquet") if command else ():
+        if (trace / "launches" / part.parent.name).is_dir():
+            rows = pq.read_table(part, partitioning=None)
+            at, kind = rows.schema.get_field_index("command"), rows.schema.field("command")
+            pq.write_table(rows.set_column(at, kind, pa.array([command], kind.type)), part)
     if replayed:
         assert main(["replay", str(trace)]) == 0
     load_converter("perfetto").convert(resolve(str(trace)), folder / "file", {})
@@ -37,7 +46,9 @@ def decoding(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def ranks(tmp_path_factory):
-    _, engine = loaded("llama_ranks", tmp_path_factory.mktemp("ranks"), replayed=False)
+    _, engine = loaded(
+        "llama_ranks", tmp_path_factory.mktemp("ranks"), replayed=False, command=COMMAND
+    )
     with engine:
         yield engine
 
@@ -171,8 +182,6 @@ def test_findings_are_named_in_the_slices_of_their_calls(tmp_path):
     # given a violation of a call that was launched on a device
     trace = tmp_path / "out"
     shutil.copytree(FIXTURES / "device", trace)
-    import pyarrow as pa
-
     opened = resolve(str(trace)).trace
     run = opened.runs[0].run_id
     row = {"finding_id": "v0", "call_id": 1, "rule": "out-of-bounds", "verdict": "violation"}

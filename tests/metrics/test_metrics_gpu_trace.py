@@ -16,7 +16,7 @@ FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
 
 @pytest.fixture(scope="module", params=["train", "train_compiled"])
 def recorded(request, tmp_path_factory):
-    return shutil.copytree(FIXTURES / request.param, tmp_path_factory.mktemp("gpu") / "out")
+    return shutil.copytree(FIXTURES / request.param, tmp_path_factory.mktemp("gpu") / request.param)
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def test_it_was_recorded_on_a_gpu_and_is_whole(recorded):
     assert run.devices[0]["name"] == "NVIDIA H200"
     assert validate(recorded) == []
     launches = trace.table("launches").num_rows
-    assert launches == {"train": 1500, "train_compiled": 1620}[_name(recorded, trace)]
+    assert launches == {"train": 1500, "train_compiled": 1620}[recorded.name]
 
 
 @pytest.mark.process
@@ -74,7 +74,7 @@ def test_bytes_follow_from_shapes(judged):
 @pytest.mark.process
 def test_inductors_kernels_are_among_them(judged, recorded):
     origins = Counter(judged.table("kernels", columns=["origin"])["origin"].to_pylist())
-    compiled = _name(recorded, judged) == "train_compiled"
+    compiled = recorded.name == "train_compiled"
     assert (origins["inductor"] > 0) == compiled
 
 
@@ -97,7 +97,3 @@ def test_the_commands_read_it(judged, recorded, tmp_path, capsys):
     assert main(["report", str(recorded), "-o", str(tmp_path / "r.html")]) == 0
     assert (tmp_path / "t").stat().st_size > 100_000
     assert (tmp_path / "r.html").stat().st_size < 2 << 20
-
-
-def _name(recorded, trace):
-    return "train_compiled" if "--compile" in trace.runs[0].command else "train"

@@ -14,6 +14,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -74,19 +75,25 @@ def tests_of(path: str) -> list[list[str]]:
 def failed_test(copy: Path, tests: list[str], seconds: float) -> str:
     """Return the first test that fails in the copy, or ""; raises TimeoutExpired."""
     options = ["-x", "-q", "-n", "0", "-p", "no:cacheprovider", "-p", "no:randomly", "--tb=no"]
-    done = subprocess.run(
+    with subprocess.Popen(
         [sys.executable, "-m", "pytest", *options, *tests],
         cwd=copy,
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
         text=True,
-        timeout=seconds,
-    )
-    if done.returncode == 0:
+        start_new_session=True,
+    ) as pytest:
+        try:
+            said = pytest.communicate(timeout=seconds)[0]
+        except subprocess.TimeoutExpired:
+            os.killpg(pytest.pid, signal.SIGKILL)  # and what its tests have started
+            raise
+    if pytest.returncode == 0:
         return ""
-    lines = done.stdout.splitlines()
+    lines = said.splitlines()
     named = [line.split()[1] for line in lines if line.startswith(("FAILED ", "ERROR "))]
-    return named[0] if named else f"exit code {done.returncode}"
+    return named[0] if named else f"exit code {pytest.returncode}"
 
 
 def tried(copy: Path, path: str, mutant: Mutant, seconds: float) -> Outcome:

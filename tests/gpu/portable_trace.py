@@ -1,0 +1,68 @@
+"""Makes a fixture of a trace that says nothing of the machine that it was recorded on.
+
+    python -m tests.gpu.portable_trace TRACE FIXTURE
+
+leaves out what `kvtrace trace redact --paths --host --command` does, with two differences, for
+tests that read more than verdicts. A file keeps its name below site-packages, in Inductor's cache
+or in this repository (`site-packages/torch/nn/functional.py`, `torchinductor/ab/cabc.py`,
+`tests/gpu/llama.py`) where `redact` writes `file1.py`. Texts of later stages (TTGIR, LLIR, PTX)
+stay, with such names in them; machine code goes.
+"""
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from kvtrace.schema.content import artifact_content, artifact_row
+from kvtrace.schema.redaction import _Copy
+
+#: Absolute paths in texts; no division of two numbers, and no address of a site.
+ABSOLUTE = re.compile(
+    r"(?<![\w.:/])/(?:data|home|mnt|opt|root|scratch|srv|tmp|usr|var|work|workspace|Users)"
+    r"(?:/[\w.+@-]+)+"
+)
+_KEPT = re.compile(
+    r"/(site-packages/.*|python3\.\d+/.*|(?:examples|tests|benchmarks|kvtrace)(?:/.*)?)$"
+)
+_INDUCTOR = re.compile(r"/([a-z0-9]{2}/[a-z0-9]{30,}\.py)$")
+
+
+def relative(path: str) -> str:
+    """Return what tests know a file by, wherever it lay."""
+    if not ABSOLUTE.fullmatch(path):
+        return path
+    generated = _INDUCTOR.search(path)
+    if generated is not None:
+        return f"torchinductor/{generated[1]}"
+    kept = _KEPT.search(path)
+    return kept[1] if kept is not None else path.rpartition("/")[2]
+
+
+class _Portable(_Copy):
+    """A copy with relative paths."""
+
+    def __init__(self, source: Path, out: Path) -> None:
+        super().__init__(source, out, frozenset({"paths", "host", "command"}), lambda *_: None)
+        self._files = relative  # type: ignore[assignment]
+
+    def _artifact(self, row: dict[str, Any], source: str) -> dict[str, Any] | None:
+        if row["bytes"] is None or row["kind"] == "tensor":
+            return row
+        try:
+            text = artifact_content(row["sha256"], row["size_bytes"], row["bytes"], source).decode()
+        except UnicodeDecodeError:
+            return None  # machine code
+        fresh = ABSOLUTE.sub(lambda found: relative(found[0]), text)
+        return row if fresh == text else artifact_row(row["kind"], fresh.encode())
+
+
+def main() -> None:
+    trace, fixture = map(Path, sys.argv[1:])
+    _Portable(trace, fixture).written()
+    size = sum(path.stat().st_size for path in fixture.rglob("*.parquet"))
+    print(f"{fixture}: {size:,} bytes")
+
+
+if __name__ == "__main__":
+    main()
