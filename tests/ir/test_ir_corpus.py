@@ -1,10 +1,10 @@
 """The parser on what Triton prints, against libtriton's own walk over the same module."""
 
 import json
-import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -33,8 +33,8 @@ def corpus(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def _dump(folder: Path) -> None:
-    done = run_with(INSTALLED, [str(DUMPED[0])], folder / "cache")
-    shutil.rmtree(folder / "cache")
+    with TemporaryDirectory() as cache:
+        done = run_with(INSTALLED, [str(DUMPED[0])], Path(cache))
     (folder / "corpus.json").write_text(done.stdout)
 
 

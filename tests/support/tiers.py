@@ -16,8 +16,11 @@ from typing import Any, Final, TypeVar
 import pytest
 
 KINDS: Final = ("process", "browser", "sweep")
-#: Small programs that are asked for one answer in milliseconds, mostly by the code that is tested.
-TOOLS: Final = frozenset({"git", "ptxas", "ptxas-blackwell", "nvdisasm", "cuobjdump"})
+#: Small programs that are asked for one answer in milliseconds, mostly by the code that is tested,
+#: and by Python and Triton once a process (`uname`, `ldconfig`).
+TOOLS: Final = frozenset(
+    {"git", "uname", "ldconfig", "ptxas", "ptxas-blackwell", "nvdisasm", "cuobjdump"}
+)
 #: Audit events of our helpers, which use servers that run already: the warm Python and Chromium.
 PROGRAM: Final = "kvtrace.tests.program"
 PAGE: Final = "kvtrace.tests.page"

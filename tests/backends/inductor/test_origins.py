@@ -14,6 +14,7 @@ from kvtrace.backends.inductor.libraries import GENERATOR
 from kvtrace.backends.inductor.origins import calling_module, note_origins, origins_of
 from kvtrace.backends.replacements import Replacements
 from kvtrace.capture.records import Origin
+from tests.support.tiers import needs
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
@@ -79,6 +80,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> origins.Origins:
 
 
 @pytest.fixture
+@needs("process")  # the first use of Inductor starts workers
 def generated(seen: origins.Origins, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
     """Codes of a model's kernels by name: generated for real, and neither compiled nor run."""
     pytest.importorskip(GENERATOR)
@@ -119,7 +121,6 @@ def generated(seen: origins.Origins, monkeypatch: pytest.MonkeyPatch) -> Iterato
     torch._dynamo.reset()
 
 
-@pytest.mark.process
 def test_operators_modules_and_lines_are_those_of_the_program(generated: dict[str, str]) -> None:
     found = {}
     for name, code in generated.items():
@@ -137,7 +138,6 @@ def test_operators_modules_and_lines_are_those_of_the_program(generated: dict[st
     assert sine.node
 
 
-@pytest.mark.process
 def test_a_kernel_that_two_layers_use_has_the_origins_of_both(generated: dict[str, str]) -> None:
     shared = [
         origins_of(name, code, None, keep_code=True) or () for name, code in generated.items()
