@@ -220,6 +220,25 @@ def test_orders_of_operands_that_releases_have_changed(run_newer: Run) -> None:
     assert [finding.rule for finding in outcome.recorder.findings] == []
 
 
+def test_parts_of_tensors_are_assigned_to(run_newer: Run) -> None:
+    def kernel(x: Any) -> Any:
+        tile, sums = nl.load(x), nl.zeros((16, 3), nl.float32, buffer=nl.sbuf)
+        for place in nl.affine_range(3):
+            sums[0:16, place : place + 1] = nl.sum(tile, axis=1, keepdims=True)
+        sums[:, 2:3] = tile[:, 0:1]
+        out = nl.ndarray((16, 4), nl.float32, buffer=nl.shared_hbm)
+        out[:, 0:3] = sums
+        out[:, 3:4] = 2.0
+        return out
+
+    outcome = run_newer(kernel, ROWS)
+
+    total = ROWS.sum(axis=1, keepdims=True)
+    expected = np.concatenate([total, total, ROWS[:, :1], np.full((16, 1), 2)], axis=1)
+    assert np.allclose(outcome.result, expected, rtol=1e-5)
+    assert outcome.recorder.findings == []
+
+
 def test_limits_of_tiles() -> None:
     size = nl.tile_size
     assert (size.pmax, size.psum_fmax, size.gemm_stationary_fmax) == (128, 512, 128)
