@@ -220,6 +220,27 @@ def test_orders_of_operands_that_releases_have_changed(run_newer: Run) -> None:
     assert [finding.rule for finding in outcome.recorder.findings] == []
 
 
+def test_grids_are_allocated(run_newer: Run) -> None:
+    def kernel(x: Any) -> Any:
+        geometry = {"tile_shape": (16, 8), "element_shape": (16, 24), "dtype": nl.float32}
+        held = nl.alloc_tiles(**geometry, buffer=nl.sbuf)
+        out = nl.alloc_blocks(**geometry, block_shape=(1, 3), buffer=nl.shared_hbm)
+        source = nl.tiles(x, tile_shape=(16, 8))
+        for place in range(held.shape[1]):
+            nisa.dma_copy(held[0, place].data, source[0, 2 - place].data)
+        nisa.dma_copy(out.data, held.data)
+        return out.data
+
+    expected = np.concatenate([ROWS[:, 16:], ROWS[:, 8:16], ROWS[:, :8]], axis=1)
+    assert np.array_equal(run_newer(kernel, ROWS).result, expected)
+
+    def tall(x: Any) -> None:
+        nl.alloc_tiles(tile_shape=(128, 8), element_shape=(256, 8), buffer=nl.sbuf, dtype=x.dtype)
+
+    with pytest.raises(NkiError, match="a grid of 256 rows on chip is not there"):
+        run_newer(tall, ROWS)
+
+
 def test_parts_of_tensors_are_assigned_to(run_newer: Run) -> None:
     def kernel(x: Any) -> Any:
         tile, sums = nl.load(x), nl.zeros((16, 3), nl.float32, buffer=nl.sbuf)
