@@ -80,7 +80,7 @@ refuses(
         lambda call: call.axes is None or tuple(call.axes) in ((1, 0), (2, 1, 0), (3, 1, 2, 0)),
     ),
     Refusal(
-        "dge_mode hwdge takes 1 to 16 rows, a power of two, of elements of 2 bytes, up to 128 or a multiple",
+        "dge_mode hwdge takes 1, 2, 4, 8 or 16 rows of 2-byte elements, up to 128 or a multiple",
         "src dge_mode",
         _hardware_transposes,
     ),
