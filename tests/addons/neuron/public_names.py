@@ -69,8 +69,8 @@ PUBLIC: Final[dict[str, dict[str, str]]] = {
     "nki.language": {
         "creation": f"{_CREATION} shared_constant",
         "tensors": """NkiTensor NKIObject MemoryRegion NkiGrid NkiTileGrid
-            NkiBlockGrid tiles blocks load load_transpose2d store copy matmul
-            transpose""",
+            NkiBlockGrid tiles blocks alloc_tiles alloc_blocks load load_transpose2d store copy
+            matmul transpose""",
         "mathematics": f"{_MATH} abs_max abs_min",
         "activations": f"{_ACTIVATIONS} gelu_apprx_sigmoid_dx",
         "normalisation": "dropout rms_norm",

@@ -77,6 +77,8 @@ SIGNATURES: Final[dict[str, dict[str, str]]] = {
         **dict.fromkeys(_ONE.split(), "x dtype"),
         **dict.fromkeys(_TWO.split(), "x y dtype"),
         "affine_range": "start stop step",
+        "alloc_blocks": "tile_shape block_shape element_shape buffer dtype address name",
+        "alloc_tiles": "tile_shape element_shape buffer dtype address name",
         "dynamic_range": "start stop step",
         "ds": "start size",
         "gather_flattened": "data indices axis dtype",

@@ -220,6 +220,46 @@ def test_orders_of_operands_that_releases_have_changed(run_newer: Run) -> None:
     assert [finding.rule for finding in outcome.recorder.findings] == []
 
 
+def test_grids_are_allocated(run_newer: Run) -> None:
+    def kernel(x: Any) -> Any:
+        geometry = {"tile_shape": (16, 8), "element_shape": (16, 24), "dtype": nl.float32}
+        held = nl.alloc_tiles(**geometry, buffer=nl.sbuf)
+        out = nl.alloc_blocks(**geometry, block_shape=(1, 3), buffer=nl.shared_hbm)
+        source = nl.tiles(x, tile_shape=(16, 8))
+        for place in range(held.shape[1]):
+            nisa.dma_copy(held[0, place].data, source[0, 2 - place].data)
+        nisa.dma_copy(out.data, held.data)
+        return out.data
+
+    expected = np.concatenate([ROWS[:, 16:], ROWS[:, 8:16], ROWS[:, :8]], axis=1)
+    assert np.array_equal(run_newer(kernel, ROWS).result, expected)
+
+    def tall(x: Any) -> None:
+        nl.alloc_tiles(tile_shape=(128, 8), element_shape=(256, 8), buffer=nl.sbuf, dtype=x.dtype)
+
+    with pytest.raises(NkiError, match="a grid of 256 rows on chip is not there"):
+        run_newer(tall, ROWS)
+
+
+def test_parts_of_tensors_are_assigned_to(run_newer: Run) -> None:
+    def kernel(x: Any) -> Any:
+        tile, sums = nl.load(x), nl.zeros((16, 3), nl.float32, buffer=nl.sbuf)
+        for place in nl.affine_range(3):
+            sums[0:16, place : place + 1] = nl.sum(tile, axis=1, keepdims=True)
+        sums[:, 2:3] = tile[:, 0:1]
+        out = nl.ndarray((16, 4), nl.float32, buffer=nl.shared_hbm)
+        out[:, 0:3] = sums
+        out[:, 3:4] = 2.0
+        return out
+
+    outcome = run_newer(kernel, ROWS)
+
+    total = ROWS.sum(axis=1, keepdims=True)
+    expected = np.concatenate([total, total, ROWS[:, :1], np.full((16, 1), 2)], axis=1)
+    assert np.allclose(outcome.result, expected, rtol=1e-5)
+    assert outcome.recorder.findings == []
+
+
 def test_limits_of_tiles() -> None:
     size = nl.tile_size
     assert (size.pmax, size.psum_fmax, size.gemm_stationary_fmax) == (128, 512, 128)

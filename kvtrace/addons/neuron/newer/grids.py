@@ -7,8 +7,11 @@ cell is what is left of the tensor.
 from collections.abc import Sequence
 from typing import Any
 
+from kvtrace.addons.neuron.buffers import buffer_of
 from kvtrace.addons.neuron.errors import NkiError
 from kvtrace.addons.neuron.newer.tensors import NkiTensor
+from kvtrace.addons.neuron.ops.creation import ndarray
+from kvtrace.addons.neuron.targets import PARTITIONS
 
 
 class NkiGrid:
@@ -159,6 +162,55 @@ def blocks(source: Any, *, tile_shape: Any = None, block_shape: Any) -> NkiBlock
     else:
         whole, sizes = source, _sizes(tile_shape)
     return NkiBlockGrid(whole, *_cells(whole, sizes, _sizes(block_shape)))
+
+
+def alloc_tiles(
+    *,
+    tile_shape: Any,
+    element_shape: Any,
+    buffer: Any,
+    dtype: Any,
+    address: Any = None,
+    name: str = "",
+) -> NkiTileGrid:
+    """Allocate a tensor, and return it as a grid of tiles.
+
+    Raises:
+        NkiError: it lies on chip and has more rows than there are partitions.
+    """
+    del address
+    return tiles(_allocated(element_shape, dtype, buffer, name), tile_shape=tile_shape)
+
+
+def alloc_blocks(
+    *,
+    tile_shape: Any,
+    block_shape: Any,
+    element_shape: Any,
+    buffer: Any,
+    dtype: Any,
+    address: Any = None,
+    name: str = "",
+) -> NkiBlockGrid:
+    """Allocate a tensor, and return it as a grid of blocks of tiles.
+
+    Raises:
+        NkiError: it lies on chip and has more rows than there are partitions.
+    """
+    del address
+    made = _allocated(element_shape, dtype, buffer, name)
+    return blocks(made, tile_shape=tile_shape, block_shape=block_shape)
+
+
+def _allocated(shape: Any, dtype: Any, buffer: Any, name: str) -> Any:
+    """Allocate a tensor of a grid; tiles on chip lie side by side, which no plain tensor has."""
+    sizes = _sizes(shape)
+    if buffer_of(buffer).space != "hbm" and sizes[0] > PARTITIONS:
+        raise NkiError(
+            f"a grid of {sizes[0]} rows on chip is not there: {PARTITIONS} partitions are all that "
+            "a tensor has here; allocate a tensor for each row of tiles"
+        )
+    return ndarray(sizes, dtype, buffer=buffer, name=name)
 
 
 def _sizes(given: Any) -> tuple[int, ...]:

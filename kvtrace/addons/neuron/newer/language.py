@@ -10,7 +10,15 @@ from kvtrace.addons.neuron.buffers import Buffer, buffer_of
 from kvtrace.addons.neuron.language import *  # noqa: F403 - its names are this module's
 from kvtrace.addons.neuron.loops import no_reorder
 from kvtrace.addons.neuron.missing import says_missing
-from kvtrace.addons.neuron.newer.grids import NkiBlockGrid, NkiGrid, NkiTileGrid, blocks, tiles
+from kvtrace.addons.neuron.newer.grids import (
+    NkiBlockGrid,
+    NkiGrid,
+    NkiTileGrid,
+    alloc_blocks,
+    alloc_tiles,
+    blocks,
+    tiles,
+)
 from kvtrace.addons.neuron.newer.tensors import NkiTensor
 from kvtrace.addons.neuron.ops import elementwise, moves
 from kvtrace.addons.neuron.ops.creation import shared_identity_matrix as _identity_in_device_memory
@@ -22,6 +30,8 @@ __all__ = [
     "NkiGrid",
     "NkiTensor",
     "NkiTileGrid",
+    "alloc_blocks",
+    "alloc_tiles",
     "blocks",
     "dynamic_range",
     "no_reorder",

@@ -9,6 +9,7 @@ from kvtrace.addons.neuron.errors import NkiError
 from kvtrace.addons.neuron.indices import Index, ds
 from kvtrace.addons.neuron.keys import index_of_data
 from kvtrace.addons.neuron.memory import size_of
+from kvtrace.addons.neuron.ops import moves
 from kvtrace.addons.neuron.tensors import Selection, Tensor
 
 
@@ -24,9 +25,11 @@ class NkiTensor(Tensor):
         return super().__getitem__(key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        raise NkiError(
-            "a tensor of this interface cannot be assigned to; name it as dst of an instruction"
-        )
+        target = self[key]
+        if target.on_chip:
+            moves.put(target, value)
+        else:
+            moves.store.older(target, value)
 
     def _no_operator(self, *others: Any) -> NoReturn:
         del others

@@ -57,7 +57,7 @@ class Tile(Tensor):
         target = self[key]
         if isinstance(value, Tensor) and target.same_elements(value):
             return  # `tile[...] += x` has written it in place already
-        _assign(target, value)
+        moves.put(target, value)
 
     # -- operators --------------------------------------------------------------------------
 
@@ -110,23 +110,8 @@ class Tile(Tensor):
         return _execute("logical_not" if self.dtype.kind == "b" else "invert", self)
 
 
-def _assign(target: Tensor, value: Any) -> None:
-    """Write to a part of a tile; the result of the op that ran last is written there itself."""
-    if isinstance(value, Tensor) and _is_fresh(value):
-        moves.settle(target, value)
-        return
-    moves.assign.older(target, value)
-
-
-def _is_fresh(value: Tensor) -> bool:
-    recorder = current().recorder
-    return 0 <= value.memory.fresh == recorder.count - 1 and value.memory.life.bytes == (
-        value.size * value.itemsize
-    )
-
-
 def _is_fresh_product(value: Any) -> bool:
-    if not isinstance(value, Tensor) or not _is_fresh(value):
+    if not isinstance(value, Tensor) or not moves.is_fresh(value):
         return False
     recorder = current().recorder
     return recorder.sites[value.memory.life.site].op in _PRODUCTS

@@ -230,6 +230,21 @@ def assign(issue: Issue, destination: Any, value: Any) -> Result:
     return issue.result(read.values, destination.dtype, read)
 
 
+def is_fresh(value: Tensor) -> bool:
+    """Whether a tile is the whole result of the op that ran last."""
+    recorder = current().recorder
+    whole = value.memory.life.bytes == value.size * value.itemsize
+    return whole and 0 <= value.memory.fresh == recorder.count - 1
+
+
+def put(target: Tensor, value: Any) -> None:
+    """Write to a part of a tile; the result of the op that ran last is written there itself."""
+    if isinstance(value, Tensor) and is_fresh(value):
+        settle(target, value)
+    else:
+        assign.older(target, value)
+
+
 def settle(target: Tensor, value: Tensor, add: bool = False) -> None:
     """Have the op that ran last write its result to `target`, and not to a tile of its own.
 

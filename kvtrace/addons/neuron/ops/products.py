@@ -96,7 +96,7 @@ def _masks_of(mask: Any, stationary: Tensor, moving: Tensor) -> tuple[Lanes, Lan
         return whole, others, None
     if free not in sizes:
         raise NkiError(f"a mask of {lanes.shape} fits no free elements of tiles of {sizes}")
-    kept = flat.any(axis=0)
+    kept = np.asarray(flat.any(axis=0))
     if free == sizes[0]:
         return _over(flat, stationary), others, kept[:, None]
     return whole, _over(flat, moving), kept[None, :]

@@ -57,12 +57,16 @@ refuses(
 
 #: Types of two bytes, which hardware transposes.
 _TWO_BYTES: Final = 2
+#: Rows that hardware transposes, from NKI 0.6.0 on; 16 alone before.
+_HARDWARE_ROWS: Final = (1, 2, 4, 8, 16)
 
 
 def _hardware_transposes(call: Call) -> bool:
     src = call.src
     return name_of(call.dge_mode) != "hwdge" or bool(
-        src.shape[0] == 16 and src.shape[-1] % 128 == 0 and src.itemsize == _TWO_BYTES
+        src.shape[0] in _HARDWARE_ROWS
+        and (src.shape[-1] <= 128 or src.shape[-1] % 128 == 0)
+        and src.itemsize == _TWO_BYTES
     )
 
 
@@ -76,7 +80,7 @@ refuses(
         lambda call: call.axes is None or tuple(call.axes) in ((1, 0), (2, 1, 0), (3, 1, 2, 0)),
     ),
     Refusal(
-        "dge_mode hwdge takes 16 rows of a multiple of 128 elements of 2 bytes",
+        "dge_mode hwdge takes 1, 2, 4, 8 or 16 rows of 2-byte elements, up to 128 or a multiple",
         "src dge_mode",
         _hardware_transposes,
     ),
