@@ -7,8 +7,10 @@ for the target, once Triton has found no GPU; `cpu`, there is said to be one GPU
 for on it is made on the CPU. Where there is a GPU, nothing here is ever used.
 
 `facts.py` has what is told, `answers.py` puts it into torch, `streams.py` has classes without a
-device to wait for, `host_tensors.py` makes tensors on the CPU, `nvml.py` answers for the driver's
-library.
+device to wait for, `nvml.py` answers for the driver's library. `device.py` puts in the rest, for
+`cpu`: `torch_device.py` tells torch's C++ of a device, `device_memory.py` has tensors on it,
+`operators.py` runs operators on them, `generators.py` draws for them, `host_tensors.py` makes
+storages and pinned memory, `torch_functions.py` has what a build for CUDA has.
 """
 
 import sys
@@ -16,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.backends.replacements import Replacements
 from kvtrace.capture.ends import before_finalization
+from kvtrace.capture.host_devices import lie_in_host_memory
 
 if TYPE_CHECKING:
     from kvtrace.capture.session import Session
@@ -50,6 +53,7 @@ def answer(session: "Session", target: str) -> None:
 def no_longer() -> None:
     """Put back what was replaced."""
     _state.on_host = False
+    lie_in_host_memory("cuda", so=False)
     for nvml in (NVML, NVML_OF_VLLM):
         nvml.uninstall()
     if _state.replaced is not None:
@@ -75,14 +79,20 @@ class HostBackend:
             text = "there is a GPU, so KVTRACE_DEVICE=cpu changes nothing"
             session.message("info", "device-unused", text)
             return
-        from kvtrace.backends.triton.absent_gpu.answers import install_answers
-        from kvtrace.backends.triton.absent_gpu.facts import target_with_facts
-        from kvtrace.backends.triton.absent_gpu.host_tensors import install_host_tensors
+        from kvtrace.backends.triton.absent_gpu.device import UnknownBuild, install_everything
 
-        target = target_with_facts(session.settings.target)
-        _state.replaced = install_answers(session, target, says_there_is_one=True)
-        install_host_tensors(_state.replaced)
+        try:
+            _state.replaced = install_everything(session)
+        except UnknownBuild as error:
+            text = (
+                f"KVTRACE_DEVICE=cpu does not know this build of torch, {torch.__version__} "
+                f"({error}), and changes nothing"
+            )
+            session.message("warning", "device-unknown-build", text)
+            print(f"kvtrace: {text}", file=sys.stderr, flush=True)
+            return
         _state.on_host = True
+        lie_in_host_memory("cuda", so=True)
         for nvml in (NVML, NVML_OF_VLLM):  # torch imports pynvml itself, where it is there
             nvml.install(session)
 
