@@ -23,7 +23,7 @@ from kvtrace.capture.host_devices import lie_in_host_memory
 if TYPE_CHECKING:
     from kvtrace.capture.session import Session
 
-__all__ = ["NVML", "NVML_OF_VLLM", "TORCH"]
+__all__ = ["INDUCTOR", "NVML", "NVML_OF_VLLM", "TORCH"]
 
 
 class _State:
@@ -54,8 +54,8 @@ def no_longer() -> None:
     """Put back what was replaced."""
     _state.on_host = False
     lie_in_host_memory("cuda", so=False)
-    for nvml in (NVML, NVML_OF_VLLM):
-        nvml.uninstall()
+    for each in (INDUCTOR, NVML, NVML_OF_VLLM):
+        each.uninstall()
     if _state.replaced is not None:
         _state.replaced.undo()
         _state.replaced = None
@@ -93,8 +93,8 @@ class HostBackend:
             return
         _state.on_host = True
         lie_in_host_memory("cuda", so=True)
-        for nvml in (NVML, NVML_OF_VLLM):  # torch imports pynvml itself, where it is there
-            nvml.install(session)
+        for each in (INDUCTOR, NVML, NVML_OF_VLLM):  # torch imports pynvml itself
+            each.install(session)
 
     def uninstall(self) -> None:
         """Put back what was replaced for a block; else the program goes on with its tensors."""
@@ -132,6 +132,29 @@ class NvmlBackend:
             self._replaced = None
 
 
+class InductorBackend:
+    """Has Inductor launch its kernels through Triton, which runs them without a GPU."""
+
+    name: Final = "absent-gpu-inductor"
+    libraries: Final = ("torch._inductor.config",)
+    _replaced: Replacements | None = None
+
+    def install(self, session: "Session") -> None:
+        """Keep Inductor from its own launcher, which loads kernels into the driver."""
+        del session
+        config = sys.modules.get(self.libraries[0])
+        if not on_host() or config is None or self._replaced is not None:
+            return
+        self._replaced = Replacements()
+        self._replaced.put(config, "use_static_cuda_launcher", False)
+
+    def uninstall(self) -> None:
+        """Put back what was set."""
+        if self._replaced is not None:
+            self._replaced.undo()
+            self._replaced = None
+
+
 def _has_accelerator(torch: Any) -> bool:
     """Whether torch sees a device; asked as torch asks NVML first, which leaves CUDA untouched."""
     xpu, mps = getattr(torch, "xpu", None), getattr(torch.backends, "mps", None)
@@ -143,5 +166,6 @@ def _has_accelerator(torch: Any) -> bool:
 
 
 TORCH: Final = HostBackend()
+INDUCTOR: Final = InductorBackend()
 NVML: Final = NvmlBackend("pynvml")
 NVML_OF_VLLM: Final = NvmlBackend("vllm.third_party.pynvml")

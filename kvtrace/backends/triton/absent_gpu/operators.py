@@ -27,6 +27,7 @@ from kvtrace.backends.triton.absent_gpu.generators import (
     is_of_device,
     seeds_of_device,
 )
+from kvtrace.backends.triton.absent_gpu.recurrent import CELLS
 
 _KEY: Final = "CUDA"
 _CPU_KERNELS: Final = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
@@ -59,7 +60,7 @@ def _install(replaced: Replacements) -> None:
     )
     own = {
         "copy_": _copy, "resize_": _resize, "_fused_sdp_choice": _plain_attention,
-        "record_stream": _nothing, "is_pinned": _no,
+        "record_stream": _nothing, "is_pinned": _no, **CELLS,
     }  # fmt: skip
     names = [*torch._C._dispatch_get_registrations_for_dispatch_key("CPU"), *_CHOOSING]
     names += [name for name in torch._C._dispatch_get_all_op_names() if "::_foreach_" in name]

@@ -46,6 +46,7 @@ def install_functions(replaced: Replacements, target: str) -> None:
             # annotations name the classes
             ours = type(name, (), {"__new__": refuse}) if name[0].isupper() else refuse
             replaced.put(owner, name, ours)
+    replaced.put(torch._C._dynamo.guards, "_empty_strided_cuda", _empty_strided)
     replaced.put(torch.backends.cuda, "is_built", lambda: True)
     version = _cuda_version() if target.startswith("cuda:") else None
     if version is not None:
@@ -102,6 +103,10 @@ def _functions(target: str) -> dict[str, Function]:
             "torch.cuda.current_solver_handle", "a handle of cuSOLVER belongs to a device"
         ),
     }
+
+
+def _empty_strided(size: Any, strides: Any, dtype: Any) -> Any:
+    return torch.empty_strided(size, strides, dtype=dtype, device="cuda")
 
 
 def _nothing(*_: Any, **__: Any) -> None:
