@@ -6,10 +6,10 @@ Run on a machine with a GPU, without kvtrace, and on one without, with
     python tests/gpu/llama_liger_step.py > gpu.json
     python tests/gpu/llama_liger_step.py --compare gpu.json
 
-Wants transformers and liger-kernel. It prints JSON: the losses before and after the step, the norm of
-the gradients, sums of the parameters, the seconds of each part. Everything random is drawn on the
-CPU, so that both machines begin with the same numbers. With --compare it ends with 1 where a loss or
-a norm is further off than float32 sums of that length may be.
+Wants transformers and liger-kernel. It prints JSON: the losses before and after the step, the norm
+of the gradients, sums of the parameters, the seconds of each part. Everything random is drawn on
+the CPU, so that both machines begin with the same numbers. With --compare it ends with 1 where a
+loss or a norm is further off than float32 sums of that length may be.
 """
 
 import argparse

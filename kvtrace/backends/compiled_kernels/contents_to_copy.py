@@ -15,9 +15,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.capture.copied_contents import Listed
+from kvtrace.capture.host_devices import memory_kind
 from kvtrace.capture.hot import Recorder
 from kvtrace.capture.hot_choice import tensor_types
-from kvtrace.capture.host_devices import memory_kind
 from kvtrace.capture.records import AUTOTUNE, Parameter
 
 if TYPE_CHECKING:

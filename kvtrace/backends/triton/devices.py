@@ -2,8 +2,8 @@
 
 Sources. NVIDIA: shared memory of one block from "Technical Specifications per Compute Capability"
 in the CUDA C++ Programming Guide; multiprocessors, clocks, bus width and second-level cache of one
-product of each architecture from its data sheet (A100 SXM4, A10, L40S, H100 SXM5, B200, GeForce RTX 5090, T4,
-V100 SXM2). AMD: the CDNA white papers and data sheets of MI250X, MI300X and MI355X.
+product of each architecture from its data sheet (A100 SXM4, A10, L40S, H100 SXM5, B200, GeForce
+RTX 5090, T4, V100 SXM2). AMD: the CDNA white papers and data sheets of MI250X, MI300X and MI355X.
 """
 
 from dataclasses import dataclass
@@ -97,7 +97,7 @@ DEVICES: Final[dict[str, Device]] = {
     ),
 }
 
-#: Bytes of the second-level cache that a kernel sees, as the driver counts them; those that we know.
+#: Bytes of the second-level cache, as the driver counts them; those that we know.
 CACHES: Final[dict[str, int]] = {
     "cuda:70": 6144 * _KIB, "cuda:75": 4096 * _KIB, "cuda:80": 40_960 * _KIB,
     "cuda:86": 6144 * _KIB, "cuda:89": 98_304 * _KIB, "cuda:90": 51_200 * _KIB,

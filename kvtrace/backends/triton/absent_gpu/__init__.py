@@ -13,6 +13,7 @@ device to wait for, `nvml.py` answers for the driver's library. `device.py` puts
 storages and pinned memory, `torch_functions.py` has what a build for CUDA has.
 """
 
+import multiprocessing
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
@@ -98,6 +99,8 @@ class HostBackend:
 
     def uninstall(self) -> None:
         """Put back what was replaced for a block; else the program goes on with its tensors."""
+        if self._session is not None and on_host():
+            _say_what_was_asked(self._session)
         if self._session is not None and self._session.leaves_nothing:
             no_longer()
         else:
@@ -130,6 +133,17 @@ class NvmlBackend:
         if self._replaced is not None:
             self._replaced.undo()
             self._replaced = None
+
+
+def _say_what_was_asked(session: "Session") -> None:
+    from kvtrace.backends.triton.absent_gpu.asked import asked
+
+    text = asked.summary()
+    if text is None:
+        return
+    session.message("info", "device-summary", text)
+    if multiprocessing.parent_process() is None:  # those that it starts are no news
+        print(f"kvtrace: {text}", file=sys.stderr, flush=True)
 
 
 class InductorBackend:

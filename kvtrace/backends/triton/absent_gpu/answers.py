@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.backends.replacements import Replacements
+from kvtrace.backends.triton.absent_gpu.asked import asked
 from kvtrace.backends.triton.absent_gpu.facts import (
     architecture_of,
     capability_of,
@@ -182,9 +183,15 @@ def _put(
                 replaced.put(owner, name, functools.wraps(original)(around(original, ours, told)))
 
 
-def _whatever(_original: Answer, ours: Answer, _told: Answer) -> Answer:
+def _whatever(original: Answer, ours: Answer, _told: Answer) -> Answer:
     """Answer; by a function for each question, as Dynamo knows functions by their identity."""
-    return lambda *arguments, **named: ours(*arguments, **named)
+    name = f"{original.__module__}.{original.__name__}"
+
+    def answered(*arguments: Any, **named: Any) -> Any:
+        asked.answered.add(name)
+        return ours(*arguments, **named)
+
+    return answered
 
 
 def _where_it_fails(original: Answer, ours: Answer, told: Answer) -> Answer:

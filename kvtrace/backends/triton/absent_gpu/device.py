@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from kvtrace.backends.replacements import Replacements
 from kvtrace.backends.triton.absent_gpu.answers import install_answers
+from kvtrace.backends.triton.absent_gpu.collectives import install_collectives
 from kvtrace.backends.triton.absent_gpu.facts import target_with_facts
 from kvtrace.backends.triton.absent_gpu.generators import install_generators
 from kvtrace.backends.triton.absent_gpu.host_tensors import install_host_tensors
@@ -37,4 +38,5 @@ def install_everything(session: "Session") -> Replacements:
     install_generators(replaced)
     install_functions(replaced, target)
     install_host_tensors(replaced)
+    install_collectives(replaced)
     return replaced

@@ -63,7 +63,7 @@ def on_device(tensor: Any) -> Any:
 
 
 def alias(held: Any, like: Any) -> Any:
-    """View the storage of a tensor on the device with type, shape, strides and offset of another."""
+    """View the storage of a tensor on the device with another's type, shape, strides, offset."""
     if like.dtype != held.dtype:
         empty = strided(held, (0,), (1,), 0)
         held = torch.ops.aten.view.dtype(empty, like.dtype)

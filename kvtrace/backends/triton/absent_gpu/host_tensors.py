@@ -1,7 +1,7 @@
 """Storages on the GPU that is not there, and memory of the host that is said to be pinned.
 
-Both are made by functions of torch that ask a build for CUDA for memory. Pinned memory is the host's
-as it is; its storages are marked.
+Both are made by functions of torch that ask a build for CUDA for memory. Pinned memory is the
+host's as it is; its storages are marked.
 """
 
 import functools
@@ -12,6 +12,7 @@ import torch
 from torch.jit import _builtins
 
 from kvtrace.backends.replacements import Replacements
+from kvtrace.backends.triton.absent_gpu.asked import asked
 from kvtrace.backends.triton.absent_gpu.device_memory import HOST, is_on_device, on_device
 
 Function = Callable[..., Any]
@@ -115,6 +116,7 @@ def _resized(original: Function) -> Function:
             return original(storage, size)
         if size == storage.nbytes():
             return storage
+        asked.refused["UntypedStorage.resize_"] = None
         raise NotImplementedError(
             f"a storage of {storage.nbytes()} bytes on the GPU that is not there cannot be resized "
             f"to {size}: kvtrace has its memory in place."

@@ -14,6 +14,7 @@ from typing import Any, Final
 import torch
 
 from kvtrace.backends.replacements import Replacements
+from kvtrace.backends.triton.absent_gpu.asked import asked
 from kvtrace.backends.triton.absent_gpu.device_memory import (
     HOST,
     alias,
@@ -70,7 +71,7 @@ def _install(replaced: Replacements) -> None:
             aten.impl(operator, _KEY, _function_of(operator), False)
     for operator, function in own.items():
         aten.impl(operator, _KEY, function, False)
-    every.fallback(_KEY, _run, False)
+    every.fallback(_KEY, run_on_host, False)
     for key in ("SparseCUDA", "SparseCsrCUDA", "QuantizedCUDA", "NestedTensorCUDA"):
         every.fallback(key, functools.partial(_refuse_layout, key[: -len(_KEY)]), False)
     replaced.undone_by(aten.reset)
@@ -79,7 +80,9 @@ def _install(replaced: Replacements) -> None:
 
 def _function_of(operator: str) -> Callable[..., Any]:
     base, _, overload = operator.partition(".")
-    return functools.partial(_run, getattr(getattr(torch.ops.aten, base), overload or "default"))
+    return functools.partial(
+        run_on_host, getattr(getattr(torch.ops.aten, base), overload or "default")
+    )
 
 
 class _Facts:
@@ -89,6 +92,7 @@ class _Facts:
         schema = operator._schema
         self.operator = operator
         self.name: str = schema.name
+        asked.operators.add(self.name)
         self.is_view = operator.name() in _VIEWS
         self.is_mixed = self.name.startswith(_MIXED)
         self.outputs = tuple(
@@ -124,6 +128,7 @@ class _Call:
         if isinstance(value, torch.Tensor):
             if value.device.type == "cuda":
                 view = on_host(value)
+                view._kvtrace_viewed = value  # kept as long as an operator keeps the view
                 self._views.append((value, view))
                 return view
             if value.dim() and value.device.type == "cpu":
@@ -186,12 +191,13 @@ def check_index(index: int | None) -> None:
 
     """
     if index:
+        asked.refused[f"cuda:{index}"] = None
         raise RuntimeError(
             f"CUDA error: invalid device ordinal {index}; with KVTRACE_DEVICE=cpu there is one GPU."
         )
 
 
-def _run(operator: Any, *arguments: Any, **named: Any) -> Any:
+def run_on_host(operator: Any, *arguments: Any, **named: Any) -> Any:
     """Run an operator on the host's memory."""
     facts = _facts(operator)
     if facts.is_view:
@@ -312,6 +318,7 @@ def _decomposed(operator: Any, arguments: Sequence[Any], named: dict[str, Any]) 
 
     made_of = decomposition_table.get(operator)
     if made_of is None:
+        asked.refused[operator.name()] = None
         raise NotImplementedError(
             f"{operator.name()} is an operator that this torch has for no CPU, so that kvtrace "
             "cannot run it on a machine without a GPU."
@@ -320,6 +327,7 @@ def _decomposed(operator: Any, arguments: Sequence[Any], named: dict[str, Any]) 
 
 
 def _refuse_layout(layout: str, operator: Any, *_arguments: Any, **_named: Any) -> Any:
+    asked.refused[f"{operator.name()} on {layout}"] = None
     raise NotImplementedError(
         f"{operator.name()} is asked for on a GPU that is not there with tensors of the layout "
         f"{layout}; kvtrace has dense tensors alone there."

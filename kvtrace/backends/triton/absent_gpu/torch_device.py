@@ -1,14 +1,15 @@
 """Tells torch's C++ that there is a CUDA device, where its build has none to offer.
 
-A tensor can say that it is on "cuda" in every build of torch; what is missing is a device guard, and
-an answer to "which accelerator is there?", which the autograd engine asks. Torch has a guard that
-does nothing (`ensureCUDADeviceGuardSet`, which fake tensors use), and puts it in where a guard
+A tensor can say that it is on "cuda" in every build of torch; what is missing is a device guard,
+and an answer to "which accelerator is there?", which the autograd engine asks. Torch has a guard
+that does nothing (`ensureCUDADeviceGuardSet`, which fake tensors use), and puts it in where a guard
 counts no device. The answer is a virtual function of `at::CUDAHooksInterface`. Its place in the
 table differs between versions, so it is searched for: a copy of the table gets a function that
 returns 1 at one place after the other until torch answers "cuda". A place that torch does not call
 for that question is never called.
 
-Format: virtual tables of the Itanium C++ ABI, https://itanium-cxx-abi.github.io/cxx-abi/abi.html#vtable
+Format: virtual tables of the Itanium C++ ABI,
+https://itanium-cxx-abi.github.io/cxx-abi/abi.html#vtable
 """
 
 import ctypes

@@ -1,8 +1,8 @@
 """What torch's own Python asks its build for CUDA, of the GPU that is not there.
 
-`torch.cuda` is Python over functions of `torch._C` that a build for the CPU lacks. With them, its own
-code answers: `memory_summary`, `get_rng_state`, `StreamContext`, `_DeviceGuard` and the like. What a
-build cannot say of a GPU that is not there is refused, each in a sentence that names it.
+`torch.cuda` is Python over functions of `torch._C` that a build for the CPU lacks. With them, its
+own code answers: `memory_summary`, `get_rng_state`, `StreamContext`, `_DeviceGuard` and the like.
+What a build cannot say of a GPU that is not there is refused, each in a sentence that names it.
 """
 
 import re
@@ -15,6 +15,7 @@ from typing import Any, Final
 import torch
 
 from kvtrace.backends.replacements import Replacements
+from kvtrace.backends.triton.absent_gpu.asked import asked
 from kvtrace.backends.triton.absent_gpu.device_memory import use
 from kvtrace.backends.triton.absent_gpu.facts import architecture_of
 from kvtrace.backends.triton.absent_gpu.operators import check_index
@@ -120,6 +121,7 @@ def _device(index: int | None) -> int:
 
 def _refused(name: str, why: str) -> Function:
     def refuse(*_: Any, **__: Any) -> Any:
+        asked.refused[name] = None
         raise NotImplementedError(f"{name} is not answered by KVTRACE_DEVICE=cpu: {why}.")
 
     return refuse

@@ -120,7 +120,8 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Ended:
 
 def test_there_is_said_to_be_one_gpu_in_one_line(ended: Ended) -> None:
     assert ended.seen["available"] == [True, 1]
-    (told,) = ended.told
+    told, summary = ended.told
+    assert "operators ran on the CPU; refused: nothing" in summary
     assert "one NVIDIA H100 80GB HBM3 (cuda:90)" in told
     assert "KVTRACE_DEVICE=cpu" in told
 

@@ -1,4 +1,4 @@
-"""What libraries ask torch for on a GPU, all with KVTRACE_DEVICE=cpu: answered, or in a sentence."""
+"""What libraries ask torch of a GPU with KVTRACE_DEVICE=cpu: answered, or refused in words."""
 
 from pathlib import Path
 
@@ -103,6 +103,16 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Ended:
     ended = run(folder, PROGRAM, fresh=True, KVTRACE_DEVICE="cpu")
     assert ended.code == 0, ended.errors
     return ended
+
+
+def test_what_was_asked_is_said_once_at_the_end(ended: Ended) -> None:
+    *_, told = ended.told
+    assert len(ended.told) == 2
+    assert "functions of torch were answered" in told
+    assert told.endswith(
+        "refused: torch.cuda.CUDAGraph, torch.cuda.current_blas_handle, cuda:1, "
+        "UntypedStorage.resize_, aten::_to_sparse on torch.sparse_coo"
+    )
 
 
 def test_there_are_42_requests() -> None:

@@ -35,9 +35,10 @@ seen["gradient"] = [str(leaf.grad.device), leaf.grad.tolist() == (2 * (x + 1)).t
 
 # 2. the device is part of the tensor
 host = torch.ones(3)
-seen["said"] = [x.is_cuda, host.is_cuda, str(x.device), x.device.index, x.get_device(), x.type()]
+seen["said"] = [x.is_cuda, host.is_cuda, str(x.device), x.device.index, x.get_device()]
+seen["said"].append(x.type())
 seen["printed"] = repr(torch.zeros(2, device="cuda"))
-alike = [torch.empty_like(x), x.new_ones(2), torch.zeros_like(x), x.clone(), x[x > 2], x.cpu().cuda()]
+alike = [torch.empty_like(x), x.new_ones(2), x.clone(), x[x > 2], x.cpu().cuda()]
 seen["alike"] = sorted({{str(each.device) for each in alike}})
 back = x.cpu()
 back += 1
@@ -76,7 +77,8 @@ seen["trained"] = all(
 )
 buffer = io.BytesIO()
 torch.save(twin.state_dict(), buffer)
-loads = [torch.load(io.BytesIO(buffer.getvalue()), **more) for more in ({{}}, {{"map_location": "cpu"}})]
+saved = buffer.getvalue()
+loads = [torch.load(io.BytesIO(saved), map_location=place) for place in (None, "cpu")]
 seen["loaded"] = [str(each["3.weight"].device) for each in loads]
 seen["pickled"] = str(pickle.loads(pickle.dumps(x)).device)
 net.load_state_dict(twin.state_dict())
@@ -109,6 +111,17 @@ torch.manual_seed(5)
 torch.rand(9, device="cuda")
 nn.functional.dropout(x)
 seen["draws"] = torch.equal(drawn, torch.rand(3))
+
+from torch import distributed
+distributed.init_process_group("nccl", store=distributed.HashStore(), rank=0, world_size=1)
+sent = torch.ones(2, device="cuda")
+distributed.broadcast(sent, 0, async_op=True).wait()
+distributed.all_reduce(sent)
+seen["reduced"] = [str(sent.device), sent.tolist()]
+wrapped = nn.parallel.DistributedDataParallel(nn.Linear(2, 1).cuda(), device_ids=[0])
+wrapped(sent[None]).sum().backward()
+seen["parallel"] = wrapped.module.weight.grad.tolist()
+distributed.destroy_process_group()
 
 # 4. what a kernel takes
 class Pointer:
@@ -159,6 +172,8 @@ AS_ON_A_GPU = {
     "functional": True,
     "recurrent": [True] * 12,
     "draws": True,
+    "reduced": ["cuda:0", [1.0, 1.0]],
+    "parallel": [[1.0, 1.0]],
     "pointed": [0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0],
 }
 
