@@ -108,7 +108,7 @@ def _present(torch: Any, target: str) -> dict[str, dict[str, Answer]]:
     def memory(_device: Any = None) -> tuple[int, int]:
         return max(properties.total_memory - use.now, 0), properties.total_memory
 
-    answers = {
+    answers: dict[str, dict[str, Answer]] = {
         "cuda": {
             "is_available": lambda: True,
             "device_count": lambda: 1,
