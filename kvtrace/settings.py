@@ -94,7 +94,7 @@ class Settings:
             ([running without a GPU](howitworks.md#running-without-a-gpu)).
         device: what is done, where there is no GPU, for a program that asks for one: `answers`,
             questions to `torch.cuda` that would fail are answered for the target; `cpu`, torch says
-            that there is one GPU, and makes on the CPU what is asked for on it; or `none`
+            that there is one GPU, whose tensors lie in the host's memory; or `none`
             ([a missing GPU](howitworks.md#a-missing-gpu)).
         max_calls: distinct calls that are remembered in memory; those beyond it are recorded again
             when they come back.

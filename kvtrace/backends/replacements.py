@@ -1,7 +1,9 @@
 """Attributes of other libraries that are replaced while a session records, and put back after."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
+
+_MISSING: Final = object()
 
 
 class Replacements:
@@ -11,12 +13,17 @@ class Replacements:
         self._undo: list[Callable[[], None]] = []
 
     def put(self, owner: Any, name: str, ours: Any) -> None:
-        """Put `ours` in place of an attribute."""
-        before = getattr(owner, name)
+        """Put `ours` in place of an attribute, or where none is."""
+        before = getattr(owner, name, _MISSING)
         setattr(owner, name, ours)
+        placed = getattr(owner, name)
 
         def undo() -> None:
-            if getattr(owner, name) is ours:
+            if getattr(owner, name, _MISSING) is not placed:
+                return
+            if before is _MISSING:
+                delattr(owner, name)
+            else:
                 setattr(owner, name, before)
 
         self._undo.append(undo)

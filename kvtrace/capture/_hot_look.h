@@ -74,7 +74,8 @@ static PyObject *target_value(const struct target *target, PyObject *args, Py_ss
 static int is_on_host(looks *self, PyObject *value) {
   dl_tensor seen;
   PyObject *tensor = tensor_of(self, value);
-  int found = tensor && !self->exchange->view(tensor, &seen) && seen.device.type == DL_CPU;
+  int found = tensor && !self->exchange->view(tensor, &seen) &&
+              (seen.device.type == DL_CPU || seen.device.type == self->host_kind);
   Py_XDECREF(tensor);
   PyErr_Clear();
   return found;

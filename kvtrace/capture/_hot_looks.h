@@ -24,6 +24,7 @@ typedef struct {
   struct driver driver;
   int failed; /* the driver's error, -1 without a driver; nothing is copied on devices then */
   char lost;  /* whether that was asked for */
+  int host_kind; /* DLPack's kind of devices whose memory is the host's, besides the CPU; or 0 */
 } looks;
 
 static PyTypeObject *looks_type;
@@ -100,7 +101,7 @@ static int span_of(looks *self, PyObject *value, struct span *out, int *device) 
     Py_DECREF(tensor);
     return 0;
   }
-  *device = seen.device.type;
+  *device = seen.device.type == self->host_kind ? DL_CPU : seen.device.type;
   int found = -1;
   PyObject *storage = PyObject_CallMethodObjArgs(tensor, name_storage, NULL);
   if (storage) {
@@ -350,18 +351,19 @@ static void looks_free(PyObject *object) {
   Py_DECREF(type);
 }
 
-/* `Recorder.looks(numbers, budget, room, schedule, driver)`; None without torch. */
+/* `Recorder.looks(numbers, budget, room, schedule, driver, host_kind)`; None without torch. */
 SELDOM static PyObject *recorder_looks(PyObject *object, PyObject *args) {
   recorder *by = (recorder *)object;
   PyObject *numbers;
   long long allowance, copy_ns, limit, waiting, bytes, arena_bytes, row, step, farthest, refused;
   long long in_trials;
+  int host_kind;
   double fraction, byte_ns;
   unsigned long long f[7];
-  if (!PyArg_ParseTuple(args, "O(LdLd)(LLLL)(LLLLL)(KKKKKKK):looks", &numbers, &allowance, &fraction,
+  if (!PyArg_ParseTuple(args, "O(LdLd)(LLLL)(LLLLL)(KKKKKKK)i:looks", &numbers, &allowance, &fraction,
                         &copy_ns, &byte_ns, &limit, &waiting, &bytes, &arena_bytes, &row, &step,
                         &farthest, &refused, &in_trials, &f[0], &f[1], &f[2], &f[3], &f[4], &f[5],
-                        &f[6]))
+                        &f[6], &host_kind))
     return NULL;
   if (!by->exchange) Py_RETURN_NONE;
   looks *self = PyObject_GC_New(looks, looks_type);
@@ -388,6 +390,7 @@ SELDOM static PyObject *recorder_looks(PyObject *object, PyObject *args) {
   self->farthest = farthest;
   self->most_refused = refused;
   self->in_trials = in_trials;
+  self->host_kind = host_kind;
   *(void **)&self->driver.current_context = (void *)(uintptr_t)f[0];
   *(void **)&self->driver.is_capturing = (void *)(uintptr_t)f[1];
   *(void **)&self->driver.copy = (void *)(uintptr_t)f[2];

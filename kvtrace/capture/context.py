@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kvtrace.capture.groups import group_id, rank_facts
+from kvtrace.capture.host_devices import lies_in_host_memory
 from kvtrace.capture.secrets import masked
 
 #: Seconds that `git` may take for one answer, and that the end of a run waits for all of them.
@@ -63,7 +64,9 @@ def devices() -> list[dict[str, Any]]:
     torch = sys.modules.get("torch")
     for kind in ("cuda", "xpu"):  # AMD's devices are "cuda" as well
         interface = getattr(torch, kind, None)
-        if interface is not None and interface.is_initialized():
+        if interface is None or lies_in_host_memory(kind):
+            continue  # one that is said to be there is not
+        if interface.is_initialized():
             return [_device(interface, index) for index in range(interface.device_count())]
     return []
 

@@ -22,7 +22,8 @@ from kvtrace.capture.device_copies import (
     driver_addresses,
     has_failed,
 )
-from kvtrace.capture.taken import Copied, Taken, TakenForLaunches, device_kind
+from kvtrace.capture.host_devices import host_kind, memory_kind
+from kvtrace.capture.taken import Copied, Taken, TakenForLaunches
 
 if TYPE_CHECKING:
     from kvtrace.capture.journal import Journal
@@ -129,7 +130,8 @@ class Contents(TakenForLaunches[_Taken]):
             budget = ALLOWANCE_NS, FRACTION, COPY_NS, BYTE_NS
             room = self._limit, _WAITING, _WAITING_BYTES, ARENA_BYTES
             numbers = self._session.copy_numbers
-            self._looks = recorder.looks(numbers, budget, room, schedule, driver_addresses())
+            driver = driver_addresses()
+            self._looks = recorder.looks(numbers, budget, room, schedule, driver, host_kind())
             self._devices = None if self._looks is None else _NativeCopies(self._looks)
         self._looks_asked = True
         return self._looks
@@ -188,7 +190,7 @@ class Contents(TakenForLaunches[_Taken]):
             if span is None:
                 continue
             arguments.append((place, spans.setdefault(span, len(spans)), span.offset))
-            kind = device_kind(value) if kind is None else kind
+            kind = memory_kind(value) if kind is None else kind
         if not spans or kind is None:
             return 0
         copied = self._copy_of(kind, tuple(spans), stream)

@@ -205,11 +205,4 @@ def _under_way(taken: Taken) -> bool:
     return any(isinstance(copy, Copy) for copy in taken.copies)
 
 
-def device_kind(value: Any) -> str | None:
-    """Name the kind of device that a tensor is on, as torch does; None if it does not say."""
-    device = getattr(getattr(value, "base", value), "device", None)
-    kind = getattr(device, "type", device)
-    return None if kind is None else str(kind).partition(":")[0]
-
-
-__all__ = ["Copied", "Taken", "TakenForLaunches", "device_kind"]
+__all__ = ["Copied", "Taken", "TakenForLaunches"]

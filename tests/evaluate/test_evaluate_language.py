@@ -334,6 +334,17 @@ def test_a_failed_device_assertion_says_where():
         launch(language.asserting, (1,), {"x": x, "n": 3}, {"BLOCK": 4}, debug=True)
 
 
+def test_an_assertion_where_elements_are_combined_holds_or_says_where():
+    out = torch.zeros(2, 5, dtype=torch.int32)
+    x = torch.tensor([[1, 2, 3, 4], [1, 2, -3, 4]], dtype=torch.int32)
+    given = {"x": x, "out": out}
+
+    launch(language.asserting_while_combining, (1,), given, {"BLOCK": 4}, debug=True)
+    assert out[0].tolist() == [10, 1, 3, 6, 10]
+    with pytest.raises(DeviceAssertion, match=r"program \(1, 0, 0\).*negative element"):
+        launch(language.asserting_while_combining, (2,), given, {"BLOCK": 4}, debug=True)
+
+
 def test_accesses_that_are_not_aligned_still_move_the_right_bytes():
     x, out = torch.randn(32), torch.zeros(64)
 

@@ -352,6 +352,21 @@ def calling(x, out, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def _sum_of_positives(a, b):
+    tl.device_assert((a >= 0) & (b >= 0), "negative element")
+    return a + b
+
+
+@triton.jit
+def asserting_while_combining(x, out, BLOCK: tl.constexpr):
+    row, lanes = tl.program_id(0), tl.arange(0, BLOCK)
+    values = tl.load(x + row * BLOCK + lanes)
+    out += row * (BLOCK + 1)
+    tl.store(out, tl.reduce(values, 0, _sum_of_positives))
+    tl.store(out + 1 + lanes, tl.associative_scan(values, 0, _sum_of_positives))
+
+
+@triton.jit
 def asserting(x, n, BLOCK: tl.constexpr):
     lanes = tl.arange(0, BLOCK)
     values = tl.load(x + lanes, mask=lanes < n, other=0)

@@ -105,7 +105,8 @@ def _picked(
         numbers = []
         for each in _tensors(given):
             count = each.numel()
-            numbers.append(torch.arange(first, first + count).reshape(each.shape))
+            ascending = torch.arange(first, first + count, device=each.device)
+            numbers.append(ascending.reshape(each.shape))
             first += count
         numbered[place] = numbers[0] if isinstance(given, torch.Tensor) else numbers
     if name == "aten::constant_pad_nd":
@@ -131,6 +132,6 @@ def _is_plain(value: Any) -> bool:
     return (
         type(value) in (torch.Tensor, torch.nn.Parameter)
         and value.layout == torch.strided
-        and value.device.type == "cpu"
+        and value.device.type in ("cpu", "cuda")  # where there is none, that is the host's, too
         and not value.is_complex()
     )

@@ -29,20 +29,20 @@ def imported(path: Path, name: str) -> ModuleType:
     return module
 
 
-def tensor_from(given: TensorInput, folder: Path) -> Any:
-    """Make the tensor of an input, on a storage of its own."""
+def tensor_from(given: TensorInput, folder: Path, device: str = "cpu") -> Any:
+    """Make the tensor of an input on a device, on a storage of its own."""
     import torch
 
     dtype = getattr(torch, given.dtype)
     data = bytearray((folder / given.file).read_bytes())
     storage = torch.frombuffer(data, dtype=dtype).clone() if data else torch.empty(0, dtype=dtype)
-    return storage.as_strided(given.shape, given.strides, given.offset)
+    return storage.to(device).as_strided(given.shape, given.strides, given.offset)
 
 
-def arguments_from(case: Case, folder: Path) -> list[Any]:
-    """Make all inputs of a case."""
+def arguments_from(case: Case, folder: Path, device: str = "cpu") -> list[Any]:
+    """Make all inputs of a case on a device."""
     return [
-        each.value if isinstance(each, ScalarInput) else tensor_from(each, folder)
+        each.value if isinstance(each, ScalarInput) else tensor_from(each, folder, device)
         for each in case.inputs
     ]
 
@@ -52,16 +52,15 @@ def bytes_of(tensor: Any) -> bytes:
     import torch
 
     flat = tensor.detach().contiguous().reshape(-1)
-    return bytes(flat.view(torch.uint8).numpy().tobytes()) if flat.numel() else b""
+    return bytes(flat.view(torch.uint8).cpu().numpy().tobytes()) if flat.numel() else b""
 
 
 def storage_bytes(tensor: Any) -> bytes:
     """Return all bytes of the storage that a tensor views."""
     import torch
 
-    return bytes(
-        torch.empty(0, dtype=torch.uint8).set_(tensor.detach().untyped_storage()).numpy().tobytes()
-    )
+    whole = torch.empty(0, dtype=torch.uint8, device=tensor.device)
+    return bytes(whole.set_(tensor.detach().untyped_storage()).cpu().numpy().tobytes())
 
 
 def kept(tensor: Any, name: str, folder: Path, file: str) -> Kept:

@@ -15,10 +15,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.capture.copied_contents import Listed
+from kvtrace.capture.host_devices import memory_kind
 from kvtrace.capture.hot import Recorder
 from kvtrace.capture.hot_choice import tensor_types
 from kvtrace.capture.records import AUTOTUNE, Parameter
-from kvtrace.capture.taken import device_kind
 
 if TYPE_CHECKING:
     from kvtrace.capture.copied_contents import Contents
@@ -228,7 +228,7 @@ class Watching:
         """Look at a launch that comes now; give the number of what was copied, or 0."""
         begin = time.perf_counter_ns()
         listed = watch.listed(values)
-        on_host = all(device_kind(value) == "cpu" for _, value in listed)
+        on_host = all(memory_kind(value) == "cpu" for _, value in listed)
         trial = not on_host and in_trials(self._session)
         if watch.is_new or (not trial and (watch.is_early or self._contents.allows())):
             if self._setting == "all" and not self._is_new(watch, grid, values):

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kvtrace.capture.arguments import storage_contents
 from kvtrace.capture.copied_contents import LIMIT_BYTES, SMALL_BYTES
+from kvtrace.capture.host_devices import memory_kind
 from kvtrace.capture.hot import NO_DEVICE, Apart
 from kvtrace.capture.hot_choice import make_recorder
 from kvtrace.capture.records import ArgumentRecord, Parameter
@@ -305,7 +306,7 @@ def _contents(record: ArgumentRecord, value: Any, setting: "Tensors") -> bytes |
     limit = SMALL_BYTES if setting == "index" else LIMIT_BYTES
     if record.storage_bytes is None or record.storage_bytes > limit:
         return None
-    if setting == "index" and record.device != "cpu":
+    if setting == "index" and memory_kind(value) != "cpu":
         return None
     return storage_contents(value)
 

@@ -33,6 +33,7 @@ def install(session: "Session", adapter: "LaunchAdapter | None" = None) -> None:
     state.create = module._create_driver
     state.session, state.adapter = session, adapter
     module._create_driver = partial(_create, state.create, session)
+    state.compiler.append(_drivers_are_ours())
 
 
 def uninstall() -> None:
@@ -57,6 +58,8 @@ def _take_back() -> None:
     module: Any = sys.modules["triton.runtime.driver"]
     module._create_driver = state.create
     state.create = None
+    while state.compiler:
+        state.compiler.pop().undo()
     if state.driver is None:
         return
     from kvtrace.backends.triton import autotune_free
@@ -65,8 +68,6 @@ def _take_back() -> None:
     if state.launchers is not None:
         state.launchers.undo()
         state.launchers = None
-    while state.compiler:
-        state.compiler.pop().undo()
     configuration = module.driver
     if configuration._active is state.driver:
         configuration._active = None
@@ -161,6 +162,28 @@ def _launchers_know_their_kernels() -> Replacements:
     _init_handles.__wrapped__ = original  # type: ignore[attr-defined]
     replaced = Replacements()
     replaced.put(CompiledKernel, "_init_handles", _init_handles)
+    return replaced
+
+
+def _drivers_are_ours() -> Replacements:
+    """Have whoever makes a backend's driver get ours, where torch says that there is a GPU.
+
+    Inductor's `set_driver_to_gpu` makes the driver of each backend that believes torch.
+    """
+    from triton.backends import backends
+
+    from kvtrace.backends.triton import absent_gpu
+
+    replaced = Replacements()
+    for backend in backends.values():
+        plain = backend.driver.__new__
+
+        def new(cls: Any, *given: Any, _plain: Any = plain, **named: Any) -> Any:
+            if absent_gpu.on_host() and state.create is not None:
+                return sys.modules["triton.runtime.driver"].driver.active
+            return _plain(cls, *given, **named)
+
+        replaced.put(backend.driver, "__new__", staticmethod(new))
     return replaced
 
 

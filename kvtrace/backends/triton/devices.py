@@ -1,9 +1,9 @@
 """Facts about accelerators that a program may ask for where there is none.
 
 Sources. NVIDIA: shared memory of one block from "Technical Specifications per Compute Capability"
-in the CUDA C++ Programming Guide; multiprocessors, clocks and bus width of one product of each
-architecture from its data sheet (A100 SXM4, A10, L40S, H100 SXM5, B200, GeForce RTX 5090, T4,
-V100 SXM2). AMD: the CDNA white papers and data sheets of MI250X, MI300X and MI355X.
+in the CUDA C++ Programming Guide; multiprocessors, clocks, bus width and second-level cache of one
+product of each architecture from its data sheet (A100 SXM4, A10, L40S, H100 SXM5, B200, GeForce
+RTX 5090, T4, V100 SXM2). AMD: the CDNA white papers and data sheets of MI250X, MI300X and MI355X.
 """
 
 from dataclasses import dataclass
@@ -96,6 +96,14 @@ DEVICES: Final[dict[str, Device]] = {
         "MI355X", "AMD Instinct MI355X", 160 * _KIB, 256, 2_400_000, 2_000_000, 8192, 288 * _GIB, 64
     ),
 }
+
+#: Bytes of the second-level cache, as the driver counts them; those that we know.
+CACHES: Final[dict[str, int]] = {
+    "cuda:70": 6144 * _KIB, "cuda:75": 4096 * _KIB, "cuda:80": 40_960 * _KIB,
+    "cuda:86": 6144 * _KIB, "cuda:89": 98_304 * _KIB, "cuda:90": 51_200 * _KIB,
+    "cuda:120": 98_304 * _KIB, "hip:gfx90a": 8192 * _KIB, "hip:gfx942": 4096 * _KIB,
+    "hip:gfx950": 4096 * _KIB,
+}  # fmt: skip
 
 
 def device_of(target: str) -> Device:

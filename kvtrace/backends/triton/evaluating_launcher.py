@@ -210,15 +210,19 @@ class EvaluatingLauncher:
             )
         if text is None:
             raise MissingIR(
-                f"Triton's cache does not hold the TTIR of kernel {self._kernel}, which is needed "
-                "to execute it without a GPU; unset TRITON_STORE_BINARY_ONLY or empty the cache."
+                f"The TTIR of kernel {self._kernel}, which is needed to execute it without a GPU, "
+                f"cannot be had: {_why_not_cached(self._hash)}"
             )
         return as_written(text, self._function)
 
     def _stage(self, stage: str) -> str | None:
-        """Read a stage's text from Triton's cache, where its compiler has just left it."""
+        """Return a stage's text: the compiled kernel's, or what Triton's cache has of it."""
         if self._given is not None:
             return self._given if stage == "ttir" else None
+        compiled = None if self.compiled is None else self.compiled()
+        held = None if compiled is None else compiled.asm.get(stage)
+        if isinstance(held, str):
+            return held  # wherever the cache is by now
         from triton.runtime.cache import get_cache_manager
 
         name = self._source_name[:150]  # as Triton cuts it
@@ -227,6 +231,22 @@ class EvaluatingLauncher:
         if path is None or not Path(path).is_file():
             return None
         return Path(path).read_text(encoding="utf-8")
+
+
+def _why_not_cached(identity: str) -> str:
+    """Say why Triton has no TTIR of a compiled kernel, and what to do."""
+    from triton import knobs
+    from triton.runtime.cache import get_cache_manager
+
+    if knobs.compilation.store_binary_only:
+        return "TRITON_STORE_BINARY_ONLY keeps machine code alone; unset it, and empty the cache."
+    folder = getattr(get_cache_manager(identity), "cache_dir", None)
+    if folder is None or not Path(folder).is_dir():
+        return (
+            f"Triton's cache is {knobs.cache.dir} now, and the kernel was compiled under another "
+            "one; keep TRITON_CACHE_DIR as it was, or empty the cache."
+        )
+    return f"{folder} was written with machine code alone, or is not whole; empty that cache."
 
 
 def _takes_descriptors(ttir: str) -> bool:

@@ -14,6 +14,7 @@ from triton.backends import backends
 from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase
 
+from kvtrace.backends.triton import absent_gpu
 from kvtrace.backends.triton.absent_gpu.streams import Event
 from kvtrace.backends.triton.devices import device_of
 from kvtrace.backends.triton.evaluating_launcher import EvaluatingLauncher
@@ -70,7 +71,7 @@ class DeviceFreeDriver(DriverBase):  # type: ignore[misc]
         """Return the device that tensors are to be on."""
         import torch
 
-        return torch.device("cpu")
+        return torch.device("cuda", 0) if absent_gpu.on_host() else torch.device("cpu")
 
     def get_device_interface(self) -> type["HostInterface"]:
         """Return what stands for `torch.cuda`."""

@@ -30,6 +30,7 @@ from kvtrace.backends.compiled_kernels.recorded_calls import RecordedCalls
 from kvtrace.backends.compiled_kernels.versions import definition, whole_kernel
 from kvtrace.backends.compiled_kernels.written_lines import hide_generator_of
 from kvtrace.backends.replacements import Replacements
+from kvtrace.backends.triton import device_free_state
 from kvtrace.backends.triton.dispatchers import WholeLaunches
 from kvtrace.backends.triton.launchers import WatchedLaunchers, checked, judged
 from kvtrace.backends.triton.load_hooks import LoadHooks
@@ -322,7 +323,7 @@ def _device_of(kernel: Any) -> tuple[int, int]:
     """
     from triton.runtime import driver
 
-    if driver.active.get_active_torch_device().type == "cpu":
+    if device_free_state.state.driver is not None:
         return (NO_DEVICE, -1)  # launches run in the evaluator
     kind = DEVICE_KINDS.get(kernel.metadata.target.backend, NO_DEVICE)
     return (kind, int(driver.active.get_current_device()))

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from kvtrace.backends.triton.runtime_arguments import memory_view
 from kvtrace.capture.arguments import short_dtype
+from kvtrace.capture.host_devices import memory_kind
 from kvtrace.evaluate.arguments import Storage
 from kvtrace.evaluate.reach import Held
 
@@ -97,7 +98,7 @@ def _memory_of(tensor: Any) -> Memory | None:
             return None
         with torch._C.DisableTorchFunctionSubclass():
             storage = tensor.untyped_storage()
-        if storage.device.type != "cpu":
+        if memory_kind(storage) != "cpu":
             return None
         start = int(storage.data_ptr())
     except (RuntimeError, NotImplementedError):

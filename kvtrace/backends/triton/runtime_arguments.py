@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.capture.arguments import flattened, short_dtype
+from kvtrace.backends.triton.absent_gpu import on_host
+from kvtrace.capture.arguments import flattened, shape_of, short_dtype, strides_of
+from kvtrace.capture.host_devices import memory_kind
 from kvtrace.evaluate.arguments import Argument, ScalarArgument, Storage, TensorArgument
 from kvtrace.evaluate.errors import BadArguments
 
@@ -92,14 +94,17 @@ def _tensor(name: str, value: Any, storages: dict[int, Storage]) -> TensorArgume
     # Triton's reinterpreted tensors wrap one, and have a dtype of their own.
     viewed = value.base if type(value).__name__ == "TensorWrapper" else value
     if not hasattr(viewed, "untyped_storage"):
-        raise BadArguments(
-            f"argument {name} is a {type(value).__name__}, not a tensor; a machine without a GPU "
-            "can follow pointers into tensors only"
-        )
-    if viewed.device.type != "cpu":
+        return _pointed_at(name, value)
+    if memory_kind(viewed) != "cpu":
         raise BadArguments(
             f"argument {name} is on device {viewed.device}; without a GPU a kernel can work on "
             "tensors on the CPU only"
+        )
+    if viewed.device.type == "cpu" and on_host() and not viewed.is_pinned():
+        # as Triton's launcher says on a machine with a GPU
+        raise ValueError(
+            f"Pointer argument {name} cannot be accessed from Triton (cpu tensor?): torch is told "
+            "of a GPU (KVTRACE_DEVICE=cpu), and the tensor is not on it"
         )
     memory = viewed.untyped_storage()
     start = memory.data_ptr()
@@ -110,6 +115,30 @@ def _tensor(name: str, value: Any, storages: dict[int, Storage]) -> TensorArgume
     offset = viewed.data_ptr() - start if storage.nbytes else 0
     dtype = short_dtype(value.dtype)
     return TensorArgument(name, storage, offset, dtype, tuple(viewed.shape), viewed.stride())
+
+
+def _pointed_at(name: str, value: Any) -> TensorArgument:
+    """Turn an object into an argument that has no storage, but an address in a tensor's."""
+    from kvtrace.backends.triton.live_tensors import storages_at
+
+    address = int(value.data_ptr())
+    held = storages_at(np.array([address], np.int64)) if address else []
+    if not held:
+        raise BadArguments(
+            f"argument {name} is a {type(value).__name__} whose data_ptr() leads into no tensor "
+            "that the program holds; a machine without a GPU can follow pointers into tensors only"
+        )
+    storage, dtype = held[0].storage, short_dtype(value.dtype)
+    assert storage.address is not None
+    offset = address - storage.address
+    shape, strides = shape_of(value), strides_of(value)
+    if shape is None or strides is None:  # as far as the storage goes
+        shape, strides = ((storage.nbytes - offset) // _bytes_of(value),), (1,)
+    return TensorArgument(name, storage, offset, dtype, shape, strides)
+
+
+def _bytes_of(value: Any) -> int:
+    return int(getattr(value.dtype, "itemsize", 0) or value.element_size())
 
 
 def memory_view(address: int, nbytes: int) -> NDArray[np.uint8]:

@@ -29,7 +29,7 @@ from triton.runtime import cache as triton_cache
 from kvtrace.backends.compiled_kernels.mlir_contexts import context_with
 from kvtrace.backends.replacements import Replacements
 from kvtrace.backends.triton.compiler_key import cache_folder, read_own, write_whole
-from kvtrace.backends.triton.evaluating_launcher import EvaluatingLauncher, trial
+from kvtrace.backends.triton.evaluating_launcher import EvaluatingLauncher
 from kvtrace.forks import Lock
 
 #: What Triton knows of a kernel only when all stages are made.
@@ -157,8 +157,7 @@ class UnfinishedKernel(CompiledKernel):  # type: ignore[misc]
             return
         metadata = self.known.metadata
         threads = metadata.num_warps * metadata.target.warp_size
-        if trial.active or threads > _MAX_THREADS:
-            # An autotuner asks whether it can be launched at all: Triton checks its resources.
+        if threads > _MAX_THREADS:  # as Triton refuses it, whoever asks
             whole = self.finish()
             try:
                 whole._init_handles()

@@ -113,10 +113,12 @@ def assert_(op: Op, _compiler: Compiler) -> Step:
         condition = values[slot]
         if isinstance(condition, Unknown) or not scope.certain or condition is True:
             return
-        holds = full_array(condition, kind)
+        combined = isinstance(condition, np.ndarray) and condition.ndim > 1 + len(kind.shape)
+        holds = condition if combined else full_array(condition, kind)
         if holds.all():
             return
-        failed = np.broadcast_to(~holds, (scope.programs, *kind.shape))
+        # where elements are combined, a scalar of the region has all lanes
+        failed = np.broadcast_to(~holds, (scope.programs, *holds.shape[1:]))
         failure = _first_failure(op, scope, failed, message)
         for observer in scope.launch.observers:
             observer.device_assert(failure)

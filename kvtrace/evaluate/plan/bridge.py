@@ -12,17 +12,29 @@ import numpy as np
 
 from kvtrace.evaluate.compiler import outer_slots
 from kvtrace.evaluate.plan.meanings import PlanStep
+from kvtrace.evaluate.plan.signals import Unplannable
 from kvtrace.evaluate.plan.walk import Walk
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Array, full_array
 from kvtrace.ir import Op, Value
+from kvtrace.ir.ops import Kind, named
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.plan.steps import PlanCompiler
 
 
+#: Ops that say which programs they run in, which no plan knows.
+_REPORTING = named(lambda row: row.kind is Kind.REPORT)
+
+
+def _refuse(_walk: Walk) -> None:
+    raise Unplannable("an op asserts or prints for each element")
+
+
 def bridged(op: Op, compiler: PlanCompiler) -> PlanStep:
     """Plan an op by the step that the array evaluator compiled for it; results have all lanes."""
+    if any(part.name in _REPORTING for part in op.walk()):
+        return _refuse
     run = compiler.arrays.step(op)
     operands = list(op.operands) + _captured(op)
     slots = tuple(value.id for value in operands)

@@ -19,8 +19,8 @@ from kvtrace.addons.check.recording.checks import Memory, Needed
 from kvtrace.backends.compiled_kernels.contents_to_copy import holds_integers, is_memory
 from kvtrace.capture.arguments import argument_records, is_descriptor, is_tensor
 from kvtrace.capture.copied_contents import SMALL_BYTES, view_of
+from kvtrace.capture.host_devices import memory_kind
 from kvtrace.capture.records import ArgumentRecord, Parameter
-from kvtrace.capture.taken import device_kind
 from kvtrace.evaluate import Access, Observer, TensorArgument, evaluate
 from kvtrace.evaluate.errors import TooLarge
 from kvtrace.ir import Module, Op
@@ -146,7 +146,7 @@ def memory_needed(launch: Launch, parts: Parts) -> Needed:
 def kind_of(values: Sequence[Any]) -> str:
     """Name the kind of device that a launch runs on, by its tensors; empty if none says it."""
     tensors = (value for value in values if is_tensor(value) or is_descriptor(value))
-    kinds = {kind for kind in map(device_kind, tensors) if kind is not None}
+    kinds = {kind for kind in map(memory_kind, tensors) if kind is not None}
     return min(kinds - {"cpu"} or kinds, default="")  # memory of the host can be a kernel's, too
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from kvtrace.addons.check.recording.device_code import FORMATS
 from kvtrace.addons.check.recording.device_kernels import LARGEST, Piece
 from kvtrace.capture.copied_contents import view_of
+from kvtrace.capture.host_devices import memory_kind
 
 
 class Storage(NamedTuple):
@@ -70,7 +71,7 @@ def storages_of(
         before = found.get(start)
         found[start] = touched if before is None else _both(before, touched)
         if kind in ("", "cpu"):  # memory of the host can be a kernel's of a device, too
-            kind = base.device.type
+            kind = memory_kind(base) or ""
     return list(found.values()), kind
 
 

@@ -7,20 +7,24 @@ for the target, once Triton has found no GPU; `cpu`, there is said to be one GPU
 for on it is made on the CPU. Where there is a GPU, nothing here is ever used.
 
 `facts.py` has what is told, `answers.py` puts it into torch, `streams.py` has classes without a
-device to wait for, `host_tensors.py` makes tensors on the CPU, `nvml.py` answers for the driver's
-library.
+device to wait for, `nvml.py` answers for the driver's library. `device.py` puts in the rest, for
+`cpu`: `torch_device.py` tells torch's C++ of a device, `device_memory.py` has tensors on it,
+`operators.py` runs operators on them, `generators.py` draws for them, `host_tensors.py` makes
+storages and pinned memory, `torch_functions.py` has what a build for CUDA has.
 """
 
+import multiprocessing
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.backends.replacements import Replacements
 from kvtrace.capture.ends import before_finalization
+from kvtrace.capture.host_devices import lie_in_host_memory
 
 if TYPE_CHECKING:
     from kvtrace.capture.session import Session
 
-__all__ = ["NVML", "NVML_OF_VLLM", "TORCH"]
+__all__ = ["INDUCTOR", "NVML", "NVML_OF_VLLM", "TORCH"]
 
 
 class _State:
@@ -50,8 +54,9 @@ def answer(session: "Session", target: str) -> None:
 def no_longer() -> None:
     """Put back what was replaced."""
     _state.on_host = False
-    for nvml in (NVML, NVML_OF_VLLM):
-        nvml.uninstall()
+    lie_in_host_memory("cuda", so=False)
+    for each in (INDUCTOR, NVML, NVML_OF_VLLM):
+        each.uninstall()
     if _state.replaced is not None:
         _state.replaced.undo()
         _state.replaced = None
@@ -75,19 +80,27 @@ class HostBackend:
             text = "there is a GPU, so KVTRACE_DEVICE=cpu changes nothing"
             session.message("info", "device-unused", text)
             return
-        from kvtrace.backends.triton.absent_gpu.answers import install_answers
-        from kvtrace.backends.triton.absent_gpu.facts import target_with_facts
-        from kvtrace.backends.triton.absent_gpu.host_tensors import install_host_tensors
+        from kvtrace.backends.triton.absent_gpu.device import UnknownBuild, install_everything
 
-        target = target_with_facts(session.settings.target)
-        _state.replaced = install_answers(session, target, says_there_is_one=True)
-        install_host_tensors(_state.replaced)
+        try:
+            _state.replaced = install_everything(session)
+        except UnknownBuild as error:
+            text = (
+                f"KVTRACE_DEVICE=cpu does not know this build of torch, {torch.__version__} "
+                f"({error}), and changes nothing"
+            )
+            session.message("warning", "device-unknown-build", text)
+            print(f"kvtrace: {text}", file=sys.stderr, flush=True)
+            return
         _state.on_host = True
-        for nvml in (NVML, NVML_OF_VLLM):  # torch imports pynvml itself, where it is there
-            nvml.install(session)
+        lie_in_host_memory("cuda", so=True)
+        for each in (INDUCTOR, NVML, NVML_OF_VLLM):  # torch imports pynvml itself
+            each.install(session)
 
     def uninstall(self) -> None:
         """Put back what was replaced for a block; else the program goes on with its tensors."""
+        if self._session is not None and on_host():
+            _say_what_was_asked(self._session)
         if self._session is not None and self._session.leaves_nothing:
             no_longer()
         else:
@@ -122,6 +135,40 @@ class NvmlBackend:
             self._replaced = None
 
 
+def _say_what_was_asked(session: "Session") -> None:
+    from kvtrace.backends.triton.absent_gpu.asked import asked
+
+    text = asked.summary()
+    if text is None:
+        return
+    session.message("info", "device-summary", text)
+    if multiprocessing.parent_process() is None:  # those that it starts are no news
+        print(f"kvtrace: {text}", file=sys.stderr, flush=True)
+
+
+class InductorBackend:
+    """Has Inductor launch its kernels through Triton, which runs them without a GPU."""
+
+    name: Final = "absent-gpu-inductor"
+    libraries: Final = ("torch._inductor.config",)
+    _replaced: Replacements | None = None
+
+    def install(self, session: "Session") -> None:
+        """Keep Inductor from its own launcher, which loads kernels into the driver."""
+        del session
+        config = sys.modules.get(self.libraries[0])
+        if not on_host() or config is None or self._replaced is not None:
+            return
+        self._replaced = Replacements()
+        self._replaced.put(config, "use_static_cuda_launcher", False)
+
+    def uninstall(self) -> None:
+        """Put back what was set."""
+        if self._replaced is not None:
+            self._replaced.undo()
+            self._replaced = None
+
+
 def _has_accelerator(torch: Any) -> bool:
     """Whether torch sees a device; asked as torch asks NVML first, which leaves CUDA untouched."""
     xpu, mps = getattr(torch, "xpu", None), getattr(torch.backends, "mps", None)
@@ -133,5 +180,6 @@ def _has_accelerator(torch: Any) -> bool:
 
 
 TORCH: Final = HostBackend()
+INDUCTOR: Final = InductorBackend()
 NVML: Final = NvmlBackend("pynvml")
 NVML_OF_VLLM: Final = NvmlBackend("vllm.third_party.pynvml")

@@ -8,10 +8,15 @@ import functools
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.backends.replacements import Replacements
-from kvtrace.backends.triton.absent_gpu.facts import capability_of, properties_of
+from kvtrace.backends.triton.absent_gpu.asked import asked
+from kvtrace.backends.triton.absent_gpu.facts import (
+    architecture_of,
+    capability_of,
+    properties_of,
+)
 from kvtrace.backends.triton.absent_gpu.streams import Chosen, Event, Stream
 
 if TYPE_CHECKING:
@@ -37,6 +42,13 @@ def _no(*_arguments: Any, **_named: Any) -> bool:
 
 def _stream(*_arguments: Any, **_named: Any) -> Stream:
     return Stream()
+
+
+#: Answers that are taken whatever torch says, once it says that there is a GPU.
+_OF_STREAMS: Final = (
+    "current_stream", "default_stream", "set_stream", "synchronize", "get_device_name",
+    "get_device_capability", "is_current_stream_capturing",
+)  # fmt: skip
 
 
 def _failing(torch: Any, target: str) -> dict[str, dict[str, Answer]]:
@@ -83,29 +95,46 @@ def _failing(torch: Any, target: str) -> dict[str, dict[str, Answer]]:
 
 
 def _present(torch: Any, target: str) -> dict[str, dict[str, Answer]]:
-    """Answers with which torch says that there is one GPU, and seeds it."""
-    major, minor = capability_of(target)
-    architecture = f"sm_{major}{minor}" if target.startswith("cuda:") else target[4:]
-    seed = torch.default_generator.manual_seed
+    """Answers with which torch says that there is one GPU; what they lack, its own code has."""
+    from kvtrace.backends.triton.absent_gpu.device_memory import use
+    from kvtrace.backends.triton.absent_gpu.operators import check_index
 
-    def seeded(value: int) -> None:
-        seed(int(value))
+    properties, (major, _) = properties_of(target), capability_of(target)
 
-    return {
+    def of_device(device: Any = None) -> Any:
+        check_index(device if isinstance(device, int) else torch.device(device or "cuda").index)
+        return properties
+
+    def memory(_device: Any = None) -> tuple[int, int]:
+        return max(properties.total_memory - use.now, 0), properties.total_memory
+
+    answers: dict[str, dict[str, Answer]] = {
         "cuda": {
             "is_available": lambda: True,
             "device_count": lambda: 1,
-            "get_arch_list": lambda: [architecture],
+            "get_arch_list": lambda: [architecture_of(target)],
             "is_bf16_supported": lambda *_, **__: major >= 8,
             "is_tf32_supported": lambda: major >= 8 and target.startswith("cuda:"),
-            "manual_seed": seeded,
-            "manual_seed_all": seeded,
+            "get_device_properties": of_device,
+            "mem_get_info": memory,
         },
         "accelerator": {
             "is_available": lambda: True,
             "device_count": lambda: 1,
             "current_accelerator": lambda *_, **__: torch.device("cuda"),
+            "get_memory_info": memory,
+            "memory_allocated": lambda *_: use.now,
+            "max_memory_allocated": lambda *_: use.peak,
+            "memory_reserved": lambda *_: use.now,
+            "max_memory_reserved": lambda *_: use.peak,
+            "reset_peak_memory_stats": lambda *_: torch.cuda.reset_peak_memory_stats(),
         },
+    }
+    without = _failing(torch, target)
+    # torch's C++ would answer these for its device guard, which knows no index and no stream
+    return {
+        "cuda": {name: without["cuda"][name] for name in _OF_STREAMS} | answers["cuda"],
+        "accelerator": without["accelerator"] | answers["accelerator"],
     }
 
 
@@ -123,14 +152,16 @@ def install_answers(
             "is made on the CPU (KVTRACE_DEVICE=cpu)"
         )
         _say(session, text)
-        _put(replaced, torch, _present(torch, target), lambda _original, ours, _told: ours)
-    told = functools.cache(_say_once(session, name, target)) if not says_there_is_one else _nothing
-    _put(replaced, torch, _failing(torch, target), _where_it_fails, told)
+        _put(replaced, torch, _present(torch, target), _whatever)
+    else:
+        told = functools.cache(_say_once(session, name, target))
+        _put(replaced, torch, _failing(torch, target), _where_it_fails, told)
+        replaced.put(torch.cuda, "device", Chosen)
+        replaced.put(torch.cuda, "device_of", Chosen)
     for owner, attribute, ours in (
         (torch.cuda, "Stream", Stream),
+        (torch.cuda, "ExternalStream", Stream),
         (torch.cuda, "Event", Event),
-        (torch.cuda, "device", Chosen),
-        (torch.cuda, "device_of", Chosen),
         (torch.cuda, "stream", Chosen),
     ):
         replaced.put(owner, attribute, ours)
@@ -150,6 +181,17 @@ def _put(
             original = getattr(owner, name, None)
             if original is not None:  # older torch has no accelerator, or less of it
                 replaced.put(owner, name, functools.wraps(original)(around(original, ours, told)))
+
+
+def _whatever(original: Answer, ours: Answer, _told: Answer) -> Answer:
+    """Answer; by a function for each question, as Dynamo knows functions by their identity."""
+    name = f"{original.__module__}.{original.__name__}"
+
+    def answered(*arguments: Any, **named: Any) -> Any:
+        asked.answered.add(name)
+        return ours(*arguments, **named)
+
+    return answered
 
 
 def _where_it_fails(original: Answer, ours: Answer, told: Answer) -> Answer:

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 from typing import Final
 
-from kvtrace.backends.triton.devices import DEVICES, device_of
+from kvtrace.backends.triton.devices import CACHES, DEVICES, device_of
 
 #: What is compiled for where nothing is known of the target that was asked for.
 DEFAULT_TARGET: Final = "cuda:90"
@@ -24,6 +24,12 @@ def capability_of(target: str) -> tuple[int, int]:
     if backend == "hip":  # gfx942 is 9.4, as ROCm's torch has it
         return int(architecture[3]), int(architecture[4], 16)
     return divmod(int(architecture), 10)
+
+
+def architecture_of(target: str) -> str:
+    """Return the target's architecture as `torch.cuda.get_arch_list` names it."""
+    backend, _, architecture = target.partition(":")
+    return f"sm_{architecture}" if backend == "cuda" else architecture
 
 
 def properties_of(target: str) -> SimpleNamespace:
@@ -48,6 +54,7 @@ def properties_of(target: str) -> SimpleNamespace:
         clock_rate=device.core_khz,
         memory_clock_rate=device.memory_khz,
         memory_bus_width=device.bus_bits,
+        **({"L2_cache_size": CACHES[target]} if target in CACHES else {}),
         is_integrated=0,
         is_multi_gpu_board=0,
         gcnArchName=architecture if backend == "hip" else "",

@@ -37,6 +37,8 @@ class Stream:
     cuda_stream = 0
     stream_id = 0
     device_index = 0
+    device_type = 1
+    priority = 0
 
     def __init__(self, *_settings: Any, **_more: Any) -> None:
         """Make one; nothing tells it from another."""
@@ -69,6 +71,10 @@ class Stream:
     def query(self) -> bool:
         """Whether all work is done: always."""
         return True
+
+    def is_capturing(self) -> bool:
+        """Whether a graph is made of what is launched: never."""
+        return False
 
     def wait_event(self, _event: Any) -> None:
         """Return at once."""

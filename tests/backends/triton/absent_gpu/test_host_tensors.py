@@ -1,4 +1,4 @@
-"""With KVTRACE_DEVICE=cpu there is said to be a GPU, and its tensors are the CPU's."""
+"""With KVTRACE_DEVICE=cpu there is said to be a GPU, with tensors in the host's memory."""
 
 import sys
 from pathlib import Path
@@ -31,7 +31,7 @@ g = torch.Generator(device="cuda").manual_seed(3)
 same = torch.Generator(device="cpu").manual_seed(3)
 seen["generators"] = [isinstance(one, torch.Generator) for one in (g, torch.default_generator)]
 seen["seeded"] = torch.equal(
-    torch.rand(4, device="cuda", generator=g), torch.rand(4, generator=same)
+    torch.rand(4, device="cuda", generator=g).cpu(), torch.rand(4, generator=same)
 )
 there = torch.device("cuda", 0)
 made = [
@@ -39,7 +39,7 @@ made = [
     torch.empty_like(torch.ones(2), device=there), torch.zeros(2).new_full((2,), 1, device="cuda"),
     torch.ones(2).to(0), torch.ones(2).to(there, torch.float16), torch.ones(2).to(device="cuda"),
     torch.nn.Linear(2, 2, device="cuda").weight, torch.nn.Linear(2, 2).cuda().weight,
-    torch.zeros(2, pin_memory=True).pin_memory(), torch.fft.fftfreq(4, device="cuda"),
+    torch.fft.fftfreq(4, device="cuda"),
 ]
 with there:
     made.append(torch.ones(2))
@@ -67,7 +67,7 @@ seen["leaves"] = leaves[1].grad is None and leaves[0].grad.unique().tolist() == 
 
 with torch.autocast("cuda", dtype=torch.bfloat16):
     seen["autocast"] = [
-        str((torch.ones(2, 2) @ torch.ones(2, 2)).dtype),
+        str((made[0][:, None] @ made[0][None]).dtype),
         torch.is_autocast_enabled("cuda"), str(torch.get_autocast_dtype("cuda")),
     ]
 
@@ -78,7 +78,7 @@ class Twice(torch.autograd.Function):
         return x * 2
 
 with torch.autocast("cuda", dtype=torch.bfloat16):
-    seen["custom"] = str(Twice.apply(torch.ones(2, dtype=torch.float16)).dtype)
+    seen["custom"] = str(Twice.apply(torch.ones(2, dtype=torch.float16, device="cuda")).dtype)
 
 torch.cuda.manual_seed_all(7)
 one = torch.rand(3, device="cuda")
@@ -95,7 +95,7 @@ library = torch.library.Library("kvtracetest", "FRAGMENT")
 library.define("thrice(Tensor x) -> Tensor")
 library.impl("thrice", lambda x: x * 3, "CUDA")
 thrice = torch.ops.kvtracetest.thrice
-seen["operators"] = [twice(torch.ones(1)).item(), thrice(torch.ones(1)).item()]
+seen["operators"] = [one(torch.ones(1, device="cuda")).item() for one in (twice, thrice)]
 
 @torch.jit.script
 def scripted(x):
@@ -103,7 +103,7 @@ def scripted(x):
 
 seen["scripted"] = scripted(torch.ones(2)).tolist()
 compiled = torch.compile(lambda x: torch.zeros(2, device="cuda") + x, backend="aot_eager")
-seen["compiled"] = compiled(torch.ones(2)).tolist()
+seen["compiled"] = compiled(torch.ones(2, device="cuda")).tolist()
 """
 
 
@@ -121,7 +121,8 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Ended:
 @pytest.mark.process
 def test_there_is_said_to_be_one_gpu_in_one_line(ended: Ended) -> None:
     assert ended.seen["available"] == [True, 1]
-    (told,) = ended.told
+    told, summary = ended.told
+    assert "operators ran on the CPU; refused: nothing" in summary
     assert "one NVIDIA H100 80GB HBM3 (cuda:90)" in told
     assert "KVTRACE_DEVICE=cpu" in told
 
@@ -132,13 +133,13 @@ def test_the_trace_says_that_there_was_none(ended: Ended) -> None:
 
 
 @pytest.mark.process
-def test_tensors_asked_for_on_cuda_are_the_cpus(ended: Ended) -> None:
-    assert ended.seen["devices"] == ["cpu"]
+def test_tensors_asked_for_on_cuda_say_so(ended: Ended) -> None:
+    assert ended.seen["devices"] == ["cuda"]
     assert ended.seen["meta"] == ["meta"]
 
 
 @pytest.mark.process
-def test_generators_and_seeds_are_the_cpus(ended: Ended) -> None:
+def test_generators_and_seeds_are_the_devices(ended: Ended) -> None:
     assert ended.seen["generators"] == [True, True]
     assert ended.seen["seeded"]
     assert ended.seen["again"]
@@ -157,7 +158,7 @@ def test_what_is_on_the_gpu_stays_the_same_tensor(ended: Ended) -> None:
 
 
 @pytest.mark.process
-def test_autocast_for_cuda_is_the_cpus(ended: Ended) -> None:
+def test_autocast_is_for_what_is_on_cuda(ended: Ended) -> None:
     assert ended.seen["autocast"] == ["torch.bfloat16", True, "torch.bfloat16"]
     assert ended.seen["custom"] == "torch.float32"
 
@@ -211,7 +212,7 @@ def test_what_vllm_asks_of_drivers_is_answered(tmp_path: Path) -> None:
     ended = run(tmp_path, AS_VLLM, fresh=True, KVTRACE_DEVICE="cpu", KVTRACE_TARGET="cuda:80")
     assert ended.seen == {
         "count": 1, "name": "NVIDIA A100-SXM4-80GB", "capability": [8, 0],
-        "memory": 80 * 1024**3, "drivers": 1, "target": "cuda", "torch": "cpu",
+        "memory": 80 * 1024**3, "drivers": 1, "target": "cuda", "torch": "cuda:0",
     }  # fmt: skip
 
 
@@ -237,7 +238,7 @@ seen["left"] = [
 seen["available"] = torch.cuda.is_available()
 """
     ended = run(tmp_path, text, KVTRACE="")
-    assert ended.seen["there"] == [True, "cpu"]
+    assert ended.seen["there"] == [True, "cuda"]
     assert ended.seen["available"] is False
     assert [name for name in ended.seen["left"] if "__" not in name] == []
 

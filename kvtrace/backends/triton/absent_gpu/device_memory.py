@@ -1,0 +1,102 @@
+"""Memory of the GPU that is not there: the host's, in tensors that say they are on "cuda".
+
+A tensor on the device has a storage of its own kind, which keeps the host's memory alive and says
+that it is on "cuda". DLPack makes it: a capsule of a tensor on the CPU is taken back with another
+device written into it. Nothing is copied. Views share the storage, as on a GPU.
+
+Format: `DLManagedTensor`, https://dmlc.github.io/dlpack/latest/c_api.html
+"""
+
+import ctypes
+import weakref
+from typing import Any, Final
+
+import torch
+
+HOST: Final = torch.device("cpu")
+_CPU_KERNELS: Final = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
+#: `DLDeviceType` of CUDA, and where in a `DLManagedTensor` device type and index are.
+_DL_CUDA: Final = 2
+_DL_DEVICE: Final = ctypes.sizeof(ctypes.c_void_p)
+
+_pointer_of: Any = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer_of.restype = ctypes.c_void_p
+_pointer_of.argtypes = (ctypes.py_object, ctypes.c_char_p)
+
+
+class _Use:
+    """Bytes that tensors on the device hold, as an allocator of a GPU would count them."""
+
+    def __init__(self) -> None:
+        self.now = 0
+        self.peak = 0
+        self.allocated = 0
+        self.count = 0
+        self.most = 0
+        self.live: dict[int, weakref.ref[Any]] = {}
+
+
+use: Final = _Use()
+
+
+def is_on_device(value: object) -> bool:
+    """Whether a value is a tensor that says it is on the GPU."""
+    return isinstance(value, torch.Tensor) and value.device.type == "cuda"
+
+
+def on_device(tensor: Any) -> Any:
+    """Return a tensor of the same elements on the device; its memory becomes the device's.
+
+    Args:
+        tensor: A strided tensor on the CPU, any shape and type, that nobody else uses.
+
+    """
+    storage = tensor.untyped_storage()
+    size = storage.nbytes()
+    whole = torch.empty(0, dtype=torch.uint8, device=HOST).set_(storage, 0, (size,), (1,))
+    capsule = torch._C._to_dlpack(whole)
+    kind = ctypes.c_int32.from_address(_pointer_of(capsule, b"dltensor") + _DL_DEVICE)
+    kind.value = _DL_CUDA
+    held = torch._C._from_dlpack(capsule)
+    _count(held.untyped_storage(), size)
+    return alias(held, tensor)
+
+
+def alias(held: Any, like: Any) -> Any:
+    """View the storage of a tensor on the device with another's type, shape, strides, offset."""
+    if like.dtype != held.dtype:
+        empty = strided(held, (0,), (1,), 0)
+        held = torch.ops.aten.view.dtype(empty, like.dtype)
+    return strided(held, like.size(), like.stride(), like.storage_offset())
+
+
+def strided(tensor: Any, size: Any, strides: Any, offset: int) -> Any:
+    """View a storage on the device; of what kind it is, torch's function for the CPU never asks."""
+    kernel = torch.ops.aten.as_strided.default
+    return kernel.redispatch(_CPU_KERNELS, tensor, size, strides, offset)
+
+
+def on_host(tensor: Any) -> Any:
+    """View the memory of a tensor on the device as a tensor on the CPU, which does not keep it."""
+    storage = tensor.untyped_storage()
+    memory = torch._C._construct_storage_from_data_pointer(
+        storage.data_ptr(), HOST, storage.nbytes()
+    )
+    return torch.empty(0, dtype=tensor.dtype, device=HOST).set_(
+        memory, tensor.storage_offset(), tensor.size(), tensor.stride()
+    )
+
+
+def _count(storage: Any, size: int) -> None:
+    use.now += size
+    use.allocated += size
+    use.count += 1
+    use.peak = max(use.peak, use.now)
+    key = id(storage)
+
+    def freed(_reference: Any) -> None:
+        use.now -= size
+        use.live.pop(key, None)
+
+    use.live[key] = weakref.ref(storage, freed)
+    use.most = max(use.most, len(use.live))

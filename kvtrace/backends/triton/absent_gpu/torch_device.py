@@ -1,0 +1,181 @@
+"""Tells torch's C++ that there is a CUDA device, where its build has none to offer.
+
+A tensor can say that it is on "cuda" in every build of torch; what is missing is a device guard,
+and an answer to "which accelerator is there?", which the autograd engine asks. Torch has a guard
+that does nothing (`ensureCUDADeviceGuardSet`, which fake tensors use), and puts it in where a guard
+counts no device. The answer is a virtual function of `at::CUDAHooksInterface`. Its place in the
+table differs between versions, so it is searched for: a copy of the table gets a function that
+returns 1 at one place after the other until torch answers "cuda". A place that torch does not call
+for that question is never called.
+
+Format: virtual tables of the Itanium C++ ABI,
+https://itanium-cxx-abi.github.io/cxx-abi/abi.html#vtable
+"""
+
+import ctypes
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from torch import autograd
+
+from kvtrace.backends.replacements import Replacements
+
+_WORD: Final = ctypes.sizeof(ctypes.c_void_p)
+#: Words before a table's first function: the offset to the object's top, and its type.
+_BEFORE: Final = 2
+#: Functions that are tried; the first two are the destructors.
+_PLACES: Final = range(2, 96)
+#: c10::DeviceType::CUDA
+_CUDA: Final = 1
+
+#: C's view of what torch points to; it must outlive every thread of torch's.
+_kept: Final[list[Any]] = []
+
+
+class UnknownBuild(Exception):
+    """This build of torch cannot be told of a device in any way that we know."""
+
+
+def install_device(replaced: Replacements) -> None:
+    """Have torch's C++ count one CUDA device.
+
+    Raises:
+        UnknownBuild: it cannot be; nothing was changed.
+
+    """
+    try:
+        _install_guard(replaced)
+        hooks = _Hooks()
+    except (AttributeError, ValueError, OSError) as error:
+        raise UnknownBuild(f"{type(error).__name__}: {error}") from error
+    if not hooks.answer(_accelerator_is_cuda):
+        raise UnknownBuild("no place in CUDAHooksInterface answers which accelerator there is")
+    replaced.undone_by(hooks.undo)
+    _run_backward_in_the_callers_thread(replaced, hooks)
+
+
+def _run_backward_in_the_callers_thread(replaced: Replacements, hooks: "_Hooks") -> None:
+    """Have the engine start no thread for the device: a program could not fork any more."""
+    run: Any = autograd._engine_run_backward
+    prepared: list[bool] = []
+
+    @functools.wraps(run)
+    def backward(*arguments: Any, **named: Any) -> Any:
+        with autograd.set_multithreading_enabled(False):
+            if not prepared:
+                with _no_guard():  # the engine counts devices once, at its first backward
+                    _run(torch.ones((), requires_grad=True, device="cpu"))
+                if not hooks.answer(_runs_on_device):
+                    raise RuntimeError(
+                        "kvtrace cannot run a backward for the GPU that is not there: this build "
+                        f"of torch ({torch.__version__}) is one that it does not know."
+                    )
+                prepared.append(True)
+            return run(*arguments, **named)
+
+    for module in (autograd, autograd.graph):
+        replaced.put(module, "_engine_run_backward", backward)
+
+
+def _library(name: str) -> ctypes.CDLL:
+    return ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / f"lib{name}.so"))
+
+
+def _guards() -> Any:
+    """Return torch's registry of device guards, as far as CUDA's."""
+    name = "_ZN3c104impl26device_guard_impl_registryE"
+    return (ctypes.c_void_p * (_CUDA + 1)).in_dll(_library("c10"), name)
+
+
+@contextmanager
+def _no_guard() -> Iterator[None]:
+    guards = _guards()
+    guard, guards[_CUDA] = guards[_CUDA], None
+    try:
+        yield
+    finally:
+        guards[_CUDA] = guard
+
+
+def _install_guard(replaced: Replacements) -> None:
+    """Put torch's own guard that does nothing into its registry."""
+    guards = _guards()
+    before = guards[_CUDA]
+    if before is None:
+        # Torch replaces a guard that counts no device; so this one, whose functions all return 0.
+        none = ctypes.CFUNCTYPE(ctypes.c_int)(int)
+        address = ctypes.cast(none, ctypes.c_void_p).value
+        table = (ctypes.c_void_p * len(_PLACES))(*[address] * len(_PLACES))
+        guard = (ctypes.c_void_p * 1)(ctypes.addressof(table))
+        guards[_CUDA] = ctypes.addressof(guard)
+    placed = guards[_CUDA]
+    torch._C._ensureCUDADeviceGuardSet()
+    if guards[_CUDA] == placed:
+        guards[_CUDA] = before
+        raise UnknownBuild("torch does not put in a device guard")
+
+    def undo() -> None:
+        guards[_CUDA] = before
+
+    replaced.undone_by(undo)
+
+
+class _Hooks:
+    """The table of what torch asks its build for CUDA, some of it answered with 1."""
+
+    def __init__(self) -> None:
+        find = _library("torch_cpu")._ZN2at6detail12getCUDAHooksEv
+        find.restype = ctypes.c_void_p
+        self._object = ctypes.c_void_p.from_address(find())
+        self._before = self._object.value
+        words = _BEFORE + _PLACES.stop
+        start = (self._before or 0) - _BEFORE * _WORD
+        self._table = (ctypes.c_void_p * words).from_buffer_copy(
+            (ctypes.c_char * (words * _WORD)).from_address(start)
+        )
+        # Needs no lock of the interpreter's, and returns 1 for as long as there is one.
+        self._one = ctypes.cast(ctypes.pythonapi.Py_IsInitialized, ctypes.c_void_p).value
+        _kept.append(self._table)
+
+    def answer(self, is_answered: Callable[[], bool]) -> bool:
+        """Answer one more question with 1, the one that `is_answered` asks."""
+        self._object.value = ctypes.addressof(self._table) + _BEFORE * _WORD
+        if is_answered():
+            return True
+        for place in _PLACES:
+            word = self._table[_BEFORE + place]
+            self._table[_BEFORE + place] = self._one
+            if is_answered():
+                return True
+            self._table[_BEFORE + place] = word
+        return False
+
+    def undo(self) -> None:
+        """Put torch's own table back."""
+        self._object.value = self._before
+
+
+def _accelerator_is_cuda() -> bool:
+    found = torch._C._accelerator_getAccelerator()
+    return found is not None and found.type == "cuda"
+
+
+def _runs_on_device() -> bool:
+    try:
+        _run(torch.ones((), requires_grad=True, device="cuda"))
+    except RuntimeError:
+        return False
+    return True
+
+
+def _run(leaf: Any) -> None:
+    """Run a backward from a leaf to itself, which accumulates nothing."""
+    with torch.enable_grad():
+        root = leaf.view(())
+    autograd.Variable._execution_engine.run_backward(
+        (root,), (torch.ones_like(root),), False, False, (leaf,), True, False
+    )

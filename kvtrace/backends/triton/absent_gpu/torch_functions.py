@@ -1,0 +1,207 @@
+"""What torch's own Python asks its build for CUDA, of the GPU that is not there.
+
+`torch.cuda` is Python over functions of `torch._C` that a build for the CPU lacks. With them, its
+own code answers: `memory_summary`, `get_rng_state`, `StreamContext`, `_DeviceGuard` and the like.
+What a build cannot say of a GPU that is not there is refused, each in a sentence that names it.
+"""
+
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Final
+
+import torch
+
+from kvtrace.backends.replacements import Replacements
+from kvtrace.backends.triton.absent_gpu.asked import asked
+from kvtrace.backends.triton.absent_gpu.device_memory import use
+from kvtrace.backends.triton.absent_gpu.facts import architecture_of
+from kvtrace.backends.triton.absent_gpu.operators import check_index
+
+Function = Callable[..., Any]
+
+#: Stream 0 of device 0, as `torch._C` describes one: its id, device, and the number of CUDA's kind.
+_STREAM: Final = (0, 0, 1)
+
+
+def install_functions(replaced: Replacements, target: str) -> None:
+    """Give torch the functions of a build for CUDA."""
+    for name, function in _functions(target).items():
+        replaced.put(torch._C, name, function)
+    cuda: Any = torch.cuda
+    replaced.put(cuda, "_lazy_init", _nothing)
+    replaced.put(cuda, "_initialized", True)
+    replaced.put(cuda, "_is_in_bad_fork", lambda: False)
+    for name in ("_exchange_device", "_maybe_exchange_device"):
+        replaced.put(cuda, name, lambda index: _device(index))  # one each: Dynamo knows them so
+    replaced.put(cuda.nvtx, "_nvtx", _nvtx())
+    replaced.put(cuda, "_cudart", _runtime())
+    for owner, names in (
+        (cuda, ("CUDAGraph", "graph", "make_graphed_callables")),
+        (cuda.graphs, ("CUDAGraph", "graph")),
+    ):
+        for name in names:
+            refuse = _refused(f"torch.cuda.{name}", _NO_GRAPHS)
+            # annotations name the classes
+            ours = type(name, (), {"__new__": refuse}) if name[0].isupper() else refuse
+            replaced.put(owner, name, ours)
+    replaced.put(torch._C._dynamo.guards, "_empty_strided_cuda", _empty_strided)
+    replaced.put(torch.backends.cuda, "is_built", lambda: True)
+    version = _cuda_version() if target.startswith("cuda:") else None
+    if version is not None:
+        replaced.put(torch.version, "cuda", version)
+
+
+_NO_GRAPHS: Final = "a CUDA graph is captured from a device's stream, and none is there"
+
+
+def _functions(target: str) -> dict[str, Function]:
+    """Answers by the names of `torch._C`."""
+    return {
+        "_cuda_init": _nothing,
+        "_cuda_isInBadFork": lambda: False,
+        "_cuda_getDeviceCount": lambda: 1,
+        "_cuda_getDevice": lambda: 0,
+        "_cuda_setDevice": _device,
+        "_cuda_exchangeDevice": _device,
+        "_cuda_maybeExchangeDevice": _device,
+        "_cuda_canDeviceAccessPeer": lambda *_: False,
+        "_cuda_hasPrimaryContext": lambda *_: True,
+        "_cuda_synchronize": _nothing,
+        "_cuda_sleep": _nothing,
+        "_cuda_ipc_collect": _nothing,
+        "_cuda_getArchFlags": lambda: architecture_of(target),
+        "_cuda_getCurrentStream": lambda *_: _STREAM,
+        "_cuda_getDefaultStream": lambda *_: _STREAM,
+        "_cuda_getCurrentRawStream": lambda *_: 0,
+        "_cuda_setStream": _nothing,
+        "_cuda_isCurrentStreamCapturing": lambda: False,
+        "_cuda_memoryStats": _memory_stats,
+        "_cuda_hostMemoryStats": lambda *_: {},
+        "_cuda_resetPeakMemoryStats": _reset_peak,
+        "_cuda_resetAccumulatedMemoryStats": _reset_accumulated,
+        "_cuda_resetPeakHostMemoryStats": _nothing,
+        "_cuda_resetAccumulatedHostMemoryStats": _nothing,
+        "_cuda_emptyCache": _nothing,
+        "_cuda_memorySnapshot": lambda *_: {"segments": [], "device_traces": []},
+        "_cuda_record_memory_history": _nothing,
+        "_cuda_record_memory_history_legacy": _nothing,
+        "_cuda_getMemoryFraction": lambda *_: 1.0,
+        "_cuda_setMemoryFraction": _nothing,
+        "_cuda_getAllocatorBackend": lambda: "native",
+        "_cuda_cudaCachingAllocator_is_enabled": lambda: True,
+        "_cuda_cudaCachingAllocator_enable": _nothing,
+        "_cuda_get_sync_debug_mode": lambda: 0,
+        "_cuda_set_sync_debug_mode": _nothing,
+        "_scatter": lambda tensor, *_, **__: (tensor.cuda(),),
+        "_gather": lambda tensors, *_, **__: tensors[0],
+        "_cuda_getCurrentBlasHandle": _refused(
+            "torch.cuda.current_blas_handle", "a handle of cuBLAS belongs to a device"
+        ),
+        "_cuda_getCurrentSolverHandle": _refused(
+            "torch.cuda.current_solver_handle", "a handle of cuSOLVER belongs to a device"
+        ),
+    }
+
+
+def _empty_strided(size: Any, strides: Any, dtype: Any) -> Any:
+    return torch.empty_strided(size, strides, dtype=dtype, device="cuda")
+
+
+def _nothing(*_: Any, **__: Any) -> None:
+    """Do what there is nothing to do for."""
+
+
+def _device(index: int | None) -> int:
+    check_index(max(index or 0, 0))
+    return 0
+
+
+def _refused(name: str, why: str) -> Function:
+    def refuse(*_: Any, **__: Any) -> Any:
+        asked.refused[name] = None
+        raise NotImplementedError(f"{name} is not answered by KVTRACE_DEVICE=cpu: {why}.")
+
+    return refuse
+
+
+def _memory_stats(_device: int = 0) -> dict[str, Any]:
+    """Return statistics as the caching allocator's, of an allocator that caches nothing."""
+
+    def every(current: int, peak: int, allocated: int) -> dict[str, dict[str, int]]:
+        one = {
+            "current": current, "peak": peak, "allocated": allocated, "freed": allocated - current,
+        }  # fmt: skip
+        none = dict.fromkeys(one, 0)
+        return {"all": one, "large_pool": one, "small_pool": none}
+
+    size = every(use.now, use.peak, use.allocated)
+    count = every(len(use.live), use.most, use.count)
+    nothing = every(0, 0, 0)
+    sizes = dict.fromkeys(
+        ("allocated_bytes", "reserved_bytes", "active_bytes", "requested_bytes"), size
+    )
+    counts = dict.fromkeys(("allocation", "segment", "active"), count)
+    others = dict.fromkeys(("inactive_split", "inactive_split_bytes"), nothing)
+    whole = dict.fromkeys(("oversize_allocations", "oversize_segments"), nothing["all"])
+    return {
+        **sizes, **counts, **others, **whole, "num_alloc_retries": 0, "num_ooms": 0,
+        "num_sync_all_streams": 0, "num_device_alloc": use.count, "num_device_free": 0,
+        "max_split_size": -1,
+    }  # fmt: skip
+
+
+def _reset_peak(_device: int = 0) -> None:
+    use.peak, use.most = use.now, len(use.live)
+
+
+def _reset_accumulated(_device: int = 0) -> None:
+    use.allocated, use.count = use.now, len(use.live)
+
+
+def _nvtx() -> SimpleNamespace:
+    """Make what marks ranges for a profiler that does not listen; ranges nest, from 0."""
+    depth = 0
+
+    def push(_message: str) -> int:
+        nonlocal depth
+        depth += 1
+        return depth - 1
+
+    def pop() -> int:
+        nonlocal depth
+        depth -= 1
+        return depth
+
+    return SimpleNamespace(
+        rangePushA=push, rangePop=pop, markA=_nothing, rangeEnd=_nothing,
+        rangeStartA=lambda _message: time.perf_counter_ns(), deviceRangeStart=_nothing,
+        deviceRangeEnd=_nothing,
+    )  # fmt: skip
+
+
+def _runtime() -> SimpleNamespace:
+    """Make what `torch.cuda.cudart()` gives: the profiler's calls, which nobody listens to."""
+    return SimpleNamespace(
+        cudaError=SimpleNamespace(success=0),
+        cudaGetErrorString=str,
+        cudaProfilerStart=lambda: 0,
+        cudaProfilerStop=lambda: 0,
+        cudaDeviceSynchronize=lambda: 0,
+    )
+
+
+def _cuda_version() -> str | None:
+    """Return the version of CUDA that Triton here compiles with, as "12.8"; None if unknown."""
+    import importlib.util
+
+    triton = importlib.util.find_spec("triton")
+    if triton is None or not triton.submodule_search_locations:
+        return None
+    header = Path(triton.submodule_search_locations[0], "backends/nvidia/include/cuda.h")
+    if not header.is_file():
+        return None
+    found = re.search(r"#define CUDA_VERSION (\d+)", header.read_text(errors="replace"))
+    return None if found is None else f"{int(found[1]) // 1000}.{int(found[1]) % 1000 // 10}"
