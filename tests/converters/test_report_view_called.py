@@ -141,7 +141,8 @@ def with_origins(trace):
     module = {"op": "aten.mul", "node": "y", "module": "blocks.0.norm", "file": "/src/model.py"}
     origin = module | {"line": 33, "function": "forward", "code": "return x * self.weight"}
     values = pa.array([[origin], *([None] * (table.num_rows - 1))], column.type)
-    pq.write_table(table.append_column(column, values), path)
+    bare = table.drop_columns([column.name]) if column.name in table.column_names else table
+    pq.write_table(bare.append_column(column, values), path)
 
 
 def test_lines_behind_a_kernel_are_shown_with_their_code_unless_that_is_left_out(

@@ -548,7 +548,7 @@ def test_recorded_values_are_shown_and_saved(report_browser, pages, blocks):
     index, call = call_named(blocks, "backwards")
     op = op_of(call, "load", "x")
     address = f"#/call/{index}?op={op['index']}"
-    with opened_page(report_browser, pages.page, address) as opened:
+    with opened_page(report_browser, pages.page, address, fresh=True) as opened:
         page = opened.page
         cells = page.locator("#recorded-tensors tr[data-place='0']").inner_text().split("\t")
         # min, max, mean of finite ones, zeros, NaN, infinite

@@ -6,7 +6,7 @@ leaves out what `kvtrace trace redact --paths --host --command` does, with two d
 tests that read more than verdicts. A file keeps its name below site-packages, in Inductor's cache
 or in this repository (`site-packages/torch/nn/functional.py`, `torchinductor/ab/cabc.py`,
 `tests/gpu/llama.py`) where `redact` writes `file1.py`. Texts of later stages (TTGIR, LLIR, PTX)
-stay, with such names in them; machine code goes.
+and messages stay, with such names in them; machine code goes.
 """
 
 import re
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from kvtrace.schema.content import artifact_content, artifact_row
+from kvtrace.schema.private import Leaf
 from kvtrace.schema.redaction import _Copy
 
 #: Absolute paths in texts; no division of two numbers, and no address of a site.
@@ -45,6 +46,11 @@ class _Portable(_Copy):
     def __init__(self, source: Path, out: Path) -> None:
         super().__init__(source, out, frozenset({"paths", "host", "command"}), lambda *_: None)
         self._files = relative  # type: ignore[assignment]
+
+    def _value(self, leaf: Leaf, entry: dict[str, Any], value: Any) -> Any:
+        if leaf.action == "text" and value is not None:
+            return ABSOLUTE.sub(lambda found: relative(found[0]), value)
+        return super()._value(leaf, entry, value)
 
     def _artifact(self, row: dict[str, Any], source: str) -> dict[str, Any] | None:
         if row["bytes"] is None or row["kind"] == "tensor":
