@@ -113,7 +113,7 @@ def sglang_values() -> Values:
         "ceil_div": lambda a, b: -(-a // b), "ceil_align": lambda a, b: -(-a // b) * b,
         "align": lambda a, b: -(-a // b) * b, "log_info_on_rank0": lambda *_: None,
         "direct_register_custom_op": lambda *_, **__: None,
-        "get_device": lambda *_: "cpu", "support_triton": is_true, "device_context": None,
+        "get_device": lambda *_: "cuda", "support_triton": is_true, "device_context": None,
     }  # fmt: skip
     utils["torch_release"] = tuple(int(part) for part in torch.__version__.split(".")[:2])
     utils["cached_triton_kernel"] = lambda *_, **__: lambda kernel: kernel

@@ -6,6 +6,7 @@ Each of these runs in a process forked from one that has imported torch and Trit
 import time
 import traceback
 from collections import Counter
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -63,7 +64,7 @@ def judged(package: str, name: str, folder: Path, tensors: str, interpreter: boo
 
 
 def _device(package: str) -> dict[str, str]:
-    """The GPU that the package is told of, whose tensors are made on the CPU."""
+    """The GPU that the package is told of, whose tensors lie in the host's memory."""
     return {"target": PACKAGES[package].target, "device": "cpu"}
 
 
@@ -71,7 +72,23 @@ def _run(package: str, name: str) -> Outcome:
     torch.manual_seed(SEED)
     torch.use_deterministic_algorithms(True, warn_only=True)  # torch.empty is NaN
     load(PACKAGES[package])
-    return cases_of(package)[name].run()
+    if not torch.cuda.is_available():  # Triton's interpreter
+        return cases_of(package)[name].run()
+    torch.set_default_device("cuda")
+    try:
+        return _on_host(cases_of(package)[name].run())
+    finally:
+        torch.set_default_device(None)
+
+
+def _on_host(outcome: Outcome) -> Outcome:
+    """Return what a case gave with its tensors on the CPU, where they are compared."""
+    wanted = outcome.wanted
+    return replace(
+        outcome,
+        got=tuple(each.cpu() for each in outcome.got),
+        wanted=None if wanted is None else tuple(each.cpu() for each in wanted),
+    )
 
 
 def _compared(outcome: Outcome, folder: Path, interpreter: bool) -> Result:

@@ -81,6 +81,7 @@ def run_candidate(request: Request, inputs: Path, folder: Path) -> None:
     )  # fmt: skip
     assert triton.runtime.driver.active is not None  # ours, before anything can be patched
     telling = _Telling()
+    torch.set_default_device("cuda")  # where inputs are: a file may say no device at all
     log = _Log(folder, telling)
     around_launch.append(log.around)
     cases = read_cases(inputs)
