@@ -5,6 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 NATIVE := $(wildcard kvtrace/capture/*.c kvtrace/capture/*.h kvtrace/backends/cupti/*.c)
 PYTHON_FOLDERS := kvtrace schema converters docs_site examples benchmarks tests setup.py
+SPELLED := kvtrace schema converters docs_site examples benchmarks docs $(wildcard *.md)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests start many processes; those that read bytecode need not compile every module of ours anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -78,9 +79,10 @@ fuzz: install  ## mutated traces and IR, random kernels; SEED=… repeats those 
 	$(BIN)/python -m tests.ir.fuzz --count 3000 --seed $(SEED)
 	$(BIN)/python -m tests.addons.neuron.fuzz --count 20000 --seed $(SEED)
 
-lint: types frontend-lint  ## ruff, its formatting, mypy --strict; prettier, eslint and tsc
+lint: types frontend-lint  ## ruff, its formatting, codespell, mypy --strict; prettier, eslint and tsc
 	$(BIN)/ruff check $(PYTHON_FOLDERS)
 	$(BIN)/ruff format --check $(PYTHON_FOLDERS)
+	$(BIN)/codespell $(SPELLED)
 
 format: install  ## let ruff and prettier rewrite the files
 	$(BIN)/ruff check --fix $(PYTHON_FOLDERS)
