@@ -6,6 +6,8 @@ import pytest
 
 from tests.backends.triton.absent_gpu.programs import KERNEL, run
 
+pytestmark = pytest.mark.process
+
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
 if torch.cuda.is_available():

@@ -1,11 +1,14 @@
 """Kernels in the tests of their authors: what pytest does to imports is no hindrance."""
 
+import pytest
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 from kvtrace.schema.trace import open_trace
+
+pytestmark = pytest.mark.process
 
 SUITE = """
 import numpy as np

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.backends.triton.absent_gpu.programs import KERNEL, Ended, run
+from tests.support.tiers import needs
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
@@ -140,6 +141,7 @@ add_one[(1,)](pinned[0], 2, BLOCK=4)
 
 
 @pytest.fixture(scope="module")
+@needs("process")
 def ended(tmp_path_factory: pytest.TempPathFactory) -> Ended:
     ended = run(tmp_path_factory.mktemp("there"), PROGRAM, fresh=True, KVTRACE_DEVICE="cpu")
     assert ended.code == 0, ended.errors

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.backends.triton.absent_gpu.programs import Ended, run
+from tests.support.tiers import needs
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
@@ -98,6 +99,7 @@ for question in refused:
 
 
 @pytest.fixture(scope="module")
+@needs("process")
 def ended(tmp_path_factory: pytest.TempPathFactory) -> Ended:
     folder: Path = tmp_path_factory.mktemp("requests")
     ended = run(folder, PROGRAM, fresh=True, KVTRACE_DEVICE="cpu")
