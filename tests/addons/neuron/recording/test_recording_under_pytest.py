@@ -1,10 +1,11 @@
 """Kernels in the tests of their authors: what pytest does to imports is no hindrance."""
 
-import pytest
 import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from kvtrace.schema.trace import open_trace
 
