@@ -147,7 +147,7 @@ def looks(recorder, driver):
     def make(allowance=10**9, fraction=0.0, limit=1 << 20, waiting=100):
         budget = allowance, fraction, COPY_NS, BYTE_NS
         room = limit, waiting, 1 << 20, ARENA
-        return recorder.looks(itertools.count(1), budget, room, SCHEDULE, driver.addresses)
+        return recorder.looks(itertools.count(1), budget, room, SCHEDULE, driver.addresses, 0)
 
     return make
 
@@ -195,7 +195,7 @@ def test_a_driver_that_refuses_is_asked_no_more(looks, driver):
 
 
 def test_without_a_driver_that_is_said_once_a_copy_is_wanted(recorder):
-    made = recorder.looks(itertools.count(1), (0, 0.0, 1, 0.0), (8, 8, 8, 8), SCHEDULE, (0,) * 7)
+    made = recorder.looks(itertools.count(1), (0, 0.0, 1, 0.0), (8, 8, 8, 8), SCHEDULE, (0,) * 7, 0)
     assert made.failed == 0
     assert made.take([(0, on_device(torch.arange(1)))], 0, None, 0) == 0
     assert made.failed == -1

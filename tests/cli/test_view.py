@@ -211,10 +211,10 @@ def test_the_real_perfetto_ui_shows_devices_first_and_unfolded(kvtrace, tmp_path
     assert titles[first + 1] == "steps"
     assert "stream 7" in titles[first:second]
     assert "stream 7" in titles[second : processes[0]]
-    assert [titles[i].split(" · ")[:2] for i in processes[:2]] == [
-        ["rank 0", "llama.py"],
-        ["rank 1", "llama.py"],
-    ]
+    named = [titles[i].split(" · ")[:2] for i in processes[:2]]
+    assert [rank for rank, _ in named] == ["rank 0", "rank 1"]
+    # stored traces have no command, which would name the process
+    assert all(re.fullmatch(r"python \d+", name) for _, name in named)
 
 
 @pytest.mark.parametrize(

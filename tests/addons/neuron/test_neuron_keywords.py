@@ -13,7 +13,7 @@ import kvtrace.addons.neuron.older.compiler as compiler
 import kvtrace.addons.neuron.older.language as older_nl
 from kvtrace.addons.neuron.errors import NkiError
 from tests.addons.neuron.conftest import Run
-from tests.addons.neuron.test_ops import X, Y, run_op
+from tests.addons.neuron.running_ops import X, Y, run_op
 
 ROWS = np.random.default_rng(7).standard_normal((16, 24), np.float32)
 
