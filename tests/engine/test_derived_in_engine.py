@@ -16,6 +16,8 @@ from kvtrace.schema.trace import resolve
 from tests.engine.shell import executable
 from tests.engine.trace_processor import TraceProcessor
 
+pytestmark = pytest.mark.process  # the engine runs in node
+
 ROOT = Path(__file__).parents[2]
 FIXTURES = ROOT / "tests" / "fixtures" / "h200"
 COMMAND = "python3 tests/gpu/llama.py --compile --reference llama.json"
@@ -57,7 +59,6 @@ def fact(name):
     return f"extract_arg(arg_set_id, 'debug.{name}')"
 
 
-@pytest.mark.process
 def test_slices_say_what_their_calls_do_as_the_profile_has_it(decoding):
     trace, engine = decoding
     selection = resolve(str(trace))
@@ -138,7 +139,6 @@ def test_rates_come_back_to_nothing(decoding):
     assert last == [(0.0,)]
 
 
-@pytest.mark.process
 def test_steps_of_devices_hold_what_was_launched_in_them(ranks):
     host = ranks.rows(
         "select s.name, process.name as place, "
@@ -177,7 +177,6 @@ def test_processes_say_their_commands_and_devices_their_models(ranks):
     assert all(model.startswith("NVIDIA H200 · capability 9.0 · ") for (model,) in models)
 
 
-@pytest.mark.process
 def test_findings_are_named_in_the_slices_of_their_calls(tmp_path):
     # given a violation of a call that was launched on a device
     trace = tmp_path / "out"
@@ -198,7 +197,6 @@ def test_findings_are_named_in_the_slices_of_their_calls(tmp_path):
     assert sorted(found) == [("gpu", 1, said), ("launch", 1, said)]
 
 
-@pytest.mark.process
 def test_the_documented_example_joins_the_engines_answer_with_the_tables(
     decoding, tmp_path, monkeypatch, capsys
 ):

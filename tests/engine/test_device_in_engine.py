@@ -10,6 +10,8 @@ from kvtrace.schema.symbols import titled
 from kvtrace.schema.trace import resolve
 from tests.engine.trace_processor import TraceProcessor
 
+pytestmark = pytest.mark.process  # the engine runs in node
+
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
 CASES = [(name, way) for name in ("device", "inductor") for way in ("perfetto", "chrome")]
 
@@ -55,7 +57,6 @@ def exported(request, tmp_path_factory):
         yield found
 
 
-@pytest.mark.process
 def test_every_execution_is_a_slice_on_the_track_of_its_stream(exported):
     name, tables = exported.track
     ours = exported.rows(

@@ -13,6 +13,8 @@ from kvtrace.schema.writer import RunWriter
 from tests.engine.trace_processor import TraceProcessor
 from tests.support.synthetic_trace import EPOCH, build_synthetic_trace
 
+pytestmark = pytest.mark.process  # the engine runs in node
+
 FORMATS = ("perfetto", "chrome")
 FAULTS = (
     "tokenizer_skipped_packets",
@@ -66,7 +68,6 @@ def spelling(engine):
 
 
 @pytest.mark.smoke
-@pytest.mark.process
 def test_no_event_was_skipped_or_refused(engine):
     found = dict(engine.rows("select name, sum(value) from stats group by name"))
 
@@ -215,7 +216,6 @@ def test_the_counter_adds_up_to_all_launches(engine, trace):
     assert total == trace.launches
 
 
-@pytest.mark.process
 @pytest.mark.parametrize("name", FORMATS)
 def test_launches_in_every_position_to_each_other_are_all_seen(tmp_path, name):
     """Equal, nested, touching, empty and overlapping launches by the thousand, on three threads."""
@@ -245,7 +245,6 @@ def test_launches_in_every_position_to_each_other_are_all_seen(tmp_path, name):
     assert sorted((time - first, duration) for time, duration in seen) == sorted(expected)
 
 
-@pytest.mark.process
 def test_the_harness_sees_the_silent_trap(trace, tmp_path):
     """Given a file without flags, then launches are missing in the engine: these tests can fail."""
     good, bad = tmp_path / "good", tmp_path / "bad"

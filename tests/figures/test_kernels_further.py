@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from kvtrace.figures import kernels
 from kvtrace.schema.writer import RunWriter
 
@@ -66,6 +68,7 @@ def write(out, name, streams, weight=None):
     return str(out)
 
 
+@pytest.mark.process
 def test_a_row_of_the_table_is_enough_for_the_profile_the_report_and_a_diff(tmp_path):
     text = Path(kernels.__file__).read_text()
     last = '    KernelFigure("compiling_ns"'

@@ -308,6 +308,7 @@ copied[(1,)](torch.zeros(60), torch.zeros(64), BLOCK=64)
 """
 
 
+@pytest.mark.process
 def test_the_script_of_a_finding_shows_it_again_with_the_same_argument(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
