@@ -8,6 +8,8 @@ import sys
 from functools import cache
 from pathlib import Path
 
+from tests.support.tiers import unnoted
+
 
 class XlaError(AssertionError):
     """XLA refuses a module, or fails to run it."""
@@ -18,7 +20,8 @@ def process():
     """The process with XLA's client, which ends with the tests."""
     program = Path(__file__).with_name("xla_process.py")
     pipe = subprocess.PIPE
-    started = subprocess.Popen([sys.executable, str(program)], stdin=pipe, stdout=pipe)
+    with unnoted():  # started once, by whichever test asks first
+        started = subprocess.Popen([sys.executable, str(program)], stdin=pipe, stdout=pipe)
     atexit.register(started.stdin.close)
     return started
 

@@ -1,0 +1,14 @@
+"""Judging starts a process beside the tests', in whichever test judges first: all are marked."""
+
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parent
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if FOLDER in item.path.parents:
+            item.add_marker("process")
