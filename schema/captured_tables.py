@@ -324,8 +324,43 @@ CAPTURED: Final = (
                 "those before it that are not recorded; null: itself alone",
                 since="1.7",
             ),
+            _C(
+                "requested",
+                TIME,
+                "when the host asked the driver for it; null where its launch is known",
+                since="1.9",
+            ),
+            _C(
+                "stack_id",
+                I64,
+                "Python stack that asked for it; null where its launch is known, or none was",
+                since="1.9",
+                private=STACK,
+            ),
         ),
         sort=("start",),
+    ),
+    Table(
+        "host_events",
+        "what the host did while the device may have waited",
+        "captured",
+        (
+            _C("record", I64, "order of arrival in the run", key=True),
+            _C(
+                "kind",
+                NAME,
+                "synchronize: it waited for the device; allocate, free: memory of the device, by "
+                "the driver; allocate_host: page-locked memory; collect: Python's garbage",
+                private=OPEN,
+            ),
+            _C("begin", TIME, "when it began"),
+            _C("end", TIME, "when it ended"),
+            _C("thread", I64, "native id of the thread"),
+            _C("bytes", I64, "how much was allocated", "bytes"),
+            _C("stack_id", I64, "Python stack that it came from", private=STACK),
+        ),
+        sort=("begin",),
+        since="1.9",
     ),
     Table(
         "marks",
