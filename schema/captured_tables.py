@@ -37,6 +37,15 @@ from kvtrace.schema.table_types import (
 )
 
 _C = Column
+#: What may be private of an origin.
+_ORIGINS: Final = {
+    "op": NAMED,
+    "node": NAMED,
+    "module": NAMED,
+    "file": FILE,
+    "function": NAMED,
+    "code": leaf("source names"),
+}
 
 CAPTURED: Final = (
     Table(
@@ -201,14 +210,7 @@ CAPTURED: Final = (
                 "op: as aten.mul; node: its name in that graph; module: path from the compiled "
                 "module; file, line, function and code: the program's line behind it",
                 since="1.5",
-                private={
-                    "op": NAMED,
-                    "node": NAMED,
-                    "module": NAMED,
-                    "file": FILE,
-                    "function": NAMED,
-                    "code": leaf("source names"),
-                },
+                private=_ORIGINS,
             ),
         ),
         sort=("kernel_id",),
@@ -387,6 +389,14 @@ CAPTURED: Final = (
                 pa.list_(FRAME),
                 "innermost frame first; lines and columns from 1",
                 private={"file": FILE, "function": NAMED},
+            ),
+            _C(
+                "origins",
+                pa.list_(ORIGIN),
+                "what a compiler generated the innermost generated line from, as in kernels; "
+                "null: no line is, or nothing is known of it",
+                since="1.9",
+                private=_ORIGINS,
             ),
         ),
         sort=("stack_id",),

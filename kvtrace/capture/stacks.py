@@ -1,16 +1,21 @@
 """Python call stacks: the frames of the user's program that led to a launch."""
 
 import sys
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Final
 
-from kvtrace.capture.records import Frame
+from kvtrace.capture.records import Frame, Origin
 
 #: Most frames that are kept of a stack, the innermost ones.
 DEPTH_LIMIT: Final = 64
+
+#: Say what a line was generated from, given its file and number; None where they do not know it.
+#: Of backends whose library writes Python.
+LINE_ORIGINS: Final[list[Callable[[str, int | None], tuple[Origin, ...] | None]]] = []
 
 _OWN: Final = str(Path(__file__).parent.parent) + "/"
 _hidden: list[str] = [_OWN, "<frozen "]
@@ -34,6 +39,12 @@ def current_stack() -> tuple[Frame, ...]:
             found.append(_frame(code, frame.f_lasti))
         frame = frame.f_back
     return tuple(found)
+
+
+def generated_from(frames: Iterable[Frame]) -> tuple[Origin, ...] | None:
+    """Return what the innermost generated line was generated from; None where none was."""
+    found = (known(frame.file, frame.line) for frame in frames for known in LINE_ORIGINS)
+    return next((origins for origins in found if origins), None)
 
 
 @lru_cache(maxsize=4096)
