@@ -1,7 +1,7 @@
-"""Tables that clients bring along: `client_<name>`, with columns of their own.
+"""Tables that clients add: `client_<name>`, with columns that the client defines.
 
-The format does not know them, so each of their files says in its metadata what its rows and columns
-are; whoever reads Parquet reads them like any other table. They are derived, never captured.
+The format does not define them, so each of their files describes its rows and columns in its
+metadata. Any Parquet reader reads them like other tables. They are derived, never captured.
 """
 
 import json

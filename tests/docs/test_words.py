@@ -13,11 +13,6 @@ GLOBS: Final = ("*.md", "docs/**/*.md")
 #: Pages that are not checked, and why.
 EXCEPTIONS: Final = {
     "CHANGELOG.md": "what a release said stays",
-    "docs/coverage.md": "made from tests/kernels/coverage.py",
-    "docs/format.md": "made from schema/tables.py",
-    "docs/nki.md": "belongs to the add-on neuron, which is being rewritten",
-    "docs/rules/README.md": "made from kvtrace/verdicts/document.py",
-    "docs/settings.md": "its tables are made from kvtrace/settings.py",
 }
 PAGES: Final = sorted({path for pattern in GLOBS for path in ROOT.glob(pattern)})
 

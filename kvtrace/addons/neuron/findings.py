@@ -40,13 +40,13 @@ REFUSED: Final = frozenset(
 
 #: What the variable `KVTRACE_NKI_STRICT` does.
 ABOUT_STRICT: Final = (
-    "`1` makes errors of what Neuron's compiler refuses in NKI kernels, where it is a finding "
+    "`1` raises an error, not only a finding, for what Neuron's compiler refuses in NKI kernels "
     "([NKI](nki.md#what-is-checked))"
 )
 
 
 class Rule(NamedTuple):
-    """How grave a broken rule is, what is wrong then, and what to do about it."""
+    """Severity of a rule, what a violation is, and how to fix it."""
 
     severity: str
     summary: str
