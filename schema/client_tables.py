@@ -36,7 +36,7 @@ def client_table(name: str, row: str, columns: Sequence[Column], sort: Sequence[
     """
     table = Table(f"{PREFIX}{name}", row, "derived", tuple(columns), tuple(sort))
     if not is_client_table(table.name):
-        raise SchemaMismatch(f"{name!r} is no name for a client's table; use a-z, 0-9 and _")
+        raise SchemaMismatch(f"{name!r} is not a name for a client's table; use a-z, 0-9 and _")
     names = [column.name for column in table.columns]
     for column in names:
         if _COLUMN.fullmatch(column) is None or column in _TAKEN or names.count(column) > 1:

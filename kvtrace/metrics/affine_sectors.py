@@ -1,8 +1,8 @@
 """Sectors that an affine access touches, group by group of lanes, without looking at each group.
 
-The model is that of sectors.py. All groups of a block hold lanes in the same steps, but for those
-that the edge of a mask cuts; what differs is where they begin within a sector, and how many groups
-begin where is counted axis by axis.
+The model is that of sectors.py. All groups of a block hold lanes in the same steps, except for
+those that the edge of a mask cuts; what differs is where they begin within a sector, and how many
+groups begin where is counted axis by axis.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,7 +20,7 @@ Axis = tuple[int, int, int]
 """Step in bytes, first value, last value."""
 
 MOST_LANES = 1 << 20
-"""Lanes of a block that are looked at one by one."""
+"""Lanes of a block that are enumerated."""
 
 
 def affine_sectors(

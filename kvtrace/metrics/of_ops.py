@@ -1,7 +1,7 @@
 """What each IR op of a call did: executions, lanes, bytes, sectors, FLOPs, and where it went.
 
 Rows of `ops`, `accesses` and `loops`. Figures are exact over the whole grid or they are null; what
-could not be counted or described whole is said in `notes`.
+could not be counted or described whole is in `notes`.
 """
 
 from collections.abc import Mapping, Sequence

@@ -16,7 +16,7 @@ _BATCH = 1 << 21
 """How many ranges are sorted at once."""
 
 _LISTED = 1 << 16
-"""Ranges up to which repetitions are listed at once, since neighbours may join."""
+"""Ranges up to which repetitions are listed at once, since neighbors may join."""
 
 
 class TooManyRanges(Exception):
@@ -131,7 +131,7 @@ class Repetition:
         return Repetition(Ranges(self.ranges.first + by, self.ranges.end + by), self.levels)
 
     def moved(self, offsets: Integers, most: int) -> "Repetition":
-        """Return the union over offsets that are no progression; raises TooManyRanges."""
+        """Return the union over offsets that are not a progression; raises TooManyRanges."""
         return Repetition(spread(self.listed(most), offsets, most))
 
 

@@ -71,7 +71,7 @@ class Refuted:
 
 @dataclass(frozen=True, slots=True)
 class Undecided:
-    """Neither was found; `reason` says why, in words."""
+    """Neither was found; `reason` explains why."""
 
     reason: str
     solver_ns: int = 0
@@ -303,7 +303,7 @@ def _replaced(form: Linear, variable: Variable, by: Linear) -> Linear:
 def _alternatives(conditions: Iterable[Condition], ranges: Ranges) -> tuple[Forms, ...]:
     """Return conditions as lists of forms that are all >= 0: one of the lists holds.
 
-    None of them: the conditions never hold. What cannot be said in forms is left out.
+    None of them: the conditions never hold. What linear forms cannot express is left out.
     """
     forms: list[Linear] = []
     choices: list[Sequence[Condition]] = []

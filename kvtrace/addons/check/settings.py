@@ -84,8 +84,8 @@ CHECK: Final = AddedSetting(
     about="which data of launches is kept so that they can be checked ([check](check.md)), "
     "separated by commas: `first`, memory before and after each kernel variant's first launch; "
     "`sample:N`, of that and one launch in N after it; `kernel:GLOB`, of every launch of kernels "
-    "of that name; `finite`, whether outputs hold NaNs or infinities; `digest`, digests of outputs; "
-    "both for all launches, or with `:N` for one in N of each kernel variant. Empty: none",
+    "of that name; `finite`, whether outputs hold NaNs or infinities; `digest`, digests of "
+    "outputs; both for all launches, or with `:N` for one in N of each kernel variant. Empty: none",
     read=_text,
     option=(
         "first,sample:N,kernel:GLOB,finite[:N],digest[:N]",

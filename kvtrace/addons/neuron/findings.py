@@ -1,6 +1,6 @@
 """What is wrong with what a kernel does on the machine: rules, and one record per place.
 
-A finding does not end the run: what was found is kept, and the kernel goes on where it can.
+A finding does not end the run: what was found is kept, and the kernel continues where it can.
 """
 
 from dataclasses import dataclass, field
@@ -62,7 +62,7 @@ RULES: Final = {
     RACE: Rule(
         "error",
         "two programs touch the same elements in device memory, one of them writes",
-        "give each program elements of its own, by nl.program_id",
+        "give each program different elements, by nl.program_id",
     ),
     UNDEFINED_LANES: Rule(
         "warning",

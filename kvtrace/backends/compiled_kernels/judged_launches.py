@@ -1,11 +1,11 @@
 """Judging each new call before its first launch, for the setting `sanitize` (warn, raise).
 
-A backend hands a launch over when kernel, grid and values are known and nothing runs yet. Whether
-its call is new is told by a hot path of our own, which keeps nothing but the identities of calls: a
-known call costs a look-up. The hot path that records is not touched.
+A backend hands a launch over when kernel, grid and values are known and nothing runs yet. A
+separate hot path decides whether its call is new, which keeps nothing but the identities of calls:
+a known call costs a look-up. The hot path that records is not touched.
 
 Where there is no GPU, what the evaluator sees a launch do comes here too (`saw`), whatever the
-setting: it is kept as findings, and told or raised as the setting asks.
+setting: it is kept as findings, and reported or raised as the setting asks.
 """
 
 import os
@@ -144,7 +144,7 @@ class Judging:
         return judged
 
     def forget(self) -> None:
-        """Forget what was judged: a forked process begins a run of its own."""
+        """Forget what was judged: a forked process begins a separate run."""
         self._seen.forget()
         self._defects.clear()
 
@@ -175,7 +175,7 @@ class Judging:
         return -1
 
     def _judged(self, launch: Launch) -> KernelDefect | None:
-        """Judge a call; give what forbids its launch. After a failure of ours it is launched."""
+        """Judge a call; give what forbids its launch. After a failure of kvtrace it is launched."""
         if 0 in launch.grid:
             return None  # nothing runs
         try:
@@ -188,7 +188,7 @@ class Judging:
                 _print(f"{launch.kernel} is launched with a defect:\n{defect}")
             if defect is not None:
                 self._say(launch, found[0].rule, len(found), refused)
-        except Exception as error:  # noqa: BLE001 - counted; the launch goes on unjudged
+        except Exception as error:  # noqa: BLE001 - counted; the launch continues unjudged
             text = f"a call of {launch.kernel} could not be judged: {type(error).__name__}: {error}"
             self._session.message("info", "not-judged", text)
             return None
@@ -217,7 +217,7 @@ def live_of(session: "Session") -> "Live":
 
 
 def has_told(session: "Session", file: str, line: int) -> bool:
-    """Whether a defect at that place has been told before the launch."""
+    """Whether a defect at that place has been reported before the launch."""
     live = _lives.get(session)
     return live is not None and live.has_told(file, line)
 

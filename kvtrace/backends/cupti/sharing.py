@@ -1,8 +1,8 @@
 """CUPTI has one user at a time in a process: leaves it to torch.profiler, and takes it back.
 
-torch's profiler registers callbacks of its own and, when it ends, switches kernel records off; it
-would get buffers of ours, and we none. So we stop when it prepares, and begin anew some time after
-it has stopped. It is noticed by two functions of `torch.autograd.profiler` (torch 2.5 to 2.13).
+torch's profiler registers callbacks and, when it ends, switches kernel records off; it would get
+kvtrace's buffers, and we none. So we stop when it prepares, and begin again some time after it has
+stopped. It is noticed by two functions of `torch.autograd.profiler` (torch 2.5 to 2.13).
 """
 
 import os

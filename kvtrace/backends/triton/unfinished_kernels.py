@@ -204,12 +204,12 @@ def _unfinished_metadata(known: Any, kernel: "UnfinishedKernel") -> Any:
 
 
 class StoppingCompiler:
-    """Stands in for Triton's `compile` where a jitted function is launched.
+    """Replaces Triton's `compile` where a jitted function is launched.
 
     Args:
-        told: is given each kernel that was stopped.
+        told: receives each kernel that was stopped.
         noted: is given its hash and how long it took, in ns: all in all, TTIR from Python, passes.
-        problem: is told of failures of ours; the kernel is then compiled as Triton does.
+        problem: receives kvtrace's failures; the kernel is then compiled as Triton does.
 
     """
 

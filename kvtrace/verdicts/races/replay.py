@@ -49,7 +49,7 @@ class _Touches(Observer):
     def __init__(
         self, arguments: Sequence[Argument], storage: Storage, byte: int, programs: dict[int, int]
     ) -> None:
-        """`programs` are those looked for: what observers are told, and their ids."""
+        """`programs` are those looked for: what observers receive, and their ids."""
         self._arguments = arguments
         self._storage = storage
         self._byte = byte

@@ -1,4 +1,4 @@
-"""The verdicts of the rule `race`, in words."""
+"""The verdicts of the rule `race`, as text."""
 
 from __future__ import annotations
 

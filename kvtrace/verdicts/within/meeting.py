@@ -34,7 +34,7 @@ _LOST: Final = "a branch that is not followed is part of an address"
 
 @dataclass(frozen=True)
 class Apart:
-    """No two such lanes touch one byte; `why` says in words why it does no harm if they do."""
+    """No two such lanes touch one byte; `why` is the reason why it does no harm if they do."""
 
     method: Method
     solver_ns: int = 0
@@ -67,7 +67,7 @@ class Open:
 def shared_by_lanes(module: Module, own_trips: Collection[Symbol] = ()) -> Shared:
     """Return which symbols two lanes of one program have in common.
 
-    Each has its own lane, and a trip of its own in the loops of `own_trips`. What is loaded, or not
+    Each has its own lane, and a separate trip in the loops of `own_trips`. What is loaded, or not
     followed, is the same if both have it from the same execution of an op, at the same place.
     """
     keys = {trip.key for trip in own_trips}
@@ -167,7 +167,7 @@ def _besides(common: Common, one: Side, other: Side) -> tuple[Side, Side]:
 
 
 def _is_near(one: Sharer, other: Sharer, common: Common) -> bool:
-    """Whether addresses that are equal but for multiples of a modulus, if any, are equal."""
+    """Whether addresses that are equal except for multiples of a modulus, if any, are equal."""
     moduli = {each.modulus for each in (one, other) if each.modulus is not None}
     return not moduli or (len(moduli) == 1 and common.spread <= min(moduli))
 

@@ -1,4 +1,4 @@
-"""The verdicts of the rule `lane-conflict`, in words."""
+"""The verdicts of the rule `lane-conflict`, as text."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Which launches of compiled kernels are kept to be checked: the setting `check`.
 
 A launch is chosen by how many its kernel variant has had. Launches in which an autotuner tries its
-configurations are no launches here: they do not count, and are not checked.
+configurations are not launches here: they do not count, and are not checked.
 """
 
 import weakref
@@ -166,7 +166,7 @@ def launched(
     launch: Callable[[], Any],
     number: int,
 ) -> Any:
-    """Make a launch, and end what has begun before it; failures of ours reach nobody.
+    """Make a launch, and end what has begun before it; kvtrace's failures reach nobody.
 
     `end` takes the number that the launch has for its copies, or 0, and gives the one to tag it by.
     """
