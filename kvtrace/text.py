@@ -20,7 +20,7 @@ def printable(text: object) -> str:
     r"""Return the text on one line with control characters escaped as `\x1b`.
 
     Names and paths come from files that others wrote; printed raw, they could move the cursor,
-    recolour the terminal or fake a line of output.
+    recolor the terminal or fake a line of output.
     """
     text = str(text)
     if text.isprintable():

@@ -72,7 +72,7 @@ class Wanted(Protocol):
 
 @dataclass(slots=True)
 class _Taken(Taken):
-    """What was taken for one launch; `arguments` say which part belongs to which."""
+    """What one launch copied; `arguments` say which part belongs to which."""
 
     arguments: tuple[tuple[int, int, int], ...] = ()  # place in the signature, part, offset
     wanted: "Wanted | None" = None

@@ -156,11 +156,11 @@ def _print(
         for line in findings_lines(shown, base=str(Path.cwd())):
             print(line)
     else:
-        colour = _colour()
+        color = _color()
         lines = findings_text(
-            shown, colour=colour, width=min(terminal_width(), 120), base=str(Path.cwd())
+            shown, color=color, width=min(terminal_width(), 120), base=str(Path.cwd())
         )
-        print_lines(lines, raw=colour)
+        print_lines(lines, raw=color)
 
 
 def _into_a_pipe() -> bool:
@@ -171,7 +171,7 @@ def _into_a_pipe() -> bool:
         return False  # it is not a file
 
 
-def _colour() -> bool:
+def _color() -> bool:
     """Whether standard output is a terminal that shows colors, and the user wants them."""
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False

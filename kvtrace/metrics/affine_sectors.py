@@ -33,8 +33,14 @@ def affine_sectors(
 ) -> int | None:
     """Count the sectors of the elements at `base` plus steps; None if that is not seen here.
 
-    `base` counts from the start of the storage. `outer` are the axes of programs and trips, `lanes`
-    those of a block's lanes, as far as the mask leaves them.
+    Args:
+        base: byte offset from the start of the storage.
+        outer: axes of programs and trips, steps in bytes.
+        lanes: axes of a block's lanes, as far as the mask leaves them, steps in bytes.
+        block: the block's shape.
+        element_bytes: size of an element.
+        layout: how lanes are distributed to threads; None: in the order of the block.
+
     """
     if layout is not None:
         order = lane_order(layout, block, element_bytes)

@@ -162,7 +162,15 @@ class Metrics(Observer):
         return compiled, len(self._memory) - compiled
 
     def op(self, op: Op, executions: int, elements: int, flops: int) -> None:
-        """Count a batch of a compute op."""
+        """Count a batch of a compute op.
+
+        Args:
+            op: the op.
+            executions: programs times trips.
+            elements: elements of all executions.
+            flops: floating-point operations of all executions.
+
+        """
         count = self._counts.get(op.index)
         if count is None:
             count = self._counts[op.index] = _OpCount(op)

@@ -164,7 +164,15 @@ def touched(
 ) -> list[Repetition]:
     """Return sets whose union is all that the programs touch, moved by each of the constants.
 
-    Raises TooManyRanges if listing what overlaps takes more than `most` ranges.
+    Args:
+        patterns: byte offsets of lanes, and the programs that have them.
+        constants: byte offsets to add.
+        element_bytes: size of an element.
+        most: how many ranges may be listed.
+
+    Raises:
+        TooManyRanges: listing what overlaps takes more than `most` ranges.
+
     """
     if patterns.size > 1 and len(patterns.programs) * patterns.lanes.shape[1] <= _BATCH:
         ranges = _every_lane(patterns, element_bytes)

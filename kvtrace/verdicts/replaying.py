@@ -59,9 +59,15 @@ def run(
 ) -> str | None:
     """Evaluate a call for observers; return the reason if the end was not reached.
 
-    `programs` are linear ids, None: the whole grid. `contents` is what tensors are taken to hold:
-    "none" (only addresses that depend on no data are worked out), the recorded "integers", or "all"
-    that was recorded. It ends after so many `lanes` of memory accesses. An `instrument` wraps ops.
+    Args:
+        call: the call, with its module and arguments, whose storages are not written.
+        observers: what receives the evaluation's events.
+        programs: linear ids, x fastest; None: the whole grid.
+        contents: contents of tensors: "none" (only addresses that depend on no data are computed),
+            the recorded "integers", or "all" that was recorded.
+        lanes: after how many lanes of memory accesses to end; None: no limit.
+        instrument: what wraps ops.
+
     """
     watching = observers if lanes is None else (*observers, Limit(lanes))
     chosen = None if programs is None else np.array(sorted(set(programs)), np.int64)

@@ -46,8 +46,8 @@ _RULES: Final = {
     "details": "margin:.3em 0",
     "summary": "cursor:pointer;opacity:.75",
 } | {
-    f".{name}": f"color:color-mix(in srgb,{colour} 75%,currentColor);font-weight:600"
-    for name, colour in _TONES.items()
+    f".{name}": f"color:color-mix(in srgb,{color} 75%,currentColor);font-weight:600"
+    for name, color in _TONES.items()
 }
 _STYLE: Final = "".join(
     f"{','.join(f'{_ALL} {each}'.rstrip() for each in names.split(','))}{{{rule}}}"
@@ -59,8 +59,8 @@ _STYLE: Final = "".join(
 class Column(Generic[Row]):
     """A column: its head and cells, what its numbers are of, and where they come from.
 
-    `cell` gives a cell's text, or None. `unit` is below the head where cells have none of
-    their own; `meaning` is shown by the pointer. `kind`: words, which stay on one line, sentence,
+    `cell` gives a cell's text, or None. `unit` is below the head where cells have
+    none; `meaning` is shown by the pointer. `kind`: words, which stay on one line, sentence,
     number or code. `tone` gives a cell's class, as `worse`.
     """
 

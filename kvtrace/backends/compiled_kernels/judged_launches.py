@@ -183,7 +183,7 @@ class Judging:
             found = live.judge(_new_call(launch, self._session.settings.tensors))
             self._session.tell_defects(launch.call_id, found)
             refused = self._raises and live.refuses(found)
-            defect = live.defect(found, colour=not refused and _shows_colour())
+            defect = live.defect(found, color=not refused and _shows_color())
             if defect is not None and not refused and live.is_news(found):
                 _print(f"{launch.kernel} is launched with a defect:\n{defect}")
             if defect is not None:
@@ -242,7 +242,7 @@ def saw(
     if session.settings.sanitize == "off" or not found:
         return None
     refused = session.settings.sanitize == "raise" and live.refuses(found)
-    defect = live.defect(found, colour=not refused and _shows_colour())
+    defect = live.defect(found, color=not refused and _shows_color())
     if live.is_news(found) and not refused:
         _print(f"{launch.kernel} was launched with a defect:\n{defect}")
     return defect if refused else None
@@ -315,7 +315,7 @@ def _grid_columns(grid: tuple[int, int, int]) -> dict[str, int]:
     return dict(zip(("grid_x", "grid_y", "grid_z"), grid, strict=True))
 
 
-def _shows_colour() -> bool:
+def _shows_color() -> bool:
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     try:
         return not plain and sys.stderr.isatty()

@@ -122,11 +122,11 @@ class Live:
         """Whether any of the defects is a reason not to launch, where that was asked for."""
         return any(found.fails(strict=self._strict) for found in findings)
 
-    def defect(self, findings: Sequence[Finding], *, colour: bool = False) -> KernelDefect | None:
+    def defect(self, findings: Sequence[Finding], *, color: bool = False) -> KernelDefect | None:
         """Make one error of the defects of a call; None where there is none."""
         if not findings:
             return None
-        printer = Printer(_lines_around(findings), colour=colour, base=os.getcwd())  # noqa: PTH109
+        printer = Printer(_lines_around(findings), color=color, base=os.getcwd())  # noqa: PTH109
         groups = by_cause(Findings(tuple(findings))).groups
         blocks = ["\n".join(printer.defect(group)) for group in groups]
         return KernelDefect("\n\n".join(blocks), finding_objects(findings))

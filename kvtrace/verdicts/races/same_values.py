@@ -72,7 +72,12 @@ class Doubt:
 def store_the_same(bound: BoundCall, one: Sharer, other: Sharer, common: Common) -> bool:
     """Tell whether two programs that touch one byte with these stores store the same there.
 
-    `common` is what both have in common.
+    Args:
+        bound: the call's bound summary.
+        one: the store of the first program.
+        other: the store of the second program.
+        common: symbols that are equal on both sides, such as scalars.
+
     """
     ops = one.access.op, other.access.op
     sources = [_source(op) for op in ops]

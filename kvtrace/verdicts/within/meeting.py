@@ -114,8 +114,16 @@ def meeting(
 ) -> Apart | Meeting | Open:
     """Find two lanes of one program that touch one byte, one by each access of one storage.
 
-    One of `differing` (lanes, trips) is different on both sides; None: all may be equal. `shared`
-    comes from `shared_by_lanes`; `when` is `Question`'s. A meeting is to be run before it is shown.
+    A meeting has to be replayed before it is reported.
+
+    Args:
+        bound: the call's bound summary.
+        one: the first access.
+        other: the second access, to the same storage.
+        differing: lanes and trips of which one differs between the sides; None: all may be equal.
+        shared: symbols that are equal on both sides, from `shared_by_lanes`.
+        when: further conditions, as of `Question`.
+
     """
     found = quickly(bound, one, other, differing, shared)
     if not isinstance(found, Common):

@@ -154,8 +154,11 @@ class Checking:
 class Around(Protocol):
     """What keeps something of a launch, from before it until after it."""
 
-    def drop(self, begun: Any) -> None: ...  # noqa: D102 - as in Checks and Outputs
-    def failed(self, error: CopyFailed) -> None: ...  # noqa: D102
+    def drop(self, begun: Any) -> None:
+        """Discard what was kept before a launch that then failed."""
+
+    def failed(self, error: CopyFailed) -> None:
+        """Count a copy that failed."""
 
 
 def launched(
