@@ -69,7 +69,7 @@ def load_converter(name: str) -> Converter:
     """Import one converter.
 
     Raises:
-        BadSetting: there is none of that name, or what a plugin registers is no converter.
+        BadSetting: there is none of that name, or what a plugin registers is not converter.
 
     """
     entry = registry.entry("converters", name)

@@ -82,7 +82,7 @@ class SourceLines:
 
 
 def _decorators(content: list[str]) -> int:
-    """How many lines stand above the `def`, which is what a kernel's line points at."""
+    """How many lines are above the `def`, which is what a kernel's line points at."""
     return next((i for i, line in enumerate(content) if line.lstrip().startswith("def ")), 0)
 
 

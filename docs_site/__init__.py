@@ -2,5 +2,5 @@
 
 `hook.py` is what mkdocs calls. `commands.py` makes a page of each command from its parser,
 `python_api.py` that of the public functions, `variables.py` the tables of docs/settings.md,
-`repository.py` takes in README.md and its neighbours.
+`repository.py` takes in README.md and its neighbors.
 """

@@ -19,7 +19,7 @@ def command_pages() -> dict[str, str]:
 
 
 def parser(name: str) -> Any:
-    """Return a command's parser; typer brings a click of its own, which has no types."""
+    """Return a command's parser; typer brings a separate click, which has no types."""
     return get_command(command_app(name))
 
 

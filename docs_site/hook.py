@@ -1,4 +1,4 @@
-"""What mkdocs calls while it builds: adds the pages that are made, and mends links."""
+"""What mkdocs calls while it builds: adds the generated pages, and fixes links."""
 
 import posixpath
 import sys
@@ -31,7 +31,7 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
 
 
 def _with_folders_listed(entry: Any, pages: list[str]) -> Any:
-    """Return a navigation in which `rules/` stands for the pages in there, the index first."""
+    """Return a navigation in which `rules/` represents the pages in there, the index first."""
     if isinstance(entry, list):
         return [_with_folders_listed(each, pages) for each in entry]
     if isinstance(entry, dict):

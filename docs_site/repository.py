@@ -19,7 +19,7 @@ PAGES: Final = {
 }
 _IN_REPOSITORY: Final = {place: source for source, place in PAGES.items()}
 
-#: Targets of Markdown links, and of the pictures that stand in HTML; code is matched to be kept.
+#: Targets of Markdown links, and of the pictures in HTML; code is matched to be kept.
 _TARGET: Final = re.compile(
     r"^```.*?^```|`[^`\n]+`|(?P<before>\]\(|src(?:set)?=\")(?P<path>[^)\"\s#]+)",
     re.MULTILINE | re.DOTALL,
@@ -32,7 +32,7 @@ def page_text(source: str) -> str:
 
 
 def with_links_of_the_site(markdown: str, place: str) -> str:
-    """Return a page's text with links as they are where it stands in the site.
+    """Return a page's text with links as they are at its place in the site.
 
     Args:
         markdown: The text, whose links are as in the repository.
@@ -60,7 +60,7 @@ def with_links_of_the_site(markdown: str, place: str) -> str:
 def with_bars_in_tables(markdown: str) -> str:
     """Return a page's text with bars in code of tables bare, as Python's Markdown wants them.
 
-    Where the repository is read, a bar ends a cell unless a backslash stands before it.
+    Where the repository is read, a bar ends a cell unless a backslash precedes it.
     """
     return re.sub(
         r"^\|.*$",

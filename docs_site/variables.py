@@ -9,12 +9,12 @@ from kvtrace.settings import DEFAULT, Settings, added_settings, other_variables
 
 PAGE: Final = ROOT / "docs" / "settings.md"
 
-#: Marks of a table on the page, and what stands between them.
+#: Marks of a table on the page, and what is between them.
 _BLOCK: Final = re.compile(r"(<!-- (settings|others): made [^>]*-->\n\n).*?(?=\n\n|\Z)", re.DOTALL)
 
 
 def page_text() -> str:
-    """Return the text of docs/settings.md with its tables made anew."""
+    """Return the text of docs/settings.md with its tables made again."""
     tables = {"settings": _settings_table(), "others": _others_table()}
     return _BLOCK.sub(lambda found: found[1] + tables[found[2]], PAGE.read_text(encoding="utf-8"))
 
@@ -29,7 +29,7 @@ def _settings_table() -> str:
 
 
 def _meanings() -> dict[str, str]:
-    """Return what the docstring of `Settings` says of each attribute, and add-ons of theirs."""
+    """Return the meanings of settings: from the docstring of `Settings`, and from add-ons."""
     text = cleandoc(Settings.__doc__ or "").partition("Attributes:\n")[2]
     found = re.findall(r"^    (\w+): (.*(?:\n     .*)*)", text, re.MULTILINE)
     own = {name: " ".join(meaning.split()).removesuffix(".") for name, meaning in found}

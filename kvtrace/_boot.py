@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: Every library that is waited for; those of other packages' backends are added when found.
 _libraries: "set[str]" = set()
 
-#: Package that a module of an add-on stands in for where it is missing, while recording → what
+#: Package that a module of an add-on replaces where it is missing, while recording → what
 #: returns the specs of its modules.
 _stand_ins: "dict[str, Entry]" = {}
 
@@ -85,7 +85,7 @@ def _imported(name: str) -> None:
         from kvtrace.capture import api
 
         api.library_imported(name)
-    except Exception as error:  # noqa: BLE001 - nothing of ours may reach the user's program
+    except Exception as error:  # noqa: BLE001 - no error of kvtrace may reach the user's program
         print(f"kvtrace: cannot record {name}: {type(error).__name__}: {error}", file=sys.stderr)
 
 
@@ -93,15 +93,15 @@ class _Finder:
     """Finds nothing itself; notes the import of the libraries that backends wait for.
 
     It stays the first finder: another one, as pytest's that rewrites assertions, may find a library
-    before it would be asked. Python holds its import lock meanwhile, for which other threads wait:
-    what is imported here must be next to nothing.
+    before it would be asked. Python holds its import lock in the meantime, for which other threads
+    wait: what is imported here must be next to nothing.
     """
 
     def find_spec(
         self, name: str, path: "Sequence[str] | None" = None, target: "ModuleType | None" = None
     ) -> "ModuleSpec | None":
         if sys.meta_path[0] is not self and self in sys.meta_path:
-            sys.meta_path.remove(self)  # those behind keep their places: Python goes on with them
+            sys.meta_path.remove(self)  # Python continues with those behind it
             sys.meta_path.insert(0, self)
         if name.partition(".")[0] in _stand_ins:
             return _stand_in(name, path, target)
@@ -127,15 +127,17 @@ class _Finder:
 def _stand_in(
     name: str, path: "Sequence[str] | None", target: "ModuleType | None"
 ) -> "ModuleSpec | None":
-    """Return a module of ours, unless the package is there or nothing is recorded."""
+    """Return kvtrace's module, unless the package is installed or nothing is recorded."""
     try:
         spec_of: Callable[..., ModuleSpec | None] = _stand_ins[name.partition(".")[0]].load()
         api = sys.modules.get("kvtrace.capture.api")
         recording = out is not None or (api is not None and api.current() is not None)
         others = [finder for finder in sys.meta_path if not isinstance(finder, _Finder)]
         return spec_of(name, path, target, others) if recording else None
-    except Exception as error:  # noqa: BLE001 - nothing of ours may reach the user's program
-        print(f"kvtrace: no stand-in for {name}: {type(error).__name__}: {error}", file=sys.stderr)
+    except Exception as error:  # noqa: BLE001 - no error of kvtrace may reach the user's program
+        print(
+            f"kvtrace: no replacement for {name}: {type(error).__name__}: {error}", file=sys.stderr
+        )
         return None
 
 

@@ -1,7 +1,7 @@
 """Locks that a forked child can use. Every lock of kvtrace is one of these.
 
 A fork copies the memory of all threads and runs only the one that forked: a lock that another held
-is then held for ever. So a child makes every lock anew that it finds held by nobody who is there.
+is then held forever. So a child makes every lock again that it finds held by nobody who is there.
 What such a lock guards may be half changed; a lock that is `taken` is therefore waited for before
 the fork, so that the child finds it whole.
 """
@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Final
 
 #: Seconds that a fork waits for all `taken` locks together. A write to a disk that does not answer
-#: must not hold up the program; the child then begins anew with what it guards.
+#: must not hold up the program; the child then begins again with what it guards.
 PATIENCE: Final = 10.0
 
 
@@ -40,7 +40,7 @@ class Lock:
         _locks.append(weakref.ref(self, _locks.remove))
 
     def acquire(self, timeout: float = -1) -> bool:
-        """Take the lock, as `threading.RLock.acquire`; seconds, -1 waits for ever."""
+        """Take the lock, as `threading.RLock.acquire`; seconds, -1 waits forever."""
         return self._lock.acquire(timeout=timeout)
 
     def release(self) -> None:

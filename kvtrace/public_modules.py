@@ -1,6 +1,6 @@
 """Public names of add-ons' modules: `kvtrace.NAME`, and what is below it, of the group `modules`.
 
-A name is a module of its own that asks the add-on's for everything, so nothing is there twice.
+A name is a separate module that asks the add-on's for everything, so nothing is there twice.
 """
 
 from functools import partial

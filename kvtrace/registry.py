@@ -1,9 +1,10 @@
 """One registry: what kvtrace, its add-ons and other packages offer, as entry points of Python.
 
 An entry is a line `name = module:attribute` under `[group]`, as packages write them in their
-`entry_points.txt` (https://packaging.python.org/specifications/entry-points/). kvtrace's own stand
-in `kvtrace/entry_points.txt`, those of an add-on in its folder's, those of another package in its
-`.dist-info`: to register is one line, and what a line names is imported when it is asked for.
+`entry_points.txt` (https://packaging.python.org/specifications/entry-points/). kvtrace's own
+entries are in `kvtrace/entry_points.txt`, those of an add-on in its folder's, those of another
+package in its `.dist-info`: to register is one line, and what a line names is imported when it is
+asked for.
 
 It imports nothing, for every process that starts with `KVTRACE` set reads it. `importlib.metadata`
 would take 20 ms. Groups:
@@ -15,7 +16,7 @@ would take 20 ms. Groups:
 | `backends` | of the backend | a `kvtrace.backends.Backend` |
 | `libraries` | a module whose import a backend waits for | that backend |
 | `libraries_without_gpu` | one that is waited for with `KVTRACE_DEVICE=cpu` alone | that backend |
-| `stand_ins` | a package | returns specs of modules that stand in for it while recording |
+| `stand_ins` | a package | returns specs of modules that replace it while recording |
 | `clients` | of the client | a class, see `kvtrace.clients` |
 | `commands` | of the command | a `kvtrace.cli.Command`, or the function that it runs |
 | `converters` | of the converter | a `kvtrace.converters.registry.Converter` |
@@ -59,7 +60,7 @@ _MOST_BYTES = 1 << 20
 _own: "list[Entry] | None" = None
 #: Entries of the packages in a folder of `sys.path`, by the folder.
 _in_folders: "dict[str, list[tuple[str, Entry]]]" = {}
-#: Places of entries of which it was said that they cannot be loaded.
+#: Places of entries that were reported as not loadable.
 _failed: "set[str]" = set()
 
 
@@ -120,7 +121,7 @@ def entries(group: str) -> "list[Entry]":
 
 
 def entry(group: str, name: str) -> "Entry | None":
-    """Return the first entry of a name; other packages are not looked at if kvtrace has one."""
+    """Return the first entry of a name; other packages are not searched if kvtrace has one."""
     for listed in (own_entries, installed_entries):
         for each in listed(group):
             if each.name == name:

@@ -22,14 +22,13 @@ Device = Literal["none", "answers", "cpu"]
 _TRUE: Final = frozenset({"1", "true", "yes", "on"})
 _FALSE: Final = frozenset({"0", "false", "no", "off"})
 _TARGET: Final = re.compile(r"[a-z]\w*:\w+")
-#: Variables that are no settings of a recording, and what they do, for docs/settings.md.
+#: Variables that are not settings of a recording, and what they do, for docs/settings.md.
 OTHER_VARIABLES: Final = {
-    "KVTRACE": "the folder of the trace; where it is not set, nothing is recorded",
+    "KVTRACE": "the folder of the trace; if it is not set, nothing is recorded",
     "KVTRACE_GROUP": "set by kvtrace: the group that processes of one job share "
     "([timeline](timeline.md))",
     "KVTRACE_NATIVE": "`0` records without the C extension",
-    "KVTRACE_DEBUG": "`1` shows the traceback where a command fails on something that is not "
-    "expected",
+    "KVTRACE_DEBUG": "`1` shows the traceback when a command fails unexpectedly",
 }
 #: Beginnings of those that kvtrace's own tests read.
 _OF_TESTS: Final = ("KVTRACE_TEST_", "KVTRACE_PUBLIC_", "KVTRACE_REQUIRE_")
@@ -52,7 +51,7 @@ _UNITS: Final[dict[str, tuple[str, float]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Amounts:
-    """How much of a run is recorded: bytes on disk, launches, seconds; None: as much as comes."""
+    """How much of a run is recorded: bytes on disk, launches, seconds; None: no limit."""
 
     bytes: int | None = None
     launches: int | None = None
@@ -61,14 +60,14 @@ class Amounts:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The setting `limit`, read: where recording ends, and how much of the newest is kept."""
+    """The parsed setting `limit`: where recording ends, and how much of the newest is kept."""
 
     end: Amounts = Amounts()
     newest: Amounts = Amounts()
 
     @property
     def any(self) -> bool:
-        """Whether there is one."""
+        """Whether a limit is set."""
         return self != Limit()
 
 
@@ -80,36 +79,36 @@ class Settings:
         mode: `launch`, launches and kernels; `timeline`, also when they ran on the device
             ([timeline](timeline.md)); `ops`, also what each op did, where the program runs without
             a GPU.
-        tensors: whose contents are kept: `index`, integers of up to 1 MiB that a kernel's accesses
-            depend on, at each call's first launch and at later ones as far as that stays below half
-            a per cent of the program's time; `int`, all integers, at every launch; `all`, also
+        tensors: which tensors' contents are kept: `index`, integers of up to 1 MiB that a kernel's
+            accesses depend on, at each call's first launch, and at later launches while this takes
+            less than 0.5% of the program's time; `int`, all integers, at every launch; `all`, also
             floats, at each call's first launch; or `none`.
         kernels: kernels to record, by name: globs, separated by commas.
-        source: source text that is kept: `used` (also `1`), kernels' functions and what they use of
-            their files, all other lines left blank; `files`, whole files; or `off` (also `0`).
+        source: source text that is kept: `used` (also `1`), kernels' functions and what they use
+            from their files, with all other lines blank; `files`, whole files; or `off` (also `0`).
         target: what to compile for where there is no GPU: `backend:architecture`.
-        compile: how far kernels are compiled where there is no GPU: `ttir`, which is all that
-            executing them needs; `background`, the same, while another process makes the later
-            stages for whoever reads the trace here; `full`, down to the target's machine code
-            ([running without a GPU](howitworks.md#running-without-a-gpu)).
-        device: what is done, where there is no GPU, for a program that asks for one: `answers`,
-            questions to `torch.cuda` that would fail are answered for the target; `cpu`, torch says
-            that there is one GPU, whose tensors lie in the host's memory; or `none`
-            ([a missing GPU](howitworks.md#a-missing-gpu)).
-        max_calls: distinct calls that are remembered in memory; those beyond it are recorded again
-            when they come back.
+        compile: how far kernels are compiled where there is no GPU: `ttir`, which suffices to
+            execute them; `background`, the same, while another process compiles the later stages
+            into the trace; `full`, down to the target's machine code ([running without a
+            GPU](howitworks.md#running-without-a-gpu)).
+        device: what a program that asks for a GPU gets where there is none: `answers`, queries to
+            `torch.cuda` that would fail are answered for the target; `cpu`, torch reports one GPU,
+            whose tensors are in the host's memory; or `none` ([a missing
+            GPU](howitworks.md#a-missing-gpu)).
+        max_calls: distinct calls that are kept in memory; a call beyond these is recorded again
+            when it recurs.
         sanitize: judges each new call before its first launch: `off` (also `0`), `warn` (also `1`),
-            or `raise`, which does not launch a call with a defect but raises `KernelDefect`
+            or `raise`, which raises `KernelDefect` instead of launching a call with a defect
             ([sanitizing](sanitize.md)).
-        rules: what is judged by, then and by `kvtrace sanitize`: ids of rules, `default` and `all`,
-            separated by commas; one after `-` is left out ([rules](rules/README.md)).
-        strict: whether (`1` or `0`) warnings, and what cannot be decided, count as errors.
+        rules: rules for `KVTRACE_SANITIZE` and `kvtrace sanitize`: ids of rules, `default` and
+            `all`, separated by commas; `-` before an id leaves it out ([rules](rules/README.md)).
+        strict: whether (`1` or `0`) warnings and unknown verdicts count as errors.
         limit: amounts of bytes (`2GB`), launches (`10M launches`) or time (`1h`), separated by
-            commas: where a run's recording ends, while the program goes on; after `ring:` the
-            newest of that amount is kept instead ([long runs](longruns.md)). Empty: everything is.
-        sample: `1/N` records one launch in N in detail, each call's first among them, and counts
-            all ([long runs](longruns.md#sampling)). Empty: all.
-        added: what others than the defaults of `added_settings` are, by name, in their order.
+            commas: recording ends at the first of them, and the program continues; after `ring:`
+            the newest of that amount is kept instead ([long runs](longruns.md)). Empty: no limit.
+        sample: `1/N` records one launch in N in detail, always including each call's first, and
+            counts all ([long runs](longruns.md#sampling)). Empty: all in detail.
+        added: values of `added_settings` that differ from the defaults, by name, in their order.
 
     """
 
@@ -130,30 +129,30 @@ class Settings:
 
     @property
     def limits(self) -> Limit:
-        """The setting `limit`, read."""
+        """The parsed setting `limit`."""
         return _limit(self.limit)
 
     @property
     def one_in(self) -> int:
-        """Of how many launches one is recorded in detail."""
+        """N, where one launch in N is recorded in detail."""
         return _one_in(self.sample)
 
     def records_kernel(self, name: str) -> bool:
-        """Whether launches of the kernel of that name are recorded."""
+        """Return whether launches of the kernel of that name are recorded."""
         return any(fnmatchcase(name, glob.strip()) for glob in self.kernels.split(","))
 
     def values(self) -> dict[str, Any]:
-        """Every setting by its name, add-ons' last."""
+        """Return every setting by its name, add-ons' last."""
         own = {name: getattr(self, name) for name in OWN}
         given = dict(self.added)
         return own | {name: given.get(name, each.default) for name, each in added_settings()}
 
     def as_facts(self) -> dict[str, str]:
-        """Every setting but the mode, as the column `runs.settings` holds them."""
+        """Return every setting except the mode, as the column `runs.settings` holds them."""
         return {key: str(value) for key, value in self.values().items() if key != "mode"}
 
     def as_environment(self) -> dict[str, str]:
-        """The variables that give these settings."""
+        """Return the environment variables that give these settings."""
         return {
             f"KVTRACE_{key.upper()}": str(int(value) if isinstance(value, bool) else value)
             for key, value in self.values().items()
@@ -173,8 +172,8 @@ class AddedSetting:
         name: its name, as a keyword argument has it.
         default: its value where it is not given.
         about: what it does, for docs/settings.md.
-        read: returns the value of what was given; raises BadSetting where that is none.
-        option: as `kvtrace run` shows its values and says what it does; None: it has no option.
+        read: parses a given value; raises BadSetting if it is not valid.
+        option: the values and the help text of the option of `kvtrace run`; None: it has no option.
     """
 
     name: str
@@ -199,7 +198,7 @@ def setting_names() -> tuple[str, ...]:
 
 
 def other_variables() -> dict[str, str]:
-    """Return variables that are no settings of a recording, add-ons' too, and what they do."""
+    """Return variables that are not settings of a recording, add-ons' too, and what they do."""
     return {**OTHER_VARIABLES, **dict(registry.loaded("variables"))}
 
 
@@ -207,7 +206,7 @@ def settings_from_arguments(base: Settings = DEFAULT, **arguments: Any) -> Setti
     """Replace fields of `base`.
 
     Raises:
-        BadSetting: there is no such setting, or its value is not possible.
+        BadSetting: the setting is unknown, or its value is not valid.
     """
     for name, value in arguments.items():
         if name in OWN:
@@ -224,20 +223,20 @@ def settings_from_arguments(base: Settings = DEFAULT, **arguments: Any) -> Setti
 
 
 def _with_added(base: Settings, name: str, value: Any) -> Settings:
-    """Replace what an add-on's setting is."""
+    """Replace the value of an add-on's setting."""
     setting = dict(added_settings()).get(name)
     if setting is None:
-        raise BadSetting(f"the setting {name} cannot be read: what adds it cannot be loaded")
+        raise BadSetting(f"the setting {name} cannot be read: its package cannot be loaded")
     given = dict(base.added) | {name: setting.read(value)}
     kept = {key: each for key, each in given.items() if key != name or each != setting.default}
     return replace(base, added=tuple(sorted(kept.items())))
 
 
 def settings_from_environment(environment: Mapping[str, str]) -> tuple[Settings, tuple[str, ...]]:
-    """Read `KVTRACE_MODE` and so on; a value that is not possible leaves the default.
+    """Read `KVTRACE_MODE` and so on; an invalid value leaves the default.
 
-    Returns the settings, and one sentence for each value that was ignored, and for each variable
-    that begins with `KVTRACE_` and means nothing.
+    Returns the settings, and one sentence for each value that was ignored and for each unknown
+    variable that begins with `KVTRACE_`.
     """
     settings, problems = DEFAULT, []
     for name in _names(environment):
@@ -248,13 +247,13 @@ def settings_from_environment(environment: Mapping[str, str]) -> tuple[Settings,
             settings = settings_from_arguments(settings, **{name: value})
         except BadSetting as error:
             defaults = DEFAULT.values()
-            going_on = f"with {defaults[name]!r}" if name in defaults else "without it"
-            problems.append(f"KVTRACE_{name.upper()}: {error}; going on {going_on}")
+            used = f"using {defaults[name]!r}" if name in defaults else "ignored"
+            problems.append(f"KVTRACE_{name.upper()}: {error}; {used}")
     return settings, (*problems, *_unknown(environment))
 
 
 def _names(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return names of settings; other packages are asked if a variable is none of kvtrace's."""
+    """Return names of settings, with other packages' only if kvtrace's do not suffice."""
     ours = (*OWN, *(entry.name for entry in registry.own_entries("settings")))
     known = {f"KVTRACE_{name.upper()}" for name in ours} | OTHER_VARIABLES.keys()
     asked = (name for name in environment if name.startswith("KVTRACE_"))
@@ -262,7 +261,7 @@ def _names(environment: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _unknown(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Say of each variable that means nothing, and is none of our tests', which may be meant."""
+    """Return a sentence for each unknown variable, except those of kvtrace's tests."""
     known = {f"KVTRACE_{name.upper()}" for name in _names(environment)} | OTHER_VARIABLES.keys()
     if not known.issuperset(name for name in environment if name.startswith("KVTRACE_")):
         known |= {entry.name for entry in registry.entries("variables")}
@@ -306,24 +305,24 @@ def amount_of(text: str, what: str) -> float:
     """Read an amount of bytes or seconds, as 50GB or 30d.
 
     Raises:
-        BadSetting: it is none.
+        BadSetting: it is not an amount of that kind.
     """
     match = _AMOUNT.fullmatch(text.lower().strip())
     amount, found = _amount(match) if match and not match["ring"] else (0.0, "")
     if found != what or amount < 1:
         example = "50GB or 500 MiB" if what == "bytes" else "12h or 30d"
-        raise BadSetting(f"{text!r} is no amount of {what}, as {example}")
+        raise BadSetting(f"{text!r} is not an amount of {what}; give one such as {example}")
     return amount
 
 
 def _amount(match: re.Match[str]) -> tuple[float, str]:
-    """Return how much an amount is, and of what; of nothing where the unit is none."""
+    """Return an amount and what it counts; empty text if the unit is unknown."""
     what, times = _UNITS.get(match["unit"].replace(" ", ""), ("", 0))
     return float(match["number"]) * times, what
 
 
 def _limit(text: str) -> Limit:
-    """Read the setting `limit`; BadSetting names the part that says nothing."""
+    """Read the setting `limit`; BadSetting names the invalid part."""
     found: dict[str, dict[str, Any]] = {"end": {}, "newest": {}}
     for part in filter(None, map(str.strip, text.lower().split(","))):
         match = _AMOUNT.fullmatch(part)
@@ -331,8 +330,9 @@ def _limit(text: str) -> Limit:
         of = found["newest" if match and match["ring"] else "end"]
         if amount < 1 or what in of:
             raise BadSetting(
-                "the setting limit has parts as 2GB, 10M launches or 1h, one of a kind, or one of "
-                f"these after ring: to keep the newest, separated by commas; not {part!r}"
+                "the setting limit is a list of amounts such as 2GB, 10M launches or 1h, one of "
+                "each kind, separated by commas; ring: before an amount keeps the newest; "
+                f"{part!r} is not valid"
             )
         of[what] = amount if what == "seconds" else round(amount)
     return Limit(Amounts(**found["end"]), Amounts(**found["newest"]))
@@ -346,7 +346,7 @@ def _one_in(text: str) -> int:
     return int(match[1]) if match else 1
 
 
-#: Settings of a small language of their own, and what reads them.
+#: Settings with a syntax, and their parsers.
 _READ: Final[dict[str, Callable[[str], Any]]] = {
     "limit": _limit,
     "sample": _one_in,
@@ -360,7 +360,7 @@ def _one_of(name: str, value: Any, choices: tuple[str, ...]) -> str:
 
 
 def _switched(value: Any, on: str) -> str:
-    """Return what a plain switch means, which is `on` or off."""
+    """Return the value of a plain switch: `on` or off."""
     text = str(value).lower()
     return on if text in _TRUE else "off" if text in _FALSE else text
 
@@ -373,7 +373,7 @@ def _switch(name: str, value: Any) -> bool:
 
 
 def whole_number(name: str, value: Any) -> int:
-    """Read a whole number above 0; BadSetting where it is none."""
+    """Return a whole number above 0; BadSetting if it is not one."""
     try:
         number = int(value)
     except (TypeError, ValueError):

@@ -1,6 +1,6 @@
 """Plain text for terminals: quantities with units, aligned columns, and names that cannot do harm.
 
-Used by the converters that print; everything here fits 80 columns and needs no colour.
+Used by the converters that print; everything here fits 80 columns and needs no color.
 """
 
 import shutil
@@ -20,7 +20,7 @@ def printable(text: object) -> str:
     r"""Return the text on one line with control characters escaped as `\x1b`.
 
     Names and paths come from files that others wrote; printed raw, they could move the cursor,
-    recolour the terminal or fake a line of output.
+    recolor the terminal or fake a line of output.
     """
     text = str(text)
     if text.isprintable():
@@ -122,7 +122,7 @@ def columns(
     """Return the lines of a table: the first column left-aligned, the others right-aligned.
 
     The first column is shortened where the table would be wider than `width`; where that would
-    make two of its cells the same, long ones stand on lines of their own above the rest of their
+    make two of its cells the same, long ones are on separate lines above the rest of their
     rows. Cells are made printable.
     """
     cells = [[printable(cell) for cell in row] for row in (header, *rows)]

@@ -54,8 +54,8 @@ def trace(
         def scale(x, n, BLOCK: tl.constexpr): ...
 
     Each distinct call is watched once. What the client finds is in `scale.tables()`, and is added
-    to the run when it ends. While a recording goes on it is used; else one of the traced kernels
-    alone is begun in `out`. With a GPU, launches are recorded and `kvtrace replay --client` does
+    to the run when it ends. A recording in progress is used; otherwise one of only the traced
+    kernels begins in `out`. With a GPU, launches are recorded and `kvtrace replay --client` does
     the rest.
 
     With another `backend` it is a kernel of that one's, which says what `client` may be:
@@ -73,7 +73,7 @@ def trace(
 
 
 def _session(out: str | os.PathLike[str], name: str) -> Session:
-    """The recording that goes on, or one of the traced kernels alone."""
+    """The recording in progress, or one of only the traced kernels."""
     going_on = api.current()
     if going_on is None:
         by_variable = _boot.out is not None

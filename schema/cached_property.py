@@ -1,7 +1,7 @@
 """`cached_property` as in the standard library, without the lock that Python 3.11 has in it.
 
 That lock is one of the class, not of the instance, and is held while the value is worked out. A
-process that is forked while another thread works one out inherits the lock held, for ever, and
+process that is forked while another thread works one out inherits the lock held, forever, and
 waits at its own first use of the property. Python 3.12 has no such lock any more, either.
 """
 

@@ -115,15 +115,20 @@ CAPTURED: Final = (
                 "exit, exception, signal, stopped, limit, disk-full or killed",
                 private=OPEN,
             ),
-            _C("self_overhead_ns", I64, "time that kvtrace itself took in the process", "ns"),
+            _C(
+                "self_overhead_ns",
+                I64,
+                "time that kvtrace itself took in the process (kvtrace overhead)",
+                "ns",
+            ),
             _C("dropped_rows", I64, "rows that could not be kept"),
             _C(
                 "overhead",
                 OVERHEAD,
-                "how long recording kept the program's threads from going on: until kernels "
-                "were known; then by launches, by waits for kvtrace's thread, and by the "
-                "device profiler; at the end. running_ns is how long known kernels were "
-                "launched, thread_ns the processor time of kvtrace's thread",
+                "how long recording delayed the program's threads: until kernels were known; "
+                "then by launches, by waits for kvtrace's thread, and by the device profiler; "
+                "at the end. running_ns is how long known kernels were launched, thread_ns the "
+                "processor time of kvtrace's thread",
                 "ns",
                 since="1.8",
             ),
@@ -138,11 +143,11 @@ CAPTURED: Final = (
             _C("name", NAME, "the kernel function's name", private=leaf("names", "kernel")),
             _C("module", NAME, "Python module that defines it", private=NAMED),
             _C("file", NAME, "source file that defines it", private=FILE),
-            _C("line", I32, "first line of its definition, decorators left out"),
+            _C("line", I32, "first line of its definition, without decorators"),
             _C(
                 "source_artifact",
                 TEXT,
-                "artifact of the function's own source text",
+                "artifact of the function's source text",
                 private=ARTIFACT,
             ),
             _C(
@@ -162,11 +167,11 @@ CAPTURED: Final = (
                     "constexpr": leaf("source paths names", "literal"),
                 },
             ),
-            _C("target", NAME, "what it was compiled for, as cuda:90", private=OPEN),
+            _C("target", NAME, "what it was compiled for, such as cuda:90", private=OPEN),
             _C("warp_size", I32, "threads in a warp"),
             _C("num_warps", I32, "warps in a program"),
             _C("num_ctas", I32, "blocks in a cluster"),
-            _C("num_stages", I32, "software pipelining depth asked for"),
+            _C("num_stages", I32, "requested depth of software pipelining"),
             _C(
                 "options",
                 FACTS,
@@ -182,15 +187,20 @@ CAPTURED: Final = (
                 "jit, inductor, autotune, gluon, interpreter, or its backend",
                 private=OPEN,
             ),
-            _C("cache_hit", BOOL, "whether the compiler's cache on disk had it"),
+            _C("cache_hit", BOOL, "whether it came from the compiler's cache on disk"),
             _C(
                 "cache_key",
                 TEXT,
-                "the compiler's own hash of the variant",
+                "the compiler's hash of the variant",
                 private=leaf("source paths names"),
             ),
             _C("compile_begin", TIME, "when its compilation began"),
-            _C("compile_ns", I64, "how long getting it took, stages and all", "ns"),
+            _C(
+                "compile_ns",
+                I64,
+                "first-launch time: obtaining the variant, all stages included",
+                "ns",
+            ),
             _C("thread", I64, "native id of the thread that compiled it"),
             _C(
                 "stages",
@@ -255,7 +265,7 @@ CAPTURED: Final = (
             _C("seq", I64, "order in the run, from 0; those not recorded count", key=True),
             _C("call_id", I64, "what was launched", key=True),
             _C("enter", TIME, "when the launching function was entered"),
-            _C("exit", TIME, "when it returned (the device may still be at work)"),
+            _C("exit", TIME, "when it returned (the device may still be busy)"),
             _C("thread", I64, "native id of the launching thread"),
             _C("device", I32, "device index"),
             _C("stream", I64, "stream handle"),
@@ -264,8 +274,8 @@ CAPTURED: Final = (
             _C(
                 "weight",
                 I32,
-                "launches of the call in this phase that the row stands for, itself and those "
-                "before it that are not recorded; null: itself alone",
+                "launches of the call in this phase that the row represents: itself, and those "
+                "before it that are not recorded; null: only itself",
                 since="1.7",
             ),
         ),
@@ -276,7 +286,9 @@ CAPTURED: Final = (
         "what one argument's tensor held at one launch",
         "captured",
         (
-            _C("seq", I64, "the launch; one without a row is not known", key=True),
+            _C(
+                "seq", I64, "the launch; contents at a launch without a row are not known", key=True
+            ),
             _C("call_id", I64, "the call that it launches", key=True),
             _C("arg", I32, "index of the argument in the call's args", key=True),
             _C("artifact", NAME, "sha256 of the bytes that were kept", private=ARTIFACT),
@@ -303,7 +315,7 @@ CAPTURED: Final = (
             _C("device", I32, "device index"),
             _C("stream", I64, "stream id"),
             _C("correlation_id", I64, "the driver's id of the launch"),
-            _C("graph_id", I64, "graph that it ran from"),
+            _C("graph_id", I64, "graph that it was replayed from"),
             _C("graph_node_id", I64, "node of that graph"),
             _C("name", NAME, "the device function's name", private=NAMED),
             _C("grid_x", I64, "blocks along x"),
@@ -318,12 +330,12 @@ CAPTURED: Final = (
                 since="1.4",
                 private=OPEN,
             ),
-            _C("bytes", I64, "how much was copied or filled", "bytes", since="1.4"),
+            _C("bytes", I64, "bytes copied or filled", "bytes", since="1.4"),
             _C(
                 "weight",
                 I32,
-                "executions of the call, or by that name, that the row stands for, itself and "
-                "those before it that are not recorded; null: itself alone",
+                "executions of the call, or by that name, that the row represents: itself, and "
+                "those before it that are not recorded; null: only itself",
                 since="1.7",
             ),
             _C(
@@ -370,7 +382,7 @@ CAPTURED: Final = (
         "captured",
         (
             _C("mark_id", I64, "dense id inside the run", key=True),
-            _C("name", NAME, "what the user called it", private=leaf("marks", "mark")),
+            _C("name", NAME, "the name that the user gave it", private=leaf("marks", "mark")),
             _C("begin", TIME, "when it began"),
             _C("end", TIME, "when it ended; null for an instant"),
             _C("thread", I64, "native id of the thread"),
@@ -471,10 +483,10 @@ CAPTURED: Final = (
     ),
     Table(
         "messages",
-        "what kvtrace itself has to say of a run",
+        "a message of kvtrace about a run",
         "captured",
         (
-            _C("time", TIME, "when it was first said", key=True),
+            _C("time", TIME, "when it was first reported", key=True),
             _C("level", NAME, "info, warning or error", private=OPEN),
             _C("code", NAME, "stable name of the kind of message", private=OPEN),
             _C("text", TEXT, "one sentence", private=ANYTHING),

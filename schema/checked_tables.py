@@ -27,13 +27,13 @@ CHECKED: Final = (
         "captured",
         (
             *OF_LAUNCH,
-            _C("why", NAME, "what chose it: first, sample, kernel or finite", private=OPEN),
+            _C("why", NAME, "why it was chosen: first, sample, kernel or finite", private=OPEN),
             _C(
                 "programs",
                 pa.list_(I64),
                 "the programs whose memory was kept, by linear id, x fastest; null: the grid's",
             ),
-            _C("bytes", I64, "how much was kept, before and after", "bytes"),
+            _C("bytes", I64, "bytes kept, before and after", "bytes"),
         ),
         sort=("seq",),
         since="1.6",
@@ -48,7 +48,7 @@ CHECKED: Final = (
             _C(
                 "spans",
                 pa.list_(SPAN),
-                "the pieces of the storage that were kept, in order; between them nothing is known",
+                "the parts of the storage that were kept, in order; the rest is not known",
             ),
             _C(
                 "artifact",
@@ -71,7 +71,7 @@ CHECKED: Final = (
             _C(
                 "lines",
                 I32,
-                "one in so many lines of 128 bytes was hashed; 1: every byte",
+                "N: one in N lines of 128 bytes was hashed; 1: every byte",
             ),
         ),
         sort=("seq", "arg"),

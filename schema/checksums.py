@@ -66,7 +66,7 @@ def verify_part(path: Path) -> None:
 
 
 def _place(file: BinaryIO) -> int | None:
-    """Where the digits of the checksum stand; None where a file has none, or no footer."""
+    """Return the position of the checksum's digits; None if a file has none, or no footer."""
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - _TAIL_BYTES))
     tail = file.read(_TAIL_BYTES)

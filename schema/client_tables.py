@@ -1,7 +1,7 @@
-"""Tables that clients bring along: `client_<name>`, with columns of their own.
+"""Tables that clients add: `client_<name>`, with columns that the client defines.
 
-The format does not know them, so each of their files says in its metadata what its rows and columns
-are; whoever reads Parquet reads them like any other table. They are derived, never captured.
+The format does not define them, so each of their files describes its rows and columns in its
+metadata. Any Parquet reader reads them like other tables. They are derived, never captured.
 """
 
 import json
@@ -36,7 +36,7 @@ def client_table(name: str, row: str, columns: Sequence[Column], sort: Sequence[
     """
     table = Table(f"{PREFIX}{name}", row, "derived", tuple(columns), tuple(sort))
     if not is_client_table(table.name):
-        raise SchemaMismatch(f"{name!r} is no name for a client's table; use a-z, 0-9 and _")
+        raise SchemaMismatch(f"{name!r} is not a name for a client's table; use a-z, 0-9 and _")
     names = [column.name for column in table.columns]
     for column in names:
         if _COLUMN.fullmatch(column) is None or column in _TAKEN or names.count(column) > 1:

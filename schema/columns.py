@@ -68,7 +68,7 @@ def batch_of_rows(table: Table, rows: Iterable[Mapping[str, Any]]) -> pa.RecordB
 
 
 def conformed(table: Table, rows: pa.Table) -> pa.Table:
-    """Rows with the table's exact schema, as `batch_of_columns` but for a whole `pa.Table`."""
+    """Rows with the table's exact schema, as `batch_of_columns` except for a whole `pa.Table`."""
     _refuse_unknown(table, rows.column_names)
     columns = []
     for column in table.columns:

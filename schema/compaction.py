@@ -50,12 +50,12 @@ from kvtrace.schema.versions import FORMAT_VERSION, FileFacts, version_numbers
 
 #: Tables whose rows mean the same wherever they lie, and what names a row.
 _BY_CONTENT: Final = {"stacks": "stack_id", "artifacts": "sha256"}
-_MEANWHILE: Final = "it was written to meanwhile; call kvtrace trace compact again"
+_MEANWHILE: Final = "it was written to at the same time; call kvtrace trace compact again"
 
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """One table of one run, before and after; after is None where that was only looked at."""
+    """One table of one run, before and after; after is None if it was only inspected."""
 
     run_id: str
     table: str
@@ -83,8 +83,8 @@ def compact(out: str | os.PathLike[str], dry_run: bool = False) -> Compaction:
 
     The parts of a pass are merged likewise, apart from what was captured, so that the pass can
     still be run again. Artifacts and stacks that a run holds more than once are kept once. Runs
-    with a journal are left alone, and so are tables that somebody writes to meanwhile. Calling it
-    again changes nothing.
+    with a journal are left alone, and so are tables that somebody writes to in the meantime.
+    Calling it again changes nothing.
 
     Raises:
         TraceNotFound, EmptyTrace: as `open_trace`.

@@ -49,7 +49,7 @@ def stack_id(frames: Sequence[AnyFrame]) -> int:
     """The 63-bit id of a call stack, innermost frame first: equal frames, equal id, in any run.
 
     It is the first 8 bytes of BLAKE2b over each frame's file, line, column and function, ended by
-    a NUL byte each (nothing stands for null), read big-endian, without the top bit.
+    a NUL byte each (nothing represents null), read big-endian, without the top bit.
     """
     values = [value for frame in frames for value in frame_row(frame).values()]
     text = "".join(["\0" if value is None else f"{value}\0" for value in values])
@@ -98,5 +98,5 @@ def artifact_content(sha256: str, size_bytes: int, compressed: bytes, source: st
             f"artifact {sha256[:12]} in {source} cannot be decompressed; {advice}"
         ) from error
     if len(content) != size_bytes or hashlib.sha256(content).hexdigest() != sha256:
-        raise DamagedFile(f"artifact {sha256[:12]} in {source} is not what its hash says; {advice}")
+        raise DamagedFile(f"artifact {sha256[:12]} in {source} does not match its hash; {advice}")
     return content

@@ -49,7 +49,7 @@ def replace_parts(
 
     """
     if PASS_NAME.fullmatch(pass_name) is None:
-        raise SchemaMismatch(f"{pass_name!r} is no name for a pass; use a-z, 0-9, _ and -")
+        raise SchemaMismatch(f"{pass_name!r} is not a name for a pass; use a-z, 0-9, _ and -")
     refuse_links(out)
     own = {table.name: table for table in definitions if is_client_table(table.name)}
     known = {name: own.get(name) or table_named(name) for name in tables}
@@ -69,7 +69,7 @@ def replace_parts(
     except OSError as error:
         raise TraceWriteError(
             f"what the pass {pass_name} found cannot be written to {out} "
-            f"({error.strerror or error}); nothing that was captured is touched"
+            f"({error.strerror or error}); captured tables are unchanged"
         ) from error
 
 

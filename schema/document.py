@@ -1,4 +1,4 @@
-"""Makes docs/format.md and schema.json from `TABLES`: `python -m kvtrace.schema.document`."""
+"""Make docs/format.md and schema.json from `TABLES`: `python -m kvtrace.schema.document`."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ _INTRODUCTION: Final = """\
 <!-- Made from schema/tables.py by `python -m kvtrace.schema.document`; do not edit by hand. -->
 
 A trace is a directory of Parquet files. Any tool that reads Parquet with hive partitioning reads
-it, without kvtrace. The tables are listed below; `schema/schema.json` says the same to
+it, without kvtrace. The tables are listed below; `schema/schema.json` has the same lists for
 programs.
 
 ## Layout
@@ -33,64 +33,62 @@ out/
   .journal/run=20260102-030407-111-0fedcba9/launches-00000.arrows  a run that is not sealed
 ```
 
-- One folder for each table, and in it one for each run: `run=<run_id>`. A run is one process. The
-  id is the time of its start in UTC, to the millisecond, and 32 random bits, so ids sort by time
-  and processes never write to the same file. Ranks of one job share `group_id`.
-- A table that a run has no rows of has no folder for it. A pass that found nothing writes an empty
-  part, so "looked and found nothing" differs from "did not look".
-- A pass (`profiler`, `sanitizer` …) writes parts that carry its name. Running it again replaces
-  its own parts, all of them or none, and touches nothing else. It may add rows to `stacks` and
-  `artifacts`; two passes may add the same row there, so take distinct `stack_id` or `sha256` when
-  you join to them.
-- Clients of other packages may bring tables of their own, named `client_<name>`. They are derived,
-  and each of their files says in its metadata what its rows and columns are.
+- Each table has a folder, with one folder per run: `run=<run_id>`. A run is one process. The id is
+  the time of its start in UTC, to the millisecond, with 32 random bits, so ids sort by time and
+  processes never write to the same file. Ranks of one job share `group_id`.
+- If a run has no rows of a table, the table has no folder for that run. A pass that found nothing
+  writes an empty part, so "nothing found" differs from "not analyzed".
+- A pass (`profiler`, `sanitizer` …) writes parts that carry its name. Running it again replaces all
+  of its parts or none, and changes nothing else. It may add rows to `stacks` and `artifacts`; two
+  passes may add the same row there, so take distinct `stack_id` or `sha256` when you join to them.
+- Clients of other packages may add tables, named `client_<name>`. They are derived, and each of
+  their files describes its rows and columns in its metadata.
 - Nothing captured is ever overwritten. Names that begin with a dot are temporary or the journal.
 
 ## Journal and sealing
 
 While a process runs, its rows go to files ("segments") under `.journal/`, handed to the operating
 system twice a second. `kill -9` loses the launches since the last time: half a second at most where
-the thread that writes gets its turn. That is no promise: on a loaded machine with two cores,
-a kill was seen to lose 0.37 s in the median and 2.22 s at the most. At the start that thread
-imports pyarrow first. SIGTERM, where the program leaves it to the system, `exec` and
-`os._exit` wait until all is handed over. What a row refers to is always written before it.
+the writing thread gets its turn. That is not guaranteed: on a loaded machine with two cores, a kill
+lost 0.37 s in the median and 2.22 s at most. At the start that thread imports pyarrow first.
+SIGTERM (if the program does not handle it), `exec` and `os._exit` wait until all rows are handed
+over. What a row refers to is always written before it.
 
-Segment N of a table is sealed into part N, when it has grown large or when the run ends. The part
-is written under a temporary name, brought to disk (fsync) and renamed, and only then the segment is
-removed; so each row is found exactly once, whatever is killed when. The row of `runs` is sealed
-last: where it is, the run is whole.
+Segment N of a table is sealed into part N when it has grown large or when the run ends. The part is
+written under a temporary name, flushed to disk (fsync) and renamed; only then is the segment
+removed. So each row is found exactly once, whenever the process is killed. The row of `runs` is
+sealed last: if it exists, the run is complete.
 
-The file `.reserve` beside the segments only keeps room for the run's last row on a disk that fills
-up.
+The file `.reserve` beside the segments reserves space for the run's last row, in case the disk
+fills up.
 
-A killed process leaves its journal. kvtrace's reader takes the whole batches of journals too, and
-`kvtrace trace recover out/` seals them (`ended` stays null, `ending` is `killed`). What a cut-off
-write left at a segment's end is dropped, and said so. On a full disk writing stops after a whole
-batch, everything before stays readable, and `dropped_rows` counts what could not be kept, up to the
-end of the program.
+A killed process leaves its journal. kvtrace's reader also reads the complete batches of journals,
+and `kvtrace trace recover out/` seals them (`ended` stays null, `ending` is `killed`). An
+incomplete write at a segment's end is dropped and reported. On a full disk, writing stops after a
+complete batch, everything before it stays readable, and `dropped_rows` counts the rows that could
+not be kept until the program ended.
 
 ## Checksums
 
-`kvtrace trace validate out/` finds any flipped bit that changes what is read.
+`kvtrace trace validate out/` finds any flipped bit that changes the data.
 
-- A part says in `kvtrace.sha256`, in the metadata of its footer, the SHA-256 of the whole file,
-  with the 64 digits of the checksum itself read as `0`. Its pages have Parquet's checksums, which
-  kvtrace checks whenever it reads them. A tool that writes a part anew leaves `kvtrace.sha256`
-  out.
-- A segment is a sequence of frames: the schema, twice, then one for each batch. A frame is a head
-  of 40 bytes, little-endian, and a payload. The head: `8b 6b 76 74 0d 0a 1a 93`; the number of
+- The metadata in a part's footer has, as `kvtrace.sha256`, the SHA-256 of the whole file, with the
+  64 digits of the checksum itself read as `0`. Its pages have Parquet's checksums, which kvtrace
+  checks whenever it reads them. A tool that rewrites a part leaves `kvtrace.sha256` out.
+- A segment is a sequence of frames: the schema, twice, then one for each batch. A frame is a header
+  of 40 bytes, little-endian, and a payload. The header: `8b 6b 76 74 0d 0a 1a 93`; the number of
   the batch, 0 for the schema (uint32); its rows (uint32); the segment's rows before it (uint64);
-  bytes of the payload (uint64); CRC-32 of the payload; CRC-32 of the head so far. Payloads are
-  Arrow IPC messages; the schema's and one batch's, put together, are a stream. So damage costs
-  the batches that it lies in and no others.
+  bytes of the payload (uint64); CRC-32 of the payload; CRC-32 of the header so far. Payloads are
+  Arrow IPC messages; the schema's and one batch's, concatenated, are a stream. So damage costs only
+  the batches that contain it.
 - Segments that begin with `ff ff ff ff` are of older versions: one Arrow IPC stream.
-- `recover` deletes no segment with rows that it cannot read. It saves the others, says what is
-  lost and where, and moves the segment to `.journal/damaged/run=<run_id>/`, which `validate`
-  reports until it is removed.
+- `recover` never deletes a segment with rows that it cannot read. It saves the other rows, reports
+  what is lost and where, and moves the segment to `.journal/damaged/run=<run_id>/`, which
+  `validate` reports until it is removed.
 
 ## Versions
 
-Each file says in its key/value metadata:
+Each file has in its key/value metadata:
 
 | key | meaning |
 |---|---|
@@ -111,11 +109,11 @@ newer major version, and migrates older ones while reading.
 
 - Points in time are `timestamp[ns, UTC]`, from the realtime clock. Durations are int64 nanoseconds
   and end in `_ns`. Sizes are int64 bytes.
-- Every column is nullable but the keys, in bold below. Null means "not known", never zero.
-- *name* stands for a dictionary-encoded string: one that repeats. *facts* stands for
-  `map<string, string>` with open-ended keys.
-- Ids are unique inside a run, except `stack_id` and `sha256`, which are hashes of content and so
-  equal across runs.
+- Every column is nullable except the keys, in bold below. Null means "not known", never zero.
+- *name* is a dictionary-encoded string, for values that repeat. *facts* is `map<string, string>`
+  with open-ended keys.
+- Ids are unique inside a run, except `stack_id` and `sha256`, which are hashes of content, and
+  therefore equal across runs.
 - `stack_id` is the first 8 bytes of BLAKE2b-64 over each frame's file, line, column and function
   as text (nothing for null), each followed by a NUL byte; read big-endian, without the top bit.
 - `artifacts.bytes` is a zstd frame; `sha256` is of the plain content.
@@ -167,7 +165,7 @@ launches = ds.dataset("out/launches", partitioning="hive").to_table(columns=["ru
 
 
 def format_page() -> str:
-    """The text of docs/format.md."""
+    """Return the text of docs/format.md."""
     introduction = _INTRODUCTION.format(
         version=FORMAT_VERSION, duckdb=DUCKDB_EXAMPLE, pyarrow=PYARROW_EXAMPLE
     )
@@ -175,7 +173,7 @@ def format_page() -> str:
 
 
 def schema_json() -> str:
-    """The text of schema.json: every table and column, for programs."""
+    """Return the text of schema.json: every table and column, for programs."""
     described = {
         "format_version": FORMAT_VERSION,
         "tables": [
@@ -194,7 +192,7 @@ def schema_json() -> str:
 
 
 def type_text(kind: pa.DataType) -> str:
-    """A type as the documents name it."""
+    """Return a type as the documents name it."""
     if pa.types.is_dictionary(kind):
         return "name"
     if pa.types.is_map(kind):

@@ -38,7 +38,7 @@ _CAPTURED: Final[dict[str, tuple[str, ...]]] = {
     "graph_ops": ("stack_id",),
     "marks": (),
 }
-#: What is kept of what passes derived. Where an op stands in the source is not compared.
+#: What is kept of what passes derived. The position of an op in the source is not compared.
 _DERIVED: Final[dict[str, tuple[str, ...]]] = {"ops": ("stack_id",), "findings": ()}
 _CONTENTS: Final = "tensor"
 #: Rows of a part, about; rows that are nearly empty take next to no room.

@@ -12,7 +12,7 @@ _WORDS: Final[dict[Stage, str]] = {
     "ttgir": "at fault are Triton's passes from TTIR to TTGIR",
     "behind ttgir": "at fault is what comes after TTGIR",
     "descriptor stores": "the cause is descriptor-contract",
-    "unknown": "which stage is at fault cannot be told",
+    "unknown": "which stage is at fault is unknown",
 }
 
 

@@ -81,7 +81,7 @@ class Follower:
         self._runs: dict[str, _Followed] = {}
 
     def look(self) -> list[News]:
-        """Return what is new of each run; a run that has ended is told of once more.
+        """Return what is new of each run; a run that has ended is reported once more.
 
         Raises:
             DamagedFile, NewerFormat, OlderFormat: a file cannot be read.
@@ -169,7 +169,7 @@ _RUN: Final = tuple(column.name for column in TABLES["runs"].columns)
 def _reader(path: Path | None) -> SegmentReader | None:
     try:
         return None if path is None else SegmentReader(path)
-    except FileNotFoundError:  # it was sealed meanwhile
+    except FileNotFoundError:  # it was sealed in the meantime
         return None
 
 

@@ -132,7 +132,7 @@ class Damage:
 
 
 def described(damage: Sequence[Damage]) -> str:
-    """Damage in words: the first few places, and how many more there are."""
+    """A text about the damage: the first few places, and how many more there are."""
     places = ", ".join(map(str, damage[:_PLACES]))
     return places if len(damage) <= _PLACES else f"{places} and {len(damage) - _PLACES} more"
 
@@ -155,8 +155,8 @@ class _Frame(NamedTuple):
 class SegmentReader:
     """The whole batches of a segment, in order, one in memory at a time.
 
-    After the iteration `torn_bytes` says how many bytes at the end are no whole batch: a write
-    that was cut off, or that is still under way. `damage` says what else is not whole.
+    After the iteration `torn_bytes` says how many bytes at the end are not a whole batch: a write
+    that was cut off, or that is still in progress. `damage` says what else is not whole.
     """
 
     def __init__(self, path: Path) -> None:
@@ -331,7 +331,7 @@ class SegmentReader:
 def _is_compressed(message: pa.Message) -> bool:
     """Whether a message's buffers are compressed, as ours never are: they may hold any size.
 
-    Its metadata are a FlatBuffer: fields of a table are found by the offsets that stand before it.
+    Its metadata are a FlatBuffer: fields of a table are found by the offsets before it.
     """
     if message.type not in ("record batch", "dictionary"):
         return False

@@ -1,6 +1,6 @@
 """Which of a run's launches its tables hold: all of them, one in so many, or the newest.
 
-A row of `launches` or `gpu_kernels` may stand for several: `weight` says for how many. So the sum
+A row of `launches` or `gpu_kernels` may represent several: `weight` says for how many. So the sum
 of weights is exact, whatever was recorded in detail, and a sum of times by weight is an estimate.
 """
 
@@ -16,12 +16,12 @@ from kvtrace.schema.runs import Run
 
 #: How a run ended whose recording ended at its limit.
 LIMIT: Final = "limit"
-#: What stands before an amount of which the newest is kept.
+#: The prefix of an amount of which the newest is kept.
 RING: Final = "ring:"
 
 
 def weights(rows: pa.Table) -> npt.NDArray[np.int64]:
-    """For how many launches, or executions, each row stands; the column `weight` has been read."""
+    """How many launches or executions each row represents; the column `weight` has been read."""
     written = pc.fill_null(rows["weight"], 1).to_numpy()
     # A file may say anything.
     found: npt.NDArray[np.int64] = np.maximum(written, 1).astype(np.int64)
@@ -29,7 +29,7 @@ def weights(rows: pa.Table) -> npt.NDArray[np.int64]:
 
 
 def number_of(pieces: Iterable[pa.Table]) -> int:
-    """How many launches, or executions, rows with the column `weight` stand for."""
+    """How many launches, or executions, rows with the column `weight` represent."""
     return sum(int(weights(piece).sum()) for piece in pieces)
 
 
@@ -42,14 +42,14 @@ def told_of(run: Run) -> Iterator[str]:
     """Return what readers must know of a run that does not hold every launch, a sentence each."""
     sample, limit = run.settings.get("sample"), run.settings.get("limit")
     if sample:
-        lost = "" if run.ended is not None else ", but for the last ones, as the run was killed"
+        lost = "" if run.ended is not None else ", except for the last ones of the killed run"
         yield (
             f"run {run.run_id} records {sample} of its launches in detail (KVTRACE_SAMPLE): the "
             f"numbers of launches and executions are exact{lost}; times are estimates from those "
             "that are recorded"
         )
     if keeps_newest(run):
-        yield f"run {run.run_id} holds its newest launches alone (KVTRACE_LIMIT={limit})"
+        yield f"run {run.run_id} holds only its newest launches (KVTRACE_LIMIT={limit})"
     if run.ending == LIMIT:
         yield (
             f"run {run.run_id} ended at KVTRACE_LIMIT={limit}: what the program launched later is "

@@ -24,7 +24,7 @@ CHECK: Final = "check"
 ORDER: Final = "order"
 #: The setting of a run that says that it is an excerpt: passes cannot look at it any more.
 EXCERPT: Final = "excerpt"
-#: The setting of a run that says that other runs of its directory hold artifacts of its own.
+#: The setting of a run that says that other runs of its directory hold its artifacts.
 SHARED: Final = "shared_artifacts"
 SEGMENT_SUFFIX: Final = ".arrows"
 TEMPORARY_SUFFIX: Final = ".tmp"
@@ -150,14 +150,14 @@ def refuse_irregular(path: Path) -> os.stat_result:
             f"{path} is a link that leads nowhere ({error.strerror}); put the file itself there"
         ) from error
     if not stat.S_ISREG(facts.st_mode):
-        raise DamagedFile(f"{path} is no file, but a folder or a device; move it out of the trace")
+        raise DamagedFile(f"{path} is not a file; move it out of the trace")
     return facts
 
 
 def refuse_links(out: Path, *, runs: bool = True) -> None:
     """See that no folder of a trace is a link, before anything in it is written or removed.
 
-    Without `runs` only folders of tables are looked at, for a run whose own are new.
+    Without `runs` only folders of tables are searched, for a run with new files.
 
     Raises:
         TraceWriteError: one is: what would be written, or removed, is not the trace's own.
@@ -203,7 +203,7 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> None:
 def write_aside(path: Path, write: Callable[[Path], None]) -> Path:
     """Let `write` make a file beside `path`, under a temporary name that readers skip.
 
-    The name ends with the process's id, so that what a killed process left can be told.
+    The name ends with the process's id, to identify what a killed process left.
 
     Raises:
         OSError: nothing is left.
@@ -231,7 +231,7 @@ def make_folder(folder: Path) -> None:
 
 
 def discard(temporary: Path) -> None:
-    """Remove a temporary file, if that is possible; it is no reason for a second error."""
+    """Remove a temporary file, if that is possible; it is not a reason for a second error."""
     with contextlib.suppress(OSError):
         temporary.unlink()
 
@@ -257,7 +257,7 @@ def compaction_folder(out: Path) -> Path:
 
 
 def compaction_folders(out: Path) -> tuple[tuple[Path, int], ...]:
-    """The folders of compactions that go on or were killed, and their processes."""
+    """The folders of compactions that are running or were killed, and their processes."""
     found = []
     for path in sorted(_entries(out / JOURNAL)):
         match = _COMPACTION.fullmatch(path.name)

@@ -41,7 +41,7 @@ def merged_rows(paths: Sequence[Path], table: Table) -> Iterator[pa.RecordBatch]
 
 
 class _Source:
-    """One part: the row group that is looked at, and the first key of what is left."""
+    """One part: the row group that is being read, and the first key of what is left."""
 
     def __init__(self, path: Path, table: Table) -> None:
         self._path = path

@@ -1,4 +1,4 @@
-"""Migration: files of older versions of the format written anew in the newest, one by one.
+"""Migration: files of older versions of the format written again in the newest, one by one.
 
 Each file says its own version, and the reader reads each by that; so a trace of which some files
 are migrated is as good as any, and whoever is killed when, no row is lost.
@@ -37,7 +37,7 @@ from kvtrace.schema.versions import FORMAT_VERSION, version_numbers
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """How many files of each version were written anew, and what was left alone with the reason.
+    """How many files of each version were written again, and what was left alone with the reason.
 
     `damaged` are the reasons among those that are files which cannot be read.
     """
@@ -52,7 +52,7 @@ def migrate_trace(
     out: str | os.PathLike[str] | None = None,
     dry_run: bool = False,
 ) -> Migration:
-    """Write what is older than the newest format version anew, in place or in the new folder `out`.
+    """Rewrite files of older format versions, in place or in the new folder `out`.
 
     What rows hold stays as it is; columns that their version did not have are null. Runs with a
     journal are left alone, and so are files of a newer minor version.
@@ -94,7 +94,7 @@ def _migrated(folder: Path, *, dry_run: bool = False) -> Migration:
         try:
             version = _anew(path, path.parent.parent.name, dry_run=dry_run)
         except FileNotFoundError:
-            left[str(path)] = "it was replaced meanwhile; call kvtrace trace migrate again"
+            left[str(path)] = "it was replaced at the same time; call kvtrace trace migrate again"
         except KvtraceError as error:
             left[str(path)] = str(error)
             damaged.append(str(error))
@@ -117,7 +117,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _anew(path: Path, name: str, *, dry_run: bool) -> str | None:
-    """Write a part anew; return the version that it had, None where there is nothing to do."""
+    """Write a part again; return the version that it had, None where there is nothing to do."""
     with open_part(path) as file:
         facts = part_facts(file, path, name)
         table = TABLES.get(name) or table_of_file(name, file.schema_arrow, str(path))

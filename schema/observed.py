@@ -1,6 +1,6 @@
 """Findings that the run itself saw, beside those of judging its calls: one of each, not two.
 
-What a launch was seen to do is no guess. Where judging found the same, its finding stays, which
+What a launch was seen to do is not a guess. Where judging found the same, its finding stays, which
 says more (the address, the lanes over the grid). Where judging has proven the access, for other
 contents than those of that launch, or could not decide it, what was seen takes its place.
 """

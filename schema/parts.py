@@ -35,8 +35,8 @@ _MOST_GROWTH: Final = 1000
 #: The same of texts and lists, which are decoded to know.
 _MOST_GROWTH_OF_TEXT: Final = 100
 _MOST_OF_SMALL: Final = 64 << 20
-#: Tables whose rows become objects, one by one, and the bytes that a row of theirs takes at the
-#: least in a file of very many rows. Launches may be all alike, and are read in pieces.
+#: Tables whose rows become objects, one by one, and the bytes that each row takes at the least in a
+#: file of very many rows. Launches may be all alike, and are read in pieces.
 _OBJECTS: Final = frozenset({"kernels", "calls", "stacks", "artifacts", "contents", "messages"})
 _OBJECT_BYTES: Final = 6
 _MANY_ROWS: Final = 131_072
@@ -53,7 +53,7 @@ Batches = Iterable[pa.RecordBatch]
 #: The row groups of an open part that are to be read.
 Chosen = Callable[[Any], list[int]]
 
-#: Integers that grow from row to row. Differences between neighbours are what is stored.
+#: Integers that grow from row to row. Differences between neighbors are what is stored.
 _GROWING: Final = frozenset({"seq", "record", "launch_seq", "correlation_id", "mark_id"})
 #: Content that is compressed already.
 _COMPRESSED: Final = frozenset({"bytes"})
@@ -121,7 +121,7 @@ def read_part(path: Path, table: Table, names: Sequence[str]) -> pa.Table:
     Raises:
         DamagedFile: it is truncated, or is not what its place says.
         NewerFormat, OlderFormat: as `read_facts`.
-        FileNotFoundError: it was replaced meanwhile.
+        FileNotFoundError: it was replaced in the meantime.
 
     """
     with open_part(path) as file:

@@ -28,7 +28,7 @@ ROWS: Final[dict[str, frozenset[Private]]] = {
     "graph_ops": ATTRIBUTES.holds,
 }
 
-#: Kinds of artifacts that are the IR's text: they are written anew, without what is left out.
+#: Kinds of artifacts that are the IR's text: they are written again, without what is left out.
 IR_KINDS: Final = frozenset({"ttir", "ttir_generic", "ttgir"})
 
 _COMPILED: Final[frozenset[Private]] = frozenset(("source", "paths", "names"))

@@ -7,7 +7,7 @@ Private = Literal[
     "source", "paths", "names", "scalars", "tensors", "command", "host", "git", "marks"
 ]
 
-#: Everything that can be left out, in the order in which it is told.
+#: Everything that can be left out, in the order in which it is listed.
 PRIVATE: Final[tuple[Private, ...]] = get_args(Private)
 
 Action = Literal["nothing", "text", "file", "name", "kernel", "parameter", "mark", "job", "digest",

@@ -89,7 +89,7 @@ def prune(
         keep_last: newest groups that stay, whatever else is asked; alone, all others go.
         older_than_seconds: groups whose newest run began longer ago go.
         max_bytes: the oldest go until what is left takes no more.
-        derived: drop derived tables alone, but for what only the recording could make; without
+        derived: drop derived tables alone, except for what only the recording could make; without
             the others, those of all runs.
         dry_run: say what would go, and change nothing.
 

@@ -25,7 +25,7 @@ class Pseudonyms:
         return name if name in _TELLING_NOTHING else self._of(name, self._prefix)
 
     def learn(self, prefix: str, names: Iterable[str | None]) -> None:
-        """See names before the others; their made-up ones begin with a prefix of their own."""
+        """See names before the others; their made-up ones begin with a separate prefix."""
         for name in names:
             if name and name not in _TELLING_NOTHING:
                 self._learned.add(name)

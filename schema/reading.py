@@ -29,7 +29,7 @@ Note = Callable[[str], None]
 
 
 def quietly(_note: str) -> None:
-    """Where the rows themselves are read elsewhere, and what is to be said is said there."""
+    """Where the rows themselves are read elsewhere, and problems are reported there."""
 
 
 def run_rows(out: Path, table: Table, run_id: str, names: Sequence[str], note: Note) -> pa.Table:
@@ -90,7 +90,7 @@ def _pieces(
             continue
         try:
             rows = _segment_rows(path, table, names, note)
-        except FileNotFoundError:  # it was sealed meanwhile
+        except FileNotFoundError:  # it was sealed in the meantime
             yield from part_pieces(part_path(out, table.name, run_id, number), table, names)
         else:
             yield rows
@@ -205,7 +205,7 @@ def journal_runs_row(
             found = _segment_rows(path, TABLES["runs"], names, note)
             rows = plain_rows(_repaired(TABLES["runs"], found, run_id, note))
         except FileNotFoundError:
-            continue  # the run was sealed meanwhile
+            continue  # the run was sealed in the meantime
         newest = rows[-1] if rows else newest
     return newest
 
@@ -243,8 +243,8 @@ def _segment_rows(path: Path, table: Table, names: Sequence[str], note: Note) ->
         batches = [batch.select([n for n in names if n in batch.schema.names]) for batch in reader]
         if reader.torn_bytes:
             note(
-                f"the last {reader.torn_bytes} bytes of {path} are no whole batch and were left "
-                "out: a write was cut off, or is under way"
+                f"the last {reader.torn_bytes} bytes of {path} are an incomplete batch and were "
+                "left out: a write was cut off, or is in progress"
             )
         if reader.damage:
             note(

@@ -93,7 +93,7 @@ def may_live(out: Path, run_id: str, row: dict[str, Any] | None, force: bool = F
     """Why a journalled run may still be recording, or None if its process is dead."""
     if row is None or row.get("pid") is None:
         age = time.time() - _last_change(journal_folder(out, run_id))
-        return "its process has just begun" if age < _NEWBORN_SECONDS and not force else None
+        return "its process has just started" if age < _NEWBORN_SECONDS and not force else None
     if row["host"] not in (None, platform.node()):
         if force:
             return None
@@ -122,7 +122,7 @@ def is_running(pid: int) -> bool:
 
 
 def _seal(out: Path, run_id: str, row: dict[str, Any] | None, notes: list[str]) -> None:
-    """Seal a run: parts first, then what is to be said of losses, then the run's own row."""
+    """Seal a run: parts first, then messages about losses, then the run's own row."""
     losses = _seal_segments(out, run_id)
     messages = [loss.message(out, run_id) for loss in losses]
     if messages:

@@ -1,6 +1,6 @@
 """A copy of a trace without what its owner keeps to themselves.
 
-`privacy.py` says what each column may hold. Every file of the copy is written anew from the values
+`privacy.py` says what each column may hold. Every file of the copy is written again from the values
 that stay, so that statistics, dictionaries and metadata hold nothing else; what is in the folder
 besides the tables' files is not copied. Results of passes are left out, for they repeat what they
 were made of; the passes make them again from the copy.
@@ -52,8 +52,8 @@ from kvtrace.schema.versions import FORMAT_VERSION
 
 REDACTED: Final = "redacted"
 
-#: Writes the IR's text anew: its kind and text, what stands for a file's path, and for a name.
-#: None if it cannot be read, and so nothing can be said of what it holds.
+#: Writes the IR's text again: its kind and text, what represents a file's path, and for a name.
+#: None if it cannot be read, and so its content is unknown.
 RewriteIr = Callable[[str, str, Callable[[str], str], Callable[[str], str]], str | None]
 
 #: A number, a truth value or an element type; literals are these, or tuples of them.
@@ -62,7 +62,7 @@ _HARMLESS: Final = re.compile(
 )
 _BETWEEN: Final = re.compile(r"[(), ]+")
 _SLASH: Final = re.compile(r"[/\\]")
-#: What the name of the operating system's build tells of a host stands here in `runs.versions`.
+#: The name of the operating system's build, which identifies a host, is here in `runs.versions`.
 _PLATFORM: Final = "platform"
 #: Keys of compile options that may hold names: of names, and of a backend (`inductor.…`).
 _NAMED: Final = re.compile(r"names?$|\.")
@@ -101,12 +101,12 @@ def redact(
     if not left_out:
         raise BadSetting(f"say what is to be left out: --{', --'.join(PRIVATE)}, or --all")
     if target.exists() or target.is_symlink():
-        raise BadSetting(f"{target} is there already; name a folder that is not")
+        raise BadSetting(f"{target} already exists; name a new folder")
     if folder.resolve() in target.resolve().parents:
         raise BadSetting(f"{target} is inside {folder}; name a folder outside of the trace")
     if run_ids(folder / JOURNAL) or unfinished(folder):
         raise BadSetting(
-            f"{folder} has runs that still go on or were killed; let them end, or call "
+            f"{folder} has runs that are still running or were killed; let them end, or call "
             "kvtrace trace recover first"
         )
     work = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
@@ -239,7 +239,7 @@ class _Copy:
         return artifact_row(kind, fresh.encode("utf-8", "surrogateescape"))
 
     def _name_in_ir(self, name: str) -> str:
-        """What stands for a name: those of parameters and kernels are no part of the source."""
+        """What represents a name: those of parameters and kernels are not part of the source."""
         if "names" in self._left_out:
             return self._names(name)
         if "source" in self._left_out and not self._names.knows(name):

@@ -2,7 +2,7 @@
 
 A run is in a trace by its folder of `runs`. That one goes first, in one step, so no reader finds
 half of a run; whoever is killed before the rest is gone, the next removal or
-`kvtrace trace recover` goes on.
+`kvtrace trace recover` continues.
 """
 
 import re
@@ -25,7 +25,7 @@ def carry_out_removal(out: Path, path: Path) -> None:
     """Remove what a plan names, from wherever it was left; doing it twice changes nothing.
 
     Raises:
-        DamagedFile: it is no plan.
+        DamagedFile: it is not a plan.
         OSError: it stays, to be finished later.
 
     """

@@ -1,4 +1,4 @@
-"""Rows as readers may rely on them: what a row cannot mean is left out or unknown, and is said.
+"""Rows as readers may rely on them: impossible values are left out or unknown, and reported.
 
 Files come from elsewhere, and clocks are set back while a program runs. One bad row must cost that
 row alone, so each reader is given rows with keys, times that can be subtracted, ends that are not
@@ -30,7 +30,7 @@ _ONCE: Final = frozenset({"kernels", "calls"})
 
 
 def repaired(table: Table, rows: pa.Table, say: Callable[[str], None]) -> pa.Table:
-    """Return the rows that mean something; `say` is told what is not as it was written."""
+    """Return the rows that mean something; `say` receives what differs from the written rows."""
     for name in table.keys:
         if name in rows.column_names and rows.column(name).null_count:
             lost = rows.column(name).null_count
@@ -43,12 +43,12 @@ def repaired(table: Table, rows: pa.Table, say: Callable[[str], None]) -> pa.Tab
             fresh, unknown = _believed(rows.column(place))
             if unknown:
                 rows = rows.set_column(place, field, fresh)
-                say(f"{_counted(unknown)} with a time {field.name} that cannot be; it is not known")
+                say(f"{_counted(unknown)} with an impossible time {field.name}; treated as unknown")
         elif pa.types.is_list(field.type) and pa.types.is_struct(field.type.value_type):
             fresh, empty = _with_entries(rows.column(place))
             if empty:
                 rows = rows.set_column(place, field, fresh)
-                say(f"{_counted(empty)} with entries of {field.name} that say nothing")
+                say(f"{_counted(empty)} with entries of {field.name} that are empty")
     return _forwards(table.name, rows, say)
 
 
@@ -57,7 +57,7 @@ def _once(rows: pa.Table, key: str, say: Callable[[str], None]) -> pa.Table:
     if key not in rows.column_names or pc.count_distinct(rows.column(key)).as_py() == len(rows):
         return rows
     first = np.sort(np.unique(rows.column(key).to_numpy(), return_index=True)[1])
-    say(f"{_counted(len(rows) - len(first))} with a {key} that an earlier one has, and left out")
+    say(f"{_counted(len(rows) - len(first))} with a {key} that an earlier row has; left out")
     return rows.take(pa.array(first))
 
 
@@ -71,7 +71,7 @@ def _forwards(name: str, rows: pa.Table, say: Callable[[str], None]) -> pa.Table
     count = pc.sum(back).as_py() or 0
     if not count:
         return rows
-    say(f"{_counted(count)} with {end} before {begin}, since a clock stepped back; taken as 0 ns")
+    say(f"{_counted(count)} with {end} before {begin}, since a clock was set back; treated as 0 ns")
     place = rows.column_names.index(end)
     return rows.set_column(place, rows.schema.field(place), pc.if_else(back, begins, ends))
 

@@ -45,7 +45,7 @@ def carry_out(out: Path, path: Path) -> None:
     """Do what a plan says, from wherever it was left; doing it twice changes nothing.
 
     Raises:
-        DamagedFile: it is no plan.
+        DamagedFile: it is not a plan.
         OSError: it stays, to be finished later.
 
     """

@@ -15,7 +15,7 @@ from typing import Final
 
 _ASSIGNING: Final = frozenset({"=", "+=", "-=", "*=", "/=", "//=", "%=", "|=", "&=", ":="})
 _BRACKETS: Final = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
-#: What goes on with the statement above it.
+#: What continues the statement above it.
 _GOING_ON: Final = frozenset({"else", "elif", "except", "finally"})
 _SKIPPED: Final = frozenset({tokenize.COMMENT, tokenize.NL, tokenize.ENCODING, tokenize.ENDMARKER})
 

@@ -18,7 +18,7 @@ _GENERAL: Final = re.compile(r"gpu_kernel\w*|distribution_nullary_kernel")
 
 
 def readable(symbol: str) -> str:
-    """Return the qualified name that a mangled symbol stands for; others are returned as they are.
+    """Return the qualified name that a mangled symbol represents; others are returned as they are.
 
     >>> readable("_ZN2at6native13reduce_kernelILi512ELi1EEEvT_")
     'at::native::reduce_kernel'

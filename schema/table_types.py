@@ -19,7 +19,7 @@ TEXT: Final = pa.string()
 F64: Final = pa.float64()
 #: A string that repeats: dictionary-encoded, so that a column of it costs next to nothing.
 NAME: Final = pa.dictionary(pa.int32(), pa.string())
-#: Open-ended key/value facts; new keys are no change of format.
+#: Open-ended key/value facts; new keys do not change the format.
 FACTS: Final = pa.map_(pa.string(), pa.string())
 
 

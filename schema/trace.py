@@ -78,7 +78,7 @@ _ONCE: Final = {
 
 
 class _Member(NamedTuple):
-    """What a run belongs to; no group is a group of its own, no commit is empty."""
+    """What a run belongs to; no group is a separate group, no commit is empty."""
 
     group: str
     commit: str
@@ -186,7 +186,7 @@ class Trace:
     ) -> Iterator[pa.Table]:
         """The rows of `table`, in the same order, in pieces, for tables as large as `launches`.
 
-        A piece has some 100,000 rows of one run; but rows of `runs`, and those that are told once
+        A piece has some 100,000 rows of one run; but rows of `runs`, and those that appear once
         though several parts hold them, come as one piece. Dictionaries may differ between pieces.
         Errors are as for `table`, when the piece is reached.
         """
@@ -293,7 +293,7 @@ class Trace:
         self._artifacts.forget(run_id)
 
     def passes(self, run_id: str) -> dict[str, dict[str, Any]]:
-        """The passes that have looked at a run, found something or not, and their settings.
+        """The passes that have analyzed a run, found something or not, and their settings.
 
         Raises:
             DamagedFile, NewerFormat, OlderFormat: a part of a pass cannot be read.
@@ -340,7 +340,7 @@ class Trace:
             place = (self.path, run_id, RUN_COLUMNS, self.note)
             row, sealed = (sealed_row, True) if sealed_row else run_row(*place)
             if row is None:
-                self.note(f"run {run_id} says nothing of itself: its first write was cut off")
+                self.note(f"run {run_id} has no row in runs: its first write was cut off")
                 row = {"run_id": run_id}
             # Its folder says which run it is, whatever else its row may say.
             self._runs[run_id] = run = Run.of_row({**row, "run_id": run_id}, sealed)
@@ -421,7 +421,7 @@ def open_trace(path: str | os.PathLike[str]) -> Trace:
         if inside:
             more = f" and {len(inside) - 10} more" if len(inside) > 10 else ""
             raise EmptyTrace(
-                f"{folder} is no trace, but holds some; name one: "
+                f"{folder} is not a trace but contains some; name one: "
                 f"{', '.join(str(folder / name) for name in inside[:10])}{more}"
             )
         raise EmptyTrace(
@@ -454,7 +454,7 @@ def resolve(
     match = re.fullmatch(r"(?P<folder>.*?)[/\\]?(?P<spec>@[^/\\]+|[^/\\@]+)", text)
     if match is None or not (match["folder"] or base is not None):
         raise TraceNotFound(
-            f"{text!r} is no directory; name a trace as out/, out/@COMMIT or out/RUN_ID"
+            f"{text!r} is not a directory; name a trace as out/, out/@COMMIT or out/RUN_ID"
         )
     folder = match["folder"] or os.fspath(base or "")
     if not Path(folder).is_dir() or not (match["spec"].startswith("@") or _is_trace(folder)):

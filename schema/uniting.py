@@ -79,13 +79,13 @@ def new_trace(sources: Sequence[Path], target: Path) -> Iterator[Path]:
 
     """
     if target.exists() or target.is_symlink():
-        raise BadSetting(f"{target} is there already; name a folder that is not")
+        raise BadSetting(f"{target} already exists; name a new folder")
     for source in sources:
         if source.resolve() in target.resolve().parents:
             raise BadSetting(f"{target} is inside {source}; name a folder outside of the trace")
         if run_ids(source / JOURNAL) or unfinished(source) or unfinished_removals(source):
             raise BadSetting(
-                f"{source} has runs that still go on or were killed; let them end, or call "
+                f"{source} has runs that are still running or were killed; let them end, or call "
                 "kvtrace trace recover first"
             )
     work = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
@@ -95,8 +95,8 @@ def new_trace(sources: Sequence[Path], target: Path) -> Iterator[Path]:
         sync_folder(target.parent)
     except OSError as error:
         raise TraceWriteError(
-            f"the trace {target} cannot be written ({error.strerror or error}); nothing is left of "
-            "it, and what it was to be made of is as it was"
+            f"the trace {target} cannot be written ({error.strerror or error}); it was "
+            "removed, and the original traces are unchanged"
         ) from error
     finally:
         shutil.rmtree(work, ignore_errors=True)

@@ -164,7 +164,7 @@ def _row_problems(path: Path, table: Table, rows: pa.Table) -> Iterator[Problem]
     names = ("sha256", "size_bytes", "bytes")
     for row in filled(table, rows, names, str(path)).to_pylist():
         if row["sha256"] is None:
-            continue  # told above
+            continue  # reported above
         try:
             content = row["bytes"] or b""
             artifact_content(row["sha256"], row["size_bytes"] or 0, content, str(path))
@@ -188,7 +188,7 @@ def _journal_problems(trace: Trace, run_id: str) -> Iterator[Problem]:
 
 
 def _segment_problems(path: Path) -> Iterator[Problem]:
-    """What of a journal segment is not what was written; a write may still be under way."""
+    """What of a journal segment is not what was written; a write may still be in progress."""
     with SegmentReader(path) as reader:
         for _ in reader:
             pass
@@ -226,7 +226,7 @@ def _lost(trace: Trace, run_id: str, reference: Reference, known: "_Known") -> p
             (run,) = trace.select(run_id)
             if keeps_newest(run):
                 lost = lost.filter(pc.greater(lost, known.first))
-    except KvtraceError:  # told where its files are checked
+    except KvtraceError:  # reported where its files are checked
         return None
     return lost
 
@@ -237,7 +237,7 @@ def _client_references(trace: Trace) -> Iterator[Reference]:
         try:
             schema = trace.definition(name).schema
         except KvtraceError:
-            continue  # told where its files are checked
+            continue  # reported where its files are checked
         for column, target in (("call_id", "calls"), ("stack_id", "stacks")):
             if column in schema.names and pa.types.is_signed_integer(schema.field(column).type):
                 yield Reference(name, column, target, column, itself)
@@ -279,7 +279,7 @@ class _Known:
 
 
 class _Keys:
-    """Keys of one run, read once each; None where a file is damaged, which is told elsewhere."""
+    """Keys of one run, read once each; None for a damaged file, which is reported elsewhere."""
 
     def __init__(self, trace: Trace, run_id: str) -> None:
         self._trace = trace

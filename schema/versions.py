@@ -51,7 +51,7 @@ class FileFacts:
         return version_numbers(self.format_version)[0]
 
     def metadata(self) -> dict[bytes, bytes]:
-        """The key/value metadata that stands for these facts in Parquet and Arrow files."""
+        """The key/value metadata that represents these facts in Parquet and Arrow files."""
         optional = {
             _PASS_KEY: self.pass_name,
             _SETTINGS_KEY: json.dumps(self.settings, sort_keys=True) if self.pass_name else None,
@@ -131,7 +131,7 @@ def _settings(text: str, source: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         settings = None
     if not isinstance(settings, dict):
-        raise DamagedFile(f"{source} has settings that are no JSON object; run its pass again")
+        raise DamagedFile(f"{source} has settings that are not a JSON object; run its pass again")
     return settings
 
 

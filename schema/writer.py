@@ -36,7 +36,7 @@ from kvtrace.schema.sealing import seal_segment
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.versions import FORMAT_VERSION, captured_facts
 
-#: A segment is sealed while the run goes on when it has this many rows, or bytes.
+#: A segment is sealed during the run when it has this many rows, or bytes.
 SEGMENT_ROWS: Final = 1 << 20
 SEGMENT_BYTES: Final = 128 << 20
 
@@ -61,7 +61,7 @@ def new_run_id() -> str:
 
 @dataclass(frozen=True, slots=True)
 class SealedPart:
-    """A part that was sealed while its run goes on."""
+    """A part that was sealed during its run."""
 
     table: str
     path: Path
@@ -71,8 +71,8 @@ class SealedPart:
 class RunWriter:
     """Writes one run of a trace. To be called from one thread at a time.
 
-    Any number of writers may work in one directory at once. After a fork the child needs a writer
-    of its own; the inherited one refuses to write.
+    Any number of writers may work in one directory at once. After a fork the child needs a separate
+    writer; the inherited one refuses to write.
 
         writer = RunWriter(Path("out"), new_run_id())
         writer.append_rows("runs", [{"command": "python train.py", "mode": "launch"}])
@@ -387,7 +387,7 @@ class RunWriter:
         if os.getpid() != self._process:
             raise TraceWriteError(
                 f"run {self.run_id} belongs to process {self._process}; "
-                "a forked process needs a run of its own"
+                "a forked process needs a separate run"
             )
 
     def _fail(self, error: OSError) -> TraceWriteError:

@@ -261,5 +261,5 @@ def test_a_setting_that_cannot_be_loaded_is_one_line_and_the_program_goes_on(exa
     install(example / "site", "pacing", PACING_ENTRIES, pacing="import not_there")
     done = run(example, "program.py", KVTRACE="out", KVTRACE_PACE="fast")
     assert "pace = pacing:PACE cannot be loaded: ModuleNotFoundError" in done.stderr
-    assert "loaded; going on without it" in done.stderr
+    assert "loaded; ignored" in done.stderr
     assert open_trace(example / "out").table("launches").num_rows == 3

@@ -1,4 +1,4 @@
-"""Findings by cause: those that one change would end, told once.
+"""Findings by cause: those that one change would fix, reported once.
 
 A violation's cause is its rule and where it comes from: the place in the program's source, or, in a
 kernel that Inductor generated, the address up to sizes and the lines of the program behind it. A
@@ -113,7 +113,7 @@ def _sizeless(text: str | None) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class ByCause:
-    """Findings as they are told to people: groups of one cause each, in order, and the rest.
+    """Findings as they are reported: groups of one cause each, in order, and the rest.
 
     `lints` are those of generated code that nobody asked for by name.
     """

@@ -15,9 +15,9 @@ _HINTS: Final = {
     "are off",
     ("out-of-bounds", "store"): "pass mask= to the store, so that lanes past the end are off",
     ("out-of-bounds", "atomic"): "pass mask= to the atomic, so that lanes past the end are off",
-    ("out-of-view", "load"): f"it reads its neighbour {_NEIGHBOUR}",
-    ("out-of-view", "store"): f"it overwrites its neighbour {_NEIGHBOUR}",
-    ("out-of-view", "atomic"): f"it updates its neighbour {_NEIGHBOUR}",
+    ("out-of-view", "load"): f"it reads its neighbor {_NEIGHBOUR}",
+    ("out-of-view", "store"): f"it overwrites its neighbor {_NEIGHBOUR}",
+    ("out-of-view", "atomic"): f"it updates its neighbor {_NEIGHBOUR}",
 }
 #: How the reason of a violation begins whose access has a mask already.
 _MASKED: Final = "the mask admits "
@@ -38,7 +38,7 @@ def hint_for(
     *,
     generated: bool = False,
 ) -> str | None:
-    """Return what to do about a row of `findings`, where there is something to be said.
+    """Return what to do about a row of `findings`, if there is advice.
 
     `tensors` are the call's, by name, as `fp32[1000]`; `generated`: Inductor wrote the kernel.
     """

@@ -15,7 +15,7 @@ def invocation(
 
 
 def tensor(arg: Mapping[str, Any] | None) -> str | None:
-    """Say what the argument is, as `fp32[1000, 2]`; None if it is no tensor."""
+    """Say what the argument is, as `fp32[1000, 2]`; None if it is not a tensor."""
     if arg is None or arg.get("kind") not in ("tensor", "descriptor"):
         return None
     shape = [int(size) for size in arg.get("shape") or ()]

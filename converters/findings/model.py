@@ -12,7 +12,7 @@ SEVERITIES: Final = ("error", "warning", "note")
 DEFECTS: Final = ("error", "warning")
 #: Source lines that are shown before and after a place.
 CONTEXT: Final = 1
-#: The rule of comments that suppress nothing; it is no rule of the sanitizer's.
+#: The rule of comments that suppress nothing; it is not a rule of the sanitizer's.
 UNUSED_IGNORE: Final = "unused-ignore"
 
 
@@ -109,7 +109,7 @@ class RuleText:
     severity: str = "error"
     summary: str = ""
     hint: str = ""
-    #: Where the documentation has it; empty for a page of its own among the rules.
+    #: Where the documentation has it; empty for a separate page among the rules.
     page: str = ""
 
 
@@ -137,7 +137,7 @@ class Findings:
     """Findings in order of severity and place, and the count of verdicts.
 
     `proven` ones are in `listed` only when they were asked for. `analysed` says whether the pass
-    `sanitizer` has looked at every run; without it there may be findings of the recording itself.
+    `sanitizer` has analyzed every run; without it there may be findings of the recording itself.
     `reasons` counts why verdicts are unknown. `rules` are those that the runs were judged by, as
     far as the pass has said it. `lines` are the recorded source lines around what is listed, by
     file and line. `named` are rules that were asked for by their own name.

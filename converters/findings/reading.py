@@ -85,7 +85,7 @@ def read_findings(
         runs: whose findings to read.
         proven: whether to list proven accesses too, not only count them.
         rules: ids of the rules whose findings are wanted; None: all that were judged by.
-        known_rules: every rule that there is; a comment that names another one is told.
+        known_rules: every rule; a comment that names another one is reported.
 
     Raises:
         DamagedFile, NewerFormat: as the reader of the trace.

@@ -39,7 +39,7 @@ def sarif(findings: Findings, version: str, *, root: str | None = None) -> Objec
     """Return a SARIF log with one run.
 
     Args:
-        findings: what was read; proven ones are told if they are listed.
+        findings: what was read; proven ones are reported if they are listed.
         version: kvtrace's.
         root: top folder of the checkout; files below it get URIs relative to it, which services
             need to match them with a repository.
@@ -192,7 +192,7 @@ def _columns(column: int | None, source: str | None) -> Object:
 
 
 def _end_column(source: str, column: int) -> int:
-    """Return the column after the call that begins at one, or after the line where it goes on.
+    """Return the column after the call that begins at one, or after the line where it continues.
 
     A name is what is up to the first parenthesis; one that is not closed ends with the line.
     """
@@ -204,7 +204,7 @@ def _end_column(source: str, column: int) -> int:
             depth -= 1
             if depth == 0:
                 return place + 1
-            if depth < 0:  # it stands in another one's parentheses
+            if depth < 0:  # it is in another one's parentheses
                 return max(place, column + 1)
     return max(len(source.rstrip()), column) + 1
 

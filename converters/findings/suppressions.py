@@ -1,8 +1,8 @@
 """Comments in the source that say that a finding is meant: `# kvtrace: ignore[rule] reason`.
 
-A comment counts for the statement that it stands in, or, on a line of its own, for the statement
+A comment applies to the statement that contains it, or, on a separate line, for the statement
 below it. `ignore` without rules counts for every rule. Of a finding in a function that was inlined,
-each frame of its stack is looked at: a comment at the call suppresses what was inlined there.
+each frame of its stack is checked: a comment at the call suppresses what was inlined there.
 """
 
 import io
@@ -31,9 +31,9 @@ class SourceTexts(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Ignore:
-    """One comment: where it stands, the lines that it counts for, and what it says.
+    """One comment: its position, the lines that it counts for, and what it says.
 
-    No `rules` stands for all of them. Lines count from 1; `first` and `last` are included.
+    No `rules` represents all of them. Lines count from 1; `first` and `last` are included.
     """
 
     file: str
@@ -85,7 +85,7 @@ class Suppressions:
         """Return comments that suppressed nothing, and the rule that they named in vain.
 
         Args:
-            seen: the lines of each file that were judged; comments elsewhere are not looked at.
+            seen: the lines of each file that were judged; comments elsewhere are ignored.
             judged: the rules that were judged by, None where that is not known; a comment for
                 another rule is not called unused.
 
@@ -104,7 +104,7 @@ class Suppressions:
 def ignores_in(file: str, lines: Sequence[str], first_line: int = 1) -> list[Ignore]:
     """Return the comments in a block of source lines whose first line has that number.
 
-    Text that is no whole Python (a function that was cut out of its file, with what is indented)
+    Text that is not a whole Python (a function that was cut out of its file, with what is indented)
     is read line by line: a comment then counts for its own line or, alone on it, for the next.
     """
     if not any(_MARK in line for line in lines):

@@ -1,7 +1,7 @@
 """Findings for a terminal, as a good compiler tells them: place, source, caret, witness, hint.
 
-Lines fit the width that is asked for and need no colour. Findings of one cause are told once, and
-what needs no attention is counted.
+Lines fit the width that is asked for and need no color. Findings of one cause are reported once,
+and what needs no attention is counted.
 """
 
 import os
@@ -23,7 +23,7 @@ from kvtrace.converters.findings.model import (
 from kvtrace.schema.layout import OBSERVED
 from kvtrace.text import WIDTH, display_width, percent, plural, printable, wrapped
 
-#: Terminal codes of what stands out; every other text is plain.
+#: Terminal codes of what is highlighted; every other text is plain.
 _CODES: Final = {
     "error": "1;31",
     "warning": "1;35",
@@ -47,18 +47,18 @@ _VERBS: Final = {"load": "reads", "store": "writes", "atomic": "updates"}
 
 
 def findings_text(
-    findings: Findings, *, colour: bool = False, width: int = WIDTH, base: str | None = None
+    findings: Findings, *, color: bool = False, width: int = WIDTH, base: str | None = None
 ) -> list[str]:
     """Return lines for a terminal: each defect with its source, then counts for each kernel.
 
     Args:
         findings: what was read.
-        colour: whether the terminal shows colours.
+        color: whether the terminal shows colors.
         width: columns of the terminal.
         base: folder that paths below it are shown relative to.
 
     """
-    printer = Printer(findings.lines, colour=colour, width=width, base=base)
+    printer = Printer(findings.lines, color=color, width=width, base=base)
     caused = by_cause(findings)
     lines: list[str] = []
     above = None
@@ -88,12 +88,12 @@ class Printer:
         self,
         lines: Mapping[tuple[str, int], str],
         *,
-        colour: bool = False,
+        color: bool = False,
         width: int = WIDTH,
         base: str | None = None,
     ) -> None:
         self._lines = lines
-        self._colour = colour
+        self._color = color
         self._width = width
         self._base = base
 
@@ -114,10 +114,10 @@ class Printer:
     def summary(self, findings: Findings, lints: Sequence[Finding] = ()) -> list[str]:
         """Return how many verdicts there are, their shares, and why some are unknown.
 
-        `lints` are the violations that are no defects: lints of generated code.
+        `lints` are the violations that are not defects: lints of generated code.
         """
         if not findings.analysed and not findings.tallies:
-            return ["not analysed yet: kvtrace sanitize fills the findings"]
+            return ["not analyzed yet: kvtrace sanitize fills the findings"]
         apart = Counter(dict.fromkeys(findings.counts, 0))
         for found in lints:
             apart[found.kernel] += found.calls
@@ -166,7 +166,7 @@ class Printer:
         return lines
 
     def excerpt(self, found: Finding) -> Iterator[str]:
-        """Return the source line between its neighbours, and a caret under the column."""
+        """Return the source line between its neighbors, and a caret under the column."""
         file, line, column = found.file, found.line, found.column
         if file is None or line is None or (file, line) not in self._lines:
             return
@@ -285,11 +285,11 @@ class Printer:
         return path
 
     def _paint(self, text: str, style: str) -> str:
-        return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if self._colour and style in _CODES else text
+        return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if self._color and style in _CODES else text
 
 
 def witness(found: Finding) -> str | None:
-    """Say in words which lane of which program it is, and what it touches."""
+    """Describe which lane of which program it is, and what it accesses."""
     if found.program is None:
         return None
     text = f"program {found.program}"

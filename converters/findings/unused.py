@@ -65,7 +65,7 @@ def unused_ignores(
 def _strangers(
     suppressions: Suppressions, seen: Iterable[str], known: frozenset[str] | None
 ) -> frozenset[str]:
-    """Return names in comments that are no rule's: they can suppress nothing."""
+    """Return names in comments that are not rule's: they can suppress nothing."""
     if known is None:
         return frozenset()
     named = (name for file in seen for i in suppressions.in_file(file) for name in i.rules)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 #: Statements that may only read. Views and macros of the session are made here, not by the query.
 _READING: Final = ("SELECT", "EXPLAIN", "MULTI")
-#: Functions that may stand in FROM: none of them opens a file; others say what tables there are.
+#: Functions allowed in FROM: none of them opens a file; others say what tables there are.
 _MAKES_ROWS: Final = re.compile(r"range|generate_series|unnest|repeat|json_(each|tree)")
 _IN_FROM: Final = re.compile(rf"{_MAKES_ROWS.pattern}|duckdb_\w+")
 _SIZE: Final = re.compile(r"\d+(\.\d+)?\s*[kmgt]i?b", re.IGNORECASE)
@@ -84,7 +84,7 @@ def connect(
             and write there. None: such a query is refused.
 
     Raises:
-        BadSetting: `memory` is no size.
+        BadSetting: `memory` is not a size.
         DamagedFile, NewerFormat, OlderFormat: a file of the trace cannot be read.
 
     """
@@ -109,7 +109,7 @@ def connect(
 def _limit(database: duckdb.DuckDBPyConnection, memory: str | None, folder: Path | None) -> None:
     if memory is not None:
         if not _SIZE.fullmatch(memory):
-            raise BadSetting(f"{memory!r} is no size of memory; write it as 2GB or 500MB.")
+            raise BadSetting(f"{memory!r} is not a size of memory; write it as 2GB or 500MB.")
         database.execute(f"SET memory_limit = '{memory}'")
     database.execute("SET temp_directory = ?", ["" if folder is None else str(folder)])
 

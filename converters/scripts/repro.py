@@ -263,7 +263,7 @@ def _ir(trace: Trace, kernel: Mapping[str, Any], what: str) -> Code:
 
 def _source(trace: Trace, kernel: Mapping[str, Any], what: str) -> Code:
     if not any(each["stage"] == "ttir" for each in kernel["stages"] or ()):
-        raise BadSetting(f"{what} is no kernel of Triton, and only those can be launched again.")
+        raise BadSetting(f"{what} is not a Triton kernel; only those can be launched again.")
     files = {each["path"]: each["artifact"] for each in kernel["files"] or ()}
     whole = trace.artifact(files.get(kernel["file"]))
     if whole is not None:
@@ -367,7 +367,7 @@ def _item_bytes(dtype: str) -> int:
 def _contents(
     trace: Trace, rows: Iterable[Mapping[str, Any]], limit_bytes: int
 ) -> tuple[dict[str, bytes], list[str]]:
-    """Compressed contents by hash, and what is to be said of those that are left out."""
+    """Compressed contents by hash, and a message about those that are left out."""
     found: dict[str, bytes] = {}
     notes = []
     for row in rows:

@@ -1,7 +1,7 @@
 """The part of a recorded source file that one kernel needs: itself and the names it refers to.
 
 A whole file would launch again all that it launches when it is imported. So a module's statements
-are taken one by one: those that bind a name that the kernel, or what was taken for it, reads.
+are taken one by one: those that bind a name that the kernel, or what was copied for it, reads.
 """
 
 import ast
@@ -119,7 +119,7 @@ def _own(function: ast.AST) -> set[str]:
 
 
 def _text(lines: Sequence[str], statement: ast.stmt) -> str:
-    """A statement's lines, decorators and what else stands on them included."""
+    """A statement's lines, decorators and everything else on them included."""
     decorators: Sequence[ast.expr] = getattr(statement, "decorator_list", ())
     first = min([statement.lineno, *(each.lineno for each in decorators)])
     return "\n".join(lines[first - 1 : statement.end_lineno])

@@ -189,9 +189,9 @@ def _finding(repro: Repro) -> Iterator[str]:
 
 def _same(repro: Repro) -> tuple[str, ...]:
     made = {
-        "ttir": "the kernel's Triton IR (TTIR), compiled anew",
-        "ttgir": "the kernel's GPU IR (TTGIR), compiled anew",
-    }.get(repro.code.stage, "the kernel's Python source, compiled anew")
+        "ttir": "the kernel's Triton IR (TTIR), compiled again",
+        "ttgir": "the kernel's GPU IR (TTGIR), compiled again",
+    }.get(repro.code.stage, "the kernel's Python source, compiled again")
     options = ", ".join(f"{name}={value}" for name, value in repro.options.items())
     points = [
         f"{made} with {options or 'no option'}",

@@ -1,4 +1,4 @@
-"""What a slice is called and what is said of it: rows of `kernels` and `calls` in words.
+"""Names and details of slices: rows of `kernels` and `calls` as text.
 
 A caption is made once for each distinct call, however often it was launched.
 """
@@ -87,7 +87,7 @@ def arguments_facts(arguments: Sequence[Row]) -> Facts:
 
 
 def argument_text(argument: Row, index: int, names: Sequence[str]) -> str:
-    """Return an argument in words, as `fp32[1024, 2] strides (2, 1) on cuda:0` or `128`."""
+    """Return an argument as text, such as `fp32[1024, 2] strides (2, 1) on cuda:0` or `128`."""
     if argument.get("shape") is None:
         scalar = argument.get("scalar")
         return str(scalar if scalar is not None else argument.get("kind") or "?")
@@ -177,7 +177,7 @@ def message_caption(message: Row) -> Caption:
 def process_title(run: Run, pid: int) -> str:
     """Return a process's name: rank, script, host and commit, as far as known.
 
-    Viewers add `pid`; the run's own process id is said where it is another.
+    Viewers add `pid`; the run's own process id is shown if it differs.
     """
     parts = [script_name(run.command)]
     if run.rank is not None:

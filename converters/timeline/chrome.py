@@ -2,7 +2,7 @@
 
 Times are µs with three decimals, counted from the earliest event, since as µs since 1970 they would
 not fit a JSON number's 53 bits; `baseTimeNanoseconds` says when that was, as in PyTorch's files.
-The format knows processes and threads only: every other track is a thread with a number of its own.
+The format knows processes and threads only: every other track is a thread with a separate number.
 
 Format: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
 """
@@ -46,7 +46,7 @@ Integers = npt.NDArray[np.int64]
 Buffer = bytes | memoryview
 
 _CHUNK: Final = 1 << 16
-#: Thread numbers that no system gives out (Linux ends at 2^22), for tracks that are no threads.
+#: Thread numbers that no system gives out (Linux ends at 2^22), for tracks that are not threads.
 _FIRST_FREE_TID: Final = 1 << 22
 _LARGEST_TID: Final = (1 << 31) - 1
 #: Flow numbers are the run's position above these bits, the launch below; less than 2^53 in all.
@@ -262,7 +262,7 @@ def _metadata(track: Track, tids: Mapping[Track, int]) -> bytes:
 
 
 def _below(parent: Track) -> str:
-    """Return what a track's title begins with: what it belongs to, where that is no process."""
+    """Return what a track's title begins with: what it belongs to, where that is not a process."""
     if parent.kind == "process":
         return ""
     return f"{parent.name} {parent.tid} · " if parent.kind == "thread" else f"{parent.name} · "

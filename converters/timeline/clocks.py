@@ -3,8 +3,8 @@
 Ranks on one host share a clock. Those of several hosts do not, and nothing recorded says how far
 theirs are apart; but a collective that needs every rank's data ends on all of them at about the
 same moment. So the k-th collective of a name on one rank is compared with the k-th on another, and
-the median of their distances is taken for the distance of the clocks. This is derived, not
-measured: it is off by what the network needs, and nothing is said where the distances disagree.
+the median of their distances is used as the distance of the clocks. This is derived, not
+measured: it is off by what the network needs, and there is no result if the distances disagree.
 """
 
 import re
@@ -94,7 +94,7 @@ def _collective_ends(trace: Trace, run: Run) -> dict[str, Integers]:
 
 
 def _distances(reference: dict[str, Integers], other: dict[str, Integers]) -> Integers:
-    """Distances of collectives that both ran equally often; others could not be told apart."""
+    """Distances of collectives that both ran equally often; others could not be distinguished."""
     both = [
         reference[name] - other[name]
         for name in reference.keys() & other.keys()

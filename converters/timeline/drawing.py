@@ -49,7 +49,7 @@ from kvtrace.schema.window import TraceWindow
 #: Process ids that no system gives out (Linux ends at 2^22), for runs whose own id is taken.
 _FIRST_FREE_PID: Final = 1 << 22
 _LARGEST_PID: Final = (1 << 31) - 1
-#: Where a process stands that launched nothing, as compilers' workers do: below all others.
+#: The rank of a process that launched nothing, as compilers' workers do: below all others.
 _LAST: Final = 1 << 20
 
 
@@ -217,7 +217,7 @@ class _Builder:
     def _draw_launches(self, launches: LaunchColumns, executions: pa.Table) -> None:
         if launches.untimed:
             self._leave_out("launches without a time", launches.untimed)
-        # What a call does is said of its executions, or where there are none of its launches.
+        # What a call does is shown at its executions, or if there are none at its launches.
         said = self._derived.found if executions.num_rows else self._derived.facts
         captions = self._launch_captions(launches.examples, said)
         begins = [rows.begin for rows in launches.threads.values()]

@@ -28,7 +28,7 @@ _ALIKE: Final = (
     "name", "call_id", "grid_x", "grid_y", "grid_z", "registers", "shared_bytes", "bytes",
     "graph_id", "graph_node_id",
 )  # fmt: skip
-#: Where tracks stand below their device; rates have ranks below 0.
+#: Ranks of tracks below their device; rates have ranks below 0.
 _STEPS, _REPLAYS, _STREAMS = 0, 1, 2
 
 
@@ -75,7 +75,7 @@ def step_launches(
 
 @dataclass(slots=True)
 class DeviceDrawing:
-    """Draws what devices did below tracks of their own, which stand above all processes.
+    """Draws what devices did below separate tracks, above all processes.
 
     `beside` is what tells a run's devices from those of other runs, such as its rank; `flows`
     numbers the launches for arrows.
@@ -196,7 +196,7 @@ def _interval(rows: pa.Table) -> tuple[Integers, Integers]:
 
 
 def _model(device: Mapping[str, Any]) -> str:
-    """Return a device in words, as `NVIDIA H200 · capability 9.0 · 139.8 GiB`."""
+    """Return a device as text, such as `NVIDIA H200 · capability 9.0 · 139.8 GiB`."""
     told = [str(device["name"] or "unknown model")]
     if device["capability"]:
         told.append(f"capability {device['capability']}")

@@ -96,7 +96,7 @@ def _quantities(done: Sequence[CallWork]) -> list[tuple[str, Unit, Floats]]:
 def _over_time(
     begin: Integers, duration: Integers, amount: Floats
 ) -> tuple[str, Integers, Integers]:
-    """Return what is said of the value besides its name, when it changes, and to what."""
+    """Return what is shown of the value besides its name, when it changes, and to what."""
     if begin.size > _MOST:
         return _in_steps(begin, duration, amount)
     rate = np.rint(amount / duration).astype(np.int64)  # whole, so that sums come back to nothing

@@ -16,7 +16,7 @@ import numpy.typing as npt
 Times = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int64]
 
-#: Slices that are looked at together, about.
+#: Slices that are processed together, about.
 _STRETCH: Final = 1 << 20
 
 

@@ -1,6 +1,6 @@
 """Perfetto trace files, encoded with NumPy straight from the timeline's columns.
 
-Each track has a packet sequence of its own. Its first packet clears the state and sets what all its
+Each track has a separate packet sequence. Its first packet clears the state and sets what all its
 events share: the clock (deltas from one packet to the next), the track, and the interned strings.
 Then follow begins and ends in nesting order. An event's bytes, apart from its time, its launch and
 its flow, are ready-made once per caption, so an event costs a handful of NumPy operations shared
@@ -272,8 +272,8 @@ def encode_counter(counter: Counter, sequence: int) -> Iterator[Buffer]:
 def track_packet(track: Track, sequence: int) -> bytes:
     """Encode the packet that describes a track.
 
-    Tracks below one that is no process or thread stand by their ranks. Below a process the UI sorts
-    by names, whatever the ranks; so devices stand at the top, by themselves.
+    Tracks below one that is not a process or thread are ordered by their ranks. Below a process
+    the UI sorts by names, whatever the ranks; so devices are at the top, by themselves.
     """
     content = integer_field(_UUID, track.identity)
     if track.kind not in ("process", "thread"):
@@ -310,7 +310,7 @@ def _counter_unit(unit: Unit) -> bytes:
 
 
 def _order_packet() -> bytes:
-    """Encode that processes and threads stand by their ranks (engines from 0.57 on)."""
+    """Encode that processes and threads are ordered by their ranks (engines from 0.57 on)."""
     content = integer_field(_UUID, 0)
     content += integer_field(_PROCESS_ORDERING, 1) + integer_field(_THREAD_ORDERING, 1)
     return _packet(integer_field(_SEQUENCE, 1) + bytes_field(_TRACK_DESCRIPTOR, content))

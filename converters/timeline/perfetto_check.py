@@ -30,7 +30,7 @@ Ask = Callable[[str], list[tuple[Any, ...]]]
 #: A category and a name.
 Key = tuple[str, str]
 
-#: Differences that are told one by one.
+#: Differences that are reported one by one.
 _MOST: Final = 5
 #: The engine starts within that, or not at all.
 _PATIENCE_S: Final = 30

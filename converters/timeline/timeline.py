@@ -45,8 +45,8 @@ class Track:
     """A line of the timeline.
 
     `path` is unique: the run, the process, then a name and a number for each level below. Tracks
-    with one parent stand by `rank`, the lowest on top; a device has none, and stands above all
-    processes. `about` is said of it besides its name: a process's command, a device's model.
+    with one parent are ordered by `rank`, the lowest on top; a device has none, and is above all
+    processes. `about` is shown besides its name: a process's command, a device's model.
     """
 
     path: tuple[str, ...]
@@ -60,7 +60,7 @@ class Track:
 
     @property
     def name(self) -> str:
-        """What stands beside it, where viewers add the pid or tid; lanes share their name."""
+        """What is beside it, where viewers add the pid or tid; lanes share their name."""
         return self.path[1] if self.kind == "process" else self.path[-2]
 
     @property
@@ -80,7 +80,7 @@ class Track:
     def lane(self, number: int) -> "Track":
         """Return the track of a lane: the track itself, or one beside it with the same name.
 
-        A thread has one track of its own, so its further lanes are below it.
+        A thread has one track, so its further lanes are below it.
         """
         if number == 0:
             return self
@@ -215,7 +215,7 @@ class Drawn:
 class TimelinePart:
     """What an add-on or another package draws: the group `kvtrace.timeline_parts`.
 
-    Its slices have a `category` of their own, and `noun` says what they are (plural).
+    Its slices have a separate `category`, and `noun` says what they are (plural).
     """
 
     category: str

@@ -68,7 +68,7 @@ def sizes_of(text: str | None) -> dict[str, int]:
     """Read `--at "batch=64, seq=131072"`.
 
     Raises:
-        BadSetting: it is no list of names and whole numbers.
+        BadSetting: it is not a list of names and whole numbers.
 
     """
     sizes: dict[str, int] = {}
@@ -90,7 +90,7 @@ def contracts_of(file: Path | None) -> list[Contract]:
 
     Raises:
         BadSetting: it cannot be read.
-        BadContract: a line is no contract.
+        BadContract: a line is not a contract.
 
     """
     from kvtrace.verdicts.ranges.contracts import contract_of

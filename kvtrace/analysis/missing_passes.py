@@ -11,13 +11,13 @@ from kvtrace.schema.layout import EXCERPT, replayed_parts, run_folder
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Selection, Trace
 
-#: Unasked, so many distinct calls are looked at.
+#: How many distinct calls are analyzed by default.
 MOST_CALLS: Final = 2_000
 #: Unasked, a pass may take so long; it is given up when it is seen to take longer.
 MOST_SECONDS: Final = 10.0
 #: Nothing is foreseen before a pass has run so long.
 _FORESEEN_AFTER: Final = 1.0
-#: The table that says whether a client has looked at a run.
+#: The table that shows whether a client has analyzed a run.
 _TABLES: Final = {"tracer": "accesses", "profiler": "ops", "sanitizer": "findings"}
 
 
@@ -47,7 +47,7 @@ def run_missing_passes(
     if not calls:
         return
     if calls > MOST_CALLS and not asked:
-        yield f"{calls:,} distinct calls are more than are looked at unasked: {_how(selection)}"
+        yield f"{calls:,} distinct calls are more than are analyzed by default: {_how(selection)}"
         return
     deadline = None if asked else time.monotonic() + MOST_SECONDS
     for run in runs:
@@ -92,8 +92,8 @@ def _run_passes(
         raise error
     whole = outcome.calls - len(outcome.failures)
     return (
-        f"{run.run_id}: {whole} of {outcome.calls} distinct calls looked at by "
-        f"{', '.join(clients)} in {time.monotonic() - began:.1f} s, since they had not been"
+        f"{run.run_id}: analyzed {whole} of {outcome.calls} distinct calls with "
+        f"{', '.join(clients)} in {time.monotonic() - began:.1f} s"
     )
 
 
@@ -109,7 +109,7 @@ def watched(
     told: Callable[[int, int], None] | None,
     began: float,
     deadline: float | None,
-    doing: str = "looking at",
+    doing: str = "analyzing",
     what: str = "distinct calls",
 ) -> Callable[[int, int], None]:
     """Return the progress to report to, which ends the pass once it is seen to take too long."""
@@ -126,7 +126,7 @@ def watched(
         if too_long and done < total:
             raise _TakesLong(
                 f"{doing} {total:,} {what} would take about "
-                f"{taken * total / done:,.0f} s, so none was"
+                f"{taken * total / done:,.0f} s, so it was skipped"
             )
 
     return progress

@@ -66,7 +66,7 @@ def judge_kernels(trace: Trace, run: Run) -> None:
 def _verdicts(
     trace: Trace, run: Run, kernels: Sequence[Kernel], calls: Mapping[int, Sequence[int]]
 ) -> Iterator[tuple[Kernel, OrderVerdict]]:
-    """Yield kernels with what is to be said of each; of those that share TTGIR, the first."""
+    """Yield kernels with the result of each; of those that share TTGIR, the first."""
     by_text: dict[str, list[Kernel]] = {}
     for kernel in kernels:
         by_text.setdefault(str(stage_artifact(kernel, "ttgir")), []).append(kernel)

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 #: Called after each call with how many are done and how many there are.
 Progress = Callable[[int, int], None]
-#: Called with a pass's title: what to report to while it goes on, or None.
+#: Called with a pass's title: what to report progress to, or None.
 Shown = Callable[[str], AbstractContextManager[Progress | None]]
 
 

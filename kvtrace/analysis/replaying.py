@@ -22,7 +22,7 @@ def replay_runs(
     """Replay run by run, or by another engine; what clients wrote before is replaced.
 
     Raises:
-        BadSetting: there is no client of a name; it is told before anything is done.
+        BadSetting: a name has no client; this is reported before anything is done.
 
     """
     load_clients(clients)

@@ -240,7 +240,7 @@ def record_html(_: Any, entry: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return an entry as Arrow takes it: dataclasses as structs, mappings of theirs as pairs."""
+    """Return an entry as Arrow takes it: dataclasses as structs, their mappings as pairs."""
     if is_dataclass(value):
         return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
     if isinstance(value, Mapping):

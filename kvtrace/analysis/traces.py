@@ -226,7 +226,7 @@ class OpenedTrace:
             replay: As `report`.
             source: As `report`.
             max_mb: Largest size of the page, in MiB; what does not fit is left out, least needed
-                first, and told in the notes and on the page.
+                first, and reported in the notes and on the page.
 
         Raises:
             BadSetting: there is no such kernel, or `max_mb` is too small.
@@ -250,7 +250,7 @@ class OpenedTrace:
         Args:
             name: perfetto, chrome, csv, or an add-on's or a plugin's.
             output: The file; None: one of the converter's own name in the current directory.
-            settings: Those of the converter; `_` in a name stands for `-`.
+            settings: Those of the converter; `_` in a name represents `-`.
 
         Raises:
             BadSetting: there is no such converter, or it has no such setting.

@@ -73,7 +73,7 @@ def write_report(
     Args:
         selection: The runs to show.
         output: The file.
-        tell: Is told what was replayed and judged, and what was not.
+        tell: Receives what was replayed and judged, and what was not.
         replay: As `complete`; but with False the stages behind TTIR are not made, either.
         source: Whether sources, IR and addresses as expressions are in the page.
         max_mb: Largest size of the page, in MiB.

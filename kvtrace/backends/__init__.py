@@ -1,6 +1,6 @@
 """Backends: each adapts one source of launches to capture.
 
-A backend lives in a folder of its own here, in an add-on, or in another package; each is an entry
+A backend lives in a separate folder here, in an add-on, or in another package; each is an entry
 point of the group `kvtrace.backends`. What Triton and Inductor share is in `compiled_kernels/`,
 what every backend may use in the modules of this folder; `cupti/` is the device timeline. May
 import capture, clients, and what those may; no backend imports another.
@@ -126,7 +126,7 @@ def device_timeline(session: "Session") -> "Listener":
 def _uninstall(backend: Backend) -> None:
     try:
         backend.uninstall()
-    except Exception as error:  # noqa: BLE001 - the program goes on, or ends, as it would
+    except Exception as error:  # noqa: BLE001 - the program continues, or ends, as it would
         print(f"kvtrace: the backend {backend.name} stays hooked: {error}", file=sys.stderr)
 
 
@@ -139,7 +139,7 @@ def _install(entry: "Entry", session: "Session") -> None:
         text = f"the backend {entry.place} needs {error.name}"
         session.message("warning", "backend-failed", text)
         return
-    except Exception as error:  # noqa: BLE001 - the program goes on without it
+    except Exception as error:  # noqa: BLE001 - the program continues without it
         session.message("warning", "backend-failed", f"the backend {entry.place} fails: {error}")
         return
     _install_backend(entry.place, backend, session)
@@ -150,7 +150,7 @@ def _install_backend(name: str, backend: Backend, session: "Session") -> None:
         return
     try:
         backend.install(session)
-    except Exception as error:  # noqa: BLE001 - the program goes on without it
+    except Exception as error:  # noqa: BLE001 - the program continues without it
         session.message("warning", "backend-failed", f"the backend {name} cannot record: {error}")
         _uninstall(backend)
         return

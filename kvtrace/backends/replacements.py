@@ -37,8 +37,8 @@ class Replacements:
     ) -> None:
         """Put what `make` gives in place of a method when that is first called, and call it.
 
-        It is made once, also where something else lies on top of what stands in for it until then.
-        While `make` fails, which `problem` is told, the method itself is called.
+        It is made once, also where something else lies on top of what replaces it until then.
+        While `make` fails, which `problem` receives, the method itself is called.
         """
         original = getattr(owner, name)
         made: Callable[..., Any] | None = None
@@ -63,6 +63,6 @@ class Replacements:
         self._undo.append(undo)
 
     def undo(self) -> None:
-        """Put back what was there, where nothing else lies on top of ours."""
+        """Put back what was there, where nothing else lies on top of kvtrace's."""
         while self._undo:
             self._undo.pop()()

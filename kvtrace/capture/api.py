@@ -15,8 +15,8 @@ from kvtrace.forks import Lock
 from kvtrace.schema.errors import RecordingUnavailable
 from kvtrace.settings import settings_from_arguments, settings_from_environment
 
-#: What is said elsewhere than on Linux, where nothing of this has been tested.
-ELSEWHERE = "programs are recorded on Linux alone; here traces are read, replayed and reported."
+#: The message on systems other than Linux, where recording is not tested.
+ELSEWHERE = "recording works on Linux only; here traces can be read, replayed and reported."
 
 _lock = Lock()
 _current: Session | None = None
@@ -26,9 +26,9 @@ _ended = False
 
 
 def start(out: str | os.PathLike[str], **settings: Any) -> Session:
-    """Start recording into the directory `out`; while a recording goes on, return that one.
+    """Start recording into the directory `out`; during a recording, return that one.
 
-    The recording that the variable `KVTRACE` asks for goes on from the start of the process.
+    The recording that the variable `KVTRACE` asks for lasts from the start of the process.
     In a sub-interpreter nothing is recorded.
 
     Settings are those of `kvtrace.settings.Settings`; what is not named is taken from the
@@ -51,7 +51,7 @@ def start(out: str | os.PathLike[str], **settings: Any) -> Session:
         if going_on is not None:
             if folder != going_on.out:
                 going_on.message(
-                    "info", "already-recording", f"start({folder!r}) while this recording went on"
+                    "info", "already-recording", f"start({folder!r}) during this recording"
                 )
             _install_for_imported(going_on)
             return going_on
@@ -74,16 +74,16 @@ def start(out: str | os.PathLike[str], **settings: Any) -> Session:
 
 
 def stop() -> None:
-    """End the recording and seal its files; does nothing where none goes on.
+    """End the recording and seal its files; does nothing if none is in progress.
 
-    The program goes on as it was: where there is no GPU, its kernels run in the evaluator still.
+    The program continues unchanged: where there is no GPU, its kernels run in the evaluator still.
     """
     _end("stopped")
 
 
 @contextmanager
 def capture(out: str | os.PathLike[str], **settings: Any) -> Iterator[Session]:
-    """Record what runs inside; a recording that went on before goes on afterwards.
+    """Record what runs inside; a recording in progress before continues afterwards.
 
         with kvtrace.capture("out/"):
             train()
@@ -148,7 +148,7 @@ class mark:  # noqa: N801 - used like a function, and as a context
 
 
 def current() -> Session | None:
-    """The recording that goes on, if one does."""
+    """The recording in progress, if any."""
     session = _current
     return session if session is not None and session.recording else None
 

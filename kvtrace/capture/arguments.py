@@ -36,7 +36,7 @@ SHORT_NAMES: Final = {
     "float8_e5m2fnuz": "fp8e5b16",
 }
 
-#: Objects of no known kind that are told apart by a number while they live.
+#: Objects of no known kind that are distinguished by a number while they live.
 _ODD_OBJECTS: Final = 1000
 
 _double = Struct("=d")
@@ -54,11 +54,11 @@ class Identities:
     """Returns uncommon arguments an exact identity: equal bytes, equal argument, at any time.
 
     An object of unknown kind gets a number for as long as it lives. One that cannot be watched is
-    told apart by its type alone, which is said once.
+    distinguished by its type alone, which is reported once.
     """
 
     def __init__(self, unclear: Callable[[str], None]) -> None:
-        """`unclear` is told, in one sentence, of arguments that could not be told apart."""
+        """`unclear` receives one sentence about arguments that could not be distinguished."""
         self._unclear = unclear
         self._lock = Lock()
         self._odd: dict[int, tuple[int, Any]] = {}
@@ -129,7 +129,7 @@ class Identities:
             if reference is None or len(self._odd) >= _ODD_OBJECTS:
                 kind = type(value)
                 self._unclear(
-                    f"arguments of type {kind.__module__}.{kind.__qualname__} cannot be told apart"
+                    f"arguments of type {kind.__module__}.{kind.__qualname__} look the same"
                 )
                 return b"?"
             self._next += 1

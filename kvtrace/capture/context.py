@@ -65,7 +65,7 @@ def devices() -> list[dict[str, Any]]:
     for kind in ("cuda", "xpu"):  # AMD's devices are "cuda" as well
         interface = getattr(torch, kind, None)
         if interface is None or lies_in_host_memory(kind):
-            continue  # one that is said to be there is not
+            continue  # a reported one may not exist
         if interface.is_initialized():
             return [_device(interface, index) for index in range(interface.device_count())]
     return []
@@ -91,7 +91,7 @@ def _capability(properties: Any) -> str | None:
 
 
 class GitFacts:
-    """Asks git for the program's checkout, in a thread of its own, with a limit on the time."""
+    """Asks git for the program's checkout, in a separate thread, with a limit on the time."""
 
     def __init__(self) -> None:
         self._found: dict[str, Any] = {}
@@ -132,8 +132,8 @@ class GitFacts:
 def _program_folders() -> list[str]:
     """Where the program may have been checked out: its script's folder, the working directory.
 
-    A script that is installed in a virtual environment, as pytest's, is no program of the checkout
-    that the environment may lie in.
+    A script that is installed in a virtual environment, as pytest's, is not a program of the
+    checkout that the environment may lie in.
     """
     folders = []
     script = getattr(sys.modules.get("__main__"), "__file__", None)

@@ -72,7 +72,7 @@ class Wanted(Protocol):
 
 @dataclass(slots=True)
 class _Taken(Taken):
-    """What was taken for one launch; `arguments` say which part is whose."""
+    """What one launch copied; `arguments` say which part belongs to which."""
 
     arguments: tuple[tuple[int, int, int], ...] = ()  # place in the signature, part, offset
     wanted: "Wanted | None" = None
@@ -106,7 +106,7 @@ class Contents(TakenForLaunches[_Taken]):
         super().__init__(session, ARENA_BYTES)
 
     def renew(self) -> None:
-        """Begin anew: another run begins, perhaps in a forked process."""
+        """Begin again: another run begins, perhaps in a forked process."""
         super().renew()
         self._begin = time.perf_counter_ns()
         self._spent = 0
@@ -123,7 +123,7 @@ class Contents(TakenForLaunches[_Taken]):
     def looks(self, schedule: tuple[int, ...]) -> Any:
         """Return what copies in the native hot path; None where Python does.
 
-        `schedule` says when launches are looked at, as `_hot_look.h` names it.
+        `schedule` says when launches are inspected, as `_hot_look.h` names it.
         """
         recorder: Any = self._session.recorder
         if not self._looks_asked and not self._all and recorder.name == "native":
@@ -165,8 +165,8 @@ class Contents(TakenForLaunches[_Taken]):
     ) -> int:
         """Copy what tensors hold when their stream gets here; return the number of the copy.
 
-        `number` is one that the launch has already, 0: none. 0 where nothing was copied. Failures
-        of ours are counted and never raised.
+        `number` is one that the launch has already, 0: none. 0 where nothing was copied. kvtrace's
+        failures are counted and never raised.
         """
         try:
             if self._looks is not None:

@@ -16,7 +16,7 @@ from typing import Final
 from kvtrace.forks import Lock
 from kvtrace.schema.errors import KvtraceError
 
-#: Bytes of pinned memory, taken once in a process and never given back: that would synchronise.
+#: Bytes of pinned memory, taken once in a process and never given back: that would synchronize.
 ARENA_BYTES: Final = 16 << 20
 
 _ALIGNMENT: Final = 64
@@ -25,7 +25,7 @@ _RELAXED: Final = 2
 
 #: What the driver says of a stream that has not failed: that its work is done, or is not yet. That
 #: nothing is known of it, since the thread has no context (as the journal's) or a graph is being
-#: captured, is no failure either.
+#: captured, is not a failure either.
 _NOT_FAILED: Final = frozenset((0, 600, 201, *range(900, 910)))
 
 #: Spans that are copied by one call at least, and the distance of two at most.
@@ -67,7 +67,7 @@ class CopyFailed(KvtraceError):
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A copy that is under way: where its parts will be in host memory, and the number to expect.
+    """A copy that is in progress: where its parts will be in host memory, and the number to expect.
 
     `parts` are addresses and sizes; `end` is how far the arena is used with it.
     """
@@ -200,7 +200,7 @@ class DeviceCopies:
     def is_capturing(self, stream: int) -> bool:
         """Whether what is launched on a stream goes into a graph."""
         status = ctypes.c_int()
-        # An error too says that a capture is under way.
+        # An error too says that a capture is in progress.
         failed = self._driver.cuStreamIsCapturing(ctypes.c_void_p(stream), ctypes.byref(status))
         return bool(failed or status.value)
 
@@ -233,7 +233,7 @@ class DeviceCopies:
 
     @contextmanager
     def _relaxed(self) -> Iterator[None]:
-        """Have calls disturb no capture of a graph that another thread has under way."""
+        """Have calls disturb no capture of a graph that another thread has in progress."""
         mode = ctypes.c_int(_RELAXED)
         self._driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
         try:

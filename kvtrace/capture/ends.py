@@ -1,9 +1,9 @@
-"""Ends of a process that Python's exit functions do not hear of: `os._exit`, exec and SIGTERM.
+"""Ends of a process that Python's exit functions do not observe: `os._exit`, exec and SIGTERM.
 
 And the very last moment of all others.
 
 What the program and its system do stays what it is: the same exit code, the same signal, the same
-new program. Each function may be called often, and in each process anew.
+new program. Each function may be called often, and in each process again.
 """
 
 import gc
@@ -55,7 +55,7 @@ def before_sigterm(flush: Callable[[], None]) -> None:
 def before_finalization(take_back: Callable[[], None]) -> None:
     """Call `take_back` once no thread of the program can run any more, daemon threads included.
 
-    Exit functions are too early: daemon threads go on between them. Modules are still there:
+    Exit functions are too early: daemon threads continue between them. Modules are still there:
     before it ends them, the interpreter collects garbage. Where the program has switched that off,
     `take_back` is not called.
     """

@@ -15,7 +15,7 @@ VARIABLE: Final = "KVTRACE_GROUP"
 
 
 def group_id(environment: Mapping[str, str]) -> str | None:
-    """The id that the processes of one job share; None where the run stands alone."""
+    """The id that the processes of one job share; None for a run without a group."""
     inherited = environment.get(VARIABLE)
     ranks = number(environment, "WORLD_SIZE") or 1
     local = number(environment, "LOCAL_WORLD_SIZE") or ranks

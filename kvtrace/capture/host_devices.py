@@ -1,6 +1,6 @@
 """Which memory a tensor lies in: the host's, or that of a device.
 
-A device that is not there can be said to be: its tensors say that they are on it, and lie in the
+A missing device can be simulated: its tensors report that they are on it, and lie in the
 host's memory (`backends/triton/absent_gpu`).
 """
 

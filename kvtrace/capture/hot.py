@@ -31,7 +31,7 @@ NO_DEVICE, CUDA, ROCM, ONEAPI = 0, 2, 10, 14
 #: Kind of device by the name of Triton's backend, which is Inductor's device type, too.
 DEVICE_KINDS: Final = {"cuda": CUDA, "hip": ROCM, "xpu": ONEAPI}
 
-#: Stands for the grid where it follows from kernel and arguments.
+#: Represents the grid where it follows from kernel and arguments.
 NO_GRID: Final = (0, 0, 0)
 
 #: Of so many launches one has timed what recording adds; a prime, as programs do things in turn.
@@ -78,7 +78,7 @@ class Describe(Protocol):
     def __call__(self, value: Any, /) -> Sequence[Any]:
         """Return the identity, and data pointers, whose equality pattern is part of the call's.
 
-        None instead of pointers: this object never changes, and may be kept alive for ever. The
+        None instead of pointers: this object never changes, and may be kept alive forever. The
         native hot path may be given the names of fields, too, by which it tells objects of the
         value's type apart from then on.
         """
@@ -99,7 +99,7 @@ class _Thread(threading.local):
 
 
 class _Grid:
-    """Stands for a callable grid, which Triton evaluates once; keeps what it gave."""
+    """Represents a callable grid, which Triton evaluates once; keeps what it gave."""
 
     __slots__ = ("function", "given")
 
@@ -203,7 +203,7 @@ class Recorder:
     ) -> Callable[..., Any]:
         """Wrap a method `run(self, *args, stream)` that launches with the one of `self.launchers`.
 
-        The launcher stands for the kernel, and the grid for (0, 0, 0), as it follows from launcher
+        The launcher represents the kernel, and the grid for (0, 0, 0), as it follows from launcher
         and arguments. While there are several launchers nothing is recorded. A call with other
         keyword arguments goes to `uncommon`, a method too, in place of `function`.
         """
@@ -242,7 +242,7 @@ class Recorder:
         recorder = self
         clock = time.time_ns
 
-        def __getitem__(self: Any, grid: Any) -> Any:  # noqa: N807 - stands in for the method
+        def __getitem__(self: Any, grid: Any) -> Any:  # noqa: N807 - replaces the method
             launch = function(self, grid)
             if not recorder.active:
                 return launch
@@ -388,7 +388,7 @@ class Recorder:
 
     @property
     def launching(self) -> int:
-        """The `id` of whose launch the running thread has under way, by `wrap`; 0: none."""
+        """The `id` of whose launch the running thread has in progress, by `wrap`; 0: none."""
         return self._thread.launching
 
     @launching.setter
@@ -464,8 +464,8 @@ class Recorder:
         pointers: list[int] = []
         self._add_values(key, pointers, args)
         if kwargs:
-            # Names are what tells keyword arguments apart; as values they cannot be taken for
-            # positional ones, since no value's entry is a bare tuple.
+            # Names distinguish keyword arguments; as values they cannot be mistaken for positional
+            # ones, since no value's entry is a bare tuple.
             key.append(tuple(kwargs))
             self._add_values(key, pointers, kwargs.values())
         return tuple(key)

@@ -1,7 +1,7 @@
 """The background thread of a recording: takes what waits, at least every second, to the journal.
 
 One lock covers everything that touches the writer. A fork waits for it, so that the child never
-inherits a half-written batch; the child gets a journal of its own.
+inherits a half-written batch; the child gets a separate journal.
 """
 
 import math
@@ -36,20 +36,20 @@ _FIRST_PERIOD: Final = 0.0625
 #: Seconds between rounds in which others get the lock, at least.
 _BREATH: Final = 0.01
 
-#: Seconds that the end of a run waits for a flush that is under way.
+#: Seconds that the end of a run waits for a flush that is in progress.
 PATIENCE: Final = 30.0
 
 _GRAPH_MESSAGE: Final = (
     "info",
     "graph-replays",
-    "launches were captured into graphs; when a graph is replayed, its launches do not "
-    "pass Python and are not recorded again",
+    "launches were captured into graphs; replays of a graph do not pass through Python, so "
+    "their launches are not recorded again",
 )
 
 _CLOCK_MESSAGE: Final = (
     "warning",
     "clock-stepped-back",
-    "the system's clock was set back while this run went on: times before and after it "
+    "the system's clock was set back during this run: times before and after it "
     "overlap, and a launch that seemed to end before it began has a duration of 0",
 )
 
@@ -61,10 +61,10 @@ class Listener(Protocol):
     """Follows a recording in its thread, to add what belongs to it."""
 
     def row(self, table: str, row: Mapping[str, Any]) -> None:
-        """Hear of a row before it is written."""
+        """Observe a row before it is written."""
 
     def launches(self, columns: Mapping[str, Any]) -> None:
-        """Hear of launches, as columns of their table; `contents` numbers what was copied."""
+        """Observe launches, as columns of their table; `contents` numbers what was copied."""
 
     def round(self, journal: "Journal") -> None:
         """Add what there is by now, some times a second."""
@@ -96,7 +96,7 @@ class Journal:
     ) -> None:
         """Make a journal; nothing is written yet.
 
-        `failed` is told when nothing can be written any more, `problem` of a lost row, `limited`
+        `failed` is called when nothing can be written any more, `problem` of a lost row, `limited`
         why the recording is to end; `end` is then called, in the journal's thread.
         """
         self.lock = Lock(taken=True)
@@ -251,7 +251,7 @@ class Journal:
     def _cycle(self, patience: float = math.inf, *, whole: bool = False) -> None:
         """Write what waits, or only count it once nothing can be written any more.
 
-        `whole`: also what stands for launches that are only counted so far.
+        `whole`: also what represents launches that are only counted so far.
 
         What launches refer to waits before they do: so what waits when they have been taken is
         taken, too, and written before them. What `patience`, in seconds, does not suffice for is
@@ -270,7 +270,7 @@ class Journal:
             self._take_launches()
             self._take_waiting(end)
             self._write_launches()
-            if not self._launches:  # listeners may rely on having heard of all launches
+            if not self._launches:  # listeners may rely on having seen all launches
                 self._tell(lambda listener: listener.round(self))
             self._write_rows()
             self._write_context()
@@ -281,7 +281,7 @@ class Journal:
             reached = self._keeping.after_round(self._writer, self._next_seq)
             if reached is not None:
                 self._limited(reached)
-        except Exception as error:  # noqa: BLE001 - said once; the program goes on unrecorded
+        except Exception as error:  # noqa: BLE001 - reported once; the program continues unrecorded
             self.broken = True
             self._failed(error)
             self._lose_waiting()
@@ -324,7 +324,7 @@ class Journal:
             self._launches.append((self._taken + len(self._waiting), drained))
 
     def _take_waiting(self, end: float) -> None:
-        for _ in range(len(self._waiting)):  # what comes meanwhile is for the next round
+        for _ in range(len(self._waiting)):  # what comes in the meantime is for the next round
             if time.monotonic() > end:
                 return
             waiting = self._waiting.popleft()
@@ -374,13 +374,13 @@ class Journal:
             self._writer.append("launches", kept)
 
     def _tell(self, say: Callable[[Listener], None]) -> None:
-        """Tell the listeners; one that fails is told nothing more, and what it lacked is said."""
+        """Call the listeners; one that fails receives nothing more, which is reported."""
         for listener in tuple(self.listeners):
             try:
                 say(listener)
             except TraceWriteError:
                 raise  # nothing can be written any more
-            except Exception as error:  # noqa: BLE001 - the launches go on being recorded
+            except Exception as error:  # noqa: BLE001 - launches are still recorded
                 self.listeners.remove(listener)
                 self._problem(error)
 

@@ -81,7 +81,7 @@ class Keeping:
         return _columns(self._executions.chosen(pa.table(dict(columns))))
 
     def rest(self, append: Callable[[str, Mapping[str, Any]], None]) -> None:
-        """Append what stands for launches and executions that are only counted so far."""
+        """Append what represents launches and executions that are only counted so far."""
         from kvtrace.capture.launch_rows import columns_of
 
         if self._launches is not None:
@@ -112,7 +112,7 @@ class Keeping:
             return None
         self.full = True
         return (
-            f"recording has ended: {why} (KVTRACE_LIMIT={self._text}); the program goes on, and "
+            f"recording has ended: {why} (KVTRACE_LIMIT={self._text}); the program continues, and "
             "what was recorded is kept"
         )
 
@@ -131,7 +131,7 @@ class Keeping:
         stays = taken - dropped - sum(writer.open_segment(table)[1] for table in _DROPPED)
         if stays < most:
             return None
-        return f"kernels, calls and what tensors held take {stays:,} bytes, and are not dropped"
+        return f"kernels, calls and contents of tensors take {stays:,} bytes, and are not dropped"
 
     def _drop(self, writer: "RunWriter", launches: int) -> None:
         now = time.monotonic()

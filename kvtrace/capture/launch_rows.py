@@ -36,7 +36,7 @@ def has_graph_capture(content: bytes) -> bool:
 
 
 def stepped_back(columns: dict[str, Any], last_exit: int) -> bool:
-    """Have no launch end before it begins; return whether the clock was set back meanwhile.
+    """Have no launch end before it begins; return whether the clock was set back in the meantime.
 
     Rows are in the order in which launches ended; `last_exit` is when the one before them did.
     """
@@ -50,7 +50,8 @@ def stepped_back(columns: dict[str, Any], last_exit: int) -> bool:
 def columns_of(content: bytes) -> dict[str, Any]:
     """Columns of `launches`, without `seq`; device, stream and graph are null without one.
 
-    `contents`, which is no column of the table, numbers what was copied for a launch; 0: nothing.
+    `contents`, which is not a column of the table, numbers what was copied for a launch; 0:
+    nothing.
     """
     rows = np.frombuffer(content, LAYOUT)
     columns: dict[str, Any] = {

@@ -1,14 +1,15 @@
-"""What a recording costs its program, measured while it goes on.
+"""What a recording costs its program, measured during the recording.
 
-Three things keep a program's threads from going on. What runs in them: of one launch in some the
+Three things delay a program's threads. What runs in them: of one launch in some the
 hot path times what recording adds, and all that new kernels and calls take (`Recorder.costs`).
 The journal's thread, which holds the interpreter's lock for a while: the program's threads use less
 of the processor in its rounds than between them, and what they lack is what they waited. And what a
 device profiler does inside the program's launches: it is timed once, by launching with and without
 it, and counted for each execution.
 
-The start, which are the rounds with a new kernel, and the end are told apart from the time in which
-known kernels were launched: only of that a share in per cent says what the next hour would cost.
+The start, which are the rounds with a new kernel, and the end are distinguished from the time in
+which known kernels were launched: only of that a share in per cent says what the next hour would
+cost.
 """
 
 import sys
@@ -60,19 +61,19 @@ class Overhead:
         self._spent += nanoseconds
 
     def add_executions(self, count: int) -> None:
-        """Hear of executions that a device profiler recorded, each launched by the program."""
+        """Observe executions that a device profiler recorded, each launched by the program."""
         self._executions += count
 
     def profiler_took(self, each_ns: int | None) -> None:
-        """Hear what the profiler took for each execution; None: that is not known."""
+        """Note what the profiler took for each execution; None: that is not known."""
         self._each_ns = each_ns
 
     def add_kernel(self) -> None:
-        """Hear that the round has a new kernel."""
+        """Note that the round has a new kernel."""
         self._kernels += 1
 
     def add_launches(self, threads: Iterable[int], count: int) -> None:
-        """Hear of launches of the round, and of the native ids of the threads that made them."""
+        """Observe launches of the round, and of the native ids of the threads that made them."""
         self._launches += count
         self._processor.tell(threads)
 
@@ -159,7 +160,7 @@ class ThreadClocks:
         self._told: set[int] = set()
 
     def tell(self, threads: Iterable[int]) -> None:
-        """Hear of threads to follow, by native id."""
+        """Observe threads to follow, by native id."""
         if sys.platform == "linux":
             self._told.update(threads)
 

@@ -65,7 +65,7 @@ class Weights:
         self._reserve(keys)
         order = np.argsort(keys, kind="stable")
         ranks = np.empty(len(keys), np.int64)
-        ranks[order] = np.arange(len(keys))  # neighbours are of one key, in order
+        ranks[order] = np.arange(len(keys))  # neighbors are of one key, in order
         at = np.sort(ranks[kept])
         by = keys[order]
         begins = np.flatnonzero(np.diff(by, prepend=-1))
@@ -155,7 +155,7 @@ class SampledExecutions:
         chosen = is_chosen(numbers, self.one_in)
         kept = chosen | self._weights.firsts(keys)
         weights = self._weights.of(keys, kept)
-        # A first one's launch may not be recorded: then nothing is said of it.
+        # A first one's launch may not be recorded: then it has no row.
         found = _without_launches(rows, of_launch & ~chosen)
         last = len(keys) - 1 - np.unique(keys[::-1], return_index=True)[1]
         held = found.take(pa.array(last))  # and not all of the rows

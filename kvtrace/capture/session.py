@@ -1,7 +1,7 @@
 """One recording in one process: what backends call, and what keeps the program safe from us.
 
 Nothing is written, and no thread runs, before the first launch or mark. A forked child inherits
-the session and begins a run of its own with its own first launch.
+the session and begins a separate run with its own first launch.
 """
 
 import errno
@@ -46,7 +46,7 @@ KernelSource = KernelRecord | Callable[[], KernelRecord]
 class Session:
     """A recording into `out`. Its methods may be called from any thread, and never raise.
 
-    A backend that has launches of its own kind calls, for each: `add_kernel` once per variant,
+    A backend with another kind of launches calls, for each: `add_kernel` once per variant,
     `add_call` once per distinct call, `add_launch` every time; or wraps its launching function
     with `recorder`, which does this as fast as it can be done.
     """
@@ -134,7 +134,7 @@ class Session:
             if self._recorder is not None and self._recorder.overflows:
                 text = (
                     f"more than {self.settings.max_calls} distinct calls: the table in memory was "
-                    "emptied, and calls that came back have several ids"
+                    "cleared, so calls that recurred have several ids"
                 )
                 self._messages.say("info", "calls-forgotten", text, self._recorder.overflows)
             self._messages.end()
@@ -150,7 +150,7 @@ class Session:
                 finish()
             except Exception as error:  # noqa: BLE001 - said; what was captured is sealed anyway
                 text = f"{type(error).__name__}: {error}{_place_of(error)}"
-                self.message("warning", "derived-failed", f"what ops did is not kept: {text}")
+                self.message("warning", "derived-failed", f"access records were dropped: {text}")
 
     def _end(self) -> None:
         self._ended = True
@@ -354,7 +354,7 @@ class Session:
 
             facts = {
                 "started": self._began,
-                # "timeline" is only said when it has begun.
+                # "timeline" is only set when it has begun.
                 "mode": "launch" if self.settings.mode == "timeline" else self.settings.mode,
                 "settings": self.settings.as_facts(),
                 "parent_run_id": self._parent,
@@ -391,7 +391,7 @@ class Session:
 
     def _after_fork_in_child(self) -> None:
         if self._journal is not None:
-            # Kept for ever: closing its files here could write into the parent's.
+            # Kept forever: closing its files here could write into the parent's.
             _inherited.append(self._journal)
             self._parent = self._journal.run_id
             self._journal = None

@@ -25,17 +25,17 @@ _PATIENCE: Final = 20
 #: Bytes after which a round of writing leaves the rest to the next: a fork waits for it.
 _ROUND_BYTES: Final = 128 << 20
 
-#: Seconds that the end of a recording waits for copies that are under way.
+#: Seconds that the end of a recording waits for copies that are in progress.
 _LAST_SECONDS: Final = 5.0
 
-_LOST: Final = "launches lack what was to be copied for them: their stream failed, or the copy did"
+_LOST: Final = "contents of launches are missing: their stream or the copy failed"
 _UNKNOWN: Final = "copies were made for launches that were not recorded"
 _LATE: Final = (
-    "launches lack what was to be copied for them: their stream had not got there "
+    "contents of launches are missing: their stream had not reached the copy "
     f"{_LAST_SECONDS:.0f} seconds after the recording's end"
 )
 
-#: A copy: under way, or the parts that were copied.
+#: A copy: in progress, or the parts that were copied.
 Copied = Copy | tuple[bytes, ...]
 
 
@@ -74,7 +74,7 @@ class TakenForLaunches(Generic[T]):
         self.renew()
 
     def renew(self) -> None:
-        """Begin anew: another run begins, perhaps in a forked process."""
+        """Begin again: another run begins, perhaps in a forked process."""
         self._run: str | None = None
         self._waiting: deque[T] = deque()
         self._waiting_bytes = 0
@@ -170,7 +170,7 @@ class TakenForLaunches(Generic[T]):
         self._tell_missing(journal)
 
     def finish(self, journal: "Journal") -> None:
-        """Write all that has arrived, and wait for copies that are under way, for a while."""
+        """Write all that has arrived, and wait for copies that are in progress, for a while."""
         until = time.monotonic() + _LAST_SECONDS
         while self._waiting:
             before = len(self._waiting)

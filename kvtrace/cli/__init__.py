@@ -1,4 +1,4 @@
-"""The command line: `GROUPS` lists the core's commands, each in a thin module of its own name.
+"""The command line: `GROUPS` lists the core's commands, each in a separate thin module name.
 
 Add-ons and other packages add theirs as entry points of the group `kvtrace.commands`: an add-on's
 names a `Command`, which is read for the help, another package's may name a function.
@@ -57,8 +57,10 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
         "view": Command("kvtrace.cli.view", "Open the report or the timeline in a browser"),
         "convert": Command("kvtrace.cli.convert", "Write a file for another tool"),
         "diff": Command("kvtrace.cli.diff", "Compare two traces, runs or commits"),
-        "sql": Command("kvtrace.cli.sql", "Ask the tables in SQL"),
-        "doctor": Command("kvtrace.cli.doctor", "Say what works on this machine, and what to do"),
+        "sql": Command("kvtrace.cli.sql", "Query the tables in SQL"),
+        "doctor": Command(
+            "kvtrace.cli.doctor", "Show what works on this machine, and how to fix the rest"
+        ),
     },
     "Kernels": {
         "sizes": Command("kvtrace.cli.sizes", "Show for which sizes each kernel is proven"),
@@ -71,9 +73,9 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
     "Traces and settings": {
         "trace validate": Command("kvtrace.cli.validate", "Check every file of a trace"),
         "trace recover": Command("kvtrace.cli.recover", "Seal the journals of killed processes"),
-        "trace compact": Command("kvtrace.cli.compact", "Merge the many small files of a trace"),
-        "trace prune": Command("kvtrace.cli.prune", "Drop old runs, or what passes derived"),
-        "trace merge": Command("kvtrace.cli.merge", "Write the runs of several traces as one"),
+        "trace compact": Command("kvtrace.cli.compact", "Merge the small files of a trace"),
+        "trace prune": Command("kvtrace.cli.prune", "Delete old runs, or derived tables"),
+        "trace merge": Command("kvtrace.cli.merge", "Merge several traces into one"),
         "trace redact": Command(
             "kvtrace.cli.redact", "Write a copy without source, paths, names …"
         ),
@@ -131,7 +133,7 @@ def _dispatch(arguments: list[str]) -> int:
             return complain(_no_part(name, rest[0]))
         name, rest = f"{name} {rest[0]}", rest[1:]
     elif name in _MOVED:
-        complain(f"{name} is now kvtrace {_MOVED[name]}; the old name goes with 0.4.")
+        complain(f"{name} is now kvtrace {_MOVED[name]}; the old name will be removed in 0.4.")
         name = _MOVED[name]
     if name not in _CORE and registry.entry("commands", name) is None:
         return complain(_no_command(name))
@@ -147,7 +149,7 @@ def _overview() -> str:
         f"{title}:\n{_lines(group)}" for title, group in _groups().items() if group
     )
     options = {
-        "--help": Command("", "Show this, or with a command its own help"),
+        "--help": Command("", "Show this, or the help of a command"),
         "--version": Command("", "Show the version"),
     }
     return (
@@ -194,7 +196,7 @@ def _overview_of(first: str) -> str:
     parts = _PARTS[first]
     return (
         f"Usage: kvtrace {first} COMMAND [OPTIONS] …\n\n"
-        f"Keep traces: check, mend, shrink and pass them on.\n\nCommands:\n{_lines(parts)}\n\n"
+        f"Keep traces: check, fix, shrink and share them.\n\nCommands:\n{_lines(parts)}\n\n"
         f"Example: kvtrace {first} {next(iter(parts))} out/"
     )
 
@@ -215,7 +217,7 @@ def _version() -> str:
 
 
 def _no_command(name: str) -> str:
-    """Say that a name is no command, and which one may be meant."""
+    """Say that a name is not a command, and which one may be meant."""
     from pathlib import Path
 
     from kvtrace.schema.errors import EmptyTrace, nearest
@@ -311,8 +313,7 @@ def _guarded(function: Callable[..., int | None], *, of_a_user: bool) -> Callabl
             code = _silence_output()
         except MemoryError:
             code = complain(
-                "there is not enough memory for this; choose fewer runs with --run, or use a "
-                "machine with more."
+                "not enough memory; choose fewer runs with --run, or use a machine with more."
             )
         except Exception as problem:
             if type(problem).__module__.partition(".")[0] in ("typer", "click"):
@@ -348,7 +349,7 @@ def _run_app(app: "typer.Typer", arguments: list[str], program: str) -> int:
 
 
 def complain(sentence: str) -> int:
-    """Print one line to standard error, and return the exit code for what a user can mend.
+    """Print one line to standard error, and return the exit code for what a user can fix.
 
     Names in it come from files, and a terminal obeys control characters: they are escaped.
     """

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def command(
     trace: TracePath,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be merged, and change nothing")
+        bool, typer.Option("--dry-run", help="Show what would be merged, and change nothing")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:

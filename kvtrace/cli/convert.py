@@ -21,10 +21,14 @@ def command(
     run: RunOption = None,
     since: Annotated[
         float | None,
-        typer.Option("--from", metavar="SECONDS", help="Only from so long after the runs began"),
+        typer.Option(
+            "--from",
+            metavar="SECONDS",
+            help="Leave out what is earlier after the start of the runs",
+        ),
     ] = None,
     until: Annotated[
-        float | None, typer.Option("--to", metavar="SECONDS", help="Only up to so long after")
+        float | None, typer.Option("--to", metavar="SECONDS", help="Leave out what is later")
     ] = None,
     setting: Annotated[
         list[str] | None,
@@ -32,9 +36,7 @@ def command(
     ] = None,
     check: Annotated[
         bool,
-        typer.Option(
-            "--check", help="Read it back by what it is for, as perfetto by its own engine"
-        ),
+        typer.Option("--check", help="Read the file back with its tool, such as Perfetto's engine"),
     ] = False,
 ) -> int:
     """Write a timeline for ui.perfetto.dev or chrome://tracing, CSV tables, or an add-on's format.
@@ -53,7 +55,7 @@ def command(
     from kvtrace.cli import FOUND, complain
     from kvtrace.converters.registry import load_converter
 
-    load_converter(converter)  # a name that is not known is told before anything is read
+    load_converter(converter)  # an unknown name is reported before anything is read
     settings = parse_settings([*(setting or []), *(["check=1"] if check else [])])
     selection = window(select(trace, run), since, until)
     with written_to(output, load_converter(converter).default_output) as (target, tell):
@@ -63,7 +65,7 @@ def command(
     for note in (*conversion.notes, *selection.trace.notes):
         tell(f"  {note}")
     for difference in conversion.differences:
-        complain(f"the file is not as the tables: {difference}")
+        complain(f"the file differs from the tables: {difference}")
     return FOUND if conversion.differences else 0
 
 

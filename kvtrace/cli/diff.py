@@ -23,13 +23,13 @@ def command(
         typer.Option(
             "--against",
             metavar="NAME",
-            help="The baseline that stands for BEFORE (kvtrace baseline); AFTER is given alone",
+            help="The baseline to use as BEFORE (kvtrace baseline); give only AFTER",
             show_default=False,
         ),
     ] = None,
     base: Annotated[
         Path | None,
-        typer.Option("--in", metavar="DIR", help="Trace that @COMMIT and RUN are looked up in"),
+        typer.Option("--in", metavar="DIR", help="Trace that has @COMMIT and RUN"),
     ] = None,
     json: Annotated[
         str | None, typer.Option("--json", metavar="FILE", help="Write JSON (-: print it)")
@@ -45,10 +45,10 @@ def command(
     ] = None,
     junit: JunitFile = None,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Print what is behind the headline, too")
+        bool, typer.Option("--verbose", "-v", help="Print the details behind the headline, too")
     ] = False,
     full: Annotated[
-        bool, typer.Option("--full", help="Print that with every line of every difference")
+        bool, typer.Option("--full", help="Print the details with every line of every difference")
     ] = False,
     replay: Annotated[
         bool | None,
@@ -90,7 +90,7 @@ def command(
     """Compare two traces: source, IR, resources, calls, launches, work, findings, times.
 
     Prints a table of what changed, worst first. IR is compared without locations and value names.
-    Times, ids, addresses, recorded values and the folders that files lie in are no difference; a
+    Times, ids, addresses, recorded values and the folders that files lie in are not differences; a
     change of time is claimed where its interval leaves no doubt. A side that has not been replayed
     and sanitized is, where that takes seconds; else its findings are "not judged". A FILE of
     `-` is standard output.
@@ -160,5 +160,5 @@ def _share(text: str) -> float:
     except ValueError:
         share = -1.0
     if not 0 <= share < float("inf"):
-        raise BadSetting(f"--time-threshold {text} is no percentage; give one as 10%.")
+        raise BadSetting(f"--time-threshold {text} is not a percentage; give one such as 10%.")
     return share

@@ -12,8 +12,8 @@ def command(
 ) -> int:
     """Print the settings that a recording started here would have.
 
-    A variable that is not known, or whose value is not possible, is said, with the nearest name
-    that is known; the exit code is then 1.
+    An unknown variable or an invalid value is reported, with the nearest known name; the exit code
+    is then 1.
 
     Example:
         kvtrace env
@@ -31,7 +31,11 @@ def command(
         told = {"KVTRACE": out, **values}
         print(json.dumps({"variables": told, "problems": problems}, indent=2))
     else:
-        say(f"KVTRACE={out}" if out else "KVTRACE is not set: programs started here are unrecorded")
+        say(
+            f"KVTRACE={out}"
+            if out
+            else "KVTRACE is not set: programs started here are not recorded"
+        )
         for name, value in values.items():
             changed = "" if value == defaults[name] else f"  (default {defaults[name]})"
             say(f"{name}={value}{changed}")

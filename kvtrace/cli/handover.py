@@ -22,7 +22,7 @@ from kvtrace.cli.serving import LOOPBACK, LoopbackAnswers, LoopbackServer
 from kvtrace.schema.errors import BadSetting
 
 PERFETTO_UI: Final = "https://ui.perfetto.dev"
-#: What the UI does with a timeline that it has opened: devices, which stand first, are unfolded.
+#: What the UI does with a timeline that it has opened: devices, which come first, are expanded.
 _LAYOUT: Final = ({"id": "dev.perfetto.ExpandTracksByRegex", "args": ["^GPU "]},)
 
 _PAGE: Final = """<!doctype html>
@@ -82,7 +82,7 @@ handOver();
 class Handover:
     """A server for one file, to be used as a context; `address` is the page to open.
 
-    Raises BadSetting where the UI's address is no http(s) URL, or no port can be had.
+    Raises BadSetting where the UI's address is not a http(s) URL, or no port can be had.
     """
 
     def __init__(self, file: Path, title: str, ui: str = PERFETTO_UI) -> None:
@@ -127,7 +127,7 @@ class Handover:
         problem: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Stop serving; answers under way are finished."""
+        """Stop serving; answers in progress are finished."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -209,5 +209,7 @@ def laid_out(ui: str) -> str:
 def _origin(ui: str) -> str:
     parts = urlsplit(ui)
     if parts.scheme not in ("http", "https") or not parts.netloc:
-        raise BadSetting(f"{ui!r} is no address of a Perfetto UI; give one as {PERFETTO_UI}.")
+        raise BadSetting(
+            f"{ui!r} is not an address of a Perfetto UI; give one such as {PERFETTO_UI}."
+        )
     return f"{parts.scheme}://{parts.netloc}"

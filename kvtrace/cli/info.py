@@ -15,7 +15,7 @@ def command(
         bool, typer.Option("--all", help="Every run of the directory, and every kernel")
     ] = False,
     recompiles: Annotated[
-        bool, typer.Option("--recompiles", help="Say what made each kernel be compiled again")
+        bool, typer.Option("--recompiles", help="Show why each kernel was compiled again")
     ] = False,
     warmup: Annotated[
         bool,
@@ -53,7 +53,7 @@ def command(
     if everything and run is not None:
         raise BadSetting("--all shows every run and --run chooses some; give one of them.")
     if since is not None and not warmup:
-        raise BadSetting("--since says which launches --warmup shows; give both.")
+        raise BadSetting("--since selects the launches that --warmup shows; give both.")
     selection = select(trace, run, every=everything)
     runs = selection.trace.runs if everything else selection.runs
     if autotune:

@@ -47,7 +47,7 @@ def _autostart() -> Part:
     if found is not None:
         return Part("autostart", "ok", f"{found} starts recording where KVTRACE is set")
     return Part(
-        "autostart", "broken", "no kvtrace.pth lies beside the installed packages",
+        "autostart", "broken", "kvtrace.pth is missing beside the installed packages",
         "install with pip; or record with kvtrace run, or kvtrace.capture in the program",
     )  # fmt: skip
 
@@ -62,7 +62,7 @@ def _native(environment: Mapping[str, str]) -> Part:
         import_module("kvtrace.capture._hot")
     except ImportError as error:
         return Part(
-            "hot path", "missing", f"the C extension is not there ({error})",
+            "hot path", "missing", f"the C extension is missing ({error})",
             "a launch costs ten times as much; install a compiler, then kvtrace again",
         )  # fmt: skip
     return Part("hot path", "ok", "the C extension records a launch in about half a microsecond")
@@ -88,7 +88,7 @@ def _triton() -> Iterator[Part]:
         yield Part("GPU", "ok", f"{torch.cuda.get_device_name(0)}: kernels run on it")
     else:
         yield Part(
-            "GPU", "missing", "torch sees none: kernels on CPU tensors run in kvtrace's evaluator",
+            "GPU", "missing", "no GPU: kernels on CPU tensors run in kvtrace's evaluator",
             'KVTRACE_DEVICE=cpu has tensors for "cuda" made on the CPU',
         )  # fmt: skip
 
@@ -113,7 +113,7 @@ def _rendering() -> Part:
     browser = next(filter(None, map(shutil.which, ("xdg-open", "open", "chromium"))), None)
     if browser is None:
         return Part(
-            "browser", "missing", "no browser is found here",
+            "browser", "missing", "no browser found",
             "kvtrace report -o report.html writes a page to open elsewhere",
         )  # fmt: skip
     return Part("browser", "ok", f"kvtrace view opens pages with {browser}")

@@ -1,4 +1,4 @@
-"""`kvtrace trace migrate`: files of older versions of the format, written anew in the newest."""
+"""`kvtrace trace migrate`: files of older versions of the format, written again in the newest."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ def command(
             "--output",
             "-o",
             metavar="FOLDER",
-            help="Write to this new folder, and leave the trace as it is",
+            help="Write to this new folder, and leave the trace unchanged",
             show_default=False,
         ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be written, and change nothing")
+        bool, typer.Option("--dry-run", help="Show what would be written, and change nothing")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Rewrite the files of a trace that an older kvtrace wrote in the newest version of the format.
 
     Older minor versions are read as they are; queries are quicker on files of the newest. The rows
-    stay what they are. Killing it loses nothing, and calling it again goes on.
+    stay what they are. Killing it loses nothing, and calling it again continues.
 
     Example:
         kvtrace trace migrate out/ --dry-run

@@ -36,7 +36,9 @@ _ENGINES: Final = [entry.name for entry in own_entries("engines")]
 EngineOption = Annotated[
     str,
     typer.Option(
-        "--engine", metavar="|".join(("here", *_ENGINES)), help="What works it out: docs/fleet.md"
+        "--engine",
+        metavar="|".join(("here", *_ENGINES)),
+        help="The engine that computes it: docs/fleet.md",
     ),
 ]
 MasterOption = Annotated[
@@ -44,7 +46,7 @@ MasterOption = Annotated[
     typer.Option(
         "--master",
         metavar="URL",
-        help="With --engine: where that runs, as local[4]; else as it is configured",
+        help="With --engine: where it runs, such as local[4]; else as configured",
         show_default=False,
     ),
 ]
@@ -66,7 +68,7 @@ OutputOption = Annotated[
 def written_to(output: Path | None, default: str) -> Iterator[tuple[Path, Callable[[str], object]]]:
     """Give where to write a file, and what to tell about it with.
 
-    `-` is standard output: the file is written beside first, and told of on standard error.
+    `-` is standard output: the file is written beside first, and reported on standard error.
 
     Raises:
         BadSetting: it is `-`, and what was written is a folder.
@@ -91,7 +93,7 @@ def written_to(output: Path | None, default: str) -> Iterator[tuple[Path, Callab
 def select(trace: Path, run: str | None = None, *, every: bool = False) -> "Selection":
     """Open the trace and choose the runs that a TRACE argument and a --run option name.
 
-    `every`: the others are looked at, too.
+    `every`: the others are shown, too.
 
     Raises:
         TraceNotFound, EmptyTrace, UnknownRun, NewerFormat, DamagedFile: as `kvtrace.schema.trace`.
@@ -121,7 +123,7 @@ def chosen_engine(name: str, master: str | None) -> "Engine | None":
 def print_lines(lines: Iterable[str], *, raw: bool = False) -> None:
     """Print lines to standard output at once, so that a terminal obeys nothing in them.
 
-    `raw`: as they are, where colours are in them or a program reads them.
+    `raw`: as they are, where colors are in them or a program reads them.
     """
     from kvtrace.text import printable
 

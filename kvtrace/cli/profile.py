@@ -21,7 +21,10 @@ def command(
         typer.Option("--by", help="Where kernels are called from, as a tree, in place of kernels"),
     ] = None,
     device: Annotated[
-        str | None, typer.Option("--device", metavar="NAME", help="Whose limits, as 'H100 PCIe'")
+        str | None,
+        typer.Option(
+            "--device", metavar="NAME", help="The device whose limits to use, such as 'H100 PCIe'"
+        ),
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="Every row, not only the first")] = False,
     engine_name: EngineOption = "here",
@@ -51,7 +54,7 @@ def command(
 
     engine = chosen_engine(engine_name, master)
     if by is not None and engine is not None:
-        raise BadSetting(f"--by is worked out here; leave out --engine {engine_name}.")
+        raise BadSetting(f"--by is computed here; leave out --engine {engine_name}.")
     selection = select(trace, run)
     if by is not None and not json:
         sums = read_call_sums(selection.trace, selection.runs)

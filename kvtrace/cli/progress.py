@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def calls_progress(title: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Return a function to call with (done, total); None where standard error is no terminal."""
+    """Return a function to call with (done, total); None where standard error is not a terminal."""
     if not sys.stderr.isatty():
         yield None
         return

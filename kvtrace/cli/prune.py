@@ -22,34 +22,38 @@ def command(
         int | None,
         typer.Option(
             metavar="N",
-            help="Newest groups of runs that stay in any case; alone, all others go",
+            help="Keep this many of the newest groups of runs; alone, delete all others",
             show_default=False,
         ),
     ] = None,
     older_than: Annotated[
         str | None,
         typer.Option(
-            metavar="TIME", help="Those that began longer ago go, as 30d or 12h", show_default=False
+            metavar="TIME",
+            help="Delete runs that began longer ago, such as 30d or 12h",
+            show_default=False,
         ),
     ] = None,
     max_bytes: Annotated[
         str | None,
         typer.Option(
-            metavar="SIZE", help="The oldest go until no more is left, as 50GB", show_default=False
+            metavar="SIZE",
+            help="Delete the oldest until at most this is left, such as 50GB",
+            show_default=False,
         ),
     ] = None,
     derived: Annotated[
-        bool, typer.Option("--derived", help="Drop what passes derived of them, and no run")
+        bool, typer.Option("--derived", help="Delete their derived tables, and no run")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would go, and change nothing")
+        bool, typer.Option("--dry-run", help="Show what would be deleted, and change nothing")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Drop the oldest runs of a trace. It asks nothing, and the newest group of runs always stays.
 
     The ranks of one job are one group, and go together; runs that are still being recorded stay.
-    Killing it leaves a whole trace, and the next call goes on. What --derived drops, replay,
+    Killing it leaves a whole trace, and the next call continues. What --derived drops, replay,
     sanitize and the others make again.
 
     Example:

@@ -78,6 +78,6 @@ def _told(done: Redaction, output: Path) -> Iterator[str]:
 
     yield f"{output}: {plural(len(done.runs), 'run')} without {', '.join(done.left_out)}"
     if done.passes:
-        yield f"what passes had derived is left out: run them again ({', '.join(done.passes)})"
+        yield f"derived tables are left out: run the passes again ({', '.join(done.passes)})"
     if done.unreadable_ir:
         yield f"{plural(done.unreadable_ir, 'text')} of IR could not be read, and was left out"

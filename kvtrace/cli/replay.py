@@ -53,7 +53,7 @@ def command(
     engine = chosen_engine(engine_name, master)
     evaluation = None if engine is None else engine.evaluation(master)
     names = client or list(DEFAULT)
-    load_clients(names)  # a name that is not known is told before anything is done
+    load_clients(names)  # an unknown name is reported before anything is done
     selection = select(trace, run)
     errors: list[str] = []
     for outcome in replay_runs(selection, names, calls_progress, evaluation):

@@ -13,7 +13,7 @@ MaxOption = Annotated[
         "--max-mb",
         metavar="MIB",
         min=0.1,
-        help="Largest size of the page; what does not fit is left out, and the page says so",
+        help="Largest size of the page; what does not fit is left out, which the page reports",
     ),
 ]
 PageOption = Annotated[

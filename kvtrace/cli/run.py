@@ -21,7 +21,7 @@ def command(
         str, typer.Option(metavar="launch|timeline|ops", help="How much is recorded")
     ] = "launch",
     tensors: Annotated[
-        str, typer.Option(metavar="none|index|int|all", help="Whose contents are kept")
+        str, typer.Option(metavar="none|index|int|all", help="Which tensors' contents to keep")
     ] = "index",
     kernels: Annotated[str, typer.Option(metavar="GLOB", help="Kernels to record")] = "*",
     source: Annotated[
@@ -39,7 +39,7 @@ def command(
     device: Annotated[
         str,
         typer.Option(
-            metavar="none|answers|cpu", help="What is done where a program asks for a missing GPU"
+            metavar="none|answers|cpu", help="What a program that asks for a missing GPU gets"
         ),
     ] = "answers",
     sanitize: Annotated[
@@ -92,7 +92,7 @@ def command(
 
 
 def _signature() -> Signature:
-    """Return what the command takes: what stands above, and an option for settings of add-ons."""
+    """Return what the command takes: the options above, and one for each setting of add-ons."""
     own = signature(command)
     listed = [each for each in own.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
     for name, setting in added_settings():

@@ -61,7 +61,7 @@ def command(
     rule: RuleOption = None,
     no_rule: NoRuleOption = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Let warnings, and what is unknown, fail too")
+        bool, typer.Option("--strict", help="Fail on warnings and unknown verdicts, too")
     ] = False,
     as_lines: Annotated[
         bool | None,
@@ -101,12 +101,12 @@ def command(
         raise BadSetting("--json and --sarif are two forms of one output; choose one.")
     engine = chosen_engine(engine_name, master)
     if generic and engine is not None:
-        raise BadSetting(f"--generic is worked out here; leave out --engine {engine_name}.")
+        raise BadSetting(f"--generic is computed here; leave out --engine {engine_name}.")
     settings = settings_in_force()
     if generic:
         if as_sarif or junit_file is not None or everything or rule or no_rule:
-            raise BadSetting("kvtrace sizes, which --generic was, takes --json and --strict.")
-        complain("sanitize --generic is now kvtrace sizes; the option goes with 0.4.")
+            raise BadSetting("kvtrace sizes, formerly --generic, takes only --json and --strict.")
+        complain("sanitize --generic is now kvtrace sizes; the option will be removed in 0.4.")
         return show_sizes(select(trace, run), as_json, strict or settings.strict, at, assume)
     if at is not None or assume is not None:
         raise BadSetting("--at and --assume belong to kvtrace sizes.")
@@ -156,11 +156,11 @@ def _print(
         for line in findings_lines(shown, base=str(Path.cwd())):
             print(line)
     else:
-        colour = _colour()
+        color = _color()
         lines = findings_text(
-            shown, colour=colour, width=min(terminal_width(), 120), base=str(Path.cwd())
+            shown, color=color, width=min(terminal_width(), 120), base=str(Path.cwd())
         )
-        print_lines(lines, raw=colour)
+        print_lines(lines, raw=color)
 
 
 def _into_a_pipe() -> bool:
@@ -168,11 +168,11 @@ def _into_a_pipe() -> bool:
     try:
         return stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode)
     except (OSError, ValueError):
-        return False  # it is no file
+        return False  # it is not a file
 
 
-def _colour() -> bool:
-    """Whether standard output is a terminal that shows colours, and the user wants them."""
+def _color() -> bool:
+    """Whether standard output is a terminal that shows colors, and the user wants them."""
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False
     return sys.stdout.isatty()

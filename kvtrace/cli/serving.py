@@ -19,7 +19,7 @@ _POLICY: Final = re.compile(rb'<meta http-equiv="Content-Security-Policy" conten
 
 
 class LoopbackServer(ThreadingHTTPServer):
-    """A server for this machine alone; a browser that goes away in the middle is no error."""
+    """A server for this machine alone; a browser that goes away in the middle is not an error."""
 
     daemon_threads = True
 

@@ -26,7 +26,7 @@ def command(
     run: RunOption = None,
     as_json: JsonOption = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Let warnings, and what is unknown, fail too")
+        bool, typer.Option("--strict", help="Fail on warnings and unknown verdicts, too")
     ] = False,
     at: Annotated[
         str | None,

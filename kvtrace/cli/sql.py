@@ -28,11 +28,13 @@ def command(
     ] = False,
     memory: Annotated[
         str | None,
-        typer.Option("--memory", metavar="SIZE", help="What the query may take at most, as 2GB"),
+        typer.Option(
+            "--memory", metavar="SIZE", help="The most memory that the query may use, such as 2GB"
+        ),
     ] = None,
     temporary: Annotated[
         Path | None,
-        typer.Option("--temp", metavar="FOLDER", help="Where it may put what does not fit"),
+        typer.Option("--temp", metavar="FOLDER", help="Folder for what does not fit in memory"),
     ] = None,
     form: Annotated[
         Format, typer.Option("--format", metavar="table|json|csv", help="How to print the rows")
@@ -67,7 +69,7 @@ def command(
     engine = chosen_engine(engine_name, master)
     if engine is not None and (memory is not None or temporary is not None):
         other = engine_name.capitalize()
-        raise BadSetting(f"--memory and --temp are DuckDB's; {other} has settings of its own.")
+        raise BadSetting(f"--memory and --temp are DuckDB's; {other} has separate settings.")
     selection = select(trace, run, every=every_run)
     runs = selection.trace.runs if every_run else selection.runs
     text = sys.stdin.read() if statement == "-" else statement

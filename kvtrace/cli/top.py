@@ -20,7 +20,7 @@ def command(
         bool, typer.Option("--once", help="Print one page and end; without a terminal the default")
     ] = False,
     interval: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0.1, help="How often to look")
+        float, typer.Option(metavar="SECONDS", min=0.1, help="Time between updates")
     ] = 1.0,
 ) -> None:
     """Show what is recorded right now: launches, kernels, variants, findings.

@@ -37,7 +37,7 @@ def command(
     output: OutputOption = None,
     run: RunOption = None,
     ui: Annotated[
-        str, typer.Option(metavar="URL", help="The Perfetto UI to use, such as one of your own")
+        str, typer.Option(metavar="URL", help="The Perfetto UI to use, such as a self-hosted one")
     ] = "https://ui.perfetto.dev",
     wait: Annotated[
         float, typer.Option(metavar="SECONDS", min=1, help="How long to offer the timeline")

@@ -1,4 +1,4 @@
-"""The base of all clients: what they are told of each call, and what they give back."""
+"""The base of all clients: what they receive of each call, and what they return."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _Shared = TypeVar("_Shared", bound=Observer)
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """Which ops a method of a client stands around, and where."""
+    """Which ops a method of a client wraps, and where."""
 
     ops: tuple[str, ...]
     when: When
@@ -47,7 +47,7 @@ def on(*ops: str, when: When = "after") -> Callable[[_Method], _Method]:
     computed, after it, or in place of it (override).
 
     Raises:
-        BadSetting: `when` or a kind that there is not.
+        BadSetting: `when` or a kind is unknown.
 
     """
     if when not in get_args(When):
@@ -55,8 +55,8 @@ def on(*ops: str, when: When = "after") -> Callable[[_Method], _Method]:
     unknown = [op for op in ops if "." not in op and op not in (*KINDS, "*")]
     if unknown or not ops:
         raise BadSetting(
-            f"{', '.join(map(repr, unknown)) or 'nothing'} is no kind of op: they are "
-            f"{', '.join(KINDS)}; an op's name has a dot, as tt.load; * is every op"
+            f"{', '.join(map(repr, unknown)) or 'nothing'} is not a kind of op: they are "
+            f"{', '.join(KINDS)}; an op's name has a dot, such as tt.load; * is every op"
         )
 
     def register(method: _Method) -> _Method:
@@ -76,7 +76,7 @@ class StepFailed(Exception):
 
 
 class Client(Observer):
-    """Override what you want to hear of; nothing else is worked out for you.
+    """Override what you want to observe; nothing else is worked out for you.
 
     For each distinct call of a run, in this order: `pre_run`, `arg` for each argument, `grid`,
     `programs`; then, while the kernel is evaluated and in batches of programs, `op`, `access`,
@@ -117,7 +117,7 @@ class Client(Observer):
     def programs(self, extents: tuple[int, int, int]) -> Sequence[int] | None:
         """Choose the programs to evaluate, by linear id (x fastest); None: all of them.
 
-        Other clients still hear of all. The files of the client say that they rest on a sample,
+        Other clients still observe all. The files of the client say that they depend on a sample,
         unless it wants none at all: one that needs no evaluation of the call.
         """
         del extents
@@ -127,7 +127,7 @@ class Client(Observer):
         """Take the result of a call whose evaluation is over."""
 
     def failed(self, call: Call | UnreadyCall, reason: str) -> None:
-        """Hear that a call could not be evaluated, or not to its end; `post_run` follows.
+        """Note that a call could not be evaluated, or not to its end; `post_run` follows.
 
         A call whose record lacks something (an `UnreadyCall`) gets nothing but this.
         """

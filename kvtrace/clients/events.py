@@ -22,7 +22,7 @@ Array = NDArray[Any]
 
 
 class BadOverride(KvtraceError):
-    """A client gave something that cannot stand for the result of an op."""
+    """A client gave something that cannot represent the result of an op."""
 
     slug = "bad-override"
 
@@ -116,7 +116,7 @@ def overridden(op: Op, step: Step, override: Callable[[OpEvent], Any]) -> Step:
     """Return a step that has `override` compute the op's results.
 
     Raises:
-        BadOverride: the op has regions, or results that are no numbers.
+        BadOverride: the op has regions, or results that are not numbers.
 
     """
     types = [value_type(value.type) for value in op.results]

@@ -1,7 +1,7 @@
 """Clients that watch launches while a program runs in the evaluator, each distinct one once.
 
 A launch is known by its kernel, its grid and the metadata of its arguments. What clients find is
-kept under a number of our own until capture says which call it was: that is known only afterwards.
+kept under a separate number until capture says which call it was: that is known only afterwards.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from kvtrace.schema.trace import Trace, open_trace
 #: Distinct launches that are watched at most: what clients make of them waits in memory.
 LIMIT: Final = 10_000
 
-#: Level, code and text of something to be said of the run.
+#: Level, code and text of a message about the run.
 Tell = Callable[[str, str, str], None]
 Key = tuple[Any, ...]
 
@@ -51,7 +51,7 @@ class Launch:
     compiled: Callable[[], Compiled | None] = lambda: None
 
     def key(self) -> Key:
-        """Everything but data and addresses; which tensors share a storage is told."""
+        """Everything but data and addresses; which tensors share a storage is known."""
         storages: dict[int, int] = {}
         parts: list[Any] = []
         for argument in self.arguments:
@@ -77,7 +77,7 @@ class Observation:
     """Watches the launches of one recording. Launches on several threads are watched in turn."""
 
     def __init__(self, tell: Tell, problem: Callable[[Exception], None]) -> None:
-        """`tell` takes what is to be said of the run, `problem` a failure of ours."""
+        """`tell` takes messages about the run, `problem` a failure of kvtrace."""
         self._tell = tell
         self._problem = problem
         self._pass = ClientPass(())
@@ -89,7 +89,7 @@ class Observation:
         self._renew()
 
     def _renew(self) -> None:
-        """Begin as the process that we are in: a forked child has calls of its own."""
+        """Begin as the process that we are in: a forked child has separate calls."""
         self._process = os.getpid()
         self._call_ids.clear()
         self._watched.clear()
@@ -134,7 +134,7 @@ class Observation:
         )
 
     def is_call(self, call_id: int) -> None:
-        """Hear which call the thread's last launch was, if it is a new one."""
+        """Note which call the thread's last launch was, if it is a new one."""
         number = getattr(self._last, "number", None)
         if number is not None and self._process == os.getpid():
             self._call_ids.setdefault(number, []).append(call_id)
@@ -216,7 +216,7 @@ class Observation:
             for group in groups:
                 if group.programs is not None:
                     self._pass.evaluate(call, group, keep=True)
-        except Exception as error:  # noqa: BLE001 - the launch goes on unwatched
+        except Exception as error:  # noqa: BLE001 - the launch continues unwatched
             self._problem(error)
             return None
         return call, groups

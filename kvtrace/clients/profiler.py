@@ -10,7 +10,7 @@ from kvtrace.recorded_calls.recorded import Call
 
 
 class Profiler(Client):
-    """Fills `ops` and `loops`. Figures that could not be counted whole are null, and said so."""
+    """Fills `ops` and `loops`. Figures that could not be counted whole are null, and reported."""
 
     tables = ("ops", "loops")
     by_call = True

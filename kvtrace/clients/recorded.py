@@ -22,7 +22,7 @@ DEFAULT: Final = ("tracer", "profiler")
 class Outcome:
     """What a pass did to one run.
 
-    `failures`: calls that could not be evaluated to their end. `notes`: what rests on a sample.
+    `failures`: calls that could not be evaluated to their end. `notes`: what depends on a sample.
     `errors`: clients that failed, none of whose rows were kept.
     """
 
@@ -102,6 +102,6 @@ def sample_note(member: Member) -> tuple[str, ...]:
         return ()
     name = member.client.name
     return (
-        f"{name} rests on a sample: {sample.programs:,} of {sample.of:,} programs of "
+        f"{name} is based on a sample: {sample.programs:,} of {sample.of:,} programs of "
         f"{sample.calls:,} call{'' if sample.calls == 1 else 's'}",
     )

@@ -18,7 +18,8 @@ def load_client(name: str) -> Client:
     """Make a client by its name.
 
     Raises:
-        BadSetting: there is none of that name, or what a package registers under it is no client.
+        BadSetting: there is none of that name, or what a package registers under it is not a
+            client.
 
     """
     entry = registry.entry("clients", name)
@@ -53,9 +54,9 @@ def as_client(candidate: Any, name: str | None = None) -> Client:
         ) from error
     if not isinstance(made, Client):
         raise BadSetting(
-            f"{name or candidate!r} is a {type(made).__name__}, which is no kvtrace.clients.Client"
+            f"{name or candidate!r} is a {type(made).__name__}, not a kvtrace.clients.Client"
         )
     made.name = name or made.name or type(made).__name__.lower()
     if PASS_NAME.fullmatch(made.name) is None:
-        raise BadSetting(f"{made.name!r} is no name for a client; use a-z, 0-9, _ and -")
+        raise BadSetting(f"{made.name!r} is not a name for a client; use a-z, 0-9, _ and -")
     return made

@@ -1,7 +1,7 @@
-"""Several clients over one call in one pass: who hears of what, and what becomes of their faults.
+"""Several clients over one call in one pass: who observes what, and what becomes of their faults.
 
-Clients that want the same programs share one evaluation. A client whose method raises hears nothing
-more and its rows are not kept; the others go on.
+Clients that want the same programs share one evaluation. A client whose method raises receives
+nothing more and its rows are not kept; the others continue.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ClientFailed(KvtraceError):
 
 @dataclass(slots=True)
 class Sample:
-    """How much of the grids a client that samples has been told of."""
+    """How much of the grids a client that samples has received."""
 
     calls: int = 0
     programs: int = 0
@@ -68,7 +68,7 @@ class Member:
                 return method(*arguments)
         except StepFailed as passing:
             raise passing.error from passing
-        except Exception as error:  # noqa: BLE001 - the client's own fault, told as such
+        except Exception as error:  # noqa: BLE001 - the client's own fault, reported as such
             self.fail(error)
             return None
 
@@ -117,7 +117,7 @@ class Group:
 
     @property
     def observers(self) -> tuple[Observer, ...]:
-        """What is to be told of the evaluation; none of them raises."""
+        """Callbacks for messages about the evaluation; none of them raises."""
         ears = [_ears(observer, self._telling(kind)) for kind, observer in self.shared.items()]
         ears += [member.ears for member in self.members]
         return tuple(each for each in ears if each is not None)
@@ -128,7 +128,7 @@ class Group:
         def tell(method: Callable[..., None], *arguments: Any) -> None:
             try:
                 method(*arguments)
-            except Exception as error:  # noqa: BLE001 - told as the fault of those who want it
+            except Exception as error:  # noqa: BLE001 - reported as the fault of those who want it
                 for member in users:
                     member.fail(error)
 
@@ -175,7 +175,7 @@ class ClientPass:
         return list(groups.values())
 
     def instrument(self, group: Group) -> Instrument | None:
-        """Return what stands around ops for the clients of a group; None if no client does."""
+        """Return what wraps ops for the clients of a group; None if no client does."""
         hooked = [member for member in group.members if member.hooks and member.error is None]
         if not hooked:
             return None
@@ -204,7 +204,7 @@ class ClientPass:
             )
         except KvtraceError as error:
             return str(error)
-        except UNFIT as error:  # recorded IR may be anything; told of the call
+        except UNFIT as error:  # recorded IR may be anything; reported for the call
             return str(UnfitOp(call.kernel, error))
         return None
 
@@ -230,7 +230,7 @@ class ClientPass:
         programs: NDArray[np.int64] | None = member.tell(_checked_programs, chosen, x * y * z)
         if programs is None or len(programs) == x * y * z:
             return None
-        if not len(programs):  # it wants no evaluation, which is no sample
+        if not len(programs):  # it wants no evaluation, which is not a sample
             return programs
         member.sample.calls += 1
         member.sample.programs += len(programs)
@@ -245,7 +245,7 @@ def _made(kind: type[Observer], call: Call) -> Observer:
 
 
 class _Ears(Observer):
-    """Hears for another observer, each event through `tell`."""
+    """Receives events for another observer, each through `tell`."""
 
     def __init__(self, observer: Observer, tell: Callable[..., Any]) -> None:
         self.observer = observer

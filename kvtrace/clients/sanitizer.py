@@ -25,7 +25,7 @@ class Sanitizer(Client):
     by_call = True
 
     def __init__(self, rules: Sequence[str] | None = None, budget: Budget | None = None) -> None:
-        """`rules` are ids of those that are looked at; None: the default ones."""
+        """`rules` are ids of those that are judged; None: the default ones."""
         self._rules = tuple(rule.id for rule in chosen_rules(rules))
         self._budget = budget
         self._findings: list[dict[str, Any]] = []
@@ -37,7 +37,7 @@ class Sanitizer(Client):
         except KvtraceError as error:
             self._findings.append(_unjudged(call, str(error)))
             return
-        except UNFIT as error:  # recorded IR may be anything; told of the call
+        except UNFIT as error:  # recorded IR may be anything; reported for the call
             self._findings.append(_unjudged(call, str(UnfitOp(call.kernel, error))))
             return
         for verdict in verdicts:
@@ -59,7 +59,7 @@ class Sanitizer(Client):
         return {"findings": self._findings}
 
     def settings(self) -> Mapping[str, Any]:
-        """Say which rules were looked at, and what they are about."""
+        """Return which rules were judged, and their summaries."""
         return {"rules": rule_texts(self._rules)}
 
 

@@ -1,8 +1,8 @@
 """The evaluator: runs a kernel's IR over its whole grid, as arrays over programs.
 
 `evaluate` is the entry; `parsed` keeps modules by their text. One file per dialect under
-`dialects/` says what ops mean. May import `kvtrace.ir` and `kvtrace.schema.errors`, nothing else
-of ours.
+`dialects/` says what ops mean. May import `kvtrace.ir` and `kvtrace.schema.errors`, nothing else of
+kvtrace.
 """
 
 # Imported when first used: a launch needs few of these files.

@@ -1,4 +1,4 @@
-"""How near a device's result is to the exact one: said where an op's array function is.
+"""The error bound of a device's result, declared with an op's array function.
 
 Sources: CUDA C++ Programming Guide, "Mathematical Functions" (largest errors of single precision
 functions in units in the last place) and PTX ISA, "Floating Point Instructions" (approximate forms,
@@ -22,7 +22,7 @@ class Accuracy:
         argument: so many more for each unit of the argument's magnitude.
         follows: how the exact function follows its operands. `monotone`: it rises or falls with
             each of them alone, so its extremes over a box are at corners. `steady`: it changes no
-            faster than its operands do, together. `jumps`: nothing is said.
+            faster than its operands do, together. `jumps`: no bound is known.
         pole: the operand at whose zero the function is not defined, None: there is none.
     """
 

@@ -15,7 +15,7 @@ _Cuttable = TypeVar("_Cuttable", bound=Any)
 
 @dataclass(frozen=True)
 class Box:
-    """Lane ranges (first, one past the last) per axis, and the factors that are no range."""
+    """Lane ranges (first, one past the last) per axis, and the factors that are not ranges."""
 
     ranges: tuple[tuple[int, int], ...]
     rest: tuple[Array, ...]

@@ -153,7 +153,7 @@ class Compiler:
         return self.elementwise(op, meaning)
 
     def counted(self, op: Op, step: Step, elements: int, flops: int) -> Step:
-        """Wrap a compute step so that observers hear of it; counts are per execution."""
+        """Wrap a compute step so that observers observe it; counts are per execution."""
         if not self.observed:
             return step
 
@@ -186,7 +186,7 @@ def _silent(_values: list[Any], _scope: Scope) -> None:
 
 
 def refuse_unfit(module: Module) -> None:
-    """See that tensors are no larger than Triton lets them be, and of one shape where they must be.
+    """Check that tensors are not larger than Triton allows, and of one shape where required.
 
     Raises:
         TooLarge: a tensor has more elements.

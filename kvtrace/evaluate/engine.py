@@ -34,9 +34,9 @@ def evaluate(
 
     `arguments` are in the order of the parameters of `module.main`, and after them may come tensors
     that addresses in memory lead to (see reach.py); `grid` has one to three extents. Storages
-    without data are unknown: what depends on them is reported, never guessed. Observers hear of
+    without data are unknown: what depends on them is reported, never guessed. Observers observe
     compute ops, accesses, defects and loops (see observe.py). `programs` are the linear ids
-    (x fastest) of those to run, ascending; None: all. An `instrument` stands around every op with
+    (x fastest) of those to run, ascending; None: all. An `instrument` wraps every op with
     its values (see instrument.py), which only array evaluation has. A launch of which all addresses
     and branches are affine is run by its plan (see plan/), unless `planned` is False; so is a part
     of the programs, if that is so for most of them.

@@ -1,4 +1,4 @@
-"""Standing around single ops with their values, in array evaluation: what clients' hooks are.
+"""Wrapping single ops with their values, in array evaluation: what clients' hooks are.
 
 An instrument sees, changes or replaces what compiled steps compute; what an op means stays with
 its dialect. Modules compiled under an instrument are kept with it, apart from all others.

@@ -51,7 +51,7 @@ class Memory:
     `written` holds those that the kernel may write to: loads from others may be views.
     `complete`: the data of all of them are known. `executes`: all are the program's own, so the
     kernel is executed, and not judged or replayed.
-    `version` grows with every change, so that a spinning program can be told from a working one.
+    `version` grows with every change, to distinguish a spinning program from a working one.
     """
 
     def __init__(self, arguments: Sequence[Any], written: frozenset[Storage]) -> None:

@@ -190,7 +190,7 @@ class FailedAssertion:
 
 
 class Observer:
-    """Base of all observers: override what you want to hear of."""
+    """Base of all observers: override what you want to observe."""
 
     def op(self, op: Op, executions: int, elements: int, flops: int) -> None:
         """Report one evaluated compute op: `elements` and `flops` are over all executions."""

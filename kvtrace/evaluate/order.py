@@ -110,7 +110,7 @@ def _is_inside_loop(op: Op, module: Module) -> bool:
 
 
 def _decides_loop(op: Op) -> bool:
-    """Whether an op is in the part of a loop that computes whether it goes on."""
+    """Whether an op is in the part of a loop that computes whether it continues."""
     block = op.block
     while block is not None:
         owner = block.region.owner
@@ -133,7 +133,7 @@ def written_storages(module: Module, arguments: Sequence[Argument]) -> frozenset
 def contested_storages(
     module: Module, arguments: Sequence[Argument]
 ) -> tuple[bool, frozenset[Storage]]:
-    """Say whether order matters for certain, and which storages must be looked at closely.
+    """Say whether order matters for certain, and which storages need a closer check.
 
     Storages without data do not count: what is read from them is unknown in any order.
     """

@@ -1,8 +1,8 @@
 """The storages that a kernel can reach without being passed them: through addresses in memory.
 
-A table of addresses names tensors that are no arguments. They are found before the launch, as a
+A table of addresses names tensors that are not arguments. They are found before the launch, as a
 conservative garbage collector would: whatever in the integer tensors (and integer arguments) is an
-address inside a storage that exists is taken for a pointer to it. Those storages follow the
+address inside a storage that exists is treated as a pointer to it. Those storages follow the
 kernel's own arguments as tensors of one axis.
 """
 
@@ -23,7 +23,7 @@ from kvtrace.ir.ops import READING, Kind, named
 
 _TABLES = ("i64", "u64")
 _LEAST = 1 << 22
-"""Programs are loaded from here on, and their memory lies above; below are no addresses."""
+"""Programs are loaded from here on, and their memory lies above; there are no addresses below."""
 _LEAST_PASSED = 1 << 31
 """Triton passes smaller integers as 32 bits, which make no pointer."""
 

@@ -5,13 +5,14 @@ Three kinds of entries:
 * `@elementwise("arith.addf", flops=1)`: a pure function of arrays that broadcast, giving an array
   of the result's element type (wider floats are rounded by the caller). Attributes that it needs
   come first: `attributes=("predicate",)`. How far a device's result may be off, and how the
-  function follows its operands, is its `accuracy`: exactly rounded and monotone unless it says so.
+  function follows its operands, is its `accuracy`: exactly rounded and monotone unless declared
+  otherwise.
 * `@factored("arith.addi")`: for integers, besides: a function of values and their type that keeps
   sums of terms apart (see sums.py).
 * `@semantics("tt.load")`: everything else: a function of the op and the compiler that gives the
   step to run.
 
-Inline assembly has a table of its own, open to programs: see `assembly`.
+Inline assembly has a separate table, open to programs: see `assembly`.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def assembly(text: str) -> Callable[[_Function], _Function]:
     """Give inline assembly a meaning in Python, for `tl.inline_asm_elementwise`.
 
     `text` is either all of it, as the kernel passes it (white space does not matter), or the name
-    of one instruction, which then stands for every use of the form `name $0, $1, …;`. The function
+    of one instruction, which then represents every use of the form `name $0, $1, …;`. The function
     takes the operands as NumPy arrays that broadcast, bf16 and 8-bit floats held as float32, and
     gives the result, or a tuple of results, as arrays:
 

@@ -1,4 +1,4 @@
-"""The memory that a program's threads share, and what is under way in it.
+"""The memory that a program's threads share, and what is in flight in it.
 
 A buffer is one allocation, of all programs that run at once. What a copy brings is there from the
 wait for it on, as late as a device may bring it; until then the buffer has what it had. What
@@ -35,7 +35,7 @@ class Buffer:
     """One allocation: of each program its elements, one after the other.
 
     `planes` are the numbers and what goes beside them; `arriving` and `read` count, for each
-    element, the copies under way to it and the products that may still read it.
+    element, the copies in flight to it and the products that may still read it.
     """
 
     __slots__ = ("arriving", "planes", "read", "type", "unknown")
@@ -233,12 +233,12 @@ class SharedMemory:
         arrived = np.concatenate([*landed, np.zeros(0, np.int64)])
         if self._complete and not np.isin(places[due], arrived).all():
             raise Deadlock(
-                f"{op.name} at {place(op)} in kernel {scope.launch.kernel!r} waits for ever: no "
-                "copy is under way that the barrier is about"
+                f"{op.name} at {place(op)} in kernel {scope.launch.kernel!r} waits forever: no "
+                "copy in flight completes its barrier"
             )
         phases[places[due]] += 1
 
-    # -- products that read while the program goes on --------------------------------------------
+    # -- asynchronous products ------------------------------------------------------------------
 
     def begin_reads(self, scope: Scope, views: Sequence[SharedView]) -> None:
         """Take note that a product reads views until it is waited for."""

@@ -1,8 +1,8 @@
-"""Programs in ascending order, of which one that waits lets those after it go on.
+"""Programs in ascending order, of which one that waits lets those after it continue.
 
 A program that spins on memory which a later program writes (a barrier over the grid, a hand-over
-between programs) cannot run to its end before the next begins. So it keeps its stack, in a thread
-of its own, until memory has changed. Only one thread runs at any time.
+between programs) cannot run to its end before the next begins. So it keeps its stack, in a separate
+thread, until memory has changed. Only one thread runs at any time.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Turns:
     def wait_for_change(self, complaint: str, *, gives_up: bool = False) -> bool:
         """Let others run until memory has changed, and return whether it has.
 
-        If it cannot any more, who `gives_up` goes on; else raises Deadlock.
+        If it cannot any more, who `gives_up` continues; else raises Deadlock.
         """
         waiter = _Waiter(self._version(), gives_up)
         self._waiting.append(waiter)
@@ -82,7 +82,7 @@ class Turns:
             self._fail(Deadlock("programs wait for memory that no program will change any more"))
 
     def _wake_one(self) -> bool:
-        """Let the first waiting program go on for which something has changed, or that gives up."""
+        """Resume the first waiting program for which something has changed, or that gives up."""
         now = self._version()
         changed = (waiter for waiter in self._waiting if waiter.version != now)
         giving_up = (waiter for waiter in self._waiting if waiter.gives_up)

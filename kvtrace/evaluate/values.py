@@ -63,7 +63,7 @@ class Mask:
 class Unknown:
     """A value that depends on data which was not captured.
 
-    `sources` name the arguments whose data it is, or say in words what else decides. A Boolean may
+    `sources` name the arguments whose data it is, or describe what else decides. A Boolean may
     be known to be false somewhere: wherever one of its `factors` is.
     """
 

@@ -170,7 +170,7 @@ def read_window(flat: Array, window: Window, rank: int, *, copy: bool) -> Array:
 
 
 def by_program(window: Window, rank: int) -> Window:
-    """Give each program a window of its own, where one window spans the programs as well."""
+    """Give each program a separate window, where one window spans the programs as well."""
     if not window.strided or window.strided[0][0] != 0:
         return window
     _, extent, step = window.strided[0]

@@ -1,6 +1,6 @@
-"""What TTGIR's ops do to the memory that threads share, and what of it goes on after them.
+"""What TTGIR's ops do to shared memory, and which of it is asynchronous.
 
-Copies, matrix products and stores of tiles may be under way while the program goes on, until it
+Copies, matrix products and stores of tiles may be in flight while the program continues, until it
 waits for them. Whoever asks what lands when asks this table; operands have their names in ops.py.
 """
 
@@ -15,7 +15,7 @@ from kvtrace.ir.model import Module, Op
 from kvtrace.ir.ops import KINDS
 from kvtrace.ir.types import SharedType
 
-#: Ops for GPUs of AMD's that have no row among ops, and end where they stand.
+#: Ops for GPUs of AMD's that have no row among ops, and complete at once.
 _ENDING: Final = re.compile(
     r"amdg(?:pu)?\.(?:buffer_(?:load|store|atomic_\w+)|in_thread_transpose|extract_slice|concat)"
     r"|rocdl\.(?:s\.setprio|sched\.[\w.]+)"
@@ -38,14 +38,14 @@ class Act(Enum):
     WRITE = "writes a view"
     COPY = "begins to copy into a view, for the group that is open"
     CLOSE = "closes the group of copies that is open"
-    WAIT_COPIES = "waits until only so many groups of copies are under way"
+    WAIT_COPIES = "waits until only so many groups of copies are in flight"
     BEGIN_PHASES = "makes a barrier new"
     EXPECT = "says that copies will arrive in a barrier's phase"
     ARRIVE = "begins to copy into a view, which ends a barrier's phase"
     WAIT_PHASE = "waits until a barrier's phase of a parity is over"
     END_PHASES = "gives a barrier up"
     PRODUCT = "multiplies what views hold"
-    WAIT_PRODUCTS = "waits until only so many products are under way"
+    WAIT_PRODUCTS = "waits until only so many products are in flight"
     STORE = "begins to copy a view to memory"
     WAIT_STORES = "waits until only so many such copies read their views"
 
@@ -105,12 +105,12 @@ def is_known(op: Op) -> bool:
 
 
 def left_of(op: Op) -> int:
-    """Return how many of what an op waits for may still be under way after it."""
+    """Return how many of what an op waits for may still be in flight after it."""
     return int(getattr(op.attributes[_LEFT[ACTS[op.name]]], "value"))  # noqa: B009 - of any attribute
 
 
 def goes_on(op: Op) -> bool:
-    """Whether what an op begins may be under way after it."""
+    """Whether what an op begins may be in flight after it."""
     act = ACTS.get(op.name)
     if act is Act.PRODUCT:
         return bool(getattr(op.attributes.get("isAsync"), "value", False))
@@ -118,7 +118,7 @@ def goes_on(op: Op) -> bool:
 
 
 def may_go_on(text: str) -> bool:
-    """Whether anything in a text of TTGIR may be under way after its op; unknown ops may."""
+    """Whether anything in a text of TTGIR may be in flight after its op; unknown ops may."""
     return any(
         ACTS.get(name) in _BEGINNING if name in KINDS else not _is_plain(name)
         for name in set(_OP.findall(text))

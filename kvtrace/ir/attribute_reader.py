@@ -386,7 +386,7 @@ class AttributeReader(TypeReader):
         start = self.position
         number = self.integer(what)
         if not 0 <= number < 1 << 31:
-            self.fail(f"{number} is no {what.removeprefix('a ')}", start)
+            self.fail(f"{number} is not {what}", start)
         return number
 
     def _fused(self) -> Location:

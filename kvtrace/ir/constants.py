@@ -10,7 +10,7 @@ from kvtrace.ir.ops import CONSTANTS
 def constant_of(value: Value) -> int | float | None:
     """Return the number that a constant is, or that all elements of a constant tensor are.
 
-    Integers are signed as MLIR prints them, Booleans 0 and 1. None: the value is no constant, or
+    Integers are signed as MLIR prints them, Booleans 0 and 1. None: the value is not a constant, or
     a tensor of different numbers.
     """
     op = value.owner

@@ -95,7 +95,7 @@ def deciding(op: Op) -> tuple[Value, ...]:
 
 
 def counter_of(op: Op) -> Value | None:
-    """Return what counts in a loop, from `first` in steps; None: it is no loop that counts."""
+    """Return what counts in a loop, from `first` in steps; None: it is not a loop that counts."""
     row = KINDS.get(op.name)
     if row is None or row.kind is not Kind.LOOP or not row.has("step"):
         return None

@@ -61,8 +61,8 @@ class Frame:
 
 MOST_PARTS: Final = 256
 """How many locations one may be made of, itself included and counted as often as they are in it.
-Inlining through a hundred calls takes fewer. An alias may stand in a location many times, so that a
-text of 40 lines could say one of 2^40 parts; all that reads, compares or keeps a location is quick
+Inlining through a hundred calls takes fewer. A location may use an alias many times, so a text of
+40 lines could describe one of 2^40 parts; all that reads, compares or keeps a location is quick
 because none is larger than this."""
 
 
@@ -78,7 +78,7 @@ def shortened(location: Location) -> Location:
 def location_frames(location: Location) -> tuple[Frame, ...]:
     """List the frames of a location, innermost first; empty if nothing in it is known.
 
-    A fused location stands for the first of its children that is known.
+    A fused location represents the first of its children that is known.
     """
     if isinstance(location, FileLocation):
         return (Frame(location.file, location.line, location.column),)

@@ -1,11 +1,11 @@
 """What each op of the language is: its operands by name, its kind, and what it does to memory.
 
-One row an op. Nothing else knows at which position an operand stands, and nothing else lists ops
-to say what sort they are: `op.operand("mask")` and `KINDS[op.name]` say so. What an op computes is
-not here; see CONTRIBUTING.md for the three places that an op has.
+One row an op. Nothing else knows the position of an operand, and nothing else lists ops by kind:
+`op.operand("mask")` and `KINDS[op.name]` have both. What an op computes is not here; see
+CONTRIBUTING.md for the three places that an op has.
 
 Operands are as MLIR's definitions of the dialects have them (`TritonOps.td`, `ArithOps.td`,
-`SCFOps.td`, `ControlFlowOps.td`), with names of ours where those say less. A name that ends in `?`
+`SCFOps.td`, `ControlFlowOps.td`), with clearer names where needed. A name that ends in `?`
 is of an operand that may be missing, one that ends in `*` of any number of operands.
 """
 
@@ -125,10 +125,10 @@ _GROWING: Final = {
 
 @dataclass(frozen=True, slots=True)
 class OpKind:
-    """What is said of one op.
+    """The definition of one op.
 
     `group` is the file of `kvtrace/evaluate/dialects` that its array meaning is in; empty: it has
-    none, for nothing runs where it stands.
+    none, for it does not execute.
     """
 
     name: str
@@ -142,7 +142,7 @@ class OpKind:
     """Whether it may give more than its width holds though all that it takes fits."""
     _places: Mapping[str, int] = field(init=False, repr=False)
     _fixed: int = field(init=False, repr=False)
-    """How many names there are before one that need not stand for one operand."""
+    """How many names there are before one that need not represent one operand."""
 
     def __post_init__(self) -> None:
         places = {name.rstrip("?*"): place for place, name in enumerate(self.operands)}

@@ -42,7 +42,7 @@ _BLOCK_ARGUMENT = re.compile(_NAME, re.ASCII)
 _LINE_OF_ALIAS = re.compile(r"\n[#!]")
 _ALIAS = re.compile(r"[#!][A-Za-z_][\w$]*+(?:\.[\w$]++)*+[ ]=", re.ASCII)
 # Texts that repeat from op to op. A text is remembered only if the strict reader, started at its
-# beginning, ended exactly at its end, so a remembered text means the same wherever it stands.
+# beginning, ended exactly at its end, so a remembered text means the same at any position.
 _PROPERTIES = re.compile(r"\s*<\{.*?\}>", re.ASCII)
 _SIGNATURE = re.compile(r"\s*:\s*\([^\n]*?(?= loc\()")
 _PLAIN_SIGNATURE = re.compile(r"\s*:\s*\(([^()]*+)\) -> (?:([^(),]++)|\(([^()]*+)\))$")
@@ -135,7 +135,7 @@ class _Parser(AttributeReader):
     def _read_aliases(self) -> dict[int, int]:
         """Read all aliases first, since they are printed after their use; start -> end of each.
 
-        An alias of a location may use others that stand later; those are read before it.
+        An alias of a location may use others that come later; those are read before it.
         """
         starts = self._alias_starts()
         self.waiting_aliases = frozenset(starts)

@@ -15,7 +15,7 @@ _TOKEN: Final = re.compile(rf"(?P<comment>//[^\n]*)|(?P<string>{STRING})|(?P<id>
 _OPERATION: Final = re.compile(r"[a-z_]\w*(?:\.\w+)+", re.ASCII)
 _KEY: Final = re.compile(r"[\w.\-]+", re.ASCII)
 _HEXADECIMAL: Final = re.compile(r"0x[0-9A-Fa-f]*")
-#: What stands before a string that is an attribute's value: the attribute's name.
+#: What precedes a string that is an attribute's value: the attribute's name.
 _BEFORE_VALUE: Final = re.compile(r'([\w.\-]+)"?\s*=\s*\Z')
 _BEFORE_OPERATION: Final = re.compile(r"(?:\A|\n|=)[ \t]*\Z")
 _BEFORE_NAME: Final = re.compile(r"(?:loc\(|callsite\(|\sat\s+|fused\[|fused<[^>]*>\[)\s*\Z")
@@ -31,13 +31,13 @@ _WINDOW: Final = 100
 def redacted_ir(
     kind: str, text: str, file: Callable[[str], str], name: Callable[[str], str]
 ) -> str | None:
-    """Return the IR with other files and names; None if it is no IR.
+    """Return the IR with other files and names; None if it is not IR.
 
     Args:
         kind: ttir, ttir_generic or ttgir.
         text: the IR as its compiler printed it.
-        file: what stands for the path of a file.
-        name: what stands for the name of a value, a variable or a function.
+        file: what represents the path of a file.
+        name: what represents the name of a value, a variable or a function.
 
     """
     pieces, last = [], 0

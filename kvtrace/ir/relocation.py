@@ -14,7 +14,7 @@ def module_defined_in(text: str, file: str | None, target: str = "") -> Module:
     what it was compiled for.
 
     Raises:
-        IRSyntaxError: the text is no generic IR.
+        IRSyntaxError: the text is not a generic IR.
 
     """
     from kvtrace.ir.parser import parse  # a process that evaluates nothing does without

@@ -23,9 +23,9 @@ _INTEGER = re.compile(r"([su]?)i([1-9][0-9]{0,7}+)\b")
 _DIMENSIONS = re.compile(r"(?:(?:[0-9]{1,18}+|\?)x)*+")
 _NAME = re.compile(r"!?[A-Za-z_][\w$]*+(?:\.[\w$]++)*+", re.ASCII)
 # What may be the whole text of a type. It is remembered only if the strict reader, started at its
-# beginning, ended exactly at its end, so a remembered text means the same wherever it stands.
+# beginning, ended exactly at its end, so a remembered text means the same at any position.
 _CANDIDATE = re.compile(r"[\w!.$]++(?:<[^\s,(){}\"]*+)?", re.ASCII)
-# Builtin types that we keep as text, with what stands in their angle brackets.
+# Builtin types that we keep as text, with what is in their angle brackets.
 _OPAQUE_BUILTINS = frozenset({"vector", "memref", "complex", "tuple", "none"})
 
 
@@ -91,7 +91,7 @@ class TypeReader(Scanner):
     def fail_nested_alias(self, start: int) -> Never:
         """Raise the error of an alias other than a location's inside an alias.
 
-        None are printed, and doubled from line to line they could stand for anything in size.
+        None are printed, and doubled from line to line they could represent anything in size.
         """
         self.fail("an alias inside an alias, which only locations may be", start)
 
@@ -115,7 +115,7 @@ class TypeReader(Scanner):
     def _tensor(self) -> TensorType | OpaqueType:
         start = self.position - len("tensor")
         self.expect("<")
-        if self.sees("*"):  # unranked; nothing of ours makes it
+        if self.sees("*"):  # unranked; no dialect here makes it
             self.position = start + len("tensor")
             self.balanced()
             return OpaqueType(self.text[start : self.position])

@@ -10,13 +10,13 @@ from typing import Final
 
 from kvtrace.ir.floats import FORMATS
 
-#: The size that stands for a dimension printed as `?`.
+#: The size that represents a dimension printed as `?`.
 DYNAMIC: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
 class IntegerType:
-    """`i32`, `si8`, `ui16` and so on; Triton's integers have no sign of their own (`iN`)."""
+    """`i32`, `si8`, `ui16` and so on; Triton's integers have no sign (`iN`)."""
 
     width: int
     signedness: str = ""

@@ -24,7 +24,7 @@ class Unordered:
 
     @property
     def text(self) -> str:
-        """It in words, with its line."""
+        """Its description, with its line."""
         where = f" at {self.place.file}:{self.place.line}" if self.place is not None else ""
         return f"{self.op}{where} {self.why}"
 
@@ -48,7 +48,7 @@ def _unordered(module: Module) -> Iterator[Unordered]:
 def _why(op: Op, module: Module) -> str:
     row = KINDS[op.name]
     if row.has("expected"):
-        return "compares and swaps: programs go on in the order in which they come to it"
+        return "compares and swaps: programs continue in the order in which they reach it"
     update = update_of(op)
     if update in _ADDING and _is_float(op):
         return (

@@ -25,7 +25,7 @@ Integers = NDArray[np.int64]
 Levels = tuple[tuple[int, ...], ...]
 
 MOST_SINGLE_ROWS = 32
-"""Executions (programs times trips) of an op up to which each has a row of its own."""
+"""Executions (programs times trips) of an op up to which each has a separate row."""
 
 MOST_JOINT_ROWS = 64
 """Rows that describe many executions, of an op."""
@@ -86,14 +86,14 @@ class AccessRecords:
         self._joint += islice(_joint(repeated), _MOST_KEPT - len(self._joint))
 
     def rows(self) -> tuple[list[dict[str, Any]], str | None]:
-        """Return the rows, and what they leave out in words (None: nothing)."""
+        """Return the rows, and a text of what they leave out (None: nothing)."""
         if self._executions <= MOST_SINGLE_ROWS:
             return self._single, None
         return joint_rows(self._executions, self._joint)
 
 
 def joint_rows(executions: int, joint: list[Joint]) -> tuple[list[dict[str, Any]], str | None]:
-    """Return the rows of so many executions, and what they leave out in words (None: nothing)."""
+    """Return the rows of so many executions, and a text of what they leave out (None: nothing)."""
     shown = _joined(joint[:_MOST_KEPT])[:MOST_JOINT_ROWS]
     rows = [each.row() for each in shown]
     described = sum(each.executions for each in shown)

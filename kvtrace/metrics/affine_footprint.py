@@ -1,4 +1,4 @@
-"""What one memory op touches in one argument, from formulas alone: no program or lane is looked at.
+"""What one memory op accesses in one argument, from formulas, without enumerating lanes.
 
 All of it equals what footprint.py works out on arrays; what has no closed form here is left to it.
 """
@@ -23,7 +23,7 @@ _MOST_RANGES = 1 << 16
 
 
 class AffineFigures(NamedTuple):
-    """Sectors, distinct bytes, the rows of `accesses`, and what these leave out in words."""
+    """Sectors, distinct bytes, the rows of `accesses`, and a text of what these leave out."""
 
     sectors: int
     unique_bytes: int

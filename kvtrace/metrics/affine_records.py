@@ -128,7 +128,7 @@ class AffineRecords:
         return block
 
     def rows(self) -> tuple[list[dict[str, Any]], str | None]:
-        """Return the rows, and what they leave out in words, as `AccessRecords`."""
+        """Return the rows, and a text of what they leave out, as `AccessRecords`."""
         blocks = [*self._closed, *self._open.values()]
         if self.executions <= MOST_SINGLE_ROWS:
             return [row for block in blocks for row in _single_rows(block)], None

@@ -1,8 +1,8 @@
 """Sectors that an affine access touches, group by group of lanes, without looking at each group.
 
-The model is that of sectors.py. All groups of a block hold lanes in the same steps, but for those
-that the edge of a mask cuts; what differs is where they begin within a sector, and how many groups
-begin where is counted axis by axis.
+The model is that of sectors.py. All groups of a block hold lanes in the same steps, except for
+those that the edge of a mask cuts; what differs is where they begin within a sector, and how many
+groups begin where is counted axis by axis.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,7 +20,7 @@ Axis = tuple[int, int, int]
 """Step in bytes, first value, last value."""
 
 MOST_LANES = 1 << 20
-"""Lanes of a block that are looked at one by one."""
+"""Lanes of a block that are enumerated."""
 
 
 def affine_sectors(
@@ -33,8 +33,14 @@ def affine_sectors(
 ) -> int | None:
     """Count the sectors of the elements at `base` plus steps; None if that is not seen here.
 
-    `base` counts from the start of the storage. `outer` are the axes of programs and trips, `lanes`
-    those of a block's lanes, as far as the mask leaves them.
+    Args:
+        base: byte offset from the start of the storage.
+        outer: axes of programs and trips, steps in bytes.
+        lanes: axes of a block's lanes, as far as the mask leaves them, steps in bytes.
+        block: the block's shape.
+        element_bytes: size of an element.
+        layout: how lanes are distributed to threads; None: in the order of the block.
+
     """
     if layout is not None:
         order = lane_order(layout, block, element_bytes)

@@ -1,7 +1,7 @@
 """Sets of bytes as runs that come again at nested distances: what an affine access touches.
 
 Whole numbers in place of lists of ranges: the size of a set depends on counts and distances alone,
-whatever the number of programs and lanes. What is no such set is left to unique_bytes.py.
+whatever the number of programs and lanes. Any other set is left to unique_bytes.py.
 """
 
 from collections.abc import Iterable, Sequence
@@ -66,7 +66,7 @@ def comb_of(first: int, steps: Sequence[tuple[int, int]], element_bytes: int) ->
             continue
         times, distance = levels[-1] if levels else (0, 1)
         if step % distance == 0 and step <= times * distance:
-            # It goes on where the last level ends, or within it.
+            # It continues where the last level ends, or within it.
             levels[-1] = (times + (count - 1) * (step // distance), distance)
         elif step >= reach:
             levels.append((count, step))

@@ -58,7 +58,7 @@ class Footprint:
 
     `layout`: how the op's lanes were given to threads, None if that is not known; `launch`: what is
     known of the launch's other ops.
-    `unknown` says why the figures cannot be given exactly, `limit` if a limit of ours is why.
+    `unknown` says why the figures cannot be given exactly, `limit` if kvtrace's limit is why.
     """
 
     def __init__(
@@ -187,7 +187,7 @@ class Footprint:
         return None if self.unknown is not None else self._sectors
 
     def record_rows(self) -> tuple[list[dict[str, Any]], str | None]:
-        """Return the rows of `accesses`, and what they leave out in words (None: nothing)."""
+        """Return the rows of `accesses`, and a text of what they leave out (None: nothing)."""
         if self._affine is not None:
             return self._affine.rows, self._affine.left_out
         if self._rows is None:

@@ -1,7 +1,7 @@
 """What each IR op of a call did: executions, lanes, bytes, sectors, FLOPs, and where it went.
 
 Rows of `ops`, `accesses` and `loops`. Figures are exact over the whole grid or they are null; what
-could not be counted or described whole is said in `notes`.
+could not be counted or described whole is in `notes`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -162,7 +162,15 @@ class Metrics(Observer):
         return compiled, len(self._memory) - compiled
 
     def op(self, op: Op, executions: int, elements: int, flops: int) -> None:
-        """Count a batch of a compute op."""
+        """Count a batch of a compute op.
+
+        Args:
+            op: the op.
+            executions: programs times trips.
+            elements: elements of all executions.
+            flops: floating-point operations of all executions.
+
+        """
         count = self._counts.get(op.index)
         if count is None:
             count = self._counts[op.index] = _OpCount(op)

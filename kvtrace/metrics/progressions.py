@@ -16,7 +16,7 @@ DEEPEST = 8
 def nested_progression(rows: NDArray[np.int64], deepest: int = DEEPEST) -> Nest | None:
     """Find levels so that row i is the first one plus the steps of i's digits in mixed radix.
 
-    `rows` has shape (n, columns). One row gives no levels; None: it is no such sequence.
+    `rows` has shape (n, columns). One row gives no levels; None: it is not such a sequence.
     """
     levels: Nest = []
     while len(rows) > 1:
@@ -36,7 +36,7 @@ def nested_progression(rows: NDArray[np.int64], deepest: int = DEEPEST) -> Nest 
 def merged_levels(levels: Iterable[tuple[int, ...]]) -> Nest | None:
     """Return levels as `nested_progression` finds them, from others that make the same sequence.
 
-    Those of one round go, and one that the next goes on from is one with it. None: there are more
+    Those of one round go, and one that the next continues is merged with it. None: there are more
     than it looks for.
     """
     found: Nest = []

@@ -31,8 +31,16 @@ def sector_counts(
 ) -> NDArray[np.int64]:
     """Count the sectors of each row of byte offsets, `shift` added to all of them.
 
-    `lanes` and `active` have shape (patterns, lanes), groups of `width` lanes following each
-    other; the result (patterns,) sums over groups.
+    Args:
+        lanes: byte offsets, shape (patterns, lanes).
+        active: which lanes are on, of the same shape; None: all.
+        shift: bytes to add to all offsets.
+        element_bytes: size of an element.
+        width: lanes in a group, which follow each other.
+
+    Returns:
+        Sectors per pattern, summed over groups: shape (patterns,).
+
     """
     patterns, count = lanes.shape
     width = min(width, max(count, 1))

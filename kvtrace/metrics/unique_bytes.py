@@ -16,7 +16,7 @@ _BATCH = 1 << 21
 """How many ranges are sorted at once."""
 
 _LISTED = 1 << 16
-"""Ranges up to which repetitions are listed at once, since neighbours may join."""
+"""Ranges up to which repetitions are listed at once, since neighbors may join."""
 
 
 class TooManyRanges(Exception):
@@ -131,7 +131,7 @@ class Repetition:
         return Repetition(Ranges(self.ranges.first + by, self.ranges.end + by), self.levels)
 
     def moved(self, offsets: Integers, most: int) -> "Repetition":
-        """Return the union over offsets that are no progression; raises TooManyRanges."""
+        """Return the union over offsets that are not a progression; raises TooManyRanges."""
         return Repetition(spread(self.listed(most), offsets, most))
 
 
@@ -164,7 +164,15 @@ def touched(
 ) -> list[Repetition]:
     """Return sets whose union is all that the programs touch, moved by each of the constants.
 
-    Raises TooManyRanges if listing what overlaps takes more than `most` ranges.
+    Args:
+        patterns: byte offsets of lanes, and the programs that have them.
+        constants: byte offsets to add.
+        element_bytes: size of an element.
+        most: how many ranges may be listed.
+
+    Raises:
+        TooManyRanges: listing what overlaps takes more than `most` ranges.
+
     """
     if patterns.size > 1 and len(patterns.programs) * patterns.lanes.shape[1] <= _BATCH:
         ranges = _every_lane(patterns, element_bytes)

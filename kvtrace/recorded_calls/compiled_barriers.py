@@ -58,8 +58,7 @@ class CompiledBarriers:
         """Tell whether a barrier lies on every path from one memory op to another.
 
         PTX has paths past loops of no trips: `between` are memory ops that are surely done, after
-        the first and before the second. None: it is not known, as of copies that go on in the
-        background.
+        the first and before the second. None: it is not known, as for asynchronous copies.
         """
         if self._reached is None or not {first.index, second.index} <= self._reached.keys():
             return None
@@ -77,7 +76,7 @@ class CompiledBarriers:
         return before or second.index not in self._reached[middle.index]
 
     def ends(self, op: Op) -> bool:
-        """Whether an op was found, and none of its instructions goes on in the background."""
+        """Whether an op was found, and none of its instructions is asynchronous."""
         return self._reached is not None and op.index in self._reached
 
     @property
@@ -104,7 +103,7 @@ class CompiledBarriers:
         )
 
     def _points(self, body: str) -> tuple[list[_Point], dict[str, int], set[int]]:
-        """Return what matters of the instructions, where labels are, and ops that go on after."""
+        """Return what matters of the instructions, where labels are, and asynchronous ops."""
         places = _places(self.module)
         by_effect = {
             does: frozenset(op.index for op in self.module.ops if effect_of(op) == does)

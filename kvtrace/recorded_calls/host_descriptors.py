@@ -33,7 +33,7 @@ def descriptor_arguments(
 ) -> list[Argument]:
     """Return the IR function's arguments for a descriptor.
 
-    `parameters` are the types of the IR function's parameters from the first of its own on.
+    `parameters` are the types of the IR function's parameters from its first one on.
     """
     name = arg["name"]
     found = _FORM.search(arg["scalar"] or "")
@@ -43,7 +43,7 @@ def descriptor_arguments(
         shape, strides = (tuple(ast.literal_eval(found[part])) for part in ("shape", "strides"))
     except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError) as error:
         raise UnreadableDescriptor(
-            f"the record of descriptor {name} has a shape or strides that are no numbers"
+            f"the record of descriptor {name} has a shape or strides that are not numbers"
         ) from error
     lowered = isinstance(parameters[0], PointerType)
     tensor = TensorArgument(

@@ -135,7 +135,7 @@ def calls_of(
             yield _call(trace, row, kernel, modules, contents.get(row["call_id"]))
         except KvtraceError as error:
             yield UnreadyCall(row["call_id"], name, str(error))
-        except UNFIT as error:  # a row may hold anything; told of the call
+        except UNFIT as error:  # a row may hold anything; reported for the call
             yield UnreadyCall(row["call_id"], name, str(UnfitRecord(error)))
 
 
@@ -169,7 +169,7 @@ def _call(
 def _values(
     trace: Trace, args: list[dict[str, Any]], chosen: ContentSet | None, whole: bool
 ) -> tuple[dict[int, bytes], frozenset[str]]:
-    """Return storages' contents by the argument's place, and the arguments with a part of theirs.
+    """Return storages' contents by the argument's place, and the arguments with a part of them.
 
     `whole`: leave out those of which only a part is there.
     """
@@ -259,7 +259,7 @@ def _stage(trace: Trace, kernel: dict[str, Any], name: str) -> str | None:
     try:
         return None if content is None else content.decode()
     except UnicodeDecodeError as error:
-        raise CannotReplay(f"the {name} of kernel {kernel['name']} is no text") from error
+        raise CannotReplay(f"the {name} of kernel {kernel['name']} is not text") from error
 
 
 def _arguments(
@@ -347,5 +347,5 @@ def _literal(text: str) -> int | float | bool:
         value = None
     if not isinstance(value, int | float):
         shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-        raise CannotReplay(f"a scalar argument has the value {shown}, which is no number")
+        raise CannotReplay(f"a scalar argument has the value {shown}, which is not a number")
     return value

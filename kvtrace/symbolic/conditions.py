@@ -205,7 +205,7 @@ class Equal(_OfTerm):
 class Opaque(Condition):
     """What the walk does not follow: `key` is an op index, or a tuple of it and calls.
 
-    It varies over `at`, as a `Symbol` of kind "unknown" does; `reason` says in words why.
+    It varies over `at`, as a `Symbol` of kind "unknown" does; `reason` explains why.
     """
 
     __slots__ = ("at", "key", "reason")

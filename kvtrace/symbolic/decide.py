@@ -71,7 +71,7 @@ class Refuted:
 
 @dataclass(frozen=True, slots=True)
 class Undecided:
-    """Neither was found; `reason` says why, in words."""
+    """Neither was found; `reason` explains why."""
 
     reason: str
     solver_ns: int = 0
@@ -108,8 +108,13 @@ def decide(
 ) -> Decision:
     """Decide whether `claim` holds wherever `given` does, for all symbols within `ranges`.
 
-    `budget` is the solver's time in seconds, 0 to do without. A refutation's point has symbols of
-    `order` as small as is easily found, the first foremost.
+    Args:
+        claim: what is to be proven.
+        given: conditions that may be assumed, as a conjunction.
+        ranges: bounds of symbols, both included.
+        budget: the solver's time in seconds; 0: no solver.
+        order: symbols that a counterexample keeps as small as is easily found, the first foremost.
+
     """
     conditions = (given,) if isinstance(given, Condition) else tuple(given)
     return decide_given(claim, Given(conditions, ranges), budget=budget, order=order)
@@ -122,7 +127,15 @@ def decide_given(
     budget: float = SOLVER_SECONDS,
     order: Sequence[Symbol] = (),
 ) -> Decision:
-    """Decide as `decide` does, from what is given in prepared form."""
+    """Decide as `decide` does, from prepared assumptions.
+
+    Args:
+        claim: what is to be proven.
+        given: the assumptions and the ranges of symbols; reusable for other claims.
+        budget: the solver's time in seconds; 0: no solver.
+        order: symbols that a counterexample keeps as small as is easily found, the first foremost.
+
+    """
     method, open_parts = _proof_of_parts(claim, given)
     if not open_parts:
         return Proven(method)
@@ -303,7 +316,7 @@ def _replaced(form: Linear, variable: Variable, by: Linear) -> Linear:
 def _alternatives(conditions: Iterable[Condition], ranges: Ranges) -> tuple[Forms, ...]:
     """Return conditions as lists of forms that are all >= 0: one of the lists holds.
 
-    None of them: the conditions never hold. What cannot be said in forms is left out.
+    None of them: the conditions never hold. What linear forms cannot express is left out.
     """
     forms: list[Linear] = []
     choices: list[Sequence[Condition]] = []

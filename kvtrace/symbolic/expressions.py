@@ -148,7 +148,7 @@ class _Printer:
         return self._operation(op, strength, address=address, depth=depth + 1)
 
     def _variable(self, op: Op) -> str | None:
-        """Name the variable that a value is: no op of the same statement goes on with it."""
+        """Name the variable that a value is: no op of the same statement uses it."""
         own = self._names.get(op.index)
         if own is None:
             return None

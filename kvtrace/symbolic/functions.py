@@ -36,7 +36,7 @@ _MOST_WAYS: Final = 8
 
 
 class Applied(Atom):
-    """A function of terms, `arguments`; and of `settings`, which are no terms."""
+    """A function of terms, `arguments`; and of `settings`, which are not terms."""
 
     __slots__ = ("_within", "arguments", "settings")
     arguments: tuple[Term, ...]

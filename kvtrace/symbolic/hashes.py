@@ -3,7 +3,7 @@
 Philox, murmur and their like multiply by a large odd constant and let the product wrap, then mix
 its bits: with its own upper ones (`h ^ (h >> r)`) or with the upper half of such a product
 (`umulhi(h, C) ^ k`). The wrap is part of the hash. What comes out is a number of its width of which
-nothing else is known, and no ideal number stands behind it.
+nothing else is known, and it has no ideal number.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from kvtrace.ir.ops import MIXING, MOVING, Operator, named, operator_of
 from kvtrace.symbolic.walk_types import integer_bits
 
 _HASHING: Final = 1 << 16
-"""Odd constants from here on are no strides and no sizes: what they multiply is a hash."""
+"""Odd constants from here on are neither strides nor sizes: what they multiply is a hash."""
 _SEEN_THROUGH: Final = named(
     lambda row: row.operator == "bitcast" or (row.name in MOVING and row.operands == ("source",))
 )
 _WIDENING: Final = named(lambda row: row.operator == "cast" and row.reading == "unsigned")
 _MOST_STEPS: Final = 64
-"""So far is looked back from each op: longer chains are no rounds of a hash."""
+"""How far the search goes back from each op: longer chains are not rounds of a hash."""
 
 
 def is_hash(op: Op) -> bool:

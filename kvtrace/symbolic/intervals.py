@@ -3,7 +3,7 @@
 A variable is a `Symbol`, a product of variables, or a function of linear forms (a quotient, a
 minimum …), which is kept as a tuple of what it is of, so that equal ones are one. Functions are
 simplified by the ranges at hand; those that stay have a range and *definitions*: linear forms that
-are never negative, which say of it what can be said linearly (`d*q <= x < d*(q+1)`).
+are never negative, which express it as far as linear forms can (`d*q <= x < d*(q+1)`).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A form is proven non-negative where it is a sum of non-negative multiples of forms that are given as
 non-negative, and of a rest whose interval is non-negative (Farkas' lemma). All that is proven holds
-for integers; where a proof is not found nothing is said.
+for integers; without a proof the result is unknown.
 """
 
 from __future__ import annotations

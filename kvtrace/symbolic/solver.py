@@ -28,7 +28,15 @@ def counterexample(
 ) -> dict[Symbol | Opaque, int] | str | None:
     """Look for a point where all of `given` hold and `claim` does not.
 
-    None: there is none. Text: why it is not known, after at most about so many seconds.
+    Args:
+        claim: what is to be refuted.
+        given: conditions that hold at the point.
+        ranges: bounds of symbols, both included.
+        seconds: about the longest time that the solver may take.
+
+    Returns:
+        The point; None: there is none; text: why it is not known.
+
     """
     with _TURN:
         translation = _translations.get(ranges)

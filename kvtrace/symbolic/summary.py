@@ -1,6 +1,6 @@
 """What a summary of a kernel holds: its accesses, loops, arithmetic and assertions as formulas.
 
-Everything is per launch of one program: symbols of kinds program, lane and trip stand for all
+Everything is per launch of one program: symbols of kinds program, lane and trip represent all
 programs, lanes and trips at once. `guard` is the condition under which an op is reached at all (its
 branches, and for calls those around the call); that its loops run is *not* in it: see
 `Loop.running`, which is in `Place.reached`.
@@ -116,7 +116,7 @@ class Arithmetic(Place):
     """An integer op whose ideal `result` may leave its width (for some arguments).
 
     Its IR result in `values` is the ideal one, too: who uses it must see that it fits. `followed`
-    False: that is what the width holds of it; `result` may stand for any number.
+    False: that is what the width holds of it; `result` may represent any number.
     """
 
     result: Term

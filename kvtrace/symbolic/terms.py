@@ -86,7 +86,7 @@ def interned_count() -> int:
 
 
 class Symbol(Atom):
-    """An integer that stands for itself, from `low` to `high`.
+    """An integer that represents itself, from `low` to `high`.
 
     | kind | key | is |
     |---|---|---|
@@ -96,7 +96,7 @@ class Symbol(Atom):
     | lane | axis | the index along an axis of the tensor at hand: positional |
     | trip | loop | the loop's iteration, from 0; loop is its op index, or a tuple of it and calls |
     | content | load | an integer from memory; load is an op index, or a tuple of it and calls |
-    | unknown | op, reason in words | an integer that the walk does not follow |
+    | unknown | op, reason | an integer that the walk does not follow |
 
     A content or unknown varies over `at`, its coordinates (a content: where it is loaded from): two
     of one key and different coordinates are different symbols, and substitutions reach in.

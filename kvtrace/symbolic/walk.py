@@ -1,6 +1,6 @@
 """The walk over a module that makes its summary: state, and what meanings of ops ask for.
 
-Each op of the kernel is visited once where it stands (a loop's body with a symbol for its trip,
+Each op of the kernel is visited once at its position (a loop's body with a symbol for its trip,
 both ways of a branch), with everything known so far in `values`. What an op means is in the folder
 `meanings`. Nothing raises on what is not followed: integers become symbols of kind "unknown",
 Booleans opaque conditions, pointers unknown ones, each with a reason.
@@ -135,7 +135,7 @@ class Walk:
     # -- visiting --------------------------------------------------------------------------------
 
     def block(self, block: Block) -> None:
-        """Visit all ops of a block, but for its terminator."""
+        """Visit all ops of a block, except for its terminator."""
         self.places[block] = Place(block.ops[-1], self.guard, self.loops, self.calls)
         for op in block.ops[:-1]:
             self.visit(op)
@@ -260,7 +260,7 @@ class Walk:
         *,
         always_new: bool = False,
     ) -> Known | None:
-        """Return what stands for a value that is not followed."""
+        """Return what represents a value that is not followed."""
         shape = shape_of(value.type)
         bits = integer_bits(value.type)
         if is_block_pointer(value.type) or isinstance(value.type, TensorDescriptorType):
@@ -459,7 +459,7 @@ def _as_integer(known: Known | None) -> Term | None:
 
 
 def _argument(position: int, type_: Type) -> Known | None:
-    """Return what stands for an argument of the kernel."""
+    """Return what represents an argument of the kernel."""
     if is_pointer(type_):
         return Pointer((PointerChoice(position, ZERO, TRUE),), ())
     if isinstance(type_, TensorDescriptorType):

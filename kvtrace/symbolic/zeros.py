@@ -1,4 +1,4 @@
-"""Where an element is zero because the kernel says so: by `other`, by select, by a constant.
+"""Where the kernel makes an element zero: by `other`, by select, by a constant.
 
 What is undefined and multiplied by such a zero is zero, unless it is a NaN or an infinity. A float
 is followed here through the ops that masks are mostly made with; what is not is not zero.

@@ -51,9 +51,9 @@ class Budget:
     """What judging one call may cost.
 
     `solver_seconds` for one question, as long as all questions of the call have taken less than
-    `solver_seconds_a_call`. After `seconds_a_call` only intervals are looked at. `lanes` is how
+    `solver_seconds_a_call`. After `seconds_a_call` only intervals are used. `lanes` is how
     many lanes of memory accesses an evaluation may have, over all programs and trips, and
-    `replay_lanes` one that only shows all that a witness stands for.
+    `replay_lanes` one that only shows all that a witness represents.
     """
 
     solver_seconds: float = SOLVER_SECONDS
@@ -70,7 +70,7 @@ class BoundCall:
         call: kernel, grid, module, arguments, and which tensors' contents were recorded.
         summary: of the kernel's module, made once.
         ranges: of the symbols: scalars and extents are numbers.
-        rules: ids of the rules that are looked at.
+        rules: ids of the rules that are judged.
         budget: what may still be spent.
         of_uses: what the rule overflow has decided of uses of integers, for all that ask it.
         memo: what else is worked out of the call once, by who does; it may refer to the call.
@@ -217,7 +217,7 @@ class BoundCall:
         return low != high
 
     def described_doubts(self, point: Point) -> str:
-        """Say in words what a point supposes that the call does not say."""
+        """Describe what a point assumes that the call does not determine."""
         found = [self._described(key) for key in self.doubts(point)]
         return f"it depends on {', '.join(dict.fromkeys(found))}"
 

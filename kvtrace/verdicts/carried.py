@@ -47,7 +47,7 @@ class CarriedRanges:
         return self._found[symbol.key]
 
     def _find(self, loop: Loop) -> None:
-        """Find a loop's ranges; those found meanwhile, while its own were open, are forgotten."""
+        """Find a loop's ranges; those found while its own were open are dropped."""
         before = dict(self._found)
         self._found |= {key: None for each in loop.carried for key in each.keys}
         found = _Induction(loop, self._supposing).ranges()

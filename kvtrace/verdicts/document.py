@@ -1,4 +1,4 @@
-"""Makes the index of the rules' pages from their table: `python -m kvtrace.verdicts.document`."""
+"""Make the index of the rules' pages from their table: `python -m kvtrace.verdicts.document`."""
 
 from pathlib import Path
 from typing import Final
@@ -13,13 +13,12 @@ _INTRODUCTION: Final = """\
 
 <!-- Made from kvtrace/verdicts/rules/table.py by `python -m kvtrace.verdicts.document`. -->
 
-What `kvtrace sanitize` judges each distinct call by; `pipeline-order` judges what Triton's passes
-made of each kernel. Each page has a bad and a good kernel, which a test judges.
-[Sanitizing](../sanitize.md) says how to ask, and what comes out. Kernels of add-ons are judged by
-rules of their own while they run, which the add-ons' pages list. They are named, chosen and
-suppressed like these.
-What a device computed is compared by `kvtrace check`, whose findings are `wrong-result` and
-`first-non-finite`: [checks](../check.md#answers).
+`kvtrace sanitize` applies these rules to each distinct call, and `pipeline-order` to the TTGIR of
+each kernel. Each page has a kernel that violates the rule and one that satisfies it; a test judges
+both. [Sanitizing](../sanitize.md) explains the command and its output. Add-ons have separate rules
+for their kernels, applied while the kernels run and listed on the add-ons' pages. They are named,
+chosen and suppressed like these. `kvtrace check` compares what a device computed; its findings are
+`wrong-result` and `first-non-finite`: [checks](../check.md#answers).
 
 | rule | severity | by default | what it finds |
 |---|---|---|---|
@@ -32,17 +31,17 @@ _COMMENTS: Final = """
 values = tl.load(source + offsets)  # kvtrace: ignore[out-of-bounds] the allocator pads
 ```
 
-- The comment counts for the statement that it stands in, however many lines that has; on a line of
-  its own, for the statement right below it.
-- Several rules are separated by commas; `ignore` without rules counts for every rule. What follows
-  is the reason, and is shown with the finding.
-- Of a function that was inlined each frame is looked at: a comment at the call suppresses what was
-  inlined there, one in the function itself suppresses it for every caller.
-- A finding that is suppressed is counted and shown as such, and does not fail. That holds for what
-  is unknown, too (`--strict`).
-- A comment that suppresses nothing is told as a note (`unused-ignore`), and so is one that names a
-  rule that there is not. Only kernels that the trace has, and rules that were judged by, count.
-- Comments are read from the source that was recorded. Without it (`KVTRACE_SOURCE=0`) none count.
+- The comment applies to the statement that contains it, over all of its lines. On a separate line,
+  it applies to the statement right below.
+- Separate several rules by commas; `ignore` without rules applies to every rule. The text after it
+  is the reason, which is shown with the finding.
+- If a function was inlined, every frame counts: a comment at the call suppresses what was inlined
+  there, and a comment in the function suppresses it for every caller.
+- A suppressed finding is counted and shown as suppressed, and does not fail the command. The same
+  holds for a suppressed *unknown* (`--strict`).
+- A comment that suppresses nothing is reported as a note (`unused-ignore`), and so is one that
+  names an unknown rule. Only kernels in the trace and rules that were applied count.
+- Comments are read from the recorded source. Without it (`KVTRACE_SOURCE=0`) none apply.
 """
 
 

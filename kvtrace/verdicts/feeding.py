@@ -1,8 +1,8 @@
 """Which ops' integers a memory op's address, mask and execution are made of.
 
 The backward counterpart of `kvtrace.ir.data_dependence`: from an op's operands through all ops,
-loops, branches and calls to the kernel's arguments. It ends at loads: what memory holds is no
-arithmetic of the kernel's.
+loops, branches and calls to the kernel's arguments. It ends at loads: what memory holds is not the
+kernel's arithmetic.
 """
 
 from __future__ import annotations

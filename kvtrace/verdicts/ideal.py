@@ -91,7 +91,7 @@ class Ideals(Shadows):
         self.seen = Seen(self._deciding)
 
     def forget(self) -> Seen:
-        """Return what was seen, and begin anew."""
+        """Return what was seen, and begin again."""
         seen, self.seen = self.seen, Seen(self._deciding)
         seen.let_go()
         return seen
@@ -106,7 +106,7 @@ class Ideals(Shadows):
                 values[parameter.id] = Wrapped(values[parameter.id], ideal, frozenset())
 
     def decided(self, op: Op, value: Value, held: Any, scope: Any) -> None:
-        """Compare what decides a branch or a jump, or whether a loop goes on."""
+        """Compare what decides a branch or a jump, or whether a loop continues."""
         branches = op.name in BRANCHES or bool(op.successors)
         self.seen.use(op, value, held, scope, "branch" if branches else "loop")
 

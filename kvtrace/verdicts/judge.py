@@ -22,7 +22,7 @@ from kvtrace.verdicts.verdict import Verdict
 if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
 
-#: The rule that says which loads give zeros of ours.
+#: The rule that says which loads get substituted zeros.
 _BOUNDS: Final = "out-of-bounds"
 
 
@@ -141,7 +141,7 @@ def judge(
 ) -> list[Verdict]:
     """Return the verdicts of rules (None: the default ones) on one distinct call.
 
-    The tensors of the call are never written. What stays unknown says why; what rests on a load
+    The tensors of the call are never written. What stays unknown says why; what depends on a load
     that is itself out of bounds does.
 
     Raises:

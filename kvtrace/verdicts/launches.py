@@ -67,7 +67,7 @@ def _judged(
 ) -> list[Verdict] | None:
     """Judge the call with some contents; None where what was not kept of them may be read.
 
-    Where only views were kept, zeros stand for the rest. As long as every access of such a tensor
+    Where only views were kept, zeros represent the rest. As long as every access of such a tensor
     stays in its view with them, none of them has been read, and they decide nothing.
     """
     call, partial = launches.call(contents)

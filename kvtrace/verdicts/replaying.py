@@ -57,12 +57,17 @@ def run(
     lanes: int | None = None,
     instrument: Instrument | None = None,
 ) -> str | None:
-    """Evaluate a call for observers; give the reason in words where the end was not reached.
+    """Evaluate a call for observers; return the reason if the end was not reached.
 
-    `programs` are linear ids, None: the whole grid. `contents` is what tensors are taken to hold:
-    "none" (only addresses that depend on no data are worked out), the recorded "integers", or "all"
-    that was recorded. It ends after so many `lanes` of memory accesses. An `instrument` stands
-    around ops.
+    Args:
+        call: the call, with its module and arguments, whose storages are not written.
+        observers: what receives the evaluation's events.
+        programs: linear ids, x fastest; None: the whole grid.
+        contents: contents of tensors: "none" (only addresses that depend on no data are computed),
+            the recorded "integers", or "all" that was recorded.
+        lanes: after how many lanes of memory accesses to end; None: no limit.
+        instrument: what wraps ops.
+
     """
     watching = observers if lanes is None else (*observers, Limit(lanes))
     chosen = None if programs is None else np.array(sorted(set(programs)), np.int64)
@@ -79,7 +84,7 @@ def run(
         )
     except KvtraceError as error:
         return str(error)
-    except UNFIT as error:  # recorded IR may be anything; told of the call
+    except UNFIT as error:  # recorded IR may be anything; reported for the call
         return str(UnfitOp(call.kernel, error))
     return None
 

@@ -64,7 +64,15 @@ class Verdict:
 def row_of(
     verdict: Verdict, call: Call, stacks: StackRows, severity: Severity = "error"
 ) -> dict[str, Any]:
-    """Return the row of `findings`; `severity` is that of the rule where it is violated."""
+    """Return the row of `findings` of a verdict.
+
+    Args:
+        verdict: the verdict on one op of the call.
+        call: the call that was judged.
+        stacks: receives the op's source stack.
+        severity: the severity of the rule, used if it is violated.
+
+    """
     frames = source_stack(verdict.op)
     x, y, z = verdict.program or (None, None, None)
     other_x, other_y, other_z = verdict.other_program or (None, None, None)

@@ -5,7 +5,7 @@ made of has wrapped around. What wrapped shows only where a value is extended, d
 ordered, or is a pointer's offset; and matters only where that decides an address, a mask, a branch
 or a loop's end. So those uses are found, once per module, from each memory access backwards, each
 value in the lanes of the access. Where a value is not followed by a formula, nothing is known of
-how it goes on: then all that it is made of must fit.
+where it is used: then all that it is made of must fit.
 """
 
 from __future__ import annotations

@@ -30,12 +30,12 @@ def test_what_is_missing_is_run_once_and_told(recorded, capsys):
     report(recorded)
 
     said = capsys.readouterr().out
-    assert "13 of 13 distinct calls looked at by tracer, profiler, sanitizer" in said
+    assert "analyzed 13 of 13 distinct calls with tracer, profiler, sanitizer" in said
     assert passes(recorded) == {"tracer", "profiler", "sanitizer", "order"}
 
     report(recorded)
 
-    assert "looked at" not in capsys.readouterr().out
+    assert "analyzed" not in capsys.readouterr().out
 
 
 def test_only_the_pass_that_is_missing_is_run(recorded, capsys):
@@ -44,7 +44,7 @@ def test_only_the_pass_that_is_missing_is_run(recorded, capsys):
 
     report(recorded)
 
-    assert "looked at by sanitizer in" in capsys.readouterr().out
+    assert "distinct calls with sanitizer in" in capsys.readouterr().out
 
 
 def test_rules_are_those_that_the_environment_names(recorded, monkeypatch):
@@ -59,7 +59,7 @@ def test_it_can_be_left_out(recorded, capsys):
     report(recorded, "--no-replay")
 
     assert passes(recorded) == set()
-    assert "looked at" not in capsys.readouterr().out
+    assert "analyzed" not in capsys.readouterr().out
 
 
 def test_many_distinct_calls_are_looked_at_only_when_asked(recorded, capsys, monkeypatch):
@@ -68,7 +68,7 @@ def test_many_distinct_calls_are_looked_at_only_when_asked(recorded, capsys, mon
     report(recorded)
 
     said = capsys.readouterr().out
-    assert "13 distinct calls are more than are looked at unasked" in said
+    assert "13 distinct calls are more than are analyzed by default" in said
     assert f"kvtrace replay {recorded}" in said
     assert passes(recorded) == set()
 
@@ -93,5 +93,5 @@ def test_a_trace_without_ir_is_left_alone(tmp_path, capsys):
 
     report(tmp_path / "out")
 
-    assert "looked at" not in capsys.readouterr().out
+    assert "analyzed" not in capsys.readouterr().out
     assert passes(tmp_path / "out") == set()

@@ -178,7 +178,7 @@ def test_what_is_never_dropped_may_fill_the_ring(tmp_path, capfd):
     program.launch(10)
     program.await_end()
     program.session.stop("exit")
-    assert "kernels, calls and what tensors held take " in capfd.readouterr().err
+    assert "kernels, calls and contents of tensors take " in capfd.readouterr().err
     assert open_trace(tmp_path / "out").runs[0].ending == "limit"
     assert validate(tmp_path / "out") == []
 

@@ -213,7 +213,7 @@ def test_a_scalar_that_is_no_number_costs_its_call(text, kvtrace, tmp_path):
 
     assert code in (0, 1)
     shown = text if len(text) <= 40 else f"{text[:40]}…"
-    assert f"has the value {printable(shown)}, which is no number" in " ".join(err.split())
+    assert f"has the value {printable(shown)}, which is not a number" in " ".join(err.split())
     assert "proven" in said
 
 
@@ -343,7 +343,7 @@ def test_only_files_are_read_of_a_journal(name, command, own_trace, kvtrace):
     code, out, err = kvtrace(*command.split(), own_trace)
 
     assert code in (0, 2)
-    assert "is no file" in " ".join((out + err).split())
+    assert "is not a file" in " ".join((out + err).split())
 
 
 @pytest.mark.sweep

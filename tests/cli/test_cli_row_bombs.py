@@ -83,7 +83,7 @@ def test_a_row_of_a_key_that_is_there_already_is_left_out(table, own_trace, kvtr
 
     assert open_trace(own_trace).table(table).num_rows == before
     _, out, err = kvtrace("info", own_trace)
-    assert "_id that an earlier one has, and left out" in " ".join((out + err).split())
+    assert "_id that an earlier row has; left out" in " ".join((out + err).split())
 
 
 def test_what_is_recorded_stays_readable(sound_trace):

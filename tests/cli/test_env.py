@@ -23,4 +23,4 @@ def test_variables_that_mean_nothing_are_told_with_the_nearest(kvtrace, monkeypa
     assert code == 1
     assert told["variables"] == {"KVTRACE": None, **DEFAULT.as_environment()}
     assert "did you mean 'KVTRACE_SANITIZE'?" in told["problems"][1]
-    assert "going on with 'launch'" in told["problems"][0]
+    assert "using 'launch'" in told["problems"][0]

@@ -32,7 +32,7 @@ def test_names_that_are_nearly_right_are_told(kvtrace, sound_trace, words, said)
 def test_a_directory_of_traces_lists_them(kvtrace, own_trace, command):
     code, _, err = kvtrace(*command, own_trace.parent)
     assert code == 2
-    assert f"holds some; name one: {own_trace}" in err
+    assert f"contains some; name one: {own_trace}" in err
 
 
 @pytest.fixture

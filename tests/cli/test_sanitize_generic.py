@@ -94,13 +94,13 @@ def test_options_that_do_not_go_together(kvtrace, other):
     code, out, err = kvtrace("sanitize", FIXTURE, "--generic", *other)
 
     assert (code, out) == (2, "")
-    assert "kvtrace sizes, which --generic was" in err
+    assert "kvtrace sizes, formerly --generic" in err
 
 
 def test_the_option_that_it_was_still_works_and_says_so(kvtrace, printed):
     code, out, err = kvtrace("sanitize", FIXTURE, "--generic")
 
-    assert err == "kvtrace: sanitize --generic is now kvtrace sizes; the option goes with 0.4.\n"
+    assert err == "kvtrace: sanitize --generic is now kvtrace sizes; the option will be removed in 0.4.\n"
     text = printed[1]  # further down it says how long it has looked
     assert (code, out.splitlines()[:30]) == (0, text.splitlines()[:30])
 
@@ -223,7 +223,7 @@ def test_a_file_that_has_no_contracts(kvtrace, paged, tmp_path):
     code, _, err = kvtrace("sizes", paged, "--assume", contracts)
 
     assert code == 2
-    assert "'pages are few' is no contract" in err
+    assert "'pages are few' is not a contract" in err
 
 
 def test_a_comment_in_the_kernel_is_a_contract(kvtrace, tmp_path):
@@ -245,4 +245,4 @@ def test_a_comment_that_a_launch_breaks_fails_and_one_that_is_none_is_named(kvtr
     told = " ".join((text + err).split())
     assert code == 1
     assert "a launch breaks the contract 0 <= page < 4: table holds 4" in told
-    assert "a comment in paged_wrongly: 'pages are few' is no contract such as" in told
+    assert "a comment in paged_wrongly: 'pages are few' is not a contract such as" in told

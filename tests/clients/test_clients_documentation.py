@@ -147,7 +147,7 @@ def test_hooks_of_the_page_see_and_change_values(over):
 
     assert outcome.errors == ()
     assert births.births == {}
-    assert outcome.notes == ("coarse rests on a sample: 2 of 10 programs of 2 calls",)
+    assert outcome.notes == ("coarse is based on a sample: 2 of 10 programs of 2 calls",)
 
 
 @pytest.mark.process

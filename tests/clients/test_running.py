@@ -33,7 +33,7 @@ def test_a_sample_is_what_its_client_alone_hears_of(over):
 
     assert sampling.heard == {0: {1, 3}, 1: {1, 3}}
     assert whole.heard == {0: {*range(4)}, 1: {*range(6)}}
-    assert outcome.notes == ("sampling rests on a sample: 4 of 10 programs of 2 calls",)
+    assert outcome.notes == ("sampling is based on a sample: 4 of 10 programs of 2 calls",)
 
 
 def test_the_files_say_that_they_rest_on_a_sample(over):

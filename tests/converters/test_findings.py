@@ -147,7 +147,7 @@ def test_every_line_fits_the_terminal_and_colour_changes_no_text(side):
     long = {**VIOLATION, "message": "word " * 60, "expression": "x + " * 40}
     add_findings(side, [long, UNKNOWN], [LOAD, INLINED])
     plain = findings_text(found_in(side), width=80)
-    coloured = findings_text(found_in(side), width=80, colour=True)
+    coloured = findings_text(found_in(side), width=80, color=True)
     assert max(map(len, plain)) <= 80
     assert [re.sub("\x1b\\[[0-9;]*m", "", line) for line in coloured] == plain
     assert any("\x1b[1;31merror[out-of-bounds]\x1b[0m" in line for line in coloured)
@@ -175,7 +175,7 @@ def test_a_label_is_coloured_where_a_long_path_pushes_it_down(tmp_path):
     frames = [(f"/{'long/' * 13}kernels.py", 12, 14, "scale")]
     side = write_trace(tmp_path / "t", [KERNEL])
     add_findings(side, [{**VIOLATION, "stack_id": stack_id(frames)}], [frames])
-    first, second, *_ = findings_text(found_in(side), colour=True)
+    first, second, *_ = findings_text(found_in(side), color=True)
     assert first.startswith("\x1b[1m/long/")
     assert second.startswith("  \x1b[1;31merror[out-of-bounds]\x1b[0m: load")
 
@@ -203,7 +203,7 @@ def test_the_same_finding_of_two_ranks_is_one(tmp_path):
 def test_nothing_found_and_not_analysed_are_told_apart(tmp_path):
     side = write_trace(tmp_path / "t", [KERNEL])
     assert findings_text(found_in(side)) == [
-        "not analysed yet: kvtrace sanitize fills the findings"
+        "not analyzed yet: kvtrace sanitize fills the findings"
     ]
     add_findings(side, [])
     (line,) = findings_text(found_in(side))

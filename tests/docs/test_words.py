@@ -1,4 +1,7 @@
-"""Pages use plain English: none of the phrases in phrases.txt. CONTRIBUTING has the rules."""
+"""Pages, messages, docstrings and comments use none of the phrases in phrases.txt.
+
+CONTRIBUTING has the rules.
+"""
 
 import re
 from pathlib import Path
@@ -7,18 +10,27 @@ from typing import Final
 import pytest
 
 from tests.docs.pages import ROOT
+from tests.docs.texts import python_files, texts
 
-#: What is checked; docstrings and messages can join by one more pattern.
+#: Pages that are checked.
 GLOBS: Final = ("*.md", "docs/**/*.md")
 #: Pages that are not checked, and why.
 EXCEPTIONS: Final = {
     "CHANGELOG.md": "what a release said stays",
-    "docs/coverage.md": "made from tests/kernels/coverage.py",
-    "docs/format.md": "made from schema/tables.py",
-    "docs/nki.md": "belongs to the add-on neuron, which is being rewritten",
-    "docs/rules/README.md": "made from kvtrace/verdicts/document.py",
-    "docs/settings.md": "its tables are made from kvtrace/settings.py",
 }
+#: Code whose messages, docstrings and comments are checked.
+ROOMS: Final = ("kvtrace", "schema", "converters")
+#: Folders of code that are not checked yet.
+UNCHECKED: Final = (
+    "converters/profile",
+    "converters/diff",
+    "converters/info",
+    "converters/report",
+    "kvtrace/figures",
+    "kvtrace/backends/triton/absent_gpu",
+)
+#: How many phrases comments may have; it only falls.
+IN_COMMENTS: Final = 20
 PAGES: Final = sorted({path for pattern in GLOBS for path in ROOT.glob(pattern)})
 
 #: Code, outputs, addresses of links and comments are not prose.
@@ -36,6 +48,9 @@ def phrases() -> list[tuple[re.Pattern[str], str]]:
     ]
 
 
+PHRASES: Final = phrases()
+
+
 def prose(markdown: str) -> str:
     """Return a page's text with everything else blank, so that lines keep their numbers."""
     for pattern in (_FENCE, _NOT_PROSE):
@@ -48,7 +63,7 @@ def found_in(markdown: str) -> list[str]:
     text = prose(markdown)
     return [
         f"{text.count(chr(10), 0, match.start()) + 1}: {match[0]!r}, write: {instead}"
-        for phrase, instead in phrases()
+        for phrase, instead in PHRASES
         for match in phrase.finditer(text)
     ]
 
@@ -64,6 +79,53 @@ def test_a_page_uses_no_phrase_of_the_list(page):
 def test_an_exception_is_a_page_that_needs_it():
     needing = {name for name in EXCEPTIONS if found_in((ROOT / name).read_text(encoding="utf-8"))}
     assert needing == EXCEPTIONS.keys()
+
+
+def test_code_uses_no_phrase_of_the_list():
+    found = [line for path in _checked_code() for line in _found_in_code(path)]
+    assert [line for kind, line in found if kind != "comment"] == []
+    assert len([line for kind, line in found if kind == "comment"]) <= IN_COMMENTS, found
+
+
+def _checked_code() -> list[Path]:
+    # kvtrace/schema and kvtrace/converters are links to the other two rooms
+    files = python_files(*(ROOT / room for room in ROOMS))
+    names = {path.relative_to(ROOT).as_posix(): path for path in files}
+    return [path for name, path in names.items() if not name.startswith(UNCHECKED)]
+
+
+def _found_in_code(path: Path) -> list[tuple[str, str]]:
+    """Return each phrase in a file's texts: their kind, and where it is."""
+    source = path.read_text(encoding="utf-8")
+    if not any(phrase.search(source) for phrase, _ in PHRASES):
+        return []
+    found = []
+    for text in texts(source):
+        if text.kind == "string" and " " not in text.text:
+            continue  # a name, not a message
+        prose_of = re.sub("`[^`]*`", ".", text.text) if text.kind != "string" else text.text
+        for phrase, instead in PHRASES:
+            for match in phrase.finditer(prose_of):
+                place = f"{path.relative_to(ROOT)}:{text.line}"
+                found.append((text.kind, f"{place}: {match[0]!r}, write: {instead}"))
+    return found
+
+
+def test_a_phrase_is_found_in_each_kind_of_text(tmp_path, monkeypatch):
+    monkeypatch.setattr("tests.docs.test_words.ROOT", tmp_path)
+    path = tmp_path / "code.py"
+    path.write_text(
+        '"""Who is told."""\n\nX = 1  # begins\n# anew\n\n\ndef f(x):\n'
+        '    """Rests\n    on `x`, which is told."""\n    raise ValueError(f"{x} is no number")\n'
+    )
+    kinds = [(kind, line.split(",")[0].split(": ")[1]) for kind, line in _found_in_code(path)]
+    assert sorted(kinds) == [
+        ("comment", "'anew'"),
+        ("docstring", "'Rests\\n    on'"),
+        ("docstring", "'told'"),
+        ("docstring", "'told'"),
+        ("string", "'is no '"),
+    ]
 
 
 def test_a_phrase_is_found_in_prose_alone():

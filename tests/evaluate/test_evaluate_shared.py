@@ -157,7 +157,7 @@ def test_a_barrier_that_nothing_arrives_at_is_a_deadlock():
     )
 
     with pytest.raises(
-        Deadlock, match=r"ttng\.wait_barrier at .* waits for ever: no copy is under"
+        Deadlock, match=r"ttng\.wait_barrier at .* waits forever: no copy in flight"
     ):
         run(kernel)
 

@@ -145,7 +145,7 @@ def test_the_last_program_sees_what_all_have_left():
 def test_a_lock_that_is_never_released_is_a_deadlock_not_a_hang():
     lock = torch.zeros(1, dtype=torch.int32)
 
-    with pytest.raises(Deadlock, match=r"memory\.py:\d+.*never_released.*waits for ever"):
+    with pytest.raises(Deadlock, match=r"memory\.py:\d+.*never_released.*waits forever"):
         launch(memory.never_released, (2,), {"lock": lock})
 
 
@@ -168,7 +168,7 @@ def test_a_barrier_that_too_few_programs_reach_is_a_deadlock():
     x, out = torch.zeros(6, 8, dtype=torch.int32), torch.zeros(5, 8, dtype=torch.int32)
     arrived = torch.zeros(1, dtype=torch.int32)
 
-    with pytest.raises(Deadlock, match="waits for ever"):
+    with pytest.raises(Deadlock, match="waits forever"):
         launch(
             memory.grid_barrier,
             (5,),

@@ -150,7 +150,7 @@ def document() -> str:
         "",
         *markdown_table(cells, library=False),
         "",
-        "Functions of `triton.language` that are no row of their own:",
+        "Functions of `triton.language` without a separate row:",
         "",
         "| function | where it is tested |",
         "|---|---|",

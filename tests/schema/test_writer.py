@@ -296,7 +296,7 @@ def test_a_forked_child_cannot_write_its_parents_rows(tmp_path):
     parent, forked = open_trace(tmp_path).runs
 
     assert forked.parent_run_id == parent.run_id
-    assert "a forked process needs a run of its own" in forked.command
+    assert "a forked process needs a separate run" in forked.command
     assert read_seq(tmp_path) == [*range(10), *range(100, 105)]
 
 

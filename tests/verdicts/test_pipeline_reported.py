@@ -32,7 +32,7 @@ def test_a_use_in_a_branch_comes_after_the_next_copy():
     assert found.verdict == "violation"
     assert found.message.startswith(
         "a copy (ttg.async_copy_global_to_local) writes the buffer of 1×1 i64 in iteration 0, to "
-        "which the copy at line 8, begun before the loop, may still be under way"
+        "which the copy at line 8, begun before the loop, may still be in flight"
     )
 
 

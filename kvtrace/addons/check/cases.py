@@ -1,4 +1,4 @@
-"""A checked launch as a folder of its own: a script with the data that asserts what is meant.
+"""A checked launch as a separate folder: a script with the data that asserts what is meant.
 
 And the same launch with other numbers of warps and stages, on a machine with a GPU.
 """
@@ -101,7 +101,7 @@ def write_case(trace: Trace, run: Run, launch: CheckedLaunch, folder: Path) -> P
 def rerun(script: Path, num_warps: int, num_stages: int) -> Iterator[Rerun]:
     """Run a case as it was, with other numbers of warps, then with other numbers of stages.
 
-    Each in a process of its own, for a wrong kernel may leave a device's context broken.
+    Each in a separate process, for a wrong kernel may leave a device's context broken.
     """
     chosen = [(num_warps, num_stages)]
     chosen += [(warps, num_stages) for warps in WARPS if warps != num_warps]

@@ -141,7 +141,7 @@ def recorded_ttgir(trace: Trace, run: Run) -> Ttgir:
 
 
 def _kernels(trace: Trace, selection: Selection) -> dict[tuple[str, int], dict[str, Any]]:
-    """Return, by run and call, what is said of its kernel."""
+    """Return, by run and call, what is known about its kernel."""
     columns = ["kernel_id", "name", "num_warps", "num_stages"]
     found: dict[tuple[str, int], dict[str, Any]] = {}
     for run in selection.runs:
@@ -158,7 +158,7 @@ def _kernels(trace: Trace, selection: Selection) -> dict[tuple[str, int], dict[s
 
 
 def write_cases(selection: Selection, checked: Checked, folder: Path) -> Iterator[Case]:
-    """Write each launch that differs into a folder of its own, with a script that asserts it."""
+    """Write each launch that differs into a separate folder, with a script that asserts it."""
     for run, found in zip(selection.runs, checked.runs, strict=True):
         wrong = {row["seq"] for row in found.rows if row["answer"] == "differs"}
         for launch in checked_launches(selection.trace, run) if wrong else ():
@@ -182,7 +182,7 @@ def rerun_text(case: Case) -> Iterator[str]:
         NothingToCheck: there is no GPU here.
 
     """
-    import torch  # for its GPU; the case itself runs in processes of its own
+    import torch  # for its GPU; the case itself runs in separate processes
 
     if not torch.cuda.is_available():
         raise NothingToCheck(

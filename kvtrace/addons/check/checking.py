@@ -87,7 +87,7 @@ def check_run(
 ) -> RunChecks:
     """Check all launches of a run that were kept, and write what came of it into the trace.
 
-    With `ttgir` it is said of launches that differ which stage of the compiler is at fault.
+    With `ttgir`, launches that differ name the stage of the compiler at fault.
 
     Raises:
         TraceWriteError: the trace cannot be written.
@@ -152,7 +152,7 @@ def _check(found: RunChecks, launch: CheckedLaunch, ttgir: Ttgir | None) -> Laun
 def fault_of(launch: CheckedLaunch, meant: Sequence[Expected], ttgir: Ttgir) -> Fault:
     """Return the stage at fault in a launch that differs from what is meant by its TTIR.
 
-    Stores past descriptors' extents, which are no fault of the compiler's, are set apart before.
+    Stores past descriptors' extents, which the compiler does not cause, are set apart before.
     `ttgir` gives the TTGIR of its call.
     """
     chunks = in_whole_chunks(launch)

@@ -98,7 +98,7 @@ class _Inside(Observer):
         self._views = views
 
     def out_of_bounds(self, defect: OutOfBounds) -> None:
-        """Refuse to go on."""
+        """Refuse to continue."""
         writes = defect.kind == "store"
         if defect.rule == "out-of-view" and (writes or defect.argument not in self._views):
             return
@@ -167,7 +167,7 @@ def expected(
             instrument=radii,
             most_steps=MOST_STEPS,
         )
-    except UNFIT as error:  # recorded IR may be anything; told of the launch
+    except UNFIT as error:  # recorded IR may be anything; reported for the launch
         raise UnfitOp(call.kernel, error) from error
     memory, shared = radii.memory, radii.shared
     if memory is None or shared is None or not launch.after:
@@ -264,7 +264,7 @@ class Distances:
         radii: how far it may be.
         offsets: where each element begins in the storage.
         beyond: whether it is farther than it may be.
-        loose: whether the radius is wider than what it holds, so that nothing can be said.
+        loose: whether the radius is wider than what it holds, so that nothing can be concluded.
         scale: the root mean square of what is meant.
     """
 

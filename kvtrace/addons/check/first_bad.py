@@ -2,7 +2,7 @@
 
 For the launches that the setting `finite` kept: their inputs were free of what they made. They are
 evaluated again, under the rule non-finite: a value counts if less that is not finite would be
-stored without it. What is made in lanes that are masked off, and never stored, is told apart.
+stored without it. What is made in lanes that are masked off, and never stored, is distinguished.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class CheckedLaunch:
         kernel: its kernel's name.
         why: what chose it.
         programs: the programs that can be computed again (linear ids, x fastest); None: all.
-        call: makes its call, with all tensors as they were before it; each time anew, since
+        call: makes its call, with all tensors as they were before it; each time again, since
             evaluation writes.
         after: what the storages that it writes to held after it.
         views: the places, among the evaluator's arguments, of tensors in storages of which no more
@@ -181,7 +181,7 @@ def _pieces(trace: Trace, row: dict[str, Any]) -> tuple[Piece, ...]:
 
 
 def _with_memory(call: Call, before: dict[int, tuple[Piece, ...]]) -> Call:
-    """Return a call with storages of its own that hold what was kept, and zeros elsewhere."""
+    """Return a call with new storages that hold what was kept, and zeros elsewhere."""
     made: dict[int, Storage] = {}
     for place, pieces in before.items():
         tensor = call.arguments[place]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 
 _NAMED: Final = 4
-"""Indices that are listed one by one; of more, how many there are is said."""
+"""Indices that are listed one by one; if there are more, only their number is given."""
 
 
 @dataclass
@@ -113,7 +113,7 @@ def writers(
 
 
 def pattern(call: Call, places: Places, all_programs: int) -> str:
-    """Say in words what the places have in common."""
+    """Describe what the places have in common."""
     programs = np.unique(np.concatenate(places.programs))
     lanes = np.unique(np.concatenate(places.lanes))
     said = [_of_programs(call, programs, all_programs)]

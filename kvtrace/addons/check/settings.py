@@ -1,4 +1,4 @@
-"""The settings of this add-on: what of launches is kept so that they can be checked."""
+"""The settings of this add-on: which data of launches is kept for checks."""
 
 import re
 from dataclasses import dataclass
@@ -15,15 +15,16 @@ _COUNT: Final = re.compile("[1-9][0-9]{0,17}")
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """What of launches is kept so that they can be checked: the setting `check`, read.
+    """The parsed setting `check`: which data of launches is kept for checks.
 
     Attributes:
-        first: whether the memory of each kernel variant's first launch is.
-        sample: that of a variant's first launch, and of one launch in so many after it; 0: none.
-        kernels: globs of kernels of which every launch's is.
-        finite: NaNs and infinities are looked for in the outputs of one launch in so many of each
-            kernel variant, its first among them; 1: of all; 0: of none.
-        digest: digests are made of the outputs of one launch in so many, likewise.
+        first: whether the memory of each kernel variant's first launch is kept.
+        sample: N: the memory of a variant's first launch and of one launch in N after it is kept;
+            0: none.
+        kernels: globs; the memory of every launch of a matching kernel is kept.
+        finite: N: the outputs of one launch in N of each kernel variant, including its first, are
+            checked for NaNs and infinities; 1: of all; 0: of none.
+        digest: N: digests are made of the outputs of one launch in N, likewise.
     """
 
     first: bool = False
@@ -34,7 +35,7 @@ class Checks:
 
     @property
     def any(self) -> bool:
-        """Whether anything is."""
+        """Whether anything is kept."""
         return self != Checks()
 
     @property
@@ -44,12 +45,12 @@ class Checks:
 
 
 def checks_of(settings: "Settings") -> Checks:
-    """Return the setting `check`, read."""
+    """Return the parsed setting `check`."""
     return _checks(CHECK.of(settings))
 
 
 def _checks(text: str) -> Checks:
-    """Read the setting `check`; BadSetting names the part that says nothing."""
+    """Read the setting `check`; BadSetting names the invalid part."""
     first, kernels = False, []
     every = {"sample": 0, "finite": 0, "digest": 0}
     for part in filter(None, map(str.strip, text.split(","))):
@@ -64,8 +65,8 @@ def _checks(text: str) -> Checks:
             kernels.append(of)
         else:
             raise BadSetting(
-                "the setting check has parts first, sample:N (N above 0), kernel:GLOB, finite or "
-                f"finite:N, and digest or digest:N, separated by commas; not {part!r}"
+                "the setting check takes first, sample:N (N above 0), kernel:GLOB, finite[:N] and "
+                f"digest[:N], separated by commas, not {part!r}"
             )
     return Checks(first, kernels=tuple(kernels), **every)
 
@@ -80,21 +81,20 @@ def _text(value: Any) -> str:
 CHECK: Final = AddedSetting(
     name="check",
     default="",
-    about="what is kept of launches so that they can be computed again ([check](check.md)), of "
-    "these parts, separated by commas: `first`, memory before and after each kernel variant's "
-    "first launch; `sample:N`, of that and one launch in N after it; `kernel:GLOB`, of every "
-    "launch of kernels of that name; `finite`, whether outputs hold NaNs or infinities; "
-    "`digest`, digests of outputs; both of all launches, or with `:N` of one in N of each "
-    "kernel variant. Empty: nothing",
+    about="which data of launches is kept so that they can be checked ([check](check.md)), "
+    "separated by commas: `first`, memory before and after each kernel variant's first launch; "
+    "`sample:N`, of that and one launch in N after it; `kernel:GLOB`, of every launch of kernels "
+    "of that name; `finite`, whether outputs hold NaNs or infinities; `digest`, digests of "
+    "outputs; both for all launches, or with `:N` for one in N of each kernel variant. Empty: none",
     read=_text,
     option=(
         "first,sample:N,kernel:GLOB,finite[:N],digest[:N]",
-        "What of launches is kept to be checked",
+        "Which data of launches to keep for checks",
     ),
 )
 CHECK_BYTES: Final = AddedSetting(
     name="check_bytes",
     default=1 << 30,
-    about="bytes of memory that are kept for that in a run at most",
+    about="the most bytes that `KVTRACE_CHECK` keeps in a run",
     read=lambda value: whole_number("check_bytes", value),
 )

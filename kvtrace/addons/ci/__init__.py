@@ -4,6 +4,6 @@
 --against` asks `baselines.py` for runs, and `pytest --kvtrace` has `tests_recorded.py` record a
 suite. `baselines.py` keeps runs under names, `recording.py` records a program that it starts,
 `comparing.py` is the one place that calls the difference. `worktrees.py` and `bisecting.py` walk
-through commits, `triton_installs.py` and `triton_versions.py` through versions of the compiler. How
-a run is looked at by passes is handed in by the commands.
+through commits, `triton_installs.py` and `triton_versions.py` through versions of the compiler. The
+commands pass in how passes analyze a run.
 """

@@ -45,10 +45,10 @@ class Baseline:
 
 
 def baseline_folder(name: str) -> Path:
-    """Return where a baseline is, or would be; BadSetting if that is no name for one."""
+    """Return where a baseline is, or would be; BadSetting if that is not a name for one."""
     if _NAME.fullmatch(name) is None:
         raise BadSetting(
-            f"{name!r} is no name of a baseline; use letters, digits, '_', '-' and '.', as main."
+            f"{name!r} cannot name a baseline; use letters, digits, '_', '-' and '.', as main."
         )
     return BASELINES / name
 
@@ -57,7 +57,7 @@ def save_baseline(name: str, selection: Selection) -> Baseline:
     """Keep runs under a name, in place of what it named before.
 
     Raises:
-        BadSetting: that is no name.
+        BadSetting: that is not a name.
         DamagedFile, NewerFormat: a file of the trace cannot be read.
         TraceWriteError: the disk is full, or the like; what was there before stays.
 
@@ -107,7 +107,7 @@ def no_baseline(name: str) -> str:
 
 
 def has_baseline(name: str) -> bool:
-    """Tell whether there is a baseline of that name; BadSetting if that is no name for one."""
+    """Tell whether there is a baseline of that name; BadSetting if that is not a name for one."""
     return baseline_folder(name).is_dir()
 
 

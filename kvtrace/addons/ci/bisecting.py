@@ -1,6 +1,6 @@
-"""The commit that broke a rule: `git bisect run` in a checkout of its own.
+"""The commit that broke a rule: `git bisect run` in a separate checkout.
 
-Every commit that git asks for is recorded, looked at, and compared with GOOD. One that cannot be
+Every commit that git asks for is recorded, analyzed, and compared with GOOD. One that cannot be
 run, or whose rules cannot be judged, is skipped, as git's exit code 125 asks for. `git bisect run`
 starts this program again for each commit (`judge_head`), with what it needs in a file (`Plan`).
 """
@@ -100,7 +100,7 @@ def bisect_commits(
         command: What to run, for a shell.
         rules: As `--fail-on` takes them.
         out: Where traces and what programs print are kept, emptied first.
-        analyses: What the command line hands in.
+        analyses: What the command line passes in.
         tell: Is given a line for each commit.
 
     Raises:

@@ -72,7 +72,7 @@ def compared(
     """Compare two selections and judge what the second has.
 
     Raises:
-        BadSetting: a text is no rule.
+        BadSetting: a text is not a rule.
         DamagedFile, NewerFormat: as the reader of the trace.
 
     """

@@ -91,7 +91,7 @@ def _exit_code(process: "subprocess.Popen[bytes]", *, apart: bool) -> int:
 
     Args:
         process: What was started.
-        apart: Whether it has a session of its own, all of which is then ended. Else it hears of
+        apart: Whether it has a separate session, all of which is then ended. Else it observes
             Ctrl-C itself.
 
     """
@@ -110,7 +110,7 @@ def _exit_code(process: "subprocess.Popen[bytes]", *, apart: bool) -> int:
 
 
 def end_session(process: "subprocess.Popen[Any]") -> None:
-    """End a process that was started in a session of its own, and all that it has started.
+    """End a process that was started in a separate session, and all that it has started.
 
     Does nothing where all of it has ended.
     """

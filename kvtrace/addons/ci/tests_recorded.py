@@ -2,9 +2,9 @@
 
 Each test is a mark of its id around its setup, its call and its teardown, so that a trace tells
 which test a launch is of. Calls are judged before their first launch, as with KVTRACE_SANITIZE=1,
-and a test that launches a call with a defect is told of it, whether or not the call is new. What a
-test launched is among its report's properties, and so reaches JUnit files, and the process that
-pytest-xdist's workers report to.
+and a test that launches a call with a defect gets the defect reported, whether or not the call is
+new. What a test launched is among its report's properties, and so reaches JUnit files, and the
+process that pytest-xdist's workers report to.
 """
 
 import os
@@ -65,12 +65,12 @@ class _Workers:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: _Node) -> None:
-        """Tell a worker where to record; each writes a run of its own, all of one group."""
+        """Tell a worker where to record; each writes a separate run, all of one group."""
         node.workerinput[_WORKER_OUT] = str(self._out)
 
 
 class _Launched:
-    """Hears of every launch that is recorded, and counts those of the test that runs."""
+    """Observes every launch that is recorded, and counts those of the test that runs."""
 
     def __init__(self) -> None:
         self._names: dict[int, str] = {}
@@ -162,7 +162,7 @@ class _Recorder:
         outcome = yield
         report: pytest.TestReport = outcome.get_result()
         if call.when == "setup" and report.passed:
-            return  # what fixtures launched is told with the call
+            return  # what fixtures launched is reported with the call
         self._session.flush()
         found = self._new_defects()
         for each in found:
@@ -178,12 +178,12 @@ class _Recorder:
             report.longrepr = self._text(failing)
 
     def pytest_sessionfinish(self) -> None:
-        """Seal the run, unless it is of a recording that goes on around pytest."""
+        """Seal the run, unless it is of a recording around pytest."""
         if self._owns:
             api.stop()
 
     def _new_defects(self) -> list["Finding"]:
-        """Return the defects of what the test has launched that it was not told of yet."""
+        """Return the defects of what the test has launched that were not reported yet."""
         found = {
             each.finding_id: each
             for call in sorted(self._launched.calls & self._defects.keys())

@@ -1,6 +1,6 @@
 """Versions of Triton, installed when they are asked for and kept: each a folder with that alone.
 
-A folder stands in front of what is installed (`PYTHONPATH`), so that a program runs with that
+A folder precedes what is installed (`PYTHONPATH`), so that a program runs with that
 Triton and everything else as it is: torch, its own packages, and the same interpreter. Triton needs
 no other package. The folders are in the user's cache, and may be removed at any time.
 """
@@ -30,14 +30,14 @@ class NotInstallable(KvtraceError):
 
 
 def installed_triton(version: str) -> Path:
-    """Return a folder with that version of Triton for this Python, installed if need be.
+    """Return a folder with that version of Triton for this Python, installed if necessary.
 
     Raises:
         NotInstallable: there is no such version for this Python, no installer, or no network.
 
     """
     if _VERSION.fullmatch(version) is None:
-        raise NotInstallable(f"{version!r} is no version of Triton; give one as 3.6.0.")
+        raise NotInstallable(f"{version!r} is not a version of Triton; give one as 3.6.0.")
     folder = cache_folder(os.environ) / f"{version}-{tag()}"
     if (folder / "triton").is_dir():
         return folder

@@ -83,11 +83,11 @@ def run_versions(
         command: What to run, for a shell.
         rules: As `--fail-on` takes them; there may be none.
         out: Where traces and what programs print are kept, emptied first.
-        analyses: What the command line hands in.
+        analyses: What the command line passes in.
         tell: Is given a sentence where something is amiss.
 
     Raises:
-        BadSetting: no version is named, or one twice; or a text is no rule.
+        BadSetting: no version is named, or one twice; or a text is not a rule.
 
     """
     if not versions or len(set(versions)) < len(versions):
@@ -123,7 +123,7 @@ def _run(
 ) -> tuple[int, Selection | None]:
     log = out / f"{version}.log"
     with log.open("wb") as output, TemporaryDirectory(prefix="kvtrace-cache-") as cache:
-        # Compiled anew, so that times of compilation compare; and to the end at once, since later
+        # Compiled again, so that times of compilation compare; and to the end at once, since later
         # it would be with the Triton that is installed here.
         variables = {"TRITON_CACHE_DIR": cache, "KVTRACE_COMPILE": "full"}
         variables |= with_triton(folder, os.environ)
@@ -204,7 +204,7 @@ def versions_table(
     if same := len(variants) - len(shown):
         all_of_them = ", ".join(each.version for each in outcomes if each.problem is None)
         what = f"{plural(same, 'variant')} of kernels {'is' if same == 1 else 'are'} the same"
-        text = f"{what} under {all_of_them} but for times (--all shows them)"
+        text = f"{what} under {all_of_them} except for times (--all shows them)"
         lines += ["", *wrapped(text, width)]
     return [*lines, "", *_verdicts(outcomes, width)]
 

@@ -1,4 +1,4 @@
-"""A checkout of its own for commits of a repository: the user's own is not touched."""
+"""A separate checkout for commits of a repository: the user's own is not touched."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ from kvtrace.schema.errors import BadSetting
 
 #: Hooks of the user's are for the user's checkout.
 _QUIETLY: Final = ("-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false")
-#: What git tells the programs that it starts, and other programs must not hear.
+#: What git tells the programs that it starts, and other programs must not get.
 _OF_GIT: Final = (
     "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_CONFIG_PARAMETERS",
     "GIT_CONFIG_COUNT",

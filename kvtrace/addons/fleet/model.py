@@ -1,4 +1,4 @@
-"""What is said of many runs, as plain data. Times are nanoseconds; points in time since 1970."""
+"""Figures of many runs, as plain data. Times are nanoseconds; points in time since 1970."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -48,8 +48,8 @@ class KernelTimes:
     """The times of a kernel on one kind of machine, of one grid: the one that took most time.
 
     `times` are by job number: the median of a launch, over the job's runs. `newest` is how the
-    newest job compares with those before, None with `reason` where nothing can be said.
-    `total_ns` is the time of all launches that were looked at.
+    newest job compares with those before, None with `reason` where there is no comparison.
+    `total_ns` is the time of all launches that were read.
     """
 
     kernel: str
@@ -86,7 +86,7 @@ class FleetFinding:
 class Fleet:
     """Jobs in order of their start, the number of the one that is compared, kernels by time.
 
-    `every`: of each run, every so-manieth launch was looked at. `judged_jobs` had findings looked
+    `every`: of each run, every so-manieth launch was read. `judged_jobs` had findings looked
     for.
     """
 

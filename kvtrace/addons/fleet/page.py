@@ -15,7 +15,7 @@ from kvtrace.addons.fleet.text import expected, headline, place_of, sampled, ver
 from kvtrace.text import duration, printable
 
 _TEMPLATE: Final = Path(__file__).with_name("page.html")
-#: Kernels with a line of their own; the others take less time than each of these.
+#: Kernels with a separate line; the others take less time than each of these.
 _MOST: Final = 500
 _WIDTH: Final = 240
 _HEIGHT: Final = 32

@@ -1,7 +1,7 @@
 """Kernels' times by job, and findings by kernel, read by the views; launches are never loaded.
 
 Medians cannot be added up, so a directory of runs is asked some runs at a time: each of them is
-looked at alone anyway, small groups are found faster, and memory does not grow with launches.
+read alone anyway, small groups are found faster, and memory does not grow with launches.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from kvtrace.schema.runs import Run
     from kvtrace.schema.trace import Trace
 
-#: Of more launches than this a part is looked at, the same share of each run.
+#: Of more launches than this a part is read, the same share of each run.
 MOST_LAUNCHES: Final = 10_000_000
-#: What is looked at together, at most, if it is more than one run.
+#: What is read together, at most, if it is more than one run.
 _LAUNCHES_AT_ONCE: Final = 4_000_000
 _RUNS_AT_ONCE: Final = 125
 
-#: What launches and executions are asked by, and the key that says which of them are looked at.
+#: What launches and executions are asked by, and the key that says which of them are read.
 _TIMES: Final[dict[Kind, tuple[str, str]]] = {
     "device": ("execution_times", "record"),
     "host": ("launch_times", "seq"),
 }
-#: How many there are of each run and call. A product modulo 2^20 says which are looked at, out of
+#: How many there are of each run and call. A product modulo 2^20 says which are read, out of
 #: step with the rounds in which programs repeat themselves.
 _LOOKED_AT: Final = """
     WITH looked AS (
@@ -48,8 +48,8 @@ _LOOKED_AT: Final = """
     FROM (SELECT run, call_id, sum(weight) AS times FROM looked GROUP BY run, call_id) s
     JOIN ({medians}) m ON m.run = s.run AND m.call_id = s.call_id
 """
-#: Of each run, kernel and grid all time that was looked at, and the time of a launch: calls of one
-#: grid stand for as many launches as were looked at of each. (Joined in this order, or rows of one
+#: Of each run, kernel and grid all time that was read, and the time of a launch: calls of one
+#: grid represent as many launches as were read of each. (Joined in this order, or rows of one
 #: run are paired before anything else is compared.)
 _BY_RUN: Final = """
     WITH medians AS MATERIALIZED ({medians}), known AS MATERIALIZED (
@@ -182,7 +182,7 @@ def _models(run: "Run") -> list[str]:
 
 
 def _portions(runs: Sequence["Run"], rows: Mapping[str, int], every: int) -> Iterator[list["Run"]]:
-    """Return the runs in portions that are looked at together."""
+    """Return the runs in portions that are read together."""
     portion: list[Run] = []
     held = 0
     for run in runs:
@@ -197,7 +197,7 @@ def _portions(runs: Sequence["Run"], rows: Mapping[str, int], every: int) -> Ite
 
 
 def _times(trace: "Trace", kind: Kind, runs: Sequence["Run"], every: int) -> pa.Table:
-    """Return the rows of `_BY_RUN`; of each run, one in `every` launches is looked at."""
+    """Return the rows of `_BY_RUN`; of each run, one in `every` launches is read."""
     view, key = _TIMES[kind]
     sampled = any(run.settings.get("sample") for run in runs)
     middle = medians if sampled else medians_of_single_rows

@@ -1,9 +1,9 @@
 """Traces in object stores: a folder on this machine, into which each file comes when it is read.
 
 Listings come from the store, one request for a table (and a thousand names). A file is fetched when
-it is opened, and kept in the user's cache; one that has its size and its time of change there is
-not fetched again. Parts are never changed in place, so no other version of one is mistaken for it,
-but for one of the same size that replaces it within the second.
+it is opened, and kept in the user's cache; a cached file of the same size and time of change is not
+fetched again. Parts are never changed in place, so no other version of one is mistaken for it,
+except for one of the same size that replaces it within the second.
 """
 
 import hashlib

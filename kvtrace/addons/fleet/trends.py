@@ -2,8 +2,8 @@
 
 As `kvtrace diff` claims a change of two sides whose medians' ratio has a 99 % interval without 1,
 and that is beyond a threshold, so is a job compared here with those before. What differs is that
-one job is no sample: what jobs differ by anyway is seen only in the jobs before it. So the interval
-is that of one more of them, if the logarithms of their times are normally distributed.
+one job is not a sample: what jobs differ by anyway is seen only in the jobs before it. So the
+interval is that of one more of them, if the logarithms of their times are normally distributed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -66,7 +66,7 @@ class _Jobs:
     claimed: npt.NDArray[np.bool_]
 
     def at(self, place: int) -> Judged:
-        """Return what is said of the job of that place, among all."""
+        """Return the figures of the job of that place, among all."""
         ratio, low, high = (float(c[place - LEAST]) for c in (self.ratio, self.low, self.high))
         return Judged(ratio, (low, high), bool(self.claimed[place - LEAST]))
 
@@ -89,7 +89,7 @@ def _judged(logs: Real, threshold: float) -> _Jobs:
 def _changes(
     jobs: Sequence[int], times: Sequence[float], judged: _Jobs, threshold: float
 ) -> tuple[Change, ...]:
-    """Return the claims that the jobs after bear out, each told once.
+    """Return the claims that the jobs after bear out, each reported once.
 
     The jobs just after a change are outside of what those before it let expect, too: such a claim
     has to be beyond the threshold by the mean of the jobs since the change as well.

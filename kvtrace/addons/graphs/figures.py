@@ -11,7 +11,7 @@ convolution, one per element for arithmetic and comparisons of floats, one per e
 reduction; a transcendental function counts as one. Integers and moves count none.
 
 Live memory: an input and an output count from their op to the end, all else to its last use. A
-result that is written into an input takes none of its own.
+result that is written into an input takes no other memory.
 """
 
 from collections.abc import Mapping, Sequence
@@ -107,7 +107,7 @@ def figures_of(rows: Sequence[GraphOp]) -> GraphFigures:
 
 
 def byte_size(dtype: str, shape: tuple[int, ...]) -> int:
-    """Bytes of a tensor; a tuple has none of its own."""
+    """Bytes of a tensor; a tuple has none."""
     if dtype == "tuple":
         return 0
     digits = "".join(c if c.isdigit() else " " for c in dtype.partition("_")[0]).split()

@@ -1,8 +1,8 @@
 """Rows of the table `graph_ops` as plain data, and the graphs that they make.
 
 A graph is the rows of one `graph_id`, in the order of `op_index`. Bodies of loops and branches are
-graphs of their own; their ids are `outermost + (number << 32)`, and the op that they belong to
-names them in attributes (`condition`, `body`, `true`, `false`).
+separate graphs; their ids are `outermost + (number << 32)`, and the op that they belong to names
+them in attributes (`condition`, `body`, `true`, `false`).
 """
 
 import json
@@ -14,7 +14,7 @@ from typing import Any, Final
 from kvtrace.schema.errors import DamagedFile
 from kvtrace.schema.trace import Selection
 
-#: The number of a body stands above these bits of its id, that of its outermost graph below.
+#: The number of a body is above these bits of its id, that of its outermost graph below.
 BODY_SHIFT: Final = 32
 
 #: Attributes that name a body by its graph_id.
@@ -54,7 +54,7 @@ class GraphOp:
         try:
             return default if text is None else json.loads(text)
         except ValueError:
-            raise damaged(self, f"its attribute {name} is no JSON") from None
+            raise damaged(self, f"its attribute {name} is not JSON") from None
 
 
 def damaged(op: GraphOp, what: str) -> DamagedFile:
@@ -153,7 +153,7 @@ def _check(graph: Sequence[GraphOp]) -> None:
         if not op.dtype or any(extent < 0 for extent in op.shape):
             raise damaged(op, "it has no element type, or a negative extent")
         if not earlier.issuperset(op.operands):
-            raise damaged(op, "an operand is no op before it")
+            raise damaged(op, "an operand is not an op before it")
         if len(op.operands) < _LEAST_OPERANDS.get(op.opcode, 1):
             raise damaged(op, "it has too few operands")
         earlier.add(op.op_index)

@@ -1,4 +1,4 @@
-"""A process with torch, executed with a clean environment, that runs functions while this goes on.
+"""A process with torch and a clean environment that runs functions concurrently with this one.
 
 The environment that a process is executed with stays in its memory and in /proc/self/environ, and
 so in those of its forks, whatever is deleted later. So what runs code that nobody trusts is not
@@ -35,7 +35,7 @@ _idle: list[Beside] = []
 
 
 class Beside:
-    """A process of kvtrace's own code. It is no wall: it may do what this one may."""
+    """A process of kvtrace's own code. It is not a wall: it may do what this one may."""
 
     def __init__(self) -> None:
         self.owner = os.getpid()
@@ -91,7 +91,7 @@ class Beside:
 
 @contextmanager
 def beside() -> Iterator[Beside]:
-    """Give a process that nobody else asks meanwhile; it is ended where it still owes an answer."""
+    """Give a process for exclusive use; it is ended if it still owes an answer."""
     found = next((each for each in iter(_taken, None) if each.is_idle()), None) or Beside()
     try:
         yield found

@@ -1,7 +1,7 @@
 """What runs in the candidate's process: its code, and a log of its launches besides the trace.
 
 The candidate's code can change anything in this process. So nothing that is written here is a
-verdict: another process reads the log and evaluates the launches anew.
+verdict: another process reads the log and evaluates the launches again.
 
 The log has a JSON object a line: `launch`, `moved`, `returned`, `raised`, `changed` of a case, in
 order, and between them what the candidate does besides (`kind`). It goes through a pipe: what was
@@ -96,7 +96,7 @@ def run_candidate(request: Request, inputs: Path, folder: Path) -> None:
                 entry = entry(*_initial(module, inputs))
             if isinstance(entry, torch.nn.Module):
                 entry = entry.cuda()
-        except Exception as error:  # noqa: BLE001 - the candidate's own, told as such
+        except Exception as error:  # noqa: BLE001 - the candidate's own, reported as such
             log.write({"unusable": f"{type(error).__name__}: {error}"[:500]})
             return
         for number, case in enumerate(cases):
@@ -108,7 +108,7 @@ def run_candidate(request: Request, inputs: Path, folder: Path) -> None:
 
 
 def _initial(module: ModuleType, inputs: Path) -> list[Any]:
-    """Return what a model is made with: the file's own answer, failing that the reference's."""
+    """Return what a model is made with: the file's own answer, otherwise the reference's."""
     if hasattr(module, "get_init_inputs"):
         return list(module.get_init_inputs())
     told = inputs / INITIAL
@@ -226,7 +226,7 @@ class _Log:
         try:
             with torch.no_grad(), Moves(self):
                 returned = entry(*arguments)
-        except Exception as error:  # noqa: BLE001 - the candidate's own, told as such
+        except Exception as error:  # noqa: BLE001 - the candidate's own, reported as such
             self.write({"raised": f"{type(error).__name__}: {error}"[:500]})
             return
         self.write({"returned": [self._result(each) for each in tensors.results_of(returned)]})

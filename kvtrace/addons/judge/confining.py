@@ -248,7 +248,7 @@ class _Supervisor:
         return child
 
     def told(self, child: int) -> dict[str, Any]:
-        """Wait for the process, take over what it left, and return what is told of it."""
+        """Wait for the process, take over what it left, and return its result."""
         status, late, reason = self._wait(child)
         if not self._apart:
             self._processes.end_all()
@@ -335,7 +335,7 @@ class _Supervisor:
             os.close(ready)
             self._run.work()
             code = _WHOLE
-        except BaseException:  # noqa: BLE001 - whatever it was, it ends here, and is said
+        except BaseException:  # noqa: BLE001 - whatever it was, it ends here, and is reported
             with contextlib.suppress(BaseException):
                 traceback.print_exc()
         finally:
@@ -369,7 +369,7 @@ class _Supervisor:
 
 
 def _settle_in(folder: Path) -> None:
-    """Give the process variables and folders of its own."""
+    """Give the process separate variables and folders."""
     home, temporary = folder / "home", folder / "temporary"
     variables = clean_environment() | {
         "HOME": str(home), "XDG_CACHE_HOME": str(home / ".cache"), "TMPDIR": str(temporary),

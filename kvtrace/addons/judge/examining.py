@@ -68,7 +68,7 @@ def _behaviour(
     patched = [str(e["patched"]) for entries in log.values() for e in entries if "patched" in e]
     if patched:
         text = f"the candidate replaces functions of others: {', '.join(patched[:5])}"
-        yield Problem("patches", "error", text, "call them as they are; no verdict rests on them")
+        yield Problem("patches", "error", text, "call them as they are; no verdict depends on them")
 
 
 def _check_kernels(

@@ -24,11 +24,11 @@ DTYPES: Final = {
     "i32": "int32", "i16": "int16", "i8": "int8", "u8": "uint8", "b1": "bool",
     "fp64": "float64", "fp32": "float32", "fp16": "float16", "bool": "bool",
 }  # fmt: skip
-#: Sizes that names in annotations stand for, in order of their appearance.
+#: Sizes that names in annotations represent, in order of their appearance.
 _NAMED: Final = (197, 130, 67, 29)
 _TENSOR: Final = re.compile(r"\s*(?:(\w+)\s*=\s*)?(\w+)\s*\[([^\]]*)\]\s*")
 _SCALAR: Final = re.compile(r"\s*(?:(\w+)\s*=\s*)?([-+\w.]+)\s*")
-#: Cases of other sizes, at most; and elements of one tensor that is made for a case of our own.
+#: Cases of other sizes, at most; and elements of one tensor that is made for a separate case.
 _MOST_SIZES: Final = 8
 _MOST_ELEMENTS: Final = 1 << 21
 _PRIMES: Final = (7, 131, 13, 257, 61)
@@ -68,8 +68,8 @@ class Case:
     """One set of inputs.
 
     `kind`: `given`, as they were asked for; `values`, the same sizes with other values; `sizes`,
-    sizes of our own; `view`, the given ones as views of larger storages. `weights` are those of a
-    model, which stand behind the inputs.
+    chosen sizes; `view`, the given ones as views of larger storages. `weights` are those of a
+    model, which follow the inputs.
     """
 
     label: str
@@ -93,7 +93,7 @@ def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def whole_tensor(name: str, dtype: str, shape: Sequence[int]) -> TensorInput:
-    """Return a contiguous tensor with a storage of its own."""
+    """Return a contiguous tensor with a separate storage."""
     count = int(np.prod(shape, dtype=np.int64)) if shape else 1
     return TensorInput(name, dtype, tuple(shape), contiguous_strides(shape), 0, count)
 
@@ -305,7 +305,7 @@ def tensor_of(given: Mapping[str, Any]) -> TensorInput:
         or tensor.offset + reach >= max(tensor.storage, 1)
         or "/" in tensor.file
     ):
-        raise ValueError(f"no tensor of ours: {given}")
+        raise ValueError(f"not a tensor of the request: {given}")
     return tensor
 
 
@@ -316,4 +316,4 @@ def _number(text: str, whole: str) -> Any:
     try:
         return int(text.replace("_", "")) if re.fullmatch(r"[-+]?[\d_]+", text) else float(text)
     except ValueError as error:
-        raise CannotJudge(f"{text!r} in the inputs {whole!r} is no number") from error
+        raise CannotJudge(f"{text!r} in the inputs {whole!r} is not a number") from error

@@ -78,13 +78,13 @@ def schema() -> dict[str, Any]:
 def judge_file(request: Request, seed: int | None = None) -> Judgement:
     """Judge a candidate. Runs none of the file's code here.
 
-    Torch is imported by a process of its own, at the same time as what else there is to import. It
+    Torch is imported by a separate process, at the same time as what else there is to import. It
     is kept: for the next files that this process judges it is imported already.
 
     Args:
         request: What is judged, and how.
-        seed: What other values are drawn from, to repeat a judgement. A candidate must not know it:
-            it is no part of the request, which the candidate's process gets. None: a fresh one.
+        seed: What other values are drawn from, to repeat a judgment. A candidate must not know it:
+            it is not a part of the request, which the candidate's process gets. None: a fresh one.
 
     Raises:
         CannotJudge: the file cannot be read.
@@ -106,7 +106,7 @@ def judge_file(request: Request, seed: int | None = None) -> Judgement:
 
 
 class _Run:
-    """The processes of one judgement."""
+    """The processes of one judgment."""
 
     def __init__(self, request: Request, text: FileText, scratch: Path, seed: int | None) -> None:
         self.request = request
@@ -246,7 +246,7 @@ def _object(
 
 
 def judgement_text(judgement: Judgement) -> list[str]:
-    """Return a judgement as a few lines: the verdict, then a line a finding and a line a figure."""
+    """Return a judgment as a few lines: the verdict, then a line a finding and a line a figure."""
     told = judgement.object
     entry = told["entry"]
     lines = [

@@ -147,13 +147,13 @@ def check_kernel(
         meta: constants and options by name, as `BLOCK=256, num_warps=4`.
 
     Raises:
-        CannotCheck: a recording goes on in this process, or nothing was launched.
+        CannotCheck: a recording is in progress in this process, or nothing was launched.
         BadSetting: there is no such rule, device or target.
 
     """
     if api.current() is not None:
         raise CannotCheck(
-            "check_kernel records a launch of its own, and a recording goes on in this process; "
+            "check_kernel records a launch, but this process has a recording in progress; "
             "call it outside of kvtrace.capture and without KVTRACE, or judge the recording with "
             "kvtrace sanitize."
         )

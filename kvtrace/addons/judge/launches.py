@@ -57,7 +57,7 @@ class Memory:
         """Return a tensor's elements, as a view of its storage.
 
         Raises:
-            CannotJudge: it is no view of a storage.
+            CannotJudge: it is not a view of a storage.
 
         """
         dtype = numpy_dtype(str(entry["dtype"]))
@@ -72,7 +72,7 @@ class Memory:
 
 
 class _Stores(Observer):
-    """Hears which op writes through which argument."""
+    """Notes which op writes through which argument."""
 
     def __init__(self) -> None:
         self.ops: dict[int, Op] = {}
@@ -293,5 +293,5 @@ def _sizes(given: Any) -> tuple[int, ...]:
 def _digest(text: Any) -> str:
     digest = str(text)
     if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
-        raise ValueError("a name of a file that is none of ours")
+        raise ValueError("the name of a file that the request does not have")
     return digest

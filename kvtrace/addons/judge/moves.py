@@ -29,19 +29,19 @@ _FILLING: Final = {"aten::fill_": 1, "aten::constant_pad_nd": 2}
 
 
 class Hears(Protocol):
-    """What is told of tensors that operators make and move."""
+    """Events for tensors that operators make and move."""
 
     def explained(self, tensor: Any) -> bool:
         """Whether a tensor's storage holds what launches and moves have left there."""
 
     def made(self, tensor: Any) -> None:
-        """Hear of a tensor whose storage is new, and whose contents nothing explains."""
+        """Observe a tensor whose storage is new, and whose contents nothing explains."""
 
     def before(self, target: Any) -> None:
-        """Hear of a tensor that is about to be written to by a move."""
+        """Observe a tensor that is about to be written to by a move."""
 
     def moved(self, target: Any, sources: Sequence[Any], picked: Any, fill: float) -> None:
-        """Hear of a move that is done.
+        """Observe a move that is done.
 
         Args:
             target: What was written.
@@ -62,7 +62,7 @@ class Moves(TorchDispatchMode):  # type: ignore[misc]
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """Say that no compiler need be kept out of this mode: keeping it out imports all of it."""
+        """Say that compilers may run in this mode: keeping them out would import them."""
         return False
 
     def __torch_dispatch__(

@@ -145,7 +145,7 @@ def _modified(memory: Memory, values: Values, entries: Sequence[Mapping[str, Any
                 Wrong(
                     "input-modified", "error",
                     f"the input {tensor.name} is written to, and the reference leaves it alone",
-                    "write to a tensor of its own", memory.written_by.get(number),
+                    "write to a new tensor", memory.written_by.get(number),
                 )
             )  # fmt: skip
     return found

@@ -1,4 +1,4 @@
-"""What a candidate's cases give: launches evaluated on values of our own, then judged.
+"""What a candidate's cases give: launches evaluated on chosen values, then judged.
 
 The rule of a right verdict: the recorded launches, evaluated on values that were drawn after the
 candidate had ended, give what the reference gives for these. What is right only for the values that
@@ -43,7 +43,7 @@ Log = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that is wrong, or cannot be told, with where and what to do.
+    """Something that is wrong, or cannot be decided, with where and what to do.
 
     `severity`: error (the candidate is wrong), warning, note, or unjudged (no verdict is possible).
     """

@@ -101,7 +101,7 @@ def prepare(
                 raise CannotJudge(
                     f"the reference fails on {case.label}: {type(error).__name__}: {error}"
                 ) from error
-            continue  # sizes of our own need not mean anything
+            continue  # chosen sizes may have no meaning
         kept.append(case)
     write_cases(folder, kept)
 

@@ -23,7 +23,7 @@ MODELS: Final = ("ModelNew", "Model")
 _KERNELS: Final = frozenset({"jit", "autotune", "heuristics"})
 #: The file that a process leaves which examines.
 EXAMINED: Final = "examined.json"
-#: What is said where torch or Triton cannot be imported.
+#: The message if torch or Triton cannot be imported.
 MISSING: Final = "judging kernels takes torch and Triton ({}); pip install 'kvtrace[triton]'"
 _SMALLEST_BLOCK: Final = 8
 _LARGEST_BLOCK: Final = 2048
@@ -92,7 +92,7 @@ class FileText:
     Attributes:
         launching: public functions and classes that launch kernels, directly or through others.
         names: all functions and classes at the file's top.
-        blocks: powers of two that stand in it, which may be the sizes of blocks.
+        blocks: powers of two in it, which may be the sizes of blocks.
         largest: the text of `LARGEST = "rows=…"`, sizes that the file says it is for.
 
     """
@@ -108,7 +108,7 @@ def read_file(path: Path) -> FileText:
     """Read a file that is to be judged, without running it.
 
     Raises:
-        CannotJudge: it cannot be read, or is no Python.
+        CannotJudge: it cannot be read, or is not a Python.
 
     """
     path = Path(os.path.abspath(path))  # noqa: PTH100 - links stay as they are named
@@ -166,7 +166,7 @@ def entry_of(text: FileText, named: str | None) -> Place:
 
 
 def seed_of(text: str) -> int:
-    """Read a seed as a judgement writes it: up to 32 hexadecimal digits.
+    """Read a seed as a judgment writes it: up to 32 hexadecimal digits.
 
     Raises:
         CannotJudge: it is none.
@@ -174,8 +174,8 @@ def seed_of(text: str) -> int:
     """
     if re.fullmatch(r"[0-9a-fA-F]{1,32}", text) is None:
         raise CannotJudge(
-            f"--seed {text!r} is no seed; give the 32 hexadecimal digits of seed.value in the "
-            "output of an earlier judgement"
+            f"--seed {text!r} is not a seed; give the 32 hexadecimal digits of seed.value in the "
+            "output of an earlier judgment"
         )
     return int(text, 16)
 

@@ -172,7 +172,7 @@ def import_libraries(target: str) -> None:
     from triton.backends.compiler import GPUTarget
 
     kind, _, architecture = target.partition(":")
-    with suppress(Exception):  # an unknown target is told by the candidate's process
+    with suppress(Exception):  # an unknown target is reported by the candidate's process
         number = int(architecture) if architecture.isdigit() else architecture
         backend = triton.compiler.make_backend(GPUTarget(kind, number, 32))
         backend.hash()
@@ -180,7 +180,7 @@ def import_libraries(target: str) -> None:
 
 
 def import_all(names: Sequence[str]) -> None:
-    """Import modules, all that is in rooms of ours, and what add-ons add: once, before forks."""
+    """Import modules, all that is in kvtrace's rooms, and what add-ons add: once, before forks."""
     for name in names:
         module = import_module(name)
         if name.startswith("kvtrace.") and hasattr(module, "__path__"):

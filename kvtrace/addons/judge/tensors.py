@@ -22,7 +22,7 @@ def imported(path: Path, name: str) -> ModuleType:
         name += "_"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is no Python file")
+        raise ImportError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
@@ -30,7 +30,7 @@ def imported(path: Path, name: str) -> ModuleType:
 
 
 def tensor_from(given: TensorInput, folder: Path, device: str = "cpu") -> Any:
-    """Make the tensor of an input on a device, on a storage of its own."""
+    """Make the tensor of an input on a device, on a separate storage."""
     import torch
 
     dtype = getattr(torch, given.dtype)
@@ -71,7 +71,7 @@ def kept(tensor: Any, name: str, folder: Path, file: str) -> Kept:
 
 
 def results_of(returned: Any) -> list[Any]:
-    """Return the tensors of what a function returned, in order; other values stand as they are."""
+    """Return the tensors of what a function returned, in order; other values stay as they are."""
     if returned is None:
         return []
     if isinstance(returned, Mapping):

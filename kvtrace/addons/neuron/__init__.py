@@ -4,5 +4,5 @@
 thin tables of names over `ops/`, where each op is one function. `tensors.py` has tensors and their
 lazily bound views, `memory.py` what they lie in, `operations.py` the registration that makes
 records and checks of an op, `launching.py` the decorators and grids, `recorder.py` what is kept.
-May import the schema's errors and the evaluator's threads, nothing else of ours.
+May import the schema's errors and the evaluator's threads, nothing else of kvtrace.
 """

@@ -11,7 +11,7 @@ from kvtrace.forks import Lock
 class Buffer(str):
     """A memory to allocate in. `alloc` and `mod_alloc` place a tensor by hand.
 
-    Where it is placed is not followed here: a tensor is a buffer of its own wherever it lies.
+    Where it is placed is not followed here: a tensor is a separate buffer wherever it lies.
     """
 
     __slots__ = ("shared", "space")
@@ -37,7 +37,7 @@ class Buffer(str):
         return ndarray(size if shape is None else shape, dtype, buffer=self, name=name)
 
     def alloc(self, *args: Any, **kwargs: Any) -> "Buffer":
-        """Place tensors by a function of theirs."""
+        """Place tensors by a given function."""
         return self(*args, **kwargs)
 
     def mod_alloc(self, *args: Any, **kwargs: Any) -> "Buffer":
@@ -102,5 +102,5 @@ def buffer_of(value: Any) -> Buffer:
         return value
     found = _BY_NAME.get(value) if isinstance(value, str) else None
     if found is None:
-        raise NkiError(f"{value!r} is no memory; there are {', '.join(_BY_NAME)}")
+        raise NkiError(f"{value!r} is not a memory; the memories are {', '.join(_BY_NAME)}")
     return found

@@ -58,7 +58,7 @@ def _blocks_in_use(life: Life, first: int, last: int) -> NDArray[np.int64]:
 
 
 def find_overflows(run: Run) -> None:
-    """Find memories that are too small for what is in use at once; the largest need is told."""
+    """Find memories that are too small for what is in use at once; the largest need is reported."""
     recorder = run.recorder
     limits = {"sbuf": run.target.sbuf_usable_bytes, "psum": PSUM_BANKS}
     units = {"sbuf": "bytes", "psum": "banks"}

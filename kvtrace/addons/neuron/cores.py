@@ -1,7 +1,7 @@
 """Programs side by side where they wait for each other: the two cores of a pair, or a whole grid.
 
 Programs run one after the other. Where the first waits for the others, at a barrier or for what
-they send, each of these runs in a thread of its own until it waits as well; one runs at a time.
+they send, each of these runs in a separate thread until it waits as well; one runs at a time.
 """
 
 import threading
@@ -23,7 +23,7 @@ class _AbandonedError(BaseException):
 
 
 class _Other:
-    """A program but the first, in a thread of its own."""
+    """A program but the first, in a separate thread."""
 
     def __init__(self, run: Run, call: Callable[[], Any], program: int) -> None:
         self.ended = False
@@ -49,7 +49,7 @@ class _Other:
             raise error
 
     def wait(self) -> None:
-        """Wait, in its own thread, until the first program lets it go on."""
+        """Wait, in its own thread, until the first program lets it continue."""
         state = self._run.leave()
         self._stops.put(None)
         if not self._turns.get():

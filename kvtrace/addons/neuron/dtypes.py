@@ -81,7 +81,7 @@ NARROW_FLOATS: Final = FLOATS - {float32}
 FLOAT8: Final = frozenset({float8_e4m3, float8_e4m3fn, float8_e5m2})
 BITS: Final = frozenset({int8, int16, int32, uint8, uint16, uint32, bool_})
 
-#: Garbage that unwritten memory is filled with, so that results that rest on it look wrong.
+#: Garbage that unwritten memory is filled with, so that results that depend on it look wrong.
 _POISON_INTEGER: Final = 0x5A
 
 
@@ -102,7 +102,7 @@ def as_dtype(value: Any) -> np.dtype[Any]:
     try:
         found: np.dtype[Any] = np.dtype(value if name is None else name)
     except TypeError:
-        raise NkiError(f"{value!r} is no element type of NKI") from None
+        raise NkiError(f"{value!r} is not an element type of NKI") from None
     return found
 
 
@@ -154,7 +154,7 @@ def rounded(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def poison(dtype: np.dtype[Any]) -> Any:
-    """Return what stands for garbage in a type: NaN, or a bit pattern."""
+    """Return what represents garbage in a type: NaN, or a bit pattern."""
     if dtype in FLOATS:
         return np.nan
     if dtype.kind == "V":

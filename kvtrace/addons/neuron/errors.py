@@ -4,6 +4,6 @@ from kvtrace.schema.errors import KvtraceError
 
 
 class NkiError(KvtraceError):
-    """A kernel does what the interface does not have, and cannot go on."""
+    """A kernel uses something that the interface lacks, and cannot continue."""
 
     slug = "nki-program"

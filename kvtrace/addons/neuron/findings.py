@@ -1,6 +1,6 @@
 """What is wrong with what a kernel does on the machine: rules, and one record per place.
 
-A finding does not end the run: what was found is kept, and the kernel goes on where it can.
+A finding does not end the run: what was found is kept, and the kernel continues where it can.
 """
 
 from dataclasses import dataclass, field
@@ -40,13 +40,13 @@ REFUSED: Final = frozenset(
 
 #: What the variable `KVTRACE_NKI_STRICT` does.
 ABOUT_STRICT: Final = (
-    "`1` makes errors of what Neuron's compiler refuses in NKI kernels, where it is a finding "
+    "`1` raises an error, not only a finding, for what Neuron's compiler refuses in NKI kernels "
     "([NKI](nki.md#what-is-checked))"
 )
 
 
 class Rule(NamedTuple):
-    """How grave a broken rule is, what is wrong then, and what to do about it."""
+    """Severity of a rule, what a violation is, and how to fix it."""
 
     severity: str
     summary: str
@@ -62,7 +62,7 @@ RULES: Final = {
     RACE: Rule(
         "error",
         "two programs touch the same elements in device memory, one of them writes",
-        "give each program elements of its own, by nl.program_id",
+        "give each program different elements, by nl.program_id",
     ),
     UNDEFINED_LANES: Rule(
         "warning",

@@ -43,7 +43,7 @@ def lanes_of(mask: Any) -> NDArray[np.bool_]:
     """Return the lanes of a mask, a comparison of plain numbers, or an array of booleans.
 
     Raises:
-        NkiError: it is no mask.
+        NkiError: it is not a mask.
     """
     if isinstance(mask, Mask):
         return mask.values

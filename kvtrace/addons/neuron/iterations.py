@@ -1,8 +1,8 @@
 """Which iteration wrote an element: what an iteration of `affine_range` may not use of another.
 
-Each iteration of each loop has a number of its own, its serial; 0 is outside of all loops. From
-serials the loops around can be told, and so whether two accesses were in different iterations of
-one execution of a loop that promises that its iterations do not depend on each other.
+Each iteration of each loop has a separate number, its serial; 0 is outside of all loops. Serials
+identify the loops around, and so whether two accesses were in different iterations of one execution
+of a loop that promises that its iterations do not depend on each other.
 """
 
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -51,7 +51,7 @@ class Iteration(NamedTuple):
 
 
 def matters(run: "Run", memory: "Memory") -> bool:
-    """Whether a memory outlives an iteration of a parallel loop that goes on."""
+    """Whether a memory outlives an iteration of a running parallel loop."""
     born = memory.born
     loops = run.loops
     depth = 0
@@ -71,7 +71,7 @@ def note_write(
     """Keep the iteration that writes elements, where somebody may want to know."""
     memory = tensor.memory
     run = issue.run
-    if issue.reduces:  # what is there rests on other iterations still
+    if issue.reduces:  # what is there depends on other iterations still
         return
     if memory.stamps is None:
         if not matters(run, memory):
@@ -140,7 +140,7 @@ def _may_be_reduced(issue: "Issue") -> bool:
 
 
 def _other_iteration(run: "Run", serial: int) -> bool:
-    """Whether something was written in another iteration of a parallel loop that goes on.
+    """Whether something was written in another iteration of a running parallel loop.
 
     Of the loops that the write and the read are both in, the outermost one in another iteration
     decides: what a loop in order hands on is meant.

@@ -1,4 +1,4 @@
-"""What stands between the brackets of `tensor[…]`: slices and integers as index expressions."""
+"""What is between the brackets of `tensor[…]`: slices and integers as index expressions."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def slice_of(part: slice, size: int, axis: int) -> tuple[int, int, int]:
 
 
 def as_indices(parts: list[Any], shape: tuple[int, ...]) -> list[Index]:
-    """Return an index per dimension; slices get axes of their own, in order."""
+    """Return an index per dimension; slices get new axes, in order."""
     slices = [at for at, part in enumerate(parts) if isinstance(part, slice)]
     if slices and any(not isinstance(part, slice | int | np.integer) for part in parts):
         raise NkiError(

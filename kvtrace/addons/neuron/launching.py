@@ -1,7 +1,7 @@
 """Kernels: what the decorators of both interfaces make, and how a launch on a grid runs.
 
-`execute` runs a kernel and gives its outcome. Who wants to hear of launches (the capture backend)
-registers in `listeners`; without any, findings are told as Python warnings.
+`execute` runs a kernel and gives its outcome. Who wants to observe launches (the capture backend)
+registers in `listeners`; without any, findings are Python warnings.
 """
 
 import inspect
@@ -49,17 +49,17 @@ class Outcome:
 
 
 class Listener(Protocol):
-    """Hears of launches. What it does must never raise."""
+    """Observes launches. What it does must never raise."""
 
     @property
     def keeps_tiles(self) -> bool:
         """Whether it wants to know what tiles hold."""
 
     def before(self, kernel: "Kernel", grid: tuple[int, ...], bound: dict[str, Any]) -> Any:
-        """Hear of a launch; what it gives is handed to `after`."""
+        """Observe a launch; what it gives is handed to `after`."""
 
     def after(self, token: Any, outcome: Outcome | None) -> Exception | None:
-        """Hear that the launch is over; `outcome` has an error where the kernel raised.
+        """Note that the launch is over; `outcome` has an error where the kernel raised.
 
         It is None where the kernel was not begun. An exception that it gives is raised in place of
         giving the result.

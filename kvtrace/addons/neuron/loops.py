@@ -65,7 +65,7 @@ def device_print(*parts: Any, **settings: Any) -> None:
 
 
 class CoreCount(int):
-    """`nl.nc(2)`: programs that run on neighbouring cores; a number for a grid."""
+    """`nl.nc(2)`: programs that run on neighboring cores; a number for a grid."""
 
     def __mul__(self, other: Any) -> "CoreCount":
         return CoreCount(int(self) * int(other))

@@ -1,4 +1,4 @@
-"""The run of a kernel that goes on in the thread: target, grid, program, loops, allocations."""
+"""The kernel that the thread is running: target, grid, program, loops, allocations."""
 
 import os
 import threading
@@ -48,7 +48,7 @@ class LoopNumber(int):
 
 
 class Run:
-    """One launch on a grid. Programs run one after the other, each with on-chip memory of its own.
+    """One launch on a grid. Programs run one after the other, each with separate on-chip memory.
 
     What is allocated as shared device memory is the same for all of them: the n-th such allocation
     of a program is the n-th of the first program.
@@ -116,7 +116,7 @@ class Run:
         return state
 
     def enter(self, state: tuple[Any, ...]) -> None:
-        """Go on with a program that was left."""
+        """Continue a program that was left."""
         self.program, self.loops, self.held, registers, self._next_shared = state
         self.reduce_registers, self.vector_registers = registers
 
@@ -139,7 +139,7 @@ class Run:
         self.recorder.find(finding)
 
     def let_go(self, written: Tensor | None = None) -> bool:
-        """Keep the findings that were held, but for one that `written` makes a reduction of.
+        """Keep the findings that were held, except for one that `written` makes a reduction of.
 
         Gives whether there was one.
         """
@@ -248,7 +248,7 @@ class Run:
 
 
 def current() -> Run:
-    """Return the run that goes on in the thread.
+    """Return the run in progress in the thread.
 
     Raises:
         NkiError: none does.
@@ -260,10 +260,10 @@ def current() -> Run:
 
 
 def going_on() -> Run | None:
-    """Return the run that goes on in the thread, if one does."""
+    """Return the run in progress in the thread, if any."""
     return getattr(_thread, "run", None)
 
 
 def set_current(run: Run | None) -> None:
-    """Set the run that goes on in the thread."""
+    """Set the run in progress in the thread."""
     _thread.run = run

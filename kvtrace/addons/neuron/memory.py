@@ -163,7 +163,7 @@ class Memory:
         self.written_as(dtype)
 
     def written_as(self, dtype: np.dtype[Any]) -> None:
-        """Hear that elements were written as some type; another one's bytes are all there is."""
+        """Note that elements were written as some type; another one's bytes are all there is."""
         self.written = True
         if self.unrounded is not None and dtype != self.dtype:
             self.keep_unrounded()

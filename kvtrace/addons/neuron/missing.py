@@ -1,11 +1,11 @@
-"""What is said of names that the public interfaces have and ours does not."""
+"""Messages for names that the public interfaces have and kvtrace's does not."""
 
 from collections.abc import Callable
 from typing import Final, NoReturn
 
 _BY_ACCESS_PATTERNS: Final = "use tensor_copy with a view by .ap(…, scalar_offset=…)"
 
-#: Names that are left out for a reason; of others it is said that they are not there.
+#: Names that are left out for a reason; others are reported as missing.
 REFUSED: Final = {
     "nki.language.NkiTensor.indirect": "use vector_select, or .ap(…, vector_offset=…)",
     "nki.isa.tensor_copy_dynamic_src": _BY_ACCESS_PATTERNS,

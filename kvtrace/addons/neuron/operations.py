@@ -9,7 +9,7 @@
 `tensor_tensor.older(data1, …)` then gives a new tile, as the older interface has it, and
 `tensor_tensor.newer(dst, data1, …)` writes one, as the newer one. Reads, writes, their bytes, what
 is defined, bounds, and the record of the execution come from `issue.read` and `issue.result`;
-limits are said with `issue.find`, operations with `issue.flops`.
+limits are reported with `issue.find`, operations with `issue.flops`.
 """
 
 import inspect
@@ -42,7 +42,7 @@ OPERATIONS: Final[dict[str, "Operation"]] = {}
 
 _NO_PLACES: Final = np.empty(0, np.int64)
 
-#: Stands for states that the operands' go over to.
+#: Represents states that the operands' go over to.
 _SPREAD: Final = object()
 
 
@@ -144,7 +144,7 @@ class Issue:
         return access.read(self, operand, None if mask is None else lanes_of(mask))
 
     def find(self, rule: str, message: str, **facts: Any) -> None:
-        """Say that a rule is broken here; the run goes on."""
+        """Report that a rule is violated here; the run continues."""
         self.run.find(self.finding(rule, message, **facts))
 
     def finding(self, rule: str, message: str, **facts: Any) -> Finding:
@@ -328,7 +328,7 @@ class Operation:
         self.kind = kind
         self.function = function
         self.refusals = REFUSALS.get(name, [])
-        #: Whether its engine reaches no device memory. The tensor engine says so itself.
+        #: Whether its engine reaches no device memory. The tensor engine defines this itself.
         self._stays_on_chip = engine in ("vector", "scalar", "gpsimd")
         self._by_place = any(refusal.by_place for refusal in self.refusals)
         _, *parameters = inspect.signature(function).parameters.values()
@@ -363,7 +363,7 @@ class Operation:
         return issue.finish(result)
 
     def _refuse(self, issue: Issue, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Look at the operands, but for such as an earlier call of the run has had."""
+        """Look at the operands, except for such as an earlier call of the run has had."""
         key = (self, _trait(issue.destination), *[_trait(each) for each in args])
         if kwargs:
             key += (*kwargs, *[_trait(each) for each in kwargs.values()])

@@ -12,7 +12,7 @@ from kvtrace.addons.neuron.tensors import Tensor
 
 
 class VirtualRegister:
-    """A whole number that can be loaded; stands where a number may."""
+    """A whole number that can be loaded; usable in place of a number."""
 
     __slots__ = ("value",)
 

@@ -69,7 +69,7 @@ def add_at(
 ) -> None:
     """Add to the elements of a selection, lane after lane: one that is meant twice gets both.
 
-    Other programs may do the same at the same time: that is no race.
+    Other programs may do the same at the same time: that is not a race.
     """
     memory = tensor.memory
     places, active = _places(issue, tensor, lanes, "store")

@@ -1,7 +1,7 @@
-"""Modules that stand in for Neuron's own, `neuronxcc.nki` and `nki`, where those are missing.
+"""Modules that replace Neuron's own, `neuronxcc.nki` and `nki`, where those are missing.
 
-A module of either name has the names of ours. What only asks whether the package is there is told
-the truth, it is not: `importlib.util.find_spec`, and `import neuronxcc` for its own sake, by which
+A module of either name has kvtrace's names. What only asks whether the package is there learns the
+truth, that it is not: `importlib.util.find_spec`, and `import neuronxcc` for its own sake, by which
 libraries find out whether they run on a Neuron device.
 """
 
@@ -14,7 +14,7 @@ from importlib.machinery import ModuleSpec
 from types import FrameType, ModuleType
 from typing import Any, Final
 
-#: Name of a stand-in → the module of ours; empty for a package that only holds others.
+#: Name of a replacement → kvtrace's module; empty for a package that only holds others.
 MODULES: Final = {
     "neuronxcc": "",
     "neuronxcc.nki": "kvtrace.addons.neuron.older",
@@ -38,7 +38,7 @@ _MARK: Final = "__kvtrace_stands_in__"
 def spec_of(
     name: str, path: Sequence[str] | None, target: ModuleType | None, others: Sequence[Any]
 ) -> ModuleSpec | None:
-    """Return the spec of a stand-in; None where it is none of ours, or the real one is there."""
+    """Return the spec of a replacement; None where it is another name, or the real one is there."""
     if name not in MODULES or _only_asked(sys._getframe(1)):
         return None
     if name == "neuronxcc" and not _wants_kernels(sys._getframe(1)):
@@ -94,13 +94,13 @@ def _only_asked(frame: FrameType | None) -> bool:
 
 
 class _StandInLoader(Loader):
-    """Fills a module with the names of ours."""
+    """Fills a module with kvtrace's names."""
 
     def create_module(self, spec: ModuleSpec) -> None:
         """Leave the making to Python."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """Return the module the public names of ours."""
+        """Return the module with kvtrace's public names."""
         setattr(module, _MARK, True)
         ours = MODULES[module.__name__]
         if not ours:

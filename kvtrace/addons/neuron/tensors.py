@@ -1,8 +1,8 @@
 """Tensors: lazily bound views of memories.
 
 A view is an offset, a shape and strides over a memory; taking one touches no element. Where an
-index is no affine expression, or leaves the tensor, the view keeps the indices (`Selection`) until
-an op, which knows the mask, reads or writes it.
+index is not an affine expression, or leaves the tensor, the view keeps the indices (`Selection`)
+until an op, which knows the mask, reads or writes it.
 """
 
 from typing import Any, Final, TypeVar
@@ -259,9 +259,9 @@ class Tensor:
         return number
 
     def _by_indices(self: _Self, parts: list[Any], strict: bool = False) -> _Self:
-        """Index with expressions; slices among them are over axes of their own."""
+        """Index with expressions; slices among them are over new axes."""
         if any(part is None for part in parts):
-            raise NkiError("None cannot stand among index expressions")
+            raise NkiError("None cannot be among index expressions")
         indices = as_indices(parts, self.shape)
         rank = max((index.ndim for index in indices), default=0)
         if self.on_chip and rank < 2 and not strict:
@@ -350,7 +350,7 @@ class Tensor:
         self._bound()
         places = _shape_argument(order)
         if sorted(places) != list(range(len(self.shape))):
-            raise NkiError(f"{places} is no order of {len(self.shape)} dimensions")
+            raise NkiError(f"{places} is not an order of {len(self.shape)} dimensions")
         if self.on_chip and places[self.partition] != self.partition:
             raise NkiError("the partition dimension stays where it is; transpose with nisa")
         shape = tuple(self.shape[place] for place in places)
@@ -447,10 +447,10 @@ def _in_width(elements: int, old: int, new: int) -> int:
     """Return a number of elements of one width as elements of another.
 
     Raises:
-        NkiError: it is no whole number of them.
+        NkiError: it is not a whole number of them.
     """
     if elements * old % new:
-        raise NkiError(f"{elements} elements of {old} bytes are no whole elements of {new} bytes")
+        raise NkiError(f"{elements} elements of {old} bytes are not whole elements of {new} bytes")
     return elements * old // new
 
 

@@ -45,7 +45,9 @@ class Token:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run it as an op of the language, on tiles and numbers."""
         if self.execute is None:
-            raise NkiError(f"nl.{self.name} names an operation of instructions and is no op itself")
+            raise NkiError(
+                f"nl.{self.name} names an operation of instructions and is not an op itself"
+            )
         return self.execute(*args, **kwargs)
 
     def __repr__(self) -> str:

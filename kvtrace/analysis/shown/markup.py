@@ -1,7 +1,7 @@
 """HTML that fits into a notebook, light or dark: tables with units and sources, facts, code.
 
-Colours are mixed with the colour of the notebook's text, so that they fit themes that do not tell
-what they are. Without its style sheet, which some viewers take away, all of it is plain tables.
+Colors are mixed with the color of the notebook's text, so that they fit themes that do not identify
+themselves. Without its style sheet, which some viewers take away, all of it is plain tables.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -46,8 +46,8 @@ _RULES: Final = {
     "details": "margin:.3em 0",
     "summary": "cursor:pointer;opacity:.75",
 } | {
-    f".{name}": f"color:color-mix(in srgb,{colour} 75%,currentColor);font-weight:600"
-    for name, colour in _TONES.items()
+    f".{name}": f"color:color-mix(in srgb,{color} 75%,currentColor);font-weight:600"
+    for name, color in _TONES.items()
 }
 _STYLE: Final = "".join(
     f"{','.join(f'{_ALL} {each}'.rstrip() for each in names.split(','))}{{{rule}}}"
@@ -59,8 +59,8 @@ _STYLE: Final = "".join(
 class Column(Generic[Row]):
     """A column: its head and cells, what its numbers are of, and where they come from.
 
-    `cell` gives a cell's text, or None. `unit` stands below the head where cells have none of
-    their own; `meaning` is shown by the pointer. `kind`: words, which stay on one line, sentence,
+    `cell` gives a cell's text, or None. `unit` is below the head where cells have
+    none; `meaning` is shown by the pointer. `kind`: words, which stay on one line, sentence,
     number or code. `tone` gives a cell's class, as `worse`.
     """
 
@@ -84,7 +84,7 @@ def words(value: object) -> str:
 
 
 def table(columns: Sequence[Column[Row]], rows: Iterable[Row], caption: str = "") -> str:
-    """Return a table; above heads of columns with a source stands what that is.
+    """Return a table; above heads of columns with a source is its name.
 
     `caption` is HTML.
     """
@@ -138,6 +138,6 @@ def folded(summary: str, *parts: str) -> str:
 
 
 def paragraph(text: object, label: str = "") -> str:
-    """Return a text as a paragraph, behind a label that has a colour where it is a severity."""
+    """Return a text as a paragraph, behind a label that has a color where it is a severity."""
     head = f'<span class="{words(label)}">{words(label)}</span>: ' if label else ""
     return f"<p>{head}{words(text)}</p>"

@@ -10,8 +10,8 @@ from kvtrace.text import plural, size
 class ShownPage:
     """A page of the report, which a notebook shows where the object is the last of a cell.
 
-    The page's code can reach neither the notebook nor the network: its frame has an origin of its
-    own, and its policy lets in no request.
+    The page's code can reach neither the notebook nor the network: its frame has a separate origin,
+    and its policy lets in no request.
 
     Attributes:
         title: What it is of.

@@ -1,4 +1,4 @@
-"""What stands around the launches of compiled kernels: the registry's group `around_launches`.
+"""What wraps the launches of compiled kernels: the registry's group `around_launches`.
 
 An entry is a function of a session, which gives what the session's settings ask for. Where that is
 nothing, no hook is installed, and a known call enters no Python.
@@ -20,7 +20,7 @@ Grid = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A compiled kernel whose launches something may stand around.
+    """A compiled kernel whose launches something may wrap.
 
     Attributes:
         name: the kernel's name.
@@ -34,7 +34,7 @@ class Variant:
 
 
 class AroundLaunches(Protocol):
-    """What stands around a backend's launches, and sees their tensors before and after.
+    """What wraps a backend's launches, and sees their tensors before and after.
 
     A launch of a kernel that has a `variant`, and `is_due`, begins with `before`; what that gives,
     if it is something, goes to `launched`, which makes the launch. None of them raises what is not
@@ -68,7 +68,7 @@ class AroundLaunches(Protocol):
 
 
 def around_launches(session: "Session") -> tuple[AroundLaunches, ...]:
-    """Return what stands around one backend's launches in a session: what its settings ask for."""
+    """Return what wraps one backend's launches in a session: what its settings ask for."""
     found: list[AroundLaunches] = []
     for _, asked_for in registry.loaded("around_launches"):
         try:

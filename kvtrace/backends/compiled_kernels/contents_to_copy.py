@@ -1,9 +1,9 @@
-"""What tensors hold at launches of compiled kernels: which are looked at, when, and how.
+"""What tensors hold at launches of compiled kernels: which are copied, when, and how.
 
-Only kernels with pointers to integers are watched. A watched kernel's launches are looked at before
+Only kernels with pointers to integers are watched. A watched kernel's launches are inspected before
 they run, as often as there is time. On the host a launch takes longer than a look at it, so that
 there mostly is; on a device a copy disturbs what an autotuner times, so that of its trials only a
-kernel's first is looked at. The first launch of a call that was missed so is looked at when the hot
+kernel's first is inspected. The first launch of a call that was missed so is inspected when the hot
 path has found the call to be new: what the kernel does not write is still there. Which pointers
 matter, and which are written, is read from the kernel's IR in the background.
 """
@@ -44,11 +44,11 @@ _SEEN: Final = 100_000
 
 
 class Watch:
-    """What is known of a kernel whose launches are looked at, and when the next one is.
+    """What is known of a kernel whose launches are inspected, and when the next one is.
 
     Attributes:
-        wait: launches that pass before one is looked at.
-        places: places in the flattened signature of the pointers that are looked at.
+        wait: launches that pass before one is inspected.
+        places: places in the flattened signature of the pointers that are inspected.
         written: places that the kernel writes to; None while that is not known.
         settled: whether the kernel's IR has been read.
         look: looks at launches in the native hot path, and knows when; None where Python does.
@@ -87,11 +87,11 @@ class Watch:
 
     @property
     def targets(self) -> list[tuple[int, tuple[int, ...]]]:
-        """What is looked at, and where `look` finds it among the arguments."""
+        """What is inspected, and where `look` finds it among the arguments."""
         return [(place, self.paths[place]) for place in self.places if place in self.paths]
 
     def is_safe_after(self, flat: Sequence[Any]) -> bool:
-        """Whether what is looked at is the same after a launch: the kernel writes none of it."""
+        """Whether what is inspected is the same after a launch: the kernel writes none of it."""
         if self.written is None:
             return False
         changed = {_storage(flat[place]) for place in self.written}
@@ -99,7 +99,7 @@ class Watch:
 
     @property
     def is_new(self) -> bool:
-        """Whether no launch has been looked at."""
+        """Whether no launch has been inspected."""
         return self._taken == 0
 
     @property
@@ -108,7 +108,7 @@ class Watch:
         return not self.settled and self._taken < IN_A_ROW
 
     def took(self, on_host: bool = False) -> None:
-        """Wait for the next one, longer the more have been looked at or had to be left out.
+        """Wait for the next one, longer the more have been inspected or had to be left out.
 
         `on_host`: it is left to the time that there is.
         """
@@ -190,7 +190,7 @@ class Watching:
             read = module()
             if read is not None:
                 found = index_arguments(read)
-        except KvtraceError:  # said where the kernel is recorded
+        except KvtraceError:  # reported where the kernel is recorded
             found = IndexArguments(None, None)
         watch.written = places_of(found.written, parameters)
         if self._setting == "index":

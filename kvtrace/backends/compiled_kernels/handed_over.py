@@ -1,8 +1,8 @@
 """Compilations by Inductor's worker processes, handed to the process that they compile for.
 
-`torch.compile` has kernels compiled in processes of its own, which launch nothing and so record
-nothing. With the variable `KVTRACE` set they hear of their compilations as every process does; here
-they leave what they heard in a file each, `out/.compilations/PID/HASH.json`, where PID is the
+`torch.compile` has kernels compiled in worker processes, which launch nothing and so record
+nothing. With the variable `KVTRACE` set they observe their compilations as every process does; here
+they leave what they observed in a file each, `out/.compilations/PID/HASH.json`, where PID is the
 process that they work for. That one takes it when it records the kernel, and removes the rest in
 the end.
 """
@@ -19,13 +19,13 @@ from typing import Final
 from kvtrace.backends.compiled_kernels.kernels import Compilation
 
 _FOLDER: Final = ".compilations"
-#: What Inductor's workers run, and how they are told whom they work for (torch 2.7 and newer).
+#: What Inductor's workers run, and how they learn whom they work for (torch 2.7 and newer).
 _WORKER: Final = ("compile_worker", "__main__.py")
 _PARENT: Final = "--parent="
 
 
 def works_for(arguments: Sequence[str]) -> int | None:
-    """Whom this process compiles for, by its command line; None if it is no worker."""
+    """Whom this process compiles for, by its command line; None if it is not a worker."""
     file = getattr(sys.modules.get("__main__"), "__file__", None) or ""
     if Path(file).parts[-2:] != _WORKER:
         return None

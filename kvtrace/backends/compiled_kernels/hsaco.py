@@ -45,7 +45,7 @@ def hsaco_resources(code: bytes, function: str) -> Resources:
     """Read the resources of one kernel.
 
     Raises:
-        UnreadableBinary: it is no AMD code object, or holds no such kernel.
+        UnreadableBinary: it is not an AMD code object, or holds no such kernel.
     """
     try:
         return _resources(code, function)

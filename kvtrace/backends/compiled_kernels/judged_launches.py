@@ -1,11 +1,11 @@
 """Judging each new call before its first launch, for the setting `sanitize` (warn, raise).
 
-A backend hands a launch over when kernel, grid and values are known and nothing runs yet. Whether
-its call is new is told by a hot path of our own, which keeps nothing but the identities of calls: a
-known call costs a look-up. The hot path that records is not touched.
+A backend hands a launch over when kernel, grid and values are known and nothing runs yet. A
+separate hot path decides whether its call is new, which keeps nothing but the identities of calls:
+a known call costs a look-up. The hot path that records is not touched.
 
 Where there is no GPU, what the evaluator sees a launch do comes here too (`saw`), whatever the
-setting: it is kept as findings, and told or raised as the setting asks.
+setting: it is kept as findings, and reported or raised as the setting asks.
 """
 
 import os
@@ -144,7 +144,7 @@ class Judging:
         return judged
 
     def forget(self) -> None:
-        """Forget what was judged: a forked process begins a run of its own."""
+        """Forget what was judged: a forked process begins a separate run."""
         self._seen.forget()
         self._defects.clear()
 
@@ -175,7 +175,7 @@ class Judging:
         return -1
 
     def _judged(self, launch: Launch) -> KernelDefect | None:
-        """Judge a call; give what forbids its launch. After a failure of ours it is launched."""
+        """Judge a call; give what forbids its launch. After a failure of kvtrace it is launched."""
         if 0 in launch.grid:
             return None  # nothing runs
         try:
@@ -183,12 +183,12 @@ class Judging:
             found = live.judge(_new_call(launch, self._session.settings.tensors))
             self._session.tell_defects(launch.call_id, found)
             refused = self._raises and live.refuses(found)
-            defect = live.defect(found, colour=not refused and _shows_colour())
+            defect = live.defect(found, color=not refused and _shows_color())
             if defect is not None and not refused and live.is_news(found):
                 _print(f"{launch.kernel} is launched with a defect:\n{defect}")
             if defect is not None:
                 self._say(launch, found[0].rule, len(found), refused)
-        except Exception as error:  # noqa: BLE001 - counted; the launch goes on unjudged
+        except Exception as error:  # noqa: BLE001 - counted; the launch continues unjudged
             text = f"a call of {launch.kernel} could not be judged: {type(error).__name__}: {error}"
             self._session.message("info", "not-judged", text)
             return None
@@ -217,7 +217,7 @@ def live_of(session: "Session") -> "Live":
 
 
 def has_told(session: "Session", file: str, line: int) -> bool:
-    """Whether a defect at that place has been told before the launch."""
+    """Whether a defect at that place has been reported before the launch."""
     live = _lives.get(session)
     return live is not None and live.has_told(file, line)
 
@@ -242,7 +242,7 @@ def saw(
     if session.settings.sanitize == "off" or not found:
         return None
     refused = session.settings.sanitize == "raise" and live.refuses(found)
-    defect = live.defect(found, colour=not refused and _shows_colour())
+    defect = live.defect(found, color=not refused and _shows_color())
     if live.is_news(found) and not refused:
         _print(f"{launch.kernel} was launched with a defect:\n{defect}")
     return defect if refused else None
@@ -315,7 +315,7 @@ def _grid_columns(grid: tuple[int, int, int]) -> dict[str, int]:
     return dict(zip(("grid_x", "grid_y", "grid_z"), grid, strict=True))
 
 
-def _shows_colour() -> bool:
+def _shows_color() -> bool:
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     try:
         return not plain and sys.stderr.isatty()

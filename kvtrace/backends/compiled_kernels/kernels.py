@@ -20,7 +20,7 @@ from kvtrace.settings import Source
 #: The compiler's stages in its order; others come after them.
 STAGES: Final = ("ttir", "ttgir", "llir", "ptx", "amdgcn", "cubin", "hsaco")
 
-#: Metadata that has a column of its own, or is no compile option.
+#: Metadata that has a separate column, or is not a compile option.
 _NO_OPTIONS: Final = frozenset(
     ["hash", "target", "name", "shared", "num_warps", "num_ctas", "num_stages", "warp_size"]
 )
@@ -37,7 +37,7 @@ _ESCAPE: Final = re.compile(rb"\\(\\|[0-9A-Fa-f]{2})")
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """How one variant was compiled, as Triton's compilation listener is told; times in ns."""
+    """How one variant was compiled, as Triton's compilation listener receives it; times in ns."""
 
     cache_hit: bool
     begin: int
@@ -57,9 +57,9 @@ class CompilationListener:
         problem: Callable[[Exception], None],
         hand_over: Callable[[str, Compilation], None] | None = None,
     ):
-        """`before` is the user's own listener, `problem` is told of failures of ours.
+        """`before` is the user's own listener, `problem` receives kvtrace's failures.
 
-        `hand_over` is told of compilations, too, in a process that compiles for another.
+        `hand_over` receives compilations, too, in a process that compiles for another.
         """
         self.before = before
         self._problem = problem
@@ -169,7 +169,7 @@ def kernel_record(
     keep: Source,
     tell: Callable[[str], None],
 ) -> KernelRecord:
-    """Everything there is to record of a compiled kernel; `tell` hears of what there is not.
+    """Everything there is to record of a compiled kernel; `tell` receives what is missing.
 
     `compilation` and `load` are None where they happened elsewhere, or before the recording. It
     reads texts of megabytes and prints the IR again: for the background thread.
@@ -280,12 +280,12 @@ def resources(kernel: Any) -> tuple[int | None, int | None]:
         else:
             return None, None
     except UnreadableBinary:
-        return None, None  # a stand-in for a binary, or a format that is newer than we know
+        return None, None  # a placeholder for a binary, or a format that is newer than we know
     return found.registers, found.spills
 
 
 def options_of(metadata: Any) -> Iterator[tuple[str, str]]:
-    """Name and text of each compile option that has no column of its own."""
+    """Name and text of each compile option without a column."""
     for name, value in metadata._asdict().items():
         if name not in _NO_OPTIONS and value is not None:
             yield str(name), capped(str(value))

@@ -88,7 +88,7 @@ class Live:
         self.forget()
 
     def forget(self) -> None:
-        """Begin anew: another run begins, perhaps in a forked process."""
+        """Begin again: another run begins, perhaps in a forked process."""
         self._stacks = StackRows()
         self._judges = False
         self._rows: list[dict[str, Any]] = []
@@ -122,22 +122,22 @@ class Live:
         """Whether any of the defects is a reason not to launch, where that was asked for."""
         return any(found.fails(strict=self._strict) for found in findings)
 
-    def defect(self, findings: Sequence[Finding], *, colour: bool = False) -> KernelDefect | None:
+    def defect(self, findings: Sequence[Finding], *, color: bool = False) -> KernelDefect | None:
         """Make one error of the defects of a call; None where there is none."""
         if not findings:
             return None
-        printer = Printer(_lines_around(findings), colour=colour, base=os.getcwd())  # noqa: PTH109
+        printer = Printer(_lines_around(findings), color=color, base=os.getcwd())  # noqa: PTH109
         groups = by_cause(Findings(tuple(findings))).groups
         blocks = ["\n".join(printer.defect(group)) for group in groups]
         return KernelDefect("\n\n".join(blocks), finding_objects(findings))
 
     def has_told(self, file: str, line: int) -> bool:
-        """Whether a defect at that place of the source has been told."""
+        """Whether a defect at that place of the source has been reported."""
         with self._lock:
             return any(place[3:5] == (file, line) for place in self._told)
 
     def is_news(self, findings: Iterable[Finding]) -> bool:
-        """Whether any of the defects has not been told yet, of this call or another."""
+        """Whether any of the defects has not been reported yet, of this call or another."""
         places = {(f.kernel, f.rule, f.verdict, f.file, f.line, f.column, f.arg) for f in findings}
         with self._lock:
             fresh = places - self._told
@@ -182,7 +182,7 @@ class Live:
         self._rows += rows
 
     def _counts(self, found: Finding) -> bool:
-        """Whether it is told: warnings are, though they alone forbid no launch."""
+        """Whether it is reported: warnings are, though they alone forbid no launch."""
         return found.is_defect or found.fails(strict=self._strict)
 
     def _finding(self, verdict: Verdict, row: Mapping[str, Any], new: NewCall) -> Finding | None:

@@ -41,11 +41,11 @@ class Loads:
             self._loads.popitem(last=False)
 
     def begins(self, *_facts: Any) -> None:
-        """Hear from Triton that the running thread begins to load (`kernel_load_start_hook`)."""
+        """Note from Triton that the running thread begins to load (`kernel_load_start_hook`)."""
         self._begun.at = time.time_ns(), time.perf_counter_ns()
 
     def ends(self, _module: Any, _function: Any, _name: Any, _group: Any, cache_key: Any) -> None:
-        """Hear from Triton that it has loaded (`kernel_load_end_hook`)."""
+        """Note from Triton that it has loaded (`kernel_load_end_hook`)."""
         now = time.perf_counter_ns()
         begun = getattr(self._begun, "at", None)
         if begun is not None:

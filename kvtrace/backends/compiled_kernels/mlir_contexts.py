@@ -1,7 +1,7 @@
 """MLIR's contexts with Triton's dialects in them, used again and again.
 
 Making one takes a millisecond or two, which is longer than reading or printing a small kernel.
-A context keeps every type, constant and place that it has met, so none is used for ever; and it may
+A context keeps every type, constant and place that it has met, so none is used forever; and it may
 have threads, which a forked child does not have, so none is kept over a fork.
 """
 
@@ -17,10 +17,10 @@ _kept: dict[Hashable, list[tuple[Any, int]]] = {}
 
 @contextmanager
 def context_with(dialects: Hashable, load: Callable[[Any], None]) -> Iterator[Any]:
-    """Lend a context that no other thread uses meanwhile; one that something failed in is dropped.
+    """Lend a context exclusively; one in which something failed is dropped.
 
     Args:
-        dialects: stands for what `load` loads.
+        dialects: represents what `load` loads.
         load: loads dialects into a new context.
 
     """

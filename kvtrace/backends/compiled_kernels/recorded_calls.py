@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class RecordedCalls:
-    """What one adapter has recorded. A forked process begins a run of its own, and anew here."""
+    """What one adapter has recorded. A forked process begins a separate run, and again here."""
 
     def __init__(self, session: "Session") -> None:
         self._session = session

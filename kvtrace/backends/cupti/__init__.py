@@ -3,5 +3,5 @@
 `library` finds CUPTI and calls it, `_buffers` (C) takes its buffers without Python's lock,
 `records` reads them, `joining` finds the launch of each kernel, and `timeline` does all of it for a
 session. May import capture and schema; nothing here may harm the program: what fails ends the
-timeline with one message, and launches go on being recorded.
+timeline with one message, and launches are still recorded.
 """

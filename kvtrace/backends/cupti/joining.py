@@ -5,7 +5,7 @@ launches. So on each (device, stream) the launches, in the order in which they r
 others out before it launches), and the kernels that have a launched kernel's name and grid, in
 order of correlation, are two lists of the same (name, grid).
 Where they differ, something else launched such a kernel, or a record was lost: then everything
-between two moments at which the stream certainly stood idle stays without a launch, and is counted.
+between two moments at which the stream certainly was idle stays without a launch, and is counted.
 
 Kernels that ran from a graph are joined to the launches that were captured into it. The driver
 copies the graph when it makes it executable; nodes keep their order, and the copy has the next
@@ -98,7 +98,7 @@ class Counts:
 class _Stream:
     launches: list[Launches] = field(default_factory=list)
     kernels: list[Kernels] = field(default_factory=list)
-    #: Whether the order was lost; nothing is joined until the stream has stood idle.
+    #: Whether the order was lost; nothing is joined until the stream has been idle.
     lost: bool = False
 
 
@@ -140,7 +140,7 @@ class Joiner:
             self._streams.setdefault(key, _Stream()).kernels.append(direct.chosen(rows))
 
     def lose_order(self) -> None:
-        """Hear that records were lost: nothing that waits can be joined any more."""
+        """Note that records were lost: nothing that waits can be joined any more."""
         for stream in self._streams.values():
             stream.lost = True
 
@@ -186,7 +186,7 @@ class Joiner:
             if (under_way or (awaits_more and not stream.lost)) and not _is_hopeless(part):
                 continue  # it is not certain on which side a launch belongs: see what follows
             given.append(self._segment(part, waiting.first(launched), stream.lost))
-            # Where all fits, a launch that is under way has yet to launch; else it may have.
+            # Where all fits, a launch that is in progress has yet to launch; else it may have.
             fits = launched == ran and not stream.lost
             waiting.leave_out(split, also_under_way=not fits)
             stream.lost = False
@@ -380,7 +380,7 @@ def _in_order(parts: list[Launches]) -> Launches:
 
 
 def _idle_before(kernels: Kernels) -> list[int]:
-    """Return the kernels before which the stream stood idle."""
+    """Return the kernels before which the stream was idle."""
     if len(kernels) < 2:
         return []
     ended = np.maximum.accumulate(kernels.end)[:-1]

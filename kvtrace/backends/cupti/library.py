@@ -38,7 +38,7 @@ class Cupti:
     """The activity API of one loaded library, for records of kernels, copies and fills.
 
     Raises:
-        CuptiUnavailable: there is no library, or it refuses, with the reason in words.
+        CuptiUnavailable: there is no library, or it refuses, with the reason as text.
     """
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class Cupti:
         """Record kernels, copies and fills of memory from now on.
 
         The arguments are addresses of C callbacks: two for buffers, and one that tells the time to
-        which the device's times are converted. All are set anew: another profiler sets its own.
+        which the device's times are converted. All are set again: another profiler sets its own.
         """
         self._check("cuptiActivityRegisterTimestampCallback", ctypes.c_void_p(clock))
         self._set_zeroed(True)

@@ -71,7 +71,7 @@ class Timeline:
             self._begin()
         self._identities = Identities()
         self._joiner = Joiner()
-        #: Read in the last round; in this one, all launches that caused them have been told.
+        #: Read in the last round; in this one, all launches that caused them have been reported.
         self._held: list[Kernels] = []
         #: Copies and fills, which no launch of a kernel caused.
         self._transfers: list[Transfers] = []
@@ -91,7 +91,7 @@ class Timeline:
     # -- what the journal tells -------------------------------------------------------------
 
     def row(self, table: str, row: Mapping[str, Any]) -> None:
-        """Hear of a row of `kernels` or `calls`: what names and grids there will be."""
+        """Observe a row of `kernels` or `calls`: what names and grids there will be."""
         if table == "kernels":
             ctas = row.get("num_ctas") or 1
             self._functions[row["kernel_id"]] = (row.get("function") or row["name"], int(ctas))
@@ -100,7 +100,7 @@ class Timeline:
             self._grids[row["call_id"]] = (row["kernel_id"], grid)
 
     def launches(self, columns: Mapping[str, Any]) -> None:
-        """Hear of launches, before the journal's round asks for kernels."""
+        """Observe launches, before the journal's round asks for kernels."""
         device = _plain(columns["device"], -1)
         call = np.asarray(columns["call_id"], np.int64)
         phase = columns["phase"].indices.to_numpy()

@@ -1,7 +1,7 @@
 """The Inductor backend: launches of the kernels that `torch.compile` generates.
 
 `launches.py` hooks Inductor's autotuner, `kernels.py` tells what it launches, `static_loads.py`
-times the loading by launchers of its own, `origins.py` tells what kernels were generated from. May
+times the loading by Inductor's launchers, `origins.py` tells what kernels were generated from. May
 import `compiled_kernels/`, which has what it shares with Triton's backend, and what that may; but
 not `triton/`.
 """

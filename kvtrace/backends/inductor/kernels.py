@@ -134,7 +134,7 @@ class Launched:
         """Read everything there is to record; for the background thread.
 
         `compilation` and `load` are how it was compiled and loaded, and `module` the generated file
-        that launches it, if that is known. `tell` hears, in one sentence, of what there is not.
+        that launches it, if that is known. `tell` receives one sentence about what is missing.
         """
         stages = dict(self.stages())
         metadata = self._metadata(stages.pop("json", None))

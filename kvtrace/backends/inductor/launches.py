@@ -132,7 +132,7 @@ class InductorAdapter:
     def _watch(self, autotuner: Any, launcher: Any) -> Watch | None:
         """Return the watch of a launcher, if it needs one; decided once.
 
-        Its first launch is looked at when it has happened, so what it writes has to be known:
+        Its first launch is inspected when it has happened, so what it writes has to be known:
         Inductor's own kernels have that in the names of their parameters.
         """
         if launcher not in self._watches:
@@ -192,7 +192,7 @@ class InductorAdapter:
         watch = None if self.watching is None else self._watch(autotuner, launcher)
         if watch is None:
             return None
-        # What is checked and looked at has one number for both, which Python gives.
+        # What is checked and inspected has one number for both, which Python gives.
         return True if watch.look is None or self.around else watch.look
 
     def new_call(

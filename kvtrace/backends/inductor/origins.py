@@ -34,7 +34,7 @@ _ENTRY: Final = re.compile(r"(?:\._modules)?\[['\"]?([^'\"\]]+)['\"]?\]")
 #: Inductor's name for what it generates: `i3/ci3v….py`, a folder by the hash that names the file.
 _GENERATED: Final = re.compile(r"[/\\](\w\w)[/\\]c\1\w+\.py$")
 _COMMENT: Final = re.compile(r"\s*# .*Source Nodes: \[([^\]]*)\], Original ATen: \[([^\]]*)\]")
-#: The body of a function that stands at the margin.
+#: The body of a function that is at the margin.
 _FUNCTION: Final = re.compile(r"^def .*\n((?:[ \t].*\n?|\n)*)", re.MULTILINE)
 _LAUNCH: Final = re.compile(r"\s*(\w+)\.run\(")
 #: A call of generated code: of a kernel, or of a library.
@@ -85,7 +85,7 @@ ORIGINS: Final = Origins()
 def origins_of(
     name: str, code: str | None, module: str | None, *, keep_code: bool
 ) -> tuple[Origin, ...] | None:
-    """Return what a kernel was generated from, None where it cannot be told.
+    """Return what a kernel was generated from, None if it is unknown.
 
     `code` is its function's source, `module` the file that calls it.
     """

@@ -1,4 +1,4 @@
-"""How long Inductor's static launchers took to load a binary, by `load_kernel` of their own."""
+"""How long Inductor's static launchers took to load a binary, by their `load_kernel`."""
 
 import time
 from collections.abc import Callable, Iterator

@@ -1,8 +1,8 @@
 """The Triton backend: launches, what is known before them, and launches without a GPU.
 
-`launches.py` hooks Triton, `launchers.py` has launches looked at before they run, `load_hooks.py`
+`launches.py` hooks Triton, `launchers.py` has launches inspected before they run, `load_hooks.py`
 times loading. Without a GPU, `device_free.py` is the driver that runs launches in the evaluator,
-`absent_gpu/` what is told of a GPU to programs that ask for one,
+`absent_gpu/` what programs that ask for a GPU get,
 `sightings.py` what it sees them do, `watching.py` and `traced_kernels.py` the clients that watch
 them. `interpreter.py` records interpreted launches. May import `compiled_kernels/`, which has what
 it shares with Inductor's backend, what that may, and clients; but not `inductor/`.
@@ -44,7 +44,7 @@ class TritonBackend:
                 "warning",
                 "triton-too-old",
                 f"Triton {version} cannot be recorded, only 3.5 and newer can; "
-                "the program goes on without recording its launches",
+                "the program continues without recording its launches",
             )
             return
         from kvtrace.backends.triton.launches import LaunchHooks

@@ -3,7 +3,7 @@
 It fills Triton's cache, where kvtrace's commands find the later stages. A process, not a thread: a
 compiler that crashes or is at work when Python ends does the program no harm. It is started by the
 first kernel, runs with low priority, and lives no longer than the recording: at the end it is given
-`WAIT` seconds for what is left, and what it has not made then is said.
+`WAIT` seconds for what is left, and what it has not made then is reported.
 """
 
 import contextlib

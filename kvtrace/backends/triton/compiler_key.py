@@ -1,4 +1,4 @@
-"""Triton's hash of its own files, remembered between processes that run without a GPU.
+"""Triton's hash of its files, remembered between processes that run without a GPU.
 
 Every key of Triton's cache begins with a hash of the compiler's sources and of libtriton, some 400
 megabytes, which takes a process a quarter of a second before its first launch. The files rarely
@@ -90,7 +90,7 @@ def cache_folder() -> Path:
 
 
 def read_own(path: Path) -> str | None:
-    """Return the text of a file that this user wrote; None where there is none of theirs.
+    """Return the text of a file that this user wrote; None where there is none.
 
     Raises:
         OSError: it is there and cannot be read.

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 def install(session: "Session", adapter: "LaunchAdapter | None" = None) -> None:
-    """Offer the driver to Triton, for the case that it finds none of its own.
+    """Offer the driver to Triton, for the case that it finds no driver.
 
-    Nothing is decided now: no driver is looked for before the program needs one. The session is
-    told of defects that execution meets, `adapter` of their calls; the session's setting `target`
+    Nothing is decided now: no driver is looked for before the program needs one. The session
+    receives defects that execution meets, `adapter` of their calls; the session's setting `target`
     is what to compile for.
     """
     _take_back()  # one that is left is of another session's settings
@@ -39,9 +39,9 @@ def install(session: "Session", adapter: "LaunchAdapter | None" = None) -> None:
 def uninstall() -> None:
     """Report to no session any more.
 
-    A driver that Triton has got stays, unless the recording was that of a block: the program goes
-    on after `kvtrace.stop()`, and its daemon threads go on after its exit functions. What is left
-    at the very end would outlive its modules, and nanobind reports such objects as leaks.
+    A driver that Triton has got stays, unless the recording was that of a block: the program
+    continues after `kvtrace.stop()`, and its daemon threads continue after its exit functions. What
+    is left at the very end would outlive its modules, and nanobind reports such objects as leaks.
     """
     leaves_nothing = state.session is not None and state.session.leaves_nothing
     state.session = state.adapter = None
@@ -99,7 +99,7 @@ def _create(original: Callable[[], Any], session: "Session") -> Any:
     try:
         driver = DeviceFreeDriver(target)
     except BadSetting as error:
-        session.message("warning", "bad-target", f"{error} Going on with {DEFAULT_TARGET}.")
+        session.message("warning", "bad-target", f"{error} Continuing with {DEFAULT_TARGET}.")
         driver = DeviceFreeDriver(target := DEFAULT_TARGET)
     state.driver = driver
     absent_gpu.answer(session, target)
@@ -145,7 +145,7 @@ def _stop_at_ttir(session: "Session") -> Replacements:
 
 
 def _launchers_know_their_kernels() -> Replacements:
-    """Have each launcher told which compiled kernel it belongs to, when Triton has made it."""
+    """Have each launcher know which compiled kernel it belongs to, when Triton has made it."""
     from triton.compiler.compiler import CompiledKernel
 
     from kvtrace.backends.triton.evaluating_launcher import EvaluatingLauncher

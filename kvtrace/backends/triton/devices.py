@@ -107,7 +107,7 @@ CACHES: Final[dict[str, int]] = {
 
 
 def device_of(target: str) -> Device:
-    """Look up the device that a target, `backend:architecture`, stands for.
+    """Look up the device that a target, `backend:architecture`, represents.
 
     Raises:
         BadSetting: we have no facts about it.

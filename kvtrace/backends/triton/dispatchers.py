@@ -31,7 +31,7 @@ class WholeLaunches:
             self.see(each)
 
     def see(self, kind: type) -> None:
-        """See to a class: one that is derived later is heard of at its first launch."""
+        """See to a class: one that is derived later is seen at its first launch."""
         if kind in self._seen or not issubclass(kind, self._base):
             return
         self._seen.add(kind)

@@ -197,7 +197,7 @@ class EvaluatingLauncher:
 
             watch = watch_of(session)
             return watch, watch.members(self._kernel)
-        except Exception as error:  # noqa: BLE001 - counted; the launch goes on unwatched
+        except Exception as error:  # noqa: BLE001 - counted; the launch continues unwatched
             session.problem(error)
             return None, []
 

@@ -21,7 +21,7 @@ from kvtrace.backends.triton.evaluating_launcher import EvaluatingLauncher
 
 #: Most threads of a block, on every device in `devices.py`.
 _MAX_THREADS: Final = 1024
-#: Stands for the handles of a loaded module and its function; with None, Triton would load the
+#: Represents the handles of a loaded module and its function; with None, Triton would load the
 #: binary again at every launch.
 _LOADED: Final = 1
 
@@ -74,7 +74,7 @@ class DeviceFreeDriver(DriverBase):  # type: ignore[misc]
         return torch.device("cuda", 0) if absent_gpu.on_host() else torch.device("cpu")
 
     def get_device_interface(self) -> type["HostInterface"]:
-        """Return what stands for `torch.cuda`."""
+        """Return what represents `torch.cuda`."""
         return HostInterface
 
     def get_current_device(self) -> int:
@@ -118,7 +118,7 @@ class HostInterface:
 
     @staticmethod
     def synchronize(*_device: Any) -> None:
-        """Return at once: nothing is ever under way."""
+        """Return at once: nothing is ever in progress."""
 
     @staticmethod
     def current_device() -> int:

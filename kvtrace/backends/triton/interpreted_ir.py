@@ -2,8 +2,8 @@
 
 With `TRITON_INTERPRET=1` every `@triton.jit` function, those of Triton's own library included, is
 an `InterpretedFunction`, which the compiler does not know. So each gets a twin that is a
-`JITFunction` of the same Python function, and while the compiler runs the twins stand where it
-looks functions up: in the globals that a function sees, and in the modules that it names.
+`JITFunction` of the same Python function, and while the compiler runs the twins are where it looks
+functions up: in the globals that a function sees, and in the modules that it names.
 
 Imports Triton: to be imported once Triton is.
 """
@@ -141,7 +141,7 @@ class Language:
 
 
 _MISSING: Final = object()
-#: What every class has of its own, and no one replaces.
+#: What every class defines itself, and no one replaces.
 _OWN: Final = frozenset({"__dict__", "__weakref__", "__doc__", "__module__"})
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Variant:
-    """One specialization of an interpreted function; stands where a compiled kernel would."""
+    """One specialization of an interpreted function; takes the place of a compiled kernel."""
 
     def __init__(self, source: Any, options: Any, ttir: str | None) -> None:
         self.src = source
@@ -60,7 +60,7 @@ class InterpreterHooks:
         """Wrap the interpreter's launching function."""
         hooks, original = self, self._original
 
-        def __call__(  # noqa: N807 - stands in for the method
+        def __call__(  # noqa: N807 - replaces the method
             self: Any, /, *args: Any, **kwargs: Any
         ) -> Any:
             return hooks._launch(original, self, args, kwargs)

@@ -156,7 +156,7 @@ def compiled_from(
 
 
 def _value(text: str) -> Any:
-    """Return the value that an option's text stands for."""
+    """Return the value that an option's text represents."""
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):

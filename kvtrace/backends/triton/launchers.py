@@ -2,7 +2,7 @@
 
 Triton asks a compiled kernel for its launcher at each launch, and calls it with all values:
 `run(x, y, z, stream, …, *values)`. Other libraries take the launcher out once, and pass it other
-values; they get the plain one. Who asks is known by the launch that the thread has under way, the
+values; they get the plain one. Who asks is known by the launch that the thread has in progress, the
 recorder's `launching`: one of the kernel's function, or, by `compiled[grid](…)`, of the kernel.
 """
 
@@ -102,7 +102,7 @@ def _grid(given: Sequence[Any]) -> tuple[int, int, int]:
 
 
 class _Watched:
-    """A kernel whose launches are looked at: whose they are, when the next is, and what looks."""
+    """A kernel whose launches are inspected: whose they are, when the next is, and what looks."""
 
     __slots__ = ("capturing", "owner", "watch")
 
@@ -113,10 +113,10 @@ class _Watched:
 
 
 class WatchedLaunchers:
-    """Has launches looked at; kernels that need no watch keep Triton's own launcher."""
+    """Has launches inspected; kernels that need no watch keep Triton's own launcher."""
 
     def __init__(self, session: "Session", watching: Watching) -> None:
-        """`watching` decides which launches are looked at."""
+        """`watching` decides which launches are inspected."""
         self._session = session
         self._watching = watching
         self._marked: weakref.WeakSet[Any] = weakref.WeakSet()

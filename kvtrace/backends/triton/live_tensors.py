@@ -93,7 +93,7 @@ def _memory_of(tensor: Any) -> Memory | None:
     """Say where a tensor's storage lies; None if it is gone, elsewhere, or has no storage."""
     torch: Any = sys.modules["torch"]
     try:
-        # a subclass may have code of its own for anything but this
+        # a subclass may override anything but this
         if tensor is None or not torch._C._has_storage(tensor):
             return None
         with torch._C.DisableTorchFunctionSubclass():
@@ -102,5 +102,5 @@ def _memory_of(tensor: Any) -> Memory | None:
             return None
         start = int(storage.data_ptr())
     except (RuntimeError, NotImplementedError):
-        return None  # tensors of tracers and wrappers have no memory of their own
+        return None  # tensors of tracers and wrappers have no memory
     return (start, int(storage.nbytes()), tensor) if start else None

@@ -15,7 +15,7 @@ class LoadHooks:
     """Ours among Triton's hooks; they do not raise, whatever they are given."""
 
     def __init__(self, problem: Callable[[Exception], None]) -> None:
-        """`problem` is told of failures of ours."""
+        """`problem` receives kvtrace's failures."""
         self._problem = problem
         self._added: list[tuple[Any, Any]] = []
 

@@ -1,6 +1,6 @@
 """TTGIR as it was recorded, in MLIR's generic form: printed by the Triton that is installed.
 
-Triton reads it in a process of its own, for what a trace from elsewhere holds may crash it.
+Triton reads it in a separate process, for what a trace from elsewhere holds may crash it.
 """
 
 import json

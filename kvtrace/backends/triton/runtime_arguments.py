@@ -91,7 +91,7 @@ def _argument(name: str, kind: str, value: Any, storages: dict[int, Storage]) ->
 
 
 def _tensor(name: str, value: Any, storages: dict[int, Storage]) -> TensorArgument:
-    # Triton's reinterpreted tensors wrap one, and have a dtype of their own.
+    # Triton's reinterpreted tensors wrap one, and have a separate dtype.
     viewed = value.base if type(value).__name__ == "TensorWrapper" else value
     if not hasattr(viewed, "untyped_storage"):
         return _pointed_at(name, value)
@@ -103,8 +103,8 @@ def _tensor(name: str, value: Any, storages: dict[int, Storage]) -> TensorArgume
     if viewed.device.type == "cpu" and on_host() and not viewed.is_pinned():
         # as Triton's launcher says on a machine with a GPU
         raise ValueError(
-            f"Pointer argument {name} cannot be accessed from Triton (cpu tensor?): torch is told "
-            "of a GPU (KVTRACE_DEVICE=cpu), and the tensor is not on it"
+            f"Pointer argument {name} cannot be accessed from Triton (cpu tensor?): torch reports "
+            "a GPU (KVTRACE_DEVICE=cpu), and the tensor is not on it"
         )
     memory = viewed.untyped_storage()
     start = memory.data_ptr()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kvtrace.schema.errors import KernelDefect
     from kvtrace.verdicts.verdict import Verdict
 
-#: Kernel, file and line of what was said in a session.
+#: Kernel, file and line of what was reported in a session.
 _said: "weakref.WeakKeyDictionary[Session, set[tuple[str, str, int]]]"
 _said = weakref.WeakKeyDictionary()
 
@@ -121,5 +121,5 @@ def _sentence(place: str, defect: OutOfBounds, argument: Argument) -> str:
     counted = f"{lanes} over the grid {'is' if defect.lanes == 1 else 'are'}"
     return (
         f"{place}: a {defect.kind} {where_it_goes(defect, argument.name)}{shape} "
-        f"in program {defect.program} ({counted} {effect}; the program goes on)"
+        f"in program {defect.program} ({counted} {effect}; the program continues)"
     )

@@ -78,7 +78,7 @@ class TracedKernel:
             state.watched = True
             (self._member,) = watch_of(session).observation.add([self._client])
             self._session = session
-        except Exception as error:  # noqa: BLE001 - counted; the launch goes on unwatched
+        except Exception as error:  # noqa: BLE001 - counted; the launch continues unwatched
             session.problem(error)
             return None
         return self._member

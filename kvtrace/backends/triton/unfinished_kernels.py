@@ -204,22 +204,22 @@ def _unfinished_metadata(known: Any, kernel: "UnfinishedKernel") -> Any:
 
 
 class StoppingCompiler:
-    """Stands in for Triton's `compile` where a jitted function is launched.
+    """Replaces Triton's `compile` where a jitted function is launched.
 
     Args:
-        told: is given each kernel that was stopped.
+        stopped: receives each kernel whose compilation was stopped.
         noted: is given its hash and how long it took, in ns: all in all, TTIR from Python, passes.
-        problem: is told of failures of ours; the kernel is then compiled as Triton does.
+        problem: receives kvtrace's failures; the kernel is then compiled as Triton does.
 
     """
 
     def __init__(
         self,
-        told: Callable[[UnfinishedKernel], None],
+        stopped: Callable[[UnfinishedKernel], None],
         noted: Callable[[str, int, int, int], None],
         problem: Callable[[Exception], None],
     ) -> None:
-        self._told = told
+        self._stopped = stopped
         self._noted = noted
         self._problem = problem
 
@@ -267,7 +267,7 @@ class StoppingCompiler:
             if failure is not None:
                 self._problem(failure)
             return whole
-        self._told(made)
+        self._stopped(made)
         return made
 
     def _stopped(

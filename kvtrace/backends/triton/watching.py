@@ -92,7 +92,7 @@ def watch_of(session: Session) -> Watch:
 
 
 def is_call(session: Session, call_id: int) -> None:
-    """Hear which call the thread's last launch was, when it is recorded for the first time."""
+    """Note which call the thread's last launch was, when it is recorded for the first time."""
     found = _watches.get(session)
     if found is not None:
         found.observation.is_call(call_id)

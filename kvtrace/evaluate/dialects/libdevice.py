@@ -366,7 +366,7 @@ ACCURACY: Final[dict[str, Accuracy]] = {
     **dict.fromkeys(("copysign", "fdim", "fmod", "ldexp", "logb", "nextafter"), JUMPS),
     **dict.fromkeys(("remainder", "scalbn"), JUMPS),
 }  # fmt: skip
-"""How near the functions whose documentation says so come; of most others nothing is said."""
+"""Error bounds of the functions whose documentation states them; most others have none."""
 
 _DIRECTED: Final = tuple(f"_{direction}" for direction in _DIRECTIONS)
 

@@ -349,7 +349,7 @@ class _While:
         flags: Array,
         programs: int,
     ) -> tuple[list[Any], Array]:
-        """Run the second region for those that go on; give carried values and who they are."""
+        """Run the second region for those that continue; give carried values and who they are."""
         if not flags.all():
             going = np.flatnonzero(flags)
             inner = selected(inner, self.after.outer, going, every=False)
@@ -370,7 +370,7 @@ class _While:
         ):
             return
         complaint = (
-            f"the loop at {place(self.op)} in kernel {scope.launch.kernel!r} waits for ever: a "
+            f"the loop at {place(self.op)} in kernel {scope.launch.kernel!r} waits forever: a "
             f"trip of program {int(scope.linear[0])} changes neither memory nor any value, and "
             "no other program will"
         )

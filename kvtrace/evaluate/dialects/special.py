@@ -20,7 +20,7 @@ _ROOT_OF_HALF, _ROOT_OF_HALF_REST = 0.7071067811865476, -4.833646656726457e-17
 
 
 def _scalar(function: Callable[[float], float], *, pole: float) -> Callable[[Array], Array]:
-    """Lift a function of Python's math module; overflow gives infinity, a pole what is said."""
+    """Lift a function of Python's math module; overflow gives infinity, a pole the given value."""
 
     def guarded(x: float) -> float:
         try:

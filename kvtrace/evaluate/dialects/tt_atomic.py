@@ -80,9 +80,9 @@ def atomic_poll(op: Op, _compiler: Compiler) -> Step:
 
 
 def _memory_changes(op: Op, scope: Scope, *, gives_up: bool) -> bool:
-    """Let other programs go on until memory has changed; no other: False, or Deadlock."""
+    """Let other programs continue until memory has changed; no other: False, or Deadlock."""
     complaint = (
-        f"{op.name} at {place(op)} in kernel {scope.launch.kernel!r} waits for ever: memory is not "
+        f"{op.name} at {place(op)} in kernel {scope.launch.kernel!r} waits forever: memory is not "
         f"as program {int(scope.linear[0])} expects it, and no other program will change it"
     )
     if scope.launch.turns is not None:

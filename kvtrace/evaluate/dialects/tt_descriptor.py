@@ -1,6 +1,6 @@
 """`tt`: tensor descriptors, as base pointer, extents and strides with a box of lanes.
 
-Lanes outside the descriptor's extents are no defects: loads pad them, stores drop them, but for
+Lanes outside the descriptor's extents are not defects: loads pad them, stores drop them, except for
 those that a target writes in one chunk with lanes inside (`kvtrace.ir.tensor_maps`).
 """
 
@@ -227,7 +227,7 @@ def descriptor_reduce(op: Op, compiler: Compiler) -> Step:
 
 
 def rows_of(op: Op, tensor: Value) -> tuple[ValueType, tuple[int, int]]:
-    """Return the type of the rows that a gather or scatter touches, and where they are said."""
+    """Return the type of a gather's or scatter's rows, and the operand that names them."""
     element, rows = value_type(op.operand("descriptor").type).element, value_type(tensor.type)
     block = ValueType(rows.text, rows.shape, element)
     return block, (op.operand("row").id, op.operand("column").id)

@@ -57,7 +57,7 @@ def _high_half_of_64(left: Array, right: Array) -> Array:
 
 @elementwise("tt.clampf", attributes=("propagateNan",), flops=2)
 def clampf(propagate: Any, array: Array, low: Array, high: Array) -> Array:
-    """Limit to a range; NaN stays if propagateNan says so (0xFFFF), else gives the lower bound."""
+    """Limit to a range; NaN stays if propagateNan is 0xFFFF, else gives the lower bound."""
     if propagate in (None, 0, "none"):
         result: Array = np.fmin(np.fmax(array, low), high)
         return result

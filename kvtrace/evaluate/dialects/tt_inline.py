@@ -132,7 +132,7 @@ def _meaning_of(
 
 @semantics("tt.map_elementwise")
 def map_elementwise(op: Op, compiler: Compiler) -> Step:
-    """Run scalar code for every lane, or several lanes, each time as a program of its own."""
+    """Run scalar code for every lane, or several lanes, each time as a separate program."""
     pack = int(attribute(op, "pack", 1))
     quiet = Compiler(compiler.module, observed=False)
     body = FunctionBody(op.regions[0].blocks, quiet)

@@ -71,7 +71,7 @@ def _float_ops(block: Block) -> int:
 def reduced(function: Any, array: Array, axis: int, type_: ValueType) -> Array:
     """Reduce an axis; narrow floats are combined in float32 and rounded once per row.
 
-    Hardware combines within threads, then between them, in an order of its own, so the last bits
+    Hardware combines within threads, then between them, in a separate order, so the last bits
     of float sums differ there as well.
     """
     dtype = type_.element.value
@@ -111,7 +111,7 @@ class _Combiner:
     def combine(
         self, values: list[Any], scope: Scope, left: list[Any], right: list[Any]
     ) -> list[Any]:
-        """Combine two lists of values; scalars of the region stand for whole arrays."""
+        """Combine two lists of values; scalars of the region represent whole arrays."""
         inner = list(values)
         shape = _shape_of(left[0])
         for slot in self.compiled.outer:

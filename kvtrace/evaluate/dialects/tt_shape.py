@@ -32,7 +32,7 @@ def _mapped(op: Op, change: Callable[[Array], Array]) -> Step:
 
 @semantics("tt.splat", "tt.unsplat")
 def splat(op: Op, _compiler: Compiler) -> Step:
-    """Repeat a scalar: one lane that stands for all (and back, for a tensor of one element)."""
+    """Repeat a scalar: one lane that represents all (and back, for a tensor of one element)."""
     rank = len(value_type(op.results[0].type).shape)
     ones = (1,) * rank
     return _mapped(op, lambda array: array.reshape(array.shape[0], *ones))
@@ -77,7 +77,7 @@ def reshape(op: Op, _compiler: Compiler) -> Step:
 def _reshaped_lanes(
     lanes: tuple[int, ...], source: tuple[int, ...], target: tuple[int, ...]
 ) -> tuple[int, ...] | None:
-    """Return the physical lanes after a reshape if no element need be repeated, else None."""
+    """Return the physical lanes after a reshape if no element has to be repeated, else None."""
     if all(extent == 1 for extent in lanes):
         return (1,) * len(target)
     if lanes == source:

@@ -28,7 +28,7 @@ from kvtrace.ir import Op
 from kvtrace.ir.asynchronous import left_of
 
 _ORDERED = True
-"""The value of tokens: what they order is said by the ops that take them."""
+"""The value of tokens: the ops that take them define what they order."""
 
 
 @semantics("ttg.local_alloc")
@@ -176,7 +176,7 @@ def async_commit_group(op: Op, _compiler: Compiler) -> Step:
 
 @semantics("ttg.async_wait")
 def async_wait(op: Op, _compiler: Compiler) -> Step:
-    """Wait until no more than `num` groups of copies are under way."""
+    """Wait until no more than `num` groups of copies are in flight."""
     left, results = left_of(op), slots_of(op.results)
 
     def step(values: list[Any], scope: Scope) -> None:
@@ -189,7 +189,7 @@ def async_wait(op: Op, _compiler: Compiler) -> Step:
 
 @semantics("ttg.global_scratch_alloc")
 def global_scratch_alloc(op: Op, _compiler: Compiler) -> Step:
-    """Give memory that only descriptors are put in, which stand in place of its address then."""
+    """Give memory that only descriptors are put in, which then replace its address."""
     result = op.results[0].id
 
     def step(values: list[Any], _scope: Scope) -> None:

@@ -95,7 +95,7 @@ def wait_barrier(op: Op, _compiler: Compiler) -> Step:
 
 @semantics("ttng.tensormap_create")
 def tensormap_create(op: Op, _compiler: Compiler) -> Step:
-    """Put a descriptor into scratch memory: it stands in place of the address from then on.
+    """Put a descriptor into scratch memory: it replaces the address from then on.
 
     Extents and strides come innermost axis first, strides in bytes and without the innermost.
     """

@@ -212,7 +212,7 @@ def _refuse_overlap(walk: Walk, form: Affine, extents: tuple[int, ...], size: in
 def _refuse_repeats(
     walk: Walk, form: Affine, extents: tuple[int, ...], operands: tuple[Operand, ...]
 ) -> None:
-    """See that a masked store has an address of its own for each program and lane."""
+    """See that a masked store has a separate address for each program and lane."""
     axes, lanes = walk.axes_of(form), walk.lanes_of(form, extents)
     for operand in operands:
         if not isinstance(operand, Register):

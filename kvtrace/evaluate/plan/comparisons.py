@@ -17,7 +17,7 @@ from kvtrace.ir.integers import decided
 def comparison(
     walk: Walk, predicate: str, left: Integer, right: Integer
 ) -> Condition | Constant | None:
-    """Compare integers; None where the outcome is no conjunction of affine forms."""
+    """Compare integers; None where the outcome is not a conjunction of affine forms."""
     if predicate[0] == "u":
         if any(walk.extremes(value.form, value.shape)[0] < 0 for value in (left, right)):
             return None
@@ -74,7 +74,7 @@ def is_same(walk: Walk, first: Any, second: Any) -> bool:
 
 
 def decided_by_programs(walk: Walk, condition: Condition) -> Condition | Constant:
-    """Resolve a condition that does not vary over lanes, asking for a split if need be."""
+    """Resolve a condition that does not vary over lanes, asking for a split if necessary."""
     if any(form.lanes for form in condition.forms):
         return condition
     found = resolved(walk, condition)

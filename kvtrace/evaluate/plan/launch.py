@@ -53,7 +53,7 @@ class ModulePlans:
         return self._compiler
 
     def plan(self, arguments: tuple[Argument, ...], grid: tuple[int, int, int]) -> LaunchPlan:
-        """Return the plan of a launch, made once; code and all that observers are told included."""
+        """Return the plan of a launch, made once; code and including all that observers receive."""
         key = (grid, _call_of(arguments, self.floats))
         found = self.plans.get(key)
         if found is not None:
@@ -177,7 +177,7 @@ def explain(module: Module, arguments: Sequence[Argument], grid: tuple[int, ...]
     x, y, z = (*(int(extent) for extent in grid), 1, 1)[:3]
     plan = plans_of(module).plan(tuple(arguments), (x, y, z))
     if plan.left:
-        return f"planned, but for {len(plan.left)} of {x * y * z} programs: {plan.why_left}"
+        return f"planned, except {len(plan.left)} of {x * y * z} programs: {plan.why_left}"
     return plan.refusal or "planned"
 
 

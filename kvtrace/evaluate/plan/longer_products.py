@@ -1,6 +1,6 @@
 """Loops that only add products of tiles to a sum: several trips become one, over longer tiles.
 
-Where the trips of a loop go on along the inner axis of both tiles (K of M x K times K x N), the
+Where the trips of a loop continue along the inner axis of both tiles (K of M x K times K x N), the
 tiles of several trips are one tile in memory, and BLAS does the rest at once.
 """
 

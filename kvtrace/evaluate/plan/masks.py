@@ -35,7 +35,7 @@ NOTHING = Resolved(nothing=True)
 def resolved(walk: Walk, mask: Condition) -> Resolved:
     """Decide a mask for all programs and trips of the walk.
 
-    Raises SplitAxis where it differs between programs or trips and can be told apart by them.
+    Raises SplitAxis where it differs between programs or trips and can be distinguished by them.
     """
     limits: dict[int, tuple[int, int]] = {}
     diagonal = []

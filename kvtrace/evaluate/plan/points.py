@@ -15,7 +15,7 @@ from kvtrace.evaluate.plan.records import AccessRecord
 from kvtrace.evaluate.plan.signals import Unplannable
 
 _MOST_COUNTED = 1 << 22
-"""Lanes, programs and trips of an intricate mask that are looked at one by one."""
+"""Lanes, programs and trips of an intricate mask that are evaluated one by one."""
 
 Outer = list[tuple[int, Interval]]
 

@@ -1,4 +1,4 @@
-"""What a walk over the IR raises when it cannot go on as it is; never seen outside this package."""
+"""What a walk over the IR raises when it cannot continue; never seen outside this package."""
 
 
 class Unplannable(Exception):
@@ -6,7 +6,7 @@ class Unplannable(Exception):
 
 
 class LeavesTensor(Unplannable):
-    """An access may leave its tensor; the whole launch is then told of by the array evaluator."""
+    """An access may leave its tensor; the array evaluator then reports the whole launch."""
 
 
 class SplitAxis(Exception):

@@ -108,7 +108,7 @@ def staircase_of(
 def can_be_run(loop: Loop, axis: int) -> bool:
     """Tell whether a loop's body can be run over a part of the programs along an axis.
 
-    Programs that are done must not be told by what is stored from those that are not.
+    Programs that are done must not be recognized by what is stored from those that are not.
     """
     stairs = loop.stairs
     assert stairs is not None
@@ -125,7 +125,7 @@ def can_be_run(loop: Loop, axis: int) -> bool:
 def _stays_tall(dot: Dot, axis: int) -> bool:
     """Tell whether a product over a part of an axis is still one of matrices in memory.
 
-    Axes that are joined to rows, columns or a stack must be whole, but for the slowest of them.
+    Axes that are joined to rows, columns or a stack must be whole, except for the slowest of them.
     """
     fold = folding(*dot.sources()[:2])
     return any(group[:1] == (axis,) for group in (fold.shared, fold.left, fold.right))
@@ -142,7 +142,7 @@ def loop_records(op: Op, stairs: Staircase, executions: int) -> Iterator[LoopRec
 def stepwise(record: AccessRecord, stairs: Staircase, symbol: int) -> Iterator[AccessRecord]:
     """Return a record of a loop's body as records over programs and trips that are independent.
 
-    `symbol` stands for the trips, as the staircase numbers them; in what is given, every program's
+    `symbol` represents the trips, as the staircase numbers them; in what is given, every program's
     begin at 0.
     """
     trips = dict(record.trips)[symbol]

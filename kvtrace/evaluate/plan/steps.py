@@ -1,6 +1,6 @@
 """From IR ops to planning steps, once per module.
 
-A step reads and writes the values of a walk. Ops that have none of their own (see meanings/) and
+A step reads and writes the values of a walk. Ops without a planner (see meanings/) and
 only compute become instructions that call what the array evaluator has for them.
 """
 
@@ -115,7 +115,7 @@ _COUNTED = _WHOLE | named(lambda row: row.kind is Kind.ADDRESS)
 
 
 class _CountReader(Compiler):
-    """Compiles ops only to hear what they count."""
+    """Compiles ops only to get what they count."""
 
     def __init__(self, module: Module) -> None:
         super().__init__(module, observed=False)

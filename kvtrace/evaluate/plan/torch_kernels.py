@@ -31,7 +31,7 @@ LEAST_MULTIPLICATIONS = 1 << 20
 """Smaller matrix products are NumPy's: one of oneDNN takes 12 microseconds."""
 
 _LONGEST_ROWS = 4096
-"""Longer rows are no slower in NumPy."""
+"""Longer rows are not slower in NumPy."""
 
 _MOST_MATRICES = 64
 _FP32 = np.dtype(np.float32)
@@ -56,9 +56,9 @@ def _has_parts(torch: Any) -> bool:
 def _is_plain() -> bool:
     """Tell whether PyTorch computes what it is asked now, and nobody looks on.
 
-    Under a mode of the program (FakeTensorMode, a counter of FLOPs), or PyTorch's profiler, our
-    calls would be taken for its own. Code may also have been kept from a process that had imported
-    PyTorch.
+    Under a mode of the program (FakeTensorMode, a counter of FLOPs), or PyTorch's profiler,
+    kvtrace's calls would count as the program's. Code may also have been kept from a process that
+    had imported PyTorch.
     """
     torch: Any = sys.modules.get("torch")
     if torch is None:

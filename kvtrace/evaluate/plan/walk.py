@@ -50,7 +50,7 @@ FIRST_TRIP = 64
 """Symbols from here on are trips; those below are program axes."""
 
 PLACEHOLDERS = 1 << 20
-"""Symbols from here on stand for what a loop carries, while its step is looked for."""
+"""Symbols from here on represent what a loop carries, while its step is looked for."""
 
 MOST_LANES = 1 << 22
 """Largest tensor of one program that is ever spread out."""

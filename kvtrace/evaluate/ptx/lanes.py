@@ -2,7 +2,7 @@
 
 As Triton lays them out: each run of the snippet takes `packed` lanes; elements of less than 32 bits
 share registers where several are taken. Which lanes those are is not specified; here they are
-neighbours.
+neighbors.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _out_of_registers(
 
 
 def _values(bits: Array, element: ElementType, raw: np.dtype[np.unsignedinteger]) -> Array:
-    """Return the values that the low bits of registers stand for."""
+    """Return the values that the low bits of registers represent."""
     if element.kind == "b":
         return (bits & 1).astype(np.bool_)
     return from_memory(np.ascontiguousarray(bits.astype(raw)).view(element.memory), element)

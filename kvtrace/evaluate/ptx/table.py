@@ -34,7 +34,7 @@ class Form:
 
     @property
     def target(self) -> Type:
-        """The type of its result, where it names one of its own."""
+        """The type of its result, where it names one."""
         return self.types[0]
 
     @property
@@ -55,7 +55,7 @@ class Instruction:
     """What an instruction means for a type.
 
     `function` takes the form and the operands as numbers and returns the result as bits. `takes`
-    names the operands' types, T standing for the instruction's own; the last `optional` ones may be
+    names the operands' types, T for the instruction's type; the last `optional` ones may be
     missing. `gives` is likewise the type of the register that is written.
     """
 

@@ -60,7 +60,8 @@ def read(text: str) -> Snippet:
     """Read a snippet as `tl.inline_asm_elementwise` takes it, with `$0`, `$1` … as registers.
 
     Raises:
-        UnsupportedOp: it holds what is no instruction with operands that are registers or numbers.
+        UnsupportedOp: it holds what is not an instruction with operands that are registers or
+            numbers.
 
     """
     scopes: list[dict[str, str]] = [{}]
@@ -98,7 +99,7 @@ def _declare(line: str, scope: dict[str, str], registers: dict[str, str]) -> Non
 def _statement(line: str, scopes: list[dict[str, str]]) -> Statement:
     found = _STATEMENT.fullmatch(line)
     if found is None:
-        raise UnsupportedOp(f"{line!r}, which is no instruction,")
+        raise UnsupportedOp(f"{line!r}, which is not an instruction,")
     negated, guard, instruction, rest = found.groups()
     second = None
     joined = re.match(r"([\w$%]+)\s*\|\s*([\w$%]+)", rest)

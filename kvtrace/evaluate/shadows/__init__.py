@@ -2,7 +2,7 @@
 
 `driver.py` runs a module's ops on what the kernel computes and carries the shadows along: through
 branches, loops and calls, and through whatever moves elements, which is run once more on the
-shadows. What an op does to a shadow otherwise is said once, in the shadow's folder, in a file of
+shadows. What an op does to a shadow otherwise is defined once, in the shadow's folder, in a file of
 the name that the op's array meaning has in `dialects/`:
 
 * `ideal/`: what an integer would be if it had no width (the rule overflow).

@@ -43,25 +43,25 @@ class Shadows(Instrument):
         """Note that the shadows of some values go no further."""
 
     def access(self, op: Op, step: Step) -> Step:
-        """Stand around an access of memory."""
+        """Wrap an access of memory."""
         raise NotImplementedError
 
     def combination(self, op: Op, step: Step) -> Step:
-        """Stand around a reduction or a scan."""
+        """Wrap a reduction or a scan."""
         raise NotImplementedError
 
     def computation(self, op: Op, step: Step) -> Step:
-        """Stand around an op that makes elements of elements."""
+        """Wrap an op that makes elements of elements."""
         raise NotImplementedError
 
     def wrapped(self, op: Op, step: Step) -> Step:
-        """Stand around an op by its kind."""
+        """Wrap an op by its kind."""
         name = op.name
         if name in MEMORY:
             return self.access(op, step)
         if name in BRANCHES or counter_of(op) is not None:
             return self._decision(op, step)
-        if name in LOOPS or name in CALLS:  # `ending` sees what goes on, and what is passed
+        if name in LOOPS or name in CALLS:  # `ending` sees what continues, and what is passed
             return step
         if name in COMBINING:
             return self.combination(op, step)
@@ -70,7 +70,7 @@ class Shadows(Instrument):
         return self.computation(op, step)
 
     def ending(self, op: Op) -> Step | None:
-        """Look at what decides a jump, or whether a loop goes on."""
+        """Look at what decides a jump, or whether a loop continues."""
         found = deciding(op)
 
         def ended(values: list[Any], scope: Any) -> None:
@@ -91,7 +91,7 @@ class Shadows(Instrument):
         return controlled
 
     def _decide(self, op: Op, found: Sequence[Value], values: list[Any], scope: Any) -> list[Any]:
-        """Look at values, which go on without a shadow; return them as they were."""
+        """Look at values, which continue without a shadow; return them as they were."""
         kept = [values[value.id] for value in found]
         for value, held in zip(found, kept, strict=True):
             self.decided(op, value, held, scope)

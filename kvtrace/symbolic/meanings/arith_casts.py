@@ -1,4 +1,4 @@
-"""`arith` and `tt`: changes of width, and of what bits stand for."""
+"""`arith` and `tt`: changes of width, and of what bits represent."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What loops carry from trip to trip, as formulas of the trip.
 
 The body is first visited with a placeholder for each carried number (a pointer's displacement, a
-Boolean as 0 or 1). What then comes out tells how it goes on:
+Boolean as 0 or 1). The result shows how it continues:
 
 * placeholder + something that is the same in all trips: `initial + something * trip`;
 * something without placeholders: that of the trip before, and `initial` in the first;
@@ -81,7 +81,7 @@ class Carried:
     def settle(
         self, run: Callable[[], list[Known | None]], running: Callable[[], Condition]
     ) -> None:
-        """Find out how all values go on; `run` visits the body and gives the next ones.
+        """Find how all values continue; `run` visits the body and gives the next ones.
 
         `running` says, after that, under which condition there is a trip.
         """

@@ -207,7 +207,7 @@ def store(walk: Walk, op: Op) -> None:
 
 @meaning("tt.atomic_load", "tt.atomic_poll")
 def atomic_load(walk: Walk, op: Op) -> None:
-    """Note a read of what other programs may write meanwhile: what it gives is unknown."""
+    """Note a read of what other programs may write at the same time: its value is unknown."""
     result = op.results[0]
     in_memory = op.operand("expected") if KINDS[op.name].has("expected") else result
     walk.accessed(

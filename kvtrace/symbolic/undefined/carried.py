@@ -1,7 +1,7 @@
-"""What loops carry of elements without a value, from trip to trip.
+"""The taint of undefined elements that loops carry from trip to trip.
 
-The body is first visited with a placeholder for each carried value. What comes out of it says how
-it goes on: a value that is replaced is that of the trip before, one that is added to is undefined
+The body is first visited with a placeholder for each carried value. The result shows how it
+continues: a value that is replaced is that of the trip before, one that is added to is undefined
 where it ever became so. What is mixed up more than that counts as undefined in more elements than
 it is, never in fewer.
 """
@@ -50,7 +50,7 @@ class Course:
 
 
 def courses(slots: Sequence[Slot], loop: Loop) -> list[Course]:
-    """Find out how all the conditions that a loop carries go on."""
+    """Find how all the conditions that a loop carries continue."""
     open_ones: dict[object, Slot] = {slot.own.key: slot for slot in slots}
     inside: dict[object, tuple[Shape, Condition]] = {}
     found: dict[object, Course] = {}
@@ -94,13 +94,13 @@ def _course(slot: Slot, outcome: Condition, loop: Loop) -> Course:
 
 
 def _replaced(initial: Condition, outcome: Condition, loop: Loop, trips: Term) -> Condition:
-    """Return what is carried after so many trips, of what each trip makes anew."""
+    """Return what is carried after so many trips, of what each trip newly makes."""
     before = outcome.substitute({loop.trip: trips - 1})
     return (less(trips, 1) & initial) | (at_least(trips, 1) & before)
 
 
 def _earlier(condition: Condition, loop: Loop, key: object) -> Condition:
-    """Return whether a condition held in an earlier trip, which is a symbol of its own."""
+    """Return whether a condition held in an earlier trip, which is a separate symbol."""
     if condition is FALSE:
         return FALSE
     trip = Symbol("trip", ("earlier", key), 0, loop.trip.high)

@@ -1,9 +1,9 @@
-"""Where elements that masked loads leave without a value go: a flow on top of the summary.
+"""A taint analysis of elements that masked loads leave undefined, on top of the summary.
 
 Each value has a condition over its lanes, and programs and trips, that says where it is undefined.
 Elementwise ops unite what they are given, `select` takes the chosen side, reductions and products
 spread along the axis that they use up, and loops carry on. It ends at sinks: what is stored, what
-is an address, a mask or a branch. Past a sink nothing is followed: it is told once.
+is an address, a mask or a branch. Past a sink the taint is not propagated: it is reported once.
 
 Facts: a masked-off lane of a load without `other` is undefined in Triton's language reference.
 """
@@ -76,7 +76,7 @@ class Sink:
 
 @once_per_module
 def sinks_of(module: Module) -> tuple[Sink, ...]:
-    """Return what elements without a value may reach in a kernel."""
+    """Return the sinks that undefined elements may reach in a kernel."""
     return _Flow(summarise(module)).sinks()
 
 

@@ -1,4 +1,4 @@
-"""What ops do to elements without a value, by kind and by what they compute; else elementwise.
+"""How ops propagate the taint of undefined elements: by kind, by computation, else elementwise.
 
 Lanes are positional, as in the summary: what rearranges elements substitutes lane symbols.
 """
@@ -215,7 +215,7 @@ _OF_OPERATOR: Final[Mapping[Operator, Meaning]] = {
 
 
 def meaning_of(op: Op) -> Meaning:
-    """Return what an op does to elements without a value."""
+    """Return how an op propagates the taint of undefined elements."""
     row = KINDS.get(op.name)
     if row is None:
         return elementwise

@@ -1,7 +1,7 @@
 """Where a tensor has no defined value: conditions over lanes, and how they are joined and solved.
 
-A condition may have symbols of its own that stand for "some lane" and "some earlier trip": they
-only ever occur where any number of theirs will do, since what is undefined is never negated.
+A condition may have symbols that represent "some lane" and "some earlier trip": they
+only ever occur where any value will do, since what is undefined is never negated.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def _size(condition: Condition) -> int:
 def somewhere(
     condition: Condition, shape: Sequence[int], axes: Iterable[int], key: object
 ) -> Condition:
-    """Return whether it holds for some index along axes: symbols of their own, named by `key`."""
+    """Return whether it holds for some index along axes: new symbols, named by `key`."""
     replacements: dict[Atom, Term | int] = {
         Symbol("lane", axis, 0, shape[axis] - 1): some_lane(key, axis, shape[axis])
         for axis in axes
@@ -152,7 +152,7 @@ def somewhere(
 
 
 def some_lane(key: object, axis: int, extent: int) -> Term:
-    """Return an index along an axis that stands for any."""
+    """Return an index along an axis that represents any."""
     return Symbol("lane", ("some", key, axis), 0, extent - 1).term
 
 
@@ -174,7 +174,7 @@ def where_true(condition: Condition, holding: frozenset[Condition]) -> Condition
 
 
 def placeholder(key: object, shape: Sequence[int]) -> Opaque:
-    """Return what stands for a condition over lanes that is not known yet."""
+    """Return what represents a condition over lanes that is not known yet."""
     lanes = tuple(lane(axis, extent) for axis, extent in enumerate(shape) if extent > 1)
     return Opaque(("carried", key), "carried by a loop", lanes)
 

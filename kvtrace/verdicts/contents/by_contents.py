@@ -1,7 +1,7 @@
 """Deciding claims about recorded contents by the values that are read, with all else as symbols.
 
 What a claim depends on is taken apart: programs, trips and lanes that decide which integers are
-loaded are gone through (`read_values.py`), and all that is made of these alone becomes a new symbol
+loaded are enumerated (`read_values.py`), and all that is made of these alone becomes a new symbol
 that has the values found there. What is left, heads and columns for example, stays symbolic. A
 claim is proven from the ranges of the new symbols and of their sums that matter, or for each of
 their values where these are few; it is refuted at a row that was read. So a grid of any size costs
@@ -50,7 +50,7 @@ _UNDECIDED: Final = "the contents that it depends on decide it neither way"
 
 
 class ByContents:
-    """Decides claims about one call; what it has gone through is kept for the next claim.
+    """Decides claims about one call; what it has enumerated is kept for the next claim.
 
     `supposing` gives the call's ranges with those of more symbols, by kind and key; `order` are
     the symbols that a counterexample should have small.
@@ -265,7 +265,7 @@ def _atoms(conditions: Iterable[Condition]) -> frozenset[Atom]:
 
 
 class _Question:
-    """A claim, and what is given, over symbols that stand for all that is gone through.
+    """A claim, and what is given, over symbols that represent all that is enumerated.
 
     `own` are the symbols that are, `filters` the conditions on these alone. `wider` has the symbols
     too that share conditions with them.

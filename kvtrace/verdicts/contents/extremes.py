@@ -125,7 +125,7 @@ class Extremes:
         return found
 
     def candidates(self) -> list[Row]:
-        """Return the rows at which a claim is looked at: all that differ, or extreme ones."""
+        """Return the rows at which a claim is checked: all that differ, or extreme ones."""
         if self.distinct is not None:
             return list(self.distinct.values())
         rows = {row.numbers: row for _, row in self._extreme.values()}

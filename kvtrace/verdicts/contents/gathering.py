@@ -1,4 +1,4 @@
-"""Sums over what is gone through, as symbols of their own; see `by_contents.py`."""
+"""Sums over what is enumerated, as new symbols; see `by_contents.py`."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Direction = tuple[tuple[Symbol, int], ...]
 
 
 class Gathering(Substitution):
-    """Puts a new symbol in the place of each sum over symbols that are gone through.
+    """Puts a new symbol in the place of each sum over symbols that are enumerated.
 
-    `sums` has by symbol what it stands for.
+    `sums` has by symbol what it represents.
     """
 
     def __init__(self, values: ReadValues, own: frozenset[Symbol]) -> None:
@@ -36,7 +36,7 @@ class Gathering(Substitution):
     def parted(
         self, conditions: Sequence[Condition]
     ) -> tuple[tuple[Condition, ...], tuple[Condition, ...]]:
-        """Return the conditions on what is gone through alone, and the others, with new symbols."""
+        """Return the conditions on only what is enumerated, and the others, with new symbols."""
         filters, given = [], []
         for condition in conditions:
             atoms = condition.atoms()
@@ -50,7 +50,7 @@ class Gathering(Substitution):
         return tuple(filters), tuple(given)
 
     def _shadow(self, condition: Condition) -> tuple[Condition, ...]:
-        """Return what a condition asks of what is gone through, whatever else there is."""
+        """Return what a condition asks of what is enumerated, whatever else there is."""
         if not isinstance(condition, AtLeast):
             return ()
         most = 0
@@ -70,14 +70,14 @@ class Gathering(Substitution):
         return at_least(Term(own) + most).conjuncts()
 
     def leaves(self, atoms: frozenset[Atom]) -> bool:
-        """Whether nothing in atoms is gone through."""
+        """Return whether nothing in atoms is enumerated."""
         return not any(self._is_own(atom) for atom in atoms)
 
     def _is_own(self, atom: Atom) -> bool:
         return atom in self._own or (isinstance(atom, Symbol) and atom.kind == "content")
 
     def _side(self, atom: Atom) -> tuple[bool, bool]:
-        """Return whether in an atom there is what is gone through, and what stays a symbol."""
+        """Return whether an atom has enumerated symbols, and whether it has others."""
         found = self._sides.get(atom)
         if found is None:
             within = atom.within()
@@ -103,7 +103,7 @@ class Gathering(Substitution):
         return total
 
     def _gathered(self, term: Term) -> Term:
-        """Return a symbol for a sum; equal ones, but for a factor and a constant, share it."""
+        """Return a symbol for a sum; equal ones, except for a factor and a constant, share it."""
         number = term.coefficients.get((), 0)
         rest = term - number
         if not rest.coefficients:

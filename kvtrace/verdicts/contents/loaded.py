@@ -175,7 +175,7 @@ def depends_on(tensors: Iterable[TensorArgument]) -> str:
 
 
 def _load_of(symbol: Symbol) -> int | None:
-    """Return the op index of the load that a content symbol stands for."""
+    """Return the op index of the load that a content symbol represents."""
     if symbol.kind != "content":
         return None
     return symbol.key if isinstance(symbol.key, int) else symbol.key[0]

@@ -1,7 +1,7 @@
 """What loads of a call read, as columns of numbers, for the loops and lanes that decide what.
 
 A row is a choice of the programs, trips and lanes that recorded integers are loaded by; what does
-not decide which integer is loaded has no column. So an index table is gone through once, however
+not decide which integer is loaded has no column. So an index table is enumerated once, however
 many lanes its numbers are used in. Rows in which conditions do not hold are left out, mostly before
 they are made: loop bounds and masks bound the column to come.
 """
@@ -38,7 +38,7 @@ _FREE: Final = ("program", "trip", "lane")
 
 
 class TooLarge(Exception):
-    """There are more rows than are gone through, or numbers that 64 bits do not hold."""
+    """There are more rows than are enumerated, or numbers that 64 bits do not hold."""
 
 
 @dataclass(frozen=True)
@@ -297,7 +297,7 @@ class Reading(Evaluation):
 
 
 def _split(condition: Condition, symbol: Symbol) -> tuple[int, Term] | None:
-    """Return (factor, rest) of a condition `factor * symbol + rest >= 0`; None: it is no such."""
+    """Return (factor, rest) of a condition `factor * symbol + rest >= 0`, else None."""
     if not isinstance(condition, AtLeast):
         return None
     coefficients = condition.term.coefficients

@@ -107,7 +107,7 @@ def is_reached(
 ) -> bool:
     """Tell whether a term certainly reaches the least of its bounds, in a lane that is active.
 
-    `parameters` may be taken for granted, and that sizes are at least 1.
+    `parameters` may be assumed, and that sizes are at least 1.
     """
     if not bounds or len(bounds) > _MOST_ALTERNATIVES or any(b.scale != 1 for b in bounds):
         return False

@@ -40,7 +40,7 @@ class HeldAgainst:
 
 
 def held_against(call: Call) -> tuple[HeldAgainst, ...]:
-    """Hold a call against the condition of each access, without deciding anything anew.
+    """Hold a call against the condition of each access, without deciding anything again.
 
     Raises:
         NoKernel: the call's module has no function to run.

@@ -6,7 +6,7 @@ the nearest are bounded by terms of these parameters (`generic_bounds.py`), each
 (`generic_certificate.py`), and the condition is that one of the bounds lies inside. So a call whose
 numbers satisfy it has that access inside for all programs, lanes and trips.
 
-Assumed, and looked at in each call: integers that an address is made of are not negative, and what
+Assumed, and checked in each call: integers that an address is made of are not negative, and what
 is divided by is at least 1. All arithmetic of an address must stay within its width, which gives
 conditions of the same kind.
 """
@@ -62,8 +62,8 @@ class AccessCondition:
     `condition` is over scalars, the grid and extents in bytes; None if `reason` says why there is
     none. `exact`: where all sizes are at least 1 and it does not hold, the access does leave; else
     it is enough and may not be needed. `widths` are the conditions under which no arithmetic of its
-    address wraps around. All of this holds where the scalars of `assumptions` are at least as much
-    as is said there. `reach`: what it takes for a store to reach all that its mask lets through.
+    address wraps around. All of this holds where the scalars of `assumptions` are at least the
+    values there. `reach`: what it takes for a store to reach all that its mask lets through.
     """
 
     access: Access
@@ -110,7 +110,7 @@ class _Without(Exception):
 
 @dataclass(frozen=True, eq=False)
 class _Bounded:
-    """What bounds a term in one case, the conditions of the case, and the scalars it rests on.
+    """What bounds a term in one case, the conditions of the case, and the scalars it depends on.
 
     `supposed` are conditions on the parameters that the bounds hold under.
     """
@@ -150,7 +150,7 @@ class _Given:
 
 @dataclass(frozen=True, eq=False)
 class _Widths:
-    """Conditions under which nothing wraps around, and the scalars they rest on."""
+    """Conditions under which nothing wraps around, and the scalars they depend on."""
 
     conditions: tuple[Condition, ...]
     scalars: frozenset[Symbol]
@@ -299,7 +299,7 @@ class _Maker:
     def _certain(
         self, term: Term, found: Iterable[Bound], known: tuple[Condition, ...], given: _Given
     ) -> tuple[tuple[Bound, ...], frozenset[Symbol]]:
-        """Return the bounds that are certified, and the scalars that they rest on."""
+        """Return the bounds that are certified, and the scalars that they depend on."""
         decided = [each for each in known if _is_decided_by_parameters(each)]
         scalars = self._scalars(term).union(*map(given.scalars_of, decided))
         certifiers: dict[frozenset[Symbol], Certifier] = {}
@@ -317,7 +317,7 @@ class _Maker:
     def _used(
         self, bound: Bound, conditions: Iterable[Condition], given: _Given
     ) -> frozenset[Symbol]:
-        """Return the scalars that a bound rests on."""
+        """Return the scalars that a bound depends on."""
         added = {step.fact for step in bound.steps}
         scalars = frozenset().union(
             self._scalars(bound.limit),
@@ -450,7 +450,7 @@ def _is_decided_by_parameters(condition: Condition) -> bool:
 
 
 def _why_unbounded(term: Term, found: Sequence[Bound], summary: Summary) -> str:
-    """Say in words why there is no bound."""
+    """Explain why there is no bound."""
     contents = term.symbols("content")
     if contents:
         names = [value.name.lstrip("%") for value in summary.module.main.arguments]

@@ -1,8 +1,8 @@
-"""Conditions on a kernel's parameters in words: `min(n, 1024 * grid_x) <= extent(x)`.
+"""Conditions on a kernel's parameters as text: `min(n, 1024 * grid_x) <= extent(x)`.
 
-Alternatives that differ in one summand are told as a minimum. `extent(x)` counts the elements from
-a tensor's data pointer to its end: of a contiguous tensor all that it has. Where what is needed is
-no whole number of elements, `bytes(x)` is used.
+Alternatives that differ in one summand are written as a minimum. `extent(x)` counts the elements
+from a tensor's data pointer to its end: of a contiguous tensor all that it has. Where what is
+needed is not a whole number of elements, `bytes(x)` is used.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """All states that a program may be in, of any trip counts: what comes too early in one of them.
 
-Each op that acts on shared memory changes a state; loops are gone through until no state at their
-head is a new one, so that what holds then holds for any number of trips. A condition that is not
-known is both. Barriers between ordinary accesses are of no concern: Triton puts them in later.
+Each op that acts on shared memory changes a state; loops are visited until the states at their
+heads reach a fixpoint, so the result holds for any number of trips. A condition that is not known
+is both. Barriers between ordinary accesses are of no concern: Triton puts them in later.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from kvtrace.verdicts.pipeline.relevance import Relevance
 from kvtrace.verdicts.pipeline.state import Held, Pending, State, Use
 from kvtrace.verdicts.pipeline.views import View, viewed, whole
 
-#: States at heads of loops, and what may be under way at once, beyond which nothing is said.
+#: States at heads of loops, and what may be in flight at once, beyond which the result is unknown.
 _MOST_STATES: Final = 1000
 _MOST_UNDER_WAY: Final = 128
 
@@ -448,7 +448,7 @@ class _Explorer:
                 self._tell(Fault(kind, op, use.op, view, state.trips, use.trips, doubt))
 
     def _choose(self, op: Op, state: State) -> None:
-        """Pass on what a product makes, as Triton does with sums that may begin anew."""
+        """Pass on what a product makes, as Triton does with sums that may begin again."""
         arms = [state.values.get(op.operand(name).id) for name in ("first", "second")]
         pending = next((held for held in arms if isinstance(held, Pending)), None)
         if pending is None:

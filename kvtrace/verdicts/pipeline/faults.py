@@ -22,7 +22,7 @@ USED_EARLY: Final = "used early"
 
 
 class Unexplored(KvtraceError):
-    """It is not known what may be under way."""
+    """It is not known what may be in flight."""
 
     slug = "unexplored"
 

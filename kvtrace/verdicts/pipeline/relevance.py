@@ -1,4 +1,4 @@
-"""Which ops of a module decide what is under way, and how long their values are of use."""
+"""Which ops of a module decide what is in flight, and the liveness of their values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Relevance:
     Attributes:
         numbers: ids of the integers that decide which buffer, which phase, or which way.
         pending: ids of values that a product may not have made yet.
-        steps: of each block the ops that are looked at.
+        steps: of each block the ops that matter.
 
     """
 
@@ -43,7 +43,7 @@ class Relevance:
         self._spans = dict(self._spans_of_values())
 
     def matters(self, op: Op) -> bool:
-        """Whether a loop or branch holds anything that is looked at."""
+        """Whether a loop or branch holds any op that matters."""
         return op.index in self._acting or any(value.id in self.numbers for value in op.results)
 
     def live(self, op: Op, *, after: bool = False) -> frozenset[int]:

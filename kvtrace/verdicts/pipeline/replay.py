@@ -1,6 +1,6 @@
 """Whether a fault shows where the TTGIR of a launch is evaluated, with its numbers of trips.
 
-What tensors hold is of no concern: only integers that arguments give, and what is under way.
+What tensors hold is of no concern: only integers that arguments give, and what is in flight.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _NOTHING: Final = Unknown(frozenset({"what tensors hold, which is of no concern 
 
 
 def shows(fault: Fault, module: Module, call: Call) -> bool | None:
-    """Tell whether a fault shows in an evaluation of a call's TTGIR; None: that cannot be told.
+    """Tell whether a fault shows in an evaluation of a call's TTGIR; None: that cannot be decided.
 
     It is evaluated with the call's integers, and with large ones in their place where it does not
     show with them: loops may be too short. Evaluated, a buffer that is made in a loop is another
@@ -95,7 +95,7 @@ def _evaluated(
 
 
 class _Watching(Instrument):
-    """Has an evaluation do no more than decides what is under way, and sees how far it gets."""
+    """Restricts an evaluation to what decides which operations are in flight."""
 
     shared: _EmptyShared
 
@@ -150,7 +150,7 @@ class _NoMemory(Memory):
 
 
 class _EmptyShared(SharedMemory):
-    """Shared memory of which only what is under way is known."""
+    """Shared memory of which only what is in flight is known."""
 
     @property
     def complete(self) -> bool:

@@ -1,4 +1,4 @@
-"""The rule pipeline-order: what TTGIR has under way is waited for, in any number of trips."""
+"""The rule pipeline-order: TTGIR waits for what is in flight, in any number of trips."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ RULE: Final = "pipeline-order"
 _WORDS: Final = {
     READS_EARLY: "reads {view}{when}, which {other} may not have brought yet",
     WRITES_EARLY: "writes {view}{when}, which {other} may still be reading",
-    OVERWRITES: "writes {view}{when}, to which {other} may still be under way",
+    OVERWRITES: "writes {view}{when}, to which {other} may still be in flight",
     STORED_EARLY: "writes {view}{when}, which {other} may still be reading",
     USED_EARLY: "uses{when} what {other} may not have made yet",
 }
@@ -46,7 +46,7 @@ _NOUNS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class OrderVerdict:
-    """What is to be said of one kernel's TTGIR; `op` and `other` are ops of that."""
+    """A result for one kernel's TTGIR; `op` and `other` are ops of that."""
 
     verdict: Answer
     message: str
@@ -76,7 +76,7 @@ def judge_order(module: Module, kernel: str, calls: Iterable[Call]) -> OrderVerd
         found = explore(module)
     except KvtraceError as error:
         return undecided(str(error))
-    except UNFIT as error:  # recorded IR may be anything; told of the kernel
+    except UNFIT as error:  # recorded IR may be anything; reported for the kernel
         return undecided(str(UnfitOp(kernel, error)))
     return _judged(found, module, calls)
 
@@ -99,7 +99,7 @@ def _judged(found: Explored, module: Module, calls: Iterable[Call]) -> OrderVerd
 
 
 def _seen(fault: Fault, module: Module, calls: Iterable[Call]) -> bool | None:
-    """Tell whether a fault shows where calls are evaluated; None: that cannot be told."""
+    """Tell whether a fault shows where calls are evaluated; None: that cannot be decided."""
     answers = set()
     for call in calls:
         answers.add(shows(fault, module, call))

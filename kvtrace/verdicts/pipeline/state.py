@@ -1,6 +1,6 @@
 """What one program's shared memory may be in the middle of: a state, and how ops change it.
 
-A state forgets what buffers hold. It knows which copies, products and stores are under way, in
+A state forgets what buffers hold. It knows which copies, products and stores are in flight, in
 which order they were begun, and the numbers that decide slots and phases.
 """
 
@@ -25,7 +25,7 @@ Held = int | View | Pending
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A view that an op reads or writes while the program goes on.
+    """A view that an op reads or writes while the program continues.
 
     `masked`: not in all programs and trips, it may be; `left`: since then a loop was left, whose
     last trips begin nothing new. `trips` are those of the loops around it when it began.
@@ -45,7 +45,7 @@ class Use:
 
 @dataclass(slots=True)
 class State:
-    """Where a program may be, as far as what is under way decides it.
+    """Where a program may be, as far as what is in flight decides it.
 
     Attributes:
         values: what is known of values, by their ids.
@@ -77,7 +77,7 @@ class State:
         return replace(self, values=dict(self.values), phases=dict(self.phases))
 
     def key(self, live: frozenset[int]) -> object:
-        """Return what two states have in common that go on alike; only `live` values are kept."""
+        """Return what two states that continue alike share; only `live` values are kept."""
         self.forget(live)
         values = frozenset(
             (slot, Pending(held.number - self.begun) if isinstance(held, Pending) else held)
@@ -96,11 +96,11 @@ class State:
             if slot in live and not (isinstance(held, Pending) and held.number not in under_way)
         }
 
-    # -- what is under way -----------------------------------------------------------------------
+    # -- what is in flight -----------------------------------------------------------------------
 
     @property
     def size(self) -> int:
-        """How much is under way."""
+        """How much is in flight."""
         return (
             len(self.open) + len(self.groups) + len(self.arriving) + len(self.products)
             + len(self.stores)

@@ -39,7 +39,7 @@ Cell = tuple[Storage, int]
 
 
 class TooLarge(KvtraceError):
-    """A launch synchronises too much to follow; raised from within its evaluation."""
+    """A launch has too many synchronizations to follow; raised from within its evaluation."""
 
     slug = "too-large"
 
@@ -136,7 +136,7 @@ class Clocks(Observer):
         self.doubt = self.doubt or f"what {op.name} waits for was not recorded"
 
     def swapped(self, op: Op, program: int, done: NDArray[np.bool_]) -> None:
-        """Hear which lanes of a compare-and-swap have written: only those release."""
+        """Note which lanes of a compare-and-swap have written: only those release."""
         if self._parts[op.index].releases:
             wrote = [cell for cell, wrote in zip(self._cells, done, strict=True) if wrote]
             self._release(program, wrote)
@@ -174,7 +174,7 @@ class Clocks(Observer):
     def _keep(self, numbers: int) -> None:
         self._kept += numbers
         if self._kept > _MOST_KEPT:
-            raise TooLarge("its programs synchronise in too many places to follow each")
+            raise TooLarge("its programs synchronize in too many places to follow each")
 
     def _check(
         self, part: Part, width: int, program: int, storage: Storage, places: NDArray[np.int64]
@@ -253,7 +253,7 @@ class _Follow(Renamed):
         self._clocks = clocks
 
     def wrapped(self, op: Op, step: Step) -> Step:
-        """Stand around compare-and-swaps and polls, too."""
+        """Wrap compare-and-swaps and polls, too."""
         if waits_for_memory(op):
             return self._doubting(op, step)
         return self._telling(op, step) if _swaps(op) else super().wrapped(op, step)

@@ -1,7 +1,7 @@
 """What loaded integers would have to be for two accesses not to race, as a condition on them.
 
 Either each stays within a program's own part, such as a row (`0 <= index < 301`), which is proven
-to suffice before it is said; or all that programs load there must differ.
+to suffice before it is reported; or all that programs load there must differ.
 """
 
 from __future__ import annotations

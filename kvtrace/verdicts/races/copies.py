@@ -29,7 +29,7 @@ from kvtrace.symbolic.linear import Interval
 from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term
 
 _OWN: Final = frozenset({"program", "lane", "trip", "content", "unknown"})
-"""Kinds of symbols that have a value of their own in each lane of each program."""
+"""Kinds of symbols that have a separate value in each lane of each program."""
 
 Copy = tuple[Term, int, Sequence[Condition]]
 """An access: its address, the width of its elements in bytes, and what holds where it is active."""
@@ -48,7 +48,7 @@ class Question:
 
     `claim`, that they do not, is to be decided wherever `given` holds: both are active, and one of
     the `differing` symbols differs (None: all may be equal). `is_lost`: a branch that is not
-    followed is part of an address, so two copies of it cannot be told apart.
+    followed is part of an address, so two copies of it cannot be distinguished.
     """
 
     def __init__(

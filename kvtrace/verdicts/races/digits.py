@@ -1,6 +1,6 @@
 """What two lanes must have in common where they touch one byte: addresses as digits.
 
-Both sides' addresses are linear forms over the same variables, each with a value of its own on
+Both sides' addresses are linear forms over the same variables, each with a separate value on
 either side unless both share it. Variables with equal coefficients are digits of a mixed radix if
 each coefficient is larger than all that smaller ones and the rest can make up for: then equal
 addresses force each of them to be equal. What they determine may be the program or the lane itself,
@@ -83,8 +83,8 @@ def _proves(goal: Linear, side: Side) -> bool:
 class Common:
     """What is equal on both sides wherever they touch one byte.
 
-    `variables` are those that are forced to be equal, directly or by what is. `is_nowhere`: there
-    is no such byte.
+    `variables` are those that are forced to be equal, directly or by what is. `is_nowhere`: no such
+    byte exists.
     """
 
     def __init__(self, one: Side, other: Side, shared: Shared = nothing) -> None:
@@ -257,7 +257,7 @@ def _without(form: Linear, variables: Iterable[Variable]) -> Linear:
 
 
 def _form_of(key: Any) -> Linear:
-    """Return the form that a variable's key stands for; see `intervals.key_of`."""
+    """Return the form that a variable's key represents; see `intervals.key_of`."""
     return Linear(key[0], dict(key[1]))
 
 

@@ -1,6 +1,6 @@
 """Running a call's programs one by one in other orders than that of their ids.
 
-Programs get other ids: the one whose turn it is is told the id that the order has there.
+Programs get other ids: the one whose turn it is gets the id that the order has there.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Order = NDArray[np.int64]
 
 
 def orders_of(programs: int) -> tuple[Order, ...]:
-    """Return the orders that are looked at: by id, backwards, and one that is shuffled."""
+    """Return the orders that are tried: by id, backwards, and one that is shuffled."""
     ascending = np.arange(programs, dtype=np.int64)
     shuffled = np.random.default_rng(programs).permutation(programs).astype(np.int64)
     return ascending, ascending[::-1], shuffled
@@ -61,7 +61,7 @@ class Renamed(Instrument):
 def run_in_order(call: Call, observers: Sequence[Observer], instrument: Renamed) -> str | None:
     """Evaluate a call program by program; give the reason where the end was not reached.
 
-    Observers hear of turns, where they expect programs. Storages are not written.
+    Observers observe turns, where they expect programs. Storages are not written.
     """
     try:
         evaluate(

@@ -1,6 +1,6 @@
 """Two accesses of a call, by two different programs: whether they can touch one byte unordered.
 
-Both are looked at with the program's ids, lanes and trips free, so nothing depends on how large the
+Both are analyzed with the program's ids, lanes and trips free, so nothing depends on how large the
 grid is. First the digits of their addresses; then what programs may touch together without harm:
 one value that all write, and sections of one lock; then linear reasoning and a solver over two
 copies of everything that is a program's own.
@@ -35,7 +35,7 @@ _LOCKS: Final = "all locks are open when the kernel starts"
 
 @dataclass(frozen=True)
 class Free:
-    """The two do not race; `why` says so in words where they may meet all the same.
+    """The two do not race; `why` is the reason if they may meet all the same.
 
     `settled`: what one loads is the same in whatever order programs run.
     """
@@ -125,7 +125,7 @@ class Pairs:
     def _judged_modulo(self, one: Sharer, other: Sharer) -> Outcome:
         """Judge two of which an address may wrap: as ideal ones, if these lie near each other.
 
-        Addresses that are equal but for multiples of the modulus then are equal.
+        Addresses that are equal modulo the modulus then are equal.
         """
         moduli = {each.modulus for each in (one, other) if each.modulus is not None}
         if one.side is not None and other.side is not None and len(moduli) == 1:
@@ -167,7 +167,7 @@ class Pairs:
     # -- two copies ----------------------------------------------------------------------------
 
     def _decided(self, one: Sharer, other: Sharer, common: Common) -> Outcome:
-        """Look for two programs that meet, with a solver if need be."""
+        """Look for two programs that meet, with a solver if necessary."""
         bound = self._bound
         assert one.storage is not None
         nbytes = one.storage.nbytes

@@ -37,7 +37,7 @@ _ASSEMBLY_ON_MEMORY: Final = re.compile(r"\b(?:ld|st|atom|red|cp|fence|membar)\.
 class Part:
     """A memory op's part in races.
 
-    `strong`: it does not race with other strong accesses of its width. `acquires` is only told of
+    `strong`: it does not race with other strong accesses of its width. `acquires` is only set for
     ops that wait, or whose result is used: a program cannot have waited for what it did not see.
     """
 

@@ -1,9 +1,9 @@
 """Where programs, or lanes of one, go by indices that were recorded: by the values that they read.
 
 What an address is made of is taken apart as in `verdicts/contents/by_contents.py`: the part that
-what is loaded decides is gone through, as one number for each row that is read; heads, columns and
-the like stay symbols. Where that number is a digit of the address, it is equal on both sides of a
-race; then no two programs meet if each number is read by one program alone, and no two lanes of one
+loaded values decide is enumerated, as one number for each row that is read; heads, columns and the
+like stay symbols. Where that number is a digit of the address, it is equal on both sides of a race;
+then no two programs meet if each number is read by one program alone, and no two lanes of one
 program if each is read by one lane of it.
 """
 

@@ -49,7 +49,7 @@ class _Touches(Observer):
     def __init__(
         self, arguments: Sequence[Argument], storage: Storage, byte: int, programs: dict[int, int]
     ) -> None:
-        """`programs` are those looked for: what observers are told, and their ids."""
+        """`programs` are those looked for: what observers receive, and their ids."""
         self._arguments = arguments
         self._storage = storage
         self._byte = byte
@@ -109,8 +109,14 @@ def touched(
 ) -> Touch | None:
     """Evaluate a program and return how its op touches a byte; None: it is not seen to.
 
-    `byte` counts from the start of `storage`, one of the call's arguments', and may lie outside.
-    The evaluation ends after so many `lanes`.
+    Args:
+        call: the call to evaluate.
+        op: the memory op.
+        program: linear id, x fastest.
+        storage: the storage of one of the call's arguments.
+        byte: offset from the start of the storage, possibly outside of it.
+        lanes: after how many lanes of memory accesses to end.
+
     """
     touches = _Touches(call.arguments, storage, byte, {program: program})
     run(call, [touches], (program,), contents="all", lanes=lanes)
@@ -129,9 +135,15 @@ def replayed(
 ) -> Witness | None:
     """Evaluate two programs and give what they do; None: they are not seen to meet.
 
-    `programs[0]` is to touch the byte with `ops[0]`, the other with the other; `byte` counts from
-    the start of `storage`, one of the call's arguments'. If two programs alone do not show it, then
-    all are run, if the `whole` grid may be, and in the `order` in which they have met.
+    Args:
+        call: the call to evaluate.
+        ops: the memory op of each program.
+        programs: linear ids, x fastest.
+        storage: the storage of one of the call's arguments.
+        byte: offset from the start of the storage.
+        whole: whether all programs may be run if these two do not show it.
+        order: the order of programs in which these two met; None: only by ids.
+
     """
     for chosen, contents in ((programs, "none"), (programs, "integers"), (None, "integers")):
         if not whole and chosen is None:

@@ -72,7 +72,12 @@ class Doubt:
 def store_the_same(bound: BoundCall, one: Sharer, other: Sharer, common: Common) -> bool:
     """Tell whether two programs that touch one byte with these stores store the same there.
 
-    `common` is what both have in common.
+    Args:
+        bound: the call's bound summary.
+        one: the store of the first program.
+        other: the store of the second program.
+        common: symbols that are equal on both sides, such as scalars.
+
     """
     ops = one.access.op, other.access.op
     sources = [_source(op) for op in ops]
@@ -233,7 +238,7 @@ class _Alike:
         return Doubt(self._fixed(known, renamed), asked.path)
 
     def _fixed(self, known: object, renamed: _Renamed) -> Term | Condition | None:
-        """Return an integer or a condition that both sides have of their own trip and lanes."""
+        """Return an integer or a condition that both sides have from their trip and lanes."""
         if not isinstance(known, Term | Condition) or not self._is_of_now(known, renamed):
             return None
         if isinstance(known, Term):
@@ -303,7 +308,7 @@ class _Alike:
     # -- what is carried, loaded and computed --------------------------------------------------
 
     def _carried(self, asked: _Asked) -> Iterable[_Asked | Doubt]:
-        """Go on to what a loop, a branch or a jump passes on: in one program both take the same."""
+        """Follow what a loop, a branch or a jump passes on: in one program both take the same."""
         if not self._in_one_program or self._is_called:
             return (Doubt(None, asked.path),)
         origins = self._flow.origins(asked.value)
@@ -331,7 +336,7 @@ class _Alike:
         if part is None or part.kind != "load" or part.strong or op.index in self._varying:
             return [Doubt(None, asked.path)]
         if leaves_lanes(op) and not self._in_one_program:
-            return [Doubt(None, asked.path)]  # of one program the rule undefined-lanes says so
+            return [Doubt(None, asked.path)]  # for one program the rule undefined-lanes reports it
         given = [op.optional("mask"), op.optional("other")] if op.name in FILLING else []
         accesses = [each for each in self._bound.summary.accesses if each.op is op]
         places = None if self._is_called else self._places_read(accesses, asked, renamed)

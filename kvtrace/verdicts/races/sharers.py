@@ -42,8 +42,8 @@ class Sharer:
     """An access to a storage (None: it is not known which) that the launch writes.
 
     `side` has its address; where that is not known, `reason` says why. With a `modulus` it is known
-    but for multiples of it, in bytes: it is summed up in integers that may wrap around, and so may
-    those of its mask, so that nothing is given.
+    except for multiples of it, in bytes: it is summed up in integers that may wrap around, and so
+    may those of its mask, so that nothing is given.
     """
 
     access: Access

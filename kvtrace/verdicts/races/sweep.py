@@ -136,7 +136,7 @@ class _Cells:
 class Sweep(Observer):
     """Collects who touches the storages that a launch writes to.
 
-    `order` gives the ids of programs by their turn, where observers are told of turns; `page` is
+    `order` gives the ids of programs by their turn, where observers receive turns; `page` is
     how many cells are kept together.
     `lost` gives, by op index and argument (None: any), why it is not known where an op goes;
     `doubt` why it is not known whether all that was noted happens; `failure` why it gave up.

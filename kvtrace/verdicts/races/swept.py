@@ -1,7 +1,7 @@
 """Deciding races by an evaluation: who meets over the whole grid, and whether atomics order them.
 
 What depends on the order of programs (what atomics gave, or what other programs wrote) is another
-thing in every run. Where that decides only whether an access happens, several orders are looked at;
+thing in every run. Where that decides only whether an access happens, several orders are tried;
 where it decides an address, no evaluation is a proof.
 """
 
@@ -57,7 +57,7 @@ class Left:
     """What formulas leave of a call: `pairs` of ops (by index, ascending) that are open.
 
     `meeting` are all ops that other programs may meet, racing or not; `why` says of writing ops, by
-    index, in words why they may and do not race, in the pairs that are not open.
+    index, why they may and do not race, in the pairs that are not open.
     """
 
     pairs: frozenset[tuple[int, int]]

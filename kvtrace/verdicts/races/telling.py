@@ -1,4 +1,4 @@
-"""The verdicts of the rule `race`, in words."""
+"""The verdicts of the rule `race`, as text."""
 
 from __future__ import annotations
 
@@ -34,7 +34,18 @@ def proven(
     assumption: str | None = None,
     solver_ns: int = 0,
 ) -> Verdict:
-    """Say that an op races with nothing; `why` where programs meet all the same."""
+    """Return the verdict that an op races with no other program.
+
+    Args:
+        call: the call that was judged.
+        op: the memory op.
+        arg: name of the argument that it accesses; None: not known.
+        method: how it was proven, for the column `method`.
+        why: reasons why programs that access the same bytes do not race.
+        assumption: condition under which the proof holds; None: always.
+        solver_ns: time of the solver, ns.
+
+    """
     kind = kind_of(op)
     message = f"{kind} races with no other program{scope_of(call, op, why)}"
     return Verdict(
@@ -73,7 +84,18 @@ def unknown(
     assumption: str | None = None,
     solver_ns: int = 0,
 ) -> Verdict:
-    """Say why it is not known whether an op races; `evaluating` the grid may tell."""
+    """Return the verdict that it is not known whether an op races.
+
+    Args:
+        op: the memory op.
+        arg: name of the argument that it accesses; None: not known.
+        reason: why it is not known.
+        evaluating: whether an evaluation of the grid could decide it.
+        method: what was tried, for the column `method`.
+        assumption: condition under which the op does not race; None: none is known.
+        solver_ns: time of the solver, ns.
+
+    """
     kind = kind_of(op)
     return Verdict(
         RULE, "unknown", op, f"whether this {kind} races could not be decided: {reason}", method,
@@ -85,7 +107,16 @@ def unknown(
 def violation(
     call: Call, witness: Witness, method: str, *, others: int = 0, solver_ns: int = 0
 ) -> Verdict:
-    """Show two programs that race; `others` counts further ops that race with the first."""
+    """Return the violation of two programs that race.
+
+    Args:
+        call: the call that was judged.
+        witness: the accesses of both programs, and the byte that they share.
+        method: how it was found, for the column `method`.
+        others: how many further ops race with the first.
+        solver_ns: time of the solver, ns.
+
+    """
     first, second = witness.first, witness.second
     tensor = call.arguments[first.argument]
     assert isinstance(tensor, TensorArgument)

@@ -30,7 +30,7 @@ class AtSize:
 
 
 def at_size(relations: Relations, wanted: Mapping[str, int], rules: Sequence[str]) -> AtSize:
-    """Judge a launch at other sizes by formulas: all that the names stand for, and what follows.
+    """Judge a launch at other sizes by formulas: all that the names represent, and what follows.
 
     Args:
         relations: of the recorded launches of a variant.

@@ -75,7 +75,7 @@ def contract_of(text: str) -> Contract:
         steps = (_STEPS[type(read.ops[0])], _STEPS[type(read.ops[1])])
         subject, high = read.comparators[0].id, read.comparators[1]
         return Contract(text.strip(), subject, read.left, high, steps)
-    raise BadContract(f"{text.strip()!r} is no contract such as 0 <= page < cache.shape[0].")
+    raise BadContract(f"{text.strip()!r} is not a contract such as 0 <= page < cache.shape[0].")
 
 
 def contracts_in(source: str) -> list[str]:
@@ -87,7 +87,7 @@ def contracts_in(source: str) -> list[str]:
             if found:
                 comments.append(found[1].strip())
     except (tokenize.TokenError, SyntaxError):
-        pass  # what is no Python from there on has no comments
+        pass  # what is not a Python from there on has no comments
     return comments
 
 

@@ -242,7 +242,7 @@ def is_shown(call: Call | None, use: Use, program: int) -> bool:
     """Run a program in which an integer wraps around; whether it shows, as far as that is run.
 
     A run that is too long, or a launch that is too large to be made (None), shows nothing, and what
-    was decided stands.
+    was decided is kept.
     """
     if call is None:
         return True
@@ -297,7 +297,7 @@ class Subject:
         self, kernel: Kernel, name: str, sized: Sized, along: tuple[str, ...], basis: str,
         least: int, end: int,
     ) -> None:  # fmt: skip
-        """Only values from `least` on and before `end` are looked at."""
+        """Only values from `least` on and before `end` are checked."""
         self.kernel = kernel
         self.name = name
         self.sized = sized

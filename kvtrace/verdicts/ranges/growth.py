@@ -106,7 +106,7 @@ class Relations:
         return next((number for number in self.base if self.name(number) == name), None)
 
     def quantity(self, name: str) -> Quantity | None:
-        """Return the quantity that a name belongs to; None: it is no number that may vary."""
+        """Return the quantity that a name belongs to; None: it is not a number that may vary."""
         return next((q for q in self.quantities if any(self.name(n) == name for n in q)), None)
 
     def basis(self, quantity: Quantity) -> str:
@@ -200,7 +200,7 @@ class Relations:
     # -- readings --------------------------------------------------------------------------------
 
     def _grid_readings(self, axis: int) -> list[_Reading]:
-        """Return how an axis of the grid follows from sizes; () where it is a size of its own."""
+        """Return how an axis of the grid follows from sizes; () where it is a separate size."""
         number: Number = ("grid", axis, 0)
         if number not in self._same or any(len(q) > 1 and number in q for q in self.quantities):
             return []

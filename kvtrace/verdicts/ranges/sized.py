@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
 
 MOST: Final = 1 << 48
-"""Sizes beyond are not looked at: no memory has as many bytes."""
+"""Larger sizes are not checked: no memory has as many bytes."""
 SIZE: Final = Symbol("scalar", ("size", 0, 0), 0, MOST)
 BUDGET: Final = Budget(solver_seconds=0.2, solver_seconds_a_call=1.0, lanes=0, replay_lanes=0)
 
@@ -130,7 +130,7 @@ class Sized:
     def _facts(self) -> Iterator[Condition]:
         for axis in range(3):
             last = self.terms["grid", axis, 0] - 1
-            if last.constant is None:  # else its range says so
+            if last.constant is None:  # else its range shows it
                 yield at_least(last - program(axis))
         for access in self.summary.accesses:
             for atom in access.offset.atoms() | access.active.atoms():

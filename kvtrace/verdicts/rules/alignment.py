@@ -155,7 +155,7 @@ def _null(bound: BoundCall, access: Access) -> Verdict | None:
         return None
     decision = bound.decide(claim, given)
     if not isinstance(decision, Refuted) or bound.doubts(decision.model):
-        return None  # that the pointer is unknown is said of the access itself
+        return None  # an unknown pointer is reported for the access itself
     watch = _Offsets(access.op)
     run(bound.call, (watch,), (bound.program_of(decision.model),))
     if not watch.active:

@@ -40,7 +40,7 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
 
 
 def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
-    """Return an observer that hears of failing assertions."""
+    """Return an observer that observes failing assertions."""
     open_ones = [v for v in undecided if v.rule == "device-assert"]
     return EvaluatedAsserts(bound.call, open_ones) if open_ones else None
 
@@ -117,7 +117,7 @@ def asserted(failure: FailedAssertion, method: str = "evaluated") -> Verdict:
 
 
 class EvaluatedAsserts(Concrete):
-    """Hears of the assertion at which a launch ends; `open_ones` are those to be decided."""
+    """Observes the assertion at which a launch ends; `open_ones` are those to be decided."""
 
     rules = frozenset({"device-assert"})
 

@@ -73,7 +73,7 @@ class _Inside:
 class _Outside:
     """An access leaves its storage (or only its view) at a point.
 
-    `suspected`: why it may, where what is refuted is not its bounds but what they rest on.
+    `suspected`: why it may, where what is refuted is not its bounds but what they depend on.
     """
 
     access: Access
@@ -282,7 +282,7 @@ def _open(
     refuted: Refuted,
     doubts: Sequence[Symbol | Opaque],
 ) -> _Open:
-    """Say why a counterexample is no violation, and what would decide it."""
+    """Say why a counterexample is not a violation, and what would decide it."""
     symbols = [key for key in doubts if isinstance(key, Symbol)]
     if bound.unrecorded(symbols):
         return _unrecorded(bound, access, view, symbols, refuted.solver_ns)
@@ -345,7 +345,7 @@ class _Witnesses:
     def verdicts(
         self, op: Op, found: Sequence[_Outside], arg: str | None, kind: str
     ) -> Iterator[Verdict]:
-        """Return what a run shows of an op that is said to leave its tensor."""
+        """Return what a run shows of an op that is reported to leave its tensor."""
         access, refuted = found[0].access, found[0].refuted
         seen, counted = self._run(op, refuted.model)
         defects = seen.defects(op.index)

@@ -19,8 +19,8 @@ def rule_ids(names: Iterable[str], observed: Iterable[str] = ()) -> tuple[str, .
 
     Args:
         names: rule ids, `default` and `all`; one that begins with `-` is left out, whatever names
-            it. Where all of them begin so, they are left out of the default ones. Several may
-            stand in one text, separated by commas.
+            it. Where all of them begin so, they are left out of the default ones. One text may have
+            several, separated by commas.
         observed: further rules that can be named besides `watched_rules`, by which recorded calls
             were judged while they ran. All of these are default ones, and they come last.
 

@@ -113,8 +113,13 @@ def violation(
 ) -> Verdict:
     """Return the verdict on an access that was seen to leave its tensor.
 
-    `counted`: the lanes of `defect` are those of the whole grid. `farthest`: the farthest of the
-    whole grid is among them.
+    Args:
+        defect: the access as observed, with byte offsets from the data pointer.
+        arguments: the call's arguments, by index.
+        method: how it was found, for the column `method`.
+        counted: whether the lanes of `defect` are those of the whole grid.
+        farthest: whether the farthest lane of the whole grid is among them.
+
     """
     name = arguments[defect.argument].name
     inside = ", still inside its storage" if defect.rule == "out-of-view" else ""

@@ -38,7 +38,7 @@ _PATTERN_BYTES: Final = 1 << 26
 _MOST_LANES: Final = 1 << 25
 
 _SCATTERED: Final = None
-"""Stands for another number in every lane of every load: the same in all might cancel out."""
+"""Another number in every lane of every load: the same in all might cancel out."""
 
 _FILLS: Final = ((0.0, 100.0), (0.0, nan), (0.0, _SCATTERED))
 
@@ -81,7 +81,7 @@ class _Filled(Instrument):
         self.seen: dict[Look, list[_Seen]] = {look: [] for look in looks}
 
     def wrapped(self, op: Op, step: Step) -> Step:
-        """Stand around loads, and around the ops that are looked at."""
+        """Wrap loads and the observed ops."""
         mask = op.optional("mask") if leaves_lanes(op) else None
         if mask is not None:
             self._left[op.results[0].id] = mask
@@ -182,7 +182,7 @@ def few(argument: TensorArgument) -> Numbers:
 class Replays:
     """Runs of programs of one call with different numbers in undefined lanes, each made once.
 
-    All of `looks` are looked at in each.
+    All of `looks` are observed in each.
     """
 
     def __init__(self, bound: BoundCall, looks: Iterable[Look]) -> None:
@@ -191,9 +191,9 @@ class Replays:
         self._runs: dict[tuple[int | None, int], tuple[dict[Look, Difference], str]] = {}
 
     def difference(self, look: Look, program: int | None) -> Difference | str:
-        """Return where other numbers change what is looked at in a program (None: in all).
+        """Return where other numbers change an observed value in a program (None: in all).
 
-        Gives the reason in words where no difference is seen.
+        Gives the reason if no difference is seen.
         """
         reason = ""
         for number in range(len(_FILLS)):
@@ -227,7 +227,7 @@ def evaluated(
 ) -> str:
     """Evaluate one program (None: all) with arguments in the place of a call's.
 
-    Returns the reason in words where the end was not reached, "" if it was.
+    Returns the reason if the end was not reached, "" if it was.
     """
     try:
         with np.errstate(all="ignore"):

@@ -1,6 +1,6 @@
 """The rule wrong-hint: what a kernel promises the compiler holds for the arguments of the call.
 
-Promises are the signature's divisibility (arguments for which the kernel was specialised),
+Promises are the signature's divisibility (arguments for which the kernel was specialized),
 `tl.multiple_of`, `tl.max_contiguous`, `tl.max_constancy`, and `tl.assume`. Nothing checks them, and
 wrong code comes of wrong ones. What they mean is Triton's axis analysis
 (include/triton/Analysis/AxisInfo.h): along an axis, elements come in groups of `contiguity` that
@@ -62,7 +62,7 @@ def _of_argument(bound: BoundCall, hint: Hint, position: int) -> Iterator[Verdic
         assert isinstance(argument, TensorArgument)
         found, unit, number = argument.offset_bytes, " bytes", min(number, _ALIGNED)
     if found % number == 0:
-        return  # as nearly always: Triton specialised the kernel for it
+        return  # as nearly always: Triton specialized the kernel for it
     what = f"{argument.name} a multiple of {number}{unit}"
     shown = f"{found}{unit} into its storage" if unit else f"{found}"
     message = f"the kernel was compiled for {what}, but it is {shown}"
@@ -93,7 +93,7 @@ def _of_value(bound: BoundCall, hint: Hint, term: Term) -> Iterator[Verdict]:
             "contiguity": f"groups of {number} that count upwards",
             "constancy": f"groups of {number} of the same",
         }[hint.what]
-        what = f"{name} is said to be {words}{along}"
+        what = f"{name} is declared as {words}{along}"
         yield _decided(bound, place, claim, what, hint.value, test)
 
 

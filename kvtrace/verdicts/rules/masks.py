@@ -1,8 +1,7 @@
 """The rules mask-always-false and mask-always-true: masks that decide nothing in a call.
 
-A mask counts with the boundary checks of block pointers. Of an access that no program reaches
-nothing is said. Both hold for the call's numbers and all its programs; for others the mask may be
-of use.
+A mask counts with the boundary checks of block pointers. An access that no program reaches gets no
+verdict. Both hold for the call's numbers and all its programs; for others the mask may be of use.
 """
 
 from __future__ import annotations
@@ -77,7 +76,8 @@ def _never(bound: BoundCall, op: Op, accesses: Sequence[Access]) -> Iterator[Ver
 def _is_reached(bound: BoundCall, place: Place) -> bool:
     """Whether a program of the call gets there, for what is recorded of contents too.
 
-    Of what nobody is known to reach nothing is said: a mask there is true and false in every lane.
+    There is no verdict for an access that no program is known to reach: a mask there is true and
+    false in every lane.
     """
     return isinstance(bound.decide(FALSE, bound.given(place)), Refuted)
 

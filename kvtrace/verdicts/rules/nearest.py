@@ -9,7 +9,7 @@ from kvtrace.text import plural
 
 
 def nearest_tensor(arguments: Sequence[Argument], index: int, address_offset: int) -> str | None:
-    """Say in words which tensor lies nearest to a byte offset from an argument's data pointer.
+    """Describe which tensor lies nearest to a byte offset from an argument's data pointer.
 
     Known are places of tensors in the same storage only: where storages lie was not recorded.
     """

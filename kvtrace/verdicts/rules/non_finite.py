@@ -115,7 +115,7 @@ def births(
         stored: leave out those that reach no memory, and where they are from.
 
     Returns:
-        The reason in words where the end of the evaluation was not reached.
+        The reason if the end of the evaluation was not reached.
 
     """
     watch = _Births()
@@ -181,7 +181,7 @@ def _telling(
 def _evaluated(
     call: Call, watch: _Births, programs: Sequence[int] | None, lanes: int
 ) -> str | None:
-    """Run programs, or all; give the reason in words where the end was not reached."""
+    """Run programs, or all; return the reason if the end was not reached."""
     with np.errstate(all="ignore"):
         return run(call, (), programs, contents="all", lanes=lanes, instrument=watch)
 
@@ -203,8 +203,8 @@ class _First:
 class _Births(Instrument):
     """Notes births by op and program, and how many values that are not finite programs store.
 
-    `replaced` is an op whose births are given another number, so that they do not go on: those at
-    `only`, if that is given. `places` has where they are, and whether they are NaNs. With
+    `replaced` is an op whose births are given another number, so that they do not propagate: those
+    at `only`, if that is given. `places` has where they are, and whether they are NaNs. With
     `filling`, lanes that masked loads leave out hold that number.
     """
 
@@ -221,7 +221,7 @@ class _Births(Instrument):
         self.stored: dict[int, int] = {}
 
     def wrapped(self, op: Op, step: Step) -> Step:
-        """Stand around ops of floats, and around those that write."""
+        """Wrap ops of floats, and those that write."""
         if op.name in WRITING and _is_float(op.operand("value")):
             return self._writing(op, step)
         if self._filling and op.name in READING and _is_float(op.results[0]):
@@ -386,7 +386,7 @@ def _made_of(
     return tuple(map(float, found))
 
 
-# -- what is said -------------------------------------------------------------------------------
+# -- messages -----------------------------------------------------------------------------------
 
 
 def _unknown(op: Op, reason: str) -> Verdict:

@@ -1,7 +1,7 @@
-"""Verdicts that rest on a zero of ours: on what a load gives in lanes that are out of bounds.
+"""Verdicts that depend on a substituted zero: the value of a load in lanes that are out of bounds.
 
 Such a lane reads whatever lies there; the evaluator gives it 0. What is concluded from that 0 (an
-index that stays inside, a divisor that is zero) is no fact about the kernel. After such a load a
+index that stays inside, a divisor that is zero) is not a fact about the kernel. After such a load a
 proof stays where contents do not count for it, and a violation where its witness does the same
 whatever the load gives: the call is run with other numbers there, too. All else becomes unknown
 and names the load.
@@ -49,7 +49,7 @@ def without_zeros(
     rules: Collection[str],
     judge: Callable[[Call], Iterable[Verdict]],
 ) -> list[Verdict]:
-    """Return verdicts of a call, those that rest on a zero of ours as unknown ones.
+    """Return verdicts of a call, with those that depend on a substituted zero as unknown.
 
     Args:
         call: the call that was judged.
@@ -80,10 +80,10 @@ def without_zeros(
 
 
 def without_any_zeros(module: Module, verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """Return what was seen of one launch, all that may rest on a zero of ours as unknown.
+    """Return what was seen of one launch; all that may depend on a substituted zero is unknown.
 
     Its contents are gone: nothing can be run again. What was seen before a load left its tensor
-    rests on nothing that it gave.
+    does not depend on what it gave.
 
     Args:
         module: what was launched.
@@ -145,7 +145,7 @@ class _Fillings:
     def lasting(self, verdict: Verdict) -> Verdict | None:
         """Return a violation like this one that shows with all numbers; None: there is none seen.
 
-        How many lanes do it is not known: some of them may rest on the numbers.
+        How many lanes do it is not known: some of them may depend on the numbers.
         """
         if verdict.verdict != "violation" or verdict.program is None:
             return None

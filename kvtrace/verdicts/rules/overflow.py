@@ -3,7 +3,7 @@
 Each use that shows a wrapped value (see `widths`) is claimed not to see one: an address' offset in
 the lanes that are active, what masks, branches and loops are decided by wherever it is computed, an
 index that is stored. So a wrap in lanes that are masked off, products that cancel, and hashes of
-which only low bits count are no findings; one that lands inside its tensor is. Tensors are never
+which only low bits count are not findings; one that lands inside its tensor is. Tensors are never
 allocated. What formulas do not decide is evaluated with ideal numbers beside the actual ones (see
 `ideal`), and so is each counterexample, which must show before it is reported.
 """
@@ -220,7 +220,7 @@ def _of_data(bound: BoundCall, use: Use, given: Given, loose: Sequence[Symbol]) 
         if isinstance(decision, Proven):
             return _proven(bound, use, decision.method, decision.solver_ns)
     missing = bound.unrecorded(loose)
-    if missing:  # mostly, what the tensor would have to hold is said of the access itself
+    if missing:  # mostly, the size that the tensor would need is reported for the access itself
         found = _unknown(bound, use.arithmetic, depends_on(missing), 0)
         return replace(found, unless=None if use.purpose == "index" else use.access.op)
     model: dict[Symbol | Opaque, int] = dict.fromkeys(loose, 0)
@@ -316,7 +316,7 @@ def _evaluated(
     for verdict, access in open_ones:
         index = verdict.op.index
         if index in seen.shown or not seen.shown.keys().isdisjoint(seen.reached.get(index, ())):
-            continue  # it, or what it takes, has wrapped around, which is said
+            continue  # it, or what it takes, has wrapped around, which is reported
         if failure is not None:
             reason = f"{verdict.reason}; evaluated: {failure}"
             settled.append(replace(verdict, reason=reason, evaluating=False))

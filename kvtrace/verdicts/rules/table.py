@@ -1,8 +1,8 @@
-"""The rules, each once: what it is called, how grave it is, and the function that judges it.
+"""The table of rules: id, severity, texts, and the function that judges each.
 
-A rule's functions live in a file of their own. `judge` works on the symbolic summary alone and
-covers the whole call. What it leaves *unknown* goes to `concrete`, which gives an observer of an
-evaluation of the call, if one could decide it.
+Each rule's functions are in a separate file. `judge` works on the symbolic summary alone and covers
+the whole call. Its *unknown* verdicts go to `concrete`, which returns an observer of an evaluation
+of the call if one could decide them.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ MakeConcrete = Callable[["BoundCall", Sequence["Verdict"]], "Concrete | None"]
 class Rule:
     """One kind of defect.
 
-    `summary` says what is wrong where it is violated, `hint` what to do about it. Rules that are
-    not `default` are looked at only when asked for. Rules may share a `judge`, which then gives the
-    verdicts of all of them.
+    `summary` says what a violation is, `hint` how to fix it. Rules that are not `default` are
+    judged only on request. Rules may share a `judge`, which then returns the verdicts of all of
+    them.
     """
 
     id: str
@@ -44,7 +44,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class KernelRule:
-    """One kind of defect of what Triton's passes made of a kernel, whatever it is called with."""
+    """One kind of defect in a kernel's TTGIR, independent of the arguments of calls."""
 
     id: str
     severity: Severity
@@ -55,7 +55,7 @@ class KernelRule:
 
 @cache
 def _judge(file: str) -> Judge:
-    """Return the `judge` of a file, which is imported when a call is judged by it."""
+    """Return the `judge` of a file, which is imported when it is first called."""
 
     def judge(bound: BoundCall) -> Iterable[Verdict]:
         found: Iterable[Verdict] = import_module(f"kvtrace.verdicts.{file}").judge(bound)
@@ -84,12 +84,12 @@ KERNEL_RULES: Final[Mapping[str, KernelRule]] = {
     "pipeline-order": KernelRule(
         "pipeline-order",
         "error",
-        "in its TTGIR, shared memory is read or written before what is under way there has ended",
-        "compile it with num_stages=1, or another Triton; load a tile that a product and registers "
-        "read once for each",
+        "its TTGIR accesses shared memory while an asynchronous operation on it is in flight",
+        "compile it with num_stages=1, or with another Triton; if a dot and registers both read a "
+        "tile, load it once for each",
     ),
 }
-"""Rules by which each kernel's TTGIR is judged, and no call; see pipeline/."""
+"""Rules for kernels' TTGIR rather than for calls; see pipeline/."""
 
 
 RULES: Final = _by_id(
@@ -104,31 +104,31 @@ RULES: Final = _by_id(
     Rule(
         "out-of-view",
         "warning",
-        "a lane leaves its tensor's view, still inside the storage",
-        "mask the access with the view's extent; if the kernel means to, turn the rule off",
+        "a lane leaves its tensor's view but stays inside the storage",
+        "mask the access with the view's extent; if this is intended, turn the rule off",
         _judge("rules.bounds"),
         concrete=_concrete("rules.bounds"),
     ),
     Rule(
         "null-pointer",
         "error",
-        "an access goes through a null pointer, as of a tensor without elements",
+        "an access goes through a null pointer, such as that of a tensor without elements",
         "do not launch on empty tensors, or mask the access with the tensor's extent",
         _judge("rules.alignment"),
     ),
     Rule(
         "misaligned",
         "error",
-        "an address is no multiple of the size of the element that is accessed",
+        "an address is not a multiple of the size of the accessed element",
         "pass a tensor whose data pointer and strides are multiples of the pointer's type",
         _judge("rules.alignment"),
     ),
     Rule(
         "descriptor-contract",
         "error",
-        "a tensor descriptor is not as the hardware demands, or a store through it writes past its "
+        "a tensor descriptor violates the hardware's limits, or a store through it writes past its "
         "inner extent",
-        "make its base, strides, blocks' starts and, of stores, the inner extent multiples of 16 "
+        "make its base, strides, block starts and, for stores, the inner extent multiples of 16 "
         "bytes",
         _judge("rules.descriptors"),
     ),
@@ -143,22 +143,22 @@ RULES: Final = _by_id(
         "wrong-hint",
         "error",
         "a promise to the compiler (multiple_of, max_contiguous, divisibility by 16) does not hold",
-        "take the promise back, or pass what keeps it",
+        "remove the promise, or pass arguments that keep it",
         _judge("rules.hints"),
     ),
     Rule(
         "race",
         "error",
-        "two programs touch the same bytes, one of them writes, and nothing orders them",
-        "give programs parts of their own, use atomics for both, or reduce in a second launch",
+        "two programs access the same bytes, one of them writes, and nothing orders them",
+        "let each program write its own part, use atomics for both, or reduce in a second launch",
         _judge("races"),
         concrete=_concrete("races"),
     ),
     Rule(
         "race-within-program",
         "error",
-        "two lanes of one program touch the same bytes, one stores, and no barrier orders them",
-        "put tl.debug_barrier() between them, let each lane touch its own elements alone, or keep "
+        "two lanes of one program access the same bytes, one stores, and no barrier orders them",
+        "put tl.debug_barrier() between them, let each lane access only its own elements, or keep "
         "the value in registers",
         _judge("within.race"),
         concrete=_concrete("within.race"),
@@ -166,16 +166,16 @@ RULES: Final = _by_id(
     Rule(
         "lane-conflict",
         "error",
-        "two lanes of one store write one byte, and what stays there depends on their order",
-        "give lanes places of their own, mask all but one off, or use an atomic",
+        "two lanes of one store write the same byte, and the result depends on their order",
+        "give each lane a different address, mask off all but one lane, or use an atomic",
         _judge("within.lane_conflict"),
         concrete=_concrete("within.lane_conflict"),
     ),
     Rule(
         "device-assert",
         "error",
-        "an assertion of the kernel's own fails",
-        "look at the values that the assertion names in the program and lane of the witness",
+        "an assertion in the kernel fails",
+        "inspect the values that the assertion names in the program and lane of the witness",
         _judge("rules.asserts"),
         concrete=_concrete("rules.asserts"),
     ),
@@ -189,14 +189,14 @@ RULES: Final = _by_id(
     Rule(
         "undefined-lanes",
         "warning",
-        "lanes that a masked load leaves without a value are stored, or added by an atomic",
+        "lanes that a masked load leaves undefined are stored, or added by an atomic",
         "give the load other=, or mask these lanes off where they are stored",
         _judge("rules.undefined_lanes"),
     ),
     Rule(
         "undefined-use",
         "warning",
-        "lanes that a masked load leaves without a value decide an address, a mask or a branch",
+        "lanes that a masked load leaves undefined decide an address, a mask or a branch",
         "give the load other=, or mask these lanes off where they are used",
         _judge("rules.undefined_lanes"),
     ),
@@ -204,22 +204,22 @@ RULES: Final = _by_id(
         "mask-always-false",
         "warning",
         "a mask is false in every lane of every program of the call: the access never happens",
-        "look for a comparison that is the wrong way round, or conditions that exclude each other",
+        "look for a reversed comparison, or conditions that exclude each other",
         _judge("rules.masks"),
     ),
     Rule(
         "mask-always-true",
         "note",
-        "a mask is true in every lane of every program of the call, and costs instructions",
-        "leave it out in a variant of the kernel for shapes like these",
+        "a mask is true in every lane of every program of the call, and only costs instructions",
+        "omit it in a variant of the kernel for shapes like these",
         _judge("rules.masks"),
         default=False,
     ),
     Rule(
         "non-finite",
         "warning",
-        "an operation gives a NaN or an infinity for operands that are none, and it is stored",
-        "keep its operands away from where it does: a number added, a maximum, a mask",
+        "an operation turns finite operands into a NaN or an infinity, which is stored",
+        "keep its operands in range: add a small number, take a maximum, or mask",
         _judge("rules.non_finite"),
         default=False,
     ),
@@ -227,15 +227,15 @@ RULES: Final = _by_id(
 
 
 def default_rules() -> tuple[str, ...]:
-    """Return the ids of the rules that are looked at unless others are asked for."""
+    """Return the ids of the rules that are judged by default."""
     return tuple(rule.id for rule in RULES.values() if rule.default)
 
 
 def chosen_rules(ids: Iterable[str] | None) -> tuple[Rule, ...]:
-    """Return rules by their ids, in the table's order; None: the default ones.
+    """Return the rules with these ids, in the table's order; None: the default ones.
 
     Raises:
-        BadSetting: there is no rule of an id.
+        BadSetting: an id is unknown.
 
     """
     wanted = set(default_rules() if ids is None else ids)

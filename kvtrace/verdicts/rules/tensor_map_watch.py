@@ -32,7 +32,7 @@ _Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Breach:
-    """A demand that is not met, in words, where it was first seen.
+    """A violated requirement, as text, where it was first seen.
 
     `past_extent`: what is broken is that the access writes past the inner extent; only then there
     are a lane and an address, in bytes from the argument's data pointer.
@@ -76,7 +76,7 @@ class TensorMapWatch(Instrument):
         self.hidden = False
 
     def wrapped(self, op: Op, step: Step) -> Step:
-        """Stand around the op."""
+        """Wrap the op."""
         if op is not self._op:
             return step
         slot = op.operand("descriptor").id

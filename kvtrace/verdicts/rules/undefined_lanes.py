@@ -64,7 +64,7 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
 
 
 def _judged(bound: BoundCall, sink: Sink, rule: str, replays: Replays) -> Verdict | None:
-    """Decide a sink; None: nothing is to be said."""
+    """Decide a sink; None: there is no verdict."""
     place, undefined = sink.place, sink.undefined
     given = bound.active(place) if isinstance(place, Access) else bound.given(place)
     if bound.is_unreached(place, given):
@@ -141,7 +141,7 @@ def _is_replayable(bound: BoundCall, sink: Sink, doubts: Sequence[Symbol | Opaqu
 
 
 def _look(sink: Sink) -> Look | None:
-    """Return what a run is looked at for; None: a loop's own value, which no op gives."""
+    """Return what a run is observed for; None: a loop's own value, which no op gives."""
     op, value = sink.op, sink.value
     if sink.use == "branch":
         return Look(value.owner, value, None) if isinstance(value.owner, Op) else None
@@ -150,7 +150,7 @@ def _look(sink: Sink) -> Look | None:
     return Look(op, value, mask_of(op))
 
 
-# -- what is said -------------------------------------------------------------------------------
+# -- messages -----------------------------------------------------------------------------------
 
 
 def _proven(bound: BoundCall, sink: Sink, rule: str, decision: Proven) -> Verdict:

@@ -1,4 +1,4 @@
-"""Single ops' values in an evaluation: what replays witnesses that are no memory accesses."""
+"""Single ops' values in an evaluation: what replays witnesses that are not memory accesses."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Sighting:
 
 
 class Found(Exception):
-    """The value was seen: no need to go on."""
+    """The value was seen: no need to continue."""
 
 
 class ValueWatch(Instrument):
@@ -55,7 +55,7 @@ class ValueWatch(Instrument):
         self.hidden = False
 
     def wrapped(self, op: Op, step: Step) -> Step:
-        """Stand around the op."""
+        """Wrap the op."""
         if op is not self._op:
             return step
         slot, type_ = self._value.id, value_type(self._value.type)
@@ -112,7 +112,7 @@ def evaluated(
 ) -> str | None:
     """Evaluate programs (linear ids; None: all) with an instrument, within the call's budget.
 
-    Gives the reason in words where the end was not reached.
+    Returns the reason if the end was not reached.
     """
     lanes = bound.budget.lanes if programs is None else bound.budget.replay_lanes
     try:

@@ -34,7 +34,7 @@ _LOST: Final = "a branch that is not followed is part of an address"
 
 @dataclass(frozen=True)
 class Apart:
-    """No two such lanes touch one byte; `why` says in words why it does no harm if they do."""
+    """No two such lanes touch one byte; `why` is the reason why it does no harm if they do."""
 
     method: Method
     solver_ns: int = 0
@@ -67,7 +67,7 @@ class Open:
 def shared_by_lanes(module: Module, own_trips: Collection[Symbol] = ()) -> Shared:
     """Return which symbols two lanes of one program have in common.
 
-    Each has its own lane, and a trip of its own in the loops of `own_trips`. What is loaded, or not
+    Each has its own lane, and a separate trip in the loops of `own_trips`. What is loaded, or not
     followed, is the same if both have it from the same execution of an op, at the same place.
     """
     keys = {trip.key for trip in own_trips}
@@ -114,8 +114,16 @@ def meeting(
 ) -> Apart | Meeting | Open:
     """Find two lanes of one program that touch one byte, one by each access of one storage.
 
-    One of `differing` (lanes, trips) is different on both sides; None: all may be equal. `shared`
-    comes from `shared_by_lanes`; `when` is `Question`'s. A meeting is to be run before it is shown.
+    A meeting has to be replayed before it is reported.
+
+    Args:
+        bound: the call's bound summary.
+        one: the first access.
+        other: the second access, to the same storage.
+        differing: lanes and trips of which one differs between the sides; None: all may be equal.
+        shared: symbols that are equal on both sides, from `shared_by_lanes`.
+        when: further conditions, as of `Question`.
+
     """
     found = quickly(bound, one, other, differing, shared)
     if not isinstance(found, Common):
@@ -167,7 +175,7 @@ def _besides(common: Common, one: Side, other: Side) -> tuple[Side, Side]:
 
 
 def _is_near(one: Sharer, other: Sharer, common: Common) -> bool:
-    """Whether addresses that are equal but for multiples of a modulus, if any, are equal."""
+    """Whether addresses that are equal except for multiples of a modulus, if any, are equal."""
     moduli = {each.modulus for each in (one, other) if each.modulus is not None}
     return not moduli or (len(moduli) == 1 and common.spread <= min(moduli))
 

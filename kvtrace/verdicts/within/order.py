@@ -43,7 +43,7 @@ class Path:
     doubtful: bool
 
     def turning(self, loop: int | None) -> Path:
-        """Return the path as it goes on in another trip of a loop."""
+        """Return the path as it continues in another trip of a loop."""
         if loop is None or loop > self.turn:
             return self
         return Path(loop, loop < self.turn, self.doubtful)
@@ -184,7 +184,7 @@ def _outermost(op: Op) -> Op:
 
 
 def _inside(op: Op) -> Iterator[Op]:
-    """Yield the ops in the regions of one, but for what ends them."""
+    """Yield the ops in the regions of one, except for what ends them."""
     for region in op.regions:
         for block in region.blocks:
             yield from block.ops[:-1]

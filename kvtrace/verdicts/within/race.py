@@ -1,7 +1,7 @@
 """The rule `race-within-program`: lanes of one program touch a byte in no order that holds.
 
 Each op that writes is judged against all that other lanes of its program do, at other ops or in
-other trips of its own loop. What lanes of one execution of one op do is the rule `lane-conflict`.
+other trips of its loop. What lanes of one execution of one op do is the rule `lane-conflict`.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ _Place = tuple[Term, ...]
 
 @dataclass(frozen=True)
 class Free:
-    """The two do not race; `why` says so in words where lanes meet all the same."""
+    """The two do not race; `why` is the reason if lanes meet all the same."""
 
     method: Method
     why: str = ""
@@ -217,7 +217,7 @@ class Pairs:
     def _in_turn(self, one: Sharer, other: Sharer) -> bool:
         """Whether a thread that does both does them in the kernel's order.
 
-        A load that a loop was pipelined for goes on in the background, begun some trips before.
+        A load that a loop was pipelined for is asynchronous, and began some trips before.
         """
         compiled = self._bound.call.compiled
         if compiled is None or compiled.barriers is None or not _common(one, other):

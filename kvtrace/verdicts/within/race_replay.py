@@ -179,7 +179,7 @@ _Made = TypeVar("_Made", bound=Touches)
 
 
 class _Run:
-    """One evaluation of a program, with memory of its own."""
+    """One evaluation of a program, with separate memory."""
 
     def __init__(self, bound: BoundCall, program: int, storage: Storage, byte: int) -> None:
         self._bound = bound
@@ -222,7 +222,7 @@ class _Run:
 
 
 def _writable(arguments: Iterable[Argument], position: int, byte: int) -> tuple[Argument, ...]:
-    """Return arguments with contents of their own, which differ around a byte of one of them."""
+    """Return arguments with new contents, which differ around a byte of one of them."""
     arguments = tuple(arguments)
     known = {id(a.storage) for a in arguments
              if isinstance(a, TensorArgument) and a.storage.data is not None}  # fmt: skip

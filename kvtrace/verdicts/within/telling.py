@@ -1,4 +1,4 @@
-"""The verdicts of the rule `lane-conflict`, in words."""
+"""The verdicts of the rule `lane-conflict`, as text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,17 @@ RULE: Final = "lane-conflict"
 def proven(
     call: Call, op: Op, arg: str | None, method: str, why: Iterable[str] = (), solver_ns: int = 0
 ) -> Verdict:
-    """Say that lanes of a store do not conflict; `why` where they may meet all the same."""
+    """Return the verdict that lanes of a store do not conflict.
+
+    Args:
+        call: the call that was judged.
+        op: the store.
+        arg: name of the argument that it stores to; None: not known.
+        method: how it was proven, for the column `method`.
+        why: reasons why lanes that store to the same bytes do not conflict.
+        solver_ns: time of the solver, ns.
+
+    """
     kind = kind_of(op)
     message = f"no two lanes of this {kind} conflict{scope_of(call, op, why)}"
     return Verdict(
@@ -37,7 +47,18 @@ def unknown(
     solver_ns: int = 0,
     unless: Op | None = None,
 ) -> Verdict:
-    """Say why it is not known whether lanes of a store conflict."""
+    """Return the verdict that it is not known whether lanes of a store conflict.
+
+    Args:
+        op: the store.
+        arg: name of the argument that it stores to; None: not known.
+        reason: why it is not known.
+        evaluating: whether an evaluation of the grid could decide it.
+        method: what was tried, for the column `method`.
+        solver_ns: time of the solver, ns.
+        unless: leave the verdict out if this op's own verdict is unknown.
+
+    """
     kind = kind_of(op)
     message = f"whether lanes of this {kind} conflict could not be decided: {reason}"
     return Verdict(
@@ -49,7 +70,17 @@ def unknown(
 def violation(
     call: Call, op: Op, found: Conflict, method: str, *, updates: bool, solver_ns: int = 0
 ) -> Verdict:
-    """Show two lanes that conflict; `updates`: they store to what they load."""
+    """Return the violation of two lanes that conflict.
+
+    Args:
+        call: the call that was judged.
+        op: the store.
+        found: the lanes, the byte, and the values that they store.
+        method: how it was found, for the column `method`.
+        updates: whether the lanes store to what they load.
+        solver_ns: time of the solver, ns.
+
+    """
     tensor = call.arguments[found.argument]
     program, kind = program_at(found.program, call.grid), kind_of(op)
     place = f"byte {found.byte - getattr(tensor, 'offset_bytes', 0)} of {tensor.name}"

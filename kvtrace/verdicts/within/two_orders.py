@@ -97,7 +97,7 @@ def _stored(request: Request, values: Any) -> _Stored:
 
 
 class _Watching(Memory):
-    """Memory in which the executions of one store are looked at, until a conflict is found."""
+    """Memory in which the executions of one store are compared, until a conflict is found."""
 
     def __init__(self, before: Memory, launch: Launch, watch: _Watch) -> None:
         super().__init__(launch.arguments, before.written)
@@ -214,7 +214,7 @@ def conflict_of(
     """Run programs until lanes of a store leave another result in another order; else say why not.
 
     `load` reads what the store's lanes then update, if they do. Contents that were not recorded are
-    made up, but for those that decide an address, a mask or a branch.
+    made up, except for those that decide an address, a mask or a branch.
     """
     arguments = with_contents(bound.call.arguments, _numbers_for(bound))
     reason = "two lanes that meet by formulas did not do so when it was run"

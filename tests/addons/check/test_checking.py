@@ -203,7 +203,7 @@ def test_which_stage_is_at_fault_may_not_be_known(trace, change, reason, capsys)
 
     _, out, _ = printed(capsys, trace)
 
-    assert re.search(f"which stage is at fault cannot be told: .*{reason}", out)
+    assert re.search(f"which stage is at fault is unknown: .*{reason}", out)
 
 
 @pytest.mark.process
@@ -217,7 +217,7 @@ def test_a_kernel_without_ttgir_says_so(tmp_path, capsys):
     _, out, _ = printed(capsys, trace)
 
     assert (
-        "  which stage is at fault cannot be told: its kernel was recorded without TTGIR\n" in out
+        "  which stage is at fault is unknown: its kernel was recorded without TTGIR\n" in out
     )
 
 

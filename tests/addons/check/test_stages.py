@@ -172,7 +172,7 @@ def test_an_op_that_is_not_evaluated_is_named():
 
     assert found.stage == "unknown"
     assert "op 'ttg.exponential' at " in found.reason
-    assert found.text.startswith("which stage is at fault cannot be told: ")
+    assert found.text.startswith("which stage is at fault is unknown: ")
 
 
 def test_a_product_that_is_still_read_is_not_written_over():

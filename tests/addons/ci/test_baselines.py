@@ -83,7 +83,7 @@ def test_git_is_shown_the_baselines_alone(traces):
 
 @pytest.mark.parametrize("name", ["", ".hidden", "a/b", "..", "a b", "-x", "x" * 101])
 def test_what_is_no_name_is_a_sentence(name):
-    with pytest.raises(BadSetting, match="is no name of a baseline"):
+    with pytest.raises(BadSetting, match="cannot name a baseline"):
         baseline_folder(name)
 
 

@@ -171,7 +171,7 @@ def test_outside_a_repository_git_says_why(project, monkeypatch, capsys, run_ben
 @pytest.mark.process
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_ends_clean_when_it_is_interrupted(repository, tmp_path, number):
-    """While git walks: the program of a commit in between waits for ever."""
+    """While git walks: the program of a commit in between waits forever."""
     before = state_of(repository)
     waits = f"git log -1 --format=%s | grep -q again && echo $$ > {tmp_path}/pid && sleep 600"
     command = f"if {waits}; then false; else {PYTHON} bench.py; fi"

@@ -66,7 +66,7 @@ def test_what_cannot_be_installed_is_a_sentence_and_leaves_nothing(asked, said, 
 
 @pytest.mark.parametrize("version", ["", "none", "../3.6", "3.6.0 --index-url=x", "3.6/0"])
 def test_what_is_no_version_is_never_asked_for(asked, version):
-    with pytest.raises(NotInstallable, match="is no version of Triton"):
+    with pytest.raises(NotInstallable, match="is not a version of Triton"):
         installed_triton(version)
     assert asked[0] == []
 

@@ -127,7 +127,7 @@ def test_what_changed_is_marked_and_what_did_not_is_counted():
         "",
         "↑ ↓: more, or less, than under the version before",
         "",
-        "1 variant of kernels is the same under 3.5.1, 3.6.0, 3.7.0 but for times (--all",
+        "1 variant of kernels is the same under 3.5.1, 3.6.0, 3.7.0 except for times (--all",
         "  shows them)",
         "",
         "Triton  program             rules",

@@ -69,7 +69,7 @@ def test_a_judgement_is_repeated_by_its_seed():
 def test_a_seed_that_is_none_is_a_sentence(seed, capsys, tmp_path):
     (tmp_path / "k.py").write_text((FOLDER / "kernels" / "right" / "gelu.py").read_text())
     assert main(["judge", str(tmp_path / "k.py"), "--seed", seed]) == 2
-    assert "is no seed" in " ".join(capsys.readouterr().err.split())
+    assert "is not a seed" in " ".join(capsys.readouterr().err.split())
 
 
 @pytest.mark.process

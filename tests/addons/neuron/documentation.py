@@ -18,7 +18,7 @@ from tests.addons.neuron.public_names import PUBLIC
 from tests.addons.neuron.public_signatures import SIGNATURES
 
 PAGE: Final = Path(__file__).resolve().parents[3] / "docs" / "nki.md"
-STATES: Final = ("works", "refused", "not there")
+STATES: Final = ("works", "refused", "missing")
 _START: Final = "<!-- coverage: written by tests/addons/neuron/documentation.py -->\n"
 _CLASSES: Final = {"tensors of neuronxcc.nki": Tile, "nki.language.NkiTensor": NkiTensor}
 
@@ -26,16 +26,16 @@ _CLASSES: Final = {"tensors of neuronxcc.nki": Tile, "nki.language.NkiTensor": N
 def state(module: str, name: str) -> str:
     """Which of `STATES` a public name is in, as a program of a user finds it.
 
-    A function that does not take its documented parameters, in their order, is not there.
+    A function that does not take its documented parameters, in their order, is missing.
     """
     found: Any = _CLASSES.get(module) or (module in MODULES and import_module(MODULES[module]))
     for part in name.split("."):
         try:
             found = getattr(found, part)
         except AttributeError:
-            return "refused" if f"{module}.{name}" in REFUSED else "not there"
+            return "refused" if f"{module}.{name}" in REFUSED else "missing"
     wanted = SIGNATURES.get(module, {}).get(name)
-    return "works" if wanted is None or takes(found, wanted.split()) else "not there"
+    return "works" if wanted is None or takes(found, wanted.split()) else "missing"
 
 
 def takes(function: Any, wanted: list[str]) -> bool:
@@ -70,11 +70,11 @@ def names() -> list[tuple[str, str, str]]:
 def coverage() -> str:
     """Give how many names of each module are in each state, then every name."""
     states = {(module, part, name): state(module, name) for module, part, name in names()}
-    lines = ["| | works | refused | not there |", "|---|---:|---:|---:|"]
+    lines = ["| | works | refused | missing |", "|---|---:|---:|---:|"]
     for module in PUBLIC:
         own = [found for key, found in states.items() if key[0] == module]
         lines.append(f"| {_title(module)} | {' | '.join(str(own.count(s)) for s in STATES)} |")
-    lines += ["", "| | works | refused | not there |", "|---|---|---|---|"]
+    lines += ["", "| | works | refused | missing |", "|---|---|---|---|"]
     for module, parts in PUBLIC.items():
         for part in parts:
             cells = [

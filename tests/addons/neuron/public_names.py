@@ -73,7 +73,7 @@ PUBLIC: Final[dict[str, dict[str, str]]] = {
             matmul transpose""",
         "mathematics": f"{_MATH} abs_max abs_min",
         "activations": f"{_ACTIVATIONS} gelu_apprx_sigmoid_dx",
-        "normalisation": "dropout rms_norm",
+        "normalization": "dropout rms_norm",
         "reductions": _REDUCTIONS,
         "comparisons": _COMPARISONS,
         "logic": _LOGIC,

@@ -22,9 +22,9 @@ def test_each_state_is_told_apart() -> None:
     assert documentation.state("neuronxcc.nki.language", "load") == "works"
     assert documentation.state("neuronxcc.nki.compiler", "sbuf.mod_alloc") == "works"
     assert documentation.state("nki.isa", "tensor_copy_dynamic_src") == "refused"
-    assert documentation.state("nki.language", "invented") == "not there"
-    assert documentation.state("nki.language.NkiTensor", "invented") == "not there"
-    assert documentation.state("nki.invented", "load") == "not there"
+    assert documentation.state("nki.language", "invented") == "missing"
+    assert documentation.state("nki.language.NkiTensor", "invented") == "missing"
+    assert documentation.state("nki.invented", "load") == "missing"
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,7 @@ def test_the_warning_counts_lanes_as_sanitize_does(tmp_path, tensors):
     assert level == "warning"
     assert found.lanes == 280
     assert "a load ends 4 bytes past the end of source of shape (1000,)" in text
-    assert "(280 lanes over the grid are given zero; the program goes on)" in text
+    assert "(280 lanes over the grid are given zero; the program continues)" in text
 
 
 def test_before_the_start_is_said_in_english(tmp_path):

@@ -144,7 +144,7 @@ def test_since_seconds(cold, capsys):
     ("options", "said"),
     [
         (["--warmup", "--since", "lunch"], "no run has a mark that is called 'lunch'"),
-        (["--since", "serve"], "--since says which launches --warmup shows"),
+        (["--since", "serve"], "--since selects the launches that --warmup shows"),
     ],
 )
 def test_what_cannot_be_is_said(cold, capsys, options, said):

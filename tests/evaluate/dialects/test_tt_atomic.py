@@ -42,7 +42,7 @@ def test_who_polls_waits_for_programs_that_come_later(grid):
 
 def test_waiting_for_what_no_program_stores_is_a_deadlock_with_its_place():
     text = text_of("hand_over").replace(STORE_OF_FLAG, "")
-    with pytest.raises(Deadlock, match=r"tt\.atomic_poll at atomics39\.py:14 .* waits for ever"):
+    with pytest.raises(Deadlock, match=r"tt\.atomic_poll at atomics39\.py:14 .* waits forever"):
         run(text, [np.zeros(16), np.zeros(2), np.zeros(16)], 2)
 
 

@@ -325,5 +325,5 @@ def test_a_contract_is_checked_on_a_launch():
 
 @pytest.mark.parametrize("text", ["page", "0 <= page", "0 < 1 < 2", "0 > page > 3", "0 <="])
 def test_what_is_no_contract(text):
-    with pytest.raises(BadContract, match="is no contract such as"):
+    with pytest.raises(BadContract, match="is not a contract such as"):
         contract_of(text)

@@ -2,9 +2,9 @@
 
 `checking.py` chooses launches, `memory_needed.py` says which bytes of them are kept, `checks.py`
 copies them, into graphs by `graph_copies.py`. `looking.py` and `outputs.py` have every launch
-looked at for NaNs, infinities and digests: `device_code.py` is the PTX of our kernels,
-`device_kernels.py` launches them, `device_answers.py` reads what they answer, and
-`host_kernels.py` is what they compute, in NumPy.
+checked for NaNs, infinities and digests: `device_code.py` is the PTX of kvtrace's kernels,
+`device_kernels.py` launches them, `device_answers.py` reads what they answer, and `host_kernels.py`
+is what they compute, in NumPy.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def around_launches(session: "Session") -> "Iterator[AroundLaunches]":
-    """Return what stands around one backend's launches: what the setting `check` asks for."""
+    """Return what wraps one backend's launches: what the setting `check` asks for."""
     asked = checks_of(session.settings)
     if asked.memory:
         from kvtrace.addons.check.recording.checking import Checking

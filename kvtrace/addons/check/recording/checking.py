@@ -1,7 +1,7 @@
 """Which launches of compiled kernels are kept to be checked: the setting `check`.
 
 A launch is chosen by how many its kernel variant has had. Launches in which an autotuner tries its
-configurations are no launches here: they do not count, and are not checked.
+configurations are not launches here: they do not count, and are not checked.
 """
 
 import weakref
@@ -154,8 +154,11 @@ class Checking:
 class Around(Protocol):
     """What keeps something of a launch, from before it until after it."""
 
-    def drop(self, begun: Any) -> None: ...  # noqa: D102 - as in Checks and Outputs
-    def failed(self, error: CopyFailed) -> None: ...  # noqa: D102
+    def drop(self, begun: Any) -> None:
+        """Discard what was kept before a launch that then failed."""
+
+    def failed(self, error: CopyFailed) -> None:
+        """Count a copy that failed."""
 
 
 def launched(
@@ -166,7 +169,7 @@ def launched(
     launch: Callable[[], Any],
     number: int,
 ) -> Any:
-    """Make a launch, and end what has begun before it; failures of ours reach nobody.
+    """Make a launch, and end what has begun before it; kvtrace's failures reach nobody.
 
     `end` takes the number that the launch has for its copies, or 0, and gives the one to tag it by.
     """

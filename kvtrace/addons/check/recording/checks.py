@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kvtrace.capture.journal import Journal
     from kvtrace.capture.session import Session
 
-#: Pinned memory for copies that are under way, taken by the first check on a device.
+#: Pinned memory for copies that are in progress, taken by the first check on a device.
 ARENA_BYTES: Final = 256 << 20
 
 #: Bytes that wait for the background thread at most; launches that come then stay due.
@@ -91,12 +91,12 @@ class Checks(TakenForLaunches[_Checked]):
         """Prepare; nothing runs before something is kept."""
         self._lock = Lock()
         self._broken = False
-        #: Counts runs: a forked process begins one of its own.
+        #: Counts runs: a forked process begins a separate one.
         self.generation = 0
         super().__init__(session, ARENA_BYTES)
 
     def renew(self) -> None:
-        """Begin anew: another run begins, perhaps in a forked process."""
+        """Begin again: another run begins, perhaps in a forked process."""
         super().renew()
         self.generation += 1
         self._left = CHECK_BYTES.of(self._session.settings)
@@ -105,7 +105,7 @@ class Checks(TakenForLaunches[_Checked]):
     # -- in the program's threads -----------------------------------------------------------
 
     def may_begin(self, kind: str) -> bool:
-        """Whether memory can be copied now; what stands in the way of it passes, and is counted."""
+        """Whether memory can be copied now; what prevents it passes, and is counted."""
         if kind == "cuda" and (self._broken or not self._devices_copies().has_context()):
             return False
         if self._waiting_bytes > WAITING_BYTES:

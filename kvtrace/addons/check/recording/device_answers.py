@@ -1,4 +1,4 @@
-"""What launches of our own GPU kernels say, in pinned memory, where another thread reads it."""
+"""Reports of kvtrace's GPU kernels, in pinned memory, where another thread reads them."""
 
 import ctypes
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Answer:
-    """What one launch of ours will say.
+    """What one launch of kvtrace's kernel will report.
 
     `places` are those of its spans in a reserve, `turns` those of the reserves that it may take.
     """

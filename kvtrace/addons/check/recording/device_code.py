@@ -32,7 +32,7 @@ NAN: Final = 1
 INFINITE: Final = 2
 KEPT: Final = (1 << 16, 1 << 17)
 
-#: Launches whose inputs are looked at by one block, for a birth, at most: that takes time.
+#: Launches whose inputs one block checks, for a birth, at most: that takes time.
 ATTEMPTS: Final = 256
 
 #: Words are mixed by a bijection, so that the change of a single one is never missed: MurmurHash3's
@@ -66,7 +66,7 @@ def _format(bits: int, infinity: int, least_nan: int) -> Format:
     return Format(bits // 8, *(number * repeated for number in numbers))
 
 
-#: The floats that are looked at, by Triton's short names.
+#: The floats that are checked, by Triton's short names.
 FORMATS: Final = {
     "fp64": _format(64, 0x7FF << 52, (0x7FF << 52) + 1),
     "fp32": _format(32, 0x7F800000, 0x7F800001),
@@ -88,7 +88,7 @@ _OPENING: Final = f"""(.param .align 8 .b8 check[{HEAD + SPANS * ROW}])
     mov.b64         %check, check;
     ld.param.b64    %answer, [%check];      // where the answer goes, in pinned memory
     ld.param.b64    %state, [%check+8];     // how many blocks are done, and the answer so far
-    ld.param.b32    %number, [%check+40];   // what stands with the answer when it is there
+    ld.param.b32    %number, [%check+40];   // what comes with the answer when it is there
     mov.u32         %thread, %tid.x;
     mov.u32         %row, %ctaid.y;
     mov.u32         %start, %ctaid.x;       // this thread's part of the row of blocks
@@ -115,7 +115,7 @@ _SPAN: Final = f"""
 def _scan(name: str, each: str) -> str:
     """Return what does `each` (with a vector's place in %v@, its words in %a@ and %b@).
 
-    Threads look at vectors %start, %start + %stride … of those whose lines are looked at.
+    Threads look at vectors %start, %start + %stride … of those whose lines are checked.
     """
     address = """
     mul.wide.u32    %x, %v@, 16;
@@ -162,7 +162,7 @@ def _scan(name: str, each: str) -> str:
     and.b64         %a0, %a0, %x;
 {name}_WHOLE:{_numbered(each, 0)}
 
-    // All others, four at a time while there are so many; vector 0 has been looked at.
+    // All others, four at a time while there are so many; vector 0 has been checked.
 {name}_INNER:
     setp.eq.u32     %p, %start, 0;
     selp.u32        %i, %stride, %start, %p;

@@ -43,7 +43,7 @@ RESERVE_BYTES: Final = 64 << 20
 ASIDE_BYTES: Final = 4 << 20
 _ASIDES: Final = 8
 
-#: Bytes of a tensor that is looked at, at most: 31 bits number its vectors.
+#: Bytes of a tensor that is checked, at most: 31 bits number its vectors.
 LARGEST: Final = 32 << 30
 
 #: Blocks of a tensor at most, for each multiprocessor.
@@ -64,7 +64,7 @@ _parameter = ctypes.c_char * (HEAD + SPANS * ROW)
 
 
 class Piece(NamedTuple):
-    """Memory that is looked at: `dtype` names its floats, None where it is something else.
+    """Memory that is checked: `dtype` names its floats, None where it is something else.
 
     `lines`: one in so many lines of 128 bytes is digested.
     """
@@ -100,7 +100,7 @@ class Table:
 
 
 def finite_table(written: Sequence[Piece], read: Sequence[Piece]) -> Table:
-    """Put up to 8 tensors that are looked at into a table, and those that are kept with them."""
+    """Put up to 8 tensors that are checked into a table, and those that are kept with them."""
     pieces = [*written[:CHECKED], *read[: SPANS - CHECKED]]
     places, end = _places(pieces)
     fits = len(read) <= SPANS - CHECKED and end <= RESERVE_BYTES
@@ -269,7 +269,7 @@ class DeviceKernels:
         self._launch_blocks(function, (blocks, table.checked), stream)
 
     def launch(self, function: Any, parameter: bytes, blocks: tuple[int, int], stream: int) -> None:
-        """Launch a kernel of ours that takes one parameter, on so many blocks of `THREADS`.
+        """Launch a kernel of kvtrace that takes one parameter, on so many blocks of `THREADS`.
 
         Raises:
             CopyFailed: the driver refuses.
@@ -402,7 +402,7 @@ class DeviceKernels:
         return found.value
 
     def _set(self, place: int, word: int, count: int) -> None:
-        """Set words of the device's memory, and wait for that on a stream of our own alone."""
+        """Set words of the device's memory, and wait for that on a separate stream alone."""
         stream = ctypes.c_void_p()
         self.call("cuStreamCreate", ctypes.byref(stream), _NON_BLOCKING)
         self.call(

@@ -1,8 +1,8 @@
 """Copies of device memory as nodes of a CUDA graph: what there is at the first replay of it.
 
-Before a launch that goes into a graph, and behind it, a kernel of ours goes into the graph, too. At
-the first replay both copy memory into pinned memory, and the second one says that it is there. At
-all later ones they end at once, so that nobody who reads it is disturbed.
+Before a launch that goes into a graph, and behind it, a kernel of kvtrace goes into the graph, too.
+At the first replay both copy memory into pinned memory, and the second one says that it is there.
+At all later ones they end at once, so that nobody who reads it is disturbed.
 """
 
 import ctypes
@@ -47,7 +47,7 @@ PTX: Final = f"""// kvtrace
     ld.param.b64    %table, [%check+8];     // in pinned memory
     ld.param.b64    %answer, [%check+16];   // in pinned memory; 0: there is more to come
     ld.param.b32    %spans, [%check+24];
-    ld.param.b32    %number, [%check+28];   // what stands in the answer when all is there
+    ld.param.b32    %number, [%check+28];   // what the answer has when all is there
     ld.volatile.global.b32 %n, [%state+4];
     setp.ne.u32     %p, %n, 0;
     @%p ret;                                // an earlier replay's was taken

@@ -1,6 +1,6 @@
 """Looks at the outputs of launches of compiled kernels: the settings `finite` and `digest`.
 
-Launches in which an autotuner tries its configurations are not looked at. It is asked as `Checking`
+Launches in which an autotuner tries its configurations are not checked. It is asked as `Checking`
 is, by the same hooks.
 """
 
@@ -38,7 +38,7 @@ class Seen:
 
 
 class Looking:
-    """Has the launches of one backend in one session looked at."""
+    """Has the launches of one backend in one session checked."""
 
     def __init__(self, session: "Session", outputs: "Outputs") -> None:
         """Know of no kernel yet."""
@@ -64,7 +64,7 @@ class Looking:
         return self._seen[kernel]
 
     def is_due(self, seen: Seen) -> bool:
-        """Whether the next launch is to be looked at."""
+        """Whether the next launch is to be checked."""
         return not in_trials(self._session) and self._outputs.is_due(id(seen))
 
     def before(
@@ -75,7 +75,7 @@ class Looking:
         stream: int,
         module: "Callable[[], Module]",
     ) -> "Looked | None":
-        """Look at what a launch that comes now will change; None where it is not looked at.
+        """Look at what a launch that comes now will change; None where it is not checked.
 
         `module` reads the kernel's IR.
         """
@@ -124,7 +124,7 @@ def _roles(
 
     try:
         found = index_arguments(module())
-    except KvtraceError:  # said where the kernel is recorded
+    except KvtraceError:  # reported where the kernel is recorded
         found = IndexArguments(None, None)
     return _places(found.loaded, found, parameters), _places(found.written, found, parameters)
 

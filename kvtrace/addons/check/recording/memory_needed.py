@@ -43,7 +43,7 @@ _STEPS: Final = 1 << 17
 #: Kinds of launches of a kernel of which it is remembered what their programs touch.
 _PARTS: Final = 64
 
-#: Bits that an offset has at most, where each program's are in a range of their own.
+#: Bits that an offset has at most, where each program's are in a separate range.
 _RANGE: Final = 50
 
 #: Where pieces begin and end, in order, apart from each other.
@@ -276,7 +276,7 @@ class _Seen(Observer):
         self._groups = groups
         self._sizes = sizes
         self._programs = programs
-        #: Storage, whether it was written, and pieces, those of each program in a range of its own.
+        #: Storage, whether it was written, and pieces, those of each program in a separate range.
         self._noted: list[tuple[int, bool, _Pieces]] = []
 
     def access(self, access: Access) -> None:
@@ -291,7 +291,7 @@ class _Seen(Observer):
         group = None if access.argument is None else self._groups[access.argument]
         elements = access.elements()
         if elements is None or group is None or not isinstance(argument, TensorArgument):
-            why = access.reason or "it goes through a pointer that is no argument"
+            why = access.reason or "it goes through a pointer that is not an argument"
             raise NotKept(f"it is large, and where a {access.kind} goes is not known: {why}")
         starts, programs = elements[0] + argument.offset_bytes, elements[1]
         if not starts.size or group not in self._sizes:

@@ -51,7 +51,7 @@ MOST_KEPT: Final = 4
 #: Launches whose answers are waited for at most.
 _WAITING: Final = 50_000
 
-#: Streams for which it is known what launches of ours are given.
+#: Streams for which it is known what launches of kvtrace's kernels get.
 _STREAMS: Final = 8
 
 _LAST_SECONDS: Final = 5.0
@@ -122,7 +122,7 @@ def _parts(held: Sequence[Held]) -> list[Part]:
 
 @dataclass(slots=True, kw_only=True)
 class Looked(Taken):
-    """A launch that is looked at. `flags` and `sums` are answers, or what was found on the CPU."""
+    """A launch that is checked. `flags` and `sums` are answers, or what was found on the CPU."""
 
     plan: Plan
     kernel: Hashable
@@ -157,7 +157,7 @@ class Outputs(TakenForLaunches[Looked]):
         super().__init__(session, 0)
 
     def renew(self) -> None:
-        """Begin anew: another run begins, perhaps in a forked process."""
+        """Begin again: another run begins, perhaps in a forked process."""
         super().renew()
         self._nodes: list[Looked] = []
         self._digests: list[tuple[Any, ...]] = []
@@ -169,7 +169,7 @@ class Outputs(TakenForLaunches[Looked]):
     # -- in the program's threads -----------------------------------------------------------
 
     def is_due(self, kernel: Hashable) -> bool:
-        """Whether a kernel's next launch is to be looked at; if not, it is counted."""
+        """Whether a kernel's next launch is to be checked; if not, it is counted."""
         if self._all or any(self._parts(kernel)):
             return True
         self._count(kernel, False, False)
@@ -182,7 +182,7 @@ class Outputs(TakenForLaunches[Looked]):
         return finite > 0 and count % finite == 0, digest > 0 and count % digest == 0
 
     def _count(self, kernel: Hashable, finite: bool, digest: bool) -> None:
-        """Count a launch, and say what it is not looked at for: that is no finding."""
+        """Count a launch, and say what it is not checked for: that is not a finding."""
         self._counts[kernel] = self._counts.get(kernel, 0) + 1
         if self._finite and not finite:
             self._say("check-sampled", _NOT_JUDGED.format(self._finite))
@@ -190,7 +190,7 @@ class Outputs(TakenForLaunches[Looked]):
             self._say("check-sampled", _NOT_DIGESTED.format(self._digest))
 
     def before(self, plan: Plan, kernel: Hashable, stream: int) -> Looked | None:
-        """Look at what a launch will change; None where it is not looked at.
+        """Look at what a launch will change; None where it is not checked.
 
         `kernel` is whose launch it is, `stream` the handle of its stream.
 
@@ -250,10 +250,10 @@ class Outputs(TakenForLaunches[Looked]):
     def failed(self, error: Exception) -> None:
         """Look at nothing more."""
         self._broken = True
-        self._say("check-failed", f"outputs are no longer looked at: {error}")
+        self._say("check-failed", f"outputs are no longer checked: {error}")
 
     def _is_without(self, looked: Looked) -> bool:
-        """Whether a launch has no digest since it goes into a graph, which is said."""
+        """Whether a launch has no digest since it goes into a graph, which is reported."""
         return looked.captured and self._say("check-in-graph", _IN_GRAPH)
 
     def _sum(self, parts: Sequence[Part], looked: Looked) -> None:
@@ -461,10 +461,9 @@ class Outputs(TakenForLaunches[Looked]):
                 journal.add("non_finite", launch | storage.row(when) | _booleans(bits))
 
 
-_BUSY: Final = "launches are not looked at while too many others wait for answers"
+_BUSY: Final = "launches are not checked while too many others wait for answers"
 _NOT_JUDGED: Final = (
-    "launches are not judged, whether they made a NaN or an infinity: one in {} of each kernel is "
-    "looked at"
+    "not all launches are checked for new NaNs and infinities: only one in {} of each kernel"
 )
 _NOT_DIGESTED: Final = "launches have no digests: one in {} of each kernel has some"
 _IN_PLACE: Final = (

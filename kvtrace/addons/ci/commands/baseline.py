@@ -69,7 +69,7 @@ def command(
 
 
 def keep(name: str, selection: "Selection", *, replay: bool) -> "Baseline":
-    """Save a baseline, its runs looked at by passes first: a baseline cannot be afterwards."""
+    """Save a baseline, after passes have analyzed its runs: a baseline cannot be analyzed later."""
     from kvtrace.addons.ci.baselines import baseline_folder, save_baseline
     from kvtrace.addons.ci.commands.analyses import look
     from kvtrace.cli import complain

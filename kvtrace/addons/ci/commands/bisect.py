@@ -63,10 +63,10 @@ def command(
 ) -> int:
     """Find the first commit, or version of Triton, whose kernels break a rule. Needs no GPU.
 
-    Commits are run in a checkout of their own, walked by git bisect; one that cannot be run, or
+    Commits are run in a separate checkout, walked by git bisect; one that cannot be run, or
     judged, is skipped. With --triton one command is run under each version, which is installed in a
     cache, and a table shows what each made of the kernels; rules compare with the first. Exit code
-    1 where a rule is broken, 2 where that cannot be told.
+    1 if a rule is violated, 2 if that cannot be decided.
 
     Example:
         kvtrace bisect v1.2 main --run "python bench.py" --fail-on "spills>0"

@@ -103,8 +103,8 @@ def command(
             _save(against, recorded.selection)
     if recorded.exit_code:
         complain(
-            f"the program failed with exit code {recorded.exit_code}, which is this command's: "
-            "only what it launched until then was looked at"
+            f"the program failed with exit code {recorded.exit_code}, which this command returns: "
+            "only its launches until then were analyzed"
             + (", and it is not kept as the baseline." if save else ".")
         )
     return recorded.exit_code or code
@@ -120,7 +120,7 @@ def _judge(
         against: The baseline's name.
         rules: What is judged by.
         outputs: What is written.
-        keeps: Whether these runs become the baseline, so that none need be there yet.
+        keeps: Whether these runs become the baseline, so that none has to exist yet.
 
     """
     from kvtrace.addons.ci.baselines import has_baseline, no_baseline, open_baseline

@@ -13,7 +13,7 @@ from sqlglot.errors import SqlglotError
 
 from kvtrace.converters.query.query import BadQuery
 
-#: Functions of ours in terms of their arguments; Spark has none of these names.
+#: kvtrace's functions in terms of their arguments; Spark has none of these names.
 _OWN: Final = ("EPOCH_NS", "HOST_NS", "DEVICE_NS")
 
 
@@ -61,7 +61,7 @@ def _refuse_others(statement: exp.Expr, known: Collection[str]) -> None:
         plain = isinstance(table.this, exp.Identifier) and not table.db and not table.catalog
         if not plain or table.name.lower() not in {*known, *own}:
             raise BadQuery(
-                f"{table.sql(dialect='duckdb')} is no table of the trace, and only those are read "
+                f"{table.sql(dialect='duckdb')} is not a table of the trace; only those are read "
                 "here."
             )
     for function in statement.find_all(exp.Anonymous):

@@ -48,7 +48,7 @@ class SparkFailed(KvtraceError):
 
 
 def spark_session(master: str | None) -> "SparkSession":
-    """Return a session of the running Spark, or of a new one, with views of its own.
+    """Return a session of the running Spark, or of a new one, with new views.
 
     Args:
         master: Where Spark runs, as local[4] or spark://host:7077; None: as Spark is configured.

@@ -1,7 +1,7 @@
 """Annotations of parameters: `tensor[float32, (N, 4)]`, `tensor[mutable, float32, (N,)]`.
 
 They are read when a function is traced, and checked against what it is given. An extent is an
-integer; or any other object (a string, a TypeVar), which stands for one extent throughout a call;
+integer; or any other object (a string, a TypeVar), which represents one extent throughout a call;
 or None or `...`, which fit everything. A parameter that is annotated without `mutable` cannot be
 written to. With extents that are all integers, an annotation is also an argument of `specialize`.
 """
@@ -44,7 +44,7 @@ class TensorAnnotation:
 
     def __call__(self) -> None:
         """Make typing's `Optional[...]` take it for a type."""
-        raise TypeError("an annotation is no function")
+        raise TypeError("an annotation is not a function")
 
     def __or__(self, other: Any) -> Any:
         return typing.Union[self, other]  # noqa: UP007 - what | is made of
@@ -52,7 +52,7 @@ class TensorAnnotation:
     def check(
         self, name: str, shape: tuple[int, ...], dtype: Dtype, extents: dict[Any, int]
     ) -> None:
-        """Compare an argument; `extents` holds what symbols of this call stand for.
+        """Compare an argument; `extents` holds what symbols of this call represent.
 
         Raises:
             SignatureMismatch: it does not fit.
@@ -88,7 +88,7 @@ class tensor:  # noqa: N801 - as written in annotations
     _mutable = False
 
     def __class_getitem__(cls, given: Any) -> TensorAnnotation:
-        """Read what stands in the brackets: words, an element type and a shape, in any order."""
+        """Read what is in the brackets: words, an element type and a shape, in any order."""
         from kvtrace.addons.graphs.hlo.arguments import dtype_of
 
         dtype: Dtype | None = None
@@ -147,7 +147,7 @@ def _evaluated(given: Any, names: dict[str, Any]) -> Any:
     try:
         return eval(given, names)  # noqa: S307 - the program's own annotation, as typing does
     except GraphError:
-        raise  # one of ours that is wrong says so, as it does where it is no text
+        raise  # an invalid annotation of kvtrace's reports it, also where it is not text
     except Exception:  # noqa: BLE001 - an annotation of something else, which may be anything
         return None
 
@@ -156,7 +156,7 @@ def _read(given: Any) -> TensorAnnotation | None:
     if isinstance(given, TensorAnnotation):
         return given
     if isinstance(given, type) and issubclass(given, tensor):
-        # Without brackets nothing is said, and so nothing is refused but by `tensor[...]`.
+        # Without brackets nothing is required, and so nothing is refused except by `tensor[...]`.
         return TensorAnnotation(mutable=True)
     if typing.get_origin(given) in (typing.Union, types.UnionType):
         return next((found for part in typing.get_args(given) if (found := _read(part))), None)

@@ -1,6 +1,6 @@
-"""Ops that have graphs of their own: loops and branches.
+"""Ops that contain graphs: loops and branches.
 
-A body is traced in a builder of its own. Its parameters are the values that are carried, then what
+A body is traced in a separate builder. Its parameters are the values that are carried, then what
 it uses from outside; the op's attribute `<role>_operands` says which operand each parameter is.
 """
 
@@ -77,7 +77,7 @@ def if_(predicate: Tensor, true: Function, false: Function) -> tuple[Tensor, ...
     """Return the results of one of two functions without arguments.
 
     Raises:
-        BadArgument: the predicate is no single bool.
+        BadArgument: the predicate is not a single bool.
         ShapeMismatch: they give results of different shapes or types.
 
     """

@@ -1,7 +1,7 @@
 """The graph under construction: what traced operations are appended to.
 
 There is one innermost builder per thread; ops always go into it. A body (of a loop or branch) has a
-builder of its own whose `parent` is the one around it: a tensor from outside becomes a parameter of
+separate builder whose `parent` is the one around it: a tensor from outside becomes a parameter of
 the body, and an operand of the op that the body belongs to.
 """
 
@@ -45,7 +45,7 @@ _innermost = _Innermost()
 class Builder:
     """Collects ops. `root` is the frame that called the traced function: stacks end before it."""
 
-    #: What wraps a result; `kvtrace.hlo.wrapper` says so, which needs this module itself.
+    #: What wraps a result; `kvtrace.hlo.wrapper` sets it, which needs this module itself.
     tensor_class: "ClassVar[type[Tensor]]"
 
     def __init__(
@@ -60,7 +60,7 @@ class Builder:
         self.root = root
         self.parent = parent
         self.ops: list[Op] = []
-        #: Tensors of outer builders that are used here, with the parameter that stands for each.
+        #: Tensors of outer builders that are used here, with the parameter that represents each.
         self.captured: list[tuple[Tensor, Tensor]] = []
         self._captured: dict[tuple[int, int], Tensor] = {}
         self._constants: dict[Any, int] = {}
@@ -160,10 +160,10 @@ class Builder:
     # -- operands ---------------------------------------------------------------------------
 
     def index_of(self, tensor: "Tensor") -> int:
-        """Return the position of a tensor's value as it is now, brought in from outside if need be.
+        """Return the position of a tensor's current value, brought in from outside if necessary.
 
         Raises:
-            ForeignTensor: it belongs to no trace that goes on here.
+            ForeignTensor: it belongs to no trace in progress here.
 
         """
         if tensor._view is not None:
@@ -210,7 +210,7 @@ class Builder:
         for name, tensor, aliased in outputs:
             index = self.index_of(tensor)
             if index in taken or self.ops[index].opcode == "parameter":
-                # A result has one name, and a parameter is none: HLO's copy stands between.
+                # A result has one name, and a parameter is none: HLO's copy is between.
                 copied = self.emit("copy", (tensor,), tensor.shape, tensor.dtype)
                 index = copied._index
             taken.add(index)
@@ -279,5 +279,5 @@ def current() -> Builder:
 
 
 def tracing() -> bool:
-    """Whether a trace goes on in this thread."""
+    """Return whether a trace is in progress in this thread."""
     return _innermost.builder is not None

@@ -3,7 +3,7 @@
 An op's `operands` are positions in the list, so a graph is in order of evaluation. The first ops
 are its parameters. A result of the graph is the op that has an `output_name`; its attribute
 `output_index` says which one it is. What has several results (sort, while) has dtype None, and is
-followed by one `get_tuple_element` for each. Bodies of loops and branches are graphs of their own.
+followed by one `get_tuple_element` for each. Bodies of loops and branches are separate graphs.
 """
 
 import hashlib
@@ -116,7 +116,7 @@ class Graph:
     def run(self, *arrays: Any) -> Any:
         """Do what the traced function does, by NumPy: write in place, and give what it returns.
 
-        `arrays` are the graph's inputs in order; what is no array is made one.
+        `arrays` are the graph's inputs in order; what is not an array is made one.
 
         Raises:
             SignatureMismatch: the arrays do not fit the inputs.

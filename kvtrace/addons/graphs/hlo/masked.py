@@ -1,4 +1,4 @@
-"""What a traced mask selects: elements of unknown number, which stand where they stood.
+"""What a traced mask selects: elements of unknown number, which keep their positions.
 
 `x[mask] *= 2` and `x[mask].mean()` need no number: functions are applied to all elements, and the
 mask decides what is written back, or counts. Everything that would need the number is refused.

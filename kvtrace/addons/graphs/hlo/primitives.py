@@ -56,14 +56,14 @@ def _lifted(value: Operand, dtype: Dtype | None) -> Tensor:
     try:
         array = np.asarray(value)
     except ValueError as error:
-        raise BadArgument.here(f"{type(value).__name__} is no array ({error})") from error
+        raise BadArgument.here(f"{type(value).__name__} is not an array ({error})") from error
     if array.dtype.kind in "OSUMm":
         raise BadArgument.here(
             f"a graph holds numbers, and {type(value).__name__} is none; "
-            "pass it to the traced function as an argument that is no array"
+            "pass it to the traced function as an argument that is not an array"
         )
     if isinstance(value, list | tuple | range) and array.dtype in (np.float64, np.int64):
-        # Python's numbers have no width of their own.
+        # Python's numbers have no width.
         array = array.astype(of_weak(array.flat[0]) if array.size else np.float32)
     return current().literal(array)
 
@@ -120,7 +120,7 @@ def broadcast(*tensors: Tensor) -> list[Tensor]:
 
 
 def fresh(tensor: Tensor) -> Tensor:
-    """The tensor's value as a wrapper of its own, as NumPy's copies are: no op."""
+    """The tensor's value as a separate wrapper, as NumPy's copies are: no op."""
     made = row_by_row(tensor)
     made._permuted = tensor._permuted
     return made

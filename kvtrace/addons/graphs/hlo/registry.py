@@ -89,7 +89,7 @@ def operation(*names: str) -> Callable[[_B], _B]:
 
 def name_of(function: Any) -> str:
     """A function's name for people: `numpy.linalg.svd`."""
-    if hasattr(function, "nin"):  # a ufunc, which has no module of its own
+    if hasattr(function, "nin"):  # a ufunc, which has no module
         return f"numpy.{function.__name__}"
     module = getattr(function, "__module__", None)
     name = getattr(function, "__qualname__", getattr(function, "__name__", repr(function)))

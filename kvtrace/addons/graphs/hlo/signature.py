@@ -40,7 +40,7 @@ class Arguments:
 
 
 def is_array(value: Any) -> bool:
-    """Whether an argument becomes a tensor: it has a shape and a type, and is no scalar."""
+    """Whether an argument becomes a tensor: it has a shape and a type, and is not a scalar."""
     if isinstance(value, np.generic):
         return False
     return isinstance(value, np.ndarray | TensorAnnotation) or (
@@ -88,7 +88,7 @@ def _check_spec(spec: TensorAnnotation, name: str) -> None:
     if spec.dtype is None or not whole:
         raise SignatureMismatch.here(
             f"the argument {name} is given as an annotation without an element type or with "
-            "extents that are no numbers from 0 on; write them all, as tensor[float32, (8, 4)]"
+            "extents that are not numbers from 0 on; write them all, as tensor[float32, (8, 4)]"
         )
 
 

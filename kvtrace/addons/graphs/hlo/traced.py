@@ -28,13 +28,13 @@ __all__ = ["Call", "TracedFunction", "families", "listeners", "trace"]
 
 
 class Listener(Protocol):
-    """Hears of every call of a traced function, as captures do."""
+    """Observes every call of a traced function, as captures do."""
 
     def called(self, function: "TracedFunction", call: "Call") -> None:
-        """Hear of a call that has just ended."""
+        """Observe a call that has just ended."""
 
 
-#: Who hears of calls.
+#: Who observes calls.
 listeners: Final[list[Listener]] = []
 
 
@@ -76,7 +76,7 @@ def trace(
         backend: `hlo`, the only one there is.
 
     Raises:
-        BadArgument: there is no such target or backend, or what is given is no function.
+        BadArgument: there is no such target or backend, or what is given is not a function.
 
     """
     if target not in TARGETS:

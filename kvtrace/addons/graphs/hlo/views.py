@@ -40,7 +40,7 @@ class View:
         """Read the view's value from the base as it is now.
 
         Raises:
-            RefusedMutation: whether NumPy would see the base's new value cannot be told.
+            RefusedMutation: whether NumPy would see the base's new value is unknown.
 
         """
         if self._write is None:
@@ -51,7 +51,7 @@ class View:
         """Change the base by the view's new value.
 
         Raises:
-            RefusedMutation: it cannot be told what NumPy would write to.
+            RefusedMutation: what NumPy would write to is unknown.
 
         """
         if self._write is None:
@@ -68,7 +68,7 @@ def viewed(
 ) -> Tensor:
     """Make the view of a tensor that `read` gives and `write(base, value)` takes back.
 
-    `write` None: it is a copy or a view in NumPy, as memory lies; `refusal` says so.
+    `write` None: it is a copy or a view in NumPy, as memory lies; `refusal` explains it.
     """
     value = row_by_row(read(row_by_row(base)))
     value._permuted = base._permuted

@@ -1,9 +1,9 @@
-"""The wrapper that stands for an array while its function is traced.
+"""The wrapper that represents an array while its function is traced.
 
 It has a shape and an element type, and no values. NumPy hands functions over to it
 (`__array_function__`, `__array_ufunc__`); operators and methods go to the same builders. Assignment
-in place gives the wrapper another op to stand for; a view writes through to what it views, and
-reads anew where that was written to (`views.py`).
+in place gives the wrapper another op to represent; a view writes through to what it views, and
+reads again where that was written to (`views.py`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -146,7 +146,7 @@ class Tensor(NDArrayOperatorsMixin):
     def __index__(self) -> int:
         self._no_value(
             "a traced value is used as a Python integer, as range and slices take",
-            "make it an argument that is no array, or use kvtrace.hlo.ops.fori_loop",
+            "make it an argument that is not an array, or use kvtrace.hlo.ops.fori_loop",
         )
 
     def __int__(self) -> int:
@@ -261,7 +261,7 @@ class Tensor(NDArrayOperatorsMixin):
         self._become(METHODS["astype"](value, self.dtype, copy=False))
 
     def _become(self, value: "Tensor") -> None:
-        """Stand for the value, which has this tensor's shape and element type."""
+        """Represent the value, which has this tensor's shape and element type."""
         builder = current()
         index = builder.index_of(value)  # now: the value may be a view of what is written to
         if self._view is not None:
@@ -281,7 +281,7 @@ class Tensor(NDArrayOperatorsMixin):
             self._view.version = self._view.base._version
 
     def _follow_base(self) -> None:
-        """Read a view's value anew if what it views was written to since."""
+        """Read a view's value again if what it views was written to since."""
         view = self._view
         assert view is not None
         if view.base._view is not None:
@@ -343,14 +343,14 @@ def into(place: Any, result: Tensor) -> Tensor:
     """Write a result into what `out` names, which None does not.
 
     Raises:
-        RefusedMutation: it is no tensor of the graph.
+        RefusedMutation: it is not a tensor of the graph.
 
     """
     if place is None:
         return result
     if not isinstance(place, Tensor):
         raise RefusedMutation.here(
-            "a traced value is written into a NumPy array that is no tensor of the graph; "
+            "a traced value is written into a NumPy array that is not a tensor of the graph; "
             "make the array with np.zeros_like of a tensor, or kvtrace.hlo.ops.zeros"
         )
     place.assign(result)

@@ -2,7 +2,7 @@
 
 Most are lists or numbers of a fixed kind: a line in `KINDS`. What needs more has a function in
 `REGIONS` (a body that is given by the name of a reducer) or `COMPOUND` (an attribute of StableHLO's
-own that is made of several of ours).
+own that is made of several attributes here).
 """
 
 import json
@@ -104,7 +104,7 @@ def _scatter(op: GraphOp) -> dict[str, str]:
 
 
 def _lists(op: GraphOp, names: tuple[str, ...]) -> str:
-    """Attributes of positions, and that they stand along the indices' last axis."""
+    """Attributes of positions, and that they are along the indices' last axis."""
     lists = ", ".join(f"{name} = {op.attributes[name]}" for name in names)
     return f"{lists}, index_vector_dim = {op.attributes['index_vector_dim']}"
 
@@ -116,7 +116,7 @@ def _convolution(op: GraphOp) -> dict[str, str]:
     return {"dimension_numbers": f"#stablehlo.conv<{numbers}>"}
 
 
-#: Opcode → attributes that are made of several of ours.
+#: Opcode → attributes that are made of several attributes here.
 COMPOUND: Final[dict[str, Callable[[GraphOp], dict[str, str]]]] = {
     "convolution": _convolution,
     "dot_general": _dot,

@@ -39,7 +39,7 @@ def dense(text: str, dtype: str, shape: tuple[int, ...]) -> str:
 def _bytes(text: str, dtype: str, shape: tuple[int, ...]) -> str:
     if dtype != "bool":
         return f'"{text.upper().replace("X", "x")}"'
-    # MLIR packs bools in a way of its own; as a list they are plain.
+    # MLIR packs bools in a separate way; as a list they are plain.
     flat = [byte != 0 for byte in bytes.fromhex(text[2:])]
     for extent in reversed(shape[1:]):
         flat = [flat[i : i + extent] for i in range(0, len(flat), extent)]  # type: ignore[misc]

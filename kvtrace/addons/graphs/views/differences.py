@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def graph_texts(selection: "Selection") -> dict[tuple[str, int], str]:
     """Return the text of each graph, by its run and its kernel's id.
 
-    A large constant stands there by the hash of its bytes.
+    A large constant is represented by the hash of its bytes.
 
     Raises:
         DamagedFile, NewerFormat: as the reader of the trace.

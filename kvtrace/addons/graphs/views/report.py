@@ -234,7 +234,7 @@ def _graph(
 
 
 def _attributes(op: GraphOp, source: bool) -> dict[str, str]:
-    """What is said of an op; bodies are said by number, and values only with the source."""
+    """The attributes of an op; bodies by number, and values only with the source."""
     found = {}
     for name, text in op.attributes.items():
         if name in BODY_ROLES:

@@ -61,7 +61,7 @@ def command(
         str | None,
         typer.Option(
             metavar="HEX",
-            help="Draw other values as an earlier judgement did, which names its seed",
+            help="Draw the values of an earlier judgment, by its seed",
             show_default=False,
         ),
     ] = None,

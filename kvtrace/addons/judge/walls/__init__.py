@@ -1,6 +1,6 @@
 """What a confined process cannot get out of, a kind of wall a file.
 
-`mounts.py` gives it a root of its own, and namespaces; `privileges.py` takes its capabilities, and
+`mounts.py` gives it a separate root, and namespaces; `privileges.py` takes its capabilities, and
 limits its resources; `filters.py` refuses system calls; `landlock.py` keeps files as they are.
 `processes.py` finds what it started and what all of them take, and `leftovers.py` takes over the
 files that it leaves. `confining.py`, above this folder, puts the walls up and waits.

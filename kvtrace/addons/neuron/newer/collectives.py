@@ -172,7 +172,7 @@ def all_gather_v_trigger(prepare_instr: Prepared, name: Any = None) -> None:
 def collective_permute(
     srcs: Any, dsts: Any, source_target_pairs: Any, priority: Any = None, name: Any = None
 ) -> None:
-    """Send tensors from sources to targets; who is no target receives nothing."""
+    """Send tensors from sources to targets; who is not a target receives nothing."""
     del priority, name
     if any(int(target) == ops.RANK for _, target in source_target_pairs):
         _each(ops.receive, srcs, dsts)

@@ -135,7 +135,7 @@ class NkiBlockGrid(NkiGrid):
 
 
 def tiles(source: Any, *, tile_shape: Any = None) -> NkiTileGrid:
-    """Return a tensor as a grid of tiles, or a block as a grid of its own.
+    """Return a tensor as a grid of tiles, or a block as a separate grid.
 
     `tile_shape` is of the last dimensions.
 

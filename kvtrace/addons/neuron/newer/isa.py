@@ -147,7 +147,7 @@ def rand_set_state(src_seeds: Any, engine: Any = None, name: Any = None) -> None
 
 
 def set_rng_seed(src_seeds: Any, name: Any = None) -> None:
-    """Begin the vector engine's random numbers anew from a seed."""
+    """Begin the vector engine's random numbers again from a seed."""
     del name
     random_numbers.set_rng_seed.older(src_seeds)
 

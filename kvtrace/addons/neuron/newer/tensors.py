@@ -137,7 +137,7 @@ class NkiTensor(Tensor):
         return self.reshape(*self.shape[:dim], *sizes, *self.shape[dim + 1 :])
 
     def flatten_dims(self, start_dim: int, end_dim: int) -> "NkiTensor":
-        """Return a view with some neighbouring dimensions as one."""
+        """Return a view with some neighboring dimensions as one."""
         total = 1
         for size in self.shape[start_dim : end_dim + 1]:
             total *= size

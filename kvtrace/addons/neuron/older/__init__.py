@@ -3,7 +3,7 @@
     from kvtrace.addons.neuron import older as nki
     import kvtrace.addons.neuron.older.language as nl
 
-is what `import neuronxcc.nki as nki` gives while a recording goes on and Neuron's own package is
+is what `import neuronxcc.nki as nki` gives during a recording if Neuron's own package is
 missing.
 """
 

@@ -37,7 +37,7 @@ def reduced_columns(
         values = np.abs(values)
     ufunc = getattr(np, name, None)
     if not isinstance(ufunc, np.ufunc):
-        raise NkiError(f"nl.{token.name} is no operation to reduce with")
+        raise NkiError(f"nl.{token.name} is not an operation to reduce with")
     lanes = None
     if mask is not None:
         lanes = np.broadcast_to(lanes_of(mask), values.shape)

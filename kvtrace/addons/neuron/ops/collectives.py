@@ -110,7 +110,7 @@ def receive_reduced(issue: Issue, src0: Any, src1: Any, op: Any) -> Result:
 def all_to_all_v(
     issue: Issue, src: Any, metadata: Tensor, group: list[int], known: bool, placed: bool
 ) -> Result:
-    """Join the elements that every rank of a group has for this one, at the places that are said.
+    """Join the elements that every rank of a group has for this one, at the given places.
 
     Rows of `metadata`: how many elements go to each rank, from where on, how many come from each
     (written unless `known`), and where to (if `placed`; else at equal distances).
@@ -122,7 +122,7 @@ def all_to_all_v(
 def all_gather_v(
     issue: Issue, src: Any, metadata: Tensor, group: list[int], known: bool, placed: bool
 ) -> Result:
-    """Join the elements that every rank of a group has for all: as `all_to_all_v` but for that.
+    """Join the elements that every rank of a group has for all: as `all_to_all_v` except for that.
 
     The first column of the first two rows of `metadata` says which they are.
     """

@@ -125,7 +125,7 @@ def rand(shape: Any, dtype: Any, **placement: Any) -> Tensor:
 
 
 def random_seed(seed: Any) -> None:
-    """Begin the random numbers anew."""
+    """Begin the random numbers again."""
     value = seed.array().reshape(-1)[0] if isinstance(seed, Tensor) else seed
     current().random = np.random.default_rng(int(value))
 

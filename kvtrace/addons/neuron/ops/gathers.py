@@ -17,7 +17,7 @@ Array = NDArray[Any]
 #: Partitions of SBUF that one core of GpSimd reaches (reference of `nki.isa.local_gather`).
 CORE_PARTITIONS: Final = 16
 
-#: Elements that one index may stand for (the same).
+#: Elements that one index may represent (the same).
 ELEMENTS_PER_INDEX: Final = (1, 2, 4, 8, 16, 32)
 
 #: The generation from which `nonzero_with_count` is there (its reference).
@@ -79,7 +79,7 @@ def local_gather(
 ) -> Result:
     """Return elements of every partition by the places that its group of 16 partitions holds.
 
-    The places of a group are taken partition after partition, column after column; each stands for
+    The places of a group are taken partition after partition, column after column; each represents
     `num_elem_per_idx` elements from it on, and the first `num_valid_indices` of them count.
     """
     tile, places = _read(issue, src_buffer, "src_buffer"), _read(issue, index, "index")

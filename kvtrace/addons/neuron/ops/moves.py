@@ -246,7 +246,7 @@ def put(target: Tensor, value: Any) -> None:
 
 
 def settle(target: Tensor, value: Tensor, add: bool = False) -> None:
-    """Have the op that ran last write its result to `target`, and not to a tile of its own.
+    """Have the op that ran last write its result to `target`, and not to a separate tile.
 
     Lanes that the op's mask left out stay what they are. With `add` the result is added to what is
     there: products are accumulated in PSUM.

@@ -119,7 +119,7 @@ def _words_of(issue: Issue, shape: tuple[int, ...]) -> int:
 
 @operation("nisa.set_rng_seed", engine="vector", kind="other")
 def set_rng_seed(issue: Issue, src_seeds: Any) -> None:
-    """Begin the vector engine's numbers anew from a seed."""
+    """Begin the vector engine's numbers again from a seed."""
     read = issue.read(src_seeds)
     if read.values.size != 1:
         raise NkiError(f"set_rng_seed takes one number, not {read.values.shape}")

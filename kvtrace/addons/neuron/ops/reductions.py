@@ -42,7 +42,7 @@ def reduced(
     """Reduce a tile; elements that a mask leaves out take no part. Gives values and states."""
     ufunc = getattr(np, token.name, None)
     if not isinstance(ufunc, np.ufunc):
-        raise NkiError(f"nl.{token.name} is no operation to reduce with")
+        raise NkiError(f"nl.{token.name} is not an operation to reduce with")
     values = tile.computed() if token.kind != "bits" else tile.values
     states = tile.states
     if mask is not None:
@@ -170,7 +170,8 @@ def tensor_partition_reduce(
 def _accumulator(issue: Issue, outermost: Loop, reduced: list[Loop]) -> tuple[int, ...]:
     """Return which of a call's accumulators is meant: each turn of other loops has its own.
 
-    Those of Python's loops are told by how often the innermost iteration has come by the call.
+    Those of Python's loops are recognized by how often the innermost iteration has come by the
+    call.
     """
     going_on = issue.run.loops
     innermost = going_on[-1]
@@ -188,7 +189,7 @@ def loop_reduce(
     """Reduce a tile over the iterations of loops; after the last of them the result is whole.
 
     Raises:
-        NkiError: `loop_indices` are no numbers of loops of the language.
+        NkiError: `loop_indices` are not numbers of loops of the language.
     """
     tile = issue.read(x, mask)
     listed = loop_indices if isinstance(loop_indices, tuple | list) else [loop_indices]

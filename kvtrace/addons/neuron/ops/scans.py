@@ -10,7 +10,7 @@ from kvtrace.addons.neuron.ops.accumulators import accumulate
 from kvtrace.addons.neuron.ops.elementwise import applied, column, reshaped, staged
 from kvtrace.addons.neuron.tokens import NEUTRAL, token_of
 
-#: What stands before the first element of a cumulative operation.
+#: What precedes the first element of a cumulative operation.
 _STARTS: Final = {**NEUTRAL, "subtract": 0.0}
 
 
@@ -30,7 +30,7 @@ def tensor_tensor_scan(
 ) -> Result:
     """Return `op1(op0(data0[i], result[i - 1]), data1[i])` along the free dimension.
 
-    `initial` stands before the first: a number, or one a partition. `reverse0` and `reverse1` swap
+    `initial` precedes the first: a number, or one a partition. `reverse0` and `reverse1` swap
     the operands of `op0` and `op1`.
     """
     left, right = issue.read(data0, mask), issue.read(data1, mask)
@@ -148,7 +148,7 @@ def tensor_scalar_cumulative(
 ) -> Result:
     """Return `op1(op0(src[i], imm0), result[i - 1])` along the free dimensions.
 
-    Before the first stands what `op1` leaves as it is, or `imm1` with `reduce_cmd.load_reduce`.
+    The first is preceded by what `op1` leaves as it is, or `imm1` with `reduce_cmd.load_reduce`.
     """
     tile = issue.read(src)
     shape = tile.values.shape

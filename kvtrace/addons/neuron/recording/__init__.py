@@ -1,7 +1,7 @@
 """The backend of NKI: launches of kernels that run on NumPy, recorded like any other.
 
-`launches.py` hears of launches and records kernels and calls, `tables.py` keeps what each distinct
-call did while it ran, `rows.py` makes the rows of it, `definitions.py` has the tables of our own,
+`launches.py` observes launches and records kernels and calls, `tables.py` keeps what each distinct
+call did while it ran, `rows.py` makes the rows of it, `definitions.py` has the added tables,
 `watching.py` is kvtrace.trace. May import capture and `kvtrace.addons.neuron`.
 """
 
@@ -21,7 +21,7 @@ class NkiBackend:
     """Listens to this add-on's kernels, under whichever name they were imported."""
 
     name: Final = "nki"
-    #: Not the package: finding a stand-in imports that, while Python holds its import lock.
+    #: Not the package: finding a replacement imports that, while Python holds its import lock.
     libraries: Final = ("kvtrace.addons.neuron.launching",)
 
     def __init__(self) -> None:
@@ -29,11 +29,11 @@ class NkiBackend:
 
     @property
     def launches(self) -> "Launches | None":
-        """What the recording that goes on has of NKI kernels."""
+        """What the recording in progress has of NKI kernels."""
         return self._launches
 
     def install(self, session: "Session") -> None:
-        """Hear of launches from now on."""
+        """Observe launches from now on."""
         from kvtrace.addons.neuron import launching
         from kvtrace.addons.neuron.recording.launches import Launches
 
@@ -41,7 +41,7 @@ class NkiBackend:
         launching.listeners.append(self._launches)
 
     def uninstall(self) -> None:
-        """Hear of no more."""
+        """Observe no more."""
         from kvtrace.addons.neuron import launching
 
         if self._launches in launching.listeners:

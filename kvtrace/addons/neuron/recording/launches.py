@@ -49,12 +49,12 @@ class Launches:
         session.at_end.append(self._finish)
 
     def _begin_run(self) -> None:
-        """A forked process records a run of its own."""
+        """A forked process records a separate run."""
         self._process = os.getpid()
         self._kernels: dict[tuple[Any, ...], int] = {}
         self._calls: dict[tuple[Any, ...], int] = {}
         self._by_call: dict[int, ObservedCall] = {}
-        #: Calls that are kept whole, and the executed ops of theirs.
+        #: Calls that are kept whole, and their executed ops.
         self._whole = self._rows = 0
 
     @property
@@ -106,7 +106,7 @@ class Launches:
     def _call(self, outcome: Outcome, contents: dict[str, bytes]) -> int:
         values = _arguments(outcome.arguments)
         kernel = (outcome.kernel.function, outcome.kernel.kind, outcome.target.name)
-        # What a launch that raised did is no record of the call: another may go on to the end.
+        # What a launch that raised did is not a record of the call: another may run to the end.
         key = (*kernel, outcome.grid, outcome.error, *(record for _, record in values))
         known = self._calls.get(key)
         if known is not None:
@@ -142,7 +142,7 @@ class Launches:
         if beyond:
             text = (
                 f"only the first {self._whole:,} distinct calls of NKI kernels were observed: "
-                f"{self._rows:,} executed ops of theirs are kept; of others, what is wrong"
+                f"{self._rows:,} of their executed ops are kept; others have only findings"
             )
             session.message("info", "watch-limit", text)
             return

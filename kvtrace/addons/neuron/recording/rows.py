@@ -275,9 +275,9 @@ def _finding_rows(observed: Observed, stacks: _Stacks) -> list[dict[str, Any]]:
 
 
 def _proven_rows(observed: Observed, stacks: _Stacks) -> list[dict[str, Any]]:
-    """Say which accesses to device memory stay inside: every lane of every program was looked at.
+    """Say which accesses to device memory stay inside: every lane of every program was checked.
 
-    Nothing is said of an access whose indices are data.
+    An access whose indices are data gets no verdict.
     """
     broken = {
         finding.site

@@ -34,7 +34,7 @@ CLIENTS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 class WatchedKernel:
-    """A kernel whose launches are recorded, in a recording of its own where none goes on."""
+    """A kernel whose launches are recorded, in a separate recording if none is in progress."""
 
     def __init__(
         self, kernel: Any, client: Any, session: Callable[[str], Session], grid: Any = None

@@ -282,7 +282,7 @@ refuses(
         ENGINE_DTYPE,
     ),
     Refusal(
-        "reduce_init is 0 but for load_reduce",
+        "reduce_init is 0 except for load_reduce",
         "reduce_init reduce_cmd",
         lambda call: (
             name_of(call.reduce_cmd) == "load_reduce"

@@ -97,7 +97,7 @@ _SOURCES: Final = 16
 
 
 def _scales(call: Call) -> Sequence[float]:
-    """Return the scales, which may stand in the other's place."""
+    """Return the scales, which may be in the other's place."""
     given = (each for each in (call.scales, call.reduce_op) if isinstance(each, list | tuple))
     return next(given, ())
 

@@ -21,7 +21,7 @@ from kvtrace.addons.neuron.tokens import Token, token_of
 
 
 class Call:
-    """The operands of an instruction by their names; None for one that there is not.
+    """The operands of an instruction by their names; None for a missing one.
 
     `dst` is what it writes, None where a new tile is given.
     """
@@ -106,7 +106,7 @@ def is_type(operand: Any, *types: Any) -> bool:
 
 
 def is_not_type(operand: Any, *types: Any) -> bool:
-    """Whether an operand is no tensor of one of some element types."""
+    """Whether an operand is not a tensor of one of some element types."""
     return not isinstance(operand, Tensor) or operand.dtype not in types
 
 
@@ -122,7 +122,7 @@ def lies_in(operand: Any, *spaces: str) -> bool:
 
 
 def not_both_in_psum(one: Any, other: Any) -> bool:
-    """Whether at most one of two tensors lies in PSUM, but for where a compiler places them."""
+    """Whether at most one of two tensors lies in PSUM, except for where a compiler places them."""
     return not (_surely_in_psum(one) and _surely_in_psum(other))
 
 

@@ -1,7 +1,7 @@
 """NKI calls on a timeline: a track for each engine, and counters of SBUF and PSUM.
 
 There is no clock in what NumPy executed, only an order. The ops of a call are spread evenly over
-the time of its first launch, which the tracks' name says. Beside them the same ops stand as a
+the time of its first launch, which the tracks' name says. Beside them the same ops are drawn as a
 schedule that published rates allow (`engine_schedule.py`), which is derived. Flows lead from an op
 that writes a buffer to those that read what it wrote.
 """

@@ -62,7 +62,7 @@ def least_schedule(
 def buffer_flows(rows: pa.Table, key: str) -> npt.NDArray[np.uint64] | None:
     """Return the flows of each executed op: that of what it writes, and those of what it reads.
 
-    A flow is of one write, and of all ops that read it before the next; 0 stands for none. `key`
+    A flow is of one write, and of all ops that read it before the next; 0 represents none. `key`
     keeps apart flows of different calls. None where there are too many ops.
     """
     if rows.num_rows > LIMIT or not rows.num_rows:

@@ -1,6 +1,6 @@
 """`onchip/index`: NKI calls at a glance; `onchip/<call>`: on-chip memory of one, in op order.
 
-What stands in them is that of `on_chip.py`; a call's block also has its
+Their content is that of `on_chip.py`; a call's block also has its
 ops with their engines, and which tiles they read and write. Derived all of it: there is no clock.
 Times at best are what the published limits of the target allow, each op by itself.
 """
@@ -33,7 +33,7 @@ __all__ = ["SOURCE"]
 #: Tiles of a call that are drawn and listed, the largest ones.
 _TILES: Final = 3000
 
-#: Names of tiles that are listed of one op, and tiles that it is said to touch.
+#: Names of tiles that are listed of one op, and tiles that it is listed to access.
 _NAMES: Final = 12
 _TOUCHED: Final = 400
 
@@ -75,7 +75,7 @@ class OpWork:
 
 @dataclass(frozen=True, slots=True)
 class TargetRoof:
-    """Where the call stands under the published limits of what it is for: one core of the target.
+    """Where the call is under the published limits of what it is for: one core of the target.
 
     Rates are per second; the position is in nanoseconds of one launch, None where not known.
     """
@@ -122,7 +122,7 @@ class Sequence:
 class TileValues:
     """What a tile held at the end: the first elements of its first partitions, by partition.
 
-    A value is None where it was never written, and a word where it is no finite number.
+    A value is None where it was never written, and a word where it is not a finite number.
     """
 
     tile: int

@@ -20,5 +20,5 @@ def assembly(op: Op, compiler: PlanCompiler) -> PlanStep:
 
 @planned("tt.map_elementwise")
 def map_elementwise(_op: Op, _compiler: PlanCompiler) -> PlanStep:
-    """Leave scalar code to arrays, which run it as programs of its own."""
+    """Leave scalar code to arrays, which run it as separate programs."""
     return refusal("scalar code for each element")

@@ -119,5 +119,5 @@ MEANINGS: Final[Mapping[Operator, Ideal]] = {
     "compare": compared_numbers,
     "where": selected,
     "abs": magnitude,
-    "cast": truncated,  # of an integer, where it is no extension
+    "cast": truncated,  # of an integer, where it is not an extension
 }

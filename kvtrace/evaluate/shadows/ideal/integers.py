@@ -1,7 +1,7 @@
 """Integers without a width, as arrays: of int64 where that holds them, else of Python's integers.
 
 What each op on integers gives if nothing wraps around. A width matters only where bits are read as
-an unsigned number (which is said by the op), and for how far a shift goes.
+an unsigned number (which the op defines), and for shift amounts.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def product(left: Array, right: Array) -> Array:
 
 
 def shifted_left(left: Array, right: Array, bits: int) -> Array:
-    """Return left * 2^right, 0 where that is no shift of the width."""
+    """Return left * 2^right, 0 where that is not a shift of the width."""
     inside = (right >= 0) & (right < bits)
     powers = 1 << np.where(inside, right, 0).astype(object)
     return np.where(inside, _exactly(mul, left, narrowed(powers)), 0)

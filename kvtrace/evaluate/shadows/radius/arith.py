@@ -57,7 +57,7 @@ def rule_of(op: Op, module: Module) -> Rule:
 
 
 def approximates(op: Op) -> bool:
-    """Whether an op that is a program of its own may approximate, so that nothing is said of it."""
+    """Whether an op that is a separate program may approximate, so that it has no bound."""
     if operator_of(op) == "inline_asm":
         return "approx" in str(attribute(op, "asm_string"))
     return operator_of(op) == "map" and any(
@@ -139,7 +139,7 @@ def _at_most_one(radius: Radius, array: Array) -> Radius:
 
 
 def _unit(element: ElementType) -> float:
-    """Return what float64 itself adds to a product of its own type."""
+    """Return what float64 itself adds to a separate product type."""
     return 2.0**-53 if element.bits == 64 else 0.0
 
 

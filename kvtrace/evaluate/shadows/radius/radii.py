@@ -3,7 +3,7 @@
 An instrument of array evaluation. A number gets a radius where a device has a choice: how it rounds
 an approximate function, in which order it sums, whether it joins a product with a sum. Radii go
 through ops by each op's rule, through memory, loops, branches and calls. Where a number that is not
-certain decides a branch, a loop or an address, nothing can be said of the launch.
+certain decides a branch, a loop or an address, nothing can be concluded about the launch.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Radii(Shadows):
         self._shared = _shared(self.module, launch)
 
     def wrapped(self, op: Op, step: Step) -> Step:
-        """Stand around an op; in which order `cat` puts elements is the compiler's choice."""
+        """Wrap an op; in which order `cat` puts elements is the compiler's choice."""
         if operator_of(op) == "cat":
             return self._unruled(op, step, always=True)
         return super().wrapped(op, step)
@@ -98,7 +98,7 @@ class Radii(Shadows):
             )
 
     def computation(self, op: Op, step: Step) -> Step:
-        """Stand around an op that makes elements of elements, by its kind."""
+        """Wrap an op that makes elements of elements, by its kind."""
         row = KINDS.get(op.name)
         if row is None or row.kind is Kind.GIVEN:
             return step

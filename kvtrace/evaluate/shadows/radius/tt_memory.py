@@ -93,7 +93,7 @@ class _Radii(Memory):
 
     def _data(self, storage: Storage) -> Array:
         del storage
-        raise Undecided("it goes to addresses that are no multiples of their elements' size")
+        raise Undecided("it goes to addresses that are not multiples of their elements' size")
 
 
 class FollowedMemory(Memory):

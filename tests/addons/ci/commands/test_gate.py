@@ -124,7 +124,7 @@ def test_a_rule_that_cannot_be_judged_passes_nothing_unless_it_says_so(baseline,
     [
         (["gate", "--", "no-such-program-anywhere"], "cannot be run"),
         (["gate", "--fail-on", "nonsense", "--", "true"], "is no rule"),
-        (["gate", "--against", "a/b", "--", "true"], "is no name of a baseline"),
+        (["gate", "--against", "a/b", "--", "true"], "cannot name a baseline"),
     ],
 )
 def test_bad_input_is_a_sentence_before_anything_runs(project, words, told, capsys):

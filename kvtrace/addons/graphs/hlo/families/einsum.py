@@ -115,7 +115,7 @@ def _diagonals(x: Tensor, labels: Labels) -> tuple[Tensor, Labels]:
             second = labels.index(label, first + 1)
             if x.shape[first] != x.shape[second]:
                 raise ShapeMismatch.here(
-                    f"einsum's label {label!r} stands for axes of {x.shape[first]} and "
+                    f"einsum's label {label!r} has axes of both {x.shape[first]} and "
                     f"{x.shape[second]} elements of one operand"
                 )
             x = diagonal(x, 0, first, second)
@@ -143,8 +143,7 @@ def _joined(
             continue
         if 1 not in extents:
             raise ShapeMismatch.here(
-                f"einsum's label {label!r} stands for axes of {extents[0]} and {extents[1]} "
-                "elements"
+                f"einsum's label {label!r} has axes of both {extents[0]} and {extents[1]} elements"
             )
         # An axis of one element goes with any other: it is left out.
         if extents[0] == 1:

@@ -109,7 +109,7 @@ def _parts(index: Any) -> list[Any]:
         known = np.asarray(part) if isinstance(part, list | bool | np.bool_) else part
         if isinstance(known, np.ndarray) and known.dtype == BOOL and not has_tensor(part):
             if not known.shape:
-                raise BadIndex.here("a bool alone is no index in a graph; use np.where")
+                raise BadIndex.here("a single bool is not an index in a graph; use np.where")
             parts.extend(known.nonzero())
         elif isinstance(part, slice) and has_tensor([part.start, part.stop, part.step]):
             parts.append(_stretch(part))
@@ -226,7 +226,7 @@ def _positions(x: Tensor, index: Any) -> Positions:
 
 
 def _adjoin(parts: list[Any]) -> bool:
-    """Whether the positions in an index stand side by side: an empty Ellipsis parts them, too."""
+    """Whether the positions in an index are side by side: an empty Ellipsis parts them, too."""
     spans = (slice, Stretch, EllipsisType, NoneType)
     at = [i for i, part in enumerate(parts) if not isinstance(part, spans)]
     return not at or at[-1] - at[0] == len(at) - 1
@@ -235,7 +235,7 @@ def _adjoin(parts: list[Any]) -> bool:
 def _windows(
     places: Sequence[int], sizes: tuple[int, ...], batch_rank: int, neighbours: bool = True
 ) -> Windows:
-    """NumPy's rule: the batch stands where the indices do if they are neighbours, else in front."""
+    """NumPy's rule: the batch is where the indices are if they are neighbors, else in front."""
     if not places:
         return Windows((), sizes, (), tuple(range(len(sizes))))
     start = places[0] if neighbours else 0
@@ -273,7 +273,7 @@ def _updated(x: Tensor, index: Any, value: Operand, update: Update) -> Tensor:
     """The tensor with a value joined with the elements that an index names."""
     if is_basic(index):
         window = window_of(index, x.shape)
-        raise BadIndex.here(f"{window.shape} is no index of arrays; assign to the slice itself")
+        raise BadIndex.here(f"{window.shape} is not an index of arrays; assign to the slice itself")
     found = _positions(x, index)
     shape = found.windows.result_shape(found.indices.shape[:-1])
     return found.write(fresh(x), value_for(value, shape, x.dtype), update)

@@ -164,7 +164,7 @@ def _slice_bounds(part: slice, extent: int) -> tuple[int, int, int]:
     try:
         return part.indices(extent)
     except (TypeError, ValueError) as error:
-        raise BadIndex.here(f"{part} is no slice of an axis ({error})") from error
+        raise BadIndex.here(f"{part} is not a slice of an axis ({error})") from error
 
 
 def inside(position: int, extent: int, axis: int) -> int:
@@ -186,7 +186,7 @@ def all_inside(parts: list[tuple[Any, int, int]], batch: tuple[int, ...]) -> Non
     """Check positions that are known while tracing; of others, that their axis has elements.
 
     Each part is the positions, or None, with its axis's extent and number. As in NumPy, none is
-    looked at where together they name no element.
+    checked where together they name no element.
 
     Raises:
         BadIndex: one is outside its axis.

@@ -1,4 +1,4 @@
-"""Functions that join, cut and repeat tensors, and what is made of neighbouring elements."""
+"""Functions that join, cut and repeat tensors, and what is made of neighboring elements."""
 
 from itertools import pairwise
 from typing import Any
@@ -63,7 +63,7 @@ def _sequence(arrays: Any) -> list[Any]:
     listed = list(arrays)
     if not listed:
         raise BadArgument.here("there is no tensor to join")
-    # A scalar is joined like an array of no axes, and has a type of its own.
+    # A scalar is joined like an array of no axes, and has a separate type.
     return [lift(item) for item in listed]
 
 
@@ -219,7 +219,7 @@ def repeat(a: Operand, repeats: Any, axis: int | None = None) -> Tensor:
 
 
 def slice_axis(x: Tensor, axis: int, start: int, limit: int) -> Tensor:
-    """Positions `start` to `limit` of one axis, as a value of their own."""
+    """Positions `start` to `limit` of one axis, as a separate value."""
     begin = tuple(start if i == axis else 0 for i in range(len(x.shape)))
     end = tuple(limit if i == axis else n for i, n in enumerate(x.shape))
     return slice_(x, begin, end)

@@ -168,7 +168,7 @@ def squeeze(a: Operand, axis: Any = None) -> Tensor:
     for position in dropped:
         if x.shape[position] != 1:
             raise ShapeMismatch.here(
-                f"axis {position} of shape {list(x.shape)} is no axis of extent 1 to squeeze"
+                f"axis {position} of shape {list(x.shape)} is not an axis of extent 1 to squeeze"
             )
     return _same_elements(x, tuple(n for i, n in enumerate(x.shape) if i not in dropped))
 

@@ -1,4 +1,4 @@
-"""Calls of what is no graph: kernels."""
+"""Calls of what is not a graph: kernels."""
 
 from typing import Any
 

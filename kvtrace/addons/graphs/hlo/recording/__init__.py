@@ -1,6 +1,6 @@
 """The backend of traced NumPy functions: each graph is a kernel, each call of it a launch.
 
-`calls.py` hears of calls and records graphs and calls, `tables.py` makes the rows of `graph_ops`
+`calls.py` observes calls and records graphs and calls, `tables.py` makes the rows of `graph_ops`
 and `ops`. May import capture and `kvtrace.hlo`.
 """
 
@@ -23,7 +23,7 @@ class NumpyBackend:
         self._calls: GraphCalls | None = None
 
     def install(self, session: "Session") -> None:
-        """Hear of calls from now on."""
+        """Observe calls from now on."""
         from kvtrace.addons.graphs.hlo.recording.calls import GraphCalls
         from kvtrace.addons.graphs.hlo.traced import listeners
 
@@ -31,7 +31,7 @@ class NumpyBackend:
         listeners.append(self._calls)
 
     def uninstall(self) -> None:
-        """Hear of no more."""
+        """Observe no more."""
         from kvtrace.addons.graphs.hlo.traced import listeners
 
         if self._calls in listeners:

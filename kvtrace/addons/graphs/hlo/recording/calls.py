@@ -40,7 +40,7 @@ class GraphCalls:
         session.at_end.append(self._finish)
 
     def _begin_run(self) -> None:
-        """A forked process records a run of its own."""
+        """A forked process records a separate run."""
         self._process = os.getpid()
         self._kernels: dict[int, tuple[int, Graph]] = {}
         self._call_ids: dict[Any, int] = {}

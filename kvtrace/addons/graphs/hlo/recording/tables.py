@@ -93,7 +93,7 @@ def op_rows(graph: Graph, call_id: int) -> list[dict[str, Any]]:
 
 
 def _row(graph: Graph, op: Op, call_id: int, index: int) -> dict[str, Any]:
-    # What is computed has the type of what it is computed from: a comparison's is no bool.
+    # What is computed has the type of what it is computed from: a comparison's is not a bool.
     dtype = graph.ops[op.operands[0]].dtype if op.operands else op.dtype
     return {
         "call_id": call_id,

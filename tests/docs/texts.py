@@ -1,0 +1,106 @@
+"""The texts in Python files: strings, docstrings and comments, each with its line."""
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+_DOCUMENTED: Final = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text of a file. `kind` is string, docstring or comment; consecutive comments are one."""
+
+    kind: str
+    line: int
+    text: str
+
+
+def texts(source: str) -> Iterator[Text]:
+    """Yield the texts of a Python file; in an f-string, expressions are left out."""
+    tree = ast.parse(source)
+    docstrings = {
+        id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)
+    }  # of attributes, too
+    formatted = [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
+    parts = {id(part) for node in formatted for part in ast.walk(node) if part is not node}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr) and id(node) not in parts:
+            values = (value.value for value in node.values if isinstance(value, ast.Constant))
+            yield Text("string", node.lineno, "\0".join(map(str, values)))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            kind = "docstring" if id(node) in docstrings else "string"
+            if id(node) not in parts:
+                yield Text(kind, node.lineno, node.value)
+    yield from _comments(source)
+
+
+def _comments(source: str) -> Iterator[Text]:
+    lines: list[str] = []
+    first = last = 0
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type != tokenize.COMMENT:
+            continue
+        text = token.string.lstrip("#: ")
+        if lines and token.start[0] == last + 1:
+            lines.append(text)
+        else:
+            if lines:
+                yield Text("comment", first, "\n".join(lines))
+            lines, first = [text], token.start[0]
+        last = token.start[0]
+    if lines:
+        yield Text("comment", first, "\n".join(lines))
+
+
+def undocumented(source: str) -> Iterator[tuple[int, str]]:
+    """Yield line and name of public functions without a docstring, of a module or a class."""
+    for function in _public_functions(ast.parse(source)):
+        if _is_variant(function):
+            continue
+        if ast.get_docstring(function) is None:
+            yield function.lineno, function.name
+
+
+def without_args(source: str, *, many: int = 4) -> Iterator[tuple[int, str]]:
+    """Yield line and name of public functions with `many` parameters and more, but no Args."""
+    for function in _public_functions(ast.parse(source)):
+        given = function.args
+        parameters = [*given.posonlyargs, *given.args, *given.kwonlyargs]
+        if _is_variant(function):
+            continue
+        named = [each.arg for each in parameters if each.arg not in ("self", "cls")]
+        docstring = ast.get_docstring(function) or ""
+        if len(named) >= many and not re.search(r"^Args:$", docstring, re.MULTILINE):
+            yield function.lineno, function.name
+
+
+def _is_variant(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Return whether it is an overload or a setter, which the function itself documents."""
+    decorators = [ast.unparse(each) for each in function.decorator_list]
+    return any(each == "overload" or each.endswith(".setter") for each in decorators)
+
+
+def _public_functions(
+    tree: ast.Module,
+) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Yield public functions of a module and public methods of its public classes."""
+    for node in tree.body:
+        inner = node.body if isinstance(node, ast.ClassDef) else [node]
+        if isinstance(node, ast.ClassDef) and node.name.startswith("_"):
+            continue
+        for each in inner:
+            if not isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            if not each.name.startswith("_"):
+                yield each
+
+
+def python_files(*folders: Path) -> list[Path]:
+    """Return the Python files of folders, in order."""
+    return sorted(path for folder in folders for path in folder.rglob("*.py"))
