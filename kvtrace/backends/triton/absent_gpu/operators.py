@@ -46,6 +46,9 @@ _CHOOSING: Final = (
 #: Operators whose tensors may be on two devices, besides those whose tensor there has no dimension.
 _MIXED: Final = ("aten::index", "aten::_index_put", "aten::_pack_padded", "aten::copy_")
 
+#: References to a storage that no other tensor shares: its tensor's, and that of Python's object.
+_ITS_OWN: Final = 2
+
 
 def install_operators(replaced: Replacements) -> None:
     """Give operators a function for tensors on the device."""
@@ -252,10 +255,10 @@ def _put(output: Any, made: Any) -> None:
     if isinstance(output, list | tuple):
         for each, one in zip(output, made, strict=True):
             _put(each, one)
-    elif output.size() == made.size():
-        on_host(output).copy_(made)
-    else:
-        _become(output, on_device(made))
+        return
+    if output.size() != made.size():
+        _lay_out(output, made.size(), made.stride())
+    on_host(output).copy_(made)
 
 
 def _become(tensor: Any, other: Any) -> None:
@@ -278,20 +281,36 @@ def _resize(tensor: Any, size: Sequence[int], *, memory_format: Any = None) -> A
     """Give a tensor another size; its elements stay, where memory holds them."""
     form = {} if memory_format is None else {"memory_format": memory_format}
     wanted = torch.empty(size, dtype=tensor.dtype, device="meta", **form)
-    bytes_wanted = (tensor.storage_offset() + wanted.numel()) * tensor.element_size()
-    storage = tensor.untyped_storage()
+    _lay_out(tensor, wanted.size(), wanted.stride())
+    return tensor
+
+
+def _lay_out(tensor: Any, size: Sequence[int], strides: Sequence[int]) -> None:
+    """Give a tensor on the device another size and strides; its storage grows where it must.
+
+    Raises:
+        NotImplementedError: it must grow, and other tensors are views of it, which a GPU's would
+            see: our memory cannot grow in place.
+
+    """
+    offset, storage = tensor.storage_offset(), tensor.untyped_storage()
+    extents = zip(size, strides, strict=True)
+    count = 0 if 0 in size else offset + 1 + sum((n - 1) * stride for n, stride in extents)
+    bytes_wanted = count * tensor.element_size()
     if bytes_wanted <= storage.nbytes():
-        _become(tensor, strided(tensor, wanted.size(), wanted.stride(), tensor.storage_offset()))
-        return tensor
+        _become(tensor, strided(tensor, size, strides, offset))
+        return
+    if torch._C._storage_Use_Count(storage._cdata) > _ITS_OWN:
+        asked.refused["aten::resize_ of shared memory"] = None
+        raise NotImplementedError(
+            f"a tensor on the GPU that is not there cannot be resized from {storage.nbytes()} to "
+            f"{bytes_wanted} bytes while other tensors share its memory: kvtrace has it in place."
+        )
     larger = torch.empty(bytes_wanted, dtype=torch.uint8, device=HOST)
     memory = on_host(tensor).untyped_storage()
     larger[: len(memory)] = torch.empty(0, dtype=torch.uint8, device=HOST).set_(memory)
-    offset = tensor.storage_offset()
-    view = torch.empty(0, dtype=tensor.dtype, device=HOST).set_(
-        larger.untyped_storage(), offset, wanted.size(), wanted.stride()
-    )
+    view = _empty(tensor.dtype).set_(larger.untyped_storage(), offset, size, strides)
     _become(tensor, on_device(view))
-    return tensor
 
 
 def _plain_attention(*_arguments: Any, **_named: Any) -> int:

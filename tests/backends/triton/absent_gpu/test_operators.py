@@ -93,6 +93,13 @@ torch.add(x, 1, out=out)
 seen["out"] = [str(out.device), out.tolist() == (x + 1).tolist()]
 grown = torch.ones(2, device="cuda").resize_(3)
 seen["grown"] = [str(grown.device), grown[:2].tolist()]
+whole = torch.arange(4.0, device="cuda")
+part = whole[:3]
+with warnings.catch_warnings():  # of an output that has elements and another size
+    warnings.simplefilter("ignore")
+    torch.add(torch.ones(2, device="cuda"), 1, out=whole)
+seen["shrunk"] = [whole.tolist(), part.tolist()]
+seen["shared"] = refused(lambda: whole.resize_(5))
 seen["float8"] = str(x.to(torch.float8_e4m3fn).float().device)
 outer = torch.func.vmap(torch.func.grad(lambda v: (v * v).sum()))(x.view(2, 3))
 seen["functional"] = outer.tolist() == (2 * x.view(2, 3)).tolist()
@@ -170,6 +177,7 @@ AS_ON_A_GPU = {
     "attention": True,
     "out": ["cuda:0", True],
     "grown": ["cuda:0", [1.0, 1.0]],
+    "shrunk": [[2.0, 2.0], [2.0, 2.0, 2.0]],
     "float8": "cuda:0",
     "functional": True,
     "recurrent": [True] * 12,
@@ -189,6 +197,10 @@ def test_tensors_on_two_devices_are_refused(ended: Ended) -> None:
     for told in ended.seen["mixed"]:
         assert told.startswith("RuntimeError: Expected all tensors to be on the same device")
     assert ended.seen["numpy"].startswith("TypeError: can't convert cuda:0 device type tensor")
+
+
+def test_memory_that_others_share_does_not_grow(ended: Ended) -> None:
+    assert "cannot be resized from 16 to 20 bytes while other tensors share" in ended.seen["shared"]
 
 
 def test_pinned_memory_is_the_hosts(ended: Ended) -> None:
