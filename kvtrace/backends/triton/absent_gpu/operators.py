@@ -29,6 +29,7 @@ from kvtrace.backends.triton.absent_gpu.generators import (
     seeds_of_device,
 )
 from kvtrace.backends.triton.absent_gpu.recurrent import CELLS
+from kvtrace.backends.triton.absent_gpu.wider_operators import wider_operators
 
 _KEY: Final = "CUDA"
 _CPU_KERNELS: Final = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
@@ -42,6 +43,7 @@ _VIEWS: Final = frozenset({
 #: Operators without a function of the CPU's own, which choose one by the device.
 _CHOOSING: Final = (
     "aten::convolution", "aten::convolution_backward", "aten::_foreach_copy_",
+    "aten::conj_physical_",
 )  # fmt: skip
 #: Operators whose tensors may be on two devices, besides those whose tensor there has no dimension.
 _MIXED: Final = ("aten::index", "aten::_index_put", "aten::_pack_padded", "aten::copy_")
@@ -64,7 +66,8 @@ def _install(replaced: Replacements) -> None:
     )
     own = {
         "copy_": _copy, "resize_": _resize, "_fused_sdp_choice": _plain_attention,
-        "record_stream": _nothing, "is_pinned": _no, **CELLS,
+        "record_stream": _nothing, "is_pinned": _no, "_efficientzerotensor": _zeros, **CELLS,
+        **wider_operators(run_on_host),
     }  # fmt: skip
     names = [*torch._C._dispatch_get_registrations_for_dispatch_key("CPU"), *_CHOOSING]
     names += [name for name in torch._C._dispatch_get_all_op_names() if "::_foreach_" in name]
@@ -108,6 +111,10 @@ class _Facts:
         )  # fmt: skip
         places = [n for n, each in enumerate(schema.arguments) if each.name == "generator"]
         self.generator = places[0] if places else None
+        self.tensors = tuple(
+            place for place, each in enumerate(schema.arguments)
+            if not each.kwarg_only and str(each.type) in ("Tensor", "Optional[Tensor]")
+        )  # fmt: skip
         seeded = torch.Tag.nondeterministic_seeded in operator.tags
         self.draws_unseen = seeded and self.generator is None
         self.is_known = torch._C._dispatch_has_computed_kernel_for_dispatch_key(
@@ -218,13 +225,22 @@ def run_on_host(operator: Any, *arguments: Any, **named: Any) -> Any:
         _choose_generator(facts.generator, given, named_given)
     outputs = {name: _fresh(named[name]) for name in facts.outputs if name in named}
     with seeds_of_device() if facts.draws_unseen else nullcontext():
-        result = operator(*given, **named_given, **outputs)
+        result = _taking(facts, given)(*given, **named_given, **outputs)
     if not outputs:
         return call.device(result)
     for name, made in outputs.items():
         _put(named[name], made)
     given_back = [named[name] for name in outputs]
     return given_back[0] if len(given_back) == 1 else tuple(given_back)
+
+
+def _taking(facts: _Facts, arguments: Sequence[Any]) -> Any:
+    """Return what takes the arguments: of a tensor made of a number Python gets the number."""
+    numbers = any(
+        isinstance(arguments[place], int | float | complex)
+        for place in facts.tensors if place < len(arguments)
+    )  # fmt: skip
+    return facts.operator.overloadpacket if numbers else facts.operator
 
 
 def _choose_generator(place: int, given: list[Any], named: dict[str, Any]) -> None:
@@ -324,6 +340,11 @@ def _nothing(*_arguments: Any, **_named: Any) -> None:
 
 def _no(*_arguments: Any, **_named: Any) -> bool:
     return False
+
+
+def _zeros(size: Sequence[int], **named: Any) -> Any:
+    """Make zeros in memory, where torch would have none."""
+    return torch.zeros(size, **named)
 
 
 def _decomposed(operator: Any, arguments: Sequence[Any], named: dict[str, Any]) -> Any:

@@ -101,6 +101,32 @@ with warnings.catch_warnings():  # of an output that has elements and another si
 seen["shrunk"] = [whole.tolist(), part.tolist()]
 seen["shared"] = refused(lambda: whole.resize_(5))
 seen["float8"] = str(x.to(torch.float8_e4m3fn).float().device)
+complex_ = torch.tensor([[1 + 2j, 3 - 4j], [5j, 6 + 0j]])
+lazy = complex_.cuda().conj()
+seen["conjugated"] = [
+    lazy.tolist() == complex_.conj().tolist(),
+    lazy.imag.tolist() == (-complex_.imag).tolist(),
+    lazy.t().clone().tolist() == complex_.conj().t().tolist(),
+    torch.equal((lazy @ lazy).cpu(), complex_.conj() @ complex_.conj()),
+    lazy.clone().conj_physical_().tolist() == complex_.tolist(),
+]
+zeros = x.clone().requires_grad_()
+(zeros.sgn() ** 2).sum().backward()
+seen["zeros"] = zeros.grad.tolist()
+seen["numbers"] = [(x.long() & 2**32 - 1).tolist(), (x.long()[5] | 2).item(), str(
+    (x.to(torch.uint8)[5] | 2).dtype)]
+halves = x.half().requires_grad_()
+wide = halves.softmax(0, dtype=torch.float32)
+wide.square().sum().backward()
+wide_on_cpu = halves.detach().float().cpu().requires_grad_()
+wide_on_cpu.softmax(0).square().sum().backward()
+seen["half to float"] = [
+    torch.equal(wide.cpu(), wide_on_cpu.softmax(0)), str(halves.grad.dtype),
+    torch.equal(halves.grad.cpu(), wide_on_cpu.grad.half()),
+]
+rows = x.half().view(2, 3)
+seen["wide product"] = torch.mm(rows, rows.t(), out_dtype=torch.float32).tolist()
+seen["counted"] = torch.histc(x.long(), bins=3, min=0, max=5).tolist()
 outer = torch.func.vmap(torch.func.grad(lambda v: (v * v).sum()))(x.view(2, 3))
 seen["functional"] = outer.tolist() == (2 * x.view(2, 3)).tolist()
 sequence, seen["recurrent"] = torch.randn(5, 2, 4), []
@@ -179,6 +205,12 @@ AS_ON_A_GPU = {
     "grown": ["cuda:0", [1.0, 1.0]],
     "shrunk": [[2.0, 2.0], [2.0, 2.0, 2.0]],
     "float8": "cuda:0",
+    "conjugated": [True] * 5,
+    "zeros": [0.0] * 6,
+    "numbers": [[0, 1, 2, 3, 4, 5], 7, "torch.uint8"],
+    "half to float": [True, "torch.float16", True],
+    "wide product": [[5.0, 14.0], [14.0, 50.0]],
+    "counted": [2, 2, 2],
     "functional": True,
     "recurrent": [True] * 12,
     "draws": True,
