@@ -57,6 +57,8 @@ def install_operators(replaced: Replacements) -> None:
     with warnings.catch_warnings():  # that some had one, which every view and copy refused
         warnings.simplefilter("ignore")
         _install(replaced)
+    if torch._C._has_cudnn:  # a build for CUDA: it would choose cuDNN's operators
+        replaced.put(torch.backends.cudnn, "enabled", False)
 
 
 def _install(replaced: Replacements) -> None:
@@ -69,8 +71,13 @@ def _install(replaced: Replacements) -> None:
         "record_stream": _nothing, "is_pinned": _no, "_efficientzerotensor": _zeros, **CELLS,
         **wider_operators(run_on_host),
     }  # fmt: skip
+    every_name = torch._C._dispatch_get_all_op_names()
+    for name in every_name:  # whether cuDNN or MIOpen is taken
+        if name.startswith("aten::_use_"):
+            own[name.removeprefix("aten::")] = _no
     names = [*torch._C._dispatch_get_registrations_for_dispatch_key("CPU"), *_CHOOSING]
-    names += [name for name in torch._C._dispatch_get_all_op_names() if "::_foreach_" in name]
+    names += [name for name in every_name if "::_foreach_" in name]
+    names += torch._C._dispatch_get_registrations_for_dispatch_key(_KEY)  # in a build for CUDA
     for name in dict.fromkeys(names):
         space, _, operator = name.partition("::")
         if space == "aten" and operator not in own:

@@ -152,9 +152,11 @@ sent = torch.ones(2, device="cuda")
 distributed.broadcast(sent, 0, async_op=True).wait()
 distributed.all_reduce(sent)
 seen["reduced"] = [str(sent.device), sent.tolist()]
-wrapped = nn.parallel.DistributedDataParallel(nn.Linear(2, 1).cuda(), device_ids=[0])
-wrapped(sent[None]).sum().backward()
-seen["parallel"] = wrapped.module.weight.grad.tolist()
+def in_parallel():
+    wrapped = nn.parallel.DistributedDataParallel(nn.Linear(2, 1).cuda(), device_ids=[0])
+    wrapped(sent[None]).sum().backward()
+    seen["parallel"] = wrapped.module.weight.grad.tolist()
+seen["parallel refused"] = refused(in_parallel)
 distributed.destroy_process_group()
 
 # 4. what a kernel takes
@@ -215,7 +217,6 @@ AS_ON_A_GPU = {
     "recurrent": [True] * 12,
     "draws": True,
     "reduced": ["cuda:0", [1.0, 1.0]],
-    "parallel": [[1.0, 1.0]],
     "pointed": [0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0],
 }
 
@@ -229,6 +230,13 @@ def test_tensors_on_two_devices_are_refused(ended: Ended) -> None:
     for told in ended.seen["mixed"]:
         assert told.startswith("RuntimeError: Expected all tensors to be on the same device")
     assert ended.seen["numpy"].startswith("TypeError: can't convert cuda:0 device type tensor")
+
+
+def test_a_build_for_cuda_refuses_what_times_itself_on_the_device(ended: Ended) -> None:
+    if torch._C._has_cuda:
+        assert "times itself with the device's events" in ended.seen["parallel refused"]
+    else:
+        assert ended.seen["parallel"] == [[1.0, 1.0]]
 
 
 def test_memory_that_others_share_does_not_grow(ended: Ended) -> None:
