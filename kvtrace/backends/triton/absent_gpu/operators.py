@@ -58,7 +58,9 @@ def install_operators(replaced: Replacements) -> None:
         warnings.simplefilter("ignore")
         _install(replaced)
     if torch._C._has_cudnn:  # a build for CUDA: it would choose cuDNN's operators
-        replaced.put(torch.backends.cudnn, "enabled", False)
+        before = torch._C._get_cudnn_enabled()
+        torch._C._set_cudnn_enabled(False)
+        replaced.undone_by(lambda: torch._C._set_cudnn_enabled(before))
 
 
 def _install(replaced: Replacements) -> None:
@@ -175,6 +177,15 @@ class _Call:
                 f"cuda:0 and cpu! (in {self._facts.name})"
             )
 
+    def output(self, value: Any) -> Any:
+        """Return what an operator may write an output into: of any size, unless it is an input."""
+        if isinstance(value, list | tuple):
+            return [self.output(each) for each in value]
+        for given, view in self._views:
+            if given is value:
+                return view
+        return on_host(value).clone() if value.numel() else _empty(value.dtype)
+
     def device(self, value: Any) -> Any:
         """Return a result as one on the device."""
         if isinstance(value, torch.Tensor):
@@ -230,7 +241,7 @@ def run_on_host(operator: Any, *arguments: Any, **named: Any) -> Any:
     named_given.pop("pin_memory", None)
     if facts.generator is not None:
         _choose_generator(facts.generator, given, named_given)
-    outputs = {name: _fresh(named[name]) for name in facts.outputs if name in named}
+    outputs = {name: call.output(named[name]) for name in facts.outputs if name in named}
     with seeds_of_device() if facts.draws_unseen else nullcontext():
         result = _taking(facts, given)(*given, **named_given, **outputs)
     if not outputs:
@@ -260,13 +271,6 @@ def _choose_generator(place: int, given: list[Any], named: dict[str, Any]) -> No
             named["generator"] = DEVICE_GENERATOR
     elif not is_of_device(chosen):
         raise RuntimeError("Expected a 'cuda' device type for generator but found 'cpu'")
-
-
-def _fresh(output: Any) -> Any:
-    """Return what an operator may write its output into, of any size."""
-    if isinstance(output, list | tuple):
-        return [_fresh(each) for each in output]
-    return on_host(output).clone() if output.numel() else _empty(output.dtype)
 
 
 def _empty(dtype: Any) -> Any:

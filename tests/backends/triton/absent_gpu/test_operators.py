@@ -99,6 +99,7 @@ with warnings.catch_warnings():  # of an output that has elements and another si
     warnings.simplefilter("ignore")
     torch.add(torch.ones(2, device="cuda"), 1, out=whole)
 seen["shrunk"] = [whole.tolist(), part.tolist()]
+seen["resized in place"] = refused(lambda: torch.ones((), device="cuda").addr_(x[:2], x[:3]))
 seen["shared"] = refused(lambda: whole.resize_(5))
 seen["float8"] = str(x.to(torch.float8_e4m3fn).float().device)
 complex_ = torch.tensor([[1 + 2j, 3 - 4j], [5j, 6 + 0j]])
@@ -237,6 +238,10 @@ def test_a_build_for_cuda_refuses_what_times_itself_on_the_device(ended: Ended) 
         assert "times itself with the device's events" in ended.seen["parallel refused"]
     else:
         assert ended.seen["parallel"] == [[1.0, 1.0]]
+
+
+def test_what_is_computed_in_place_keeps_its_size(ended: Ended) -> None:
+    assert "Trying to resize storage that is not resizable" in ended.seen["resized in place"]
 
 
 def test_memory_that_others_share_does_not_grow(ended: Ended) -> None:
