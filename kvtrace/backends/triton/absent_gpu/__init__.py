@@ -9,8 +9,9 @@ for on it is made on the CPU. Where there is a GPU, nothing here is ever used.
 `facts.py` has what is told, `answers.py` puts it into torch, `streams.py` has classes without a
 device to wait for, `nvml.py` answers for the driver's library. `device.py` puts in the rest, for
 `cpu`: `torch_device.py` tells torch's C++ of a device, `device_memory.py` has tensors on it,
-`operators.py` runs operators on them, `generators.py` draws for them, `host_tensors.py` makes
-storages and pinned memory, `torch_functions.py` has what a build for CUDA has.
+`operators.py` runs operators on them and `wider_operators.py` those that GPUs have for more types,
+`generators.py` draws for them, `host_tensors.py` makes storages and pinned memory,
+`torch_functions.py` has what a build for CUDA has.
 """
 
 import multiprocessing
