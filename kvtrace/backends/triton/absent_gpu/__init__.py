@@ -9,8 +9,9 @@ for on it is made on the CPU. Where there is a GPU, nothing here is ever used.
 `facts.py` has what is told, `answers.py` puts it into torch, `streams.py` has classes without a
 device to wait for, `nvml.py` answers for the driver's library. `device.py` puts in the rest, for
 `cpu`: `torch_device.py` tells torch's C++ of a device, `device_memory.py` has tensors on it,
-`operators.py` runs operators on them, `generators.py` draws for them, `host_tensors.py` makes
-storages and pinned memory, `torch_functions.py` has what a build for CUDA has.
+`operators.py` runs operators on them and `wider_operators.py` those that GPUs have for more types,
+`generators.py` draws for them, `host_tensors.py` makes storages and pinned memory,
+`torch_functions.py` has what a build for CUDA has.
 """
 
 import multiprocessing
@@ -24,7 +25,7 @@ from kvtrace.capture.host_devices import lie_in_host_memory
 if TYPE_CHECKING:
     from kvtrace.capture.session import Session
 
-__all__ = ["INDUCTOR", "NVML", "NVML_OF_VLLM", "TORCH"]
+__all__ = ["EXTENSIONS", "INDUCTOR", "NVML", "NVML_OF_VLLM", "TORCH"]
 
 
 class _State:
@@ -55,7 +56,7 @@ def no_longer() -> None:
     """Put back what was replaced."""
     _state.on_host = False
     lie_in_host_memory("cuda", so=False)
-    for each in (INDUCTOR, NVML, NVML_OF_VLLM):
+    for each in (INDUCTOR, EXTENSIONS, NVML, NVML_OF_VLLM):
         each.uninstall()
     if _state.replaced is not None:
         _state.replaced.undo()
@@ -94,7 +95,7 @@ class HostBackend:
             return
         _state.on_host = True
         lie_in_host_memory("cuda", so=True)
-        for each in (INDUCTOR, NVML, NVML_OF_VLLM):  # torch imports pynvml itself
+        for each in (INDUCTOR, EXTENSIONS, NVML, NVML_OF_VLLM):  # torch imports pynvml itself
             each.install(session)
 
     def uninstall(self) -> None:
@@ -146,27 +147,40 @@ def _say_what_was_asked(session: "Session") -> None:
         print(f"kvtrace: {text}", file=sys.stderr, flush=True)
 
 
-class InductorBackend:
-    """Has Inductor launch its kernels through Triton, which runs them without a GPU."""
+class PlacedBackend:
+    """Puts one thing into a module of torch when it is imported, once torch is told of a GPU."""
 
-    name: Final = "absent-gpu-inductor"
-    libraries: Final = ("torch._inductor.config",)
-    _replaced: Replacements | None = None
+    def __init__(self, name: str, library: str, attribute: str, placed: Any) -> None:
+        """Take the module's name, its attribute, and what is put there."""
+        self.name: Final = f"absent-gpu-{name}"
+        self.libraries: Final = (library,)
+        self._attribute, self._placed = attribute, placed
+        self._replaced: Replacements | None = None
 
     def install(self, session: "Session") -> None:
-        """Keep Inductor from its own launcher, which loads kernels into the driver."""
+        """Put it there."""
         del session
-        config = sys.modules.get(self.libraries[0])
-        if not on_host() or config is None or self._replaced is not None:
+        module = sys.modules.get(self.libraries[0])
+        if not on_host() or module is None or self._replaced is not None:
             return
         self._replaced = Replacements()
-        self._replaced.put(config, "use_static_cuda_launcher", False)
+        self._replaced.put(module, self._attribute, self._placed)
 
     def uninstall(self) -> None:
-        """Put back what was set."""
+        """Put back what was there."""
         if self._replaced is not None:
             self._replaced.undo()
             self._replaced = None
+
+
+def _refuse_cuda_sources(*_: Any, **__: Any) -> Any:
+    from kvtrace.backends.triton.absent_gpu.asked import asked
+
+    asked.refused["extensions in CUDA C++"] = None
+    raise NotImplementedError(
+        "an extension of torch in CUDA C++ is not compiled with KVTRACE_DEVICE=cpu: its kernels "
+        "are machine code for a GPU, and none is there."
+    )
 
 
 def _has_accelerator(torch: Any) -> bool:
@@ -180,6 +194,13 @@ def _has_accelerator(torch: Any) -> bool:
 
 
 TORCH: Final = HostBackend()
-INDUCTOR: Final = InductorBackend()
+#: Inductor launches its kernels through Triton; its own launcher loads them into the driver.
+INDUCTOR: Final = PlacedBackend(
+    "inductor", "torch._inductor.config", "use_static_cuda_launcher", False
+)
+#: Where CUDA lies is what torch asks before it compiles or links with it.
+EXTENSIONS: Final = PlacedBackend(
+    "extensions", "torch.utils.cpp_extension", "_join_cuda_home", _refuse_cuda_sources
+)
 NVML: Final = NvmlBackend("pynvml")
 NVML_OF_VLLM: Final = NvmlBackend("vllm.third_party.pynvml")

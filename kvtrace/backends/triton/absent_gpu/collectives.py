@@ -6,6 +6,7 @@ from typing import Any, Final
 import torch
 
 from kvtrace.backends.replacements import Replacements
+from kvtrace.backends.triton.absent_gpu.asked import asked
 from kvtrace.backends.triton.absent_gpu.operators import run_on_host
 
 #: Backends for GPUs, in whose place Gloo is taken.
@@ -30,6 +31,18 @@ def install_collectives(replaced: Replacements) -> None:
             replaced.put(owner, name, ours)
     for owner in (distributed, module):
         replaced.put(owner, "is_nccl_available", lambda: True)
+    if torch._C._has_cuda:
+        from torch.nn.parallel import DistributedDataParallel
+
+        replaced.put(DistributedDataParallel, "__init__", _refuse_timed_reducer)
+
+
+def _refuse_timed_reducer(*_: Any, **__: Any) -> None:
+    asked.refused["DistributedDataParallel"] = None
+    raise NotImplementedError(
+        "DistributedDataParallel of a torch built for CUDA times itself with the device's events, "
+        "which are not there; with torch for the CPU it runs under KVTRACE_DEVICE=cpu."
+    )
 
 
 def _has(name: str, key: str) -> bool:

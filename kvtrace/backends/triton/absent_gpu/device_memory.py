@@ -67,7 +67,15 @@ def alias(held: Any, like: Any) -> Any:
     if like.dtype != held.dtype:
         empty = strided(held, (0,), (1,), 0)
         held = torch.ops.aten.view.dtype(empty, like.dtype)
-    return strided(held, like.size(), like.stride(), like.storage_offset())
+    view = strided(held, like.size(), like.stride(), like.storage_offset())
+    return _as_lazy(view, like)
+
+
+def _as_lazy(view: Any, like: Any) -> Any:
+    """Mark a view to be conjugated or negated when it is read, where another tensor is."""
+    if like.is_conj():
+        view = torch._conj(view)
+    return torch._neg_view(view) if like.is_neg() else view
 
 
 def strided(tensor: Any, size: Any, strides: Any, offset: int) -> Any:
@@ -82,9 +90,10 @@ def on_host(tensor: Any) -> Any:
     memory = torch._C._construct_storage_from_data_pointer(
         storage.data_ptr(), HOST, storage.nbytes()
     )
-    return torch.empty(0, dtype=tensor.dtype, device=HOST).set_(
+    view = torch.empty(0, dtype=tensor.dtype, device=HOST).set_(
         memory, tensor.storage_offset(), tensor.size(), tensor.stride()
     )
+    return _as_lazy(view, tensor)
 
 
 def _count(storage: Any, size: int) -> None:

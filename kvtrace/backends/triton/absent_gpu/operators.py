@@ -29,6 +29,7 @@ from kvtrace.backends.triton.absent_gpu.generators import (
     seeds_of_device,
 )
 from kvtrace.backends.triton.absent_gpu.recurrent import CELLS
+from kvtrace.backends.triton.absent_gpu.wider_operators import wider_operators
 
 _KEY: Final = "CUDA"
 _CPU_KERNELS: Final = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
@@ -42,9 +43,13 @@ _VIEWS: Final = frozenset({
 #: Operators without a function of the CPU's own, which choose one by the device.
 _CHOOSING: Final = (
     "aten::convolution", "aten::convolution_backward", "aten::_foreach_copy_",
+    "aten::conj_physical_",
 )  # fmt: skip
 #: Operators whose tensors may be on two devices, besides those whose tensor there has no dimension.
 _MIXED: Final = ("aten::index", "aten::_index_put", "aten::_pack_padded", "aten::copy_")
+
+#: References to a storage that no other tensor shares: its tensor's, and that of Python's object.
+_ITS_OWN: Final = 2
 
 
 def install_operators(replaced: Replacements) -> None:
@@ -52,6 +57,10 @@ def install_operators(replaced: Replacements) -> None:
     with warnings.catch_warnings():  # that some had one, which every view and copy refused
         warnings.simplefilter("ignore")
         _install(replaced)
+    if torch._C._has_cudnn:  # a build for CUDA: it would choose cuDNN's operators
+        before = torch._C._get_cudnn_enabled()
+        torch._C._set_cudnn_enabled(False)
+        replaced.undone_by(lambda: torch._C._set_cudnn_enabled(before))
 
 
 def _install(replaced: Replacements) -> None:
@@ -61,10 +70,16 @@ def _install(replaced: Replacements) -> None:
     )
     own = {
         "copy_": _copy, "resize_": _resize, "_fused_sdp_choice": _plain_attention,
-        "record_stream": _nothing, "is_pinned": _no, **CELLS,
+        "record_stream": _nothing, "is_pinned": _no, "_efficientzerotensor": _zeros, **CELLS,
+        **wider_operators(run_on_host),
     }  # fmt: skip
+    every_name = torch._C._dispatch_get_all_op_names()
+    for name in every_name:  # whether cuDNN or MIOpen is taken
+        if name.startswith("aten::_use_"):
+            own[name.removeprefix("aten::")] = _no
     names = [*torch._C._dispatch_get_registrations_for_dispatch_key("CPU"), *_CHOOSING]
-    names += [name for name in torch._C._dispatch_get_all_op_names() if "::_foreach_" in name]
+    names += [name for name in every_name if "::_foreach_" in name]
+    names += torch._C._dispatch_get_registrations_for_dispatch_key(_KEY)  # in a build for CUDA
     for name in dict.fromkeys(names):
         space, _, operator = name.partition("::")
         if space == "aten" and operator not in own:
@@ -105,6 +120,10 @@ class _Facts:
         )  # fmt: skip
         places = [n for n, each in enumerate(schema.arguments) if each.name == "generator"]
         self.generator = places[0] if places else None
+        self.tensors = tuple(
+            place for place, each in enumerate(schema.arguments)
+            if not each.kwarg_only and str(each.type) in ("Tensor", "Optional[Tensor]")
+        )  # fmt: skip
         seeded = torch.Tag.nondeterministic_seeded in operator.tags
         self.draws_unseen = seeded and self.generator is None
         self.is_known = torch._C._dispatch_has_computed_kernel_for_dispatch_key(
@@ -157,6 +176,15 @@ class _Call:
                 "Expected all tensors to be on the same device, but found at least two devices, "
                 f"cuda:0 and cpu! (in {self._facts.name})"
             )
+
+    def output(self, value: Any) -> Any:
+        """Return what an operator may write an output into: of any size, unless it is an input."""
+        if isinstance(value, list | tuple):
+            return [self.output(each) for each in value]
+        for given, view in self._views:
+            if given is value:
+                return view
+        return on_host(value).clone() if value.numel() else _empty(value.dtype)
 
     def device(self, value: Any) -> Any:
         """Return a result as one on the device."""
@@ -213,15 +241,24 @@ def run_on_host(operator: Any, *arguments: Any, **named: Any) -> Any:
     named_given.pop("pin_memory", None)
     if facts.generator is not None:
         _choose_generator(facts.generator, given, named_given)
-    outputs = {name: _fresh(named[name]) for name in facts.outputs if name in named}
+    outputs = {name: call.output(named[name]) for name in facts.outputs if name in named}
     with seeds_of_device() if facts.draws_unseen else nullcontext():
-        result = operator(*given, **named_given, **outputs)
+        result = _taking(facts, given)(*given, **named_given, **outputs)
     if not outputs:
         return call.device(result)
     for name, made in outputs.items():
         _put(named[name], made)
     given_back = [named[name] for name in outputs]
     return given_back[0] if len(given_back) == 1 else tuple(given_back)
+
+
+def _taking(facts: _Facts, arguments: Sequence[Any]) -> Any:
+    """Return what takes the arguments: of a tensor made of a number Python gets the number."""
+    numbers = any(
+        isinstance(arguments[place], int | float | complex)
+        for place in facts.tensors if place < len(arguments)
+    )  # fmt: skip
+    return facts.operator.overloadpacket if numbers else facts.operator
 
 
 def _choose_generator(place: int, given: list[Any], named: dict[str, Any]) -> None:
@@ -236,13 +273,6 @@ def _choose_generator(place: int, given: list[Any], named: dict[str, Any]) -> No
         raise RuntimeError("Expected a 'cuda' device type for generator but found 'cpu'")
 
 
-def _fresh(output: Any) -> Any:
-    """Return what an operator may write its output into, of any size."""
-    if isinstance(output, list | tuple):
-        return [_fresh(each) for each in output]
-    return on_host(output).clone() if output.numel() else _empty(output.dtype)
-
-
 def _empty(dtype: Any) -> Any:
     return torch.empty(0, dtype=dtype, device=HOST)
 
@@ -252,10 +282,10 @@ def _put(output: Any, made: Any) -> None:
     if isinstance(output, list | tuple):
         for each, one in zip(output, made, strict=True):
             _put(each, one)
-    elif output.size() == made.size():
-        on_host(output).copy_(made)
-    else:
-        _become(output, on_device(made))
+        return
+    if output.size() != made.size():
+        _lay_out(output, made.size(), made.stride())
+    on_host(output).copy_(made)
 
 
 def _become(tensor: Any, other: Any) -> None:
@@ -278,20 +308,36 @@ def _resize(tensor: Any, size: Sequence[int], *, memory_format: Any = None) -> A
     """Give a tensor another size; its elements stay, where memory holds them."""
     form = {} if memory_format is None else {"memory_format": memory_format}
     wanted = torch.empty(size, dtype=tensor.dtype, device="meta", **form)
-    bytes_wanted = (tensor.storage_offset() + wanted.numel()) * tensor.element_size()
-    storage = tensor.untyped_storage()
+    _lay_out(tensor, wanted.size(), wanted.stride())
+    return tensor
+
+
+def _lay_out(tensor: Any, size: Sequence[int], strides: Sequence[int]) -> None:
+    """Give a tensor on the device another size and strides; its storage grows where it must.
+
+    Raises:
+        NotImplementedError: it must grow, and other tensors are views of it, which a GPU's would
+            see: our memory cannot grow in place.
+
+    """
+    offset, storage = tensor.storage_offset(), tensor.untyped_storage()
+    extents = zip(size, strides, strict=True)
+    count = 0 if 0 in size else offset + 1 + sum((n - 1) * stride for n, stride in extents)
+    bytes_wanted = count * tensor.element_size()
     if bytes_wanted <= storage.nbytes():
-        _become(tensor, strided(tensor, wanted.size(), wanted.stride(), tensor.storage_offset()))
-        return tensor
+        _become(tensor, strided(tensor, size, strides, offset))
+        return
+    if torch._C._storage_Use_Count(storage._cdata) > _ITS_OWN:
+        asked.refused["aten::resize_ of shared memory"] = None
+        raise NotImplementedError(
+            f"a tensor on the GPU that is not there cannot be resized from {storage.nbytes()} to "
+            f"{bytes_wanted} bytes while other tensors share its memory: kvtrace has it in place."
+        )
     larger = torch.empty(bytes_wanted, dtype=torch.uint8, device=HOST)
     memory = on_host(tensor).untyped_storage()
     larger[: len(memory)] = torch.empty(0, dtype=torch.uint8, device=HOST).set_(memory)
-    offset = tensor.storage_offset()
-    view = torch.empty(0, dtype=tensor.dtype, device=HOST).set_(
-        larger.untyped_storage(), offset, wanted.size(), wanted.stride()
-    )
+    view = _empty(tensor.dtype).set_(larger.untyped_storage(), offset, size, strides)
     _become(tensor, on_device(view))
-    return tensor
 
 
 def _plain_attention(*_arguments: Any, **_named: Any) -> int:
@@ -305,6 +351,11 @@ def _nothing(*_arguments: Any, **_named: Any) -> None:
 
 def _no(*_arguments: Any, **_named: Any) -> bool:
     return False
+
+
+def _zeros(size: Sequence[int], **named: Any) -> Any:
+    """Make zeros in memory, where torch would have none."""
+    return torch.zeros(size, **named)
 
 
 def _decomposed(operator: Any, arguments: Sequence[Any], named: dict[str, Any]) -> Any:

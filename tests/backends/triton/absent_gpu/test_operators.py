@@ -93,7 +93,41 @@ torch.add(x, 1, out=out)
 seen["out"] = [str(out.device), out.tolist() == (x + 1).tolist()]
 grown = torch.ones(2, device="cuda").resize_(3)
 seen["grown"] = [str(grown.device), grown[:2].tolist()]
+whole = torch.arange(4.0, device="cuda")
+part = whole[:3]
+with warnings.catch_warnings():  # of an output that has elements and another size
+    warnings.simplefilter("ignore")
+    torch.add(torch.ones(2, device="cuda"), 1, out=whole)
+seen["shrunk"] = [whole.tolist(), part.tolist()]
+seen["resized in place"] = refused(lambda: torch.ones((), device="cuda").addr_(x[:2], x[:3]))
+seen["shared"] = refused(lambda: whole.resize_(5))
 seen["float8"] = str(x.to(torch.float8_e4m3fn).float().device)
+complex_ = torch.tensor([[1 + 2j, 3 - 4j], [5j, 6 + 0j]])
+lazy = complex_.cuda().conj()
+seen["conjugated"] = [
+    lazy.tolist() == complex_.conj().tolist(),
+    lazy.imag.tolist() == (-complex_.imag).tolist(),
+    lazy.t().clone().tolist() == complex_.conj().t().tolist(),
+    torch.equal((lazy @ lazy).cpu(), complex_.conj() @ complex_.conj()),
+    lazy.clone().conj_physical_().tolist() == complex_.tolist(),
+]
+zeros = x.clone().requires_grad_()
+(zeros.sgn() ** 2).sum().backward()
+seen["zeros"] = zeros.grad.tolist()
+seen["numbers"] = [(x.long() & 2**32 - 1).tolist(), (x.long()[5] | 2).item(), str(
+    (x.to(torch.uint8)[5] | 2).dtype)]
+halves = x.half().requires_grad_()
+wide = halves.softmax(0, dtype=torch.float32)
+wide.square().sum().backward()
+wide_on_cpu = halves.detach().float().cpu().requires_grad_()
+wide_on_cpu.softmax(0).square().sum().backward()
+seen["half to float"] = [
+    torch.equal(wide.cpu(), wide_on_cpu.softmax(0)), str(halves.grad.dtype),
+    torch.equal(halves.grad.cpu(), wide_on_cpu.grad.half()),
+]
+rows = x.half().view(2, 3)
+seen["wide product"] = torch.mm(rows, rows.t(), out_dtype=torch.float32).tolist()
+seen["counted"] = torch.histc(x.long(), bins=3, min=0, max=5).tolist()
 outer = torch.func.vmap(torch.func.grad(lambda v: (v * v).sum()))(x.view(2, 3))
 seen["functional"] = outer.tolist() == (2 * x.view(2, 3)).tolist()
 sequence, seen["recurrent"] = torch.randn(5, 2, 4), []
@@ -119,9 +153,11 @@ sent = torch.ones(2, device="cuda")
 distributed.broadcast(sent, 0, async_op=True).wait()
 distributed.all_reduce(sent)
 seen["reduced"] = [str(sent.device), sent.tolist()]
-wrapped = nn.parallel.DistributedDataParallel(nn.Linear(2, 1).cuda(), device_ids=[0])
-wrapped(sent[None]).sum().backward()
-seen["parallel"] = wrapped.module.weight.grad.tolist()
+def in_parallel():
+    wrapped = nn.parallel.DistributedDataParallel(nn.Linear(2, 1).cuda(), device_ids=[0])
+    wrapped(sent[None]).sum().backward()
+    seen["parallel"] = wrapped.module.weight.grad.tolist()
+seen["parallel refused"] = refused(in_parallel)
 distributed.destroy_process_group()
 
 # 4. what a kernel takes
@@ -170,12 +206,18 @@ AS_ON_A_GPU = {
     "attention": True,
     "out": ["cuda:0", True],
     "grown": ["cuda:0", [1.0, 1.0]],
+    "shrunk": [[2.0, 2.0], [2.0, 2.0, 2.0]],
     "float8": "cuda:0",
+    "conjugated": [True] * 5,
+    "zeros": [0.0] * 6,
+    "numbers": [[0, 1, 2, 3, 4, 5], 7, "torch.uint8"],
+    "half to float": [True, "torch.float16", True],
+    "wide product": [[5.0, 14.0], [14.0, 50.0]],
+    "counted": [2, 2, 2],
     "functional": True,
     "recurrent": [True] * 12,
     "draws": True,
     "reduced": ["cuda:0", [1.0, 1.0]],
-    "parallel": [[1.0, 1.0]],
     "pointed": [0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0],
 }
 
@@ -189,6 +231,21 @@ def test_tensors_on_two_devices_are_refused(ended: Ended) -> None:
     for told in ended.seen["mixed"]:
         assert told.startswith("RuntimeError: Expected all tensors to be on the same device")
     assert ended.seen["numpy"].startswith("TypeError: can't convert cuda:0 device type tensor")
+
+
+def test_a_build_for_cuda_refuses_what_times_itself_on_the_device(ended: Ended) -> None:
+    if torch._C._has_cuda:
+        assert "times itself with the device's events" in ended.seen["parallel refused"]
+    else:
+        assert ended.seen["parallel"] == [[1.0, 1.0]]
+
+
+def test_what_is_computed_in_place_keeps_its_size(ended: Ended) -> None:
+    assert "Trying to resize storage that is not resizable" in ended.seen["resized in place"]
+
+
+def test_memory_that_others_share_does_not_grow(ended: Ended) -> None:
+    assert "cannot be resized from 16 to 20 bytes while other tensors share" in ended.seen["shared"]
 
 
 def test_pinned_memory_is_the_hosts(ended: Ended) -> None:

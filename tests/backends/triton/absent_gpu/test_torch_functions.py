@@ -66,9 +66,11 @@ REFUSED = {
     "torch.nn.DataParallel(torch.nn.Linear(2, 2), [0, 1])": "there is one GPU",
     "held.untyped_storage().resize_(0)": "cannot be resized to 0",
     "held.to_sparse()": "dense tensors alone",
+    "load_inline('asked', '', 'int x;', build_directory='.')": "CUDA C++ is not compiled",
 }
 PROGRAM = f"""
 import torch
+from torch.utils.cpp_extension import load_inline
 
 def entered(context):
     with context:
@@ -113,7 +115,8 @@ def test_what_was_asked_is_said_once_at_the_end(ended: Ended) -> None:
     assert "functions of torch were answered" in told
     assert told.endswith(
         "refused: torch.cuda.CUDAGraph, torch.cuda.current_blas_handle, cuda:1, "
-        "UntypedStorage.resize_, aten::_to_sparse on torch.sparse_coo"
+        "UntypedStorage.resize_, aten::_to_sparse on torch.sparse_coo, "
+        "extensions in CUDA C++"
     )
 
 

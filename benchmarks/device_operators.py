@@ -1,0 +1,183 @@
+"""Torch's operators on the GPU that is not there, compared with the CPU's.
+
+    KVTRACE=out KVTRACE_DEVICE=cpu python benchmarks/device_operators.py [NAME ...] [--samples 6]
+        [--part 0/1]
+
+Operators, samples and types are those of torch's own tests (`torch.testing._internal`, which wants
+the package expecttest). Each sample runs on the CPU and, copied, on "cuda": the function, its
+variant in place, its outputs given, its gradients. A line says which case differs in type, shape,
+strides, device or elements, or fails on one of both; the last one counts. Operators that draw
+random numbers are compared in their device alone.
+"""
+
+import argparse
+import copy
+import platform
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+TYPES = (torch.float32, torch.int64, torch.uint8, torch.complex64, torch.bfloat16)
+#: Parts of names of operators whose elements are random, or never written.
+RANDOM = (
+    "bernoulli", "cauchy", "dropout", "empty", "exponential", "fractional", "geometric",
+    "log_normal", "multinomial", "normal", "pca_lowrank", "poisson", "rand", "rrelu", "svd_lowrank",
+    "uniform",
+)  # fmt: skip
+
+
+def moved(value: Any) -> Any:
+    """Copy tensors to the device, with their strides."""
+    if isinstance(value, torch.Tensor):
+        if value.layout != torch.strided:
+            return value
+        result = value.detach().to("cuda")
+        if all(
+            stride or size < 2 for size, stride in zip(value.shape, value.stride(), strict=True)
+        ):
+            result = torch.empty_strided(
+                value.shape, value.stride(), dtype=value.dtype, device="cuda"
+            ).copy_(value.detach())
+        return result.requires_grad_() if value.requires_grad else result
+    if type(value) in (list, tuple):
+        return type(value)(map(moved, value))
+    if isinstance(value, dict):
+        return {name: moved(each) for name, each in value.items()}
+    on_cpu = value == "cpu" if isinstance(value, str) else value == torch.device("cpu")
+    return "cuda" if on_cpu else value
+
+
+def flat(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    return (
+        [one for each in value for one in flat(each)]
+        if isinstance(value, list | tuple)
+        else [value]
+    )
+
+
+def tried(call: Callable[[], Any]) -> tuple[bool, Any]:
+    torch.manual_seed(0)
+    try:
+        return True, call()
+    except Exception as error:  # noqa: BLE001 - both devices are to fail alike
+        return False, " ".join(str(error).split())[:160]
+
+
+def difference(on_cpu: Any, on_device: Any, elements: bool = True) -> str | None:
+    """Say in what two results differ; None where they do not."""
+    given, found = flat(on_cpu), flat(on_device)
+    if len(given) != len(found):
+        return f"{len(given)} and {len(found)} results"
+    for a, b in zip(given, found, strict=True):
+        if not isinstance(a, torch.Tensor) or a.layout != torch.strided:
+            continue
+        if b.device.type != "cuda":
+            return f"on {b.device}"
+        if not elements:
+            continue
+        strides = a.numel() < 2 or a.stride() == b.stride()
+        if (a.dtype, a.shape, a.requires_grad) != (
+            b.dtype,
+            b.shape,
+            b.requires_grad,
+        ) or not strides:
+            return f"{a.dtype} {a.shape} {a.stride()} and {b.dtype} {b.shape} {b.stride()}"
+        try:
+            torch.testing.assert_close(
+                b.detach().cpu(), a.detach(), equal_nan=True, rtol=1e-5, atol=1e-6
+            )
+        except AssertionError as error:
+            return " ".join(str(error).split())[:160]
+    return None
+
+
+def told(on_cpu: tuple[bool, Any], on_device: tuple[bool, Any], elements: bool) -> str | None:
+    if on_cpu[0] != on_device[0]:
+        name, (_, error) = ("CPU", on_device) if on_cpu[0] else ("device", on_cpu)
+        return f"only the {name} can: {error}"
+    return difference(on_cpu[1], on_device[1], elements) if on_cpu[0] else None
+
+
+def leaves(value: Any) -> list[Any]:
+    return [each for each in flat(value) if isinstance(each, torch.Tensor) and each.requires_grad]
+
+
+def cases(operator: Any, sample: Any, grad: bool) -> Iterator[tuple[str, str | None]]:
+    """Run one sample in each way, and say for each what differs."""
+    elements = not any(part in operator.name for part in RANDOM)
+    host = (sample.input, sample.args, sample.kwargs)
+    device = moved(host)
+
+    def called(function: Any, given: Any, **more: Any) -> tuple[bool, Any]:
+        return tried(lambda: function(given[0], *given[1], **given[2], **more))
+
+    on_cpu, on_device = called(operator.op, host), called(operator.op, device)
+    yield "function", told(on_cpu, on_device, elements)
+    if operator.inplace_variant and not grad:
+        copied = copy.deepcopy(host)
+        both = [called(operator.inplace_variant, each) for each in (copied, moved(copied))]
+        yield "in place", told(both[0], both[1], elements)
+    if not on_cpu[0] or not on_device[0] or not elements:
+        return
+    if operator.supports_out and not grad and isinstance(on_cpu[1], torch.Tensor):
+        for out in (torch.empty_like(on_cpu[1]), torch.empty(0, dtype=on_cpu[1].dtype)):
+            first = called(operator.op, host, out=out)
+            yield "out", told(first, called(operator.op, device, out=out.cuda()), elements)
+    if grad and leaves(host) and leaves(on_cpu[1]):
+        yield "gradient", told(
+            *(
+                tried(lambda made=made, of=of: torch.autograd.grad(
+                    [(each.abs() ** 2).sum() for each in leaves(made)], leaves(of),
+                    allow_unused=True, materialize_grads=True,
+                ))
+                for made, of in ((on_cpu[1], host), (on_device[1], device))
+            ),
+            elements,
+        )  # fmt: skip
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--samples", type=int, default=6)
+    parser.add_argument("--part", default="0/1")
+    chosen = parser.parse_args()
+    if torch.empty(0).device.type != "cpu" or not torch.cuda.is_available():
+        print("needs KVTRACE=out KVTRACE_DEVICE=cpu")
+        return 2
+    try:
+        from torch.testing._internal.common_methods_invocations import op_db
+    except ImportError as error:
+        print(f"torch's own tests do not load: {error}")
+        return 2
+    warnings.simplefilter("ignore")
+    part, parts = map(int, chosen.part.split("/"))
+    operators = [
+        each for each in op_db[part::parts] if not chosen.names or each.name in chosen.names
+    ]
+    print(f"{platform.machine()}, Python {platform.python_version()}, torch {torch.__version__}")
+    count = wrong = 0
+    for operator in operators:
+        for dtype in TYPES:
+            if dtype not in operator.dtypes:
+                continue
+            grad = dtype == torch.float32 and operator.supports_autograd
+            made = tried(lambda o=operator, d=dtype, g=grad: list(o.sample_inputs("cpu", d, g)))
+            for place, sample in enumerate(made[1][: chosen.samples] if made[0] else ()):
+                for way, text in cases(operator, sample, grad):
+                    count += 1
+                    wrong += text is not None
+                    if text is not None:
+                        name = f"{operator.name} {operator.variant_test_name}".strip()
+                        print(f"{name}, {way}, {dtype}, sample {place}: {text}", flush=True)
+    print(f"{len(operators)} operators, {count} cases, {wrong} differ")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
