@@ -187,8 +187,9 @@ def mixed(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize(("runs", "launches"), some([(3, 4_000_000), (1, 4_000_000), (99, 50)], 2))
-def test_runs_looked_at_some_at_a_time_say_the_same(mixed, monkeypatch, runs, launches):
+@pytest.mark.parametrize("at_once", some([(3, 4_000_000), (1, 4_000_000), (99, 50)], 2))
+def test_runs_looked_at_some_at_a_time_say_the_same(mixed, monkeypatch, at_once):
+    runs, launches = at_once
     trace = open_trace(mixed)
     whole = fleet_object(read_fleet(trace, trace.select()))
     assert len(whole["jobs"]) == 16
