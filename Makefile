@@ -49,11 +49,10 @@ install: .venv/.project  ## .venv with the locked packages and kvtrace itself, e
 demo: install  ## capture a training run; make every file; find a defect; diff two versions
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash examples/demo.sh demo-out
 
-# mypy, and what node checks, take one core each; pytest takes them all.
-test: install  ## before a commit: lint, the tests that need one process, and a few of the others
-	@$(MAKE) -j 2 lint frontend-test
+test: install  ## before a commit: the tests that need one process, and a few of the others
 	@$(MAKE) pytest CHOSEN='-m "$(FIRST_TIER)"'
 
+# mypy, and what node checks, take one core each; pytest takes them all.
 test-all: install  ## what CI runs: lint, every test, those of Spark
 	@$(MAKE) -j 2 lint frontend-test
 	@$(MAKE) pytest

@@ -50,10 +50,7 @@ class _Variant:
         self, sizes: Mapping[str, int], contracts: Sequence[Contract], seconds: float
     ) -> KernelConditions:
         """Return the plain data; `sizes`: what to judge the kernel at, `seconds`: for its table."""
-        from kvtrace.verdicts.ranges.growth import Relations
-
-        assert self.first is not None
-        relations = Relations(self.first, self.more)
+        relations = self.relations()
         return replace(
             self.described, calls=self.calls, inside=self.inside, short=self.short,
             others=tuple(self.others),
@@ -62,6 +59,13 @@ class _Variant:
             else (),
             at=_at(relations, sizes), broken=tuple(self.broken),
         )  # fmt: skip
+
+    def relations(self) -> Relations:
+        """Return how the numbers of the calls hang together."""
+        from kvtrace.verdicts.ranges.growth import Relations
+
+        assert self.first is not None
+        return Relations(self.first, self.more)
 
 
 def sizes_of(text: str | None) -> dict[str, int]:
@@ -151,18 +155,18 @@ def kernel_conditions(
                     described[key].broken |= dict.fromkeys(text for text in wrong if text)
                 if progress is not None:
                     progress(number, table.num_rows)
+    related = [variant.relations() for variant in variants.values()] if sizes else []
+    missing = [name for name in sizes or () if not any(r.quantity(name) for r in related)]
+    if missing and variants:
+        raise BadSetting(
+            f"--at names {', '.join(missing)}, which no kernel has among its scalars; tensors' "
+            "extents are named as in x.shape[0], and axes of the grid as in grid_x."
+        )
     ends, kernels = time.thread_time() + _SECONDS, []
     for number, variant in enumerate(variants.values()):
         left = max(ends - time.thread_time(), 0.0) / (len(variants) - number)
         seconds = max(left, _LEAST_SECONDS) if envelope else 0.0
         kernels.append(variant.whole(sizes or {}, contracts, seconds))
-    known = {name for kernel in kernels if kernel.at for name in _names(kernel.at.asked)}
-    missing = [name for name in sizes or () if name not in known]
-    if missing and kernels:
-        raise BadSetting(
-            f"--at names {', '.join(missing)}, which no kernel has among its scalars; tensors' "
-            "extents are named as in x.shape[0], and axes of the grid as in grid_x."
-        )
     return kernels, failures
 
 
@@ -182,10 +186,6 @@ def _assumed(selection: Selection, run: Run) -> tuple[dict[int, list[Contract]],
             except BadContract as error:
                 wrong[f"a comment in {row['name']}: {error}"] = None
     return found, list(wrong)
-
-
-def _names(asked: str) -> list[str]:
-    return [part.partition(" = ")[0] for part in asked.split(", ")]
 
 
 def _place(op: Op | None) -> tuple[str | None, int | None]:

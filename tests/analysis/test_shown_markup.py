@@ -42,16 +42,17 @@ def assert_only_text(page):
     return "".join(read.said)
 
 
-@pytest.fixture
-def hostile(tmp_path):
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
     """A trace whose texts all look like markup."""
+    top = tmp_path_factory.mktemp("hostile")
     for folder, warps in (("old", 4), ("new", 8)):
         kernel = Kernel(
             name=HOSTILE, module=HOSTILE, source=f"def f(): {HOSTILE}\n", num_warps=warps,
             options=((HOSTILE, HOSTILE),), calls=(Launches(number=2, device_us=5),),
         )  # fmt: skip
-        write_trace(tmp_path / folder, [kernel], command=HOSTILE, host=HOSTILE)
-    return kvtrace.open(tmp_path / "old")
+        write_trace(top / folder, [kernel], command=HOSTILE, host=HOSTILE)
+    return kvtrace.open(top / "old")
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Both recorders of the hot path, and a backend for them that numbers what is new."""
 
+import contextlib
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,6 +55,40 @@ def rows(recorder):
 
 def calls(recorder):
     return rows(recorder)["call_id"].tolist()
+
+
+def calls_of(kind, launches, **options):
+    """The call ids that a fresh recorder gives to launches: (args, kwargs, grid) each."""
+    recorder, adapter, kernel = recorder_of(kind, **options), Adapter(), Kernel()
+    for args, kwargs, grid in launches:
+        recorder.record(adapter, None, kernel, grid, args, kwargs, 1, 2)
+    return calls(recorder)
+
+
+class Function:
+    """What a jitted function is to the hot path: a class whose method is wrapped."""
+
+    def __init__(self, kernel=None, error=None):
+        self.kernel = kernel
+        self.error = error
+        self.given = []
+
+    def run(self, *args, grid, warmup, **kwargs):
+        """Launch."""
+        if self.error is not None:
+            raise self.error
+        self.given.append((args, grid(kwargs) if callable(grid) else grid, warmup, kwargs))
+        return self.kernel
+
+
+@contextlib.contextmanager
+def wrapped(kind, **options):
+    recorder, adapter, original = recorder_of(kind, **options), Adapter(), Function.run
+    Function.run = recorder.wrap(original, adapter)
+    try:
+        yield recorder, adapter
+    finally:
+        Function.run = original
 
 
 @pytest.fixture(params=KINDS, ids=lambda kind: kind.__module__.rpartition(".")[2])

@@ -14,6 +14,7 @@ from kvtrace.schema.parts import open_part
 from kvtrace.schema.trace import open_trace
 from tests.cli.reading_commands import READING, asked, part_of
 from tests.cli.trace_mutations import repeat_rows
+from tests.support.tiers import some
 
 #: Run commands one after the other; print how each ended, and the most memory of the process in
 #: kB. (`ru_maxrss` begins with what its parent had.)
@@ -30,7 +31,7 @@ print(json.dumps(["most", int(facts[facts.index("VmHWM:") + 1]), ""]))
 """
 
 
-@pytest.mark.parametrize("table", ["calls", "artifacts", "kernels", "stacks"])
+@pytest.mark.parametrize("table", some(["calls", "artifacts", "kernels", "stacks"], 4))
 def test_one_row_many_times_is_refused_before_it_is_decoded(table, own_trace):
     part = part_of(own_trace, table)
     repeat_rows(part, 500_000)

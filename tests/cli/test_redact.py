@@ -30,6 +30,7 @@ from kvtrace.schema.validation import validate
 from kvtrace.schema.writer import RunWriter, new_run_id
 from tests.support.canaries import everything
 from tests.support.kept import kept
+from tests.support.tiers import some
 
 PAGE = Path("docs/privacy.md").read_text()
 SCALAR = "8675309421"
@@ -206,7 +207,7 @@ def test_canaries_are_there_before(which, request):
 
 
 @pytest.mark.parametrize("which", ["captured", "planted"])
-@pytest.mark.parametrize("private", [*PRIVATE, "all"])
+@pytest.mark.parametrize("private", some(["all", *PRIVATE], 3))
 def test_no_canary_is_left(which, private, request, tmp_path):
     trace = request.getfixturevalue(which)
     left_out = PRIVATE if private == "all" else (private,)
@@ -390,6 +391,7 @@ def test_hostile_names_are_taken_out_of_a_trace(own_trace, tmp_path, kvtrace):
     )
 
 
+@pytest.mark.sweep
 def test_inductor_s_names_are_made_up_ones_in_the_options_as_elsewhere(tmp_path):
     trace = Path("tests/fixtures/h200/inductor")
     redact(trace, tmp_path / "copy", ("names",), redacted_ir)
@@ -407,7 +409,7 @@ def test_inductor_s_names_are_made_up_ones_in_the_options_as_elsewhere(tmp_path)
 GOLDEN = Path("schema/golden")
 
 
-@pytest.mark.parametrize("version", sorted(path.name for path in GOLDEN.iterdir()))
+@pytest.mark.parametrize("version", some(sorted(path.name for path in GOLDEN.iterdir()), 4))
 def test_traces_of_older_versions_are_redacted_into_sound_ones(version, tmp_path):
     golden = tmp_path / "golden"
     shutil.copytree(GOLDEN / version / "trace", golden)

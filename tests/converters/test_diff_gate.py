@@ -11,6 +11,7 @@ from kvtrace.converters.diff.gate import Gate, read_rules
 from kvtrace.schema.errors import BadSetting
 from tests.converters.compared_kernels import LINE_3, OTHER, SCALE, finding
 from tests.converters.written_trace import Launches, add_findings, write_trace
+from tests.support.tiers import some
 
 
 @pytest.fixture
@@ -30,14 +31,15 @@ def broken(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("rule", "text"),
-    [
+    "told",
+    some([
         ("registers>+10%", "32 → 40 (+25.0%)"), ("registers>+7", "32 → 40 (+25.0%)"),
         ("registers>39", "32 → 40 (+25.0%)"), ("registers>+25%", None), ("registers>+8", None),
         ("registers>40", None), ("registers<-1", None), ("registers<41", "32 → 40 (+25.0%)"),
-    ],
+    ], 4),
 )  # fmt: skip
-def test_registers(broken, rule, text):
+def test_registers(broken, told):
+    rule, text = told
     found = broken(
         rule, [replace(SCALE, registers=32), OTHER], [replace(SCALE, registers=40), OTHER]
     )

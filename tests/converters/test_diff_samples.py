@@ -12,6 +12,7 @@ from kvtrace.converters.diff.samples import device_samples, host_samples
 from kvtrace.converters.diff.times import Places
 from kvtrace.figures.trials import TUNING
 from tests.figures.written_runs import KERNELS, LAUNCHES, written
+from tests.support.thorough import usually
 
 VARIANT = np.array([0, 1, 0, 2, 1, 0])
 #: Of three variants.
@@ -25,7 +26,7 @@ def places_of(trace):
     return [Places(calls, VARIANT, WORK, calls + 6 * number) for number in range(len(trace.runs))]
 
 
-@settings(max_examples=20)
+@settings(max_examples=usually(6, thorough=40))
 @given(st.lists(st.tuples(KERNELS, LAUNCHES), min_size=1, max_size=2))
 def test_times_on_the_host(tmp_path_factory, runs):
     trace = written(tmp_path_factory.mktemp("samples"), runs)
@@ -50,7 +51,7 @@ def test_times_on_the_host(tmp_path_factory, runs):
         assert list(zip(*(c.tolist() for c in columns), strict=True)) == [row[:4] for row in own]
 
 
-@settings(max_examples=20)
+@settings(max_examples=usually(6, thorough=40))
 @given(st.lists(st.tuples(KERNELS, LAUNCHES), min_size=1, max_size=2))
 def test_times_on_the_device(tmp_path_factory, runs):
     trace = written(tmp_path_factory.mktemp("samples"), runs)

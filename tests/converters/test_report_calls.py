@@ -50,6 +50,7 @@ def rows_of(selection, table, call_id):
     return [row for row in rows if row["call_id"] == call_id]
 
 
+@pytest.mark.sweep
 def test_every_replayed_call_has_a_block(train, calls, report):
     replayed_calls = set(train.trace.table("ops")["call_id"].to_pylist())
     assert {report["calls"][index]["call_id"] for index in calls} == replayed_calls

@@ -17,6 +17,7 @@ from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace, resolve
 from tests.support.report_trace import HOSTILE_NAME, build_report_trace
+from tests.support.tiers import some
 
 MEBIBYTE = 1 << 20
 
@@ -86,7 +87,7 @@ def least(built, tmp_path_factory):
     return float(re.search(r"at least ([\d.]+) MiB", str(refused.value))[1]) + 0.005
 
 
-@pytest.mark.parametrize("spare_kib", [2, 10, 20])
+@pytest.mark.parametrize("spare_kib", some([2, 10, 20], 3))
 def test_a_small_budget_is_kept_and_the_page_says_what_it_left_out(
     built, tmp_path, least, spare_kib
 ):
@@ -128,6 +129,7 @@ def test_texts_that_are_left_out_are_not_referred_to(built, tmp_path, least):
     assert all(block(tmp_path / "r.html", f"texts/{t}") for t in texts if t is not None)
 
 
+@pytest.mark.sweep
 def test_with_very_many_calls_the_longest_and_those_with_findings_stay(built, tmp_path):
     def many(report):
         extra = [replace(report.calls[4], call_id=1000 + n, host_ns=n) for n in range(30_000)]

@@ -36,7 +36,7 @@ def test_a_profile_of_counted_times_is_that_of_the_trace(runs):
     assert profile_object(found)["kernels"] == profile_object(expected)["kernels"]
 
 
-@pytest.mark.parametrize("runs", FIXTURES, ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("runs", some(FIXTURES, 4), ids=lambda path: path.parent.name)
 def test_medians_of_rows_that_each_stand_for_one_are_those_of_weighted_ones(runs, monkeypatch):
     trace = open_trace(runs.parent)
     expected = [device_times(trace, trace.runs, {}), host_times(trace, trace.runs)]

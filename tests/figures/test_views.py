@@ -15,6 +15,8 @@ from kvtrace.figures.views import TOP_KERNELS, VIEWS, view_statements
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter
 from tests.figures.written_runs import EPOCH, KERNELS, LAUNCHES, written
+from tests.support.thorough import usually
+from tests.support.tiers import some
 
 FIXTURES = sorted((Path(__file__).parents[1] / "fixtures" / "h200").glob("*/runs"))
 #: Views that the sums of calls are not made from.
@@ -27,7 +29,7 @@ def asked(trace, text):
     return [dict(zip(names, row, strict=True)) for row in rows]
 
 
-@settings(max_examples=20)
+@settings(max_examples=usually(6, thorough=40))
 @given(st.lists(st.tuples(KERNELS, LAUNCHES), min_size=1, max_size=2))
 def test_sums_by_call_are_those_of_a_loop_over_the_launches(tmp_path_factory, runs):
     trace = written(tmp_path_factory.mktemp("views"), runs)
@@ -79,7 +81,7 @@ def slow_launches(kernels, launches):
     return found
 
 
-@settings(max_examples=20)
+@settings(max_examples=usually(6, thorough=40))
 @given(st.lists(st.tuples(KERNELS, LAUNCHES), min_size=1, max_size=2))
 def test_launches_that_compiled_or_tuned_are_those_that_a_search_finds(tmp_path_factory, runs):
     trace = written(tmp_path_factory.mktemp("views"), runs)
@@ -88,7 +90,7 @@ def test_launches_that_compiled_or_tuned_are_those_that_a_search_finds(tmp_path_
     assert found == expected
 
 
-@pytest.mark.parametrize("runs", FIXTURES, ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("runs", some(FIXTURES, 4), ids=lambda path: path.parent.name)
 def test_top_kernels_of_recorded_traces_add_up(runs):
     trace = open_trace(runs.parent)
     top = asked(trace, TOP_KERNELS)

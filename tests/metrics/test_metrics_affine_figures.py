@@ -19,6 +19,7 @@ from kvtrace.metrics.stacks import StackRows
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 from tests.kernels.launching import bind, compile_for, launch
 from tests.metrics.counted_calls import CALLS, LOAD
+from tests.support.thorough import usually
 
 STEPS = st.sampled_from([0, 0, 1, 2, 4, 8, 12, 16, 32, 48, 64, 100, 128, 256, 1000, 4096, -4, -64])
 LAYOUT = BlockedLayout((1, 4), (4, 8), (2, 1), (1, 0))
@@ -94,7 +95,7 @@ def on_arrays(several, element_bytes, layout):
     return footprint.sectors, footprint.unique_bytes(), *footprint.record_rows()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=usually(100, thorough=1000), deadline=None)
 @given(st.data())
 def test_random_formulas_give_what_arrays_give(data):
     element_bytes = data.draw(st.sampled_from([1, 2, 4, 8]))

@@ -23,6 +23,7 @@ from tests.kernels import language, memory
 from tests.kernels.launching import bind
 from tests.metrics.counted_calls import CALLS, LOAD
 from tests.metrics.touching import LaneByLane, addresses_of, observed
+from tests.support.thorough import usually
 
 
 def assert_fresh(ops, brute, function, arguments):
@@ -146,7 +147,7 @@ def term(draw, random, shape):
     )
 
 
-@settings(deadline=None)
+@settings(max_examples=usually(20, thorough=200), deadline=None)
 @given(st.lists(random_parts(), min_size=1, max_size=3), st.integers(1, 4), st.integers(-50, 500))
 def test_any_terms_and_masks_are_counted_as_lane_by_lane(several, trips, step):
     element_bytes = several[0][0]

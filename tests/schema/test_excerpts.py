@@ -12,6 +12,7 @@ from kvtrace.schema.trace import Selection, open_trace
 from kvtrace.schema.validation import validate
 from kvtrace.schema.writer import RunWriter, new_run_id
 from tests.support.synthetic_trace import build_synthetic_trace
+from tests.support.tiers import some
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
 
@@ -26,7 +27,7 @@ def excerpt_of(source: Selection, out: Path) -> Selection:
     return selection(out)
 
 
-@pytest.mark.parametrize("name", ["train", "device", "ranks"])
+@pytest.mark.parametrize("name", some(["device", "train", "ranks"], 3))
 def test_an_excerpt_of_a_recording_is_sound_and_compares_as_the_recording(name, tmp_path):
     source = selection(Path(shutil.copytree(FIXTURES / name, tmp_path / "source")))
     small = excerpt_of(source, tmp_path / "small")
@@ -77,6 +78,7 @@ def test_launches_without_a_device_keep_when_they_began_if_marks_need_it(tmp_pat
     assert rows["exit"].to_pylist() == [None]
 
 
+@pytest.mark.sweep
 def test_a_million_launches_without_a_device_take_little_room(tmp_path):
     writer = RunWriter(tmp_path / "source", new_run_id())
     writer.append_rows("kernels", [{"kernel_id": 0, "name": "k"}])

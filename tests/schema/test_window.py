@@ -12,6 +12,7 @@ from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.window import TraceWindow
 from kvtrace.schema.writer import RunWriter
+from tests.support.thorough import usually
 
 EPOCH = 1_767_323_045_000_000_000
 SPANS = {
@@ -68,7 +69,7 @@ def trace(tmp_path_factory):
     return open_trace(out)
 
 
-@settings(max_examples=25)
+@settings(max_examples=usually(8, thorough=50))
 @given(st.integers(-100, 10_500), st.integers(0, 4_000))
 def test_rows_are_those_that_a_look_at_every_row_finds(trace, begin, length):
     begin, end = EPOCH + begin, EPOCH + begin + length

@@ -25,12 +25,17 @@ from kvtrace.schema.versions import FORMAT_VERSION
 from kvtrace.schema.writer import RunWriter, new_run_id
 from tests.schema.rows import in_order, plain, rows_of
 from tests.schema.written_runs import ENDLESS, ROOT, add_calls, launches, read_seq, run_child
+from tests.support.thorough import usually
 
 CAPTURED = sorted(name for name in TABLES if name != "runs")
 
 
 @pytest.mark.parametrize("name", CAPTURED)
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=usually(5, thorough=40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 @given(data=st.data())
 def test_any_rows_come_back_from_journal_and_from_parquet(tmp_path_factory, name, data):
     table = TABLES[name]

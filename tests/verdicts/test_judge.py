@@ -39,6 +39,7 @@ def compare(one) -> Counter:
     return counts
 
 
+@pytest.mark.sweep
 @pytest.mark.usefixtures("free_driver")
 def test_verdicts_on_the_catalogue_and_its_mutants_are_what_evaluation_finds(say):
     total: Counter = Counter()

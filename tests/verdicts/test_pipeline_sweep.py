@@ -45,6 +45,7 @@ def seen(module):
     return shared.faults if shared.faults or shared.complete else None
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("target", TARGETS)
 def test_the_catalogue_has_no_fault(target, say):
     found = Counter()

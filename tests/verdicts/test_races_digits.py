@@ -14,6 +14,7 @@ from kvtrace.symbolic.intervals import Ranges
 from kvtrace.symbolic.terms import MOST_PROGRAMS, Symbol, lane, program
 from kvtrace.verdicts.races.copies import Question
 from kvtrace.verdicts.races.digits import Common, Side, are_apart
+from tests.support.thorough import usually
 
 P, Q = program(0), program(1)
 I0, I1 = lane(0, 8), lane(1, 4)
@@ -151,7 +152,7 @@ _GRIDS = st.tuples(st.integers(1, 5), st.integers(1, 4))
 _WIDTHS = st.tuples(st.sampled_from([1, 2, 4]), st.sampled_from([2, 4, 8]))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=usually(80, thorough=600), deadline=None)
 @given(accesses(), accesses(), st.booleans(), _GRIDS, _WIDTHS)
 def test_what_is_proven_never_meets(first, second, alone, grid, widths):
     other = first if alone else second
@@ -226,7 +227,7 @@ def lanes_meet(one, other, grid, widths):
     )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=usually(80, thorough=600), deadline=None)
 @given(accesses(), accesses(), st.booleans(), _GRIDS, _WIDTHS)
 def test_lanes_of_one_program_that_are_proven_apart_never_meet(first, second, alone, grid, widths):
     other = first if alone else second

@@ -129,6 +129,7 @@ def judged_inductor():
     ]
 
 
+@pytest.mark.sweep
 def test_all_of_ligers_kernels_are_judged(liger, judged_liger):
     from tests.kernels.liger_operators import OPERATORS
 
@@ -141,6 +142,7 @@ def test_all_of_ligers_kernels_are_judged(liger, judged_liger):
         assert asked <= {verdict.op.index for verdict in verdicts if verdict.rule in ACCESSES}
 
 
+@pytest.mark.sweep
 def test_ligers_accesses_are_proven(judged_liger, say):
     counts = shares("Liger", judged_liger, say)
 

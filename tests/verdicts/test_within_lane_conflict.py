@@ -20,6 +20,7 @@ from kvtrace.verdicts.within import lane_conflict
 from tests.kernels.catalogue import CASES
 from tests.kernels.launching import to_tensor
 from tests.support.thorough import usually
+from tests.support.tiers import some
 from tests.verdicts.brute_force import Stores
 from tests.verdicts.calls import call, ids, tensor
 from tests.verdicts.overflow_oracle import _call as call_of_kernel
@@ -268,7 +269,7 @@ def truth(case, programs, scalars, contents):
     return meet, conflict
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", some(range(4), 4))
 def test_random_kernels_do_as_the_rule_says(say, part):
     answers = Counter()
     for seed in range(part, usually(8, thorough=400), 4):

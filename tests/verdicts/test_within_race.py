@@ -218,7 +218,7 @@ def test_elementwise_in_place_takes_no_solver():
 
 def test_what_is_proven_leaves_one_result_and_what_is_found_several(tmp_path, say):
     counts = Counter()
-    for seed in range(usually(60, thorough=1500)):
+    for seed in range(usually(20, thorough=1500)):
         kernel = within_kernels.random_kernel(seed)
         made = within_kernels.compiled_from(kernel, tmp_path, f"within_{seed}")
         found = answers(call(made, (1,), x=tensor(within_kernels.CELLS, dtype="i32")))

@@ -29,6 +29,7 @@ from tests.kernels.staged import (
     softmax,
 )
 from tests.support.thorough import usually
+from tests.support.tiers import some
 
 pytestmark = pytest.mark.usefixtures("free_driver")
 
@@ -47,7 +48,7 @@ def equal(launched):
 
 
 @pytest.mark.parametrize("name", KERNELS)
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", some(list(TARGETS), 2))
 def test_ttgir_means_what_ttir_does(name, target):
     for stages in usually(part=(1, 3), thorough=(1, 2, 3, 4)):
         for warps in usually(part=(4,), thorough=(2, 4, 8)):

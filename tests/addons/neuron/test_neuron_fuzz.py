@@ -5,10 +5,11 @@ import random
 import pytest
 
 from tests.addons.neuron import fuzz, mask_fuzz
+from tests.support.thorough import usually
 
 
 def test_random_kernels_give_what_numpy_gives() -> None:
-    kinds, wrong = fuzz.fuzz(500, seed=20)
+    kinds, wrong = fuzz.fuzz(usually(150, thorough=2000), seed=20)
 
     assert wrong == []
     assert set(kinds) == set(fuzz.KINDS)
@@ -25,7 +26,7 @@ def test_a_wrong_value_is_found(interface: str) -> None:
 
 
 def test_random_masks_of_products_give_what_numpy_gives() -> None:
-    kinds, wrong = mask_fuzz.fuzz(300, seed=21)
+    kinds, wrong = mask_fuzz.fuzz(usually(100, thorough=1500), seed=21)
 
     assert wrong == []
     assert set(kinds) == set(mask_fuzz.KINDS)

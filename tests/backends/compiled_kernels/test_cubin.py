@@ -15,6 +15,7 @@ from triton.backends.compiler import GPUTarget  # noqa: E402
 from triton.compiler import ASTSource  # noqa: E402
 
 from tests.support.corpus import messages, vector_add  # noqa: E402
+from tests.support.tiers import some  # noqa: E402
 
 
 @triton.jit
@@ -42,7 +43,7 @@ KERNELS = {
 }
 
 
-@pytest.fixture(scope="module", params=[90, 100])
+@pytest.fixture(scope="module", params=some([90, 100], 2))
 def cubins(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp(f"sm{request.param}")
     with pytest.MonkeyPatch.context() as patch:

@@ -242,7 +242,7 @@ def test_what_is_added_later_is_added_up(recording):
 
 def test_seconds_and_events_that_are_over_are_not_kept(recording):
     live, follower = Live(), Follower(recording.out, COLUMNS)
-    for number in range(300):
+    for number in range(150):
         recording.launch(NOW + number * SECOND + np.arange(3))
         recording.append(
             "messages", time=[NOW + number * SECOND], level=["warning"], code=["x"], text=["t"]
@@ -252,7 +252,7 @@ def test_seconds_and_events_that_are_over_are_not_kept(recording):
 
     assert len(process.launched) <= EVENT_SECONDS + 2
     assert len(live._warnings) <= 100
-    assert process.launches == 900
+    assert process.launches == 450
 
 
 def test_times_on_an_h200_are_those_of_the_profile(tmp_path):

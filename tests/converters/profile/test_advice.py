@@ -14,6 +14,7 @@ from kvtrace.converters.profile.profile import profile_object, read_profile
 from kvtrace.converters.profile.profile_text import profile_text
 from kvtrace.schema.trace import open_trace
 from tests.converters import advice_kernels
+from tests.support.tiers import some
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "h200"
 
@@ -33,7 +34,7 @@ def marked_line(kernel):
     return first + next(number for number, line in enumerate(lines) if "# here" in line)
 
 
-@pytest.mark.parametrize("rule", advice_kernels.PLANTED)
+@pytest.mark.parametrize("rule", some(list(advice_kernels.PLANTED), 3))
 def test_a_planted_inefficiency_is_named_at_its_line(tmp_path, rule):
     program, kernel = advice_kernels.PLANTED[rule]
     profile = profile_of(tmp_path / "out", program)

@@ -20,6 +20,7 @@ from kvtrace.converters.profile.call_tree_text import call_tree_text
 from kvtrace.converters.profile.profile import read_profile
 from kvtrace.schema.trace import open_trace
 from kvtrace.text import display_width
+from tests.support.tiers import some
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "h200"
 PROGRAMS = ("llama", "llama_graphs", "decoding", "llama_ranks", "train", "train_compiled")
@@ -44,7 +45,7 @@ def found(branch, *labels):
     return branch
 
 
-@pytest.mark.parametrize("grouping", GROUPINGS)
+@pytest.mark.parametrize("grouping", some(list(GROUPINGS), 3))
 def test_leaves_add_up_to_all_that_the_device_did_and_all_compile_time(program, grouping):
     profile, sums = program
     root = call_tree(sums, grouping)

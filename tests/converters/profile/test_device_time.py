@@ -139,6 +139,7 @@ def test_trials_and_what_ran_between_them_are_apart():
     assert time.tuning_ns > time.device_ns  # the cache is emptied before each trial
 
 
+@pytest.mark.sweep
 def test_steps_are_marks_that_repeat():
     for name, runs in (("llama", 1), ("llama_graphs", 1), ("llama_ranks", 1)):
         steps = profile_of(name).device_time.steps

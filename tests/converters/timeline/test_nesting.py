@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from kvtrace.converters.timeline import nesting
 from kvtrace.converters.timeline.nesting import Points, lanes, points_by_stretch
+from tests.support.thorough import usually
 
 #: Few distinct times, so that equal, touching, nested, empty and overlapping slices are common.
 SLICES = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 8)), max_size=25)
@@ -36,7 +37,7 @@ def closed_by_a_viewer(points):
     return closed
 
 
-@settings(max_examples=500)
+@settings(max_examples=usually(150, thorough=1000))
 @given(SLICES)
 @example([(0, 10), (10, 0), (10, 5), (10, 0), (2, 3), (2, 3), (2, 0)])
 def test_on_every_lane_a_viewer_sees_the_slices_as_they_were(slices):
@@ -54,7 +55,7 @@ def test_on_every_lane_a_viewer_sees_the_slices_as_they_were(slices):
         assert closed == expected
 
 
-@settings(max_examples=300)
+@settings(max_examples=usually(80, thorough=500))
 @given(SLICES)
 def test_slices_that_nest_need_one_lane(slices):
     begin, duration = columns(slices)

@@ -12,6 +12,7 @@ from kvtrace.evaluate import UnsupportedOp
 from kvtrace.evaluate.ptx.running import snippet
 from kvtrace.evaluate.ptx.table import TABLE
 from kvtrace.evaluate.ptx.types import TYPES
+from tests.support.thorough import usually
 
 CORNERS = [0, 1, 2, 31, 32, 33, 0x7F, 0x80, 0xFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0x12345678]
 words = st.one_of(st.sampled_from(CORNERS), st.integers(0, 2**32 - 1))
@@ -114,7 +115,7 @@ def _divided(a, b):
 
 
 @pytest.mark.parametrize("name", [name for name in WORDS if WORDS[name]])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=usually(20, thorough=200), deadline=None)
 @given(a=words, b=words, c=words)
 def test_instructions_on_words(name, a, b, c):
     base = name.partition(".")[0]

@@ -85,7 +85,7 @@ PLACES = {
 
 
 @pytest.mark.parametrize("place", PLACES)
-@settings(max_examples=usually(50, thorough=150), deadline=None)
+@settings(max_examples=usually(20, thorough=150), deadline=None)
 @given(claim=conditions(), supposed=conditions(), numbers=st.lists(st.integers(-3, 4), min_size=17,
                                                                  max_size=17))  # fmt: skip
 def test_what_is_decided_is_so_at_every_point(place, claim, supposed, numbers):

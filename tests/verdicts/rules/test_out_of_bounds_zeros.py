@@ -9,6 +9,7 @@ from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.replaying import run
 from kvtrace.verdicts.rules.evaluated import EvaluatedBounds
 from kvtrace.verdicts.rules.out_of_bounds_zeros import without_any_zeros
+from tests.support.thorough import usually
 from tests.verdicts import zero_kernels as kernels
 from tests.verdicts.calls import call, ids, tensor
 
@@ -189,7 +190,7 @@ RULES = ("out-of-bounds", "division-by-zero", "race")
 INDICES = st.lists(st.integers(0, 14), min_size=16, max_size=16)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=usually(20, thorough=200), deadline=None)
 @given(
     st.sampled_from(
         [

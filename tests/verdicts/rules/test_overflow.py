@@ -17,6 +17,7 @@ from kvtrace.verdicts.replaying import untouched
 from kvtrace.verdicts.rules import overflow
 from kvtrace.verdicts.rules.overflow import wraps
 from tests.support.compile_ttir import compile_generic
+from tests.support.tiers import some
 from tests.verdicts.calls import call, tensor
 
 
@@ -242,7 +243,7 @@ FORMS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", some(FORMS, 5))
 def test_a_wrap_of_a_loaded_number_shows_wherever_it_is(form):
     found = [v for v in judge(of_pages(form, 16_400), ("overflow",)) if v.verdict != "proven"]
 

@@ -136,6 +136,7 @@ def test_a_graph_that_is_not_replayed_is_said_to_be_none(tmp_path, driver):
     assert codes["check-in-graph"]["count"] == 3
 
 
+@pytest.mark.sweep
 def test_many_pieces_go_by_one_node(tmp_path, driver, monkeypatch):
     count = 20_000
     for name, value in (("LAUNCH_BYTES", 40_000), ("GAP", 0), ("PROGRAMS", 2)):

@@ -3,14 +3,16 @@
 import numpy as np
 
 from tests.addons.graphs.hlo import index_fuzz
+from tests.support.thorough import usually
 
 
 def test_random_indices_give_what_numpy_gives():
-    counts, found = index_fuzz.fuzz(1_500, seed=20)
+    number = usually(500, thorough=5_000)
+    counts, found = index_fuzz.fuzz(number, seed=20)
 
     assert found == []
-    assert counts["right"] > 1_200
-    assert counts["refused"] < 60
+    assert counts["right"] > 0.8 * number
+    assert counts["refused"] < 0.04 * number
 
 
 def test_a_wrong_result_is_found(monkeypatch):

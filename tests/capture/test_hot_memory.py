@@ -1,0 +1,280 @@
+"""The hot path keeps nothing alive, loses no launch, and tells threads and phases apart."""
+
+import gc
+import sys
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+from kvtrace.capture import hot
+from kvtrace.capture.records import AUTOTUNE, RUN
+from tests.capture.recorders import Adapter, Function, Kernel, calls, recorder_of, rows, wrapped
+
+torch = pytest.importorskip("torch")
+
+
+def test_tensors_die_when_the_program_lets_them_go(kind):
+    with wrapped(kind):
+        function, tensor = Function(Kernel()), torch.zeros(8)
+        function.run(tensor, grid=lambda meta: (1,), warmup=False)
+        function.given.clear()
+        gone = weakref.ref(tensor)
+        del tensor
+        assert gone() is None
+
+
+def test_launches_leave_nothing_for_the_garbage_collector(kind):
+    with wrapped(kind) as (recorder, _):
+        function, x = Function(Kernel()), torch.zeros(8)
+        function.given = type("Nowhere", (), {"append": lambda self, row: None})()
+        function.run(x, x, 3, grid=lambda meta: (1,), warmup=False, BLOCK=2)
+        gc.collect()
+        gc.disable()
+        try:
+            before = len(gc.get_objects())
+            for _ in range(500):
+                function.run(x, x, 3, grid=lambda meta: (1,), warmup=False, BLOCK=2)
+            assert len(gc.get_objects()) - before < 20
+        finally:
+            gc.enable()
+        assert len(calls(recorder)) == 501
+
+
+def test_references_are_balanced(kind):
+    kernel, x, name = Kernel(), torch.zeros(8), "a name that is no constant " * 3
+    with wrapped(kind):
+        function = Function(kernel)
+        held = (kernel, x, name, torch.float32, None, Function)
+        function.run(x, name, torch.float32, grid=(1,), warmup=False)
+        function.given.clear()
+        before = [sys.getrefcount(value) for value in held]
+        for _ in range(100):
+            function.run(x, name, torch.float32, grid=(1,), warmup=False)
+            function.given.clear()
+        after = [sys.getrefcount(value) for value in held]
+    assert [late - early for early, late in zip(before, after, strict=True)] == [0] * 4 + [
+        after[4] - before[4],
+        0,
+    ]
+    assert abs(after[4] - before[4]) < 50  # None is everybody's
+
+
+def test_a_recorder_is_collected_with_its_wrapper(kind):
+    recorder, adapter = recorder_of(kind), Adapter()
+    function = recorder.wrap(Function.run, adapter)
+    adapter.function = function  # a cycle through the adapter
+    kernel = Kernel()
+    function(Function(kernel), grid=(1,), warmup=False)
+    gone = weakref.ref(adapter)
+    del recorder, adapter, function, kernel
+    gc.collect()
+    assert gone() is None
+
+
+def test_threads_lose_no_launch_and_agree_on_the_calls(kind):
+    recorder, adapter, kernel = recorder_of(kind), Adapter(), Kernel()
+    taken, stop = [], threading.Event()
+
+    def launch():
+        for size in range(2000):
+            recorder.record(adapter, None, kernel, (1,), (size % 50,), {}, size, size)
+
+    def drain():
+        while not stop.is_set():
+            taken.append(rows(recorder))
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        workers = [threading.Thread(target=launch) for _ in range(4)]
+        drainer = threading.Thread(target=drain)
+        for thread in (drainer, *workers):
+            thread.start()
+        for thread in workers:
+            thread.join()
+        stop.set()
+        drainer.join()
+    finally:
+        sys.setswitchinterval(before)
+    found = np.concatenate([*taken, rows(recorder)])
+    assert len(found) == 8000
+    assert len(set(found["thread"].tolist())) == 4
+    # one size is one call, but for those that two threads met at the same moment
+    per_size = {
+        size: {int(c) for c in found["call_id"][found["enter"] % 50 == size]} for size in range(50)
+    }
+    assert all(1 <= len(ids) <= 4 for ids in per_size.values())
+    assert not set.intersection(*per_size.values())
+
+
+def test_rows_say_thread_and_phase_of_the_launching_thread(kind):
+    recorder = recorder_of(kind)
+
+    def launch():
+        assert recorder.swap_phase(AUTOTUNE) == RUN
+        recorder.append(1, 10, 20)
+
+    thread = threading.Thread(target=launch)
+    thread.start()
+    thread.join()
+    recorder.append(2, 30, 40, 3, 5)
+    first, second = rows(recorder)
+    assert first["phase"] == AUTOTUNE
+    assert second.tolist() == (30, 40, 2, 5, threading.get_native_id(), 0, 3, RUN)
+    assert first["thread"] not in (0, second["thread"])
+
+
+def test_what_was_copied_belongs_to_the_next_launch_alone(kind):
+    recorder, adapter, kernel = recorder_of(kind), Adapter(), Kernel()
+
+    def launch():
+        recorder.record(adapter, None, kernel, (1,), (1.0,), {}, 1, 2)
+
+    launch()
+    assert recorder.tag(7) == 0
+    launch()
+    launch()
+    assert (recorder.tag(8), recorder.tag(9)) == (0, 8)
+    recorder.append(1, 10, 20)
+    assert rows(recorder)["contents"].tolist() == [0, 7, 0, 0]
+
+
+def test_what_was_copied_for_a_launch_that_failed_is_no_others(kind):
+    recorder, adapter, kernel = recorder_of(kind), Adapter(), Kernel()
+
+    class Owner:
+        def run(self, fails, *, grid, warmup):
+            del grid, warmup
+            if fails:
+                recorder.tag(5)
+                raise ValueError("after the launch")
+            return kernel
+
+    Owner.run = recorder.wrap(Owner.run, adapter)
+    with pytest.raises(ValueError, match="after the launch"):
+        Owner().run(True, grid=(1,), warmup=False)
+    Owner().run(False, grid=(1,), warmup=False)
+    assert rows(recorder)["contents"].tolist() == [0]
+
+
+def test_launchers_that_are_apart_go_another_way(kind):
+    class Apart(Adapter):
+        def new_kernel(self, owner, kernel):
+            return (*super().new_kernel(owner, kernel)[:3], kernel.apart)
+
+    recorder, adapter = recorder_of(kind), Apart()
+    went = []
+
+    class Owner:
+        def run(self, x, *, stream):
+            del x, stream
+            went.append("plain")
+
+        def careful(self, x, *, stream):
+            del x, stream
+            went.append("careful")
+
+    Owner.run = recorder.wrap_choosing(Owner.run, adapter, Owner.careful)
+    for apart in (True, False):
+        owner, launcher = Owner(), Kernel()
+        launcher.apart = apart
+        owner.launchers = [launcher]
+        owner.run(1, stream=0)  # it is not known yet
+        owner.run(1, stream=0)
+    assert went == ["plain", "careful", "plain", "plain"]
+
+
+def test_many_rows_come_out_in_order_and_once(kind):
+    recorder = recorder_of(kind)
+    for number in range(10_000):
+        recorder.append(number, number, number)
+    assert calls(recorder) == list(range(10_000))
+    assert calls(recorder) == []
+
+
+def test_forgetting_begins_anew(kind):
+    recorder, adapter, kernel = recorder_of(kind), Adapter(), Kernel()
+    recorder.record(adapter, None, kernel, (1,), (), {}, 1, 2)
+    recorder.forget()
+    assert (recorder.known_calls, calls(recorder)) == (0, [])
+    recorder.record(adapter, None, kernel, (1,), (), {}, 1, 2)
+    assert (adapter.kernels, calls(recorder)) == (2, [1])
+
+
+def test_launches_on_intel_have_their_device(kind):
+    class OnIntel(Adapter):
+        def new_kernel(self, owner, kernel):
+            return (0, hot.ONEAPI, 2)
+
+    recorder = recorder_of(kind)
+    recorder.record(OnIntel(), None, Kernel(), (1,), (torch.ones(2), 3), {}, 1, 2)
+    (row,) = rows(recorder)
+    assert row["stream"] == 0  # it is not known
+    assert row["device"] == 2
+
+
+class TestWhoseLaunchIsUnderWay:
+    """`launching`: the id of whose launch the running thread has under way."""
+
+    @pytest.fixture
+    def recorder(self, kind):
+        return recorder_of(kind)
+
+    def owner_whose_launch(self, recorder, what):
+        """An owner with a wrapped `run` that does something and returns a kernel."""
+
+        class Owner:
+            def run(self, *_args, grid, warmup):
+                what(self)
+                return Kernel()
+
+        Owner.run = recorder.wrap(Owner.run, Adapter())
+        return Owner()
+
+    def test_it_is_the_owners_while_it_launches(self, recorder):
+        seen = []
+        owner = self.owner_whose_launch(recorder, lambda _: seen.append(recorder.launching))
+        owner.run(grid=(1,), warmup=False)
+        owner.run(grid=lambda _: (1,), warmup=True)
+        assert seen == [id(owner), id(owner)]
+        assert recorder.launching == 0
+
+    def test_a_launch_inside_another_leaves_the_outer_one(self, recorder):
+        seen = []
+        inner = self.owner_whose_launch(recorder, lambda _: seen.append(recorder.launching))
+
+        def launch_inner(_):
+            inner.run(grid=(1,), warmup=False)
+            seen.append(recorder.launching)
+
+        outer = self.owner_whose_launch(recorder, launch_inner)
+        outer.run(grid=(1,), warmup=False)
+        assert seen == [id(inner), id(outer)]
+
+    def test_a_launch_that_fails_is_over(self, recorder):
+        def fail(_):
+            raise ValueError("as the program wants it")
+
+        owner = self.owner_whose_launch(recorder, fail)
+        with pytest.raises(ValueError, match="as the program wants it"):
+            owner.run(grid=(1,), warmup=False)
+        assert recorder.launching == 0
+
+    def test_other_threads_have_none(self, recorder):
+        seen = []
+
+        def look(_):
+            thread = threading.Thread(target=lambda: seen.append(recorder.launching))
+            thread.start()
+            thread.join()
+
+        self.owner_whose_launch(recorder, look).run(grid=(1,), warmup=False)
+        assert seen == [0]
+
+    def test_it_can_be_set_for_a_launch_that_is_not_wrapped(self, recorder):
+        recorder.launching = id(recorder)
+        assert recorder.launching == id(recorder)
+        recorder.launching = 0
+        assert recorder.launching == 0

@@ -1,0 +1,291 @@
+"""The wrappers of the hot path: the launch gives what it gave, and is recorded once.
+
+On both recorders; `run` is wrapped on plain classes, as of a jitted function and of an autotuner.
+"""
+
+import contextlib
+import inspect
+import sys
+import time
+
+import pytest
+
+from kvtrace.capture import hot
+from tests.capture.recorders import (
+    Adapter,
+    Function,
+    Kernel,
+    calls,
+    recorder_of,
+    rows,
+    wrapped,
+)
+
+torch = pytest.importorskip("torch")
+
+
+def test_a_launch_gives_what_it_gave_and_gets_what_it_got(kind):
+    kernel = Kernel()
+    with wrapped(kind) as (recorder, adapter):
+        function = Function(kernel)
+        assert function.run(1, "a", grid=(3, 2), warmup=False, BLOCK=4) is kernel
+        assert function.given == [((1, "a"), (3, 2), False, {"BLOCK": 4})]
+        assert adapter.calls == [(0, (3, 2, 1), 2, adapter.calls[0][3])]
+        assert calls(recorder) == [0]
+
+
+def test_a_callable_grid_is_asked_once_and_its_answer_counts(kind):
+    asked = []
+
+    def grid(meta):
+        asked.append(meta)
+        return (meta["BLOCK"], 5)
+
+    with wrapped(kind) as (_, adapter):
+        Function(Kernel()).run(grid=grid, warmup=False, BLOCK=7)
+        assert asked == [{"BLOCK": 7}]
+        assert adapter.calls[0][1] == (7, 5, 1)
+
+
+def test_the_callers_keyword_arguments_are_left_alone(kind):
+    given = {"grid": lambda meta: (1,), "warmup": False, "BLOCK": 1}
+    before = dict(given)
+    with wrapped(kind):
+        function = Function(Kernel())
+        function.run(**given)
+        Function.run(function, **given)  # not bound, as another wrapper calls it
+    assert given == before
+    assert len(function.given) == 2
+
+
+def test_exceptions_of_the_launch_pass_unchanged_and_are_no_launches(kind):
+    error = ValueError("the launch's own")
+    with wrapped(kind) as (recorder, _):
+        with pytest.raises(ValueError, match="the launch's own") as caught:
+            Function(error=error).run(grid=(1,), warmup=False)
+        assert caught.value is error
+        with pytest.raises(TypeError, match="grid"):
+            Function(Kernel()).run(1, warmup=False)
+        with pytest.raises(ZeroDivisionError):
+            Function(Kernel()).run(grid=lambda meta: (1 // 0,), warmup=False)
+        assert calls(recorder) == []
+
+
+def test_compiling_ahead_is_no_launch(kind):
+    kernel = Kernel()
+    with wrapped(kind) as (recorder, adapter):
+        assert Function(kernel).run(grid=(1,), warmup=True) is kernel
+        assert Function(None).run(grid=(1,), warmup=False) is None  # a hook took the launch over
+        assert (calls(recorder), adapter.kernels, adapter.calls) == ([], 1, [])
+        Function(kernel).run(grid=(1,), warmup=False)
+        assert (calls(recorder), adapter.kernels) == ([0], 1)
+
+
+def test_failures_of_ours_are_told_and_do_not_reach_the_program(kind):
+    class Broken(Adapter):
+        def new_call(self, *arguments):
+            raise RuntimeError("ours")
+
+    problems = []
+    recorder, original, kernel = recorder_of(kind, problems), Function.run, Kernel()
+    Function.run = recorder.wrap(original, Broken())
+    try:
+        assert Function(kernel).run(grid=(1,), warmup=False) is kernel
+        assert Function(kernel).run(grid=(), warmup=False) is kernel
+        assert Function(kernel).run(grid=("x",), warmup=False) is kernel
+    finally:
+        Function.run = original
+    assert type(problems[0]) is RuntimeError
+    assert len(problems) == 3
+    assert problems[0].__traceback__ is not None
+
+
+def test_an_interrupt_that_arrives_in_our_code_is_the_programs(kind):
+    class Interrupted(Adapter):
+        def new_call(self, *arguments):
+            raise KeyboardInterrupt
+
+    recorder, original = recorder_of(kind), Function.run
+    Function.run = recorder.wrap(original, Interrupted())
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            Function(Kernel()).run(grid=(1,), warmup=False)
+    finally:
+        Function.run = original
+
+
+def test_the_wrapper_looks_like_what_it_wraps(kind):
+    original = Function.run
+    with wrapped(kind):
+        assert inspect.unwrap(Function.run) is original
+        assert inspect.signature(Function.run) == inspect.signature(original)
+        assert Function.run.__name__ == "run"
+        assert Function.run.__doc__ == "Launch."
+        function = Function()
+        assert function.run.__self__ is function
+
+
+def test_nothing_is_recorded_while_inactive(kind):
+    with wrapped(kind) as (recorder, adapter):
+        recorder.active = False
+        Function(Kernel()).run(grid=(1,), warmup=False)
+        assert (calls(recorder), adapter.kernels) == ([], 0)
+
+
+def test_enter_and_exit_are_the_launchs_own_times_by_the_realtime_clock(kind):
+    with wrapped(kind) as (recorder, _):
+        function = Function(Kernel())
+        before = time.time_ns()
+        function.run(grid=lambda meta: time.sleep(0.01) or (1,), warmup=False)
+        after = time.time_ns()
+        (row,) = rows(recorder)
+    assert before <= row["enter"] < row["exit"] <= after
+    assert row["exit"] - row["enter"] >= 9_000_000
+
+
+# -- launches by a launcher that is chosen ---------------------------------------------------------
+
+
+class Autotuner:
+    """What Inductor's autotuner is to the hot path: it launches with the one launcher it has."""
+
+    def __init__(self, *launchers, result=None, error=None):
+        self.launchers = list(launchers)
+        self.result = result
+        self.error = error
+        self.given = []
+
+    def run(self, *args, stream, benchmark_run=False, **kwargs):
+        """Launch."""
+        if self.error is not None:
+            raise self.error
+        self.given.append((args, stream, benchmark_run, kwargs))
+        return self.result
+
+
+@contextlib.contextmanager
+def choosing(kind, adapter=None, **options):
+    recorder, adapter, original = recorder_of(kind, **options), adapter or Adapter(), Autotuner.run
+    uncommon = []
+
+    def careful(self, *args, **kwargs):
+        uncommon.append((self, args, kwargs))
+        return original(self, *args, **kwargs)
+
+    Autotuner.run = recorder.wrap_choosing(original, adapter, careful)
+    try:
+        yield recorder, adapter, uncommon
+    finally:
+        Autotuner.run = original
+
+
+def ways_to_run(autotuner):
+    """Called as a method, as what a method was bound to before, and as the class's function."""
+    bound = autotuner.run
+    yield lambda *args, **kwargs: autotuner.run(*args, **kwargs)
+    yield bound
+    yield lambda *args, **kwargs: Autotuner.run(autotuner, *args, **kwargs)
+
+
+def test_the_launcher_that_was_chosen_is_what_is_recorded(kind):
+    result, x = object(), torch.zeros(8)
+    with choosing(kind) as (recorder, adapter, uncommon):
+        autotuner = Autotuner(Kernel(), result=result)
+        for stream, run in enumerate(ways_to_run(autotuner)):
+            assert run(x, 8, stream=stream) is result
+        autotuner.run(x, 9, stream=0)
+        assert autotuner.given[:3] == [((x, 8), stream, False, {}) for stream in range(3)]
+        assert (calls(recorder), uncommon, adapter.kernels) == ([0, 0, 0, 1], [], 1)
+        assert adapter.calls == [(0, (0, 0, 0), 2, ())] * 2
+
+
+def test_the_stream_is_what_the_program_launched_on(kind):
+    class OnDevice(Adapter):
+        def new_kernel(self, owner, kernel):
+            return (*super().new_kernel(owner, kernel)[:1], hot.CUDA, 3)
+
+    # given handles of streams, and what is none: then torch is asked, and has no device here
+    given = [0, 77, (1 << 63) - 1, -1, 1 << 63, 1 << 64, None, "7", True]
+    with choosing(kind, OnDevice()) as (recorder, *_):
+        autotuner = Autotuner(Kernel())
+        for stream in given:
+            autotuner.run(1, stream=stream)
+        found = rows(recorder)
+    assert found["stream"].tolist() == [0, 77, (1 << 63) - 1, -1, 0, 0, 0, 0, 0]
+    assert found["device"].tolist() == [3] * len(given)
+
+
+def test_nothing_is_recorded_while_the_launcher_is_not_chosen(kind):
+    with choosing(kind) as (recorder, adapter, _):
+        for launchers in ([], [Kernel(), Kernel()]):
+            Autotuner(*launchers).run(1, stream=0)
+        recorder.active = False
+        Autotuner(Kernel()).run(1, stream=0)
+        Autotuner(Kernel()).run(1, stream=0, benchmark_run=True)
+        assert (calls(recorder), adapter.kernels) == ([], 0)
+
+
+def test_what_is_uncommon_goes_another_way_with_all_that_was_given(kind):
+    with choosing(kind) as (recorder, _, uncommon):
+        autotuner = Autotuner(Kernel(), result="done")
+        for run in ways_to_run(autotuner):
+            assert run(1, 2, stream=5, benchmark_run=True) == "done"
+        assert uncommon == [(autotuner, (1, 2), {"stream": 5, "benchmark_run": True})] * 3
+        assert autotuner.given == [((1, 2), 5, True, {})] * 3
+        assert calls(recorder) == []
+
+
+def test_exceptions_of_a_chosen_launch_pass_unchanged_and_are_no_launches(kind):
+    error = ValueError("the launch's own")
+    with choosing(kind) as (recorder, *_):
+        for run in ways_to_run(Autotuner(Kernel(), error=error)):
+            with pytest.raises(ValueError, match="the launch's own") as caught:
+                run(1, stream=0)
+            assert caught.value is error
+            with pytest.raises(TypeError, match="stream"):
+                run(1)
+        assert calls(recorder) == []
+
+
+def test_failures_of_ours_around_a_chosen_launch_do_not_reach_the_program(kind):
+    class Broken(Adapter):
+        def new_call(self, *arguments):
+            raise RuntimeError("ours")
+
+    problems = []
+    with choosing(kind, Broken(), problems=problems):
+        autotuner = Autotuner(Kernel(), result="done")
+        assert autotuner.run(1, stream=0) == "done"
+        del autotuner.launchers
+        assert autotuner.run(1, stream=0) == "done"
+        autotuner.launchers = 7
+        assert autotuner.run(1, stream=0) == "done"
+    assert [type(problem) for problem in problems] == [RuntimeError, AttributeError, TypeError]
+
+
+def test_references_of_a_chosen_launch_are_balanced(kind):
+    launcher, x, result = Kernel(), torch.zeros(8), object()
+    with choosing(kind) as (_, _, uncommon):
+        autotuner = Autotuner(launcher, result=result)
+
+        def launch():
+            for run in ways_to_run(autotuner):
+                run(x, 10**9, stream=0)
+                run(x, 10**9, stream=0, benchmark_run=True)
+            autotuner.given.clear()
+            uncommon.clear()
+
+        launch()
+        held = (launcher, x, result, autotuner, autotuner.launchers, Autotuner)
+        before = [sys.getrefcount(value) for value in held]
+        for _ in range(100):
+            launch()
+        assert [sys.getrefcount(value) for value in held] == before
+
+
+def test_the_wrapper_of_a_choosing_method_looks_like_what_it_wraps(kind):
+    original = Autotuner.run
+    with choosing(kind):
+        assert inspect.unwrap(Autotuner.run) is original
+        assert Autotuner.run.__doc__ == "Launch."
+        assert inspect.signature(Autotuner.run) == inspect.signature(original)
