@@ -8,7 +8,6 @@ from typing import Any, Final
 from kvtrace.converters.diff.gate import Gate
 from kvtrace.converters.diff.headline import stage_name, stage_words
 from kvtrace.converters.diff.headline_text import headline_table
-from kvtrace.converters.diff.markdown import gate_markdown as gate_markdown
 from kvtrace.converters.diff.model import (
     BoundChange,
     CallChange,
@@ -116,7 +115,7 @@ def _launches(change: LaunchChange) -> Change:
 
 
 def gate_object(gate: Gate) -> dict[str, Any]:
-    """Return the JSON form of the rules and of what breaks them."""
+    """Return the JSON form of the rules and of what violates them."""
     return {
         "rules": [rule.text for rule in gate.rules],
         "failures": [asdict(failure) for failure in gate.failures],
@@ -125,15 +124,17 @@ def gate_object(gate: Gate) -> dict[str, Any]:
 
 
 def gate_text(gate: Gate) -> list[str]:
-    """Return lines for a terminal: each rule that is broken, and by what."""
+    """Return lines for a terminal: the verdict, then each rule that is violated, and by what."""
     if not gate.rules:
         return []
     lines = [
         f"  {printable(failure.rule)}: {printable(failure.what)}  {printable(failure.text)}"
         for failure in gate.failures
     ]
-    heading = f"broken rules: {len(lines)}" if lines else "no rule is broken"
-    return ["", f"{heading} (--fail-on)", *lines]
+    passed, verdict = gate.verdict
+    if passed:
+        return ["", "PASS: none of the --fail-on rules is violated"]
+    return ["", f"FAIL: {verdict} (--fail-on)", *lines]
 
 
 def _kernel_text(kernel: KernelDifference, full: bool, width: int) -> list[str]:

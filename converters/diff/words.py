@@ -96,7 +96,7 @@ def unjudged_rules(d: Difference) -> list[str]:
 
 def bounds_text(d: Difference) -> str:
     """Say why conditions for all sizes are not compared; "" where they are."""
-    return f"bounds: {d.bounds_unjudged}" if d.bounds_unjudged else ""
+    return f"size conditions: {d.bounds_unjudged}" if d.bounds_unjudged else ""
 
 
 def share_text(row: HeadlineRow) -> str:
@@ -170,11 +170,11 @@ def other_figures(kernel: KernelDifference) -> list[Change]:
 def call_counts(variant: VariantDifference) -> list[str]:
     """Say how many distinct calls are not among those whose changes are listed."""
     counts = (
-        (variant.calls_unread, "changed too, and not listed"),
+        (variant.calls_unread, "changed too, not listed"),
         (variant.calls_added, "new"),
         (variant.calls_removed, "gone"),
     )
-    return [f"{plural(number, 'distinct call')} {word}" for number, word in counts if number]
+    return [f"{plural(number, 'unique call')} {word}" for number, word in counts if number]
 
 
 def substitutions(code: CodeDifference) -> str:
