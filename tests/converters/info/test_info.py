@@ -58,7 +58,7 @@ def test_lost_rows_and_overhead_are_told(tmp_path):
     side = write_trace(tmp_path, [SCALE], dropped_rows=12, self_overhead_ns=5_000_000)
     text = "\n".join(overview_text(overview_of(side)))
     assert "12 rows could not be kept" in text
-    assert "kvtrace took 5 ms (measured), 0.50 % of the run" in text
+    assert "overhead  5 ms (measured), 0.50 % of the run" in text
 
 
 PARTS = {
@@ -127,6 +127,22 @@ def test_what_made_a_kernel_be_compiled_again(tmp_path):
     loaded = replace(overview.recompiles[1], load_ns=300_000)
     text = overview_text(replace(overview, recompiles=(overview.recompiles[0], loaded)))
     assert "    constexpr BLOCK 128 → 64 (took 2 ms, 300 µs to load)" in text
+
+
+def test_a_variant_that_is_loaded_again_is_no_recompile():
+    """Its process did not compile it: Inductor's cache had it, or a worker made it."""
+    trace = open_trace(FIXTURES / "llama_liger_cached")
+    overview = read_overview(trace, trace.runs, recompiles=True)
+    later = [one for one in overview.recompiles if not one.first]
+    again = [one for one in later if one.recompiled]
+    assert (len(overview.recompiles), len(later)) == (97, 33)
+    assert all(one.compile_ns and not one.cache_hit for one in again)
+    text = " ".join(" ".join(overview_text(overview)).split())
+    loaded = sum(not one.changes and one.same_code for one in later)
+    told = f"{loaded} variants more: same IR, loaded from the cache (not a recompile)"
+    assert told in text
+    assert "no kernel was compiled more than once" in text
+    assert again == []
 
 
 def test_the_json_form_has_every_fact(tmp_path, capsys):
