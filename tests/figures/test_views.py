@@ -117,7 +117,8 @@ def test_points_in_time_can_be_subtracted_and_need_no_quotes():
         trace,
         "SELECT count(*) AS n, sum(exit_ns - enter_ns) - sum(host_ns) AS apart FROM launched",
     )
-    assert row["n"] and row["apart"] == 0
+    assert row["n"]
+    assert row["apart"] == 0
     (row,) = asked(trace, "SELECT sum(end_ns - start_ns) - sum(device_ns) AS apart FROM executed")
     assert row["apart"] in (0, None)
     assert asked(trace, "SELECT begin_ns, end_ns - begin_ns AS taken, ns FROM marked") is not None
