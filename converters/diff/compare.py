@@ -107,8 +107,8 @@ def compare(
     judged = read_findings(before.trace, before.runs), read_findings(after.trace, after.runs)
     findings, still = finding_differences(*judged, notes, names)
     if gate is not None:
-        _judge(gate, pairing, (*matched, *((None, key) for key in added)))
         gate.compare_findings(findings, judged=all(side.analysed for side in judged))
+        _judge(gate, pairing, (*matched, *((None, key) for key in added)))
     bounds, unjudged = bound_changes(conditions, names)
     measured = times.of_kernels(matched)
     if gate is not None:
@@ -210,6 +210,7 @@ def _judge(
         gate.compare_variants(name, [*pairs, *((None, variant) for variant in new)])
         totals = None if before_key is None else a.kernel_totals(before_key)
         gate.compare_kernels(name, totals, b.kernel_totals(after_key))
+        gate.compare_work(name, None if before_key is None else before, after)
 
 
 def _kernel(

@@ -1,6 +1,6 @@
 """Numbers of variants and kernels on both sides, with which way is worse and how sure they are."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from kvtrace.converters.diff.further import figure_kinds
@@ -43,7 +43,7 @@ _LAST_OF_KERNELS: Final[tuple[tuple[_Kind, Callable[[Totals], float | None]], ..
         _Kind(_LAUNCHES.name, _LAUNCHES.unit, _LAUNCHES.certainty, None),
         lambda totals: totals.launches,
     ),
-    (_Kind("compiling", "ns", "measured", None), lambda totals: totals.compile_ns or None),
+    (_Kind("compile time", "ns", "measured", None), lambda totals: totals.compile_ns or None),
 )
 
 
@@ -77,6 +77,45 @@ def figure_values(figure: Figure) -> tuple[str, str]:
     if before == after and figure.unit == "share":
         return f"{100 * figure.before:.4f} %", f"{100 * figure.after:.4f} %"
     return (before, after) if before != after else (count(figure.before), count(figure.after))
+
+
+def work_per_launch(
+    before: Sequence["Variant"] | None, after: Sequence["Variant"], name: Literal["bytes", "flops"]
+) -> tuple[float | None, float | None]:
+    """Return bytes or FLOPs of a mean launch on both sides, like compared with like.
+
+    Only launches with shapes and scalars that both sides have count, each as often as AFTER has
+    them, so that neither another number of launches nor other arguments change the figure. With no
+    BEFORE all launches of AFTER count. None where nothing is comparable or known.
+    """
+    second = _works(after, name)
+    if before is None:
+        launches = sum(number for number, _ in second.values())
+        return None, sum(total for _, total in second.values()) / launches if launches else None
+    first = _works(before, name)
+    shared = first.keys() & second.keys()
+    launches = sum(second[work][0] for work in shared)
+    if not launches:
+        return None, None
+    old = sum(first[work][1] * second[work][0] / first[work][0] for work in shared)
+    return old / launches, sum(second[work][1] for work in shared) / launches
+
+
+def _works(
+    variants: Sequence["Variant"], name: Literal["bytes", "flops"]
+) -> dict[int, tuple[int, int]]:
+    """Return launches and what they did, by shapes and scalars, where it is known of each."""
+    sums: dict[int, tuple[int, int]] = {}
+    unknown = set()
+    for variant in variants:
+        for work, done in variant.works.items():
+            total = done.bytes if name == "bytes" else done.flops
+            if total is None:
+                unknown.add(work)
+                continue
+            known = sums.get(work, (0, 0))
+            sums[work] = known[0] + done.launches, known[1] + total
+    return {work: known for work, known in sums.items() if work not in unknown}
 
 
 def _differing(pairs: Iterable[tuple[_Kind, float | None, float | None]]) -> Iterable[Figure]:

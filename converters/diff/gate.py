@@ -1,10 +1,11 @@
-"""Rules that a difference must not break: `--fail-on 'findings.new, spills>0, registers>+10%'`.
+"""Rules that a difference must not violate: `--fail-on 'findings.new, spills>0, registers>+10%'`.
 
 A rule is `findings.new`, `bounds.narrower`, or a figure and a bound: `registers>128` bounds what
 AFTER has, `registers>+8` and `registers>+10%` by how much it may have grown, `bytes<-1%` by how
-much it may have shrunk. A change of time breaks a rule where its interval leaves no doubt that it
-is one. A rule that ends in `?` is left out where its figure was not measured or judged; any other
-is then an error, since a gate that looked at nothing is open.
+much it may have shrunk. `bytes/launch` and `flops/launch` compare launches of the same shapes and
+scalars, so they do not depend on how many launches there are. A change of time violates a rule
+where its interval excludes no change. A rule that ends in `?` is left out where its figure was not
+measured or judged; any other is then an error, since a gate must not pass what it did not check.
 """
 
 import re
@@ -12,11 +13,11 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, Literal, TypeVar
 
-from kvtrace.converters.diff.figures import variant_occupancy
+from kvtrace.converters.diff.figures import variant_occupancy, work_per_launch
 from kvtrace.schema.errors import BadSetting
-from kvtrace.text import count, duration, percent, size
+from kvtrace.text import count, duration, percent, plural, size
 
 if TYPE_CHECKING:
     from kvtrace.converters.diff.model import (
@@ -30,13 +31,14 @@ if TYPE_CHECKING:
 FINDINGS: Final = "findings.new"
 BOUNDS: Final = "bounds.narrower"
 _Of = TypeVar("_Of")
+_Form = Callable[[float | None], str]
 
 
 @dataclass(frozen=True, slots=True)
 class _Figure(Generic[_Of]):
     """How a number is read of a variant, or of a kernel's totals, and how it is written."""
 
-    form: Callable[[float | None], str]
+    form: _Form
     read: Callable[[_Of], float | None]
 
 
@@ -55,12 +57,16 @@ OF_KERNELS: Final[Mapping[str, _Figure["Totals"]]] = {
     "flops": _Figure(count, lambda totals: totals.flops),
 }
 """`time` is the median on the device, `host` that of steady launches on the host."""
-_KNOWN: Final = (FINDINGS, BOUNDS, *OF_VARIANTS, *OF_KERNELS)
+_PER_LAUNCH: Final[Mapping[str, tuple[Literal["bytes", "flops"], _Form]]] = {
+    "bytes/launch": ("bytes", size),
+    "flops/launch": ("flops", count),
+}
+_KNOWN: Final = (FINDINGS, BOUNDS, *OF_VARIANTS, *OF_KERNELS, *_PER_LAUNCH)
 #: Figures whose growth is compared with what chance allows, and the kind of time that they are.
 _TIMES: Final = {"time": "device", "host": "host"}
 
 _RULE: Final = re.compile(
-    r"(?P<figure>[\w.]+)\s*(?:(?P<sign>[<>])\s*(?P<change>[+-])?(?P<limit>\d+(?:\.\d+)?)"
+    r"(?P<figure>[\w./]+)\s*(?:(?P<sign>[<>])\s*(?P<change>[+-])?(?P<limit>\d+(?:\.\d+)?)"
     r"\s*(?P<percent>%)?)?\s*(?P<optional>\?)?"
 )
 
@@ -93,7 +99,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A rule that is broken: by what, and how."""
+    """A rule that is violated: by what, and how."""
 
     rule: str
     what: str
@@ -102,10 +108,14 @@ class Failure:
 
 @dataclass(slots=True)
 class Gate:
-    """Rules, and what breaks them; figures that no kernel has are `missing`."""
+    """Rules, and what violates them; figures that no kernel has are `missing`.
+
+    `problem` is what fails the comparison whatever the rules say: that the program failed.
+    """
 
     rules: Sequence[Rule]
     failures: list[Failure] = field(default_factory=list)
+    problem: str | None = None
     _looked_at: set[str] = field(default_factory=set)
 
     def compare_variants(
@@ -118,14 +128,26 @@ class Gate:
                 continue
             for before, after in pairs:
                 label = f"{kernel} ({after.label})" if after.label else kernel
-                self._compare(rule, figure, label, before, after)
+                first = None if before is None else figure.read(before)
+                self._judge(rule, figure.form, label, first, figure.read(after))
 
     def compare_kernels(self, kernel: str, before: "Totals | None", after: "Totals") -> None:
         """Judge the sums over a kernel's launches."""
         for rule in self.rules:
             figure = OF_KERNELS.get(rule.figure)
             if figure is not None and not (rule.growth and rule.figure in _TIMES):
-                self._compare(rule, figure, kernel, before, after)
+                numbers = None if before is None else figure.read(before), figure.read(after)
+                cause = _launch_cause(before, after) if rule.figure in ("bytes", "flops") else ""
+                self._judge(rule, figure.form, kernel, *numbers, cause)
+
+    def compare_work(
+        self, kernel: str, before: "Sequence[Variant] | None", after: "Sequence[Variant]"
+    ) -> None:
+        """Judge what a kernel's mean launch does, compared at the same shapes and scalars."""
+        for rule in self.rules:
+            if rule.figure in _PER_LAUNCH:
+                name, form = _PER_LAUNCH[rule.figure]
+                self._judge(rule, form, kernel, *work_per_launch(before, after, name))
 
     def compare_findings(self, findings: Sequence["FindingDifference"], *, judged: bool) -> None:
         """Judge the findings that only AFTER has."""
@@ -171,12 +193,32 @@ class Gate:
         return any(rule.figure == BOUNDS for rule in self.rules)
 
     def missing(self) -> list[str]:
-        """Return the rules, but for optional ones, whose figures nothing has."""
+        """Return the rules whose figures nothing has, without optional ones."""
         return [
             rule.text
             for rule in self.rules
             if not rule.optional and rule.text not in self._looked_at
         ]
+
+    def skipped(self) -> list[str]:
+        """Return the optional rules whose figures nothing has."""
+        return [r.text for r in self.rules if r.optional and r.text not in self._looked_at]
+
+    @property
+    def verdict(self) -> tuple[bool, str]:
+        """Whether all is well, and the sentence that says so or what is wrong."""
+        violated = len({failure.rule for failure in self.failures})
+        wrong = [self.problem] if self.problem else []
+        wrong += [f"{plural(violated, 'rule')} violated"] if violated else []
+        if missing := self.missing():
+            wrong.append(f"{plural(len(missing), 'rule')} not judged")
+        if wrong:
+            return False, ", ".join(wrong)
+        total = len(self.rules)
+        return (
+            True,
+            f"none of the {total} rules is violated" if total > 1 else "no rule is violated",
+        )
 
     def complaint(self) -> str | None:
         """Return the sentence on rules that cannot be judged; None where all can."""
@@ -188,20 +230,31 @@ class Gate:
             "was not judged; end a rule in ? to leave it out then."
         )
 
-    def _compare(
-        self, rule: Rule, figure: _Figure[_Of], what: str, before: _Of | None, after: _Of
+    def _judge(
+        self,
+        rule: Rule,
+        form: _Form,
+        what: str,
+        before: float | None,
+        after: float | None,
+        cause: str = "",
     ) -> None:
-        first = None if before is None else figure.read(before)
-        second = figure.read(after)
-        broken = None if second is None else rule.broken(first, second)
+        broken = None if after is None else rule.broken(before, after)
         if broken is None:
             return
         self._looked_at.add(rule.text)
         if broken:
-            text = f"{figure.form(first)} → {figure.form(second)}"
-            if first and second is not None:
-                text += f" ({second / first - 1:+.1%})"
+            text = f"{cause}{form(before)} → {form(after)}"
+            if before and after is not None:
+                text += f" ({after / before - 1:+.1%})"
             self.failures.append(Failure(rule.text, what, text))
+
+
+def _launch_cause(before: "Totals | None", after: "Totals") -> str:
+    """Return the change of launches, which comes before that of what they did in all."""
+    if before is None or before.launches == after.launches:
+        return ""
+    return f"launches {before.launches:,} → {after.launches:,}; "
 
 
 def read_rules(texts: Sequence[str]) -> list[Rule]:
@@ -228,11 +281,11 @@ def project_rules(path: Path = Path("pyproject.toml")) -> list[str]:
         settings = tomllib.loads(path.read_text(encoding="utf-8"))
         rules = settings.get("tool", {}).get("kvtrace", {}).get("diff", {}).get("fail-on", [])
     except (tomllib.TOMLDecodeError, OSError, UnicodeDecodeError) as error:
-        raise BadSetting(f"{path} cannot be read ({error}); mend it, or give --fail-on.") from error
+        raise BadSetting(f"{path} cannot be read ({error}); fix it, or give --fail-on.") from error
     if isinstance(rules, str):
         return [rules]
     if not isinstance(rules, list) or not all(isinstance(rule, str) for rule in rules):
-        raise BadSetting(f"fail-on in {path} is no list of rules, as ['spills>0'].")
+        raise BadSetting(f"fail-on in {path} is not a list of rules, as ['spills>0'].")
     return rules
 
 

@@ -1,7 +1,8 @@
-"""The headline of a difference: one line a change, worst first.
+"""The headline of a difference: one line a change, by kernel, the kernel with the worst one first.
 
-What is worse comes before what only changed, and that before what is better. Among equals the order
-is that of `_GRAVITY`, then by how much.
+Of a kernel causes come first: what was changed on purpose, then how often it is launched. Of what
+follows, what is worse comes before what only changed, and that before what is better; among equals
+the order is that of `_GRAVITY`, then by how much. Kernels are ordered by the first of these.
 """
 
 from collections.abc import Iterable, Iterator
@@ -39,8 +40,13 @@ _GRAVITY: Final = (
     "findings", "results", "bounds", "time", "spills", "occupancy", "bytes", "sectors", "FLOPs",
     "registers", "shared_bytes",
 )  # fmt: skip
+#: What was changed on purpose, and explains the rest.
+_CAUSES: Final = ("kernel", "source", "options", "ttir", "launches")
 #: Facts of a kernel that are named in its line; the others are counted.
 _NAMED: Final = 3
+#: Figures that are sums over launches, and by how much of it one launch's share may be off.
+_SUMS: Final = frozenset({"bytes", "sectors", "FLOPs"})
+_SAME: Final = 0.0005
 
 
 def stage_name(stage: str) -> str:
@@ -50,7 +56,7 @@ def stage_name(stage: str) -> str:
 
 
 def headline(difference: Difference) -> tuple[HeadlineRow, ...]:
-    """Return every line, worst first."""
+    """Return every line: kernels worst first, and of each its causes before their consequences."""
     rows = [
         *_findings(difference.findings),
         *_results(difference.results),
@@ -58,7 +64,17 @@ def headline(difference: Difference) -> tuple[HeadlineRow, ...]:
         *(row for time in difference.times for row in _times(time)),
         *(row for kernel in difference.kernels for row in _kernel(kernel)),
     ]
-    return tuple(sorted(rows, key=_order))
+    worst: dict[str, tuple[int, int, float]] = {}
+    for row in rows:
+        worst[row.kernel] = min(worst.get(row.kernel, _order(row)), _order(row))
+    return tuple(sorted(rows, key=lambda row: (worst[row.kernel], row.kernel, *_in_kernel(row))))
+
+
+def _in_kernel(row: HeadlineRow) -> tuple[int, tuple[int, int, float]]:
+    """Return the place of a line among those of its kernel."""
+    if row.level == "work" and row.what == "launches":
+        return 1, _order(row)
+    return 0 if row.level in _CAUSES else 2, _order(row)
 
 
 def _order(row: HeadlineRow) -> tuple[int, int, float]:
@@ -174,9 +190,9 @@ def _causes(kernel: KernelDifference) -> Iterator[HeadlineRow]:
 
 def _call_counts(variant: VariantDifference) -> Iterator[str]:
     if variant.calls_added:
-        yield f"{plural(variant.calls_added, 'distinct call')} new"
+        yield f"{plural(variant.calls_added, 'unique call')} new"
     if variant.calls_removed:
-        yield f"{plural(variant.calls_removed, 'distinct call')} gone"
+        yield f"{plural(variant.calls_removed, 'unique call')} gone"
 
 
 def _stages(variant: VariantDifference) -> Iterator[str]:
@@ -216,7 +232,19 @@ def _figure_rows(kernel: KernelDifference) -> Iterator[HeadlineRow]:
         yield _row(kernel.name, "resources", worst, more)
     for figure in kernel.figures:
         if figure.certainty != "measured":  # how long one compilation took is no change by itself
-            yield _row(kernel.name, "work", figure, "")
+            yield _row(kernel.name, "work", figure, _per_launch(kernel, figure))
+
+
+def _per_launch(kernel: KernelDifference, figure: Figure) -> str:
+    """Say whether a sum over launches changed for more than their number."""
+    sides = kernel.before, kernel.after
+    launches = [side.launches if side is not None else 0 for side in sides]
+    if figure.name not in _SUMS or launches[0] == launches[1] or not all(launches):
+        return ""
+    before, after = figure.before / launches[0], figure.after / launches[1]
+    if not before or abs(after / before - 1) < _SAME:
+        return " (per launch the same)"
+    return f" (per launch {after / before - 1:+.1%})"
 
 
 def _figure_order(figure: Figure) -> tuple[int, float]:

@@ -1,4 +1,4 @@
-"""A `Difference` as Markdown for a review comment: the headline, and behind it what folds away."""
+"""A `Difference` as Markdown for a review comment: the verdict first, details folded away."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -13,6 +13,7 @@ from kvtrace.converters.diff.model import (
     VariantDifference,
 )
 from kvtrace.converters.diff.words import (
+    HEADLINE_COLUMNS,
     bounds_text,
     call_counts,
     finding_lines,
@@ -28,25 +29,23 @@ from kvtrace.converters.diff.words import (
     values_text,
 )
 from kvtrace.converters.profile.specialization import Change
-from kvtrace.text import plural, printable, shorten
+from kvtrace.text import plural, printable
 
 #: Rows of the headline in a comment; GitHub takes 65,536 characters in all.
 _SHOWN: Final = 20
 _MOST_CHARACTERS: Final = 60_000
 
 
-def difference_markdown(difference: Difference) -> list[str]:
-    """Return lines of Markdown: the headline as a table; the rest folds away.
+def difference_markdown(difference: Difference, gate: Gate | None = None) -> list[str]:
+    """Return lines of Markdown: the verdict of the rules, the headline, and the rest folded away.
 
     Kernels that a comment has no room for are left out, and counted.
     """
     d = difference
     lines = [
-        "### kvtrace diff",
+        *_verdict_markdown(d, gate or Gate([])),
         "",
         f"`{_code(side_line(d.before))}` → `{_code(side_line(d.after))}`",
-        "",
-        f"**{summary(d)}**",
         *_headline_markdown(d.headline),
     ]
     if told := results_lines(d):
@@ -75,11 +74,10 @@ def difference_markdown(difference: Difference) -> list[str]:
 def _headline_markdown(rows: Sequence[HeadlineRow]) -> list[str]:
     if not rows:
         return []
-    lines = ["", "| kernel | what changed | before → after | by | is | how sure |"]
-    lines += ["|---|---|---|--:|---|---|"]
+    lines = ["", f"| {' | '.join(HEADLINE_COLUMNS)} |", "|---|---|---|--:|---|---|"]
     for row in rows[:_SHOWN]:
         cells = (row.what, values_text(row), share_text(row), row.direction, sure_text(row))
-        texts = [_escaped(shorten(cell, 120)) for cell in cells]
+        texts = [_escaped(cell) for cell in cells]
         name = _code_span(row.kernel).replace("|", "\\|")
         lines.append(f"| {name} | {' | '.join(texts)} |")
     if len(rows) > _SHOWN:
@@ -87,15 +85,31 @@ def _headline_markdown(rows: Sequence[HeadlineRow]) -> list[str]:
     return lines
 
 
-def gate_markdown(gate: Gate) -> list[str]:
-    """Return lines of Markdown."""
-    if not gate.rules:
-        return []
-    rows = [
+def _verdict_markdown(difference: Difference, gate: Gate) -> list[str]:
+    """Return the heading, what violates the rules, and what is worse and violates none."""
+    if not gate.rules and not gate.problem:
+        return [f"### kvtrace diff: {_escaped(summary(difference))}"]
+    passed, verdict = gate.verdict
+    heading = f"### {'✅' if passed else '❌'} {_escaped(verdict)}"
+    lines = [
         f"- {_code_span(failure.rule)}: {_code_span(failure.what)} {_escaped(failure.text)}"
         for failure in gate.failures
     ]
-    return ["", "#### Gate", "", *(rows or ["No rule is broken."])]
+    lines += [
+        f"- {_code_span(rule)}: not judged, no side has the figure" for rule in gate.missing()
+    ]
+    worse = sum(row.direction == "worse" for row in difference.headline)
+    if passed and worse:
+        lines.append(
+            f"- {plural(worse, 'change')} for the worse, which the rules allow (see below)"
+        )
+    rules = ", ".join(_code_span(rule.text) for rule in gate.rules)
+    skipped = ", ".join(map(_code_span, gate.skipped()))
+    left = f"; not judged, since a side lacks the figure: {skipped}" if skipped else ""
+    lines = [heading, "", *lines, *([""] if lines else [])]
+    if gate.rules:
+        lines += [f"<sub>kvtrace; rules: {rules}{left}</sub>", ""]
+    return [*lines, f"**{summary(difference)}**"]
 
 
 def _kernel_markdown(kernel: KernelDifference) -> list[str]:

@@ -361,7 +361,7 @@ class Difference:
     times: tuple[KernelTime, ...] = ()
     still: tuple[Finding, ...] = ()
     bounds: tuple[BoundChange, ...] = ()
-    bounds_unjudged: str = "not judged (--generic)"
+    bounds_unjudged: str = "not compared (add --generic)"
     launches: tuple[LaunchChange, ...] = ()
     headline: tuple[HeadlineRow, ...] = ()
     results: Results | None = None

@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.converters.diff.gate import Gate
 from kvtrace.converters.diff.junit import difference_junit
-from kvtrace.converters.diff.markdown import difference_markdown, gate_markdown
+from kvtrace.converters.diff.markdown import difference_markdown
 from kvtrace.converters.diff.model import Difference
 from kvtrace.converters.diff.render import (
     difference_object,
@@ -17,6 +17,7 @@ from kvtrace.converters.diff.render import (
     gate_text,
     headline_text,
 )
+from kvtrace.converters.diff.shown_paths import folders_of, with_shown_paths
 from kvtrace.converters.output import whole_file
 from kvtrace.schema.errors import BadSetting
 
@@ -82,7 +83,7 @@ def write_outputs(
     """
     gate = gate or Gate([])
     forms: dict[str, Callable[[], str]] = {
-        "markdown": lambda: _text([*difference_markdown(difference), *gate_markdown(gate)]),
+        "markdown": lambda: _text(_markdown(difference, gate, sides)),
         "json": lambda: _json(difference, gate),
         "junit": lambda: difference_junit(difference, gate),
     }
@@ -105,6 +106,16 @@ def write_outputs(
         else headline_text(difference, width=width)
     )
     return [*text, *gate_text(gate)]
+
+
+def _markdown(
+    difference: Difference, gate: Gate, sides: tuple["Selection", "Selection"]
+) -> list[str]:
+    """Return the comment, in which no path is of this machine."""
+    folders = folders_of(sides)
+    failures = list(with_shown_paths(tuple(gate.failures), folders))
+    shown = with_shown_paths(difference, folders)
+    return difference_markdown(shown, replace(gate, failures=failures))
 
 
 def _text(lines: list[str]) -> str:

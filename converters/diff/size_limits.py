@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Conditions = Sequence["KernelConditions"]
 
 _DEFECTS: Final = frozenset({"overflow", "tensor", "rule", "grid"})
-UNJUDGED: Final = "not judged (--generic)"
+UNJUDGED: Final = "not compared (add --generic)"
 
 
 def bound_changes(

@@ -21,6 +21,7 @@ from kvtrace.converters.diff.totals import (
     add_figures,
     fill_calls,
     fill_totals,
+    fill_works,
     kernel_medians,
     places_of,
     prepare,
@@ -129,6 +130,7 @@ def take_snapshot(selection: "Selection", label: str) -> Snapshot:
         medians = kernel_medians(database)
         fill_totals(database, variants)
         fill_calls(database, variants)
+        fill_works(database, variants)
         fill_further(variants, trace, runs)
     kernels: dict[KernelKey, list[Variant]] = {}
     for variant in variants:

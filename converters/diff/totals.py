@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from kvtrace.converters.diff.model import Totals
 from kvtrace.converters.diff.times import Places
-from kvtrace.converters.diff.variant import Call, KernelKey, Variant
+from kvtrace.converters.diff.variant import Call, KernelKey, Variant, Work
 from kvtrace.figures.kernels import (
     DEVICE_MEDIAN,
     EXECUTED,
@@ -81,7 +81,7 @@ _PLACES: Final = """
 
 _PER_CALL: Final = f"""
     CREATE TABLE per_call AS
-    SELECT p.place, p.variant, p.run, p.call_id, p.alike, {_OF_CALLS},
+    SELECT p.place, p.variant, p.run, p.call_id, p.alike, p.work, {_OF_CALLS},
         o.bytes, o.flops, o.sectors, o.lanes, o.lanes_on
     FROM place p LEFT JOIN host_figures h ON h.run = p.run AND h.call_id = p.call_id
     LEFT JOIN device_figures d ON d.run = p.run AND d.call_id = p.call_id
@@ -125,6 +125,13 @@ _CALLS: Final = """
     FROM per_call GROUP BY variant, alike ORDER BY min(place)
 """
 
+_WORKS: Final = """
+    SELECT variant, work, sum(launches)::BIGINT,
+        CASE WHEN count(*) FILTER (bytes IS NULL) = 0 THEN sum(bytes * launches)::BIGINT END,
+        CASE WHEN count(*) FILTER (flops IS NULL) = 0 THEN sum(flops * launches)::BIGINT END
+    FROM per_call WHERE launches > 0 GROUP BY variant, work
+"""
+
 
 def fill_totals(database: duckdb.DuckDBPyConnection, variants: Sequence[Variant]) -> None:
     """Fill in the sums over each variant's launches."""
@@ -147,6 +154,12 @@ def fill_calls(database: duckdb.DuckDBPyConnection, variants: Sequence[Variant])
     """Fill in each variant's distinct calls, those that are alike once."""
     for position, alike, run, call_id, launches, tuning in database.execute(_CALLS).fetchall():
         variants[position].calls[alike] = Call(run, call_id, int(launches), int(tuning))
+
+
+def fill_works(database: duckdb.DuckDBPyConnection, variants: Sequence[Variant]) -> None:
+    """Fill in what each variant's launches did, by shapes and scalars."""
+    for position, work, *sums in database.execute(_WORKS).fetchall():
+        variants[position].works[work] = Work(*sums)
 
 
 def places_of(database: duckdb.DuckDBPyConnection, run: "Run") -> Places:

@@ -19,6 +19,18 @@ class Call:
     tuning_launches: int
 
 
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What launches of a variant with the same shapes and scalars moved and computed in all.
+
+    `bytes` and `flops` are None where they are not known of each.
+    """
+
+    launches: int
+    bytes: int | None
+    flops: int | None
+
+
 @dataclass(slots=True)
 class Variant:
     """A compiled variant of a kernel, with sums over every run of its side."""
@@ -31,6 +43,8 @@ class Variant:
     position: int = 0
     totals: Totals = field(default_factory=Totals)
     calls: dict[int, Call] = field(default_factory=dict)
+    works: dict[int, Work] = field(default_factory=dict)
+    """By the hash of shapes and scalars, which both sides have in common."""
 
     @property
     def label(self) -> str:

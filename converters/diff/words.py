@@ -13,9 +13,13 @@ from kvtrace.converters.diff.model import (
     VariantDifference,
 )
 from kvtrace.converters.profile.specialization import Change
-from kvtrace.text import plural, printable, shorten
+from kvtrace.text import plural, printable
 
 SIGNS: Final = {"added": "+", "removed": "-", "changed": "~"}
+#: Headings of the headline's columns, in every form that is a table of text.
+HEADLINE_COLUMNS: Final = (
+    "kernel", "what changed", "before → after", "change", "verdict", "basis"
+)  # fmt: skip
 
 
 def side_line(side: Side) -> str:
@@ -92,7 +96,7 @@ def unjudged_rules(d: Difference) -> list[str]:
 
 def bounds_text(d: Difference) -> str:
     """Say why conditions for all sizes are not compared; "" where they are."""
-    return f"bounds: {d.bounds_unjudged}" if d.bounds_unjudged else ""
+    return f"size conditions: {d.bounds_unjudged}" if d.bounds_unjudged else ""
 
 
 def share_text(row: HeadlineRow) -> str:
@@ -144,10 +148,10 @@ def kernel_heading(kernel: KernelDifference) -> str:
     if kernel.status != "changed" and totals is not None:
         variants = plural(len(kernel.variants), "variant")
         launched = f", {variants}, {plural(totals.launches, 'launch')}"
-    name = shorten(printable(kernel.name or "(no name)"), 60)
+    name = printable(kernel.name or "(no name)")
     renamed = ""
     if kernel.renamed_from is not None:
-        renamed = f", renamed from {shorten(printable(kernel.renamed_from), 60)}"
+        renamed = f", renamed from {printable(kernel.renamed_from)}"
         if kernel.similarity is not None:
             renamed += f" ({kernel.similarity:.0%} alike)"
     return f"{SIGNS[kernel.status]} {name}{place} {kernel.status}{renamed}{launched}"
@@ -166,11 +170,11 @@ def other_figures(kernel: KernelDifference) -> list[Change]:
 def call_counts(variant: VariantDifference) -> list[str]:
     """Say how many distinct calls are not among those whose changes are listed."""
     counts = (
-        (variant.calls_unread, "changed too, and not listed"),
+        (variant.calls_unread, "changed too, not listed"),
         (variant.calls_added, "new"),
         (variant.calls_removed, "gone"),
     )
-    return [f"{plural(number, 'distinct call')} {word}" for number, word in counts if number]
+    return [f"{plural(number, 'unique call')} {word}" for number, word in counts if number]
 
 
 def substitutions(code: CodeDifference) -> str:

@@ -11,12 +11,12 @@ from kvtrace.converters.info.overhead import overhead_text
 from kvtrace.converters.profile.device_text import device_text
 from kvtrace.converters.profile.recompiles import HeldLaunch, Recompile
 from kvtrace.text import (
+    broken,
     columns,
     count,
     duration,
     plural,
     printable,
-    shorten,
     wrapped,
 )
 
@@ -39,7 +39,9 @@ def overview_text(overview: Overview, *, full: bool = False, width: int = 80) ->
             lines += ["", *_run_text(run, width)]
     if idle:
         told = f"{plural(len(idle), 'more process')} launched nothing, as compilers' workers do"
-        lines += ["", *wrapped(f"{told} (--all shows each)", width)]
+        taken = sum(run.self_overhead_ns or 0 for run in idle)
+        overhead = f"kvtrace overhead {duration(taken)}; " if taken else ""
+        lines += ["", *wrapped(f"{told} ({overhead}--all shows each)", width)]
     if overview.other_runs:
         more = plural(overview.other_runs, "more run")
         lines += ["", f"{more} in this directory (--run chooses, --all shows every one)"]
@@ -79,14 +81,14 @@ def _contents(run: RunOverview) -> str | None:
     """Say of how many launches it is known what their tensors held."""
     if not run.known_contents:
         return None
-    return f"of tensors, known of {plural(run.known_contents, 'launch')}"
+    return f"tensor contents recorded for {plural(run.known_contents, 'launch')}"
 
 
 def _run_text(run: RunOverview, width: int) -> list[str]:
     heading = f"run {run.run_id}"
     if run.rank is not None:
         heading += f", rank {run.rank} of {run.world_size}"
-    launched = f"{plural(run.launches, 'launch')} of {plural(run.calls, 'distinct call')}"
+    launched = f"{plural(run.launches, 'launch')} of {plural(run.calls, 'unique call')}"
     phases = [f"{number:,} {phase}" for phase, number in run.phases.items()]
     if len(phases) > 1:
         launched += f" ({', '.join(phases)})"
@@ -106,11 +108,12 @@ def _run_text(run: RunOverview, width: int) -> list[str]:
         "its ends": _ends(run),
         "lost": _lost(run),
     }
-    room = width - 12
     lines = [printable(heading)]
-    lines += [
-        f"  {what:<9} {shorten(printable(value), room)}" for what, value in facts.items() if value
-    ]
+    for what, value in facts.items():
+        if value:
+            first, *more = broken(printable(value), width - 12)
+            lines.append(f"  {what:<9} {first}")
+            lines += [f"{' ' * 12}{line}" for line in more]
     return lines
 
 
@@ -137,7 +140,7 @@ def _overhead(run: RunOverview) -> str | None:
         return overhead_text(run.overhead_percent)
     if run.self_overhead_ns is None:
         return None
-    text = f"kvtrace took {duration(run.self_overhead_ns)} (measured)"
+    text = f"{duration(run.self_overhead_ns)} (measured)"
     if run.started is None or run.ended is None or run.ended <= run.started:
         return text
     return f"{text}, {100 * run.self_overhead_ns / (run.ended - run.started):.2f} % of the run"
@@ -186,9 +189,9 @@ def _kernels_text(kernels: Sequence[KernelOverview], full: bool, width: int) -> 
         )
         for k in shown
     ]
-    times = (*(["on device"] if on_device else []), "host time", "compiling")
+    times = (*(["GPU time"] if on_device else []), "host time", "first launch")
     header = ("kernel", "variants", "calls", "launches", *times)
-    lines = columns(header, rows, width)
+    lines = columns(header, rows, width, optional=(2, 1))
     left = len(kernels) - len(shown)
     return [*lines, f"… {plural(left, 'more kernel')} (--all shows them)"] if left else lines
 
@@ -197,19 +200,31 @@ def _recompiles_text(recompiles: Sequence[Recompile], width: int) -> list[str]:
     by_kernel: dict[tuple[str, str | None, str], list[Recompile]] = {}
     for one in recompiles:
         by_kernel.setdefault((one.run, one.file, one.kernel), []).append(one)
-    repeated = {key: group for key, group in by_kernel.items() if len(group) > 1}
-    if not repeated:
-        return ["no kernel was compiled more than once"]
-    lines = ["compiled more than once, each variant against the nearest earlier one:"]
-    for (_, _, kernel), group in repeated.items():
-        lines.append(f"  {shorten(printable(kernel), width - 20)}, {len(group)} variants")
-        for one in group:
-            lines += [] if one.first else _recompile_lines(one, width)
+    again = [sum(one.recompiled for one in group) for group in by_kernel.values()]
+    loads = [one for one in recompiles if _is_same_loaded(one)]
+    kernels = plural(sum(map(bool, again)), "kernel")
+    lines = [f"recompiles: {kernels}, {plural(sum(again), 'time')}"] if any(again) else []
+    lines = lines or ["no kernel was compiled more than once"]
+    for (_, _, kernel), group in by_kernel.items():
+        told = [one for one in group if not one.first and not _is_same_loaded(one)]
+        lines += wrapped(f"{kernel}, {plural(len(group), 'variant')}", width, 2) if told else []
+        lines += [line for one in told for line in _recompile_lines(one, width)]
+    if loads:
+        text = f"{plural(len(loads), 'variant')} more: {_SAME_LOADED}"
+        lines += wrapped(text, width)
     return lines
 
 
+_SAME_LOADED: Final = "same IR, loaded from the cache (not a recompile)"
+
+
+def _is_same_loaded(one: Recompile) -> bool:
+    """Whether a variant is an earlier one, loaded once more."""
+    return one.same_code and not (one.first or one.changes or one.told_apart or one.recompiled)
+
+
 def _recompile_lines(one: Recompile, width: int) -> list[str]:
-    taken = "from the cache" if one.cache_hit else f"took {duration(one.compile_ns)}"
+    taken = f"took {duration(one.compile_ns)}" if one.recompiled else "from the cache"
     if one.load_ns is not None:
         taken += f", {duration(one.load_ns)} to load"
     lines = textwrap.wrap(printable(f"{_reason(one)} ({taken})"), width - 4, subsequent_indent="  ")
@@ -222,9 +237,14 @@ def _reason(one: Recompile) -> str:
         return "its first variant"
     if one.changes:
         return "; ".join(map(str, one.changes))
+    if _is_same_loaded(one):
+        return _SAME_LOADED
     apart = " or ".join(map(str, one.told_apart))
-    said = f"the compiler's key tells {apart} apart" if apart else "nothing differs in what we see"
-    return f"{said}, and the TTIR is the same" if one.same_code else said
+    if apart:
+        said = f"the compiler's key distinguishes {apart}"
+        return f"{said}, and the TTIR is the same" if one.same_code else said
+    same = "same IR" if one.same_code else "same options, other IR"
+    return f"{same}, {'compiled again' if one.recompiled else 'loaded from the cache'}"
 
 
 def _held_text(held: Sequence[HeldLaunch], overview: Overview, width: int) -> list[str]:

@@ -19,6 +19,7 @@ from kvtrace.figures.database import database
 from kvtrace.figures.following import execution_sums, launch_sums
 from kvtrace.figures.kernels import LAUNCH_COLUMNS
 from kvtrace.figures.makers import kind_of
+from kvtrace.figures.recompiled import compiled_here
 from kvtrace.figures.trials import HoldingTrials
 from kvtrace.schema.following import News
 from kvtrace.schema.kept import weights
@@ -33,7 +34,8 @@ COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "messages": ("time", "level", "code", "text", "count"),
     "calls": ("call_id", "kernel_id"),
     "kernels": (
-        "kernel_id", "name", "module", "compile_begin", "compile_ns", "load_begin", "cache_hit",
+        "kernel_id", "name", "module", "file", "compile_begin", "compile_ns", "load_begin",
+        "cache_hit",
     ),
 }  # fmt: skip
 #: What says what a launch is of: few rows, of which none may be missing.
@@ -121,6 +123,8 @@ class _Process:
     others: dict[tuple[str, str | None], _Sums] = field(default_factory=dict)
     launched: Counter[int] = field(default_factory=Counter)
     """Launches in each second."""
+    compiled: set[tuple[str | None, str | None, str]] = field(default_factory=set)
+    """Kernels that have a variant, by module, file and name."""
     busy: Counter[int] = field(default_factory=Counter)
     """Nanoseconds of executions that began in each second."""
     holding: HoldingTrials = field(default_factory=HoldingTrials)
@@ -197,8 +201,10 @@ class Live:
         self._variants[key] += 1
         number, began = self._variants[key], row["compile_begin"]
         time = now if began is None else began + (row["compile_ns"] or 0)
-        if number > 1:
+        known = row["module"], row["file"], name
+        if known in process.compiled and compiled_here(row["cache_hit"], row["compile_ns"]):
             self._recompiled.append(time)
+        process.compiled.add(known)
         how = "from the cache" if row["cache_hit"] else "compiled"
         taken = "" if row["compile_ns"] is None else f" in {duration(row['compile_ns'])}"
         self._new.append(Event(time, f"{name}: variant {number}, {how}{taken}"))

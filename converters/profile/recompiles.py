@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.converters.profile.specialization import Change, changes, specialization
+from kvtrace.figures.recompiled import compiled_here
 from kvtrace.figures.times import compiling_launches
 from kvtrace.figures.trials import TUNING
 from kvtrace.schema.errors import BadSetting
@@ -42,6 +43,11 @@ class Recompile:
     load_ns: int | None = None
     told_apart: tuple[Change, ...] = ()
     same_code: bool = False
+
+    @property
+    def recompiled(self) -> bool:
+        """Whether it was compiled though its kernel had a variant; a load is no recompile."""
+        return not self.first and compiled_here(self.cache_hit, self.compile_ns)
 
 
 @dataclass(frozen=True, slots=True)

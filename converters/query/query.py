@@ -48,7 +48,8 @@ MACROS: Final = {
 _HINTS: Final = (
     (
         re.compile(r"'-\(TIMESTAMPTZ_NS, TIMESTAMPTZ_NS\)'"),
-        " (Subtract points in time by host_ns(enter, exit) or device_ns(start, finish), in ns.)",
+        " (Subtract points in time by host_ns(enter, exit) or device_ns(start, finish), in ns; the "
+        "views launched, executed and marked have them in ns, as exit_ns - enter_ns.)",
     ),
     (
         re.compile(r"syntax error at or near \"(end|from|order)\"", re.IGNORECASE),

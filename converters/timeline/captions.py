@@ -133,8 +133,12 @@ def _occupancy_text(kernel: Row) -> str | None:
     return f"{found.share:.0%} ({found.warps} of {found.of} warps, limited by {found.limited_by})"
 
 
-def execution_caption(row: Row, more: Facts = ()) -> Caption:
-    """Describe an execution on a device from a row of `gpu_kernels`; `more` is of its call."""
+def execution_caption(row: Row, more: Facts = (), kernel: str | None = None) -> Caption:
+    """Describe an execution on a device from a row of `gpu_kernels`.
+
+    `more` is of its call, and `kernel` the name that all outputs have for its kernel: the device
+    may know it by another, as where Inductor renames a kernel of the user's.
+    """
     facts: list[tuple[str, int | str | Facts]] = []
     if row.get("call_id") is not None:
         facts.append(("call", row["call_id"]))
@@ -143,7 +147,7 @@ def execution_caption(row: Row, more: Facts = ()) -> Caption:
     facts += [(key, row[key]) for key in numbers if row.get(key) is not None]
     facts += more
     symbol = kernel_name(row, "kernel of unknown name")
-    name = titled(symbol)
+    name = titled(symbol) if kernel is None else kernel
     if name != symbol:
         facts += [("function", readable(symbol)), ("symbol", symbol)]
     return Caption(name, tuple(facts))

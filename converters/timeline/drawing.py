@@ -199,8 +199,9 @@ class _Builder:
         if not rows.num_rows:
             return
         drawing = DeviceDrawing(
-            self._run, self._process, self._beside, self._derived, self._blocks(), self._flows
-        )
+            self._run, self._process, self._beside, self._derived, self._blocks(),
+            self._kernel_names(), self._flows,
+        )  # fmt: skip
         drawing.draw(rows, steps)
         self._timeline.slices += drawing.slices
         self._timeline.counters += drawing.counters
@@ -213,6 +214,14 @@ class _Builder:
             if kernel.get("num_warps") and kernel.get("warp_size"):
                 found[call_id] = kernel["num_warps"] * kernel["warp_size"]
         return found
+
+    def _kernel_names(self) -> dict[int, str]:
+        """Return the name of each call's kernel, where there is one."""
+        named = {
+            call_id: self._kernels.get(call["kernel_id"], {}).get("name")
+            for call_id, call in self._calls.items()
+        }
+        return {call_id: name for call_id, name in named.items() if name}
 
     def _draw_launches(self, launches: LaunchColumns, executions: pa.Table) -> None:
         if launches.untimed:

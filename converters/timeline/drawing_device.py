@@ -77,8 +77,8 @@ def step_launches(
 class DeviceDrawing:
     """Draws what devices did below separate tracks, above all processes.
 
-    `beside` is what tells a run's devices from those of other runs, such as its rank; `flows`
-    numbers the launches for arrows.
+    `beside` is what tells a run's devices from those of other runs, such as its rank; `names`
+    are those of calls' kernels; `flows` numbers the launches for arrows.
     """
 
     run: Run
@@ -86,6 +86,7 @@ class DeviceDrawing:
     beside: str | None
     derived: DerivedCalls
     blocks: Mapping[int, int]
+    names: Mapping[int, str]
     flows: Callable[[Integers], npt.NDArray[np.uint64]]
     slices: list[Slices] = field(default_factory=list)
     counters: list[Counter] = field(default_factory=list)
@@ -95,7 +96,7 @@ class DeviceDrawing:
         begin, duration = _interval(rows)
         codes, first = combined_codes([rows[name] for name in _ALIKE])
         captions = [
-            execution_caption(row, self._facts(row["call_id"]))
+            execution_caption(row, self._facts(row["call_id"]), self.names.get(row["call_id"]))
             for row in rows.select(_ALIKE).take(first).to_pylist()
         ]
         seq = integers(rows["launch_seq"], missing=-1)

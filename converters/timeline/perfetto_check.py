@@ -144,30 +144,40 @@ def of_tables(trace: Trace, runs: Sequence[Run]) -> Sums:
     return sums
 
 
-def _add_launches(sums: Sums, trace: Trace, run: Run) -> None:
+def _kernel_names(trace: Trace, run: Run) -> dict[int, str | None]:
+    """Return the name of each call's kernel."""
     names = {
         row["kernel_id"]: row["name"]
         for row in plain_rows(trace.table("kernels", [run], ["kernel_id", "name"]))
     }
     calls = trace.table("calls", [run], ["call_id", "kernel_id"])
-    kernel_of = dict(
-        zip(*(calls[name].to_pylist() for name in ("call_id", "kernel_id")), strict=True)
-    )
+    pairs = zip(*(calls[name].to_pylist() for name in ("call_id", "kernel_id")), strict=True)
+    return {call: names.get(kernel) for call, kernel in pairs}
+
+
+def _add_launches(sums: Sums, trace: Trace, run: Run) -> None:
+    names = _kernel_names(trace, run)
     for piece in trace.pieces("launches", [run], ["call_id", "enter", "exit"]):
         rows = piece.filter(pc.is_valid(piece["enter"]))
         for call, count, taken in _by(rows, "call_id", "enter", "exit"):
-            name = names.get(kernel_of.get(call))
+            name = names.get(call)
             sums.add("launch", f"call {call}" if name is None else name, count, taken)
 
 
 def _add_executions(sums: Sums, trace: Trace, run: Run) -> None:
-    for piece in trace.pieces("gpu_kernels", [run], ["name", "start", "end"]):
+    names = _kernel_names(trace, run)
+    for piece in trace.pieces("gpu_kernels", [run], ["name", "call_id", "start", "end"]):
         rows = piece.filter(pc.is_valid(piece["start"]))
-        rows = rows.set_column(0, "name", rows["name"].cast(pa.string()))
+        of_calls = [names.get(call) or None for call in rows["call_id"].to_pylist()]
+        symbols = rows["name"].cast(pa.string()).to_pylist()
+        shown = {
+            symbol: titled("kernel of unknown name" if symbol is None else symbol)
+            for symbol in set(symbols)
+        }
+        drawn = [of or shown[symbol] for of, symbol in zip(of_calls, symbols, strict=True)]
+        rows = rows.set_column(0, "name", pa.array(drawn, pa.string()))
         for name, count, taken in _by(rows, "name", "start", "end"):
-            sums.add(
-                "gpu", titled("kernel of unknown name" if name is None else name), count, taken
-            )
+            sums.add("gpu", name, count, taken)
     replays = trace.table(
         "gpu_kernels", [run], ["device", "graph_id", "correlation_id", "start", "end"]
     )

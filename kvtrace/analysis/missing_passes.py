@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from kvtrace.analysis.progress import Shown, unshown
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.layout import EXCERPT, replayed_parts, run_folder
+from kvtrace.text import plural
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Selection, Trace
@@ -47,12 +48,12 @@ def run_missing_passes(
     if not calls:
         return
     if calls > MOST_CALLS and not asked:
-        yield f"{calls:,} distinct calls are more than are analyzed by default: {_how(selection)}"
+        yield f"{calls:,} unique calls are too many to analyze without --replay: {_how(selection)}"
         return
     deadline = None if asked else time.monotonic() + MOST_SECONDS
     for run in runs:
         try:
-            hint = "" if asked else " (--no-replay leaves that out)"
+            hint = "" if asked else ", skip with --no-replay"
             yield _run_passes(trace, run, missing[run.run_id], deadline, shown) + hint
         except KvtraceError as error:
             yield f"{str(error).rstrip('.')}: {_how(selection)}"
@@ -91,9 +92,10 @@ def _run_passes(
     for error in outcome.errors:
         raise error
     whole = outcome.calls - len(outcome.failures)
+    failed = f" of {outcome.calls:,}" if outcome.failures else ""
+    calls = plural(whole, "unique call") if not failed else f"{whole:,}{failed} unique calls"
     return (
-        f"{run.run_id}: analyzed {whole} of {outcome.calls} distinct calls with "
-        f"{', '.join(clients)} in {time.monotonic() - began:.1f} s"
+        f"{run.run_id}: analyzed {calls} in {time.monotonic() - began:.1f} s ({', '.join(clients)})"
     )
 
 
@@ -110,7 +112,7 @@ def watched(
     began: float,
     deadline: float | None,
     doing: str = "analyzing",
-    what: str = "distinct calls",
+    what: str = "unique calls",
 ) -> Callable[[int, int], None]:
     """Return the progress to report to, which ends the pass once it is seen to take too long."""
 

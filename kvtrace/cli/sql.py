@@ -46,8 +46,9 @@ def command(
     """Ask the tables of a trace in DuckDB's SQL; every table has a column run.
 
     The views called, launched and executed join calls, launches and executions on devices with
-    their kernels, with the columns host_ns (exit - enter) and device_ns; call_sums has one row for
-    each call, with launches and times. SHOW TABLES lists what there is. Macros: host_ns(enter,
+    their kernels, with the columns host_ns (exit - enter) and device_ns, and points in time in ns
+    (enter_ns, exit_ns, start_ns, end_ns), as has the view marked; call_sums has one row for each
+    call, with launches and times. SHOW TABLES lists what there is. Macros: host_ns(enter,
     exit), device_ns(start, finish). What does not fit into memory is refused, unless --temp names
     a folder for it. With --engine the same SQL is asked elsewhere; points in time are then
     nanoseconds since 1970.

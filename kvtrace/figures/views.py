@@ -78,7 +78,8 @@ VIEWS: Final = {
         SELECT l.run, l.seq, k.name AS kernel, k.module, l.call_id, c.kernel_id, l.phase,
             l."enter", l."exit", epoch_ns(l."exit") - epoch_ns(l."enter") AS host_ns,
             c.grid_x, c.grid_y, c.grid_z, l.thread, l.device, l.stream,
-            greatest(l.weight, 1) AS weight
+            greatest(l.weight, 1) AS weight, epoch_ns(l."enter") AS enter_ns,
+            epoch_ns(l."exit") AS exit_ns
         FROM launches l JOIN calls c USING (run, call_id) JOIN kernels k USING (run, kernel_id)
     """,
     # An execution on a device; its call is its launch's where the row itself says none.
@@ -102,9 +103,15 @@ VIEWS: Final = {
     "executed": """
         SELECT p.run, p.record, k.name AS kernel, k.module, p.call_id, c.kernel_id, p.launch_seq,
             p."start", p."end", p.device_ns, p.device, p.stream, p.graph_id, p.name, p.kind,
-            p.bytes, p.weight
+            p.bytes, p.weight, epoch_ns(p."start") AS start_ns, epoch_ns(p."end") AS end_ns
         FROM placed p LEFT JOIN calls c ON c.run = p.run AND c.call_id = p.call_id
         LEFT JOIN kernels k ON k.run = c.run AND k.kernel_id = c.kernel_id
+    """,
+    # A mark, in ns; `ns` and `end_ns` are null of an instant.
+    "marked": """
+        SELECT run, mark_id, name, thread, epoch_ns("begin") AS begin_ns,
+            epoch_ns("end") AS end_ns, epoch_ns("end") - epoch_ns("begin") AS ns
+        FROM marks
     """,
     # A launch that an autotuner or a warm-up made.
     "tuning": f"""

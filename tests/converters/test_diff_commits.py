@@ -130,7 +130,7 @@ def test_a_bound_that_narrowed(recorded):
     ]
     assert bounds[0].share == pytest.approx(-0.75, abs=0.01)
     unasked = difference(recorded, "narrower", "narrow")
-    assert (unasked.bounds, unasked.bounds_unjudged) == ((), "not judged (--generic)")
+    assert (unasked.bounds, unasked.bounds_unjudged) == ((), "not compared (add --generic)")
 
 
 def test_sides_are_named_by_tags_and_branches(recorded, tmp_path, monkeypatch, capsys):

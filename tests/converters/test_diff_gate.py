@@ -161,14 +161,14 @@ def judged(tmp_path):
 def test_a_new_finding_fails_the_command_and_stands_in_every_output(judged, capsys):
     rules = ["--fail-on", "findings.new", "--no-replay"]
     assert main(["diff", *judged, *rules]) == 1
-    assert "broken rules: 1 (--fail-on)" in capsys.readouterr().out
+    assert "FAIL: 1 rule violated (--fail-on)" in capsys.readouterr().out
     assert main(["diff", *judged, *rules, "--markdown", "-"]) == 1
-    assert "#### Gate" in capsys.readouterr().out
+    assert capsys.readouterr().out.startswith("### ❌ 1 rule violated")
     assert main(["diff", *judged, *rules, "--json", "-"]) == 1
     (failure,) = json.loads(capsys.readouterr().out)["gate"]["failures"]
     assert (failure["rule"], failure["what"]) == ("findings.new", "scale")
     assert main(["diff", *reversed(judged), *rules]) == 0
-    assert "no rule is broken" in capsys.readouterr().out
+    assert "PASS: none of the --fail-on rules is violated" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("rule", ["findings.new", "time>+5%", "bytes>+1%"])

@@ -191,7 +191,7 @@ def test_the_headline_is_worst_first_and_leads_to_the_kernel(report_browser, wri
 
 def test_bounds_that_were_not_judged_are_said_to_be_so(report_browser, written):
     with opened_page(report_browser, written, "#/compare") as opened:
-        assert "bounds: not judged (--generic)" in opened.text("#bounds")
+        assert "size conditions: not compared (add --generic)" in opened.text("#bounds")
 
 
 def test_both_sides_scroll_together(report_browser, products):

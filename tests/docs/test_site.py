@@ -3,6 +3,7 @@
 What is asserted is read from the written HTML, with names from the code.
 """
 
+import json
 import os
 import re
 import subprocess
@@ -177,6 +178,13 @@ def test_markdown_is_read_as_the_repository_reads_it(pages):
     signs = ("```", "|---", "\\|")
     odd = [name for name, page in pages.items() if any(sign in page.words for sign in signs)]
     assert odd == []
+
+
+@pytest.mark.parametrize("term", ["memory-bound", "compute-bound", "launch-bound", "host-bound"])
+def test_the_search_finds_what_bounds_a_program_by_a_heading(site, term):
+    index = json.loads((site / "search" / "search_index.json").read_text("utf-8"))
+    titles = [found["title"].lower() for found in index["docs"] if "profile" in found["location"]]
+    assert any(term in title for title in titles)
 
 
 def test_the_search_is_part_of_the_site(site):

@@ -20,7 +20,7 @@ from tests.support.tiers import some
 
 FIXTURES = sorted((Path(__file__).parents[1] / "fixtures" / "h200").glob("*/runs"))
 #: Views that the sums of calls are not made from.
-NOT_IN_SUMS = ("called", "launched", "executed", "phase_sums")
+NOT_IN_SUMS = ("called", "launched", "executed", "marked", "phase_sums")
 
 
 def asked(trace, text):
@@ -111,6 +111,19 @@ def test_every_view_can_be_asked_and_brings_those_that_it_uses(tmp_path):
         assert asked(trace, f'SELECT count(*) AS n FROM "{name}"')[0]["n"] >= 0
     made = [text.split()[2].strip('"') for text in view_statements(["call_sums"])]
     assert made == [name for name in VIEWS if name not in NOT_IN_SUMS]
+
+
+def test_points_in_time_can_be_subtracted_and_need_no_quotes():
+    trace = open_trace(FIXTURES[0].parent)
+    (row,) = asked(
+        trace,
+        "SELECT count(*) AS n, sum(exit_ns - enter_ns) - sum(host_ns) AS apart FROM launched",
+    )
+    assert row["n"]
+    assert row["apart"] == 0
+    (row,) = asked(trace, "SELECT sum(end_ns - start_ns) - sum(device_ns) AS apart FROM executed")
+    assert row["apart"] in (0, None)
+    assert asked(trace, "SELECT begin_ns, end_ns - begin_ns AS taken, ns FROM marked") is not None
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ BASELINES: Final = PROJECT / "baselines"
 RECORDED: Final = PROJECT / "gate"
 BISECTED: Final = PROJECT / "bisect"
 _NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,99}")
-_NOT_COMMITTED: Final = f"/{RECORDED.name}/\n/{BISECTED.name}/\n"
+_NOT_COMMITTED: Final = f"/{RECORDED.name}/\n/{BISECTED.name}/\n/report/\n"  # of the action
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,11 @@ from kvtrace.schema.trace import Selection
 if TYPE_CHECKING:
     from kvtrace.converters.findings.conditions import KernelConditions
 
-#: The rule that holds where neither the command nor the project has one.
-DEFAULT_RULES: Final = ("findings.new",)
+#: The rules that hold where neither the command nor the project has some. What a side does not
+#: know is left out. `bytes` and `flops` in all would fail a test that is added to a suite.
+DEFAULT_RULES: Final = (
+    "findings.new", "spills>+0?", "registers>+10%?", "bytes/launch>+5%?", "flops/launch>+5%?",
+)  # fmt: skip
 
 Sides = tuple[Selection, Selection]
 Tell = Callable[[str], object]
@@ -40,7 +43,7 @@ class Analyses:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A difference of two selections, and what of it breaks rules."""
+    """A difference of two selections, and what of it violates rules."""
 
     difference: Difference
     gate: Gate
@@ -48,14 +51,14 @@ class Comparison:
 
     @property
     def broken(self) -> bool:
-        """Whether a rule is broken."""
+        """Whether a rule is violated."""
         return bool(self.gate.failures)
 
     @property
     def headline(self) -> str:
-        """One line: the first rule that is broken and by what, or that none is."""
+        """One line: the first rule that is violated and by what, or that none is."""
         if not self.broken:
-            return "no rule is broken"
+            return "no rule is violated"
         first = self.gate.failures[0]
         more = len(self.gate.failures) - 1
         text = f"{first.rule}: {first.what} {first.text}"

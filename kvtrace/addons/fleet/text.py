@@ -17,11 +17,14 @@ def fleet_text(fleet: Fleet, *, full: bool = False, width: int = 80) -> list[str
         lines += wrapped(sampled(fleet), width)
     if not fleet.kernels:
         lines += ["", "no launch was timed on a device, or on a host that has one"]
-    lines += _table(
-        ("newest job", "median", "before", "ratio", "expected within", ""),
-        [_newest_row(fleet, kernel) for kernel in fleet.kernels if fleet.newest in kernel.times],
-        full, width,
-    )  # fmt: skip
+    header = ("newest job", "median", "before", "ratio", "expected within", "")
+    newest = [kernel for kernel in fleet.kernels if fleet.newest in kernel.times]
+    if any(kernel.newest is not None for kernel in newest):
+        rows = [_newest_row(fleet, kernel) for kernel in newest]
+        lines += _table(header, rows, full, width)
+    else:
+        alone = [(kernel.kernel, duration(kernel.times[fleet.newest])) for kernel in newest]
+        lines += _table(header[:2], alone, full, width)
     changes = sorted(
         ((change, kernel) for kernel in fleet.kernels for change in kernel.changes),
         key=lambda pair: (-pair[0].job, pair[0].judged.ratio),
@@ -48,11 +51,23 @@ def headline(fleet: Fleet) -> str:
     slower = [k for k in fleet.kernels if k.newest is not None and k.newest.claimed]
     worse = sum(k.newest is not None and k.newest.ratio > 1 for k in slower)
     judged = sum(k.newest is not None for k in fleet.kernels)
+    newest = place_of(fleet.jobs[fleet.newest])
+    told = (
+        f"{plural(fleet.runs, 'run')} in {plural(len(fleet.jobs), 'job')}; the newest is {newest}"
+    )
+    if not judged:
+        why = f" ({reason})" if (reason := _why_not_compared(fleet)) else ""
+        return f"{told}, which is compared with none yet{why}"
     return (
-        f"{plural(fleet.runs, 'run')} in {plural(len(fleet.jobs), 'job')}; the newest is "
-        f"{place_of(fleet.jobs[fleet.newest])}: {worse} of {plural(judged, 'kernel')} slower, "
+        f"{told}: {worse} of {plural(judged, 'kernel')} slower, "
         f"{len(slower) - worse} faster than the jobs before"
     )
+
+
+def _why_not_compared(fleet: Fleet) -> str:
+    """Return the reason that all kernels of the newest job share; "" where there is no such one."""
+    reasons = {k.reason for k in fleet.kernels if fleet.newest in k.times}
+    return (reasons.pop() or "") if len(reasons) == 1 else ""
 
 
 def sampled(fleet: Fleet) -> str:

@@ -36,7 +36,7 @@ def test_a_baseline_is_saved_listed_compared_with_and_removed(traces, capsys):
     rules = ["--fail-on", "findings.new", "--no-replay"]
     assert main(["diff", "--against", "main", before, *rules]) == 0
     assert main(["diff", "--against", "main", after, *rules]) == 1
-    assert "broken rules: 1" in capsys.readouterr().out
+    assert "FAIL: 1 rule violated" in capsys.readouterr().out
     assert main(["baseline", "rm", "main"]) == 0
     assert not (BASELINES / "main").exists()
     capsys.readouterr()
@@ -78,7 +78,7 @@ def test_no_pass_touches_a_baseline(traces, capsys):
 
 def test_git_is_shown_the_baselines_alone(traces):
     save_baseline("main", traces[0])
-    assert (BASELINES.parent / ".gitignore").read_text() == "/gate/\n/bisect/\n"
+    assert (BASELINES.parent / ".gitignore").read_text() == "/gate/\n/bisect/\n/report/\n"
 
 
 @pytest.mark.parametrize("name", ["", ".hidden", "a/b", "..", "a b", "-x", "x" * 101])

@@ -33,6 +33,10 @@ exit "$GH_CODE"
 """
 
 
+#: What the runner itself, and Python, leave.
+OF_THE_RUNNER = {".GITHUB_OUTPUT", ".GITHUB_STEP_SUMMARY", "__pycache__", ".gitignore"}
+
+
 @dataclass
 class Runner:
     """Runs shell steps with their expressions filled in, and keeps what they put out."""
@@ -47,6 +51,7 @@ class Runner:
         known = {f"inputs.{name}": value for name, value in self.inputs.items()}
         known |= {f"steps.gate.outputs.{name}": value for name, value in self.outputs.items()}
         known |= {"github.repository": "owner/kernels", "github.event.pull_request.number": "7"}
+        known |= {"github.action_path": str(ROOT)}
         return re.sub(r"\$\{\{\s*(.*?)\s*\}\}", lambda found: known[found[1]], text)
 
     def run(self, name: str) -> subprocess.CompletedProcess[str]:
@@ -127,14 +132,17 @@ def test_a_pull_request_with_a_defect(runner, tmp_path):
     steps_of(runner, "Gate", "Summary", "Comment")
     assert runner.outputs["exit-code"] == "1"
     assert runner.run("Verdict").returncode == 1
-    comment = runner.read("kvtrace-gate/comment.md")
-    assert comment.startswith("<!-- kvtrace gate -->\n### kvtrace")
-    assert "findings.new" in comment
+    comment = runner.read(".kvtrace/report/comment.md")
+    assert comment.startswith("<!-- kvtrace gate -->\n### ❌ 1 rule violated\n\n- `findings.new`")
+    assert str(runner.folder) not in comment
+    # all that the action and its command write is in one folder
+    tracked = {".git", "bench.py", ".kvtrace"}
+    assert {each.name for each in runner.folder.iterdir()} - tracked <= OF_THE_RUNNER
     assert runner.read(".GITHUB_STEP_SUMMARY").endswith(comment)
-    results = json.loads(runner.read("kvtrace-gate/gate.sarif"))["runs"][0]["results"]
+    results = json.loads(runner.read(".kvtrace/report/gate.sarif"))["runs"][0]["results"]
     places = [result["locations"][0]["physicalLocation"] for result in results]
     assert {place["artifactLocation"]["uri"] for place in places} == {"bench.py"}
-    assert runner.read("kvtrace-gate/gate.html").lower().startswith("<!doctype html>")
+    assert runner.read(".kvtrace/report/gate.html").lower().startswith("<!doctype html>")
     # the comment is made, and is the same one after the next push
     told = (tmp_path / "gh.log").read_text().splitlines()
     assert "--method POST repos/owner/kernels/issues/7/comments" in told[-1]
@@ -162,8 +170,8 @@ def test_a_first_run_and_a_program_that_fails_are_told(runner):
 
 @pytest.mark.process
 def test_a_comment_that_may_not_be_written_fails_nothing(runner):
-    (runner.folder / "kvtrace-gate").mkdir()
-    (runner.folder / "kvtrace-gate" / "comment.md").write_text("x")
+    (runner.folder / ".kvtrace" / "report").mkdir(parents=True)
+    (runner.folder / ".kvtrace" / "report" / "comment.md").write_text("x")
     runner.variables["GH_CODE"] = "1"
     done = runner.run("Comment")
     assert done.returncode == 0
@@ -172,15 +180,15 @@ def test_a_comment_that_may_not_be_written_fails_nothing(runner):
 
 @pytest.mark.process
 def test_a_long_comparison_is_cut_where_a_comment_ends(runner):
-    folder = runner.folder / "kvtrace-gate"
-    folder.mkdir()
+    folder = runner.folder / ".kvtrace" / "report"
+    folder.mkdir(parents=True)
     (folder / "gate.md").write_text("### kvtrace\n" + "é" * 70_000)
     (folder / "errors.txt").write_text("")
     runner.outputs["exit-code"] = "0"
     steps_of(runner, "Summary")
-    comment = runner.read("kvtrace-gate/comment.md")
+    comment = runner.read(".kvtrace/report/comment.md")
     assert len(comment) < 65_536
-    assert comment.endswith("an artefact of this run.\n")
+    assert comment.endswith("an artifact of this run.\n")
 
 
 @pytest.mark.process
@@ -189,3 +197,14 @@ def test_what_is_to_be_installed_is_given_to_pip_word_by_word(runner):
     done = runner.run("Install")
     assert done.returncode == 0, done.stderr
     assert "pip install [options]" in done.stdout
+
+
+@pytest.mark.process
+def test_it_installs_its_own_kvtrace_where_python_has_none(runner, tmp_path):
+    python = tmp_path / "programs" / "python"
+    python.write_text('#!/usr/bin/env bash\nprintf "%s\\n" "$*" >> "$GH_LOG"\n[[ $1 != -c ]]\n')
+    python.chmod(0o755)
+    steps_of(runner, "Install")
+    asked, installed = (tmp_path / "gh.log").read_text().splitlines()
+    assert asked == "-c import kvtrace"
+    assert installed == f"-m pip install {ROOT}"

@@ -126,6 +126,16 @@ def test_the_job_that_is_chosen_is_compared_with_those_before_it_alone(trace):
     assert early.kernels[0].reason == "fewer than 4 jobs before"
 
 
+def test_one_job_is_compared_with_none_and_says_so(trace):
+    fleet = read_fleet(trace, trace.select(f"@{commit_of(0)}"))
+    assert len(fleet.jobs) == 1
+    lines = fleet_text(fleet)
+    text = " ".join(" ".join(lines).split())
+    assert "which is compared with none yet (fewer than 4 jobs before)" in text
+    assert "0 of 0" not in text
+    assert next(line for line in lines if line.startswith("newest job")).split()[2:] == ["median"]
+
+
 def test_findings_say_when_they_were_seen_first_and_whether_they_still_are(trace):
     fleet = read_fleet(trace, trace.select())
     found = {one.rule: (one.first, one.last, one.jobs, one.still) for one in fleet.findings}

@@ -177,6 +177,17 @@ def test_the_command_prints_json_and_its_exit_code_is_the_verdict(capsys):
     assert "softmax.py:softmax: right (10 cases in " in capsys.readouterr().out
 
 
+@pytest.mark.process
+def test_the_command_prints_text_on_a_terminal_and_json_where_it_is_asked_for(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    judged = ["judge", str(RIGHT["softmax"]), "--shapes", "x=f32[5, 30]", "--no-views"]
+    assert main(judged) == 0
+    assert "softmax.py:softmax: right (" in capsys.readouterr().out
+    assert main([*judged, "--json"]) == 0
+    jsonschema.validate(json.loads(capsys.readouterr().out), schema())
+    assert main([*judged, "--json", "--text"]) == 2
+
+
 def test_the_command_prints_its_schema(capsys):
     assert main(["judge", str(RIGHT["add"]), "--schema"]) == 0
     assert json.loads(capsys.readouterr().out) == schema()

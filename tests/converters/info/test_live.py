@@ -192,6 +192,14 @@ def test_new_variants_and_recompiles_are_of_the_last_minute(recording):
     assert found.processes[0].variants == 3
 
 
+def test_a_load_from_the_cache_and_another_process_are_no_recompiles(recording, tmp_path):
+    kernel(recording, 0, "scale", compile_begin=NOW - 30 * SECOND, compile_ns=SECOND)
+    kernel(recording, 1, "scale", compile_begin=NOW - 20 * SECOND, cache_hit=True, compile_ns=1)
+    kernel(recording, 2, "scale", load_begin=NOW - 20 * SECOND)
+
+    assert page(recording).recompiles == 0
+
+
 def test_findings_and_warnings_are_those_of_the_last_minute(recording):
     rows = [
         (NOW - 70 * SECOND, "info", "defect", "call 1 of old was launched all the same"),

@@ -115,7 +115,7 @@ def test_what_is_compiled_while_serving_is_named_with_its_cause(cold, capsys):
         "divisibility of rows 16 → (none)",
         "divisibility of x 16 → (none)",
         "num_warps 4 → 8",
-        "the compiler's key tells rows 1 → 5 apart, and the TTIR is the same",
+        "the compiler's key distinguishes rows 1 → 5, and the TTIR is the same",
         "tuned, its first variant",
     ):
         assert cause in said

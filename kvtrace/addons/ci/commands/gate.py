@@ -29,8 +29,9 @@ def command(
         typer.Option(
             "--fail-on",
             metavar="RULES",
-            help="Exit with 1 where the program breaks one; see kvtrace diff  [default: those of "
-            "[tool.kvtrace.diff] in pyproject.toml, else findings.new]",
+            help="Exit with 1 where the program violates one; see kvtrace diff  [default: those of "
+            "[tool.kvtrace.diff] in pyproject.toml, else new findings, more spills, and growth of "
+            "registers by 10 %, or of a launch's bytes or FLOPs by 5 %]",
             show_default=False,
         ),
     ] = None,
@@ -62,9 +63,9 @@ def command(
 ) -> int:
     """Record a program, judge and replay what it launches, and compare that with a baseline.
 
-    Needs no GPU. Exit code: the program's own where that is not 0; else 1 where a rule is broken; 2
-    where there is no baseline (unless --save makes it), no kernel, or a rule that cannot be judged;
-    else 0.
+    Needs no GPU. Exit code: the program's own where that is not 0; else 1 where a rule is violated;
+    2 where there is no baseline (unless --save makes it), no kernel, or a rule that cannot be
+    judged; else 0.
 
     Example:
         kvtrace gate --save -- python bench.py
@@ -98,20 +99,20 @@ def command(
         if sarif is not None:
             write_sarif(recorded.selection, sarif, say)
         keeps = save and not recorded.exit_code
-        code = _judge(recorded.selection, against, rules, outputs, keeps=keeps)
+        code = _judge(recorded.selection, against, rules, outputs, recorded.exit_code, keeps=keeps)
         if keeps:
             _save(against, recorded.selection)
     if recorded.exit_code:
         complain(
             f"the program failed with exit code {recorded.exit_code}, which this command returns: "
-            "only its launches until then were analyzed"
+            "only what it launched until then was compared"
             + (", and it is not kept as the baseline." if save else ".")
         )
     return recorded.exit_code or code
 
 
 def _judge(
-    after: Selection, against: str, rules: list[str], outputs: Outputs, *, keeps: bool
+    after: Selection, against: str, rules: list[str], outputs: Outputs, ended: int, *, keeps: bool
 ) -> int:
     """Compare runs with the baseline; return the exit code that their kernels deserve.
 
@@ -120,6 +121,7 @@ def _judge(
         against: The baseline's name.
         rules: What is judged by.
         outputs: What is written.
+        ended: The program's exit code, which fails the comparison where it is not 0.
         keeps: Whether these runs become the baseline, so that none has to exist yet.
 
     """
@@ -138,6 +140,8 @@ def _judge(
         return complain(no_baseline(against))
     labels = (f"baseline {against}", str(after.trace.path))
     found = compared(open_baseline(against), after, labels, rules, analyses())
+    if ended:
+        found.gate.problem = f"the program failed with exit code {ended}"
     tell = complain if outputs.printed else say
     lines = comparison_text(found, terminal_width(), outputs, tell)
     print_lines(lines, raw=outputs.printed not in (None, "markdown"))

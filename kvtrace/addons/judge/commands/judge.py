@@ -1,6 +1,7 @@
 """`kvtrace judge`: is a file's kernel right? Run without a GPU, in a process with limits."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -65,7 +66,12 @@ def command(
             show_default=False,
         ),
     ] = None,
-    text: Annotated[bool, typer.Option("--text", help="Print a few lines instead of JSON")] = False,
+    text: Annotated[
+        bool, typer.Option("--text", help="Print a few lines, as on a terminal")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON, as where it is not a terminal")
+    ] = False,
     schema: Annotated[
         bool, typer.Option("--schema", help="Print the JSON schema of the output, and end")
     ] = False,
@@ -74,11 +80,12 @@ def command(
 
     Runs its function on several sizes, values and views, in a process with limits; evaluates the
     launches in another; compares with the reference in float64; judges all rules, and for all sizes
-    where it can; prints one JSON object. Exit code 0: right, 1: wrong, 2: cannot be judged.
+    where it can; prints a few lines on a terminal, one JSON object elsewhere. Exit code 0: right,
+    1: wrong, 2: cannot be judged.
 
     Example:
         kvtrace judge softmax.py --reference ref.py:softmax
-        kvtrace judge add.py --shapes "x=f32[1000], y=f32[1000]" --text
+        kvtrace judge add.py --shapes "x=f32[1000], y=f32[1000]" --json
         kvtrace judge kernel.py --reference model.py:Model --device "A100 PCIe"
 
     """
@@ -93,7 +100,10 @@ def command(
         seed_of,
     )
     from kvtrace.cli.options import print_lines
+    from kvtrace.schema.errors import BadSetting
 
+    if text and as_json:
+        raise BadSetting("--text and --json exclude each other; give one.")
     if schema:
         print(json.dumps(written_schema(), indent=2))
         return 0
@@ -105,7 +115,7 @@ def command(
         unconfined,
     )  # fmt: skip
     judgement = judge_file(request, None if seed is None else seed_of(seed))
-    if text:
+    if text or (sys.stdout.isatty() and not as_json):
         print_lines(judgement_text(judgement))
     else:
         print(json.dumps(judgement.object, indent=2))

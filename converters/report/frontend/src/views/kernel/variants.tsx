@@ -97,9 +97,11 @@ function Reason({ variant }: { variant: Variant }) {
   );
 }
 
-function reasonText({ recompiled }: Variant): string {
+function reasonText({ recompiled, cache_hit, compile_ns }: Variant): string {
   if (!recompiled) return "first of its run";
   const { changes } = recompiled;
+  const loaded = cache_hit === true || compile_ns === null;
+  if (!changes.length && loaded) return "loaded from the cache (not a recompile)";
   if (!changes.length) return "no difference was recorded";
   const shown = changes.slice(0, MOST_CHANGES).map(changeText).join("; ");
   const rest = changes.length - MOST_CHANGES;

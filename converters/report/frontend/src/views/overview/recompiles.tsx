@@ -2,6 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import { plural, shortText } from "../../data/format";
+import type { Variant } from "../../data/model";
 import { page } from "../../data/page";
 import { figure, words } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
@@ -25,13 +26,18 @@ const COLUMNS: readonly Column<Row>[] = [
   words("Because of", ({ because }) => because, { prose: true }),
 ];
 
+/** Whether its process compiled it, after another variant: a load from a cache is no recompile. */
+function wasRecompiled({ recompiled, cache_hit, compile_ns }: Variant): boolean {
+  return recompiled !== null && !cache_hit && compile_ns !== null;
+}
+
 export function Recompiles() {
   const { kernels, variants } = page.report;
   const rows = useMemo(
     () =>
       kernels
         .map(({ variants: own }, kernel): Row => {
-          const again = own.flatMap((index) => variants[index] ?? []).filter((v) => v.recompiled);
+          const again = own.flatMap((index) => variants[index] ?? []).filter(wasRecompiled);
           const names = again.flatMap((v) => v.recompiled?.changes.map(({ what }) => what) ?? []);
           const ns = again.reduce((sum, variant) => sum + (variant.compile_ns ?? 0), 0);
           const because = shortText([...new Set(names)].slice(0, 6).join(", "), 160);
