@@ -10,23 +10,40 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kvtrace.converters.profile.call_paths import Grouping, Placed, Step, path_of
 from kvtrace.converters.profile.device_busy import stepping
 from kvtrace.converters.profile.device_time import read_device_time
-from kvtrace.converters.profile.profile_tables import work_of_calls
+from kvtrace.converters.profile.profile_tables import Row, work_of_calls
+from kvtrace.figures.database import database
 from kvtrace.figures.times import device_times, figures_of_calls, host_times
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-_COLUMNS: Final = (
-    "kernel_id", "name", "module", "file", "line", "compile_ns", "origin", "origins",
-)  # fmt: skip
 #: What says where a kernel is placed.
 _PLACING: Final = ("module", "name", "file", "line", "origin", "origins")
-#: Stands for a call's stack that is not known; a kernel that was never launched has none.
-_NO_STACK: Final = -1
+_COLUMNS: Final = ("kernel_id", "compile_ns", *_PLACING)
+_ALIKE: Final = ", ".join(f"k.{name}" for name in _PLACING)
+#: Calls of kernels that are placed alike, from one stack; and kernels that were never launched.
+#: What ran of a call whose kernel is not known is a row of the device's, under its own name.
+_SUMS: Final = f"""
+    WITH placed AS (
+        SELECT min(k.row) OVER (PARTITION BY {_ALIKE}) AS kernel,
+            c.run IS NOT NULL AS launched, c.stack_id, c.run, c.call_id, k.compile_ns,
+            row_number() OVER (PARTITION BY k.row ORDER BY coalesce(c.call_id, 0)) AS place,
+            row_number() OVER (ORDER BY c.run NULLS LAST, coalesce(c.call_id, 0), k.row) AS number
+        FROM kernels k LEFT JOIN calls c ON c.run = k.run AND c.kernel_id = k.kernel_id
+    )
+    SELECT p.kernel, p.launched, p.stack_id, coalesce(sum(f.runs), 0),
+        coalesce(sum(f.device_ns), 0), coalesce(sum(f.host_ns), 0),
+        coalesce(sum(m.bytes::HUGEINT * f.runs), 0),
+        coalesce(sum(p.compile_ns) FILTER (p.place = 1), 0)
+    FROM placed p LEFT JOIN figures f ON f.run = p.run AND f.call_id = p.call_id
+    LEFT JOIN moved m ON m.run = p.run AND m.call_id = p.call_id
+    GROUP BY p.kernel, p.launched, p.stack_id ORDER BY min(p.number)
+"""  # noqa: S608
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,46 +104,35 @@ def read_call_sums(trace: "Trace", runs: Sequence["Run"]) -> CallSums:
     steps, windows = stepping(trace, runs)
     executed = device_times(trace, runs, windows, with_medians=False)
     host = host_times(trace, runs, with_medians=False)
-    figures = _by_call(figures_of_calls(host, executed), "runs", "device_ns", "host_ns")
     work, _ = work_of_calls(trace, runs)
-    moved = {(row["run"], row["call_id"]): int(row["bytes"] or 0) for row in work}
-    kernels = {
-        (row["run"], row["kernel_id"]): row | {"origins": _whole(row["origins"])}
-        for row in trace.table("kernels", runs, list(_COLUMNS)).to_pylist()
-    }
+    kernels = trace.table("kernels", runs, list(_COLUMNS))
     stacks = {
         row["stack_id"]: _whole(row["frames"])
         for row in trace.table("stacks", runs, ["stack_id", "frames"]).to_pylist()
     }
-    alike: dict[tuple[str, int | None], tuple[Placed, list[CallFigures]]] = {}
-    written = {key: repr([row[name] for name in _PLACING]) for key, row in kernels.items()}
-
-    def add(kernel: tuple[str, int], stack: int | None, figures: CallFigures) -> None:
-        frames = None if stack is None else stacks.get(stack) or ()
-        placed = Placed(kernels[kernel], frames)
-        alike.setdefault((written[kernel], stack), (placed, []))[1].append(figures)
-
-    compiled = {key: int(row["compile_ns"] or 0) for key, row in kernels.items()}
-    calls = trace.table("calls", runs, ["call_id", "kernel_id", "stack_id"]).to_pylist()
-    for call in sorted(calls, key=lambda call: (call["run"], call["call_id"] or 0)):
-        place, kernel = (call["run"], call["call_id"]), (call["run"], call["kernel_id"])
-        if kernel not in kernels:
-            continue  # what ran of it is a row of the device's, under its own name
-        ran, device_ns, host_ns = figures.get(place, (0, 0, 0))
-        own = moved.get(place, 0) * ran, compiled.pop(kernel, 0)
-        stack = _NO_STACK if call["stack_id"] is None else call["stack_id"]
-        add(kernel, stack, CallFigures(ran, device_ns or 0, host_ns or 0, *own))
-    for kernel, ns in compiled.items():
-        add(kernel, None, CallFigures(compile_ns=ns))
-    rows = [(placed, _summed(parts)) for placed, parts in alike.values()]
+    with database() as connection:
+        rows = kernels.append_column("row", pa.array(range(kernels.num_rows), pa.int64()))
+        connection.register("kernels", rows)
+        columns = ["call_id", "kernel_id", "stack_id"]
+        connection.register("calls", trace.table("calls", runs, columns))
+        connection.register("figures", figures_of_calls(host, executed))
+        connection.register("moved", _moved(work))
+        summed = connection.execute(_SUMS).fetchall()
+    placing = kernels.select(_PLACING).take(pa.array([kernel for kernel, *_ in summed], pa.int64()))
+    rows = []
+    for kernel, (_, launched, stack, *figures) in zip(placing.to_pylist(), summed, strict=True):
+        frames = stacks.get(stack) or () if launched else None
+        placed = Placed(kernel | {"origins": _whole(kernel["origins"])}, frames)
+        rows.append((placed, CallFigures(*map(int, figures))))
     time = read_device_time(trace, runs, steps, executed)
     for row in () if time is None else time.rows:
         if row.kind != "Triton":
             placed = Placed(None, library=(row.kind, row.name))
             rows.append((placed, CallFigures(runs=row.executions, device_ns=row.device_ns)))
-    made = [row["origins"] for row in kernels.values() if row["origin"] == "inductor"]
+    inductor = pc.equal(kernels["origin"].cast(pa.string()), "inductor")
+    made = [_whole(origins) for origins in kernels["origins"].filter(inductor).to_pylist()]
     unknown = {"device_ns"} if time is None else set()
-    unknown |= set() if moved else {"bytes"}
+    unknown |= set() if work else {"bytes"}
     return CallSums(
         known=tuple(name for name in FIGURES if name not in unknown),
         rows=tuple((placed, found) for placed, found in rows if found != CallFigures()),
@@ -136,8 +142,15 @@ def read_call_sums(trace: "Trace", runs: Sequence["Run"]) -> CallSums:
     )
 
 
-def _summed(parts: Sequence[CallFigures]) -> CallFigures:
-    return CallFigures(*(sum(getattr(each, name) for each in parts) for name in FIGURES))
+def _moved(work: Sequence[Row]) -> pa.Table:
+    """Return the bytes of one launch of each replayed call."""
+    return pa.table(
+        {
+            "run": pa.array([row["run"] for row in work], pa.string()),
+            "call_id": pa.array([row["call_id"] for row in work], pa.int64()),
+            "bytes": pa.array([int(row["bytes"] or 0) for row in work], pa.int64()),
+        }
+    )
 
 
 def call_tree(sums: CallSums, grouping: Grouping) -> Branch:
@@ -187,13 +200,6 @@ def _object(branch: Branch, known: Sequence[str]) -> dict[str, Any]:
 def _whole(entries: Sequence[Any] | None) -> list[Any]:
     """Return a list without entries that are missing, as damaged traces have them."""
     return [each for each in entries or () if each is not None]
-
-
-def _by_call(figures: pa.Table, *names: str) -> dict[tuple[str, int], tuple[int, ...]]:
-    """Return some figures by run and call; None where there is none."""
-    columns = (figures[name].to_pylist() for name in names)
-    keys = zip(figures["run"].to_pylist(), figures["call_id"].to_pylist(), strict=True)
-    return dict(zip(keys, zip(*columns, strict=True), strict=True))
 
 
 @dataclass(slots=True)

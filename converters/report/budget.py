@@ -3,11 +3,10 @@
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import asdict, dataclass, field, fields, replace
 from operator import is_not
-from typing import TYPE_CHECKING, Any, Final
-
-import numpy as np
+from typing import TYPE_CHECKING, Final
 
 from kvtrace.converters.profile.device_limits import ChosenDevice
+from kvtrace.converters.report.findings import MOST_FINDINGS
 from kvtrace.converters.report.model import Limits, Report, Variant
 from kvtrace.converters.report.pack import columns_block, json_text, text_block
 from kvtrace.converters.report.slices import (
@@ -40,8 +39,6 @@ _FEWEST_LAUNCHES: Final = 20
 _MOST_LAUNCHES: Final = 1_000_000
 #: How much wider bins are made that were counted before, until they fit.
 _COARSER: Final = (1, 4, 20, 100)
-_MOST_CALLS: Final = 20_000
-_MOST_FINDINGS: Final = 5_000
 #: As many blocks of a source may be too large before the rest is not looked at.
 _MOST_REFUSED: Final = 20
 #: More launches than this take their whole share; what they need is not worked out first.
@@ -103,64 +100,29 @@ def fitted_blocks(
 
 
 def _bounded(budget: Budget) -> Report:
-    """Leave out calls and findings beyond what a page can hold."""
+    """Leave out findings beyond what a page can hold, and say which calls are left out."""
     report = budget.report
-    if len(report.findings) > _MOST_FINDINGS:
+    if len(report.findings) > MOST_FINDINGS:
         budget.drop(
             "findings",
-            f"The first {_MOST_FINDINGS:,} of {len(report.findings):,} distinct findings are "
+            f"The first {MOST_FINDINGS:,} of {len(report.findings):,} distinct findings are "
             "on this page. All:",
             f"kvtrace sanitize {report.trace}",
         )
-        report = replace(report, findings=report.findings[:_MOST_FINDINGS])
-    if len(report.calls) > _MOST_CALLS:
-        report = _with_fewer_calls(budget, report)
-    return report
-
-
-def _with_fewer_calls(budget: Budget, report: Report) -> Report:
-    """Keep the calls with most host time, and those that findings point at."""
-    needed = {finding.call for finding in report.findings if finding.call is not None}
-    order = sorted(
-        range(len(report.calls)), key=lambda i: (i not in needed, -report.calls[i].host_ns)
-    )
-    kept = sorted(order[:_MOST_CALLS])
-    places = np.full(len(report.calls) + 1, -1, np.int32)
-    places[kept] = np.arange(len(kept))
-    budget.drop(
-        "calls",
-        f"The {len(kept):,} distinct calls with most host time of {len(report.calls):,} are on "
-        "this page. All:",
-        _sql(report, "FROM calls"),
-    )
-    findings = tuple(
-        replace(
-            f,
-            call=None if f.call is None else _place(places, f.call),
-            in_calls=tuple(int(places[call]) for call in f.in_calls if places[call] >= 0),
+        report = replace(report, findings=report.findings[:MOST_FINDINGS])
+    if len(report.calls) < report.totals.calls:
+        budget.drop(
+            "calls",
+            f"The {len(report.calls):,} distinct calls with most host time of "
+            f"{report.totals.calls:,} are on this page. All:",
+            _sql(report, "FROM calls"),
         )
-        for f in report.findings
-    )
-    calls = [report.calls[index] for index in kept]
-    used = {old: new for new, old in enumerate(dict.fromkeys(arg for c in calls for arg in c.args))}
-    return replace(
-        report,
-        calls=tuple(replace(c, args=tuple(used[arg] for arg in c.args)) for c in calls),
-        arguments=tuple(report.arguments[old] for old in used),
-        findings=findings,
-        launches=replace(report.launches, call=places[report.launches.call]),
-        device=replace(report.device, call=places[report.device.call]),
-    )
+    return report
 
 
 def _sql(report: Report, query: str) -> str:
     """Return the command that shows in a terminal what the page leaves out."""
     return f'kvtrace sql {report.trace} "{query}"'
-
-
-def _place(places: Any, index: int) -> int | None:
-    found = int(places[index])
-    return None if found < 0 else found
 
 
 def without_code(report: Report) -> Report:

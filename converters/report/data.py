@@ -12,23 +12,31 @@ from kvtrace.converters.profile.device_busy import stepping
 from kvtrace.converters.profile.device_limits import ChosenDevice, chosen_device
 from kvtrace.converters.profile.device_time import read_device_time
 from kvtrace.converters.report.calls import CallRows
-from kvtrace.converters.report.findings import PageFindings, finding_counts, place_findings
+from kvtrace.converters.report.findings import (
+    MOST_FINDINGS,
+    PageFindings,
+    finding_counts,
+    place_findings,
+)
 from kvtrace.converters.report.kernels import KernelRows, kernels_of
 from kvtrace.converters.report.launches import Timeline
 from kvtrace.converters.report.model import (
     MEASURED,
     FurtherFigure,
+    Kernel,
     Mark,
     Message,
+    PlacedFinding,
     Report,
     Run,
     Totals,
+    Variant,
 )
-from kvtrace.converters.report.slices import BIN_COUNTS, Executions, Slices
+from kvtrace.converters.report.slices import BIN_COUNTS, NO_CALL, Executions, Integers, Slices
 from kvtrace.figures.kernels import FURTHER
 from kvtrace.figures.scans import sound_rows
 from kvtrace.figures.times import device_times, host_times
-from kvtrace.schema.contents import first_contents, with_values
+from kvtrace.schema.contents import first_contents
 from kvtrace.schema.layout import replayed_parts, run_folder
 from kvtrace.schema.runs import plain_rows
 
@@ -113,8 +121,9 @@ class _Gathered:
         """Return compile targets, the one with most variants first."""
         counts: dict[str, int] = {}
         for variant in self.kernels.variants:
-            if variant.target is not None:
-                counts[variant.target] = counts.get(variant.target, 0) + 1
+            target = variant["target"]
+            if target is not None:
+                counts[target] = counts.get(target, 0) + 1
         return sorted(counts, key=lambda target: -counts[target])
 
     def report(
@@ -125,13 +134,19 @@ class _Gathered:
         timeline = self.timeline
         launches, device = Slices.join(timeline.launches), Executions.join(timeline.device)
         origin, end = self.extent()
-        kernels, calls = kernels_of(
-            self.kernels,
-            self.calls,
-            self.findings,
-            None if limits is None else limits.limits,
-            origin or 0,
-        )
+        roof = None if limits is None else limits.limits
+        variants = self.kernels.finished(self.calls.sums(self.calls.variant), origin or 0)
+        kernels = kernels_of(self.kernels, self.calls, variants, self.findings, roof)
+        findings = () if self.findings is None else self.findings.placed
+        needed = {each.call for each in findings[:MOST_FINDINGS] if each.call is not None}
+        shown = self.calls.shown(needed)
+        if len(shown) < len(self.calls):
+            places = np.full(len(self.calls) + 1, NO_CALL, np.int32)
+            places[shown] = np.arange(len(shown))
+            findings = tuple(_moved(each, places) for each in findings)
+            launches = replace(launches, call=places[launches.call])
+            device = replace(device, call=places[device.call])
+        calls = self.calls.finished(shown, self.stack_places, roof)
         for part in (launches, device):
             _count_since(origin or 0, part)
         return Report(
@@ -141,16 +156,16 @@ class _Gathered:
             origin=None if origin is None else _iso(origin),
             span_ns=0 if origin is None else end - origin,
             runs=runs,
-            totals=self._totals(len(kernels), calls),
+            totals=self._totals(kernels, variants),
             limits=limits,
             measured=MEASURED,
             further=tuple(FurtherFigure(each.name, each.unit, each.label) for each in FURTHER),
             kernels=kernels,
-            variants=tuple(self.kernels.variants),
+            variants=variants,
             arguments=tuple(self.calls.arguments),
             calls=calls,
             stacks=tuple(self.stacks),
-            findings=() if self.findings is None else self.findings.placed,
+            findings=findings,
             causes=() if self.findings is None else self.findings.causes,
             lints=() if self.findings is None else self.findings.lints,
             finding_counts=finding_counts(self.findings),
@@ -187,28 +202,38 @@ class _Gathered:
         ends += [m.begin + (m.duration or 0) for m in self.marks]
         return (min(begins), max(ends)) if begins else (None, 0)
 
-    def _totals(self, kernels: int, calls: Sequence[Any]) -> Totals:
-        variants, timeline = self.kernels.variants, self.timeline
+    def _totals(self, kernels: Sequence[Kernel], variants: Sequence[Variant]) -> Totals:
+        timeline, evaluated = self.timeline, self.calls.evaluated()
         stages: dict[str, int] = {}
         for stage in (stage for variant in variants for stage in variant.stages):
             if stage.duration_ns is not None:
                 stages[stage.stage] = stages.get(stage.stage, 0) + stage.duration_ns
-        evaluated = [call for call in calls if call.bytes is not None]
         return Totals(
             launches=timeline.launch_count,
-            host_ns=sum(call.host_ns for call in calls),
+            host_ns=int(self.calls.figure("host_ns").sum()),
             compile_ns=sum(variant.compile_ns or 0 for variant in variants),
-            kernels=kernels,
+            kernels=len(kernels),
             variants=len(variants),
-            calls=len(calls),
+            calls=len(self.calls),
             gpu_kernels=timeline.gpu_kernels,
-            bytes=sum(call.runs * call.bytes for call in evaluated) if evaluated else None,
-            flops=sum(call.runs * call.flops for call in evaluated) if evaluated else None,
-            evaluated_calls=self.calls.evaluated(),
+            bytes=sum(each.bytes or 0 for each in kernels) if evaluated else None,
+            flops=sum(each.flops or 0 for each in kernels) if evaluated else None,
+            evaluated_calls=evaluated,
             violations=None if self.findings is None else self.findings.violations(),
             phases=timeline.phase_counts,
             stages=stages,
         )
+
+
+def _moved(finding: PlacedFinding, places: Integers) -> PlacedFinding:
+    """Return a finding on a page that has not all calls; `places` says where, NO_CALL: nowhere."""
+    call = NO_CALL if finding.call is None else int(places[finding.call])
+    alike = (int(places[each]) for each in finding.in_calls)
+    return replace(
+        finding,
+        call=None if call == NO_CALL else call,
+        in_calls=tuple(each for each in alike if each != NO_CALL),
+    )
 
 
 def _count_since(origin: int, slices: Slices) -> None:
@@ -234,14 +259,10 @@ def _read_run(trace: "Trace", run: "TraceRun", index: int, gathered: _Gathered) 
     first_variant = len(gathered.kernels.variants)
     gathered.kernels.add(kernel_rows, index, sizes)
     _read_compiles(kernel_rows, index, first_variant, gathered)
-    stacks = _read_stacks(plain_rows(trace.table("stacks", runs)), gathered)
-    held = first_contents(trace, runs)
-    calls = [
-        row | {"args": with_values(row["args"], held.get((run.run_id, row["call_id"]), {}))}
-        for row in trace.table("calls", runs).to_pylist()
-    ]
-    places = gathered.calls.begin_run(calls, index, gathered.kernels, stacks)
-    gathered.timeline.read(trace, run, index, places, gathered.calls)
+    _read_stacks(plain_rows(trace.table("stacks", runs)), gathered)
+    calls = trace.table("calls", runs)
+    known = gathered.calls.begin_run(calls, gathered.kernels, first_contents(trace, runs))
+    gathered.timeline.read(trace, run, index, known, gathered.calls)
     _read_marks(plain_rows(trace.table("marks", runs)), index, gathered)
     _read_messages(plain_rows(trace.table("messages", runs)), index, gathered)
 
@@ -251,13 +272,11 @@ def _was_derived(trace: "Trace", table: str, run: "TraceRun") -> bool:
     return bool(replayed_parts(run_folder(trace.path, table, run.run_id)))
 
 
-def _read_stacks(rows: Sequence[Mapping[str, Any]], gathered: _Gathered) -> dict[int, int]:
-    """Return stack_id → index in the report."""
+def _read_stacks(rows: Sequence[Mapping[str, Any]], gathered: _Gathered) -> None:
     for row in rows:
         frames = tuple((f["file"], f["line"], f["function"]) for f in row["frames"] or ())
         place = gathered.stacks.setdefault(frames, len(gathered.stacks))
         gathered.stack_places[row["stack_id"]] = place
-    return gathered.stack_places
 
 
 def _read_compiles(

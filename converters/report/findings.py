@@ -14,6 +14,7 @@ from kvtrace.converters.findings.text import calls_and_launches
 from kvtrace.converters.report.calls import CallRows
 from kvtrace.converters.report.kernels import KernelRows
 from kvtrace.converters.report.model import Cause, FindingCount, PlacedFinding
+from kvtrace.converters.report.slices import Integers
 
 __all__ = ["PageFindings", "finding_counts", "place_findings"]
 
@@ -23,6 +24,8 @@ _ORDER: Final = {"violation": 0, "suppressed": 1, "unknown": 2, "proven": 3}
 Stacks = dict[tuple[tuple[str | None, int | None, str | None], ...], int]
 #: So many calls of one finding are named.
 MOST_CALLS: Final = 100
+#: More than this a page cannot hold.
+MOST_FINDINGS: Final = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +71,14 @@ def place_findings(
     the ids of the runs that a pass has judged.
     """
     runs = {run_id: index for index, run_id in enumerate(run_ids)}
-    of_kernel = {(each.run, each.kernel_id): each.kernel for each in kernels.variants}
     counts: Counter[tuple[str | None, str, str | None]] = Counter()
     judged: Counter[int] = Counter()
     for tally in findings.tallies:
         counts[tally.rule, tally.counts_as, tally.severity] += tally.count
-        kernel = None
-        if tally.kernel_id is not None:
-            kernel = of_kernel.get((runs[tally.run], tally.kernel_id))
-        if kernel is not None and tally.run in judged_runs:
+        if tally.kernel_id is None or tally.run not in judged_runs:
+            continue
+        kernel = kernels.kernel(runs[tally.run], tally.kernel_id)
+        if kernel is not None:
             judged[kernel] += tally.count
     listed = _Listed.of(table, findings, runs, calls)
     caused = by_cause(findings)
@@ -98,6 +100,10 @@ class _Listed:
     """Run, call and finding → the op, and the other one of a race."""
     calls: dict[str, dict[int, None]]
     """Finding → calls of the page, in their order."""
+    variant: Integers
+    """Of each call."""
+    kernel: Integers
+    """Of each call."""
 
     @classmethod
     def of(
@@ -105,11 +111,11 @@ class _Listed:
     ) -> "_Listed":
         listed = pa.array(sorted({found.finding_id for found in findings.listed}), pa.string())
         rows = table.filter(pc.is_in(table["finding_id"], listed)).to_pylist()
-        found = cls({}, {})
+        found = cls({}, {}, calls.variant, calls.kernel)
         for row in rows:
             place = (row["run"], row["call_id"], row["finding_id"])
             found.ops[place] = (row["op_index"], row["other_op_index"])
-            call = calls.by_id.get((runs[row["run"]], row["call_id"]))
+            call = calls.index(runs[row["run"]], row["call_id"])
             if call is not None:
                 found.calls.setdefault(row["finding_id"], {})[call] = None
         return found
@@ -124,16 +130,15 @@ def _placed(
 ) -> PlacedFinding:
     call = None
     if found.run is not None and found.call is not None:
-        call = calls.by_id.get((runs[found.run], found.call))
+        call = calls.index(runs[found.run], found.call)
     own = [(frame.file, frame.line, frame.function) for frame in found.stack]
     other = [(frame.file, frame.line, frame.function) for frame in found.other_stack]
     if not own and found.file is not None:
         own = [(found.file, found.line, found.kernel)]
-    kernel, variant, call = _indices(call, calls)
+    columns = (listed.kernel, listed.variant)
+    kernel, variant = (None if call is None else int(column[call]) for column in columns)
     alike = [
-        each
-        for each in listed.calls.get(found.finding_id, ())
-        if calls.call_kernels[each] == kernel
+        each for each in listed.calls.get(found.finding_id, ()) if listed.kernel[each] == kernel
     ]
     return PlacedFinding(
         replace(found, stack=(), other_stack=(), operators=()),
@@ -145,13 +150,6 @@ def _placed(
         *listed.ops.get((found.run, found.call, found.finding_id), (None, None)),
         in_calls=tuple(alike[:MOST_CALLS]),
     )
-
-
-def _indices(call: int | None, calls: CallRows) -> tuple[int | None, int | None, int | None]:
-    """Return kernel, variant and call."""
-    if call is None:
-        return (None, None, None)
-    return (calls.call_kernels[call], calls.rows[call].variant, call)
 
 
 def _stack(

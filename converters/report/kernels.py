@@ -1,22 +1,24 @@
 """Kernels and their compiled variants, merged over runs."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
 
 from kvtrace.converters.disassembly import disassembler
 from kvtrace.converters.profile.occupancy import occupancy_of
 from kvtrace.converters.profile.specialization import changes, specialization
 from kvtrace.converters.report.calls import CallRows
 from kvtrace.converters.report.model import (
-    Call,
     Kernel,
     Recompiled,
     SourceFile,
     Stage,
     Variant,
 )
-from kvtrace.figures.kernels import FURTHER, further_sums
+from kvtrace.converters.report.slices import NO_CALL, Integers, Lookup
+from kvtrace.figures.kernels import FURTHER
 
 if TYPE_CHECKING:
     from kvtrace.converters.profile.device_limits import DeviceLimits
@@ -32,11 +34,12 @@ Identity = tuple[str, str | None, str | None, int | None]
 class KernelRows:
     """The variants of all runs, and the texts that they need."""
 
-    variants: list[Variant] = field(default_factory=list)
+    variants: list[dict[str, Any]] = field(default_factory=list)
+    """What was recorded of each: fields of `Variant`."""
     identities: dict[Identity, int] = field(default_factory=dict)
     origins: dict[int, str | None] = field(default_factory=dict)
-    by_id: dict[tuple[int, int], int] = field(default_factory=dict)
-    """(run, kernel_id) → variant."""
+    indices: list[Lookup] = field(default_factory=list)
+    """For each run: kernel_id → variant."""
     texts: dict[tuple[str, str], int] = field(default_factory=dict)
     stage_artifacts: list[dict[str, str]] = field(default_factory=list)
     """For each variant: stage → sha256 of what the trace has."""
@@ -45,9 +48,10 @@ class KernelRows:
     def add(self, rows: Sequence[Mapping[str, Any]], run: int, sizes: Mapping[str, int]) -> None:
         """Add the rows of `kernels` of one run, in their order; times are nanoseconds."""
         earlier: dict[int, list[tuple[int, dict[str, str]]]] = {}
+        ids = np.array([row["kernel_id"] for row in rows], np.int64)
+        self.indices.append(Lookup(ids, len(self.variants) + np.arange(len(rows))))
         for row in rows:
-            index = self.by_id[run, row["kernel_id"]] = len(self.variants)
-            kernel = self._kernel(row)
+            index, kernel = len(self.variants), self._kernel(row)
             known = earlier.setdefault(kernel, [])
             facts = specialization(row)
             recompiled = _recompiled(known, facts)
@@ -74,33 +78,58 @@ class KernelRows:
         run: int,
         sizes: Mapping[str, int],
         recompiled: Recompiled | None,
-    ) -> Variant:
-        return Variant(
-            kernel=kernel,
-            run=run,
-            kernel_id=row["kernel_id"],
-            target=row["target"],
-            warp_size=row["warp_size"],
-            num_warps=row["num_warps"],
-            num_ctas=row["num_ctas"],
-            num_stages=row["num_stages"],
-            options={key: str(value) for key, value in row["options"] or ()},
-            shared_bytes=row["shared_bytes"],
-            registers=row["registers"],
-            spills=row["spills"],
-            cache_hit=row["cache_hit"],
-            cache_key=row["cache_key"],
-            compile_begin=row["compile_begin"],
-            recompiled=recompiled,
-            occupancy=occupancy_of(row),
-            compile_ns=row["compile_ns"],
-            signature=tuple(row["signature"] or ()),
-            stages=self._stages(row["stages"] or (), sizes),
-            files=self._files(row, sizes),
-            launches=0,
-            calls=0,
-            host_ns=0,
-        )
+    ) -> dict[str, Any]:
+        return {
+            "kernel": kernel,
+            "run": run,
+            "kernel_id": row["kernel_id"],
+            "target": row["target"],
+            "warp_size": row["warp_size"],
+            "num_warps": row["num_warps"],
+            "num_ctas": row["num_ctas"],
+            "num_stages": row["num_stages"],
+            "options": {key: str(value) for key, value in row["options"] or ()},
+            "shared_bytes": row["shared_bytes"],
+            "registers": row["registers"],
+            "spills": row["spills"],
+            "cache_hit": row["cache_hit"],
+            "cache_key": row["cache_key"],
+            "compile_begin": row["compile_begin"],
+            "recompiled": recompiled,
+            "occupancy": occupancy_of(row),
+            "compile_ns": row["compile_ns"],
+            "signature": tuple(row["signature"] or ()),
+            "stages": self._stages(row["stages"] or (), sizes),
+            "files": self._files(row, sizes),
+        }
+
+    def kernels(self, variants: Integers) -> Integers:
+        """Return the kernel of some variants; NO_CALL where the variant is not known."""
+        kernel = [variant["kernel"] for variant in self.variants]
+        return np.array([*kernel, NO_CALL], np.int64)[variants]
+
+    def kernel(self, run: int, kernel_id: int) -> int | None:
+        """Return the kernel of a run's variant; None where there is none."""
+        found = int(self.indices[run].of(np.array([kernel_id]))[0])
+        return None if found == NO_CALL else int(self.variants[found]["kernel"])
+
+    def finished(
+        self, sums: Mapping[int, Mapping[str, int | None]], origin: int
+    ) -> tuple[Variant, ...]:
+        """Return the variants with the sums of their calls; times count from the origin."""
+        found = []
+        for index, fields in enumerate(self.variants):
+            own, begin = sums.get(index, {}), fields["compile_begin"]
+            fields["compile_begin"] = None if begin is None else begin - origin
+            found.append(
+                Variant(
+                    **fields,
+                    launches=own.get("launches") or 0,
+                    calls=own.get("calls") or 0,
+                    host_ns=own.get("host_ns") or 0,
+                )
+            )
+        return tuple(found)
 
     def _stages(
         self, rows: Sequence[Mapping[str, Any]], sizes: Mapping[str, int]
@@ -158,35 +187,20 @@ def _recompiled(
 def kernels_of(
     rows: KernelRows,
     calls: CallRows,
+    variants: Sequence[Variant],
     findings: "PageFindings | None",
     limits: "DeviceLimits | None",
-    origin: int,
-) -> tuple[tuple[Kernel, ...], tuple[Call, ...]]:
-    """Return kernels and calls with their sums; also finishes `rows.variants`.
-
-    Those get their sums, and times that count from the page's origin.
-    """
-    finished = calls.finished(limits)
-    by_variant: dict[int, list[int]] = {}
-    for index, call in enumerate(finished):
-        by_variant.setdefault(call.variant, []).append(index)
-    rows.variants[:] = [
-        replace(
-            variant,
-            compile_begin=None if variant.compile_begin is None else variant.compile_begin - origin,
-            calls=len(by_variant.get(index, ())),
-            launches=sum(finished[call].launches for call in by_variant.get(index, ())),
-            host_ns=sum(finished[call].host_ns for call in by_variant.get(index, ())),
-        )
-        for index, variant in enumerate(rows.variants)
-    ]
+) -> tuple[Kernel, ...]:
+    """Return kernels with the sums of their variants and calls."""
+    sums, done = calls.sums(calls.kernel), calls.replayed(limits)
     members: dict[int, list[int]] = {}
-    for index, variant in enumerate(rows.variants):
+    for index, variant in enumerate(variants):
         members.setdefault(variant.kernel, []).append(index)
     kernels = []
     for (name, module, file, line), kernel in rows.identities.items():
-        own = [call for index in members[kernel] for call in by_variant.get(index, ())]
-        best = _best(own, finished)
+        own, replayed = sums.get(kernel, {}), done.get(kernel)
+        on_device = calls.on_device and bool(own)
+        best = None if replayed is None else replayed.best_of(own["ran"])
         kernels.append(
             Kernel(
                 name=name,
@@ -195,37 +209,25 @@ def kernels_of(
                 line=line,
                 origin=rows.origins[kernel],
                 variants=tuple(members[kernel]),
+                calls=own.get("calls") or 0,
+                launches=own.get("launches") or 0,
+                tuning_launches=own.get("tuning_launches") or 0,
+                runs=own.get("runs") or 0,
+                host_ns=own.get("host_ns") or 0,
+                device_ns=own.get("device_ns") or 0 if on_device else None,
+                device_executions=own.get("device_executions") or 0 if on_device else None,
+                bytes=None if replayed is None else replayed.bytes,
+                flops=None if replayed is None else replayed.flops,
                 best_ns=best,
-                achieved=_achieved(best, own, calls),
+                achieved=None if replayed is None else replayed.achieved(best),
                 violations=None if findings is None else findings.of_kernel(kernel, "violation"),
                 unknowns=None if findings is None else findings.of_kernel(kernel, "unknown"),
                 judged=0 if findings is None else findings.judged[kernel],
-                further=_further(calls.figures.get(call, {}) for call in own),
-                **_call_sums([finished[call] for call in own]),
-                **_variant_sums([rows.variants[index] for index in members[kernel]]),
+                further={each.name: each.shown(own) for each in FURTHER},
+                **_variant_sums([variants[index] for index in members[kernel]]),
             )
         )
-    return tuple(kernels), finished
-
-
-def _call_sums(calls: Sequence[Call]) -> dict[str, Any]:
-    evaluated = [call for call in calls if call.bytes is not None]
-    return {
-        "calls": len(calls),
-        "launches": sum(call.launches for call in calls),
-        "tuning_launches": sum(call.tuning_launches for call in calls),
-        "runs": sum(call.runs for call in calls),
-        "host_ns": sum(call.host_ns for call in calls),
-        "device_ns": _sum([call.device_ns for call in calls]),
-        "device_executions": _sum([call.device_executions for call in calls]),
-        "bytes": _sum([call.runs * (call.bytes or 0) for call in evaluated]),
-        "flops": _sum([call.runs * (call.flops or 0) for call in evaluated]),
-    }
-
-
-def _further(calls: Iterable[Mapping[str, Any]]) -> dict[str, float | None]:
-    total = further_sums(calls)
-    return {each.name: each.shown(total) for each in FURTHER}
+    return tuple(kernels)
 
 
 def _variant_sums(variants: Sequence[Variant]) -> dict[str, Any]:
@@ -235,23 +237,6 @@ def _variant_sums(variants: Sequence[Variant]) -> dict[str, Any]:
         "spills": _largest([variant.spills for variant in variants]),
         "shared_bytes": _largest([variant.shared_bytes for variant in variants]),
     }
-
-
-def _best(own: Sequence[int], calls: Sequence[Call]) -> float | None:
-    """Return the time at best of all runs; None unless each call that ran has one."""
-    ran = [calls[index] for index in own if calls[index].runs]
-    known = [
-        call.runs * call.roofline.position.best_ns for call in ran if call.roofline is not None
-    ]
-    return sum(known) if ran and len(known) == len(ran) else None
-
-
-def _achieved(best: float | None, own: Sequence[int], calls: CallRows) -> float | None:
-    times = [calls.run_time(index) for index in own if calls.figures.get(index, {}).get("runs")]
-    known = [time for time in times if time is not None]
-    if best is None or not known or len(known) < len(times):
-        return None
-    return best / sum(known) if sum(known) else None
 
 
 def _sum(values: list[int | None]) -> int | None:

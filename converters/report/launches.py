@@ -11,15 +11,16 @@ import pyarrow as pa
 from kvtrace.converters.report.calls import CallRows
 from kvtrace.converters.report.model import Track
 from kvtrace.converters.report.slices import (
-    NO_CALL,
+    MISSING,
     Bins,
     Executions,
     Integers,
+    Lookup,
     Slices,
     Thinned,
     bin_pieces,
 )
-from kvtrace.figures.columns import Positions, coded, combined_codes, integers, narrow
+from kvtrace.figures.columns import coded, combined_codes, integers, narrow
 from kvtrace.figures.placing import UNKNOWN, PlacedLaunches
 from kvtrace.schema.kept import weights
 from kvtrace.schema.symbols import titled
@@ -27,10 +28,8 @@ from kvtrace.schema.symbols import titled
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-__all__ = ["MISSING", "Timeline"]
+__all__ = ["Timeline"]
 
-#: Stands for null in columns of whole numbers.
-MISSING: Final = int(np.iinfo(np.int64).min)
 _NOT_RECORDED: Final = "not recorded"
 _TIMED: Final = ("call_id", "enter", "exit", "thread")
 _LAUNCH: Final = ("seq", "call_id", "enter", "exit", "thread", "phase", "weight")
@@ -72,25 +71,22 @@ class Timeline:
             for kind, run, number, stream in self.tracks
         )
 
-    def read(
-        self, trace: "Trace", run: "Run", index: int, places: Mapping[int, int], calls: CallRows
-    ) -> None:
+    def read(self, trace: "Trace", run: "Run", index: int, known: Lookup, calls: CallRows) -> None:
         """Read what a run launched and what the device executed.
 
         Args:
             trace: The trace.
             run: The run.
             index: Its place in the report.
-            places: `call_id` → index of the call.
+            known: `call_id` → index of the call.
             calls: The distinct calls.
 
         """
-        known = _Lookup(places)
         launches = self._read_launches(trace, run, index, known, calls)
         self._read_device(trace, run, index, known, launches, calls)
 
     def _read_launches(
-        self, trace: "Trace", run: "Run", index: int, known: "_Lookup", calls: CallRows
+        self, trace: "Trace", run: "Run", index: int, known: Lookup, calls: CallRows
     ) -> PlacedLaunches:
         columns: dict[str, list[Integers]] = {}
         launched: dict[str, list[Integers]] = {}
@@ -140,11 +136,11 @@ class Timeline:
     ) -> Bins:
         """Count all launches in bins from `origin` on, which reads them again."""
         span = 0 if self.extent is None else self.extent[1] - origin
-        kernels = max(calls.call_kernels, default=0) + 1
+        kernels = int(calls.kernel.max(initial=0)) + 1
 
         def pieces() -> Iterator[Slices]:
             for index, run in enumerate(runs):
-                known = _Lookup(calls.places[index])
+                known = calls.indices[index]
                 for table in trace.pieces("launches", (run,), _TIMED):
                     piece = self._timed_piece(table, index, known)
                     timed = piece.pop("timed")
@@ -156,7 +152,7 @@ class Timeline:
 
         return bin_pieces(pieces(), span, bins, len(self.tracks), kernels)
 
-    def _launch_piece(self, table: pa.Table, run: int, known: "_Lookup") -> dict[str, Integers]:
+    def _launch_piece(self, table: pa.Table, run: int, known: Lookup) -> dict[str, Integers]:
         return {
             **self._timed_piece(table, run, known),
             "phase": self._phases(table),
@@ -164,7 +160,7 @@ class Timeline:
             "weight": weights(table),
         }
 
-    def _timed_piece(self, table: pa.Table, run: int, known: "_Lookup") -> dict[str, Integers]:
+    def _timed_piece(self, table: pa.Table, run: int, known: Lookup) -> dict[str, Integers]:
         enter, leave = (integers(table[name], MISSING) for name in ("enter", "exit"))
         timed = (enter != MISSING) & (leave != MISSING)
         inverse, first = combined_codes([table["thread"]])
@@ -173,7 +169,7 @@ class Timeline:
         return {
             "begin": np.where(timed, enter, 0),
             "duration": np.where(timed, leave - np.where(timed, enter, 0), 0),
-            "call": known.indices(integers(table["call_id"], MISSING)),
+            "call": known.of(integers(table["call_id"], MISSING)),
             "track": tracks[inverse],
             "timed": timed,
         }
@@ -204,7 +200,7 @@ class Timeline:
         trace: "Trace",
         run: "Run",
         index: int,
-        known: "_Lookup",
+        known: Lookup,
         launches: PlacedLaunches,
         calls: CallRows,
     ) -> None:
@@ -221,11 +217,11 @@ class Timeline:
             self.device.append(Executions(kernel=calls.kernels(whole["call"]), **whole))
 
     def _device_piece(
-        self, table: pa.Table, run: int, known: "_Lookup", launches: PlacedLaunches
+        self, table: pa.Table, run: int, known: Lookup, launches: PlacedLaunches
     ) -> dict[str, Integers]:
         start, end = (integers(table[name], MISSING) for name in ("start", "end"))
         timed = (start != MISSING) & (end != MISSING)
-        own = known.indices(integers(table["call_id"], MISSING))
+        own = known.of(integers(table["call_id"], MISSING))
         call, phase = launches.placed(integers(table["launch_seq"], MISSING), own)
         return {
             "begin": np.where(timed, start, 0),
@@ -245,21 +241,6 @@ class Timeline:
         found, inverse = np.unique(places, axis=1, return_inverse=True)
         tracks = [self.track("device", run, int(d), int(s)) for d, s in found.T]
         return np.asarray(tracks, np.int64)[inverse.reshape(-1)]
-
-
-class _Lookup:
-    """Ids to indices, for whole columns."""
-
-    def __init__(self, places: Mapping[int, int]) -> None:
-        ids = np.fromiter(places, np.int64, len(places))
-        order = np.argsort(ids)
-        self._positions = Positions(ids[order])
-        #: The last stands for those that are not there.
-        self._places = np.append(np.fromiter(places.values(), np.int64)[order], NO_CALL)
-
-    def indices(self, ids: Integers) -> Integers:
-        """Return the index of each id, NO_CALL for one that is not there."""
-        return self._places[self._positions.of(ids)]
 
 
 def _keep(piece: Mapping[str, Integers], columns: dict[str, list[Integers]]) -> None:

@@ -11,14 +11,16 @@ from typing import Any, Final, Self
 import numpy as np
 import numpy.typing as npt
 
-from kvtrace.figures.columns import summed_by
+from kvtrace.figures.columns import Positions, summed_by
 
 __all__ = [
     "BIN_COUNTS",
+    "MISSING",
     "NO_CALL",
     "Bins",
     "Executions",
     "Integers",
+    "Lookup",
     "Slices",
     "Thinned",
     "bin_pieces",
@@ -32,10 +34,26 @@ Integers = npt.NDArray[Any]
 
 #: In `Slices.call`, `Slices.kernel` and `Slices.phase`: not known, or not on the page.
 NO_CALL: Final = -1
+#: Stands for null in columns of whole numbers.
+MISSING: Final = int(np.iinfo(np.int64).min)
 #: Bins over the whole timeline; the finest that fit.
 BIN_COUNTS: Final = (2000, 500, 100, 20)
 #: Rows that are looked at together.
 _PIECE: Final = 1 << 18
+
+
+class Lookup:
+    """Ids to indices, for whole columns."""
+
+    def __init__(self, ids: Integers, indices: Integers) -> None:
+        order = np.argsort(ids, kind="stable")
+        self._positions = Positions(ids[order])
+        #: The last stands for those that are not there.
+        self._indices = np.append(indices[order], NO_CALL)
+
+    def of(self, ids: Integers) -> Integers:
+        """Return the index of each id, NO_CALL for one that is not there."""
+        return self._indices[self._positions.of(ids)]
 
 
 @dataclass(frozen=True, slots=True)

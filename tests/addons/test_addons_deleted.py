@@ -95,7 +95,7 @@ REST = (
     "tests/test_settings.py",
     "tests/backends/test_backends.py",
     "tests/backends/test_backends_known_calls.py",
-    "tests/backends/compiled_kernels/test_contents.py",
+    "tests/backends/compiled_kernels/test_contents_to_copy.py",
     "tests/capture/test_session.py",
     "tests/cli/test_env.py",
     "tests/cli/test_cli_bad_input.py",
@@ -103,8 +103,8 @@ REST = (
     "tests/cli/test_options.py",
     "tests/converters/test_diff_code.py",
     "tests/converters/test_registry.py",
-    "tests/converters/test_roofline.py",
-    "tests/converters/test_timeline.py",
+    "tests/converters/profile/test_roofline.py",
+    "tests/converters/timeline/test_timeline.py",
     "tests/analysis/test_missing_passes.py",
     "tests/schema/test_document.py",
     "tests/schema/test_pruning.py",
@@ -135,6 +135,10 @@ def run(tree: Path, *command: str | Path, code: int = 0) -> str:
     )
     assert done.returncode == code, done.stdout[-3000:] + done.stderr[-3000:]
     return done.stdout + done.stderr
+
+
+def test_tests_of_the_rest_are_there() -> None:
+    assert not [path for path in REST if not (ROOT / path).is_file()]
 
 
 @pytest.mark.process

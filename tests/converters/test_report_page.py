@@ -3,19 +3,18 @@
 import base64
 import hashlib
 import re
-from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from kvtrace.cli import main
 from kvtrace.converters.registry import load_converter
-from kvtrace.converters.report import report_data, write_report
+from kvtrace.converters.report import calls, report_data, write_report
 from kvtrace.converters.report.pack import read_columns, read_json
-from kvtrace.converters.report.slices import Slices
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace, resolve
+from tests.converters.finding_rows import LOAD, VIOLATION
+from tests.converters.written_trace import Kernel, Launches, add_findings, write_trace
 from tests.support.report_trace import HOSTILE_NAME, build_report_trace
 from tests.support.tiers import some
 
@@ -27,9 +26,9 @@ def built(tmp_path_factory):
     return build_report_trace(tmp_path_factory.mktemp("page"), launches=3000)
 
 
-def written(built, path, max_mb=20.0, change=lambda report: report):
+def written(built, path, max_mb=20.0):
     selection = resolve(str(built.path))
-    report = change(report_data(selection.trace, selection.runs, HOSTILE_NAME, "out/"))
+    report = report_data(selection.trace, selection.runs, HOSTILE_NAME, "out/")
     return write_report(report, selection, path, max_mb)
 
 
@@ -129,29 +128,29 @@ def test_texts_that_are_left_out_are_not_referred_to(built, tmp_path, least):
     assert all(block(tmp_path / "r.html", f"texts/{t}") for t in texts if t is not None)
 
 
-@pytest.mark.sweep
-def test_with_very_many_calls_the_longest_and_those_with_findings_stay(built, tmp_path):
-    def many(report):
-        extra = [replace(report.calls[4], call_id=1000 + n, host_ns=n) for n in range(30_000)]
-        calls = (*report.calls, *extra)
-        launches = Slices.join(
-            [
-                report.launches,
-                replace(report.launches, call=np.full(3000, len(calls) - 1, np.int64)),
-            ]
-        )
-        return replace(report, calls=calls, launches=launches)
-
-    result = written(built, tmp_path / "r.html", 20, many)
+def test_with_very_many_calls_the_longest_and_those_with_findings_stay(tmp_path, monkeypatch):
+    monkeypatch.setattr(calls, "_MOST_CALLS", 20)
+    many = tuple(Launches(host_us=40 - n, scalar=str(n)) for n in range(22))
+    side = write_trace(tmp_path / "out", [Kernel(calls=(many[-1], many[-2], *many[:-2]))])
+    add_findings(side, [VIOLATION], [LOAD])
+    selection = resolve(str(tmp_path / "out"))
+    whole = report_data(selection.trace, selection.runs, "many", "out/")
+    result = write_report(whole, selection, tmp_path / "r.html", 20)
     report = read_json(block(tmp_path / "r.html", "report"))
     ids = [call["call_id"] for call in report["calls"]]
-    assert [entry.what for entry in result.dropped] == ["calls"]
-    assert len(ids) == 20_000
-    assert {ids[f["call"]] for f in report["findings"]} == {0, 8}
+    assert [entry.text for entry in result.dropped] == [
+        "The 20 distinct calls with most host time of 22 are on this page. All:"
+    ]
+    # call 0 is the shortest, and has a finding; call 1 and the last are shorter than all others
+    assert ids == [0, *range(2, 21)]
+    assert [(ids[f["call"]], f["in_calls"]) for f in report["findings"]] == [(0, [0])]
+    arguments = [report["arguments"][arg]["scalar"] for arg in report["calls"][1]["args"]]
+    assert "0" in arguments
+    assert report["totals"]["calls"] == report["kernels"][0]["calls"] == 22
+    # in the launch of call 0 the kernel was compiled
+    assert report["kernels"][0]["host_ns"] == sum(each.host_us * 1_000 for each in many[:-1])
     launches = read_columns(block(tmp_path / "r.html", "launches"))
-    assert {ids[call] for call in launches["call"]} >= {30_999}
-    args = {arg for call in report["calls"] for arg in call["args"]}
-    assert args == set(range(len(report["arguments"])))
+    assert {-1 if call < 0 else ids[call] for call in launches["call"]} == {-1, *ids}
 
 
 def test_the_command_writes_the_page_and_says_what_is_in_it(built, tmp_path, capsys):
