@@ -110,6 +110,7 @@ NATIVE = [
         flags=("-fno-plt",),
     ),
     extension("kvtrace.backends.cupti._buffers", "kvtrace/backends/cupti/_buffers.c"),
+    extension("kvtrace.backends.cupti._requests", "kvtrace/backends/cupti/_requests.c"),
 ]
 
 setup(

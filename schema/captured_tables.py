@@ -37,6 +37,15 @@ from kvtrace.schema.table_types import (
 )
 
 _C = Column
+#: What may be private of an origin.
+_ORIGINS: Final = {
+    "op": NAMED,
+    "node": NAMED,
+    "module": NAMED,
+    "file": FILE,
+    "function": NAMED,
+    "code": leaf("source names"),
+}
 
 CAPTURED: Final = (
     Table(
@@ -201,14 +210,7 @@ CAPTURED: Final = (
                 "op: as aten.mul; node: its name in that graph; module: path from the compiled "
                 "module; file, line, function and code: the program's line behind it",
                 since="1.5",
-                private={
-                    "op": NAMED,
-                    "node": NAMED,
-                    "module": NAMED,
-                    "file": FILE,
-                    "function": NAMED,
-                    "code": leaf("source names"),
-                },
+                private=_ORIGINS,
             ),
         ),
         sort=("kernel_id",),
@@ -324,8 +326,43 @@ CAPTURED: Final = (
                 "those before it that are not recorded; null: itself alone",
                 since="1.7",
             ),
+            _C(
+                "requested",
+                TIME,
+                "when the host asked the driver for it; null where its launch is known",
+                since="1.9",
+            ),
+            _C(
+                "stack_id",
+                I64,
+                "Python stack that asked for it; null where its launch is known, or none was",
+                since="1.9",
+                private=STACK,
+            ),
         ),
         sort=("start",),
+    ),
+    Table(
+        "host_events",
+        "what the host did while the device may have waited",
+        "captured",
+        (
+            _C("record", I64, "order of arrival in the run", key=True),
+            _C(
+                "kind",
+                NAME,
+                "synchronize: it waited for the device; allocate, free: memory of the device, by "
+                "the driver; allocate_host: page-locked memory; collect: Python's garbage",
+                private=OPEN,
+            ),
+            _C("begin", TIME, "when it began"),
+            _C("end", TIME, "when it ended"),
+            _C("thread", I64, "native id of the thread"),
+            _C("bytes", I64, "how much was allocated", "bytes"),
+            _C("stack_id", I64, "Python stack that it came from", private=STACK),
+        ),
+        sort=("begin",),
+        since="1.9",
     ),
     Table(
         "marks",
@@ -352,6 +389,14 @@ CAPTURED: Final = (
                 pa.list_(FRAME),
                 "innermost frame first; lines and columns from 1",
                 private={"file": FILE, "function": NAMED},
+            ),
+            _C(
+                "origins",
+                pa.list_(ORIGIN),
+                "what a compiler generated the innermost generated line from, as in kernels; "
+                "null: no line is, or nothing is known of it",
+                since="1.9",
+                private=_ORIGINS,
             ),
         ),
         sort=("stack_id",),

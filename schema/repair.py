@@ -21,6 +21,7 @@ LATEST: Final = 2**62
 RANGES: Final = {
     "launches": ("enter", "exit"),
     "gpu_kernels": ("start", "end"),
+    "host_events": ("begin", "end"),
     "marks": ("begin", "end"),
     "runs": ("started", "ended"),
 }

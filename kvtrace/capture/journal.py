@@ -10,6 +10,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kvtrace.capture.context import GitFacts, devices, library_versions, process_facts
@@ -18,6 +19,7 @@ from kvtrace.capture.hot import Recorder
 from kvtrace.capture.keeping import Keeping
 from kvtrace.capture.messages import message_row
 from kvtrace.capture.overhead import Overhead
+from kvtrace.capture.stacks import LINE_ORIGINS, generated_from
 from kvtrace.forks import Lock
 from kvtrace.schema.errors import SchemaMismatch, TraceWriteError
 
@@ -224,7 +226,9 @@ class Journal:
         identity = int(row["stack_id"])
         if identity not in self._written:
             self._written.add(identity)
-            self.add("stacks", row)
+            origins = generated_from(frames) if LINE_ORIGINS else None
+            told = None if origins is None else [asdict(one) for one in origins]
+            self.add("stacks", row | {"origins": told})
         return identity
 
     # -- the thread -------------------------------------------------------------------------

@@ -14,8 +14,9 @@ import kvtrace
 def write_reference(step: Callable[[], object], steps: int, path: Path) -> None:
     """End kvtrace's recording, run `steps` more under torch.profiler, and write the table.
 
-    The file is JSON: `steps`; `busy_ns`, the time in which the device did anything; and `kernels`,
-    for each name `device_ns` and `count`, the largest first.
+    The file is JSON: `steps`; `busy_ns`, the time in which the device did anything; `span_ns`, from
+    the first time that it did to the last; and `kernels`, for each name `device_ns` and `count`, the
+    largest first.
     """
     torch.cuda.synchronize()
     kvtrace.stop()
@@ -41,5 +42,13 @@ def write_reference(step: Callable[[], object], steps: int, path: Path) -> None:
         until = max(until, end)
     kernels = dict(sorted(found.items(), key=lambda item: -item[1]["device_ns"]))
     path.write_text(
-        json.dumps({"steps": steps, "busy_ns": round(busy * 1000), "kernels": kernels}, indent=1)
+        json.dumps(
+            {
+                "steps": steps,
+                "busy_ns": round(busy * 1000),
+                "span_ns": round((until - min(begin for begin, _ in spans)) * 1000),
+                "kernels": kernels,
+            },
+            indent=1,
+        )
     )

@@ -8,7 +8,7 @@ import ctypes
 import glob
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -57,6 +57,7 @@ class Cupti:
         self.record_lengths = lengths
         self._driver = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
         self._contexts: dict[int, ctypes.c_void_p] = {}
+        self._subscriber: ctypes.c_void_p | None = None
 
     def begin(self, request: int, complete: int, clock: int) -> None:
         """Record kernels, copies and fills of memory from now on.
@@ -72,8 +73,28 @@ class Cupti:
         for kind in KINDS:
             self._check("cuptiActivityEnable", ctypes.c_int(kind))
 
+    def follow(self, callback: int, functions: Sequence[tuple[int, int]]) -> None:
+        """Have a C callback called where functions of the driver and the runtime are entered.
+
+        It is a `CUpti_CallbackFunc`; a function is its callback domain and id. `end` ends it.
+
+        Raises:
+            CuptiUnavailable: another profiler has callbacks already.
+
+        """
+        subscriber = ctypes.c_void_p()
+        self._check("cuptiSubscribe", ctypes.byref(subscriber), ctypes.c_void_p(callback), None)
+        self._subscriber = subscriber
+        for domain, function in functions:
+            self._library.cuptiEnableCallback(
+                ctypes.c_uint32(1), subscriber, ctypes.c_int(domain), ctypes.c_uint32(function)
+            )
+
     def end(self) -> None:
         """Record no more."""
+        subscriber, self._subscriber = self._subscriber, None
+        if subscriber is not None:
+            self._check("cuptiUnsubscribe", subscriber)
         for kind in KINDS:
             self._check("cuptiActivityDisable", ctypes.c_int(kind))
         self._set_zeroed(False)

@@ -1,10 +1,12 @@
-"""CUPTI has one user at a time in a process: leaves it to torch.profiler, and takes it back.
+"""CUPTI has one user at a time in a process: leaves it to other profilers, and takes it back.
 
-torch's profiler registers callbacks of its own and, when it ends, switches kernel records off; it
-would get buffers of ours, and we none. So we stop when it prepares, and begin anew some time after
-it has stopped. It is noticed by two functions of `torch.autograd.profiler` (torch 2.5 to 2.13).
+torch's profiler and Proton register callbacks for themselves, are refused while somebody else has
+some, and switch kernel records off when they end. So kvtrace stops when they prepare, and begins
+again some time after they have stopped. They are noticed by functions that they call: two of
+`torch.autograd.profiler` (torch 2.5 to 2.13), and those of Proton's native part (Triton 3.6).
 """
 
+import importlib
 import os
 import sys
 import time
@@ -14,8 +16,11 @@ from typing import Any, Final
 from kvtrace.backends.cupti.library import CuptiUnavailable
 from kvtrace.backends.replacements import Replacements
 
-_PREPARES: Final = "_prepare_profiler"
-_STOPS: Final = "_run_on_profiler_stop"
+#: Library, module, and its functions that are called before a profiler begins, and as it ends.
+_OTHERS: Final = (
+    ("torch", "torch.autograd.profiler", "_prepare_profiler", ("_run_on_profiler_stop",)),
+    ("triton", "triton._C.libproton:proton", "start", ("finalize", "finalize_all")),
+)
 
 #: Seconds that the other one gets for reading its records after it was stopped.
 _PATIENCE: Final = 1.0
@@ -25,14 +30,14 @@ _INJECTED: Final = ("NSYS_PROFILING_SESSION_ID", "CUDA_INJECTION64_PATH")
 
 
 class Sharing:
-    """Whether CUPTI is lent to torch.profiler at the moment.
+    """Whether CUPTI is lent to another profiler at the moment.
 
     Raises:
         CuptiUnavailable: a profiler that was loaded from outside has it.
     """
 
     def __init__(self, leave: Callable[[], None], problem: Callable[[Exception], None]) -> None:
-        """`leave` stops our use; it is called when torch.profiler is about to begin."""
+        """`leave` stops kvtrace's use; it is called when another profiler is about to begin."""
         outside = next((name for name in _INJECTED if os.environ.get(name)), None)
         if outside is not None:
             raise CuptiUnavailable(
@@ -42,12 +47,16 @@ class Sharing:
         self._leave = leave
         self._problem = problem
         self._replaced = Replacements()
-        torch = sys.modules.get("torch")
-        self._profiler: Any = getattr(getattr(torch, "autograd", None), "profiler", None)
-        self.lent = bool(getattr(self._profiler, "_is_profiler_enabled", False))
+        self.lent = False
         self._stopped_at: float | None = None
-        self._wrap(_PREPARES, self._prepare)
-        self._wrap(_STOPS, self._stop)
+        for library, module, prepares, stops in _OTHERS:
+            if library not in sys.modules:
+                continue
+            profiler = _found(module)
+            self.lent |= bool(getattr(profiler, "_is_profiler_enabled", False))
+            self._wrap(profiler, prepares, self._prepare)
+            for name in stops:
+                self._wrap(profiler, name, self._stop)
 
     def over(self) -> bool:
         """Whether what was lent is free again; then it counts as ours."""
@@ -62,8 +71,8 @@ class Sharing:
         """Take notice no more."""
         self._replaced.undo()
 
-    def _wrap(self, name: str, notice: Callable[[], None]) -> None:
-        original = getattr(self._profiler, name, None)
+    def _wrap(self, profiler: Any, name: str, notice: Callable[[], None]) -> None:
+        original = getattr(profiler, name, None)
         if original is None:
             return
 
@@ -74,7 +83,7 @@ class Sharing:
                 self._problem(error)
             return original(*args, **kwargs)
 
-        self._replaced.put(self._profiler, name, wrapped)
+        self._replaced.put(profiler, name, wrapped)
 
     def _prepare(self) -> None:
         self._stopped_at = None
@@ -84,3 +93,13 @@ class Sharing:
 
     def _stop(self) -> None:
         self._stopped_at = time.monotonic()
+
+
+def _found(place: str) -> Any:
+    """Return a module, or what it holds under a name; None where this build has none."""
+    module, _, name = place.partition(":")
+    try:
+        found = importlib.import_module(module)
+    except ImportError:
+        return None
+    return getattr(found, name, None) if name else found

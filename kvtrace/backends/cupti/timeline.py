@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kvtrace.backends.cupti.host_events import HostEvents
 from kvtrace.backends.cupti.joining import NONE, Joined, Joiner, Launches, put_together
 from kvtrace.backends.cupti.library import Cupti, CuptiUnavailable, name_at
 from kvtrace.backends.cupti.own_cost import CostUnknown
@@ -52,7 +53,7 @@ class Timeline:
             CuptiUnavailable: it cannot be; the sentence says why.
         """
         try:
-            from kvtrace.backends.cupti import _buffers  # type: ignore[attr-defined]
+            from kvtrace.backends.cupti import _buffers, _requests  # type: ignore[attr-defined]
         except ImportError as error:
             raise CuptiUnavailable(
                 f"the device timeline needs kvtrace's compiled part, which is not built ({error}); "
@@ -61,6 +62,8 @@ class Timeline:
         self._session = session
         self._buffers = _buffers
         self._cupti = Cupti()
+        self._host = HostEvents(_requests, session.problem)
+        self._told_of_host = False
         self._reading = Lock()
         self._sharing = Sharing(self._yield, session.problem)
         self._clock_begin: int | None = None
@@ -164,6 +167,10 @@ class Timeline:
                 self._end_cupti(journal)
         except KvtraceError as error:
             self._session.message("warning", "device-timeline-ended", str(error))
+        lost = self._host.end()
+        if lost:
+            text = f"{lost} requests of the host came faster than they were taken: they are lost"
+            self._session.message("warning", "host-events-lost", text)
         self._join_held()
         self._write(journal, self._joiner.take(final=True))
         self._summarise()
@@ -201,6 +208,7 @@ class Timeline:
                     f"{unread} bytes of a buffer of CUPTI's are records of an unknown kind",
                 )
                 self._joiner.lose_order()
+        self._host.take()
         dropped = self._cupti.dropped()
         if dropped:
             self._lost += dropped
@@ -221,6 +229,10 @@ class Timeline:
     def _begin(self) -> None:
         buffers = self._buffers
         self._cupti.begin(buffers.REQUEST, buffers.COMPLETE, buffers.REALTIME)
+        less = self._host.begin(self._cupti)
+        if less is not None and not self._told_of_host:
+            self._told_of_host = True
+            self._session.message("info", "host-events", less)
         if self._clock_begin is None:
             self._clock_begin = self._clock_offset()
 
@@ -289,14 +301,17 @@ class Timeline:
         decided = [part for part in parts if len(part.kernels)]
         if decided:  # one batch a round: a stream that is idle often is decided in many parts
             whole = put_together(decided)
-            journal.append("gpu_kernels", self._columns(whole))
+            asked = self._host.asked(whole.kernels.correlation, whole.seq == NONE, journal)
+            journal.append("gpu_kernels", self._columns(whole) | asked)
             self._count_foreign(whole.kernels.identity[whole.foreign])
             # Of a graph's kernels CUPTI knows before: they are not launched one by one.
             journal.overhead.add_executions(int((whole.kernels.graph == 0).sum()))
         transfers, self._transfers = self._transfers, []
         for part in transfers:
             journal.overhead.add_executions(int((part.graph == 0).sum()))
-            journal.append("gpu_kernels", self._transfer_columns(part))
+            asked = self._host.asked(part.correlation, np.ones(len(part), bool), journal)
+            journal.append("gpu_kernels", self._transfer_columns(part) | asked)
+        self._host.write(journal)
 
     def _count_foreign(self, identity: NDArray[np.int64]) -> None:
         numbers, counts = np.unique(identity, return_counts=True)

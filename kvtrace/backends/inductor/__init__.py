@@ -6,6 +6,7 @@ import `compiled_kernels/`, which has what it shares with Triton's backend, and 
 not `triton/`.
 """
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.backends.inductor.libraries import GENERATOR, LIBRARY
@@ -30,13 +31,21 @@ class InductorBackend:
     def install(self, session: "Session") -> None:
         """Hook the Inductor that has just been imported."""
         from kvtrace.backends.inductor.launches import InductorHooks
+        from kvtrace.backends.inductor.origins import origins_of_line
+        from kvtrace.capture.stacks import LINE_ORIGINS
 
         self._hooks = InductorHooks(session)
         self._hooks.install()
+        keep_code = session.settings.source != "off"
+        self._knows = partial(origins_of_line, keep_code=keep_code)
+        LINE_ORIGINS.append(self._knows)
 
     def uninstall(self) -> None:
         """Take the hooks out again."""
         if self._hooks is not None:
+            from kvtrace.capture.stacks import LINE_ORIGINS
+
+            LINE_ORIGINS.remove(self._knows)
             self._hooks.uninstall()
             self._hooks = None
 

@@ -37,13 +37,23 @@ _COMMENT: Final = re.compile(r"\s*# .*Source Nodes: \[([^\]]*)\], Original ATen:
 #: The body of a function that stands at the margin.
 _FUNCTION: Final = re.compile(r"^def .*\n((?:[ \t].*\n?|\n)*)", re.MULTILINE)
 _LAUNCH: Final = re.compile(r"\s*(\w+)\.run\(")
+#: A call of generated code: of a kernel, or of a library.
+_CALL: Final = re.compile(r"\s*(?:\w+\.run\(|(?:\w+ = )?(?:extern_kernels|torch\.ops)\.)")
+#: So many lines above a call its comment is looked for.
+_ABOVE: Final = 6
+#: Where Inductor writes calls of libraries' kernels.
+_LOWERING: Final = "torch._inductor.ir"
 
 
 class Origins:
-    """Origins by the kernel's name and code, as they were seen when the code was generated."""
+    """Origins by the kernel's name and code, as they were seen when the code was generated.
+
+    Those of a library's kernel that generated code calls are known by the comment above the call.
+    """
 
     def __init__(self) -> None:
         self._seen: OrderedDict[tuple[str, str], dict[Origin, None]] = OrderedDict()
+        self._calls: OrderedDict[str, dict[Origin, None]] = OrderedDict()
 
     def add(self, name: str, code: str, origins: Iterable[Origin]) -> None:
         """Note what a kernel is generated from; one that is used several times has all of it."""
@@ -54,6 +64,17 @@ class Origins:
     def of(self, name: str, code: str | None) -> tuple[Origin, ...] | None:
         """Return what is known of a kernel with this code; None where nothing is."""
         found = self._seen.get((name, _body(code or "")))
+        return tuple(found) if found else None
+
+    def add_call(self, comment: str, origins: Iterable[Origin]) -> None:
+        """Note what a call of a library's kernel is generated from, by its comment."""
+        self._calls.setdefault(comment.strip(), {}).update(dict.fromkeys(origins))
+        while len(self._calls) > _LIMIT:
+            self._calls.popitem(last=False)
+
+    def of_call(self, comment: str) -> tuple[Origin, ...] | None:
+        """Return what is known of a call with this comment; None where nothing is."""
+        found = self._calls.get(comment.strip())
         return tuple(found) if found else None
 
 
@@ -71,9 +92,26 @@ def origins_of(
     found = ORIGINS.of(name, code)
     if found is None and module is not None:
         found = _commented(module).get(name)
-    if found is None or keep_code:
-        return found
-    return tuple(
+    return found if keep_code else _without_code(found)
+
+
+def origins_of_line(file: str, line: int | None, *, keep_code: bool) -> tuple[Origin, ...] | None:
+    """Return what a line of a generated module was generated from; None for any other line."""
+    if line is None or not _GENERATED.search(file):
+        return None
+    lines = _lines_of(file)
+    for above in range(min(line, len(lines)) - 1, max(line - 2 - _ABOVE, -1), -1):
+        said = _COMMENT.match(lines[above])
+        if said:
+            found = ORIGINS.of_call(lines[above]) or _said(said)
+            return found if keep_code else _without_code(found)
+        if above < line - 1 and _CALL.match(lines[above]):
+            return None
+    return None
+
+
+def _without_code(found: tuple[Origin, ...] | None) -> tuple[Origin, ...] | None:
+    return found and tuple(
         Origin(one.op, one.node, one.module, one.file, one.line, one.function) for one in found
     )
 
@@ -104,15 +142,39 @@ def note_origins(replaced: Replacements, problem: Callable[[Exception], None]) -
 
     define_kernel.__wrapped__ = define  # type: ignore[attr-defined]
     replaced.put(owner, "define_kernel", define_kernel)
+    _note_calls(replaced, problem)
+
+
+def _note_calls(replaced: Replacements, problem: Callable[[Exception], None]) -> None:
+    """Hook the comments that are written above calls of libraries' kernels."""
+    lowering = sys.modules.get(_LOWERING)
+    owner = getattr(lowering, "ExternKernel", None)
+    comment = getattr(owner, "codegen_comment", None)
+    describe = getattr(lowering, "get_kernel_metadata", None)
+    if comment is None or describe is None:
+        return
+
+    def codegen_comment(self: Any, wrapper: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            text = describe(self, wrapper)[0]
+            ORIGINS.add_call(text, _of_nodes(self.origins))
+        except Exception as error:  # noqa: BLE001 - counted; never the program's problem
+            problem(error)
+        return comment(self, wrapper, *args, **kwargs)
+
+    codegen_comment.__wrapped__ = comment  # type: ignore[attr-defined]
+    replaced.put(owner, "codegen_comment", codegen_comment)
 
 
 def _of_schedule(schedule: Iterable[Any]) -> Iterator[Origin]:
     for entry in schedule:
         scheduled = entry.get_nodes() if hasattr(entry, "get_nodes") else (entry,)
         for one in scheduled:
-            for node in getattr(getattr(one, "node", None), "origins", ()):
-                if node.op == "call_function":
-                    yield _origin(node)
+            yield from _of_nodes(getattr(getattr(one, "node", None), "origins", ()))
+
+
+def _of_nodes(nodes: Iterable[Any]) -> Iterator[Origin]:
+    return (_origin(node) for node in nodes if node.op == "call_function")
 
 
 def _origin(node: Any) -> Origin:
@@ -168,24 +230,33 @@ def _body(code: str) -> str:
 @lru_cache(maxsize=8)
 def _commented(module: str) -> dict[str, tuple[Origin, ...]]:
     """Return what a generated module says of each kernel that it calls; nothing if it is gone."""
-    path = Path(module)
-    try:
-        text = path.read_text("utf-8", "replace") if path.stat().st_size <= _MODULE_LIMIT else ""
-    except OSError:
-        return {}
     found: dict[str, dict[Origin, None]] = {}
     comment: re.Match[str] | None = None
-    for line in text.splitlines():
+    for line in _lines_of(module):
         said = _COMMENT.match(line)
         launch = _LAUNCH.match(line)
         if said:
             comment = said
         elif launch:
-            nodes, operators = _listed(comment, 1), _listed(comment, 2)
-            origins = [*(Origin(op=op) for op in operators), *(Origin(node=n) for n in nodes)]
-            found.setdefault(launch[1], {}).update(dict.fromkeys(origins))
+            found.setdefault(launch[1], {}).update(dict.fromkeys(_said(comment)))
             comment = None
     return {name: tuple(origins) for name, origins in found.items() if origins}
+
+
+@lru_cache(maxsize=8)
+def _lines_of(module: str) -> tuple[str, ...]:
+    path = Path(module)
+    try:
+        text = path.read_text("utf-8", "replace") if path.stat().st_size <= _MODULE_LIMIT else ""
+    except OSError:
+        return ()
+    return tuple(text.splitlines())
+
+
+def _said(comment: re.Match[str] | None) -> tuple[Origin, ...]:
+    """Return the operators and nodes of a comment."""
+    operators = (Origin(op=op) for op in _listed(comment, 2))
+    return (*operators, *(Origin(node=node) for node in _listed(comment, 1)))
 
 
 def _listed(comment: re.Match[str] | None, group: int) -> list[str]:

@@ -11,7 +11,12 @@ import pytest
 import kvtrace
 from kvtrace.backends.inductor import origins
 from kvtrace.backends.inductor.libraries import GENERATOR
-from kvtrace.backends.inductor.origins import calling_module, note_origins, origins_of
+from kvtrace.backends.inductor.origins import (
+    calling_module,
+    note_origins,
+    origins_of,
+    origins_of_line,
+)
 from kvtrace.backends.replacements import Replacements
 from kvtrace.capture.records import Origin
 from tests.support.tiers import needs
@@ -80,8 +85,17 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> origins.Origins:
 
 
 @pytest.fixture
+def modules(tmp_path: Path) -> list[Path]:
+    """Modules that Inductor wrote for `generated`, which adds them."""
+    (tmp_path / "i3").mkdir()
+    return []
+
+
+@pytest.fixture
 @needs("process")  # the first use of Inductor starts workers
-def generated(seen: origins.Origins, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
+def generated(
+    seen: origins.Origins, monkeypatch: pytest.MonkeyPatch, modules: list[Path], tmp_path: Path
+) -> Iterator[dict[str, str]]:
     """Codes of a model's kernels by name: generated for real, and neither compiled nor run."""
     pytest.importorskip(GENERATOR)
     from torch._inductor import config
@@ -102,7 +116,9 @@ def generated(seen: origins.Origins, monkeypatch: pytest.MonkeyPatch) -> Iterato
         return name
 
     def stop(self: Any) -> Any:
-        self.codegen()
+        file = tmp_path / "i3" / f"ci3v{len(modules)}.py"
+        file.write_text(self.codegen()[0].value)
+        modules.append(file)
         raise InterruptedError
 
     monkeypatch.setattr(owner, "define_kernel", noted)
@@ -144,6 +160,35 @@ def test_a_kernel_that_two_layers_use_has_the_origins_of_both(generated: dict[st
     ]
     modules = [{one.module for one in each if one.op == "aten.mul"} for each in shared]
     assert {"layers.0", "layers.1"} in modules
+
+
+def test_a_call_of_a_library_has_the_line_of_its_product(
+    generated: dict[str, str], modules: list[Path]
+) -> None:
+    products = [
+        origins_of_line(str(file), number, keep_code=True)
+        for file in modules
+        for number, line in enumerate(file.read_text().splitlines(), 1)
+        if "extern_kernels.mm(" in line
+    ]
+    # what is computed for it may be among its origins
+    made = [{(one.op, one.file, one.code) for one in found or ()} for found in products]
+    assert len(made) == 2
+    assert all(("aten.mm", __file__, "x = layer(x @ torch.ones(8, 8))") in each for each in made)
+
+
+def test_a_line_that_was_not_generated_has_no_origin(tmp_path: Path) -> None:
+    assert origins_of_line(__file__, 3, keep_code=True) is None
+    folder = tmp_path / "i3"
+    folder.mkdir()
+    file = folder / "ci3v7zobhq7edny4.py"
+    file.write_text(MODULE)
+    lines = MODULE.splitlines()
+    second = next(i for i, line in enumerate(lines, 1) if "run(arg1" in line)
+    assert origins_of_line(str(file), second, keep_code=True) == (
+        Origin(op="aten.mul"), Origin(op="aten.neg"), Origin(node="z"),
+    )  # fmt: skip
+    assert origins_of_line(str(file), second + 1, keep_code=True) is None
 
 
 def test_code_is_left_out_where_sources_are(seen: origins.Origins) -> None:

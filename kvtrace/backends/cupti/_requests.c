@@ -1,0 +1,390 @@
+/* What the host asks of the driver, when, and from which line of Python: CUPTI's callbacks.
+ *
+ * CUPTI calls `callback` in the thread that asks, which may hold Python's lock or not. To wait for
+ * that lock here would make the program wait, and could stop it for good. So the thread's frames are
+ * read as memory, without it: they are those of this very thread, which stands still in this call,
+ * and all that they refer to lives as long as they do. Where fields lie is found and checked in
+ * Python (frames.py); nothing is read before.
+ *
+ * Of each code object and each stack a copy is made when it is first seen, by its addresses and those
+ * of what it consists of.
+ */
+#ifndef Py_LIMITED_API
+#define Py_LIMITED_API 0x030B0000
+#endif
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#ifdef _WIN32
+#include <windows.h>
+static SRWLOCK lock = SRWLOCK_INIT;
+#define LOCK() AcquireSRWLockExclusive(&lock)
+#define UNLOCK() ReleaseSRWLockExclusive(&lock)
+static uint64_t thread_number(void) { return GetCurrentThreadId(); }
+#else
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+#define LOCK() pthread_mutex_lock(&lock)
+#define UNLOCK() pthread_mutex_unlock(&lock)
+static uint64_t thread_number(void) {
+  static __thread uint64_t number;
+  if (!number) number = (uint64_t)syscall(SYS_gettid);
+  return number;
+}
+#endif
+
+enum {
+  DEPTH = 64,          /* frames of a stack that are read, the innermost ones */
+  IDS = 1024,          /* ids of callbacks that are told apart */
+  TEXT_LIMIT = 4096,   /* bytes of a name */
+  TABLE_LIMIT = 1 << 20, /* bytes of a table of lines */
+  ROOM = 1 << 18,      /* requests that wait for being taken; more are counted and lost */
+  STACKS = 1 << 16,    /* distinct stacks and codes; more have no number */
+};
+
+/* What a callback is for. A launch is known by its correlation id; the others are events. */
+enum { NOTHING, LAUNCH, SYNCHRONIZE, ALLOCATE, ALLOCATE_HOST, FREE };
+enum { DRIVER = 1, RUNTIME = 2, DOMAINS };
+
+/* CUpti_CallbackData of cupti_callbacks.h. */
+struct asked {
+  uint32_t site; /* 0: the function is entered, 1: it has returned */
+  const char *function;
+  const void *parameters;
+  void *result;
+  const char *symbol;
+  void *context;
+  uint32_t context_number;
+  uint64_t *own; /* 64 bits for the one who is called, from entry to return */
+  uint32_t correlation;
+};
+
+struct request {
+  uint64_t begin, end; /* in ns since 1970; of a launch only the begin */
+  uint64_t bytes, thread;
+  uint32_t correlation, kind;
+  uint64_t stack; /* its number from 1; 0: the thread runs no Python */
+};
+
+/* Offsets in bytes; see frames.py. `indirect` is -1, or where the frame's address lies in what the
+ * thread's state points to. */
+static struct {
+  Py_ssize_t frame, indirect, code, previous, instruction, correction;
+  Py_ssize_t file, function, table, first_line, instructions;
+  Py_ssize_t text, length, state, ascii, bytes;
+} at;
+static const void *code_type;
+static int known; /* whether the layout is */
+
+static unsigned char kinds[DOMAINS][IDS];
+static struct request *requests, *spare;
+static uint32_t waiting;
+static long long lost;
+
+struct entry {
+  uint64_t key;
+  uint32_t number; /* from 1; 0: free */
+};
+static struct entry stacks[2 * STACKS], codes[2 * STACKS];
+static uint32_t stacks_known, codes_known;
+
+/* What was seen since it was last taken, as bytes for Python to read. */
+struct text {
+  char *data;
+  size_t size, room;
+};
+static struct text news;
+
+static uint64_t now(void) {
+  struct timespec time;
+  timespec_get(&time, TIME_UTC);
+  return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static const char *pointer(const char *object, Py_ssize_t offset) {
+  const char *found;
+  memcpy(&found, object + offset, sizeof found);
+  return found;
+}
+
+static uint64_t mixed(uint64_t key, uint64_t value) {
+  key = (key ^ value) * 0x9E3779B97F4A7C15u;
+  return key ^ key >> 29;
+}
+
+/* With the lock held: the entry of a key, or the free one where it belongs. */
+static struct entry *entry_of(struct entry *table, uint64_t key) {
+  uint64_t place = key % (2 * STACKS);
+  while (table[place].number && table[place].key != key) place = (place + 1) % (2 * STACKS);
+  return &table[place];
+}
+
+static int add(struct text *to, const void *data, size_t size) {
+  if (to->room - to->size < size) {
+    size_t room = 2 * (to->size + size) + 4096;
+    char *grown = realloc(to->data, room);
+    if (!grown) return 0;
+    to->data = grown;
+    to->room = room;
+  }
+  memcpy(to->data + to->size, data, size);
+  to->size += size;
+  return 1;
+}
+
+static int add_number(struct text *to, uint32_t number) { return add(to, &number, sizeof number); }
+
+static int add_sized(struct text *to, const char *data, size_t size) {
+  return add_number(to, (uint32_t)size) && add(to, data, size);
+}
+
+/* A name of ASCII letters; any other is left empty. */
+static int add_name(struct text *to, const char *name) {
+  Py_ssize_t length;
+  uint32_t state;
+  memcpy(&length, name + at.length, sizeof length);
+  memcpy(&state, name + at.state, sizeof state);
+  int plain = (state & (uint32_t)at.ascii) && length >= 0 && length <= TEXT_LIMIT;
+  return add_sized(to, name + at.text, plain ? (size_t)length : 0);
+}
+
+struct place {
+  const char *code;
+  uint32_t instruction; /* in bytes from the first */
+};
+
+static uint64_t key_of(const char *code) {
+  uint64_t key = mixed((uint64_t)(uintptr_t)code, (uint64_t)(uintptr_t)pointer(code, at.file));
+  key = mixed(key, (uint64_t)(uintptr_t)pointer(code, at.table));
+  return mixed(key, (uint64_t)(uintptr_t)pointer(code, at.function));
+}
+
+/* The calling thread's frames, the innermost first. */
+static int read_frames(struct place *places, uint64_t *key) {
+  const char *state = (const char *)PyGILState_GetThisThreadState();
+  if (!state) return 0;
+  const char *frame = pointer(state, at.frame);
+  if (frame && at.indirect >= 0) frame = pointer(frame, at.indirect);
+  int count = 0;
+  *key = 1;
+  for (; frame && count < DEPTH; frame = pointer(frame, at.previous)) {
+    const char *code = pointer(frame, at.code);
+    code -= (uintptr_t)code & 7; /* tags of references, from Python 3.14 on */
+    if (!code || pointer(code, sizeof(Py_ssize_t)) != code_type) continue; /* the interpreter's */
+    const char *instruction = pointer(frame, at.instruction);
+    places[count].code = code;
+    places[count].instruction =
+        (uint32_t)(instruction - (code + at.instructions) + at.correction);
+    *key = mixed(mixed(*key, key_of(code)), places[count].instruction);
+    count++;
+  }
+  return count;
+}
+
+/* With the lock held: the number of a code object, whose copy is made where it is new. */
+static uint32_t code_number(const char *code) {
+  uint64_t key = key_of(code);
+  struct entry *entry = entry_of(codes, key);
+  if (entry->number) return entry->number;
+  if (codes_known >= STACKS) return 0;
+  const char *table = pointer(code, at.table);
+  Py_ssize_t size;
+  uint32_t line;
+  memcpy(&size, table + at.length, sizeof size); /* of bytes as of text: the third word */
+  memcpy(&line, code + at.first_line, sizeof line);
+  size_t before = news.size;
+  if (size < 0 || size > TABLE_LIMIT) size = 0;
+  if (!add_number(&news, 0) || !add_number(&news, line) ||
+      !add_name(&news, pointer(code, at.file)) || !add_name(&news, pointer(code, at.function)) ||
+      !add_sized(&news, table + at.bytes, (size_t)size)) {
+    news.size = before;
+    return 0;
+  }
+  entry->key = key;
+  return entry->number = ++codes_known;
+}
+
+/* The number of the calling thread's stack; 0 where it runs no Python, or there are too many. */
+static uint32_t stack_number(void) {
+  struct place places[DEPTH];
+  uint64_t key;
+  int count = known ? read_frames(places, &key) : 0;
+  if (!count) return 0;
+  LOCK();
+  struct entry *entry = entry_of(stacks, key);
+  uint32_t found = entry->number;
+  if (!found && stacks_known < STACKS) {
+    uint32_t numbers[2 * DEPTH];
+    for (int i = 0; i < count; i++) {
+      numbers[2 * i] = code_number(places[i].code);
+      numbers[2 * i + 1] = places[i].instruction;
+    }
+    size_t before = news.size;
+    if (add_number(&news, (uint32_t)count) &&
+        add(&news, numbers, 2 * sizeof(uint32_t) * (size_t)count)) {
+      entry->key = key;
+      found = entry->number = ++stacks_known;
+    } else {
+      news.size = before;
+    }
+  }
+  UNLOCK();
+  return found;
+}
+
+static void keep(const struct request *request) {
+  LOCK();
+  if (!requests) requests = malloc(ROOM * sizeof *requests);
+  if (requests && waiting < ROOM) {
+    requests[waiting++] = *request;
+  } else {
+    lost++;
+  }
+  UNLOCK();
+}
+
+static void callback(void *user, int domain, uint32_t id, const struct asked *asked) {
+  (void)user;
+  if (domain < DRIVER || domain >= DOMAINS || id >= IDS) return;
+  int kind = kinds[domain][id];
+  if (kind == NOTHING) return;
+  if (asked->site == 0) {
+    *asked->own = now();
+    if (kind != LAUNCH) return;
+  } else if (kind == LAUNCH) {
+    return;
+  }
+  struct request request = {
+      .begin = *asked->own,
+      .end = asked->site ? now() : 0,
+      .thread = thread_number(),
+      .correlation = asked->correlation,
+      .kind = (uint32_t)kind,
+      .stack = stack_number(),
+  };
+  if ((kind == ALLOCATE || kind == ALLOCATE_HOST) && asked->parameters) {
+    /* Of cuMemAlloc_v2, cuMemCreate and cuMemHostAlloc: the second, after the result's address. */
+    memcpy(&request.bytes, (const char *)asked->parameters + sizeof(void *), sizeof request.bytes);
+  }
+  keep(&request);
+}
+
+static PyObject *expect(PyObject *module, PyObject *arguments) {
+  (void)module;
+  int domain, id, kind;
+  if (!PyArg_ParseTuple(arguments, "iii", &domain, &id, &kind)) return NULL;
+  if (domain < DRIVER || domain >= DOMAINS || id < 0 || id >= IDS || kind < 0 || kind > FREE) {
+    PyErr_SetString(PyExc_ValueError, "there is no such callback");
+    return NULL;
+  }
+  kinds[domain][id] = (unsigned char)kind;
+  Py_RETURN_NONE;
+}
+
+static PyObject *forget(PyObject *module, PyObject *nothing) {
+  (void)module, (void)nothing;
+  LOCK();
+  known = 0;
+  waiting = stacks_known = codes_known = 0;
+  lost = 0;
+  memset(stacks, 0, sizeof stacks);
+  memset(codes, 0, sizeof codes);
+  news.size = 0;
+  UNLOCK();
+  Py_RETURN_NONE;
+}
+
+static PyObject *lay_out(PyObject *module, PyObject *arguments) {
+  (void)module;
+  unsigned long long type;
+  if (!PyArg_ParseTuple(arguments, "Knnnnnnnnnnnnnnnn", &type, &at.frame, &at.indirect, &at.code,
+                        &at.previous, &at.instruction, &at.correction, &at.file, &at.function,
+                        &at.table, &at.first_line, &at.instructions, &at.text, &at.length,
+                        &at.state, &at.ascii, &at.bytes))
+    return NULL;
+  code_type = (const void *)(uintptr_t)type;
+  Py_RETURN_NONE;
+}
+
+static PyObject *frames(PyObject *module, PyObject *nothing) {
+  (void)module, (void)nothing;
+  struct place places[DEPTH];
+  uint64_t key;
+  int count = read_frames(places, &key);
+  PyObject *found = PyList_New(0);
+  for (int i = 0; found && i < count; i++) {
+    PyObject *one = Py_BuildValue("(KI)", (unsigned long long)(uintptr_t)places[i].code,
+                                  places[i].instruction);
+    if (!one || PyList_Append(found, one)) Py_CLEAR(found);
+    Py_XDECREF(one);
+  }
+  return found;
+}
+
+static PyObject *trust(PyObject *module, PyObject *nothing) {
+  (void)module, (void)nothing;
+  known = 1;
+  Py_RETURN_NONE;
+}
+
+static PyObject *take(PyObject *module, PyObject *nothing) {
+  (void)module, (void)nothing;
+  LOCK();
+  struct request *taken = requests;
+  struct text seen = news;
+  uint32_t count = waiting;
+  long long missed = lost;
+  requests = spare;
+  spare = NULL;
+  waiting = 0;
+  lost = 0;
+  news = (struct text){0};
+  UNLOCK();
+  PyObject *found = Py_BuildValue("(y#y#L)", taken ? (char *)taken : "",
+                                  (Py_ssize_t)(count * sizeof *taken), seen.data ? seen.data : "",
+                                  (Py_ssize_t)seen.size, missed);
+  free(seen.data);
+  LOCK();
+  if (!spare) {
+    spare = taken;
+    taken = NULL;
+  }
+  UNLOCK();
+  free(taken);
+  return found;
+}
+
+static PyMethodDef functions[] = {
+    {"expect", expect, METH_VARARGS,
+     "expect(domain, id, kind): what a callback of CUPTI is for; 0: nothing."},
+    {"forget", forget, METH_NOARGS, "forget(): begin again, with nothing seen and no layout."},
+    {"lay_out", lay_out, METH_VARARGS, "lay_out(type, ...): where fields lie; see frames.py."},
+    {"frames", frames, METH_NOARGS,
+     "frames() -> list[(int, int)]: the caller's frames as they are read: address of the code, and\n"
+     "offset of the instruction in bytes; the innermost first."},
+    {"trust", trust, METH_NOARGS, "trust(): from now on requests have stacks."},
+    {"take", take, METH_NOARGS,
+     "take() -> (bytes, bytes, int): requests since this was last called, the stacks that are new\n"
+     "with the code objects that are new, and how many requests were lost."},
+    {NULL, NULL, 0, NULL},
+};
+
+static int fill(PyObject *module) {
+  return PyModule_AddObject(module, "CALLBACK", PyLong_FromVoidPtr((void *)(intptr_t)callback));
+}
+
+static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)(intptr_t)fill}, {0, NULL}};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "_requests", "What the host asks of CUDA's driver.",
+    0, functions, slots, NULL, NULL, NULL,
+};
+
+PyMODINIT_FUNC PyInit__requests(void) { return PyModuleDef_Init(&definition); }

@@ -1,0 +1,146 @@
+"""What the host did while the device waited, and what it asked for: rows of `host_events`."""
+
+import gc
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kvtrace.backends.cupti.library import Cupti, CuptiUnavailable
+from kvtrace.backends.cupti.requests import FOLLOWED, KINDS, Requests
+from kvtrace.capture.records import Frame
+from kvtrace.capture.stacks import current_stack
+
+if TYPE_CHECKING:
+    from kvtrace.capture.journal import Journal
+
+#: Shorter collections of garbage are not recorded, in nanoseconds: there may be thousands a second.
+_SHORTEST: Final = 100_000
+_COLLECT: Final = "collect"
+
+
+class HostEvents:
+    """Follows what the host asks of the driver, and when Python collects garbage."""
+
+    def __init__(self, native: Any, problem: Callable[[Exception], None]) -> None:
+        """Follow nothing yet; `native` is the compiled part `_requests`."""
+        self._requests = Requests(native)
+        self._collections = Collections(problem)
+        self._next_record = 0
+        self._events: list[NDArray[Any]] = []
+
+    def begin(self, cupti: Cupti) -> str | None:
+        """Follow from now on; return why less is known than could be, if so."""
+        try:
+            cupti.follow(self._requests.callback, FOLLOWED)
+        except CuptiUnavailable as error:
+            return f"which lines launch the kernels of libraries is not recorded: {error}"
+        reason = self._requests.stackless
+        if reason is not None:
+            return f"stacks of what libraries launch are not recorded with this Python: {reason}"
+        return None
+
+    def take(self) -> None:
+        """Take what came; to be called after records of executions were taken."""
+        events = self._requests.take()
+        if len(events):
+            self._events.append(events)
+
+    def end(self) -> int:
+        """Follow garbage no more; return how many requests were lost."""
+        self._collections.end()
+        return self._requests.lost
+
+    def write(self, journal: "Journal") -> None:
+        """Append the events that were taken."""
+        events, self._events = self._events, []
+        for part in events:
+            journal.append("host_events", self._columns(part, journal))
+        collected = self._collections.take()
+        if collected:
+            journal.append("host_events", self._collected(collected, journal))
+
+    def asked(
+        self, correlation: NDArray[np.int64], wanted: NDArray[np.bool_], journal: "Journal"
+    ) -> dict[str, Any]:
+        """Return the columns `requested` and `stack_id` of executions, of those that are wanted."""
+        begin, stack = self._requests.of(correlation)
+        stack[~wanted] = 0
+        ids, without = self._requests.stack_ids(stack, journal.add_stack)
+        return {
+            "requested": pa.array(begin, mask=(begin == 0) | ~wanted),
+            "stack_id": pa.array(ids, mask=without),
+        }
+
+    def _columns(self, events: NDArray[Any], journal: "Journal") -> Mapping[str, Any]:
+        ids, without = self._requests.stack_ids(events["stack"], journal.add_stack)
+        sizes = events["bytes"].astype(np.int64)
+        return {
+            "record": self._records(len(events)),
+            "kind": pa.array([KINDS[kind] for kind in events["kind"].tolist()]).dictionary_encode(),
+            "begin": events["begin"].astype(np.int64),
+            "end": events["end"].astype(np.int64),
+            "thread": events["thread"].astype(np.int64),
+            "bytes": pa.array(sizes, mask=sizes == 0),
+            "stack_id": pa.array(ids, mask=without),
+        }
+
+    def _collected(
+        self, found: list[tuple[int, int, int, tuple[Frame, ...]]], journal: "Journal"
+    ) -> Mapping[str, Any]:
+        begin, end, thread, stacks = zip(*found, strict=True)
+        ids = [journal.add_stack(frames) if frames else None for frames in stacks]
+        return {
+            "record": self._records(len(found)),
+            "kind": pa.array([_COLLECT] * len(found), pa.string()).dictionary_encode(),
+            "begin": np.asarray(begin, np.int64),
+            "end": np.asarray(end, np.int64),
+            "thread": np.asarray(thread, np.int64),
+            "bytes": pa.nulls(len(found), pa.int64()),
+            "stack_id": pa.array(ids, pa.int64()),
+        }
+
+    def _records(self, count: int) -> NDArray[np.int64]:
+        first = self._next_record
+        self._next_record += count
+        return np.arange(first, first + count)
+
+
+class Collections:
+    """Python's collections of garbage that take long."""
+
+    def __init__(self, problem: Callable[[Exception], None]) -> None:
+        """Follow them from now on."""
+        self._problem = problem
+        self._process = os.getpid()
+        self._began = threading.local()
+        self._found: list[tuple[int, int, int, tuple[Frame, ...]]] = []
+        gc.callbacks.append(self._notice)
+
+    def take(self) -> list[tuple[int, int, int, tuple[Frame, ...]]]:
+        """Return begin, end, thread and stack of those since this was last called."""
+        found, self._found = self._found, []
+        return found
+
+    def end(self) -> None:
+        """Follow them no more."""
+        if self._notice in gc.callbacks:
+            gc.callbacks.remove(self._notice)
+
+    def _notice(self, phase: str, _info: Mapping[str, int]) -> None:
+        try:
+            now = time.time_ns()
+            if phase == "start":
+                self._began.at = now
+                return
+            begin = getattr(self._began, "at", now)
+            if now - begin < _SHORTEST or os.getpid() != self._process:
+                return
+            self._found.append((begin, now, threading.get_native_id(), current_stack()))
+        except Exception as error:  # noqa: BLE001 - counted; never the program's problem
+            self._problem(error)

@@ -1,0 +1,168 @@
+"""What the host asked of the driver: from which line, and how long it waited for it.
+
+CUPTI calls `_requests.c` when a function of the driver or the runtime is entered. Executions have
+the correlation id of the call that asked for them, and so get its time and its stack.
+Ids of functions: cupti_driver_cbid.h and cupti_runtime_cbid.h (CUDA 12 and 13).
+"""
+
+from collections.abc import Callable, Sequence
+from types import CodeType, ModuleType
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.backends.cupti.frames import ENTRY, FramesUnknown, know_frames
+from kvtrace.capture.records import Frame
+from kvtrace.capture.stacks import is_hidden, line_and_column
+
+_DRIVER: Final = 1  # CUPTI_CB_DOMAIN_DRIVER_API
+_RUNTIME: Final = 2  # CUPTI_CB_DOMAIN_RUNTIME_API
+_LAUNCH: Final = 1
+#: Kinds of `host_events`, as the compiled part numbers them.
+KINDS: Final = {2: "synchronize", 3: "allocate", 4: "allocate_host", 5: "free"}
+
+#: (domain, kind) → functions that are followed.
+_FUNCTIONS: Final = {
+    # cuLaunchKernel, cuLaunchKernelEx, cuLaunchCooperativeKernel, cuGraphLaunch; each for both
+    # meanings of the default stream
+    (_DRIVER, _LAUNCH): (307, 442, 652, 653, 477, 478, 514, 515),
+    # cudaMemcpy, cudaMemcpyAsync, cudaMemsetAsync
+    (_RUNTIME, _LAUNCH): (31, 41, 51),
+    # cudaStreamSynchronize, cudaEventSynchronize, cudaDeviceSynchronize
+    (_RUNTIME, 2): (131, 137, 165),
+    (_DRIVER, 3): (243, 549),  # cuMemAlloc_v2, cuMemCreate
+    (_DRIVER, 4): (39,),  # cuMemHostAlloc
+    (_DRIVER, 5): (245, 550),  # cuMemFree_v2, cuMemRelease
+}
+#: What CUPTI is asked to call back for.
+FOLLOWED: Final = tuple((domain, id_) for (domain, _), ids in _FUNCTIONS.items() for id_ in ids)
+
+_LAYOUT: Final = np.dtype(
+    [
+        ("begin", "<u8"), ("end", "<u8"), ("bytes", "<u8"), ("thread", "<u8"),
+        ("correlation", "<u4"), ("kind", "<u4"), ("stack", "<u8"),
+    ]
+)  # fmt: skip
+#: For names with other letters than ASCII's, which the compiled part leaves out.
+_UNREAD: Final = "(not ASCII)"
+#: How long a request waits for its execution, in rounds of the journal.
+_ROUNDS: Final = 40
+
+
+class Requests:
+    """Requests as they come, and the stacks that they came from."""
+
+    def __init__(self, native: ModuleType) -> None:
+        """Say what is followed; where stacks cannot be read, `stackless` says why."""
+        self._native = native
+        native.forget()
+        self.callback: int = native.CALLBACK
+        for (domain, kind), ids in _FUNCTIONS.items():
+            for id_ in ids:
+                native.expect(domain, id_, kind)
+        self.stackless: str | None = None
+        try:
+            know_frames(native)
+        except FramesUnknown as error:
+            self.stackless = str(error)
+        self.lost = 0
+        self._codes: list[_Code] = []
+        self._stacks: list[tuple[tuple[int, int], ...]] = []
+        #: by the number of a stack, from 1: its id in the trace, 0 where no frame is the program's
+        self._ids: dict[int, int] = {}
+        self._launches: list[NDArray[Any]] = []
+
+    def take(self) -> NDArray[Any]:
+        """Return events since this was last called, and keep launches for `of`."""
+        content, news, lost = self._native.take()
+        self.lost += lost
+        self._read_news(news)
+        rows = np.frombuffer(content, _LAYOUT)
+        launches = rows["kind"] == _LAUNCH
+        found = rows[launches]
+        self._launches.append(found[np.argsort(found["correlation"], kind="stable")])
+        del self._launches[:-_ROUNDS]
+        events: NDArray[Any] = rows[~launches]
+        return events
+
+    def of(self, correlation: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return when executions were asked for, in ns since 1970, and the numbers of their stacks.
+
+        Both are 0 where that is not known.
+        """
+        begin, stack = (np.zeros(len(correlation), np.int64) for _ in range(2))
+        for launches in self._launches:
+            if not len(launches):
+                continue
+            place = np.searchsorted(launches["correlation"], correlation)
+            place = np.minimum(place, len(launches) - 1)
+            same = launches["correlation"][place] == correlation
+            begin[same] = launches["begin"][place[same]]
+            stack[same] = launches["stack"][place[same]]
+        return begin, stack
+
+    def stack_ids(
+        self, numbers: NDArray[Any], add: Callable[[Sequence[Frame]], int]
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Return ids of stacks by their numbers, and which have none; `add` records a stack."""
+        distinct, place = np.unique(np.asarray(numbers, np.int64), return_inverse=True)
+        for number in distinct.tolist():
+            if number not in self._ids:
+                frames = self.frames(number)
+                self._ids[number] = add(frames) if frames else 0
+        ids = np.asarray([self._ids[number] for number in distinct.tolist()], np.int64)[place]
+        return ids, ids == 0
+
+    def frames(self, number: int) -> tuple[Frame, ...]:
+        """Return the program's frames of a stack, the innermost first."""
+        if not 0 < number <= len(self._stacks):
+            return ()
+        known = [
+            (self._codes[code - 1], instruction)
+            for code, instruction in self._stacks[number - 1]
+            if code
+        ]
+        return tuple(
+            code.frame(instruction)
+            for code, instruction in known
+            if code.function != ENTRY and not is_hidden(code.file)
+        )
+
+    def _read_news(self, news: bytes) -> None:
+        at = 0
+
+        def number() -> int:
+            nonlocal at
+            at += 4
+            return int.from_bytes(news[at - 4 : at], "little")
+
+        def sized() -> bytes:
+            nonlocal at
+            size = number()
+            at += size
+            return news[at - size : at]
+
+        while at < len(news):
+            count = number()
+            if count:
+                self._stacks.append(tuple((number(), number()) for _ in range(count)))
+            else:
+                line, file, function = number(), sized().decode(), sized().decode()
+                self._codes.append(_Code(file, function, line, sized()))
+
+
+class _Code:
+    """A copy of what a code object says of its instructions."""
+
+    def __init__(self, file: str, function: str, line: int, table: bytes) -> None:
+        self.file, self.function, self._line, self._table = file, function, line, table
+        self._code: CodeType | None = None
+
+    def frame(self, instruction: int) -> Frame:
+        """Return the line of an instruction, given in bytes from the first."""
+        if self._code is None:
+            same: dict[str, Any] = {"co_firstlineno": self._line, "co_linetable": self._table}
+            self._code = _Code.frame.__code__.replace(**same)
+        line, column = line_and_column(self._code, instruction)
+        return Frame(self.file or _UNREAD, line, column, self.function or _UNREAD)

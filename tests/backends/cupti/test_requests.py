@@ -1,0 +1,153 @@
+"""Stacks that are read without Python's lock, as CUPTI's callback reads them; called by ctypes."""
+
+import ctypes
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from kvtrace.backends.cupti import _requests
+from kvtrace.backends.cupti.requests import Requests
+
+LAUNCH, STREAM_SYNCHRONIZE, ALLOCATE = (1, 307), (2, 131), (1, 243)
+
+
+class Asked(ctypes.Structure):
+    """CUpti_CallbackData of cupti_callbacks.h."""
+
+    _fields_ = [
+        ("site", ctypes.c_uint32), ("function", ctypes.c_char_p), ("parameters", ctypes.c_void_p),
+        ("result", ctypes.c_void_p), ("symbol", ctypes.c_char_p), ("context", ctypes.c_void_p),
+        ("context_number", ctypes.c_uint32), ("own", ctypes.POINTER(ctypes.c_uint64)),
+        ("correlation", ctypes.c_uint32),
+    ]  # fmt: skip
+
+
+class Allocation(ctypes.Structure):
+    """cuMemAlloc_v2_params of generated_cuda_meta.h."""
+
+    _fields_ = [("address", ctypes.c_void_p), ("bytes", ctypes.c_size_t)]
+
+
+CALLBACK = ctypes.CFUNCTYPE(
+    None, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32, ctypes.POINTER(Asked)
+)(_requests.CALLBACK)
+
+
+def ask(function, correlation=0, parameters=None):
+    """Enter and leave a function of the driver, as CUPTI reports it, without Python's lock."""
+    own = ctypes.c_uint64()
+    given = None if parameters is None else ctypes.addressof(parameters)
+    asked = Asked(own=ctypes.pointer(own), correlation=correlation, parameters=given)
+    for site in (0, 1):
+        asked.site = site
+        CALLBACK(None, *function, ctypes.byref(asked))
+
+
+@pytest.fixture
+def requests():
+    made = Requests(_requests)
+    assert made.stackless is None
+    return made
+
+
+def stacks_of(requests, *correlations):
+    _, numbers = requests.of(np.asarray(correlations))
+    return [requests.frames(number) for number in numbers.tolist()]
+
+
+def expected(ask_line, depth):
+    """What Python itself tells of the stack of `ask_line` of the caller's file."""
+    frame = sys._getframe(1)
+    found = []
+    while frame is not None and len(found) < depth:
+        found.append((frame.f_code.co_filename, frame.f_code.co_qualname))
+        frame = frame.f_back
+    return [(__file__, "ask"), *found][:depth]
+
+
+def test_an_execution_gets_the_stack_that_asked_for_it(requests):
+    def inner():
+        ask(LAUNCH, 7)
+        line = sys._getframe().f_lineno - 1
+        return line, expected(line, 64)
+
+    line, told = inner()
+    requests.take()
+    (frames,) = stacks_of(requests, 7)
+    assert [(frame.file, frame.function) for frame in frames] == told[: len(frames)]
+    assert len(frames) > 5
+    assert (frames[1].line, frames[1].column) == (line, 9)
+
+
+def test_one_stack_is_kept_once_and_two_lines_are_two(requests):
+    for correlation in (1, 2):
+        ask(LAUNCH, correlation)
+    ask(LAUNCH, 3)
+    requests.take()
+    _, numbers = requests.of(np.asarray([1, 2, 3, 4]))
+    assert numbers[0] == numbers[1] != numbers[2]
+    assert numbers[3] == 0
+
+
+def test_a_thread_has_its_frames_and_one_without_python_none(requests):
+    thread = threading.Thread(target=ask, args=(LAUNCH, 11))
+    thread.start()
+    thread.join()
+    requests.take()
+    (frames,) = stacks_of(requests, 11)
+    assert frames[0].function == "ask"
+    assert "test_a_thread" not in " ".join(frame.function for frame in frames)
+
+
+def test_code_that_is_gone_is_still_known(requests):
+    text = "\n" * 40 + "def gone(): ask(LAUNCH, 5)"
+    names = {"ask": ask, "LAUNCH": LAUNCH}
+    exec(compile(text, "gone.py", "exec"), names)
+    names["gone"]()
+    del names["gone"]
+    requests.take()
+    (frames,) = stacks_of(requests, 5)
+    assert ("gone.py", 41, "gone") in [(f.file, f.line, f.function) for f in frames]
+
+
+def test_a_name_that_is_not_ascii_is_left_out(requests):
+    names = {"ask": ask, "LAUNCH": LAUNCH}
+    exec(compile("def größe(): ask(LAUNCH, 6)", "maß.py", "exec"), names)
+    names["größe"]()
+    requests.take()
+    (frames,) = stacks_of(requests, 6)
+    assert (frames[1].file, frames[1].function) == ("(not ASCII)", "(not ASCII)")
+
+
+def test_waiting_and_allocating_are_events(requests):
+    ask(STREAM_SYNCHRONIZE)
+    ask(ALLOCATE, parameters=Allocation(bytes=4096))
+    events = requests.take()
+    assert events["kind"].tolist() == [2, 3]
+    assert events["bytes"].tolist() == [0, 4096]
+    assert (events["end"] >= events["begin"]).all()
+    assert set(events["thread"].tolist()) == {threading.get_native_id()}
+
+
+def test_too_many_are_counted_and_lost(requests):
+    own = ctypes.c_uint64()
+    asked = Asked(own=ctypes.pointer(own))
+    for _ in range((1 << 18) + 3):
+        CALLBACK(None, *LAUNCH, ctypes.byref(asked))
+    requests.take()
+    assert requests.lost == 3
+
+
+def test_another_layout_is_noticed_before_anything_is_read(monkeypatch):
+    from kvtrace.backends.cupti import frames
+
+    monkeypatch.setattr(frames, "_C_FRAMES", {})
+    monkeypatch.setattr(frames, "_STATE_BYTES", 4 * frames._WORD)
+    made = Requests(_requests)
+    assert made.stackless == "a thread's frame is not where it is looked for"
+    ask(LAUNCH, 9)
+    made.take()
+    assert stacks_of(made, 9) == [()]
+    Requests(_requests)
