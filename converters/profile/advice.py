@@ -444,7 +444,7 @@ def _tunings(
 def _waiting(time: DeviceTime) -> Iterator[Advice]:
     """Say how long the device waits for the host: in steps where they are known, or launches."""
     if time.steps is not None and time.step_ns is not None:
-        a_step = time.steps.span_ns / time.steps.total
+        a_step = time.steps.span_ns / time.steps.number
         waited = a_step - time.step_ns
         if waited > _WAITING * a_step:
             yield Advice(
@@ -455,7 +455,7 @@ def _waiting(time: DeviceTime) -> Iterator[Advice]:
                     Figure("a step", duration(a_step), "measured"),
                     Figure("device time of a step", duration(time.step_ns), "measured"),
                 ),
-                waited * time.steps.total,
+                waited * time.steps.number,
             )  # fmt: skip
         return
     waited = time.busy.idle_launching_ns

@@ -51,9 +51,7 @@ def repeated_mark(trace: "Trace", run: "Run") -> tuple[str, list[tuple[int, int]
 
     Errors as `Trace.table`.
     """
-    ranges = {
-        name: found for name, found in _ranges(trace, run).items() if len(found) >= _REPEATS
-    }
+    ranges = {name: found for name, found in _ranges(trace, run).items() if len(found) >= _REPEATS}
     if not ranges:
         return None
     name = max(ranges, key=lambda name: sum(end - begin for begin, end in ranges[name]))
@@ -212,9 +210,7 @@ def device_begins(trace: "Trace", run: "Run", steps: Steps) -> Integers:
     soonest = np.minimum.accumulate(begun[::-1])[::-1]
     bounds = steps.bounds
     at = np.searchsorted(when, bounds)
-    found = np.where(
-        at < when.size, np.append(soonest, 0)[np.minimum(at, when.size)], np.int64(-1)
-    )
+    found = np.where(at < when.size, np.append(soonest, 0)[np.minimum(at, when.size)], np.int64(-1))
     # Where nothing was asked for in a step, its own time has to do.
     upper = np.append(bounds[1:], np.iinfo(np.int64).max)
     empty = (found < 0) | (np.append(when, np.iinfo(np.int64).max)[at] >= upper)

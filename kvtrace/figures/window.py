@@ -148,7 +148,9 @@ def windowed(
     begin = first if asked.since is None else _moment(asked.since, first, last)
     end = last + 1 if asked.until is None else _moment(asked.until, first, last)
     if begin >= end:
-        raise BadSetting(f"the window from {asked.since} to {asked.until} is none; turn them around.")
+        raise BadSetting(
+            f"the window from {asked.since} to {asked.until} is none; turn them around."
+        )
     windows = {run.run_id: RunWindow(begin, end, begin, end) for run in timed}
     return _between(trace, timed, extents, windows, None, "asked", None)
 
@@ -269,7 +271,7 @@ def _first_steady(trace: "Trace", run: "Run", steps: Steps, devices: Integers) -
     odd = pc.is_in(launches["phase"].cast(pa.string()), pa.array([*TUNING, "graph_capture"]))
     begun.append(integers(launches.filter(pc.fill_null(odd, False))["enter"].drop_null()))
     at = np.searchsorted(steps.bounds, np.concatenate(begun), side="right") - 1
-    setting_up[at[(0 <= at) & (at < steps.number)]] = True
+    setting_up[at[(at >= 0) & (at < steps.number)]] = True
     taken = np.diff(devices)
     setting_up |= taken > _LONG * np.median(taken)
     first = int(np.argmin(setting_up))
@@ -292,9 +294,7 @@ def _between(
     begin = min(each.device_begin for each in windows.values())
     end = max(each.device_end for each in windows.values())
     host = min(e.begin for e in windows.values()), max(e.end for e in windows.values())
-    every = {
-        run.run_id: windows.get(run.run_id, RunWindow(*host, begin, end)) for run in runs
-    }
+    every = {run.run_id: windows.get(run.run_id, RunWindow(*host, begin, end)) for run in runs}
     taken = [np.diff(each.bounds) for each in steps or () if each.ranged or each.number > 1]
     before = [w.device_begin - extents[run].device_begin for run, w in windows.items()]
     after = [extents[run].device_end - w.device_end for run, w in windows.items()]
