@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from kvtrace.figures.columns import Integers, integers
 from kvtrace.figures.trials import TUNING
+from kvtrace.schema.repair import LATEST
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -127,7 +128,8 @@ def _last_launch(trace: "Trace", run: "Run") -> int:
 def periodic_steps(trace: "Trace", run: "Run") -> Steps | None:
     """Return the steps that calls are launched in on the thread that launches most.
 
-    They begin behind a moment that is marked "steady", if there is one. Errors as `Trace.table`.
+    They lie behind a moment, or in a range, that is marked "steady", if there is one. Errors as
+    `Trace.table`.
     """
     columns = ["seq", "enter", "exit", "call_id", "thread", "phase"]
     launches = trace.table("launches", [run], columns)
@@ -142,19 +144,19 @@ def periodic_steps(trace: "Trace", run: "Run") -> Steps | None:
     enter = integers(launches["enter"])
     order = np.argsort(enter, kind="stable")[-_MOST:]
     enter, call = enter[order], integers(launches["call_id"], -1)[order]
-    leave = integers(launches["exit"])[order]
-    marked = [m for n, ms in _instants(trace, run).items() if n in _STEADY for m in ms]
-    if marked:
-        later = enter >= min(marked)
-        enter, call, leave = enter[later], call[later], leave[later]
+    moments = [m for n, ms in _instants(trace, run).items() if n in _STEADY for m in ms]
+    ranges = [r for n, rs in _ranges(trace, run).items() if n in _STEADY for r in rs]
+    for low, high in ranges or [(m, LATEST) for m in moments[:1]]:
+        marked = (enter >= low) & (enter < high)
+        enter, call = enter[marked], call[marked]
     found = period_of(call)
     if found is None:
         return None
     begin, end, period = found
-    starts = enter[begin:end:period]
-    whole = (end - begin) // period
-    last = enter[begin + whole * period] if begin + whole * period < len(enter) else leave[-1]
-    return Steps(None, np.append(starts[:whole], last))
+    starts = enter[begin : end + 1 : period]
+    if begin + (len(starts) - 1) * period > end:
+        starts = starts[:-1]
+    return Steps(None, starts)  # the last one says where the one before ends
 
 
 def period_of(sequence: Integers) -> tuple[int, int, int] | None:
@@ -235,16 +237,19 @@ def _last_end(start: Integers, end: Integers, bound: int, begin: int) -> int:
     return int(until[last + pauses[0]] if pauses.size else until[-1])
 
 
-def requests(trace: "Trace", run: "Run") -> tuple[Integers, Integers, Integers]:
+def requests(
+    trace: "Trace", run: "Run", whole: "Trace | None" = None
+) -> tuple[Integers, Integers, Integers]:
     """Return when the host asked for each timed execution (-1: not known), its start and its end.
 
-    Of a launch that is when it was entered. Errors as `Trace.table`.
+    Of a launch that is when it was entered; `whole` has the launches of executions in a window.
+    Errors as `Trace.table`.
     """
     columns = ["launch_seq", "graph_id", "start", "end", "requested"]
     rows = trace.table("gpu_kernels", [run], columns)
     rows = rows.filter(pc.and_(pc.is_valid(rows["start"]), pc.is_valid(rows["end"])))
     asked = integers(rows["requested"], -1)
-    launches = trace.table("launches", [run], ["seq", "enter"])
+    launches = (whole or trace).table("launches", [run], ["seq", "enter"])
     launches = launches.filter(pc.is_valid(launches["enter"]))
     seq, enter = integers(launches["seq"]), integers(launches["enter"])
     order = np.argsort(seq, kind="stable")
