@@ -12,6 +12,8 @@ from itertools import pairwise
 from pathlib import PurePath
 from typing import Any, Final, Literal, get_args
 
+from kvtrace.figures.lines import is_plumbing
+
 Grouping = Literal["stack", "frames", "module", "source", "op"]
 GROUPINGS: Final[tuple[Grouping, ...]] = get_args(Grouping)
 

@@ -11,13 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from kvtrace.converters.profile.advice import IMPORTANT, Advice, read_advice
+from kvtrace.converters.profile.advice import IMPORTANT, read_advice
+from kvtrace.converters.profile.advice_model import Advice
 from kvtrace.converters.profile.device_limits import ChosenDevice, chosen_device
 from kvtrace.converters.profile.device_time import DeviceTime, read_device_time
 from kvtrace.converters.profile.profile_sections import profile_sections
 from kvtrace.converters.profile.profile_tables import ProfileTables, Row
 from kvtrace.converters.profile.roofline import Position, Work, joined, position
 from kvtrace.converters.source_lines import SourceLines
+from kvtrace.figures.gaps import Gaps, read_gaps
 from kvtrace.figures.kernels import FURTHER
 from kvtrace.figures.times import Times, device_times, host_times
 from kvtrace.figures.window import STEADY, Asked, Window, windowed
@@ -143,7 +145,8 @@ class Profile:
     `window` is the part of the runs that figures are of, None where nothing has a time. `device` is
     what rooflines are drawn for, None where no limits are known. `replayed` says
     whether the table `ops` has rows; `missing_calls` counts launched calls that it lacks;
-    `device_time` is all that devices did, None without a device timeline; `advice` is what to try,
+    `device_time` is all that devices did and `gaps` is why they did nothing, None without a device
+    timeline; `advice` is what to try,
     what may save most first. `left_out` are replay's
     notes on figures that it gives up for their cost. `sectors` says how many memory ops were
     counted `by_compiled_layout` and `by_lane_order` (docs/accesses.md). `sections` are add-ons', by
@@ -158,6 +161,7 @@ class Profile:
     missing_calls: int
     window: Window | None = None
     device_time: DeviceTime | None = None
+    gaps: Gaps | None = None
     advice: tuple[Advice, ...] = ()
     left_out: tuple[str, ...] = ()
     sectors: Mapping[str, int] = field(default_factory=dict)
@@ -218,7 +222,8 @@ def read_profile(
     by_name: dict[tuple[str | None, str], list[Row]] = {}
     for access in accesses:
         by_name.setdefault(names[access["kernel"]], []).append(access)
-    advice = read_advice(trace, runs, found, by_name, chosen, time)
+    gaps = None if time is None else read_gaps(trace, runs)
+    advice = read_advice(trace, runs, found, by_name, chosen, time, gaps)
     if not calls:
         found = [replace(kernel, calls=()) for kernel in found]
     source = SourceLines(trace, runs) if lines else None
@@ -232,6 +237,7 @@ def read_profile(
         missing_calls=missing,
         window=window,
         device_time=time,
+        gaps=gaps,
         advice=advice,
         left_out=left_out,
         sectors=sectors,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from kvtrace.converters.profile.advice import advice_lines
+from kvtrace.converters.profile.advice_model import advice_lines
 from kvtrace.converters.profile.device_text import device_text
 from kvtrace.converters.profile.profile import (
     Derived,

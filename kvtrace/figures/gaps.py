@@ -8,7 +8,8 @@ device, waiting for the device, launching; the rest is Python and other code of 
 is what covers most, with two exceptions. Where the host still waited for the device when the gap
 began, that is the cause, unless what comes before it in the order covers half: it could not be
 ahead. And where code was generated and first loaded in a gap, what generated it is not recorded:
-all of that is compiling.
+all of that is compiling. Gaps that are `short` are none of the host's: so long it takes to begin one
+execution after another.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,7 +41,8 @@ _KINDS: Final = {
     "allocate": ("allocate", "free", "allocate_host"),
     "synchronize": ("synchronize",),
 }
-#: Shorter gaps, in ns, are summed: that is what it takes to begin one execution after another.
+#: Shorter gaps, in ns, that the host did not cause, are summed: so long it takes to begin one
+#: execution after another.
 SHORT: Final = 20_000
 #: A wait of the host that ends so little before a gap, in ns, still is what the gap began with.
 _RETURN: Final = 10_000
@@ -93,14 +95,14 @@ class GapGroup:
 class Gaps:
     """When devices were idle, by cause; times are measured.
 
-    `by_cause` sums `idle_ns`, the largest first. `small_ns` is the part of it that lies around
-    kernels shorter than `SMALL`, while nothing but launching and Python went on.
+    `by_cause` sums `idle_ns`, the largest first. `small` is the part of it that lies around kernels
+    shorter than `SMALL`, while nothing but launching and Python went on.
     """
 
     idle_ns: int
     by_cause: Mapping[Cause, int]
     groups: tuple[GapGroup, ...]
-    small_ns: int = 0
+    small: Mapping[Cause, int] = field(default_factory=dict)
 
     @property
     def explained(self) -> float | None:
@@ -123,7 +125,8 @@ def read_gaps(trace: "Trace", runs: Sequence["Run"]) -> Gaps | None:
     """
     whole = trace.whole if isinstance(trace, TraceWindow) else trace
     stacks: dict[int, Place | None] | None = None
-    total, small, sums, found = 0, 0, dict[Cause, int](), list[GapGroup]()
+    total, sums, small = 0, dict[Cause, int](), dict[Cause, int]()
+    found: list[GapGroup] = []
     for run in runs:
         if run.settings.get("sample"):
             continue  # between two executions that are recorded others ran
@@ -133,9 +136,11 @@ def read_gaps(trace: "Trace", runs: Sequence["Run"]) -> Gaps | None:
         if stacks is None:
             stacks = _places(whole, runs)
         total += int(gaps.taken.sum())
-        small += int(gaps.taken[gaps.around_small].sum())
         for cause in set(gaps.cause.tolist()):
-            sums[cause] = sums.get(cause, 0) + int(gaps.taken[gaps.cause == cause].sum())
+            own = gaps.cause == cause
+            sums[cause] = sums.get(cause, 0) + int(gaps.taken[own].sum())
+            around = int(gaps.taken[own & gaps.around_small].sum())
+            small[cause] = small.get(cause, 0) + around
         found += gaps.groups(stacks)
     if stacks is None:
         return None
@@ -233,7 +238,7 @@ class _RunGaps:
         read_back = pc.fill_null(copied, False).to_numpy() & (not events.recorded)
         waited = (before >= 0) & read_back[before] & np.isin(cause, ("host", "launch"))
         cause = np.where(waited, "synchronize", cause)
-        short = stop - begin < SHORT
+        short = (stop - begin < SHORT) & np.isin(cause, ("device", "unknown"))
         own = (end - start < SMALL) & rows["kind"].is_null().to_numpy()
         around = (before >= 0) & (after >= 0) & own[before] & own[after]
         around &= (stop - begin < _AROUND_SMALL) & np.isin(cause, ("host", "launch", "unknown"))
@@ -293,7 +298,9 @@ def _causes(
     covered, held = np.zeros_like(begin), {}
     union = (np.zeros(0, np.int64), np.zeros(0, np.int64))
     for name in _HELD:
-        union = _union(*(np.concatenate(pair) for pair in zip(union, events.spans[name], strict=True)))
+        union = _union(
+            *(np.concatenate(pair) for pair in zip(union, events.spans[name], strict=True))
+        )
         now = _within(*union, begin, host_end)
         held[name] = now - covered
         covered = now
@@ -361,7 +368,9 @@ class _HostEvents:
             np.array([e for _, e, _ in ordered], np.int64),
         )
         rows["launch"] = (np.sort(enter), np.sort(leave), [])
-        return cls(spans, rows, ordered, np.sort(np.array(generated, np.int64)), events.num_rows > 0)
+        return cls(
+            spans, rows, ordered, np.sort(np.array(generated, np.int64)), events.num_rows > 0
+        )
 
     def waiting_at(self, moments: Integers) -> npt.NDArray[np.bool_]:
         """Tell at which moments the host waited for the device, or had just waited."""

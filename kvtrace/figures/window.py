@@ -1,9 +1,9 @@
 """Which part of a run figures are of: what was asked for, else the steady part, else the whole.
 
 The steady part is steps that repeat. A program says what a step is by a mark that repeats; else
-calls that are launched in a period are steps. Steps at the beginning in which kernels were compiled,
-loaded, tuned or captured, or that took much longer than others, are start-up. Devices may be behind
-the host, so a step begins on them with the first execution that the host asked for in it.
+calls that are launched in a period are steps. Steps at the beginning in which kernels were
+compiled, loaded, tuned or captured, or that took much longer than others, are start-up. Devices may
+be behind the host, so a step begins on them with the first execution that was asked for in it.
 """
 
 import re
@@ -203,7 +203,7 @@ _Found = tuple[dict[str, RunWindow], "list[Steps] | None", How, "str | None"]
 
 
 def _by_steps(trace: "Trace", runs: Sequence["Run"], asked: Asked) -> _Found | None:
-    """Return the window of each run that has steps, the steps, how they were found, and the mark."""
+    """Return the window of each run that has steps, these, how they were found, and the mark."""
     chosen: dict[str, Steps] = {}
     for run in runs:
         steps = marked_steps(trace, run, asked.mark)
