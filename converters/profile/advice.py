@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 #: Kernels with a smaller share of all time are left alone.
 IMPORTANT: Final = 0.03
+#: What would save less of the time is left out.
+_LITTLE: Final = 0.01
 #: Accesses with a smaller share of their kernel's bytes are left alone.
 _PART: Final = 0.1
 #: A sector of 32 bytes serves so few elements on average: each has (nearly) its own. Of what a
@@ -90,6 +92,8 @@ def read_advice(
     if time is not None:
         advised = {one.kernel for one in found if one.kernel is not None}
         found += lost_time(kernels, time, gaps, advised)
+        least = _LITTLE * time.busy.span_ns
+        found = [one for one in found if one.cost_ns is None or one.cost_ns >= least]
     return tuple(sorted(found, key=lambda one: -(one.cost_ns or 0)))
 
 

@@ -94,7 +94,7 @@ def _of_gaps(gaps: Gaps, span: int) -> Iterator[Advice]:
         yield Advice(
             rule, None, place and place.file, place and place.line,
             f"{happened}{_between(groups)}: {try_this}",
-            tuple(_figures(taken, span, groups)),
+            tuple(_figures(taken, groups)),
             float(taken),
         )  # fmt: skip
 
@@ -119,9 +119,8 @@ def _end(name: str, place: Place | None) -> str:
     return shorten(name, _NAME) + (f" ({place.short})" if place else "")
 
 
-def _figures(taken: int, span: int, groups: Sequence[GapGroup]) -> Iterator[Figure]:
+def _figures(taken: int, groups: Sequence[GapGroup]) -> Iterator[Figure]:
     yield Figure("idle", duration(taken), "measured")
-    yield Figure("share of the time", percent(taken / span), "measured")
     if groups:
         yield Figure("gaps", f"{sum(one.number for one in groups):,}", "measured")
         longest = max(one.longest_ns for one in groups)
