@@ -6,7 +6,8 @@ Used by the converters that print; everything here fits 80 columns and needs no 
 import shutil
 import textwrap
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 WIDTH: Final = 80
@@ -14,6 +15,12 @@ _DURATIONS: Final = ((10**9, "s"), (10**6, "ms"), (10**3, "µs"), (1, "ns"))
 _DECIMAL: Final = ("", "K", "M", "G", "T", "P", "E")
 _BINARY: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _ELLIPSIS: Final = "…"
+#: Texts of tables: a name is whole up to so many columns where others can go instead (other texts
+#: up to half as many); none is narrower than so many columns, or takes more lines than so many.
+_WHOLE: Final = 44
+_NARROWEST: Final = 12
+_MOST_LINES: Final = 4
+_BREAKS: Final = "_.,:;/<>(-"
 
 
 def printable(text: object) -> str:
@@ -113,37 +120,142 @@ def terminal_width() -> int:
 
 def display_width(text: str) -> int:
     """Return how many terminal columns the text takes: East Asian wide characters take two."""
+    if text.isascii():
+        return len(text)
     return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def columns(
-    header: Sequence[str], rows: Sequence[Sequence[str]], width: int = WIDTH, indent: int = 0
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    width: int = WIDTH,
+    indent: int = 0,
+    *,
+    texts: Sequence[int] = (0,),
+    optional: Sequence[int] = (),
 ) -> list[str]:
-    """Return the lines of a table: the first column left-aligned, the others right-aligned.
+    """Return the lines of a table that never cuts what distinguishes its rows.
 
-    The first column is shortened where the table would be wider than `width`; where that would
-    make two of its cells the same, long ones stand on lines of their own above the rest of their
-    rows. Cells are made printable.
+    Where the table is wider than `width`, first optional columns go, then texts wrap. A text that
+    would take more than `_MOST_LINES` lines loses its middle, unless that makes two rows the same.
+    Cells are made printable.
+
+    Args:
+        header: The columns' headings.
+        rows: A cell for each column.
+        width: Columns of the terminal.
+        indent: Spaces before each line.
+        texts: Positions of columns that are texts: left-aligned and wrapped. Before an empty cell
+            of such a column, the text takes its room too. Other columns are figures: right-aligned
+            and never wrapped.
+        optional: Positions of columns that may be left out, the first to go first.
+
     """
     cells = [[printable(cell) for cell in row] for row in (header, *rows)]
-    widths = [max(display_width(row[i]) for row in cells) for i in range(len(header))]
-    rest = sum(widths[1:]) + 2 * (len(header) - 1) + indent
-    widths[0] = min(widths[0], max(12, width - rest))
-    firsts = {row[0]: shorten(row[0], widths[0]) for row in cells}
-    ambiguous = len(set(firsts.values())) < len(firsts)
-    lines = []
+    kept = list(range(len(header)))
+    natural = [_natural(cells, i, i in texts and i + 1 in texts) for i in kept]
+    wanted = list(natural)
+    for number, i in enumerate(texts):
+        wanted[i] = min(natural[i], _WHOLE if number == 0 else _WHOLE // 2)
+    for position in optional:
+        if _table_width(wanted, kept) + indent > width:
+            kept.remove(position)
+    widths = list(natural)
+    flexible = [i for i in kept if i in texts]
+    while flexible and _table_width(widths, kept) + indent > width:
+        widest = max(flexible, key=lambda i: widths[i])
+        if widths[widest] <= _NARROWEST:
+            break
+        widths[widest] -= 1
+    shortest = {i: _distinct([row[i] for row in cells], _MOST_LINES * (widths[i] - 2))
+                for i in flexible}  # fmt: skip
+    lines: list[str] = []
     for row in cells:
-        first = firsts[row[0]]
-        if ambiguous and first != row[0]:
-            lines.append(" " * indent + shorten(row[0], width - indent))
-            first = ""
-        first += " " * (widths[0] - display_width(first))
-        others = (
-            " " * (width - display_width(cell)) + cell
-            for cell, width in zip(row[1:], widths[1:], strict=True)
-        )
-        lines.append(" " * indent + "  ".join((first, *others)).rstrip())
+        lines += _row_lines(row, kept, widths, shortest, " " * indent)
     return lines
+
+
+def _natural(cells: Sequence[Sequence[str]], column: int, reaches: bool) -> int:
+    """Return how wide a column would be; what reaches over the next column counts with it."""
+    own = [row for row in cells if not reaches or row[column + 1]]
+    widest = max(display_width(row[column]) for row in own)
+    if len(own) < len(cells):
+        both = max(display_width(row[column]) for row in cells if not row[column + 1])
+        beside = max(display_width(row[column + 1]) for row in cells)
+        widest = max(widest, both - beside - 2)
+    return widest
+
+
+def _table_width(widths: Sequence[int], kept: Sequence[int]) -> int:
+    return sum(widths[i] for i in kept) + 2 * (len(kept) - 1)
+
+
+def _distinct(texts: Sequence[str], width: int) -> dict[str, str]:
+    """Return each text shortened to `width` columns, or whole where another would be the same."""
+    short = {text: shorten(text, width) for text in texts}
+    number = Counter(short.values())
+    return {text: cut if number[cut] == 1 else text for text, cut in short.items()}
+
+
+def _row_lines(
+    row: Sequence[str],
+    kept: Sequence[int],
+    widths: Sequence[int],
+    shortest: Mapping[int, Mapping[str, str]],
+    indent: str,
+) -> list[str]:
+    """Return the lines of a row: figures on the first one, what texts wrap to below."""
+    parts: list[tuple[list[str], int, bool]] = []
+    skipped = -1
+    for place, i in enumerate(kept):
+        if i == skipped:
+            continue
+        room, after = widths[i], kept[place + 1] if place + 1 < len(kept) else -1
+        if i not in shortest:
+            parts.append(([row[i]], room, True))
+            continue
+        text = shortest[i][row[i]]
+        if after in shortest and not row[after]:
+            text, room, skipped = row[i], room + 2 + widths[after], after
+        parts.append((broken(text, room), room, False))
+    lines = []
+    for number in range(max(len(texts) for texts, _, _ in parts)):
+        line = [
+            _padded(texts[number] if number < len(texts) else "", room, right)
+            for texts, room, right in parts
+        ]
+        lines.append((indent + "  ".join(line)).rstrip())
+    return lines
+
+
+def _padded(text: str, room: int, right: bool) -> str:
+    blank = " " * (room - display_width(text))
+    return blank + text if right else text + blank
+
+
+def broken(text: str, width: int) -> list[str]:
+    """Return the text in lines of at most `width` columns that lose no character but spaces.
+
+    A line ends at a space, or behind punctuation of a name, where there is some in its second
+    half. Lines after the first are indented by two columns.
+    """
+    margin = " " * (len(text) - len(text.lstrip()) + 2)
+    lines: list[str] = []
+    while True:
+        begin = margin if lines else ""
+        room = width - len(begin)
+        if room < 1 or display_width(text) <= room:
+            return [*lines, begin + text]
+        end = room
+        while display_width(text[:end]) > room:
+            end -= 1
+        end = max(end, 1)
+        half = range(end, end // 2, -1)
+        spaces = (n for n in half if text[n] == " " or text[n - 1] == " ")
+        marks = (n for n in half if text[n - 1] in _BREAKS)
+        place = next(spaces, None) or next(marks, end)
+        lines.append(begin + text[:place].rstrip())
+        text = text[place:].lstrip()
 
 
 def _scaled(number: float | None, base: int, units: Sequence[str]) -> str:

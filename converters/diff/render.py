@@ -33,7 +33,7 @@ from kvtrace.converters.diff.words import (
     unjudged_sides,
 )
 from kvtrace.converters.profile.specialization import Change
-from kvtrace.text import columns, duration, plural, printable, shorten, wrapped
+from kvtrace.text import broken, columns, duration, plural, printable, shorten, wrapped
 
 #: Lines of one source or code difference that are printed unless all are asked for.
 _SHOWN_LINES: Final = 40
@@ -129,8 +129,7 @@ def gate_text(gate: Gate) -> list[str]:
     if not gate.rules:
         return []
     lines = [
-        f"  {printable(failure.rule)}: {shorten(printable(failure.what), 60)}  "
-        f"{printable(failure.text)}"
+        f"  {printable(failure.rule)}: {printable(failure.what)}  {printable(failure.text)}"
         for failure in gate.failures
     ]
     heading = f"broken rules: {len(lines)}" if lines else "no rule is broken"
@@ -138,7 +137,7 @@ def gate_text(gate: Gate) -> list[str]:
 
 
 def _kernel_text(kernel: KernelDifference, full: bool, width: int) -> list[str]:
-    lines = [kernel_heading(kernel)]
+    lines = broken(kernel_heading(kernel), width)
     lines += [f"    {_change(change, width - 4)}" for change in kernel.changes]
     lines += [f"    {_change(change, width - 4)}" for change in other_figures(kernel)]
     for variant in kernel.variants:
@@ -152,21 +151,17 @@ def _variant_text(
     kernel: KernelDifference, variant: VariantDifference, full: bool, width: int
 ) -> list[str]:
     if kernel.status != "changed":
-        return (
-            [f"    variant {shorten(printable(variant.label), width - 12)}"]
-            if variant.label
-            else []
-        )
+        return wrapped(f"variant {variant.label}", width, 4) if variant.label else []
     lines = []
     named = variant.status != "changed" or len(kernel.variants) > 1
     if named:
-        label = shorten(printable(variant.label or "(no constants)"), width - 24)
-        lines.append(f"  {SIGNS[variant.status]} variant {label} {variant.status}")
+        label = variant.label or "(no constants)"
+        lines += wrapped(f"{SIGNS[variant.status]} variant {label} {variant.status}", width, 2)
     if variant.status != "changed":
         facts = [f"      {_change(change, width - 6)}" for change in variant.changes]
         return lines + (["      nearest to one with:", *facts] if facts else [])
     for change in (*variant.changes, *variant.resources, *variant.work, *variant.times):
-        lines.append(f"    {_change(change, width - 4)}")  # noqa: PERF401 - reads better
+        lines.append(f"    {_change(change, width - 4)}")
     lines += _calls_text(variant, full, width)
     for stage in variant.stages:
         if inside := stage_words(stage, most=None if full else 8):
@@ -229,14 +224,15 @@ def _by_how_much(change: Change) -> str:
 
 
 def _told_apart(before: str | None, after: str | None, room: int) -> list[str]:
-    """Both values shortened so that where they differ stays in sight."""
+    """Return both values shortened so that where they differ stays in sight, or whole."""
     texts = ["(none)" if value is None else printable(value) for value in (before, after)]
     short = [shorten(text, room) for text in texts]
     if short[0] != short[1] or texts[0] == texts[1]:
         return short
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(*texts, strict=False)))
     start = max(0, same - room // 4)
-    return [shorten("…" + text[start:], room) for text in texts]
+    short = [shorten("…" + text[start:], room) for text in texts]
+    return short if short[0] != short[1] else texts
 
 
 def _times_text(d: Difference, full: bool, width: int) -> list[str]:
@@ -248,7 +244,7 @@ def _times_text(d: Difference, full: bool, width: int) -> list[str]:
     header = ("kernel", "total before", "after", "median before", "after", "change")
     reasons = {one.reason for t in shown for one in t.compared if one.kind == kind and one.reason}
     told = [line for reason in sorted(reasons) for line in wrapped(f"no claim: {reason}", width, 2)]
-    lines = [title, *told, *(f"  {line}" for line in columns(header, rows, width - 2))]
+    lines = [title, *told, *columns(header, rows, width, 2, optional=(1, 2))]
     left = len(d.times) - len(shown)
     return [*lines, f"  … {left} more kernels (--full shows them)"] if left else lines
 

@@ -13,9 +13,13 @@ from kvtrace.converters.diff.model import (
     VariantDifference,
 )
 from kvtrace.converters.profile.specialization import Change
-from kvtrace.text import plural, printable, shorten
+from kvtrace.text import plural, printable
 
 SIGNS: Final = {"added": "+", "removed": "-", "changed": "~"}
+#: Headings of the headline's columns, in every form that is a table of text.
+HEADLINE_COLUMNS: Final = (
+    "kernel", "what changed", "before → after", "change", "verdict", "basis"
+)  # fmt: skip
 
 
 def side_line(side: Side) -> str:
@@ -144,10 +148,10 @@ def kernel_heading(kernel: KernelDifference) -> str:
     if kernel.status != "changed" and totals is not None:
         variants = plural(len(kernel.variants), "variant")
         launched = f", {variants}, {plural(totals.launches, 'launch')}"
-    name = shorten(printable(kernel.name or "(no name)"), 60)
+    name = printable(kernel.name or "(no name)")
     renamed = ""
     if kernel.renamed_from is not None:
-        renamed = f", renamed from {shorten(printable(kernel.renamed_from), 60)}"
+        renamed = f", renamed from {printable(kernel.renamed_from)}"
         if kernel.similarity is not None:
             renamed += f" ({kernel.similarity:.0%} alike)"
     return f"{SIGNS[kernel.status]} {name}{place} {kernel.status}{renamed}{launched}"

@@ -11,12 +11,12 @@ from kvtrace.converters.info.overhead import overhead_text
 from kvtrace.converters.profile.device_text import device_text
 from kvtrace.converters.profile.recompiles import HeldLaunch, Recompile
 from kvtrace.text import (
+    broken,
     columns,
     count,
     duration,
     plural,
     printable,
-    shorten,
     wrapped,
 )
 
@@ -43,6 +43,8 @@ def overview_text(overview: Overview, *, full: bool = False, width: int = 80) ->
     if overview.other_runs:
         more = plural(overview.other_runs, "more run")
         lines += ["", f"{more} in this directory (--run chooses, --all shows every one)"]
+    if overview.window is not None and overview.window.how != "whole":
+        lines += ["", *wrapped(overview.window.sentence, width)]
     if overview.device_time is not None:
         most = None if full else _SHOWN_ON_DEVICE
         lines += ["", *device_text(overview.device_time, most, "--all", width)]
@@ -79,14 +81,14 @@ def _contents(run: RunOverview) -> str | None:
     """Say of how many launches it is known what their tensors held."""
     if not run.known_contents:
         return None
-    return f"of tensors, known of {plural(run.known_contents, 'launch')}"
+    return f"tensor contents recorded for {plural(run.known_contents, 'launch')}"
 
 
 def _run_text(run: RunOverview, width: int) -> list[str]:
     heading = f"run {run.run_id}"
     if run.rank is not None:
         heading += f", rank {run.rank} of {run.world_size}"
-    launched = f"{plural(run.launches, 'launch')} of {plural(run.calls, 'distinct call')}"
+    launched = f"{plural(run.launches, 'launch')} of {plural(run.calls, 'unique call')}"
     phases = [f"{number:,} {phase}" for phase, number in run.phases.items()]
     if len(phases) > 1:
         launched += f" ({', '.join(phases)})"
@@ -106,11 +108,12 @@ def _run_text(run: RunOverview, width: int) -> list[str]:
         "its ends": _ends(run),
         "lost": _lost(run),
     }
-    room = width - 12
     lines = [printable(heading)]
-    lines += [
-        f"  {what:<9} {shorten(printable(value), room)}" for what, value in facts.items() if value
-    ]
+    for what, value in facts.items():
+        if value:
+            first, *more = broken(printable(value), width - 12)
+            lines.append(f"  {what:<9} {first}")
+            lines += [f"{' ' * 12}{line}" for line in more]
     return lines
 
 
@@ -186,9 +189,9 @@ def _kernels_text(kernels: Sequence[KernelOverview], full: bool, width: int) -> 
         )
         for k in shown
     ]
-    times = (*(["on device"] if on_device else []), "host time", "compiling")
+    times = (*(["GPU time"] if on_device else []), "host time", "first launch")
     header = ("kernel", "variants", "calls", "launches", *times)
-    lines = columns(header, rows, width)
+    lines = columns(header, rows, width, optional=(2, 1))
     left = len(kernels) - len(shown)
     return [*lines, f"… {plural(left, 'more kernel')} (--all shows them)"] if left else lines
 
@@ -202,7 +205,7 @@ def _recompiles_text(recompiles: Sequence[Recompile], width: int) -> list[str]:
         return ["no kernel was compiled more than once"]
     lines = ["compiled more than once, each variant against the nearest earlier one:"]
     for (_, _, kernel), group in repeated.items():
-        lines.append(f"  {shorten(printable(kernel), width - 20)}, {len(group)} variants")
+        lines += wrapped(f"{kernel}, {len(group)} variants", width, 2)
         for one in group:
             lines += [] if one.first else _recompile_lines(one, width)
     return lines

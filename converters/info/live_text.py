@@ -61,13 +61,13 @@ def _kernels(page: LivePage, most: int, width: int) -> Iterator[str]:
         return
     yield ""
     if page.on_device:
-        header = ("kernel, by device time (measured)", "of", "launches", "time", "share")
+        header = ("kernel, by GPU time (measured)", "library", "launches", "time", "share")
         rows = [
             (k.name, k.of, count(k.launches or None), duration(k.device_ns), percent(k.share))
             for k in page.kernels[:most]
         ]
     else:
-        header = ("kernel, by launches", "of", "launches", "host time", "a launch")
+        header = ("kernel, by launches", "library", "launches", "host time", "per launch")
         rows = [
             (
                 k.name,
@@ -78,7 +78,7 @@ def _kernels(page: LivePage, most: int, width: int) -> Iterator[str]:
             )
             for k in page.kernels[:most]
         ]
-    yield from columns(header, rows, width)
+    yield from columns(header, rows, width, optional=(1,))
     if len(page.kernels) > most:
         yield f"… {plural(len(page.kernels) - most, 'more kernel')}"
 

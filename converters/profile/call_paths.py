@@ -12,16 +12,11 @@ from itertools import pairwise
 from pathlib import PurePath
 from typing import Any, Final, Literal, get_args
 
+from kvtrace.figures.lines import is_plumbing
+
 Grouping = Literal["stack", "frames", "module", "source", "op"]
 GROUPINGS: Final[tuple[Grouping, ...]] = get_args(Grouping)
 
-#: Files between the program and its kernels: torch, Triton, Python's library, Inductor's modules.
-_PLUMBING: Final = re.compile(
-    r"^<|[/\\](?:site|dist)-packages[/\\](?:torch|triton|functorch)[/\\]"
-    r"|[/\\]lib[/\\]python3\.\d+[/\\](?!(?:site|dist)-packages)"
-    r"|[/\\]torch[/\\](?:nn|autograd|utils|optim|_dynamo|_inductor|_functorch)[/\\]"
-    r"|[/\\](\w\w)[/\\]c\1\w+\.py$"
-)
 #: How torch calls a module's forward, which so is known from an autograd function's.
 _CALLS_FORWARD: Final = "Module._call_impl"
 #: What Inductor says of the operators in a kernel's name; there may be none.
@@ -171,11 +166,6 @@ _PATHS: Final[
 
 def _known(kernel: Mapping[str, Any], field: str) -> set[str]:
     return {one[field] for one in kernel["origins"] if one[field]}
-
-
-def is_plumbing(file: str | None) -> bool:
-    """Whether a file lies between the program and its kernels: torch, Triton, generated code."""
-    return bool(_PLUMBING.search(file or "<"))
 
 
 def fused_operators(kernel: str) -> tuple[str, ...]:

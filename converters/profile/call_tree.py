@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from kvtrace.converters.profile.call_paths import Grouping, Placed, Step, path_of
-from kvtrace.converters.profile.device_busy import stepping
 from kvtrace.converters.profile.device_time import read_device_time
 from kvtrace.converters.profile.profile_tables import work_of_calls
 from kvtrace.figures.times import device_times, figures_of_calls, host_times
+from kvtrace.figures.window import STEADY, Asked, windowed
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -82,10 +82,10 @@ class CallSums:
         return "device_ns" if "device_ns" in self.known else "host_ns"
 
 
-def read_call_sums(trace: "Trace", runs: Sequence["Run"]) -> CallSums:
-    """Read what is placed in trees of these runs; errors as `Trace.table`."""
-    steps, windows = stepping(trace, runs)
-    executed = device_times(trace, runs, windows, with_medians=False)
+def read_call_sums(trace: "Trace", runs: Sequence["Run"], part: Asked = STEADY) -> CallSums:
+    """Read what is placed in trees of a part of these runs; errors as `windowed`."""
+    trace, window = windowed(trace, runs, part)
+    executed = device_times(trace, runs, {}, with_medians=False)
     host = host_times(trace, runs, with_medians=False)
     figures = _by_call(figures_of_calls(host, executed), "runs", "device_ns", "host_ns")
     work, _ = work_of_calls(trace, runs)
@@ -119,7 +119,7 @@ def read_call_sums(trace: "Trace", runs: Sequence["Run"]) -> CallSums:
     for kernel, ns in compiled.items():
         add(kernel, None, CallFigures(compile_ns=ns))
     rows = [(placed, _summed(parts)) for placed, parts in alike.values()]
-    time = read_device_time(trace, runs, steps, executed)
+    time = read_device_time(trace, runs, window, executed)
     for row in () if time is None else time.rows:
         if row.kind != "Triton":
             placed = Placed(None, library=(row.kind, row.name))

@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from kvtrace.converters.profile.device_busy import Busy, Steps, busy_of, stepping
+from kvtrace.converters.profile.device_busy import Busy, Steps, busy_of
 from kvtrace.figures.database import database
 from kvtrace.figures.tables import known_rows
 from kvtrace.figures.times import Times, device_times
+from kvtrace.figures.window import Window
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -35,11 +36,11 @@ _ON_DEVICE: Final = """
     WITH summed AS (
         SELECT c.kernel, e.name, coalesce(e.kind, 'Triton') AS kind,
             sum(e.device_executions)::BIGINT AS executions, sum(e.device_ns) AS ns,
-            sum(e.bytes) AS bytes, sum(e.stepped_ns) AS stepped_ns
+            sum(e.bytes) AS bytes
         FROM executed e LEFT JOIN call c ON e.run = c.run AND e.call_id = c.call_id
         WHERE e.device_executions > 0 GROUP BY ALL
     )
-    SELECT coalesce(k.name, s.name, '') AS name, s.kind, s.executions, s.ns, s.bytes, s.stepped_ns,
+    SELECT coalesce(k.name, s.name, '') AS name, s.kind, s.executions, s.ns, s.bytes,
         m.device_median_ns AS median, k.module, k.file, k.line
     FROM summed s LEFT JOIN kernel k ON s.kernel = k.kernel
     JOIN medians m ON m.module = coalesce(k.module, '') AND m.kind = s.kind
@@ -99,20 +100,19 @@ class DeviceTime:
 def read_device_time(
     trace: "Trace",
     runs: Sequence["Run"],
-    steps: Steps | None = None,
+    window: Window | None = None,
     times: Times | None = None,
 ) -> DeviceTime | None:
     """Read all that devices did in some runs; None where no execution was timed.
 
-    `steps` and `times` are what `stepping` and `device_times` gave of these runs, where a caller
+    `trace` is `window` of what was recorded, and `times` are its `device_times`, where a caller
     has them. Errors as `Trace.table`.
     """
     found = busy_of(trace, runs)
     if not found:
         return None
     if times is None:
-        steps, windows = stepping(trace, runs)
-        times = device_times(trace, runs, windows, with_medians=False)
+        times = device_times(trace, runs, {}, with_medians=False)
     with database() as connection:
         columns = ("kernel_id", "name", "module", "file", "line")
         connection.register("kernels", known_rows(trace, runs, "kernels", columns))
@@ -124,7 +124,9 @@ def read_device_time(
         sums = connection.sql(_ON_DEVICE).to_arrow_table().to_pylist()
         ((tuned, tuning_ns),) = connection.execute(_TUNED).fetchall()
     total = sum(int(row["ns"]) for row in sums)
-    number = steps.total if steps else 0
+    busy = sum(found, Busy())
+    number = window.steps or 0 if window is not None else 0
+    steps = Steps(window.name, number, busy.span_ns) if window is not None and number else None
     rows = [_row(row, total, number) for row in sums]
     rows.sort(key=lambda row: (-row.device_ns, row.name))
     return DeviceTime(
@@ -134,7 +136,7 @@ def read_device_time(
         tuning_executions=int(tuned),
         tuning_ns=int(tuning_ns),
         devices=len(found),
-        busy=sum(found, Busy()),
+        busy=busy,
         steps=steps,
     )
 
@@ -149,7 +151,7 @@ def _row(row: Mapping[str, Any], total: int, steps: int) -> DeviceRow:
         median_ns=row["median"],
         share=taken / total if total else 0.0,
         bytes=None if row["bytes"] is None else int(row["bytes"]),
-        step_ns=int(row["stepped_ns"] or 0) / steps if steps else None,
+        step_ns=taken / steps if steps else None,
         module=row["module"],
         file=row["file"],
         line=row["line"],

@@ -49,9 +49,9 @@ def test_a_run_without_an_end_says_so_and_until_when_it_is_known(tmp_path):
     overview = overview_of(side)
     assert not overview.runs[0].sealed
     assert overview.runs[0].last_launch == EPOCH + 610_000
-    assert any(
-        "not sealed" in line and "kvtrace trace recover" in line for line in overview_text(overview)
-    )
+    text = " ".join(" ".join(overview_text(overview)).split())
+    assert "not sealed: still running or killed" in text
+    assert "kvtrace trace recover seals" in text
 
 
 def test_lost_rows_and_overhead_are_told(tmp_path):
@@ -155,7 +155,7 @@ def test_a_gpu_program_is_told_by_device_time_with_notes_and_workers_folded():
     lines = overview_text(overview, width=100)
     text = " ".join(" ".join(lines).split())
     top = overview.device_time.rows[:5]
-    assert len(lines) <= 50
+    assert len(lines) <= 64
     assert lines[1] == "7 notes on the recording (--all shows them)"
     assert "1 more process launched nothing" in text
     assert all(any(line.startswith(row.name[:15]) for line in lines) for row in top)
