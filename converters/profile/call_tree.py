@@ -14,6 +14,7 @@ import pyarrow as pa
 from kvtrace.converters.profile.call_paths import Grouping, Placed, Step, path_of
 from kvtrace.converters.profile.device_time import read_device_time
 from kvtrace.converters.profile.profile_tables import work_of_calls
+from kvtrace.figures.libraries import library_times
 from kvtrace.figures.times import device_times, figures_of_calls, host_times
 from kvtrace.figures.window import STEADY, Asked, windowed
 
@@ -95,15 +96,19 @@ def read_call_sums(trace: "Trace", runs: Sequence["Run"], part: Asked = STEADY) 
         for row in trace.table("kernels", runs, list(_COLUMNS)).to_pylist()
     }
     stacks = {
-        row["stack_id"]: _whole(row["frames"])
-        for row in trace.table("stacks", runs, ["stack_id", "frames"]).to_pylist()
+        row["stack_id"]: (_whole(row["frames"]), _whole(row["origins"]))
+        for row in trace.table("stacks", runs, ["stack_id", "frames", "origins"]).to_pylist()
     }
     alike: dict[tuple[str, int | None], tuple[Placed, list[CallFigures]]] = {}
     written = {key: repr([row[name] for name in _PLACING]) for key, row in kernels.items()}
 
     def add(kernel: tuple[str, int], stack: int | None, figures: CallFigures) -> None:
-        frames = None if stack is None else stacks.get(stack) or ()
-        placed = Placed(kernels[kernel], frames)
+        frames, told = (None, ()) if stack is None else stacks.get(stack, ((), ()))
+        row = kernels[kernel]
+        # A kernel of the program's in generated code: the line that launches it knows more.
+        if told and not any(one["file"] for one in row["origins"]):
+            row = row | {"origins": told}
+        placed = Placed(row, frames)
         alike.setdefault((written[kernel], stack), (placed, []))[1].append(figures)
 
     compiled = {key: int(row["compile_ns"] or 0) for key, row in kernels.items()}
@@ -120,10 +125,10 @@ def read_call_sums(trace: "Trace", runs: Sequence["Run"], part: Asked = STEADY) 
         add(kernel, None, CallFigures(compile_ns=ns))
     rows = [(placed, _summed(parts)) for placed, parts in alike.values()]
     time = read_device_time(trace, runs, window, executed)
-    for row in () if time is None else time.rows:
-        if row.kind != "Triton":
-            placed = Placed(None, library=(row.kind, row.name))
-            rows.append((placed, CallFigures(runs=row.executions, device_ns=row.device_ns)))
+    for one in () if time is None else library_times(trace, runs):
+        library = one.kind, one.name
+        placed = Placed(None, one.frames, library=library, origins=one.origins)
+        rows.append((placed, CallFigures(runs=one.executions, device_ns=one.device_ns)))
     made = [row["origins"] for row in kernels.values() if row["origin"] == "inductor"]
     unknown = {"device_ns"} if time is None else set()
     unknown |= set() if moved else {"bytes"}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kvtrace.converters.profile.device_busy import Busy, Steps, busy_of
 from kvtrace.figures.database import database
 from kvtrace.figures.tables import known_rows
+from kvtrace.figures.libraries import library_times, lines_by_time
 from kvtrace.figures.times import Times, device_times
 from kvtrace.figures.window import Window
 
@@ -58,7 +59,8 @@ class DeviceRow:
 
     `kind` says whose it is: Triton, a library's name, copy, fill or other. `share` is that of all
     rows. `bytes` are those copied or filled. `step_ns` is the mean time in one step of one run,
-    where there are steps. `module`, `file` and `line` are a Triton kernel's.
+    where there are steps. `module` is a Triton kernel's; `file` and `line` are its, or of a library's
+    the line that most of its time comes from.
     """
 
     name: str
@@ -127,7 +129,8 @@ def read_device_time(
     busy = sum(found, Busy())
     number = window.steps or 0 if window is not None else 0
     steps = Steps(window.name, number, busy.span_ns) if window is not None and number else None
-    rows = [_row(row, total, number) for row in sums]
+    lines = lines_by_time(library_times(trace, runs))
+    rows = [_row(row, total, number, lines) for row in sums]
     rows.sort(key=lambda row: (-row.device_ns, row.name))
     return DeviceTime(
         rows=tuple(rows),
@@ -141,8 +144,14 @@ def read_device_time(
     )
 
 
-def _row(row: Mapping[str, Any], total: int, steps: int) -> DeviceRow:
+def _row(
+    row: Mapping[str, Any],
+    total: int,
+    steps: int,
+    lines: Mapping[tuple[str, str], tuple[str, int | None]],
+) -> DeviceRow:
     taken = int(row["ns"])
+    asked = lines.get((row["name"], row["kind"]), (None, None))
     return DeviceRow(
         name=row["name"],
         kind=row["kind"],
@@ -153,6 +162,6 @@ def _row(row: Mapping[str, Any], total: int, steps: int) -> DeviceRow:
         bytes=None if row["bytes"] is None else int(row["bytes"]),
         step_ns=taken / steps if steps else None,
         module=row["module"],
-        file=row["file"],
-        line=row["line"],
+        file=row["file"] or asked[0],
+        line=row["line"] or asked[1],
     )

@@ -34,7 +34,7 @@ _COLUMNS: Final = {
     "launches": ("seq", "call_id", "enter", "exit", "thread", "phase", "weight", *LAUNCH_COLUMNS),
     "gpu_kernels": (
         "record", "launch_seq", "call_id", "start", "end", "device", "stream", "graph_id", "name",
-        "kind", "bytes", "weight",
+        "kind", "bytes", "weight", "requested", "stack_id",
     ),
 }  # fmt: skip
 #: What a reader would repair of these tables, besides an end before its begin.
