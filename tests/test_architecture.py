@@ -43,7 +43,7 @@ ALLOWED = {
     "kvtrace.public_modules": set(),
     "kvtrace.ir": {"kvtrace.schema"},
     "kvtrace.text": set(),
-    "kvtrace.figures": {"kvtrace.schema"},
+    "kvtrace.figures": {"kvtrace.schema", "kvtrace.text"},
     "kvtrace.converters": _LANGUAGE | {"kvtrace.figures", "kvtrace.text"},
     "kvtrace.evaluate": _LANGUAGE,
     "kvtrace.recorded_calls": _ENGINE,

@@ -22,6 +22,7 @@ from kvtrace.figures.database import database as new_database
 from kvtrace.figures.scans import sound_rows
 from kvtrace.figures.tables import known_rows
 from kvtrace.figures.times import TRITON, Times, host_times
+from kvtrace.figures.window import STEADY, Asked, Window, windowed
 from kvtrace.schema.kept import number_of
 
 if TYPE_CHECKING:
@@ -110,7 +111,8 @@ class KernelOverview:
 class Overview:
     """A trace at a glance: the chosen runs, how many more there are, kernels by time.
 
-    `device_time` is all that devices did, None without a device timeline. `held` are launches that
+    `window` is the part of the runs that `kernels` and `device_time` are of, None where nothing
+    has a time. `device_time` is all that devices did, None without a device timeline. `held` are launches that
     waited for their kernel, from `since` on; None where they were not asked for.
     """
 
@@ -124,6 +126,7 @@ class Overview:
     held: tuple[HeldLaunch, ...] | None = None
     since: str | None = None
     device_time: DeviceTime | None = None
+    window: Window | None = None
 
 
 def read_overview(
@@ -133,6 +136,7 @@ def read_overview(
     recompiles: bool = False,
     warmup: bool = False,
     since: str | None = None,
+    part: Asked = STEADY,
 ) -> Overview:
     """Read what the runs hold.
 
@@ -142,9 +146,10 @@ def read_overview(
         recompiles: whether to add every compiled variant and its reason.
         warmup: whether to add the launches that waited for their kernel.
         since: only those from then on; see `held_launches`.
+        part: what figures of kernels and devices are of; else the steady part.
 
     Raises:
-        BadSetting: as `held_launches`.
+        BadSetting: as `held_launches`, or there is no such part.
         DamagedFile, NewerFormat: as the reader of the trace.
 
     """
@@ -152,7 +157,10 @@ def read_overview(
     phases: dict[str, dict[str, tuple[int, int | None]]] = {}
     for run_id, phase, launches, last_exit in times.phases:
         phases.setdefault(run_id, {})[phase] = launches, last_exit
-    time = read_device_time(trace, runs)
+    inside, window = windowed(trace, runs, part)
+    time = read_device_time(inside, runs, window)
+    if inside is not trace:
+        times = host_times(inside, runs, with_medians=False)
     return Overview(
         path=str(trace.path),
         runs=tuple(_run(trace, run, phases.get(run.run_id, {})) for run in runs),
@@ -164,6 +172,7 @@ def read_overview(
         held=held_launches(trace, runs, since) if warmup else None,
         since=since,
         device_time=time,
+        window=window,
     )
 
 

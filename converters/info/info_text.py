@@ -45,6 +45,8 @@ def overview_text(overview: Overview, *, full: bool = False, width: int = 80) ->
     if overview.other_runs:
         more = plural(overview.other_runs, "more run")
         lines += ["", f"{more} in this directory (--run chooses, --all shows every one)"]
+    if overview.window is not None and overview.window.how != "whole":
+        lines += ["", *wrapped(overview.window.sentence, width)]
     if overview.device_time is not None:
         most = None if full else _SHOWN_ON_DEVICE
         lines += ["", *device_text(overview.device_time, most, "--all", width)]

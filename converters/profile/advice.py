@@ -8,19 +8,20 @@ recorded).
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kvtrace.converters.profile.advice_model import Advice, Figure
 from kvtrace.converters.profile.autotune import Tuning, read_tunings
 from kvtrace.converters.profile.device_limits import ChosenDevice
 from kvtrace.converters.profile.device_time import DeviceTime
+from kvtrace.converters.profile.lost_time import lost_time
 from kvtrace.converters.profile.occupancy import occupancy_of
 from kvtrace.converters.profile.recompiles import Recompile, read_recompiles
 from kvtrace.figures.columns import without_dictionary
+from kvtrace.figures.gaps import Gaps
 from kvtrace.figures.tables import known_rows
 from kvtrace.text import duration, percent, plural
 
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
     from kvtrace.converters.profile.profile import KernelProfile
     from kvtrace.schema.trace import Run, Trace
 
-How = Literal["measured", "derived", "assumed"]
-
 #: Kernels with a smaller share of all time are left alone.
 IMPORTANT: Final = 0.03
+#: What would save less of the time is left out.
+_LITTLE: Final = 0.01
 #: Accesses with a smaller share of their kernel's bytes are left alone.
 _PART: Final = 0.1
 #: A sector of 32 bytes serves so few elements on average: each has (nearly) its own. Of what a
@@ -48,37 +49,9 @@ _TAIL: Final = 0.25
 _FAST: Final = 0.6
 _MOST_WAVES: Final = 4
 _STORM: Final = 4
-#: The device waits for launches for so much of its time.
-_WAITING: Final = 0.3
 #: Configurations that differ by less are the same, within what trials vary.
 _NOISE: Final = 0.03
 _LEAST_TRIALS: Final = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A figure that an advice rests on."""
-
-    name: str
-    value: str
-    how: How
-
-
-@dataclass(frozen=True, slots=True)
-class Advice:
-    """What is wrong with a kernel's performance, where, and what to try.
-
-    `rule` is a slug; `kernel` is None where it is about the whole program. `cost_ns` is what could
-    be saved at most, over all runs, where that can be told.
-    """
-
-    rule: str
-    kernel: str | None
-    file: str | None
-    line: int | None
-    text: str
-    figures: tuple[Figure, ...]
-    cost_ns: float | None = None
 
 
 def read_advice(
@@ -88,16 +61,18 @@ def read_advice(
     accesses: Mapping[tuple[str | None, str], Sequence[Mapping[str, Any]]],
     device: ChosenDevice | None,
     time: DeviceTime | None,
+    gaps: Gaps | None = None,
 ) -> tuple[Advice, ...]:
     """Return what to try, what saves most first; errors as `Trace.table`.
 
     Args:
-        trace: the trace.
+        trace: the trace, or a window of it.
         runs: its runs.
         kernels: their profiles, with calls.
         accesses: what each access of a kernel did, by module and name (`ProfileTables.accesses`).
         device: whose limits are compared with.
         time: all that devices did.
+        gaps: why they were idle.
 
     """
     important = _important(kernels)
@@ -115,7 +90,10 @@ def read_advice(
     if tuned:
         found += _tunings(read_tunings(trace, runs), _steady(kernels, variants))
     if time is not None:
-        found += _waiting(time)
+        advised = {one.kernel for one in found if one.kernel is not None}
+        found += lost_time(kernels, time, gaps, advised)
+        least = _LITTLE * time.busy.span_ns
+        found = [one for one in found if one.cost_ns is None or one.cost_ns >= least]
     return tuple(sorted(found, key=lambda one: -(one.cost_ns or 0)))
 
 
@@ -375,6 +353,8 @@ def _recompiles(recompiles: Sequence[Recompile]) -> Iterator[Advice]:
     for one in recompiles:
         by_kernel.setdefault((one.kernel, one.file), []).append(one)
     for (kernel, file), group in by_kernel.items():
+        if all(one.compile_begin is None and one.compile_ns for one in group):
+            continue  # outside of the window
         values: dict[str, set[str | None]] = {}
         for one in group:
             if len(one.changes) == 1:  # options are an autotuner's, who tries them on purpose
@@ -439,45 +419,3 @@ def _tunings(
                 (Figure("fastest", duration(best), "measured"),
                  Figure("slowest", duration(most), "measured")),
             )  # fmt: skip
-
-
-def _waiting(time: DeviceTime) -> Iterator[Advice]:
-    """Say how long the device waits for the host: in steps where they are known, or launches."""
-    if time.steps is not None and time.step_ns is not None:
-        a_step = time.steps.span_ns / time.steps.total
-        waited = a_step - time.step_ns
-        if waited > _WAITING * a_step:
-            yield Advice(
-                "host-bound", None, None, None,
-                f"a step takes {duration(a_step)}, and the device works for "
-                f"{duration(time.step_ns)} of it: CUDA graphs, fewer kernels, or less Python",
-                (
-                    Figure("a step", duration(a_step), "measured"),
-                    Figure("device time of a step", duration(time.step_ns), "measured"),
-                ),
-                waited * time.steps.total,
-            )  # fmt: skip
-        return
-    waited = time.busy.idle_launching_ns
-    if waited > _WAITING * (time.device_ns + waited):
-        yield Advice(
-            "launch-bound", None, None, None,
-            f"the device stood idle for {duration(waited)} while kernels were launched, and worked "
-            f"for {duration(time.device_ns)}: CUDA graphs, or fewer and larger kernels",
-            (
-                Figure("idle while launching", duration(waited), "measured"),
-                Figure("device time", duration(time.device_ns), "measured"),
-            ),
-            float(waited),
-        )  # fmt: skip
-
-
-def advice_lines(advice: Sequence[Advice]) -> Iterator[str]:
-    """Return a sentence for each, with place and figures."""
-    for one in advice:
-        file = PurePath(one.file).name if one.file else None
-        where = f"{file}:{one.line}" if file and one.line else file
-        kernel = one.kernel or "the program"
-        figures = "; ".join(f"{f.name} {f.value} ({f.how})" for f in one.figures)
-        place = f" ({where})" if where else ""
-        yield f"{one.rule}: {kernel}{place}: {one.text} [{figures}]"

@@ -13,11 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.converters.profile.call_paths import Grouping, Placed, Step, path_of
-from kvtrace.converters.profile.device_busy import stepping
 from kvtrace.converters.profile.device_time import read_device_time
 from kvtrace.converters.profile.profile_tables import Row, work_of_calls
 from kvtrace.figures.database import database
+from kvtrace.figures.libraries import library_times
 from kvtrace.figures.times import device_times, figures_of_calls, host_times
+from kvtrace.figures.window import STEADY, Asked, windowed
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -99,16 +100,16 @@ class CallSums:
         return "device_ns" if "device_ns" in self.known else "host_ns"
 
 
-def read_call_sums(trace: "Trace", runs: Sequence["Run"]) -> CallSums:
-    """Read what is placed in trees of these runs; errors as `Trace.table`."""
-    steps, windows = stepping(trace, runs)
-    executed = device_times(trace, runs, windows, with_medians=False)
+def read_call_sums(trace: "Trace", runs: Sequence["Run"], part: Asked = STEADY) -> CallSums:
+    """Read what is placed in trees of a part of these runs; errors as `windowed`."""
+    trace, window = windowed(trace, runs, part)
+    executed = device_times(trace, runs, {}, with_medians=False)
     host = host_times(trace, runs, with_medians=False)
     work, _ = work_of_calls(trace, runs)
     kernels = trace.table("kernels", runs, list(_COLUMNS))
     stacks = {
-        row["stack_id"]: _whole(row["frames"])
-        for row in trace.table("stacks", runs, ["stack_id", "frames"]).to_pylist()
+        row["stack_id"]: (_whole(row["frames"]), _whole(row["origins"]))
+        for row in trace.table("stacks", runs, ["stack_id", "frames", "origins"]).to_pylist()
     }
     with database() as connection:
         rows = kernels.append_column("row", pa.array(range(kernels.num_rows), pa.int64()))
@@ -121,14 +122,18 @@ def read_call_sums(trace: "Trace", runs: Sequence["Run"]) -> CallSums:
     placing = kernels.select(_PLACING).take(pa.array([kernel for kernel, *_ in summed], pa.int64()))
     rows = []
     for kernel, (_, launched, stack, *figures) in zip(placing.to_pylist(), summed, strict=True):
-        frames = stacks.get(stack) or () if launched else None
-        placed = Placed(kernel | {"origins": _whole(kernel["origins"])}, frames)
+        frames, told = stacks.get(stack, ((), ())) if launched else (None, ())
+        origins = _whole(kernel["origins"])
+        # A kernel of the program in generated code: the line that launches it knows more.
+        if told and not any(one["file"] for one in origins):
+            origins = told
+        placed = Placed(kernel | {"origins": origins}, frames)
         rows.append((placed, CallFigures(*map(int, figures))))
-    time = read_device_time(trace, runs, steps, executed)
-    for row in () if time is None else time.rows:
-        if row.kind != "Triton":
-            placed = Placed(None, library=(row.kind, row.name))
-            rows.append((placed, CallFigures(runs=row.executions, device_ns=row.device_ns)))
+    time = read_device_time(trace, runs, window, executed)
+    for one in () if time is None else library_times(trace, runs):
+        library = one.kind, one.name
+        placed = Placed(None, one.frames, library=library, origins=one.origins)
+        rows.append((placed, CallFigures(runs=one.executions, device_ns=one.device_ns)))
     inductor = pc.equal(kernels["origin"].cast(pa.string()), "inductor")
     made = [_whole(origins) for origins in kernels["origins"].filter(inductor).to_pylist()]
     unknown = {"device_ns"} if time is None else set()

@@ -9,23 +9,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.figures.columns import Integers, integers
+from kvtrace.schema.repair import LATEST
+from kvtrace.schema.window import TraceWindow
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
 #: More spans than this are made fewer by taking the shortest gaps between them for busy time.
 _MOST_SPANS: Final = 1 << 22
-#: A mark that repeats so often is a step of the program.
-_REPEATS: Final = 3
 #: A launch that takes longer, in ns, is the first on its thread or so, which sets up the device.
 _LONGEST_LAUNCH: Final = 1_000_000
-#: A device that does nothing for so long, in ns, has nothing to do.
-_PAUSE: Final = 200_000
 
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """Time of a run, or a sum over runs, from the first execution on the device to the last.
+    """Time of a window of a run, or a sum over runs; of a whole run from the first execution on.
 
     Of a run with several devices, one is busy while any is. `overlapped_ns` is time in which more
     than one execution ran, counted as often as there were others. `idle_ns` is the rest of
@@ -48,20 +46,14 @@ class Busy:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """Ranges of one name that a program marked again and again: `number` of each of `runs` runs.
+    """Steps of a window, of all runs: by the mark `name`, or None by the period of launches.
 
     `span_ns` is how long the devices took for all of them, idle time among it.
     """
 
-    name: str
+    name: str | None
     number: int
-    runs: int = 1
-    span_ns: int = 0
-
-    @property
-    def total(self) -> int:
-        """How many there are of all runs."""
-        return self.number * self.runs
+    span_ns: int
 
 
 def busy_of(trace: "Trace", runs: Sequence["Run"]) -> list[Busy]:
@@ -77,13 +69,17 @@ def busy_of(trace: "Trace", runs: Sequence["Run"]) -> list[Busy]:
         if run.settings.get("sample"):
             continue  # between two executions that are recorded of a sample others ran
         spans, total = _Spans(), 0
+        low, high = device_limits(trace, run)
         for timed in _executions(trace, run):
-            start, end = integers(timed["start"]), integers(timed["end"])
+            start, end = (np.clip(integers(timed[name]), low, high) for name in ("start", "end"))
             spans.add(start, end)
             total += int((end - start).sum())
-        first, last = spans.merged()
-        if not first.size:
+        if not spans.any:
             continue
+        if isinstance(trace, TraceWindow):  # which may begin and end with idle time
+            ends = np.array([low, high], np.int64)
+            spans.add(ends, ends)
+        first, last = spans.merged()
         unsteady = unsteady_launches(trace, runs) if unsteady is None else unsteady
         own = unsteady.get(run.run_id, np.zeros(0, np.int64))
         busy = int((last - first).sum()) - spans.filled_ns
@@ -116,86 +112,12 @@ def _busy_of(
     )
 
 
-def stepping(
-    trace: "Trace", runs: Sequence["Run"]
-) -> tuple[Steps | None, dict[str, tuple[int, int]]]:
-    """Return the steps that runs marked, and when the devices worked on them, by run.
-
-    Steps are the mark that covers most time of those that repeat. Devices work on them from the
-    first execution that was launched within one to the last; where graphs were replayed, or no
-    execution is known to have been launched there, from the beginning of the first mark until the
-    devices have nothing to do after the last. Errors as `Trace.table`.
-    """
-    told: tuple[str, int] | None = None
-    found: dict[str, tuple[int, int]] = {}
-    for run in runs:
-        marked = repeated_mark(trace, run)
-        if marked is None or (told is not None and told != (marked[0], len(marked[1]))):
-            continue
-        name, ranges = marked
-        begin, end = min(b for b, _ in ranges), max(e for _, e in ranges)
-        window = _launched_between(trace, run, begin, end)
-        if window is not None:
-            told = name, len(ranges)
-            found[run.run_id] = window
-    if told is None:
-        return None, found
-    return Steps(*told, len(found), sum(last - first for first, last in found.values())), found
-
-
-def repeated_mark(trace: "Trace", run: "Run") -> tuple[str, list[tuple[int, int]]] | None:
-    """Return the mark that covers most time of those that repeat, and its ranges; else None.
-
-    Errors as `Trace.table`.
-    """
-    marks = trace.table("marks", [run], ["name", "begin", "end"])
-    marks = marks.filter(pc.is_valid(marks["end"]))
-    ranges: dict[str, list[tuple[int, int]]] = {}
-    for name, begin, end in zip(
-        marks["name"].cast(pa.string()).to_pylist(),
-        integers(marks["begin"]).tolist(),
-        integers(marks["end"]).tolist(),
-        strict=True,
-    ):
-        ranges.setdefault(name, []).append((begin, end))
-    repeated = {name: found for name, found in ranges.items() if len(found) >= _REPEATS}
-    if not repeated:
-        return None
-    name = max(repeated, key=lambda name: sum(end - begin for begin, end in repeated[name]))
-    return name, repeated[name]
-
-
-def _launched_between(trace: "Trace", run: "Run", begin: int, end: int) -> tuple[int, int] | None:
-    low = high = None
-    for piece in trace.pieces("launches", [run], ["seq", "enter", "phase"]):
-        enter, seq = integers(piece["enter"]), integers(piece["seq"])
-        captured = pc.equal(piece["phase"].cast(pa.string()), "graph_capture")
-        inside = seq[(begin <= enter) & (enter <= end) & ~pc.fill_null(captured, False).to_numpy()]
-        if inside.size:
-            low = int(inside.min()) if low is None else min(low, int(inside.min()))
-            high = int(inside.max()) if high is None else max(high, int(inside.max()))
-    first = last = None
-    spans, replayed = _Spans(), False
-    for timed in _executions(trace, run, "launch_seq", "graph_id"):
-        start = integers(timed["start"])
-        spans.add(start, integers(timed["end"]))
-        of_graph = pc.is_valid(timed["graph_id"]).to_numpy()
-        replayed = replayed or bool((of_graph & (begin <= start) & (start <= end)).any())
-        if low is None or high is None:
-            continue
-        seq = integers(timed["launch_seq"], -1)
-        ours = start[(low <= seq) & (seq <= high) & ~of_graph]
-        if ours.size:
-            first = int(ours.min()) if first is None else min(first, int(ours.min()))
-            last = int(ours.max()) if last is None else max(last, int(ours.max()))
-    if first is not None and last is not None and not replayed:
-        return first, last
-    starts, ends = spans.merged()
-    at = np.flatnonzero(starts <= end)
-    if not at.size or ends[at[-1]] < begin:
-        return None
-    pauses = np.flatnonzero(starts[at[-1] + 1 :] - ends[at[-1] : -1] > _PAUSE)
-    return begin, max(end, int(ends[at[-1] + pauses[0]] if pauses.size else ends[-1]))
+def device_limits(trace: "Trace", run: "Run") -> tuple[int, int]:
+    """Return between which moments devices are looked at: those of a window, else any."""
+    if not isinstance(trace, TraceWindow):
+        return -LATEST, LATEST
+    window = trace.window_of(run.run_id)
+    return window.device_begin, window.device_end
 
 
 def _executions(trace: "Trace", run: "Run", *columns: str) -> Iterator[pa.Table]:
@@ -213,6 +135,11 @@ class _Spans:
         self._limit = _MOST_SPANS
         #: Gaps that were taken for busy time, in ns.
         self.filled_ns = 0
+
+    @property
+    def any(self) -> bool:
+        """Whether there are intervals."""
+        return self._held > 0
 
     def add(self, start: Integers, end: Integers) -> None:
         """Add intervals, in any order."""

@@ -61,10 +61,11 @@ def _device_sentences(time: DeviceTime) -> Iterator[str]:
         )
     if time.steps is not None:
         steps = time.steps
-        taken = duration(steps.span_ns / steps.total)
+        taken = duration(steps.span_ns / steps.number)
+        by = f" marked {printable(steps.name)}" if steps.name else ""
         yield (
-            f"a step: mean of {plural(steps.total, 'range')} marked {printable(steps.name)}; one "
-            f"takes {taken}, {duration(time.step_ns)} of it device time"
+            f"a step: mean of {plural(steps.number, 'step')}{by}; one takes {taken}, "
+            f"{duration(time.step_ns)} of it device time"
         )
 
 

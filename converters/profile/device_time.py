@@ -4,10 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from kvtrace.converters.profile.device_busy import Busy, Steps, busy_of, stepping
+from kvtrace.converters.profile.device_busy import Busy, Steps, busy_of
 from kvtrace.figures.database import database
 from kvtrace.figures.tables import known_rows
+from kvtrace.figures.libraries import library_times, lines_by_time
 from kvtrace.figures.times import Times, device_times
+from kvtrace.figures.window import Window
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -35,11 +37,11 @@ _ON_DEVICE: Final = """
     WITH summed AS (
         SELECT c.kernel, e.name, coalesce(e.kind, 'Triton') AS kind,
             sum(e.device_executions)::BIGINT AS executions, sum(e.device_ns) AS ns,
-            sum(e.bytes) AS bytes, sum(e.stepped_ns) AS stepped_ns
+            sum(e.bytes) AS bytes
         FROM executed e LEFT JOIN call c ON e.run = c.run AND e.call_id = c.call_id
         WHERE e.device_executions > 0 GROUP BY ALL
     )
-    SELECT coalesce(k.name, s.name, '') AS name, s.kind, s.executions, s.ns, s.bytes, s.stepped_ns,
+    SELECT coalesce(k.name, s.name, '') AS name, s.kind, s.executions, s.ns, s.bytes,
         m.device_median_ns AS median, k.module, k.file, k.line
     FROM summed s LEFT JOIN kernel k ON s.kernel = k.kernel
     JOIN medians m ON m.module = coalesce(k.module, '') AND m.kind = s.kind
@@ -57,7 +59,8 @@ class DeviceRow:
 
     `kind` says whose it is: Triton, a library's name, copy, fill or other. `share` is that of all
     rows. `bytes` are those copied or filled. `step_ns` is the mean time in one step of one run,
-    where there are steps. `module`, `file` and `line` are a Triton kernel's.
+    where there are steps. `module` is a Triton kernel's; `file` and `line` are its, or of a library's
+    the line that most of its time comes from.
     """
 
     name: str
@@ -99,20 +102,19 @@ class DeviceTime:
 def read_device_time(
     trace: "Trace",
     runs: Sequence["Run"],
-    steps: Steps | None = None,
+    window: Window | None = None,
     times: Times | None = None,
 ) -> DeviceTime | None:
     """Read all that devices did in some runs; None where no execution was timed.
 
-    `steps` and `times` are what `stepping` and `device_times` gave of these runs, where a caller
+    `trace` is `window` of what was recorded, and `times` are its `device_times`, where a caller
     has them. Errors as `Trace.table`.
     """
     found = busy_of(trace, runs)
     if not found:
         return None
     if times is None:
-        steps, windows = stepping(trace, runs)
-        times = device_times(trace, runs, windows, with_medians=False)
+        times = device_times(trace, runs, {}, with_medians=False)
     with database() as connection:
         columns = ("kernel_id", "name", "module", "file", "line")
         connection.register("kernels", known_rows(trace, runs, "kernels", columns))
@@ -124,8 +126,11 @@ def read_device_time(
         sums = connection.sql(_ON_DEVICE).to_arrow_table().to_pylist()
         ((tuned, tuning_ns),) = connection.execute(_TUNED).fetchall()
     total = sum(int(row["ns"]) for row in sums)
-    number = steps.total if steps else 0
-    rows = [_row(row, total, number) for row in sums]
+    busy = sum(found, Busy())
+    number = window.steps or 0 if window is not None else 0
+    steps = Steps(window.name, number, busy.span_ns) if window is not None and number else None
+    lines = lines_by_time(library_times(trace, runs))
+    rows = [_row(row, total, number, lines) for row in sums]
     rows.sort(key=lambda row: (-row.device_ns, row.name))
     return DeviceTime(
         rows=tuple(rows),
@@ -134,13 +139,19 @@ def read_device_time(
         tuning_executions=int(tuned),
         tuning_ns=int(tuning_ns),
         devices=len(found),
-        busy=sum(found, Busy()),
+        busy=busy,
         steps=steps,
     )
 
 
-def _row(row: Mapping[str, Any], total: int, steps: int) -> DeviceRow:
+def _row(
+    row: Mapping[str, Any],
+    total: int,
+    steps: int,
+    lines: Mapping[tuple[str, str], tuple[str, int | None]],
+) -> DeviceRow:
     taken = int(row["ns"])
+    asked = lines.get((row["name"], row["kind"]), (None, None))
     return DeviceRow(
         name=row["name"],
         kind=row["kind"],
@@ -149,8 +160,8 @@ def _row(row: Mapping[str, Any], total: int, steps: int) -> DeviceRow:
         median_ns=row["median"],
         share=taken / total if total else 0.0,
         bytes=None if row["bytes"] is None else int(row["bytes"]),
-        step_ns=int(row["stepped_ns"] or 0) / steps if steps else None,
+        step_ns=taken / steps if steps else None,
         module=row["module"],
-        file=row["file"],
-        line=row["line"],
+        file=row["file"] or asked[0],
+        line=row["line"] or asked[1],
     )

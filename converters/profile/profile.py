@@ -11,16 +11,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from kvtrace.converters.profile.advice import IMPORTANT, Advice, read_advice
-from kvtrace.converters.profile.device_busy import stepping
+from kvtrace.converters.profile.advice import IMPORTANT, read_advice
+from kvtrace.converters.profile.advice_model import Advice
 from kvtrace.converters.profile.device_limits import ChosenDevice, chosen_device
 from kvtrace.converters.profile.device_time import DeviceTime, read_device_time
 from kvtrace.converters.profile.profile_sections import profile_sections
 from kvtrace.converters.profile.profile_tables import ProfileTables, Row
 from kvtrace.converters.profile.roofline import Position, Work, joined, position
 from kvtrace.converters.source_lines import SourceLines
+from kvtrace.figures.gaps import Gaps, read_gaps
 from kvtrace.figures.kernels import FURTHER
 from kvtrace.figures.times import Times, device_times, host_times
+from kvtrace.figures.window import STEADY, Asked, Window, windowed
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -140,9 +142,11 @@ class LineProfile:
 class Profile:
     """Kernels by time (device time where there is any), and lines by bytes.
 
-    `device` is what rooflines are drawn for, None where no limits are known. `replayed` says
+    `window` is the part of the runs that figures are of, None where nothing has a time. `device` is
+    what rooflines are drawn for, None where no limits are known. `replayed` says
     whether the table `ops` has rows; `missing_calls` counts launched calls that it lacks;
-    `device_time` is all that devices did, None without a device timeline; `advice` is what to try,
+    `device_time` is all that devices did and `gaps` is why they did nothing, None without a device
+    timeline; `advice` is what to try,
     what may save most first. `left_out` are replay's
     notes on figures that it gives up for their cost. `sectors` says how many memory ops were
     counted `by_compiled_layout` and `by_lane_order` (docs/accesses.md). `sections` are add-ons', by
@@ -155,7 +159,9 @@ class Profile:
     kernels: tuple[KernelProfile, ...]
     replayed: bool
     missing_calls: int
+    window: Window | None = None
     device_time: DeviceTime | None = None
+    gaps: Gaps | None = None
     advice: tuple[Advice, ...] = ()
     left_out: tuple[str, ...] = ()
     sectors: Mapping[str, int] = field(default_factory=dict)
@@ -171,22 +177,24 @@ def read_profile(
     lines: bool = False,
     device: str | None = None,
     times: tuple[Times, Times] | None = None,
+    part: Asked = STEADY,
 ) -> Profile:
     """Read the profile of the runs; `calls` and `lines` add those levels.
 
     `device` names the one to draw rooflines for; else it is the one that was recorded, or a common
     one that the kernels' compile target fits. With `times` (host, device) of another engine
-    launches and executions are not read here, and it is not said when devices were idle.
+    launches and executions are not read here, of the whole runs, and it is not said when devices
+    were idle. `part` is what figures are of; else it is the steady part.
 
     Raises:
-        BadSetting: the limits of `device` are not known.
+        BadSetting: the limits of `device` are not known, or there is no such part.
         DamagedFile, NewerFormat: as the reader of the trace.
 
     """
-    steps, given = None, times
+    window, given = None, times
     if times is None:
-        steps, windows = stepping(trace, runs)
-        times = host_times(trace, runs), device_times(trace, runs, windows)
+        trace, window = windowed(trace, runs, part)
+        times = host_times(trace, runs), device_times(trace, runs, {})
     with ProfileTables(trace, runs, *times, calls=calls) as tables:
         chosen = chosen_device(device, _device_names(runs), tables.targets())
         by_kernel = tables.sums()
@@ -209,12 +217,13 @@ def read_profile(
         )
         for row in kernels
     ]
-    time = None if given else read_device_time(trace, runs, steps, times[1])
+    time = None if given else read_device_time(trace, runs, window, times[1])
     names = {row["kernel"]: (row["module"], row["name"] or "") for row in kernels}
     by_name: dict[tuple[str | None, str], list[Row]] = {}
     for access in accesses:
         by_name.setdefault(names[access["kernel"]], []).append(access)
-    advice = read_advice(trace, runs, found, by_name, chosen, time)
+    gaps = None if time is None else read_gaps(trace, runs)
+    advice = read_advice(trace, runs, found, by_name, chosen, time, gaps)
     if not calls:
         found = [replace(kernel, calls=()) for kernel in found]
     source = SourceLines(trace, runs) if lines else None
@@ -226,7 +235,9 @@ def read_profile(
         kernels=tuple(sorted(found, key=_cost, reverse=True)),
         replayed=replayed,
         missing_calls=missing,
+        window=window,
         device_time=time,
+        gaps=gaps,
         advice=advice,
         left_out=left_out,
         sectors=sectors,
@@ -349,7 +360,7 @@ def _call_profiles(
     for row in places:
         place = row["place"]
         figures = sums.get(place, {})
-        if not figures.get("launches"):
+        if not (figures.get("launches") or figures.get("runs")):
             continue
         measured = _measured(figures)
         unique = _whole(moved.get(place, {}).get("unique_bytes"))
@@ -359,7 +370,7 @@ def _call_profiles(
             call_id=row["call_id"],
             grid=tuple(row["grid"]),
             tensors=tuple(row["tensors"] or ()),
-            launches=figures["launches"],
+            launches=figures.get("launches") or 0,
             runs=runs,
             measured=measured,
             derived=_derived(

@@ -63,10 +63,11 @@ _PREPARE_TIMES: Final = """
     WHERE e.device_executions > 0;
 
     CREATE TABLE launched AS
-    SELECT p.place, p.kernel, f.launches, f.runs,
+    SELECT p.place, p.kernel, coalesce(f.launches, 0) AS launches, f.runs,
         CASE WHEN f.device_executions > 0
             THEN f.device_ns::HUGEINT * f.runs / f.device_executions END AS all_ns
-    FROM figures f JOIN place p USING (run, call_id) WHERE f.launches IS NOT NULL;
+    FROM figures f JOIN place p USING (run, call_id)
+    WHERE f.launches IS NOT NULL OR f.runs > 0;
 
     CREATE TABLE median_place AS
     SELECT place AS key, h.host_median_ns, d.device_median_ns

@@ -3,8 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from kvtrace.converters.profile.advice import advice_lines
+from kvtrace.converters.profile.advice_model import advice_lines
+from kvtrace.converters.profile.device_limits import ChosenDevice
 from kvtrace.converters.profile.device_text import device_text
+from kvtrace.converters.profile.gaps_text import busy_sentence, gaps_text
+from kvtrace.converters.profile.one_table import table_text
 from kvtrace.converters.profile.profile import (
     Derived,
     FlopsByType,
@@ -35,40 +38,82 @@ from kvtrace.text import (
 )
 
 _SHOWN: Final = 25
-_SHOWN_ON_DEVICE: Final = 15
+_SHOWN_ADVICE: Final = 5
+_SHOWN_GAPS: Final = 3
+_SHOWN_ROWS: Final = 15
 _ON_DEVICE: Final = (KERNEL_FIGURES["device_ns"], DEVICE_MEDIAN)
 _ON_HOST: Final = (KERNEL_FIGURES["host_ns"], HOST_MEDIAN)
 
 
 def profile_text(profile: Profile, *, full: bool = False, width: int = 80) -> list[str]:
-    """Return lines for a terminal: what was measured, and apart from it what was derived."""
-    launched = [k for k in profile.kernels if k.launches or k.tuning_launches]
-    shown = launched if full else launched[:_SHOWN]
-    lines = []
-    most = None if full else _SHOWN_ON_DEVICE
-    if profile.device_time is not None:
-        lines += [*device_text(profile.device_time, most, "--full", width), ""]
-    if not shown:
+    """Return lines for a terminal: where the time went, what to try, and one table of all that ran.
+
+    `full`: every row, and what is measured and derived of each kernel in tables of their own.
+    """
+    launched = [k for k in profile.kernels if k.launches or k.tuning_launches or k.runs]
+    lines = [*_answer_text(profile, full, width)]
+    if not launched and profile.device_time is None:
         return [*lines, "no kernel was launched"]
-    lines += [*_measured_text(profile, shown, width), "", *_derived_text(profile, shown, width)]
-    if profile.replayed:
-        lines += ["", *_flops_text(shown, width), "", *_roofline_text(profile, shown, width)]
-    if profile.advice:
-        lines += ["", "what to try"]
-        for sentence in advice_lines(profile.advice):
-            lines += wrapped(sentence, width)
+    lines += table_text(profile, None if full else _SHOWN_ROWS, width)
+    lines += _notes_text(profile, launched, width)
+    if profile.gaps is not None and profile.gaps.groups:
+        lines += ["", *gaps_text(profile.gaps, None if full else _SHOWN_GAPS, width)]
+    if full and launched:
+        lines += ["", *_further_text(profile, launched, width)]
     for name, section in profile_sections().items():
         rows = profile.sections.get(name, ())
         if rows:
             lines += ["", *section.text(rows if full else rows[:_SHOWN], width)]
-    left = len(launched) - len(shown)
-    if left:
-        lines += ["", f"… {plural(left, 'more kernel')} (--full shows them)"]
-    for kernel in shown:
+    for kernel in launched if full else launched[:_SHOWN]:
         if kernel.calls:
             lines += ["", *_calls_text(kernel, full, width)]
     if profile.lines:
         lines += ["", *_lines_text(profile, full, width)]
+    return lines
+
+
+def _answer_text(profile: Profile, full: bool, width: int) -> list[str]:
+    """Return what part of the run it is, where its time went, and what to try."""
+    lines = []
+    time = profile.device_time
+    if profile.window is not None and time is not None:
+        lines += wrapped(profile.window.sentence, width)
+    if time is not None:
+        lines += wrapped(busy_sentence(time.busy, profile.gaps, time.devices), width)
+    advice = profile.advice if full else profile.advice[:_SHOWN_ADVICE]
+    if advice:
+        lines += ["what to try"]
+        for sentence in advice_lines(advice, None if time is None else time.busy.span_ns):
+            lines += wrapped(sentence, width)
+        left = len(profile.advice) - len(advice)
+        if left:
+            lines.append(f"… {left} more (--full shows them)")
+    return [*lines, ""] if lines else []
+
+
+def _notes_text(profile: Profile, kernels: Sequence[KernelProfile], width: int) -> list[str]:
+    """Return what the table's figures are of, and what is missing."""
+    lines = []
+    fill = f"kvtrace replay {profile.path}"
+    if not profile.replayed:
+        lines += wrapped(f"bytes and FLOPs (derived from the IR) are not known yet: {fill}", width)
+    elif profile.device is None:
+        lines += wrapped("no limits of the device are known: --device NAME", width)
+    else:
+        lines += wrapped(_limits_told(profile.device), width)
+    if profile.replayed and profile.missing_calls:
+        lines.append(f"{plural(profile.missing_calls, 'launched call')} not in ops: {fill}")
+    return lines + _left_out_text(profile, kernels, width)
+
+
+def _further_text(profile: Profile, kernels: Sequence[KernelProfile], width: int) -> list[str]:
+    """Return all that is measured and derived of each kernel."""
+    lines = []
+    if profile.device_time is not None:
+        lines += [*device_text(profile.device_time, None, "--full", width), ""]
+    lines += [*_measured_text(profile, kernels, width), "", *_derived_text(profile, kernels, width)]
+    if profile.replayed:
+        lines += ["", *_flops_text(kernels, width), "", *_roofline_text(profile, kernels, width)]
     return lines
 
 
@@ -87,7 +132,13 @@ def _measured_text(profile: Profile, kernels: Sequence[KernelProfile], width: in
         )
         for k in kernels
     ]
-    lines = columns(header, rows, width)
+    return columns(header, rows, width)
+
+
+def _left_out_text(profile: Profile, kernels: Sequence[KernelProfile], width: int) -> list[str]:
+    """Return which launches are in no figure, and how launches relate to executions."""
+    apart = profile.device_time is None and any(k.measured.device_executions for k in kernels)
+    lines = []
     tuning = sum(k.tuning_launches for k in kernels)
     if tuning:
         lines.append(f"without {plural(tuning, 'launch')} of autotuners and warm-ups")
@@ -157,6 +208,17 @@ def _types(flops: FlopsByType | None) -> str:
 
 _DEVICES: Final = {"given": "", "recorded": "", "assumed": ", assumed from the compile target"}
 
+
+def _limits_told(device: ChosenDevice) -> str:
+    """Say what rooflines are drawn for."""
+    limits = device.limits
+    bandwidth = amount(limits.bandwidth, "B/s")
+    return (
+        f"roofline: share of the limits of {limits.name} ({bandwidth}; {limits.source})"
+        f"{_DEVICES[device.how]}"
+    )
+
+
 _UNIQUE: Final = (
     "unique: distinct bytes a launch reads and writes; reuse: times that an op asks for a byte"
 )
@@ -203,11 +265,8 @@ def _roofline_text(profile: Profile, kernels: Sequence[KernelProfile], width: in
         rows.append(cells if measured else cells[:-1])
     lines = columns(header, rows, width)
     if device is None:
-        return [*lines, *wrapped("no limits of the device are known: --device NAME", width)]
+        return lines
     limits = device.limits
-    bandwidth = amount(limits.bandwidth, "B/s")
-    told = f"limits of {limits.name} ({bandwidth}; {limits.source}){_DEVICES[device.how]}"
-    lines += wrapped(told, width)
     bound = _BOUND if limits.has_caches else _BOUND_WITHOUT_CACHES
     told_of = (_UNIQUE, _sectors_told(profile.sectors), bound) if sectors else (_UNIQUE, bound)
     for sentence in told_of:

@@ -8,7 +8,6 @@ import numpy as np
 
 from kvtrace.converters.findings import read_findings
 from kvtrace.converters.info.overhead import overhead_percent, overhead_text
-from kvtrace.converters.profile.device_busy import stepping
 from kvtrace.converters.profile.device_limits import ChosenDevice, chosen_device
 from kvtrace.converters.profile.device_time import read_device_time
 from kvtrace.converters.report.calls import CallRows
@@ -36,6 +35,7 @@ from kvtrace.converters.report.slices import BIN_COUNTS, NO_CALL, Executions, In
 from kvtrace.figures.kernels import FURTHER
 from kvtrace.figures.scans import sound_rows
 from kvtrace.figures.times import device_times, host_times
+from kvtrace.figures.window import STEADY, Asked, windowed
 from kvtrace.schema.contents import first_contents
 from kvtrace.schema.layout import replayed_parts, run_folder
 from kvtrace.schema.runs import plain_rows
@@ -53,7 +53,13 @@ _MOST_BINS: Final = 1 << 23
 _FINDING_OPS: Final = ("finding_id", "call_id", "op_index", "other_op_index")
 
 
-def report_data(trace: "Trace", runs: "Sequence[TraceRun]", title: str, shown_as: str) -> Report:
+def report_data(
+    trace: "Trace",
+    runs: "Sequence[TraceRun]",
+    title: str,
+    shown_as: str,
+    asked: Asked = STEADY,
+) -> Report:
     """Read what the page shows of these runs.
 
     Args:
@@ -61,6 +67,7 @@ def report_data(trace: "Trace", runs: "Sequence[TraceRun]", title: str, shown_as
         runs: The runs to show, usually the ranks of one job.
         title: The page's title.
         shown_as: How commands on the page name the trace (`kvtrace sql shown_as "…"`).
+        asked: The part of the runs that figures are of; else the steady part.
 
     """
     gathered = _Gathered()
@@ -70,9 +77,10 @@ def report_data(trace: "Trace", runs: "Sequence[TraceRun]", title: str, shown_as
         gathered.timeline.every[table] = -(-number // _KEPT) if number > 2 * _KEPT else 1
     for index, run in enumerate(runs):
         _read_run(trace, run, index, gathered)
-    steps, windows = stepping(trace, runs)
-    device = device_times(trace, runs, windows)
-    gathered.calls.read_figures(runs, host_times(trace, runs), device)
+    # Launches and findings are those of the whole runs, figures are of a part.
+    part, window = windowed(trace, runs, asked)
+    device = device_times(part, runs, {})
+    gathered.calls.read_figures(runs, host_times(part, runs), device)
     gathered.calls.read_work(trace, runs)
     judged = {run.run_id for run in runs if _was_derived(trace, "findings", run)}
     if findings.tallies or judged:
@@ -87,7 +95,7 @@ def report_data(trace: "Trace", runs: "Sequence[TraceRun]", title: str, shown_as
         )
     shown = tuple(_run(run, runs) for run in runs)
     limits = chosen_device(None, _device_names(runs), gathered.targets())
-    time = read_device_time(trace, runs, steps, device)
+    time = read_device_time(part, runs, window, device)
     report = gathered.report(title, shown_as, shown, limits)
     if gathered.timeline.every["launches"] > 1:
         tracks = len(report.tracks) * len(report.kernels)

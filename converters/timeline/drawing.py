@@ -12,7 +12,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.converters.profile.device_busy import repeated_mark
 from kvtrace.converters.timeline.call_work import DerivedCalls, derived_calls
 from kvtrace.converters.timeline.captions import (
     Caption,
@@ -40,6 +39,7 @@ from kvtrace.converters.timeline.timeline import (
     timeline_parts,
 )
 from kvtrace.figures.columns import integers
+from kvtrace.figures.steps import repeated_mark
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.schema.runs import Run, plain_rows
 from kvtrace.schema.tables import TABLES

@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Callable, Mapping
 from html import escape
+from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
@@ -10,6 +11,7 @@ from kvtrace.analysis.completing import complete
 from kvtrace.analysis.progress import Shown, unshown
 from kvtrace.backends.triton.later_stages import complete_stages
 from kvtrace.converters.registry import Conversion, load_converter
+from kvtrace.figures.window import STEADY, Asked
 from kvtrace.schema.errors import BadSetting, nearest
 from kvtrace.schema.trace import Selection
 from kvtrace.schema.window import TraceWindow
@@ -66,7 +68,7 @@ def window(selection: Selection, since: float | None, until: float | None) -> Se
 
 def write_report(
     selection: Selection, output: Path, tell: Tell, *, replay: bool | None = None,
-    source: bool = True, max_mb: float = 20.0, shown: Shown = unshown,
+    source: bool = True, max_mb: float = 20.0, shown: Shown = unshown, part: Asked = STEADY,
 ) -> Conversion:  # fmt: skip
     """Write the page, after replaying and judging what has not been.
 
@@ -78,6 +80,10 @@ def write_report(
         source: Whether sources, IR and addresses as expressions are in the page.
         max_mb: Largest size of the page, in MiB.
         shown: Where progress is shown.
+        part: What figures are of; else the steady part.
+
+    Raises:
+        BadSetting: there is no such part.
 
     """
     from kvtrace.converters.report import CONVERTER  # read by no other conversion
@@ -86,6 +92,7 @@ def write_report(
         for line in complete((selection,), replay=replay, shown=shown):
             tell(line)
     settings = {"max-mb": str(max_mb), "source": "yes" if source else "no"}
+    settings |= {name: str(value) for name, value in asdict(part).items() if value}
     return CONVERTER.convert(selection, output, settings)
 
 

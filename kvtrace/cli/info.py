@@ -5,7 +5,15 @@ from typing import Annotated
 
 import typer
 
-from kvtrace.cli.options import JsonOption, RunOption, TracePath
+from kvtrace.cli.options import (
+    JsonOption,
+    MarkOption,
+    RunOption,
+    StepsOption,
+    TracePath,
+    UntilOption,
+    WholeOption,
+)
 
 
 def command(
@@ -23,8 +31,16 @@ def command(
     ] = False,
     since: Annotated[
         str | None,
-        typer.Option(metavar="MARK|SECONDS", help="With --warmup: only launches from then on"),
+        typer.Option(
+            metavar="TIME",
+            help="Figures from then on: 2s or 300ms after the runs began, 50% of them, or a time; "
+            "with --warmup: launches from so many seconds, or a mark, on",
+        ),
     ] = None,
+    until: UntilOption = None,
+    mark: MarkOption = None,
+    steps: StepsOption = None,
+    whole: WholeOption = False,
     autotune: Annotated[
         bool, typer.Option("--autotune", help="Show what autotuners tried, and what they kept")
     ] = False,
@@ -32,7 +48,7 @@ def command(
 ) -> None:
     """Show the runs of a trace, their kernels and launches, and what was lost.
 
-    Warnings that kvtrace recorded about the capture itself come first.
+    Times of kernels and devices are of the steady part of the runs, where it is known. Warnings that kvtrace recorded about the capture itself come first.
 
     Example:
         kvtrace info out/
@@ -43,7 +59,7 @@ def command(
     """
     from dataclasses import asdict
 
-    from kvtrace.cli.options import print_lines, select
+    from kvtrace.cli.options import asked_part, print_lines, select
     from kvtrace.converters.info.info import overview_object, read_overview
     from kvtrace.converters.info.info_text import overview_text
     from kvtrace.converters.profile.autotune import read_tunings, tunings_text
@@ -52,8 +68,7 @@ def command(
 
     if everything and run is not None:
         raise BadSetting("--all shows every run and --run chooses some; give one of them.")
-    if since is not None and not warmup:
-        raise BadSetting("--since selects the launches that --warmup shows; give both.")
+    part = asked_part(None if warmup else since, until, mark, steps, whole)
     selection = select(trace, run, every=everything)
     runs = selection.trace.runs if everything else selection.runs
     if autotune:
@@ -64,8 +79,9 @@ def command(
             print_lines(tunings_text(tunings, terminal_width()))
         return
     overview = read_overview(
-        selection.trace, runs, recompiles=recompiles, warmup=warmup, since=since
-    )
+        selection.trace, runs, recompiles=recompiles, warmup=warmup,
+        since=since if warmup else None, part=part,
+    )  # fmt: skip
     if json:
         print(json_format.dumps(overview_object(overview), indent=2))
         return

@@ -16,6 +16,7 @@ from kvtrace.registry import own_entries
 
 if TYPE_CHECKING:
     from kvtrace.analysis.engines import Engine
+    from kvtrace.figures.window import Asked
     from kvtrace.schema.trace import Selection, Trace
     from kvtrace.settings import Settings
 
@@ -49,6 +50,37 @@ MasterOption = Annotated[
         help="With --engine: where it runs, such as local[4]; else as configured",
         show_default=False,
     ),
+]
+SinceOption = Annotated[
+    str | None,
+    typer.Option(
+        "--since",
+        metavar="TIME",
+        help="Figures from then on: 2s or 300ms after the runs began, 50% of them, or a time",
+        show_default=False,
+    ),
+]
+UntilOption = Annotated[
+    str | None,
+    typer.Option("--until", metavar="TIME", help="Figures up to then", show_default=False),
+]
+MarkOption = Annotated[
+    str | None,
+    typer.Option(
+        "--mark", metavar="NAME", help="Figures of what the mark NAME covers", show_default=False
+    ),
+]
+StepsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--steps",
+        metavar="FROM:TO",
+        help="Figures of these steps, from the one to before the other, counted from 0",
+        show_default=False,
+    ),
+]
+WholeOption = Annotated[
+    bool, typer.Option("--whole", help="Figures of the whole run, and not of its steady part")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text")]
 MarkdownFile = Annotated[
@@ -102,6 +134,26 @@ def select(trace: Path, run: str | None = None, *, every: bool = False) -> "Sele
     from kvtrace.schema.trace import select_runs
 
     return select_runs(trace, run, every=every)
+
+
+def asked_part(
+    since: str | None, until: str | None, mark: str | None, steps: str | None, whole: bool
+) -> "Asked":
+    """Return the part of the runs that these options mean.
+
+    Raises:
+        BadSetting: two of them exclude each other.
+
+    """
+    from kvtrace.figures.window import Asked
+    from kvtrace.schema.errors import BadSetting
+
+    given = {"--since or --until": since or until, "--whole": whole}
+    given["--mark or --steps"] = mark or steps
+    names = [name for name, value in given.items() if value]
+    if len(names) > 1:
+        raise BadSetting(f"{' and '.join(names)} exclude each other; give one.")
+    return Asked(since, until, mark, steps, whole)
 
 
 def chosen_engine(name: str, master: str | None) -> "Engine | None":

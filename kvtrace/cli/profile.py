@@ -5,13 +5,29 @@ from typing import Annotated
 
 import typer
 
-from kvtrace.cli.options import EngineOption, JsonOption, MasterOption, RunOption, TracePath
+from kvtrace.cli.options import (
+    EngineOption,
+    JsonOption,
+    MarkOption,
+    MasterOption,
+    RunOption,
+    SinceOption,
+    StepsOption,
+    TracePath,
+    UntilOption,
+    WholeOption,
+)
 from kvtrace.converters.profile.call_paths import Grouping
 
 
 def command(
     trace: TracePath,
     run: RunOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    mark: MarkOption = None,
+    steps: StepsOption = None,
+    whole: WholeOption = False,
     calls: Annotated[
         bool, typer.Option("--calls", help="Each kernel's distinct calls (grid and shapes) too")
     ] = False,
@@ -31,8 +47,10 @@ def command(
     master: MasterOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Show launches, time, bytes, FLOPs, coalescing and roofline of each kernel.
+    """Show where the time went, what to try, and time, rates and roofline of each kernel.
 
+    Figures are of the steady part of the runs, where it is known: steps that a mark or the launches
+    repeat. What lies before is one line.
     Times are measured. All else is derived from the IR, after kvtrace replay has filled it in;
     rooflines take the recorded device's limits, or those of --device. With --engine launches and
     executions are counted elsewhere; when devices were idle is then left out.
@@ -42,9 +60,11 @@ def command(
         kvtrace profile out/ --calls --lines
         kvtrace profile out/ --by module
         kvtrace profile out/ --device H100
+        kvtrace profile out/ --steps 10:20
+        kvtrace profile out/ --since 50% --until 12s
 
     """
-    from kvtrace.cli.options import chosen_engine, complain_of, print_lines, select
+    from kvtrace.cli.options import asked_part, chosen_engine, complain_of, print_lines, select
     from kvtrace.converters.profile.call_tree import call_tree_object, read_call_sums
     from kvtrace.converters.profile.call_tree_text import call_tree_text
     from kvtrace.converters.profile.profile import profile_object, read_profile
@@ -55,9 +75,10 @@ def command(
     engine = chosen_engine(engine_name, master)
     if by is not None and engine is not None:
         raise BadSetting(f"--by is computed here; leave out --engine {engine_name}.")
+    part = asked_part(since, until, mark, steps, whole)
     selection = select(trace, run)
     if by is not None and not json:
-        sums = read_call_sums(selection.trace, selection.runs)
+        sums = read_call_sums(selection.trace, selection.runs, part)
         complain_of(selection.trace)
         print_lines(call_tree_text(sums, by, full=full, width=terminal_width()))
         return
@@ -67,13 +88,14 @@ def command(
 
         times = asked_times(engine.tables(selection.trace, selection.runs, master).table)
     profile = read_profile(
-        selection.trace, selection.runs, calls=calls, lines=lines, device=device, times=times
-    )
+        selection.trace, selection.runs, calls=calls, lines=lines, device=device, times=times,
+        part=part,
+    )  # fmt: skip
     complain_of(selection.trace)
     if json:
         found = profile_object(profile)
         if by is not None:
-            sums = read_call_sums(selection.trace, selection.runs)
+            sums = read_call_sums(selection.trace, selection.runs, part)
             found["by"] = call_tree_object(sums, by)
         print(json_format.dumps(found, indent=2))
         return

@@ -5,7 +5,18 @@ from typing import Annotated
 
 import typer
 
-from kvtrace.cli.options import RunOption, TracePath, select, written_to
+from kvtrace.cli.options import (
+    MarkOption,
+    RunOption,
+    SinceOption,
+    StepsOption,
+    TracePath,
+    UntilOption,
+    WholeOption,
+    asked_part,
+    select,
+    written_to,
+)
 
 MaxOption = Annotated[
     float,
@@ -36,6 +47,11 @@ def command(
     trace: TracePath,
     output: PageOption = Path("report.html"),
     run: RunOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    mark: MarkOption = None,
+    steps: StepsOption = None,
+    whole: WholeOption = False,
     max_mb: MaxOption = 20.0,
     replay: ReplayOption = None,
     no_source: SourceOption = False,
@@ -54,11 +70,12 @@ def command(
     from kvtrace.analysis.writing import write_report
     from kvtrace.cli.progress import calls_progress
 
+    part = asked_part(since, until, mark, steps, whole)
     selection = select(trace, run)
     with written_to(output, "report.html") as (target, tell):
         written = write_report(
             selection, target, tell, replay=replay, source=not no_source, max_mb=max_mb,
-            shown=calls_progress,
+            shown=calls_progress, part=part,
         )  # fmt: skip
         size = written.size_bytes
     tell(f"wrote {output} ({size / 1e6:,.1f} MB)")

@@ -19,10 +19,12 @@ from kvtrace.figures.scans import Scans, quoted, sound_rows
 from kvtrace.figures.trials import HoldingTrials
 from kvtrace.figures.views import (
     PLACED_PLAINLY,
+    VIEWS,
     execution_times,
     launch_times,
     view_texts,
 )
+from kvtrace.schema.window import TraceWindow
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -32,7 +34,7 @@ _COLUMNS: Final = {
     "launches": ("seq", "call_id", "enter", "exit", "thread", "phase", "weight", *LAUNCH_COLUMNS),
     "gpu_kernels": (
         "record", "launch_seq", "call_id", "start", "end", "device", "stream", "graph_id", "name",
-        "kind", "bytes", "weight",
+        "kind", "bytes", "weight", "requested", "stack_id",
     ),
 }  # fmt: skip
 #: What a reader would repair of these tables, besides an end before its begin.
@@ -99,15 +101,56 @@ def open_times(trace: "Trace", runs: Sequence["Run"], view: str) -> duckdb.DuckD
     The tables `calls`, `kernels` and `place` are there, too: `place` numbers the calls whose kernel
     is known, and `kernel` in it their kernels by module and name. Runs are numbers of the type
     `run_name`: as texts, they would take half of the time. Sealed runs of an opened trace have one
-    database, so what a connection makes in it has to be TEMPORARY. Errors as `Trace.table`.
+    database, so what a connection makes in it has to be TEMPORARY. Of a window, the views
+    `launch_times`, `launch_groups` and `execution_times` have what began in it; what a row is,
+    as a trial, is known from the whole. Errors as `Trace.table`.
     """
-    opened = _OPENED.setdefault(trace, {})
+    whole = trace.whole if isinstance(trace, TraceWindow) else trace
+    opened = _OPENED.setdefault(whole, {})
     key = os.getpid(), tuple(run.run_id for run in runs)
-    times = opened.get(key) or _Times(_opened(trace, runs), set())
-    make_times(times.database, trace, runs, [view], times.views)
+    times = opened.get(key) or _Times(_opened(whole, runs), set())
+    make_times(times.database, whole, runs, [view], times.views)
     if all(run.sealed for run in runs):
         opened[key] = times
-    return another_connection(times.database)
+    connection = another_connection(times.database)
+    if isinstance(trace, TraceWindow):
+        _narrow(connection, trace, runs, times.views)
+    return connection
+
+
+#: What began in its run's window; the tables are those of the whole runs.
+_INSIDE: Final = """
+    CREATE TEMP VIEW {view} AS
+    SELECT t.* FROM memory.main.{view} t JOIN run_windows w ON w.run = t.run
+    WHERE epoch_ns(t."{time}") >= w.{begin} AND epoch_ns(t."{time}") < w.{end}
+"""
+_NARROWED: Final = {
+    "launch_times": _INSIDE.format(
+        view="launch_times", time="enter", begin="host_begin", end="host_end"
+    ),
+    "launch_groups": f"CREATE TEMP VIEW launch_groups AS {VIEWS['launch_groups']}",
+    "execution_times": _INSIDE.format(
+        view="execution_times", time="start", begin="device_begin", end="device_end"
+    ),
+}
+
+
+def _narrow(
+    connection: duckdb.DuckDBPyConnection,
+    window: TraceWindow,
+    runs: Sequence["Run"],
+    made: set[str],
+) -> None:
+    """Put views of a window, on this connection alone, in the place of those of the whole."""
+    names = ("host_begin", "host_end", "device_begin", "device_end")
+    windows = [window.window_of(run.run_id) for run in runs]
+    columns = {"run": pa.array([run.run_id for run in runs], pa.string())}
+    for name, values in zip(names, zip(*windows, strict=True), strict=False):
+        columns[name] = pa.array(values, pa.int64())
+    add_rows(connection, "run_windows", pa.table(columns), "TEMP TABLE")
+    for name, text in _NARROWED.items():
+        if name in made:
+            connection.execute(text)
 
 
 def _opened(trace: "Trace", runs: Sequence["Run"]) -> duckdb.DuckDBPyConnection:

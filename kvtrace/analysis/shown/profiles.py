@@ -4,7 +4,7 @@ from typing import Final
 
 from kvtrace.analysis.shown import markup
 from kvtrace.analysis.shown.markup import Column
-from kvtrace.converters.profile.advice import advice_lines
+from kvtrace.converters.profile.advice_model import advice_lines
 from kvtrace.converters.profile.profile import KernelProfile, Profile
 from kvtrace.converters.profile.profile_text import profile_text
 from kvtrace.text import amount, count, duration, percent, plural, shorten, size

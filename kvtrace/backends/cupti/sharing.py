@@ -4,13 +4,18 @@ torch's profiler and Proton register callbacks for themselves, are refused while
 some, and switch kernel records off when they end. So kvtrace stops when they prepare, and begins
 again some time after they have stopped. They are noticed by functions that they call: two of
 `torch.autograd.profiler` (torch 2.5 to 2.13), and those of Proton's native part (Triton 3.6).
+
+A second copy of CUPTI gets no callbacks in a process in which one was ever used. Proton would load
+Triton's copy, so it is given the one that kvtrace has used.
 """
 
 import importlib
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final
 
 from kvtrace.backends.cupti.library import CuptiUnavailable
@@ -21,6 +26,9 @@ _OTHERS: Final = (
     ("torch", "torch.autograd.profiler", "_prepare_profiler", ("_run_on_profiler_stop",)),
     ("triton", "triton._C.libproton:proton", "start", ("finalize", "finalize_all")),
 )
+
+#: Names the folder from which Proton loads CUPTI, by the name of the library without a version.
+_PROTON_FOLDER: Final = "TRITON_CUPTI_LIB_PATH"
 
 #: Seconds that the other one gets for reading its records after it was stopped.
 _PATIENCE: Final = 1.0
@@ -36,8 +44,13 @@ class Sharing:
         CuptiUnavailable: a profiler that was loaded from outside has it.
     """
 
-    def __init__(self, leave: Callable[[], None], problem: Callable[[Exception], None]) -> None:
-        """`leave` stops kvtrace's use; it is called when another profiler is about to begin."""
+    def __init__(
+        self, leave: Callable[[], None], problem: Callable[[Exception], None], library: str
+    ) -> None:
+        """`leave` stops kvtrace's use; it is called when another profiler is about to begin.
+
+        `library` is the path of the copy of CUPTI that kvtrace uses.
+        """
         outside = next((name for name in _INJECTED if os.environ.get(name)), None)
         if outside is not None:
             raise CuptiUnavailable(
@@ -45,6 +58,8 @@ class Sharing:
                 "recorded without the device timeline"
             )
         self._leave = leave
+        self._library = None if _PROTON_FOLDER in os.environ else library
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._problem = problem
         self._replaced = Replacements()
         self.lent = False
@@ -54,7 +69,8 @@ class Sharing:
                 continue
             profiler = _found(module)
             self.lent |= bool(getattr(profiler, "_is_profiler_enabled", False))
-            self._wrap(profiler, prepares, self._prepare)
+            lend = self._lend_library if library == "triton" else self._prepare
+            self._wrap(profiler, prepares, lend)
             for name in stops:
                 self._wrap(profiler, name, self._stop)
 
@@ -70,6 +86,8 @@ class Sharing:
     def end(self) -> None:
         """Take notice no more."""
         self._replaced.undo()
+        if self._folder is not None:
+            self._folder.cleanup()
 
     def _wrap(self, profiler: Any, name: str, notice: Callable[[], None]) -> None:
         original = getattr(profiler, name, None)
@@ -90,6 +108,13 @@ class Sharing:
         if not self.lent:
             self.lent = True
             self._leave()
+
+    def _lend_library(self) -> None:
+        self._prepare()
+        if self._library is not None and self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="kvtrace-cupti-")
+            (Path(self._folder.name) / "libcupti.so").symlink_to(self._library)
+            os.environ[_PROTON_FOLDER] = self._folder.name
 
     def _stop(self) -> None:
         self._stopped_at = time.monotonic()

@@ -65,7 +65,7 @@ class Timeline:
         self._host = HostEvents(_requests, session.problem)
         self._told_of_host = False
         self._reading = Lock()
-        self._sharing = Sharing(self._yield, session.problem)
+        self._sharing = Sharing(self._yield, session.problem, self._cupti.path)
         self._clock_begin: int | None = None
         if not self._sharing.lent:
             self._begin()

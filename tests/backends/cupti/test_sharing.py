@@ -1,6 +1,9 @@
 """CUPTI is left to torch's profiler, and comes back: with the real profiler, on the CPU."""
 
+import contextlib
+import os
 import time
+from pathlib import Path
 
 import pytest
 import torch
@@ -17,7 +20,7 @@ def raise_it(error: Exception) -> None:
 @pytest.fixture
 def shared() -> "tuple[sharing.Sharing, list[str]]":
     left: list[str] = []
-    made = sharing.Sharing(lambda: left.append("left"), raise_it)
+    made = sharing.Sharing(lambda: left.append("left"), raise_it, "/lib/libcupti.so.13")
     yield made, left
     made.end()
 
@@ -55,7 +58,7 @@ def test_it_is_lent_from_the_preparation_on(
 
 def test_torch_gets_its_functions_back() -> None:
     before = torch.autograd.profiler._prepare_profiler
-    one = sharing.Sharing(lambda: None, raise_it)
+    one = sharing.Sharing(lambda: None, raise_it, "/lib/libcupti.so.13")
     assert torch.autograd.profiler._prepare_profiler is not before
     one.end()
     assert torch.autograd.profiler._prepare_profiler is before
@@ -64,4 +67,20 @@ def test_torch_gets_its_functions_back() -> None:
 def test_a_profiler_from_outside_keeps_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NSYS_PROFILING_SESSION_ID", "1")
     with pytest.raises(CuptiUnavailable, match="another profiler holds CUPTI"):
-        sharing.Sharing(lambda: None, raise_it)
+        sharing.Sharing(lambda: None, raise_it, "/lib/libcupti.so.13")
+
+
+def test_proton_gets_the_copy_of_cupti_that_was_used(
+    shared: "tuple[sharing.Sharing, list[str]]", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    native = pytest.importorskip("triton._C.libproton").proton
+    monkeypatch.setenv("TRITON_CUPTI_LIB_PATH", "")  # is taken back behind the test
+    one, left = shared
+    with contextlib.suppress(RuntimeError):  # there is no GPU, perhaps: it was asked first
+        native.start("nothing", "shadow", "tree", "cupti", "")
+    assert left == ["left"]
+    assert one.lent
+    link = Path(os.environ["TRITON_CUPTI_LIB_PATH"]) / "libcupti.so"
+    assert os.readlink(link) == "/lib/libcupti.so.13"
+    one.end()
+    assert not link.parent.exists()

@@ -62,7 +62,10 @@ def test_a_stack_shows_the_programs_own_frames_from_the_outermost():
 
 def test_modules_of_a_stack_are_those_that_torch_called_and_no_autograd_function():
     assert labels(Placed(kernel(), EAGER), "module") == ["Model.Inner", "Sequential", "Block"]
-    assert labels(Placed(kernel(), EAGER[:3]), "module") == ["in no module"]
+    assert labels(Placed(kernel(), EAGER[:3]), "module") == ["launch()"]
+    adam = [frame("AdamW.step", f"{TORCH}optim/adamw.py", 9), *EAGER]
+    assert labels(Placed(kernel(), adam[:1]), "module") == ["optimizer AdamW"]
+    assert labels(Placed(kernel(), [frame("run", "<string>")]), "module") == ["in no module"]
 
 
 @pytest.mark.parametrize(
@@ -152,7 +155,11 @@ def test_a_generated_kernel_of_unknown_modules_is_not_said_to_be_in_none():
 @pytest.mark.parametrize("grouping", GROUPINGS)
 def test_what_has_no_stack_is_placed_too(grouping):
     library = Placed(None, library=("cuBLAS", "gemm"))
-    assert labels(library, grouping) == ["not launched by Python's Triton", "cuBLAS"]
+    assert labels(library, grouping) == [
+        "library kernels (cuBLAS, cuDNN, torch)", "cuBLAS",
+    ]  # fmt: skip
+    native = Placed(None, (), library=("cuBLAS", "gemm"))
+    assert labels(native, grouping) == ["autograd backward (no Python stack)", "cuBLAS"]
     steps = labels(Placed(kernel()), grouping)
     if grouping in ("stack", "frames"):
         assert steps == ["compiled, never launched"]

@@ -3,7 +3,7 @@
 import json
 import shutil
 from collections import Counter
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import pytest
 
@@ -17,6 +17,7 @@ from kvtrace.converters.profile.call_tree import (
     read_call_sums,
 )
 from kvtrace.converters.profile.call_tree_text import call_tree_text
+from kvtrace.converters.profile.device_time import read_device_time
 from kvtrace.converters.profile.profile import read_profile
 from kvtrace.schema.trace import open_trace
 from kvtrace.text import display_width
@@ -90,7 +91,7 @@ def test_operators_and_modules_of_a_compiled_llama_are_named_and_its_stacks_lead
         "Llama.forward llama.py:96",
     )  # fmt: skip
     assert {leaf.step.kernel is not None for leaf in model.branches} == {True}
-    libraries = found(stack, "not launched by Python's Triton")
+    libraries = found(stack, "library kernels (cuBLAS, cuDNN, torch)")
     assert [each.step.label for each in libraries.branches][:3] == ["cuBLAS", "cuDNN", "torch"]
     parts = {each.step.label for each in found(call_tree(sums, "module"), "blocks", "*").branches}
     assert {"feed", "attention", "attention.packed + attention_norm"} <= parts
@@ -114,8 +115,37 @@ def test_modules_of_an_eager_program_are_classes_inside_classes():
     tree = call_tree(read_call_sums(trace, trace.runs), "module")
     block = found(tree, "Transformer", "Sequential", "Block")
     assert {each.step.label for each in block.branches} >= {"Norm", "Projection"}
-    backward = found(tree, "in no module (backward, by autograd)")
-    assert any(leaf.step.label == "attention_backward_query" for leaf in leaves(backward))
+    (backward,) = (
+        branch for branch in tree.branches
+        if any(leaf.step.label == "attention_backward_query" for leaf in leaves(branch))
+    )  # fmt: skip
+    assert backward.step.label.endswith("backward()")
+
+
+def test_nearly_all_time_of_libraries_has_a_module_or_a_function_of_the_program():
+    # given a compiled model with an optimizer of torch's, recorded with stacks of all that ran
+    trace = open_trace(FIXTURES / "llama_steady")
+    sums = read_call_sums(trace, trace.runs)
+    tree = call_tree(sums, "module")
+    taken = {branch.step.label: branch.figures.device_ns for branch in tree.branches}
+    assert len(taken) == len(tree.branches)
+    # then what no Python asked for is little, and named
+    nowhere = {
+        "autograd backward (no Python stack)", "in no module (backward, by autograd)",
+        "library kernels (cuBLAS, cuDNN, torch)", "module not recorded",
+    }  # fmt: skip
+    assert sum(ns for label, ns in taken.items() if label not in nowhere) > 0.97 * sum(
+        taken.values()
+    )
+    assert {"mlp", "o_proj", "optimizer Adam"} <= taken.keys()
+    # and libraries' kernels stand at lines of the model, as Triton's do
+    files = {branch.step.label: branch for branch in call_tree(sums, "source").branches}
+    leaf = max(leaves(files["modeling_llama.py"]), key=lambda leaf: leaf.figures.device_ns)
+    assert leaf.step.label.startswith(("cudnn", "nvjet"))
+    # and a library's kernel that no module calls has the line of its caller
+    time = read_device_time(trace, trace.runs)
+    rows = {row.kind: row for row in reversed(time.rows)}
+    assert (PurePath(rows["cuBLAS"].file).suffix, rows["cuBLAS"].line > 0) == (".py", True)
 
 
 def test_bytes_are_those_of_the_profile_once_the_trace_is_replayed(tmp_path):

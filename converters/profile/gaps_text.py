@@ -1,0 +1,71 @@
+"""Why devices were idle, as sentences and a table for a terminal."""
+
+from typing import Final
+
+from kvtrace.converters.profile.device_busy import Busy
+from kvtrace.figures.gaps import SHORT, Cause, Ends, Gaps
+from kvtrace.figures.lines import Place
+from kvtrace.text import columns, count, duration, percent, shorten, wrapped
+
+#: What people call each cause.
+CAUSES: Final[dict[Cause, str]] = {
+    "compile": "compiling",
+    "collect": "garbage collection",
+    "allocate": "device memory allocation",
+    "synchronize": "host waited for the device",
+    "launch": "launching",
+    "host": "Python and other host code",
+    "device": "device waited for itself",
+    "short": f"launch gaps below {SHORT // 1000} µs",
+    "unknown": "cause not recorded",
+}
+_NAMED: Final = 4
+#: In fewer columns than these, names of executions are cut to so many characters.
+_WIDE: Final = 100
+_SHORT: Final = 36
+
+
+def busy_sentence(busy: Busy, gaps: Gaps | None, devices: int) -> str:
+    """Say how busy devices were, and which causes took most of the rest."""
+    where = "GPU busy" if devices == 1 else f"{devices} GPUs busy"
+    share = percent(busy.busy_ns / busy.span_ns) if busy.span_ns else "-"
+    told = f"{where} {duration(busy.busy_ns)} of {duration(busy.span_ns)} ({share})"
+    if busy.overlapped_ns:
+        told += f", {duration(busy.overlapped_ns)} with two kernels at once"
+    if gaps is None or not gaps.idle_ns:
+        return told
+    causes = list(gaps.by_cause.items())
+    parts = [f"{CAUSES[cause]} {duration(taken)}" for cause, taken in causes[:_NAMED] if taken]
+    return f"{told}; idle {duration(gaps.idle_ns)}: {', '.join(parts)}"
+
+
+def gaps_text(gaps: Gaps, most: int | None, width: int) -> list[str]:
+    """Return the gaps that took most time, with both ends: the first `most` (None: all kept)."""
+    shown = gaps.groups[:most]
+    room = width if width > _WIDE else _SHORT
+    rows = [
+        [
+            CAUSES[one.cause] + _at(one.place),
+            _end(one.ends, room, after=False),
+            _end(one.ends, room, after=True),
+            count(one.number),
+            duration(one.total_ns),
+            duration(one.longest_ns),
+        ]
+        for one in shown
+    ]
+    header = ["idle (measured)", "after", "before", "gaps", "total", "longest"]
+    lines = columns(header, rows, width, texts=(0, 1, 2), optional=(5,)) if rows else []
+    explained = gaps.explained
+    if explained is not None:
+        lines += wrapped(f"the cause of {percent(explained)} of idle time is known", width)
+    return lines
+
+
+def _at(place: Place | None) -> str:
+    return f" at {place.short}" if place else ""
+
+
+def _end(ends: Ends, room: int, *, after: bool) -> str:
+    name = shorten(ends.after if after else ends.before, room)
+    return name + _at(ends.after_place if after else ends.before_place)

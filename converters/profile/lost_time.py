@@ -1,0 +1,202 @@
+"""Time that a program loses as a whole: gaps by cause, small kernels, copies, distant rooflines.
+
+All of it is compared with the time of the window, and is said from `LEAST` of that on.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from kvtrace.converters.profile.advice_model import Advice, Figure
+from kvtrace.converters.profile.device_time import DeviceTime
+from kvtrace.figures.gaps import SMALL, Cause, GapGroup, Gaps
+from kvtrace.figures.lines import Place
+from kvtrace.text import count, duration, percent, plural, shorten
+
+if TYPE_CHECKING:
+    from kvtrace.converters.profile.profile import KernelProfile
+
+#: What is lost is named from this share of the window on.
+LEAST: Final = 0.02
+#: Gaps that launching takes are named from this share on: some is everywhere.
+_LAUNCHING: Final = 0.05
+#: A kernel that reaches so much of its roofline is near to it.
+_NEAR: Final = 0.6
+_NAMED: Final = 4
+#: So many characters of a name that a sentence mentions.
+_NAME: Final = 48
+
+#: What is said of gaps by cause: the rule, what happened, and what to try.
+_SAID: Final[dict[Cause, tuple[str, str, str]]] = {
+    "compile": (
+        "recompiles",
+        "the devices waited while kernels were compiled or loaded",
+        "keep shapes, scalars and control flow the same, mark them dynamic, or warm up before",
+    ),
+    "collect": (
+        "garbage-collection",
+        "the devices waited while Python collected garbage",
+        "gc.freeze() behind the warm-up, or collect between steps",
+    ),
+    "allocate": (
+        "allocations",
+        "the devices waited while memory was allocated or freed by the driver",
+        "keep buffers, do not empty the cache, or set expandable segments",
+    ),
+    "synchronize": (
+        "synchronization",
+        "the host waited for the devices, which then had nothing to do",
+        "leave out .item(), .cpu() and synchronize() in a step, or do them later and less often",
+    ),
+    "host": (
+        "host-bound",
+        "the devices waited for Python and other code of the host",
+        "do it ahead or in another process (a data loader's workers), compile it, or use CUDA "
+        "graphs",
+    ),
+    "launch": (
+        "launch-bound",
+        "the devices waited for launches",
+        "CUDA graphs, or fewer and larger kernels",
+    ),
+    "device": (
+        "waiting-devices",
+        "the host was ahead, and the devices waited for each other or for a graph to begin",
+        "look for events and streams that depend on each other",
+    ),
+}  # fmt: skip
+
+
+def lost_time(
+    kernels: Sequence["KernelProfile"],
+    time: DeviceTime,
+    gaps: Gaps | None,
+    advised: Collection[str],
+) -> Iterator[Advice]:
+    """Say what a window lost; kernels that are `advised` of something else are not far away."""
+    span = time.busy.span_ns
+    if gaps is not None:
+        yield from _of_gaps(gaps, span)
+        yield from _of_small(time, gaps, span)
+    yield from _of_copies(time, span)
+    yield from _of_rooflines(kernels, span, advised)
+
+
+def _of_gaps(gaps: Gaps, span: int) -> Iterator[Advice]:
+    """Say what gaps of a cause cost; those around small kernels are those kernels'."""
+    lost = {cause: taken - gaps.small.get(cause, 0) for cause, taken in gaps.by_cause.items()}
+    for cause, taken in lost.items():
+        least = _LAUNCHING if cause in ("launch", "device") else LEAST
+        if cause not in _SAID or taken < least * span:
+            continue
+        rule, happened, try_this = _SAID[cause]
+        groups = [one for one in gaps.groups if one.cause == cause]
+        place = next((place for one in groups if (place := _place(one))), None)
+        yield Advice(
+            rule, None, place and place.file, place and place.line,
+            f"{happened}{_between(groups)}: {try_this}",
+            tuple(_figures(taken, groups)),
+            float(taken),
+        )  # fmt: skip
+
+
+def _place(group: GapGroup) -> Place | None:
+    return group.place or group.ends.after_place or group.ends.before_place
+
+
+def _between(groups: Sequence[GapGroup]) -> str:
+    """Say what the gaps that took most of the time lie between."""
+    if not groups:
+        return ""
+    first = groups[0]
+    told = f", most between {_end(first.ends.before, first.ends.before_place)} and "
+    told += _end(first.ends.after, first.ends.after_place)
+    if first.kernels:
+        told += f" ({plural(len(first.kernels), 'kernel')}, as {first.kernels[0]})"
+    return told
+
+
+def _end(name: str, place: Place | None) -> str:
+    return shorten(name, _NAME) + (f" ({place.short})" if place else "")
+
+
+def _figures(taken: int, groups: Sequence[GapGroup]) -> Iterator[Figure]:
+    yield Figure("idle", duration(taken), "measured")
+    if groups:
+        yield Figure("gaps", f"{sum(one.number for one in groups):,}", "measured")
+        longest = max(one.longest_ns for one in groups)
+        yield Figure("longest", duration(longest), "measured")
+
+
+def _of_small(time: DeviceTime, gaps: Gaps, span: int) -> Iterator[Advice]:
+    small = [row for row in time.rows if row.median_ns < SMALL and row.kind not in ("copy", "fill")]
+    around = sum(gaps.small.values())
+    if around < LEAST * span or not small:
+        return
+    most = max(small, key=lambda row: row.executions)
+    executions, running = sum(r.executions for r in small), sum(r.device_ns for r in small)
+    yield Advice(
+        "small-kernels", None, most.file, most.line,
+        f"{count(executions)} executions take less than {duration(SMALL)}, {most.name} "
+        f"{count(most.executions)} of them, and it takes longer to launch them: CUDA graphs, or "
+        "fuse them",
+        (
+            Figure("idle around them", duration(around), "measured"),
+            Figure("they run for", duration(running), "measured"),
+        ),
+        float(around),
+    )  # fmt: skip
+
+
+def _of_copies(time: DeviceTime, span: int) -> Iterator[Advice]:
+    copies = [r for r in time.rows if r.kind == "copy" and "host" in r.name]
+    taken = sum(row.device_ns for row in copies)
+    if taken < LEAST * span:
+        return
+    yield Advice(
+        "copies", None, None, None,
+        "copies between host and device take part of the time: keep data on the device, or copy "
+        "pinned memory on a stream beside",
+        tuple(Figure(row.name, duration(row.device_ns), "measured") for row in copies),
+        float(taken),
+    )  # fmt: skip
+
+
+def _of_rooflines(
+    kernels: Sequence["KernelProfile"], span: int, advised: Collection[str]
+) -> Iterator[Advice]:
+    """Say which kernels are far from their rooflines: those that lose much, the others together."""
+    far: list[tuple[float, float, KernelProfile]] = []
+    for kernel in kernels:
+        roof, measured = kernel.roofline, kernel.measured
+        if roof is None or roof.achieved is None or roof.achieved >= _NEAR:
+            continue
+        if measured.device_ns is None or (measured.device_median_ns or 0) < SMALL:
+            continue
+        if kernel.name not in advised:
+            far.append((measured.device_ns * (1 - roof.achieved), roof.achieved, kernel))
+    far.sort(key=lambda one: -one[0])
+    apart = [one for one in far if one[0] >= LEAST * span]
+    for lost, reached, kernel in apart:
+        yield Advice(
+            "far-from-roofline", kernel.name, kernel.file, kernel.line,
+            f"it reaches {percent(reached)} of its roofline: look at its lines (--lines), tile "
+            "sizes, and warps",
+            (
+                Figure("device time", duration(kernel.measured.device_ns), "measured"),
+                Figure("share of roofline", percent(reached), "derived"),
+            ),
+            lost,
+        )  # fmt: skip
+    rest = far[len(apart) :]
+    lost = sum(one[0] for one in rest)
+    if rest and lost >= LEAST * span:
+        named = ", ".join(f"{k.name} ({percent(reached)})" for _, reached, k in rest[:_NAMED])
+        more = f" and {len(rest) - _NAMED} more" if len(rest) > _NAMED else ""
+        place = rest[0][2]
+        yield Advice(
+            "far-from-roofline", None, place.file, place.line,
+            f"{plural(len(rest), 'kernel')} reach less than {percent(_NEAR)} of their rooflines, "
+            f"each of little time: {named}{more}",
+            (Figure("lost by all", duration(lost), "derived"),),
+            lost,
+        )  # fmt: skip

@@ -1,0 +1,124 @@
+"""All that ran, as one table: kernels of Triton and of libraries, copies and fills, by time."""
+
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Final
+
+from kvtrace.converters.profile.device_text import told_apart
+from kvtrace.converters.profile.device_time import DeviceRow
+from kvtrace.converters.profile.profile import KernelProfile, Profile
+from kvtrace.text import amount, columns, count, duration, percent, plural, size, wrapped
+
+_TRITON: Final = "Triton"
+_OF_MEMORY: Final = frozenset({"copy", "fill"})
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """A row: what ran under a name, with its kernel's profile where it is one of Triton's."""
+
+    name: str
+    place: str
+    executions: int
+    taken_ns: int | None
+    share: float | None
+    kernel: KernelProfile | None = None
+    bytes: int | None = None
+
+
+def table_rows(profile: Profile) -> list[TableRow]:
+    """Return the rows by time: of devices where they were timed, else of the host."""
+    time = profile.device_time
+    launched = [k for k in profile.kernels if k.launches or k.tuning_launches or k.runs]
+    if time is None:
+        return [_of_kernel(kernel) for kernel in launched]
+    kernels = {(k.module, k.name): k for k in profile.kernels}
+    names = told_apart(time.rows)
+    rows = [_of_device(row, names[row], kernels.get((row.module, row.name))) for row in time.rows]
+    shown = {(row.kernel.module, row.kernel.name) for row in rows if row.kernel is not None}
+    return rows + [_of_kernel(k) for k in launched if (k.module, k.name) not in shown]
+
+
+def _of_device(row: DeviceRow, name: str, kernel: KernelProfile | None) -> TableRow:
+    place = _place(row.file, row.line)
+    if row.kind != _TRITON:
+        kernel, place = None, place or (row.kind if row.kind not in _OF_MEMORY else "")
+    return TableRow(name, place, row.executions, row.device_ns, row.share, kernel, row.bytes)
+
+
+def _of_kernel(kernel: KernelProfile) -> TableRow:
+    taken = kernel.measured.device_ns
+    taken = kernel.measured.host_ns if taken is None else taken
+    place = _place(kernel.file, kernel.line)
+    return TableRow(kernel.name or "(no name)", place, kernel.launches, taken, None, kernel)
+
+
+def _place(file: str | None, line: int | None) -> str:
+    name = PurePath(file).name if file else ""
+    return f"{name}:{line}" if name and line else name
+
+
+def table_text(profile: Profile, most: int | None, width: int) -> list[str]:
+    """Return the lines of the table: the first `most` rows (None: all), and what the others are."""
+    rows = table_rows(profile)
+    shown = rows[:most]
+    timed = profile.device_time is not None
+    header = ["kernel", *(["share"] if timed else []), "GPU time" if timed else "host time",
+              "launches", "rate", "roofline", "line"]  # fmt: skip
+    cells = []
+    for row in shown:
+        share = [percent(row.share)] if timed else []
+        taken = duration(row.taken_ns) if not timed or row.share is not None else "-"
+        cells.append(
+            [row.name, *share, taken, count(row.executions), _rate(row), _reached(row), row.place]
+        )
+    last = len(header) - 1
+    # The line is left out last, and before that what it took the host to say less of.
+    optional = (last - 3, last - 2, last)
+    if not any(cell[last - 1] != "-" for cell in cells):  # not replayed, or no limits are known
+        header.pop(last - 1)
+        cells = [[*cell[: last - 1], cell[last]] for cell in cells]
+        last, optional = last - 1, (last - 3, last - 2, last - 1)
+    lines = columns(header, cells, width, texts=(0, last), optional=optional)
+    left = rows[len(shown) :]
+    if left:
+        rest = sum(row.taken_ns or 0 for row in left if row.share is not None or not timed)
+        lines.append(f"… {plural(len(left), 'more row')}, {duration(rest)} (--full shows them)")
+    return lines + _library_text(profile, width)
+
+
+def _rate(row: TableRow) -> str:
+    """Return what limits a kernel as a rate: bytes, or FLOPs where arithmetic does."""
+    if row.kernel is None:
+        moved, taken = row.bytes, row.taken_ns
+        return amount(moved / taken * 1e9, "B/s") if moved and taken else "-"
+    derived, roof = row.kernel.derived, row.kernel.roofline
+    if row.kernel.measured.device_ns is None:
+        return size(derived.bytes_per_launch)
+    if roof is not None and roof.bound == "compute":
+        return amount(derived.flops_per_second, "FLOP/s")
+    unique, taken = derived.unique_bytes, row.kernel.measured.device_ns
+    return amount(unique / taken * 1e9, "B/s") if unique and taken else "-"
+
+
+def _reached(row: TableRow) -> str:
+    if row.kernel is None or row.kernel.roofline is None:
+        return "-"
+    return percent(row.kernel.roofline.achieved)
+
+
+def _library_text(profile: Profile, width: int) -> list[str]:
+    """Return how much of the time is that of libraries' kernels."""
+    time = profile.device_time
+    if time is None:
+        return []
+    made = [row for row in time.rows if row.kind != _TRITON and row.kind not in _OF_MEMORY]
+    if not made:
+        return []
+    share = sum(row.device_ns for row in made) / time.device_ns if time.device_ns else 0.0
+    taken: dict[str, int] = {}
+    for row in made:
+        taken[row.kind] = taken.get(row.kind, 0) + row.device_ns
+    names = ", ".join(sorted(taken, key=lambda kind: -taken[kind]))
+    total = duration(sum(taken.values()))
+    return wrapped(f"library kernels ({names}): {percent(share)} of GPU time, {total}", width)

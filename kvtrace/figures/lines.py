@@ -1,0 +1,42 @@
+"""Which lines of a Python stack are the program's."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any, Final
+
+#: Files between the program and its kernels: torch, Triton, Python's library, Inductor's modules.
+_PLUMBING: Final = re.compile(
+    r"^<|[/\\](?:site|dist)-packages[/\\](?:torch|triton|functorch)[/\\]"
+    r"|[/\\]lib[/\\]python3\.\d+[/\\](?!(?:site|dist)-packages)"
+    r"|[/\\]torch[/\\](?:nn|autograd|utils|optim|_dynamo|_inductor|_functorch)[/\\]"
+    r"|[/\\](\w\w)[/\\]c\1\w+\.py$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of the program."""
+
+    file: str
+    line: int | None
+    function: str | None
+
+    @property
+    def short(self) -> str:
+        """The file's name and the line."""
+        name = PurePath(self.file).name
+        return f"{name}:{self.line}" if self.line else name
+
+
+def is_plumbing(file: str | None) -> bool:
+    """Whether a file is not the program's, but between it and its kernels."""
+    return bool(_PLUMBING.search(file or "<"))
+
+
+def place_of(frames: Sequence[Mapping[str, Any]]) -> Place | None:
+    """Return the program's innermost line of a stack, whose innermost frame is the first."""
+    own = (frame for frame in frames if not is_plumbing(frame["file"]))
+    frame = next(own, None)
+    return None if frame is None else Place(frame["file"], frame["line"], frame["function"])

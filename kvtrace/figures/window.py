@@ -1,0 +1,329 @@
+"""Which part of a run figures are of: what was asked for, else the steady part, else the whole.
+
+The steady part is steps that repeat. A program says what a step is by a mark that repeats; else
+calls that are launched in a period are steps. Steps at the beginning in which kernels were
+compiled, loaded, tuned or captured, or that took much longer than others, are start-up. Devices may
+be behind the host, so a step begins on them with the first execution that was asked for in it.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Final, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kvtrace.figures.columns import Integers, integers
+from kvtrace.figures.scans import row_count
+from kvtrace.figures.steps import Steps, device_begins, marked_steps, periodic_steps
+from kvtrace.figures.trials import TUNING
+from kvtrace.schema.errors import BadSetting
+from kvtrace.schema.window import RunWindow, TraceWindow
+from kvtrace.text import duration, plural, printable
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run, Trace
+
+How = Literal["mark", "period", "asked", "whole"]
+
+#: Runs with more rows are shown whole where nothing is asked for: what starts up is little of them.
+_MOST_ROWS: Final = 1 << 22
+#: A step at the beginning that takes so many times as long as most is start-up.
+_LONG: Final = 2.0
+#: A steady part has so many steps.
+_LEAST_STEPS: Final = 2
+_UNITS: Final = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000,
+                 "min": 60_000_000_000}  # fmt: skip
+_OFFSET: Final = re.compile(r"(-?\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s|min|%)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What part of the runs a user wants.
+
+    `since` and `until` are offsets from when the runs began (`2s`, `1.5`, `300ms`), shares of them
+    (`50%`), or points in time (ISO 8601); `mark` is the name of a mark; `steps` are places in the
+    steps that are found, as `10:20`: from the one to before the other, counted from 0.
+    """
+
+    since: str | None = None
+    until: str | None = None
+    mark: str | None = None
+    steps: str | None = None
+    whole: bool = False
+
+
+STEADY: Final = Asked()
+WHOLE: Final = Asked(whole=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The part of the runs that figures are of.
+
+    Attributes:
+        begin: When devices began it, in ns since 1970, of the run that was first.
+        end: When they ended it, of the run that was last.
+        how: `mark` or `period`: steps that repeat; `asked`; `whole`: all of the runs.
+        name: The mark, where there is one.
+        steps: How many steps it has, of all runs; None where none are known.
+        step_ns: The median time from the beginning of a step to that of the next one.
+        before_ns: How long the runs had run before, summed.
+        before_compiling_ns: In how much of that kernels were compiled or loaded.
+        after_ns: How long they ran on.
+
+    """
+
+    begin: int
+    end: int
+    how: How
+    name: str | None = None
+    steps: int | None = None
+    step_ns: float | None = None
+    before_ns: int = 0
+    before_compiling_ns: int = 0
+    after_ns: int = 0
+
+    @property
+    def sentence(self) -> str:
+        """Say in a line what part it is."""
+        parts = [self._part()]
+        if self.before_ns:
+            compiling = self.before_compiling_ns
+            of_which = f", of which {duration(compiling)} compiling" if compiling else ""
+            parts.append(f"start-up: {duration(self.before_ns)}{of_which}")
+        if self.after_ns:
+            parts.append(f"after it: {duration(self.after_ns)}")
+        return "; ".join(parts)
+
+    def _part(self) -> str:
+        length = duration(self.end - self.begin)
+        if self.how == "whole":
+            return f"the whole run, {length}"
+        if self.steps is None:
+            of = f"the mark {printable(self.name)}" if self.name else "the part asked for"
+            return f"{of}, {length}"
+        by = f"marked {printable(self.name)}" if self.name else "found by the period of launches"
+        each = "" if self.step_ns is None else f", {duration(self.step_ns)} each"
+        kind = "" if self.how == "asked" else "steady state: "
+        return f"{kind}{plural(self.steps, 'step')} {by}{each}"
+
+
+def windowed(
+    trace: "Trace", runs: Sequence["Run"], asked: Asked = STEADY
+) -> tuple["Trace", Window | None]:
+    """Return the trace with the rows of the window, and the window; None: nothing has a time.
+
+    A trace that is a window already stays as it is. Where nothing is asked for, runs without a
+    timeline of devices are taken whole.
+
+    Raises:
+        BadSetting: what is asked for is not there, or cannot be read.
+        DamagedFile, NewerFormat: as the reader of the trace.
+
+    """
+    if isinstance(trace, TraceWindow):
+        return trace, Window(trace.begin, trace.end, "asked")
+    extents = {run.run_id: found for run in runs if (found := _extent(trace, run)) is not None}
+    timed = [run for run in runs if run.run_id in extents]
+    if not timed:
+        return trace, None
+    if asked == STEADY or asked.steps is not None or asked.mark is not None:
+        if asked == STEADY and not all(_is_small(trace, run) for run in timed):
+            return trace, _whole(extents)
+        found = _by_steps(trace, timed, asked)
+        if found is not None:
+            return _between(trace, timed, extents, *found)
+    if asked.mark is not None:
+        raise BadSetting(f"no run has a mark that is called {asked.mark!r} and took any time.")
+    if asked.steps is not None:
+        raise BadSetting("no steps are known: no mark repeats, and no launches have a period.")
+    if asked.since is None and asked.until is None:
+        return trace, _whole(extents)
+    first = min(run.started or extents[run.run_id].begin for run in timed)
+    last = max(max(e.end, e.device_end) for e in extents.values())
+    begin = first if asked.since is None else _moment(asked.since, first, last)
+    end = last + 1 if asked.until is None else _moment(asked.until, first, last)
+    if begin >= end:
+        raise BadSetting(
+            f"the window from {asked.since} to {asked.until} is none; turn them around."
+        )
+    windows = {run.run_id: RunWindow(begin, end, begin, end) for run in timed}
+    return _between(trace, timed, extents, windows, None, "asked", None)
+
+
+def _whole(extents: dict[str, RunWindow]) -> Window:
+    begin = min(min(e.begin, e.device_begin) for e in extents.values())
+    return Window(begin, max(max(e.end, e.device_end) for e in extents.values()), "whole")
+
+
+def _is_small(trace: "Trace", run: "Run") -> bool:
+    rows = sum(row_count(trace, run, name) for name in ("launches", "gpu_kernels"))
+    return rows <= _MOST_ROWS
+
+
+def _extent(trace: "Trace", run: "Run") -> RunWindow | None:
+    """Return when a run launched and executed anything; None without launches and executions."""
+    found = []
+    for name, first, last in (("launches", "enter", "exit"), ("gpu_kernels", "start", "end")):
+        begins, ends = [], []
+        for piece in trace.pieces(name, [run], [first, last]):
+            low, high = pc.min(piece[first]), pc.max(piece[last])
+            if low.is_valid and high.is_valid:
+                begins.append(low.cast(pa.int64()).as_py())
+                ends.append(high.cast(pa.int64()).as_py())
+        found.append((min(begins), max(ends)) if begins else None)
+    launched, executed = found
+    if executed is None:
+        return None
+    return RunWindow(*(launched or executed), *executed)
+
+
+def _moment(text: str, first: int, last: int) -> int:
+    """Return the moment that an option means, in ns since 1970."""
+    offset = _OFFSET.fullmatch(text.strip())
+    if offset is not None:
+        number, unit = float(offset[1]), offset[2] or "s"
+        if unit == "%":
+            return first + round((last - first) * number / 100)
+        return first + round(number * _UNITS[unit])
+    try:
+        return round(datetime.fromisoformat(text).timestamp() * 1e9)
+    except ValueError:
+        raise BadSetting(
+            f"{text!r} is no moment: give an offset (2s, 300ms), a share of the run (50%), or a "
+            "time (2026-01-02T03:04:05)."
+        ) from None
+
+
+_Found = tuple[dict[str, RunWindow], "list[Steps] | None", How, "str | None"]
+
+
+def _by_steps(trace: "Trace", runs: Sequence["Run"], asked: Asked) -> _Found | None:
+    """Return the window of each run that has steps, these, how they were found, and the mark."""
+    chosen: dict[str, Steps] = {}
+    for run in runs:
+        steps = marked_steps(trace, run, asked.mark)
+        if steps is None and asked.mark is None:
+            steps = periodic_steps(trace, run)
+        if steps is not None and _same_kind(steps, chosen):
+            chosen[run.run_id] = steps
+    windows, kept = {}, []
+    for run in runs:
+        steps = chosen.get(run.run_id)
+        if steps is None:
+            continue
+        devices = device_begins(trace, run, steps)
+        if asked.steps is not None:
+            part = _part_of(asked.steps, steps.number)
+        elif asked.mark is not None:
+            part = slice(0, steps.number)
+        else:
+            part = slice(_first_steady(trace, run, steps, devices), steps.number)
+            if part.stop - part.start < _LEAST_STEPS:
+                continue
+        own = Steps(steps.name, steps.bounds[part.start : part.stop + 1], steps.ranged)
+        devices = devices[part.start : part.stop + 1]
+        windows[run.run_id] = RunWindow(
+            int(own.bounds[0]), int(own.bounds[-1]), int(devices[0]), int(devices[-1])
+        )
+        kept.append(Steps(steps.name, devices, steps.ranged))
+    if not windows:
+        return None
+    how: How = "mark" if kept[0].name else "period"
+    if asked != STEADY:
+        how = "asked"
+    return windows, kept, how, kept[0].name
+
+
+def _same_kind(steps: Steps, chosen: dict[str, Steps]) -> bool:
+    return all(steps.name == other.name for other in chosen.values())
+
+
+def _part_of(text: str, number: int) -> slice:
+    """Return the steps that a text such as `10:20` or `7` means.
+
+    Raises:
+        BadSetting: it means none.
+
+    """
+    found = re.fullmatch(r"(\d*):(\d*)|(\d+)", text.strip())
+    if found is None:
+        raise BadSetting(f"{text!r} means no steps: give 10:20, 10:, :20, or 7.")
+    if found[3]:
+        begin, end = int(found[3]), int(found[3]) + 1
+    else:
+        begin, end = int(found[1] or 0), min(int(found[2] or number), number)
+    if begin >= min(end, number):
+        raise BadSetting(f"there are {plural(number, 'step')}, of which {text} means none.")
+    return slice(begin, end)
+
+
+def _first_steady(trace: "Trace", run: "Run", steps: Steps, devices: Integers) -> int:
+    """Return how many steps at the beginning are start-up; none where all would be."""
+    setting_up = np.zeros(steps.number, bool)
+    kernels = trace.table("kernels", [run], ["compile_begin", "load_begin"])
+    begun = [integers(kernels[name].drop_null()) for name in ("compile_begin", "load_begin")]
+    launches = trace.table("launches", [run], ["enter", "phase"])
+    odd = pc.is_in(launches["phase"].cast(pa.string()), pa.array([*TUNING, "graph_capture"]))
+    begun.append(integers(launches.filter(pc.fill_null(odd, False))["enter"].drop_null()))
+    at = np.searchsorted(steps.bounds, np.concatenate(begun), side="right") - 1
+    setting_up[at[(at >= 0) & (at < steps.number)]] = True
+    taken = np.diff(devices)
+    setting_up |= taken > _LONG * np.median(taken)
+    first = int(np.argmin(setting_up))
+    return 0 if setting_up.all() or steps.number - first < _LEAST_STEPS else first
+
+
+def _between(
+    trace: "Trace",
+    runs: Sequence["Run"],
+    extents: dict[str, RunWindow],
+    windows: dict[str, RunWindow],
+    steps: "list[Steps] | None",
+    how: How,
+    name: str | None,
+) -> tuple["Trace", Window]:
+    """Return the trace between these moments, and what is said of it.
+
+    Runs without steps are cut to the same time.
+    """
+    begin = min(each.device_begin for each in windows.values())
+    end = max(each.device_end for each in windows.values())
+    host = min(e.begin for e in windows.values()), max(e.end for e in windows.values())
+    every = {run.run_id: windows.get(run.run_id, RunWindow(*host, begin, end)) for run in runs}
+    taken = [np.diff(each.bounds) for each in steps or () if each.ranged or each.number > 1]
+    before = [w.device_begin - extents[run].device_begin for run, w in windows.items()]
+    after = [extents[run].device_end - w.device_end for run, w in windows.items()]
+    compiling = sum(_compiled_before(trace, run, every[run.run_id].begin) for run in runs)
+    found = Window(
+        begin=begin,
+        end=end,
+        how=how,
+        name=name,
+        steps=sum(each.number for each in steps) if steps else None,
+        step_ns=float(np.median(np.concatenate(taken))) if taken else None,
+        before_ns=sum(max(each, 0) for each in before),
+        before_compiling_ns=compiling,
+        after_ns=sum(max(each, 0) for each in after),
+    )
+    return TraceWindow(trace, *host, every), found
+
+
+def _compiled_before(trace: "Trace", run: "Run", moment: int) -> int:
+    """Return how long kernels were compiled or loaded before a moment, by whichever thread."""
+    names = ["compile_begin", "compile_ns", "load_begin", "load_ns"]
+    kernels = trace.table("kernels", [run], names)
+    spans = []
+    for begin, taken in (names[:2], names[2:]):
+        rows = kernels.filter(pc.and_(pc.is_valid(kernels[begin]), pc.is_valid(kernels[taken])))
+        began = integers(rows[begin])
+        spans += list(zip(began, np.minimum(began + integers(rows[taken]), moment), strict=True))
+    total, until = 0, 0
+    for low, high in sorted(spans):
+        total += max(0, int(high) - max(int(low), until))
+        until = max(until, int(high))
+    return total
