@@ -8,8 +8,8 @@ device, waiting for the device, launching; the rest is Python and other code of 
 is what covers most, with two exceptions. Where the host still waited for the device when the gap
 began, that is the cause, unless what comes before it in the order covers half: it could not be
 ahead. And where code was generated and first loaded in a gap, what generated it is not recorded:
-all of that is compiling. Gaps that are `short` are none of the host's: so long it takes to begin one
-execution after another.
+all of that is compiling. Gaps that are `short` are none of the host's: so long it takes to begin
+one execution after another.
 """
 
 from collections.abc import Mapping, Sequence
