@@ -3,9 +3,10 @@
     KVTRACE=OUT KVTRACE_MODE=timeline python tests/gpu/llama_steady.py --reference FILE
 
 Makes the fixture `tests/fixtures/h200/llama_steady`: a training loop as programs have it, with
-batches from the host, AdamW that torch does not fuse, a loss that is logged in every tenth step, and
-one mark, "steady", over all steps but the first ones. No step is marked. torch.profiler then looks at
-as many steps of the same process and writes what it found to FILE (see reference_profile.py).
+batches from the host, AdamW that torch does not fuse, a loss that is logged in every tenth step,
+and one mark, "steady", over all steps but the first ones. No step is marked. torch.profiler then
+looks at as many steps of the same process and writes what it found to FILE (see
+reference_profile.py).
 """
 
 import argparse

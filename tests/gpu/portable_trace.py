@@ -31,8 +31,8 @@ _INDUCTOR = re.compile(r"/([a-z0-9]{2}/[a-z0-9]{30,}\.py)$")
 
 def relative(path: str) -> str:
     """Return what tests know a file by, wherever it lay."""
-    if not ABSOLUTE.fullmatch(path):
-        return path
+    if not ABSOLUTE.fullmatch(path):  # as torch.fx says where it wrote a function's code from
+        return ABSOLUTE.sub(lambda found: relative(found[0]), path)
     generated = _INDUCTOR.search(path)
     if generated is not None:
         return f"torchinductor/{generated[1]}"

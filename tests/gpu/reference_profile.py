@@ -14,9 +14,9 @@ import kvtrace
 def write_reference(step: Callable[[], object], steps: int, path: Path) -> None:
     """End kvtrace's recording, run `steps` more under torch.profiler, and write the table.
 
-    The file is JSON: `steps`; `busy_ns`, the time in which the device did anything; `span_ns`, from
-    the first time that it did to the last; and `kernels`, for each name `device_ns` and `count`, the
-    largest first.
+    The file is JSON: `steps`; `busy_ns`, the time in which the device did anything; `span_ns`,
+    from the first time that it did to the last; and `kernels`, for each name `device_ns` and
+    `count`, the largest first.
     """
     torch.cuda.synchronize()
     kvtrace.stop()

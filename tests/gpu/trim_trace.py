@@ -6,7 +6,7 @@ Keeps all kernels, calls, stacks and messages, the artifacts of the kinds that a
 40 launches of each call that were no trials, at most 3 trials of each call, their contents, and the
 kernels on the device that belong to those or are of others (at most 200 of NCCL's and 200 of the
 rest). Stages of other kinds stay without their content; what else a row says is not changed. With
---whole launches and executions are all kept.
+--whole all launches and executions are kept except trials.
 """
 
 import argparse
@@ -56,20 +56,24 @@ def main() -> None:
             table = table.filter(pc.is_in(table["kind"].cast(pa.string()), pa.array(kinds)))
         if name == "kernels":
             table = without_stages(table, kinds)
-        if name == "launches" and not options.whole:
+        if name == "launches":
             trial = pc.equal(table["phase"].cast(pa.string()), "autotune")
+            runs = table.filter(pc.invert(trial))
             table = pa.concat_tables(
                 [
-                    first_of_each(table.filter(pc.invert(trial)), "call_id", 40),
+                    runs if options.whole else first_of_each(runs, "call_id", 40),
                     first_of_each(table.filter(trial), "call_id", 3),
                 ]
             ).sort_by("seq")
             seqs[run] = table["seq"].combine_chunks()
-        if name == "contents" and not options.whole:
+        if name == "contents":
             table = table.filter(pc.is_in(table["seq"], seqs[run]))
-        if name == "gpu_kernels" and not options.whole:
+        if name == "gpu_kernels":
             ours = table.filter(pc.is_in(table["launch_seq"], seqs[run]))
             others = table.filter(pc.is_null(table["call_id"]))
+            if options.whole:
+                table = pa.concat_tables([ours, others]).sort_by("record")
+        if name == "gpu_kernels" and not options.whole:
             collective = pc.match_substring(others["name"].cast(pa.string()), "nccl")
             rest = others.filter(pc.invert(collective)).slice(0, 200)
             table = pa.concat_tables([ours, others.filter(collective).slice(0, 200), rest])
