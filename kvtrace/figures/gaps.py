@@ -2,14 +2,14 @@
 
 A gap ends with an execution. Where the host had asked for it before the gap began, and longer ago
 than a launch takes to begin, the host was ahead, and the gap is the devices' own: they waited for
-each other, or for a graph to begin. Else the host made them wait until it asked. What it did until then is covered in this order, so that
-each moment counts once: compiling or loading kernels, collecting garbage, allocating memory of the
-device, waiting for the device, launching; the rest is Python and other code of the host. The cause
-is what covers most, with two exceptions. Where the host still waited for the device when the gap
-began, that is the cause, unless what comes before it in the order covers half: it could not be
-ahead. And where code was generated and first loaded in a gap, what generated it is not recorded:
-all of that is compiling. Gaps that are `short` are none of the host's: so long it takes to begin
-one execution after another.
+each other, or for a graph to begin. Else the host made them wait until it asked. What it did until
+then is covered in this order, so that each moment counts once: compiling or loading kernels,
+collecting garbage, allocating memory of the device, waiting for the device, launching; the rest is
+Python and other code of the host. The cause is what covers most, with two exceptions. Where the
+host still waited for the device when the gap began, that is the cause, unless what comes before it
+in the order covers half: it could not be ahead. And where code was generated and first loaded in a
+gap, what generated it is not recorded: all of that is compiling. Gaps that are `short` are not the
+host's: so long it takes to begin one execution after another.
 """
 
 from collections.abc import Mapping, Sequence
@@ -210,10 +210,14 @@ class _RunGaps:
         columns = ["start", "end", "name", "kind", "launch_seq", "call_id", "graph_id", "stack_id"]
         rows = trace.table("gpu_kernels", [run], columns)
         rows = rows.filter(pc.and_(pc.is_valid(rows["start"]), pc.is_valid(rows["end"])))
-        if not rows.num_rows:
-            return None
         asked, start, end = requests(trace, run, whole)
         order = np.argsort(start, kind="stable")
+        if isinstance(trace, TraceWindow):
+            window = trace.window_of(run.run_id)
+            inside = (window.device_begin <= start) & (start < window.device_end)
+            order = order[inside[order]]
+        if not order.size:
+            return None
         rows, asked, start, end = rows.take(pa.array(order)), asked[order], start[order], end[order]
         until = np.maximum.accumulate(end)
         # The row that ends last of all up to each.
@@ -222,7 +226,6 @@ class _RunGaps:
         begin, stop = until[idle], start[idle + 1]
         before, after = last[idle], idle + 1
         if isinstance(trace, TraceWindow):
-            window = trace.window_of(run.run_id)
             if start[0] > window.device_begin:
                 begin, stop = np.insert(begin, 0, window.device_begin), np.insert(stop, 0, start[0])
                 before, after = np.insert(before, 0, -1), np.insert(after, 0, 0)
