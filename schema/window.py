@@ -39,8 +39,9 @@ class RunWindow(NamedTuple):
 class TraceWindow(Trace):
     """The rows of `whole` that lie between two times, in ns since 1970, at least in part.
 
-    Runs in `windows` have windows that differ, also between host and devices. Every kernel is there; of one that was not compiled, or not loaded, in the window the time of
-    that is null. What passes derived is there as a whole.
+    Runs in `windows` have windows that differ, also between host and devices. Every kernel is
+    there; of one that was not compiled, or not loaded, in the window the time of that is null. What
+    passes derived is there as a whole.
     """
 
     def __init__(

@@ -112,8 +112,8 @@ class Overview:
     """A trace at a glance: the chosen runs, how many more there are, kernels by time.
 
     `window` is the part of the runs that `kernels` and `device_time` are of, None where nothing
-    has a time. `device_time` is all that devices did, None without a device timeline. `held` are launches that
-    waited for their kernel, from `since` on; None where they were not asked for.
+    has a time. `device_time` is all that devices did, None without a device timeline. `held` are
+    launches that waited for their kernel, from `since` on; None where they were not asked for.
     """
 
     path: str

@@ -18,7 +18,7 @@ from kvtrace.converters.profile.profile_tables import Row, work_of_calls
 from kvtrace.figures.database import database
 from kvtrace.figures.libraries import library_times
 from kvtrace.figures.times import device_times, figures_of_calls, host_times
-from kvtrace.figures.window import STEADY, Asked, windowed
+from kvtrace.figures.window import STEADY, Asked, Window, windowed
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -85,7 +85,8 @@ class CallSums:
 
     Calls of one kernel from one stack are a row together. `generated` counts kernels that Inductor
     made; of those, `with_operators` and `with_lines` are recorded with the operators, and with the
-    lines of the program, that they were made from.
+    lines of the program, that they were made from. `window` is the part of the runs that figures
+    are of.
     """
 
     known: tuple[str, ...]
@@ -93,6 +94,7 @@ class CallSums:
     generated: int = 0
     with_operators: int = 0
     with_lines: int = 0
+    window: Window | None = None
 
     @property
     def cost(self) -> str:
@@ -144,6 +146,7 @@ def read_call_sums(trace: "Trace", runs: Sequence["Run"], part: Asked = STEADY) 
         generated=len(made),
         with_operators=sum(any(one["op"] for one in origins) for origins in made),
         with_lines=sum(any(one["line"] for one in origins) for origins in made),
+        window=window,
     )
 
 
@@ -185,6 +188,7 @@ def call_tree_object(sums: CallSums, grouping: Grouping) -> dict[str, Any]:
     """Return a tree as plain JSON; figures that are not known are null."""
     return {
         "grouping": grouping,
+        "window": None if sums.window is None else asdict(sums.window),
         "notes": call_notes(sums),
         "tree": _object(call_tree(sums, grouping), sums.known),
     }

@@ -142,6 +142,11 @@ def _left_out_text(profile: Profile, kernels: Sequence[KernelProfile], width: in
     tuning = sum(k.tuning_launches for k in kernels)
     if tuning:
         lines.append(f"without {plural(tuning, 'launch')} of autotuners and warm-ups")
+    time = profile.device_time
+    if time is not None and time.tuning_executions:
+        tried = plural(time.tuning_executions, "execution")
+        told = f"not in the rows: {tried} of autotuners and warm-ups, {duration(time.tuning_ns)}"
+        lines += wrapped(told, width)
     compiling = sum(k.measured.compiling_launches for k in kernels)
     if compiling:
         taken = duration(sum(k.measured.compiling_ns or 0 for k in kernels))

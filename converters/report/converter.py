@@ -2,23 +2,27 @@
 
 import shlex
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Final
 
 from kvtrace.converters.registry import Conversion, reject_unknown_settings
 from kvtrace.converters.report.data import Report, report_data
 from kvtrace.converters.report.writing import write_report
+from kvtrace.figures.window import STEADY, Asked
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.trace import Selection
 
 __all__ = ["CONVERTER", "ReportConverter"]
+
+_PART: Final = tuple(each.name for each in fields(Asked))
 
 
 class ReportConverter:
     """Writes one self-contained HTML page.
 
     Settings: `max-mb`, the page's largest size in MiB; `source`, yes or no: whether sources and IR
-    go in.
+    go in; `since`, `until`, `mark`, `steps` and `whole`: what figures are of (`Asked`).
     """
 
     summary = "One self-contained HTML page: timeline, kernels, launches, source, findings"
@@ -34,10 +38,12 @@ class ReportConverter:
                 cannot be written.
 
         """
-        reject_unknown_settings("report", settings, ("max-mb", "source"))
+        reject_unknown_settings("report", settings, ("max-mb", "source", *_PART))
         max_mb = _megabytes(settings.get("max-mb", "20"))
         source = _whether("source", settings.get("source", "yes"))
-        report = report_of(selection)
+        part = {name: settings[name] for name in _PART if name in settings}
+        whole = part.pop("whole", None) is not None
+        report = report_of(selection, Asked(**part, whole=whole))
         written = write_report(report, selection, output, max_mb, source=source)
         totals = report.totals
         counts = f"{totals.launches:,} launches, {totals.kernels:,} kernels"
@@ -45,11 +51,11 @@ class ReportConverter:
         return Conversion((output,), (counts, *left_out))
 
 
-def report_of(selection: Selection) -> Report:
-    """Return the report of runs, with the trace's folder as its title."""
+def report_of(selection: Selection, part: Asked = STEADY) -> Report:
+    """Return the report of runs, with the trace's folder as its title; figures are of a part."""
     folder = selection.trace.path
     title = folder.resolve().name or str(folder)
-    return report_data(selection.trace, selection.runs, title, shlex.quote(f"{folder}/"))
+    return report_data(selection.trace, selection.runs, title, shlex.quote(f"{folder}/"), part)
 
 
 def _megabytes(text: str) -> float:

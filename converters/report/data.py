@@ -106,7 +106,7 @@ def report_data(
     totals = report.totals
     if totals.gpu_kernels is not None:
         totals = replace(totals, device_ns=0 if time is None else time.device_ns)
-    return replace(report, notes=tuple(trace.notes), device_time=time, totals=totals)
+    return replace(report, notes=tuple(trace.notes), device_time=time, window=window, totals=totals)
 
 
 @dataclass(slots=True)
@@ -192,6 +192,7 @@ class _Gathered:
             phases=tuple(timeline.phases),
             device_names=tuple(timeline.names),
             device_time=None,
+            window=None,
             launches=launches,
             device=device,
             rows=timeline.rows,

@@ -15,6 +15,7 @@ from kvtrace.converters.profile.occupancy import Occupancy
 from kvtrace.converters.profile.roofline import Position
 from kvtrace.converters.profile.specialization import Change
 from kvtrace.converters.report.slices import Bins, Executions, Slices
+from kvtrace.figures.window import Window
 
 __all__ = [
     "MEASURED",
@@ -404,6 +405,8 @@ class Report:
     phases: tuple[str, ...]
     device_names: tuple[str, ...]
     """Names of device functions, also of those that no launch here is known for."""
+    window: Window | None
+    """The part of the runs that times of kernels and devices are of; None: nothing has a time."""
     device_time: DeviceTime | None
     """All that devices did, whoever launched it; None without a device timeline."""
     launches: Slices

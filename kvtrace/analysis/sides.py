@@ -9,6 +9,7 @@ from kvtrace import registry
 from kvtrace.schema.errors import BadSetting, UnknownRun
 
 if TYPE_CHECKING:
+    from kvtrace.figures.window import Asked
     from kvtrace.schema.trace import Selection
 
 _SECONDS = 10
@@ -47,6 +48,21 @@ def side(text: str, base: Path | None) -> "Selection":
         newest = recorded[-1]
         group = [run for run in recorded if run.group_id and run.group_id == newest.group_id]
         return Selection(trace, tuple(group or [newest]))
+
+
+def within(selection: "Selection", part: "Asked") -> "Selection":
+    """Return a part of runs; the same runs where none is asked for.
+
+    Raises:
+        BadSetting: there is no such part.
+
+    """
+    from kvtrace.figures.window import STEADY, windowed
+    from kvtrace.schema.trace import Selection
+
+    if part == STEADY:
+        return selection
+    return Selection(windowed(selection.trace, selection.runs, part)[0], selection.runs)
 
 
 def kept_runs(name: str) -> "Selection":

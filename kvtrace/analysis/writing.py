@@ -2,8 +2,8 @@
 
 import tempfile
 from collections.abc import Callable, Mapping
-from html import escape
 from dataclasses import asdict
+from html import escape
 from pathlib import Path
 from typing import Final
 

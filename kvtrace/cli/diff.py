@@ -5,7 +5,15 @@ from typing import Annotated
 
 import typer
 
-from kvtrace.cli.options import JunitFile, MarkdownFile, say
+from kvtrace.cli.options import (
+    JunitFile,
+    MarkdownFile,
+    MarkOption,
+    SinceOption,
+    StepsOption,
+    UntilOption,
+    say,
+)
 
 _SIDE = (
     "Trace directory, DIRECTORY/@COMMIT (or tag, or branch), or DIRECTORY/RUN; with --in also "
@@ -31,6 +39,10 @@ def command(
         Path | None,
         typer.Option("--in", metavar="DIR", help="Trace that has @COMMIT and RUN"),
     ] = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    mark: MarkOption = None,
+    steps: StepsOption = None,
     json: Annotated[
         str | None, typer.Option("--json", metavar="FILE", help="Write JSON (-: print it)")
     ] = None,
@@ -93,7 +105,8 @@ def command(
     Times, ids, addresses, recorded values and the folders that files lie in are not differences; a
     change of time is claimed where its interval leaves no doubt. A side that has not been replayed
     and sanitized is, where that takes seconds; else its findings are "not judged". A FILE of
-    `-` is standard output.
+    `-` is standard output. Launches and times are those of the whole runs, unless --since, --until,
+    --mark or --steps name a part of both.
 
     Example:
         kvtrace diff old/ new/ -v
@@ -104,10 +117,10 @@ def command(
 
     """
     from kvtrace.analysis.completing import complete
-    from kvtrace.analysis.sides import side
+    from kvtrace.analysis.sides import side, within
     from kvtrace.cli import complain
     from kvtrace.cli.analyses import conditions_of
-    from kvtrace.cli.options import print_lines
+    from kvtrace.cli.options import asked_part, print_lines
     from kvtrace.cli.progress import calls_progress
     from kvtrace.converters.diff import compare
     from kvtrace.converters.diff.gate import Gate, project_rules, read_rules
@@ -119,11 +132,13 @@ def command(
     before, after = _two_sides(before, after, against)
     gate = Gate(read_rules(project_rules() if fail_on is None else fail_on))
     threshold = None if time_threshold is None else _share(time_threshold)
+    part = asked_part(since, until, mark, steps, whole=False)
     sides = side(before, base), side(after, base)
     for line in complete(sides, replay=replay, shown=calls_progress):
         complain(line)
     difference = compare(
-        *sides,
+        within(sides[0], part),
+        within(sides[1], part),
         labels=(before, after),
         time_threshold=threshold,
         gate=gate,

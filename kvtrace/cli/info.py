@@ -48,7 +48,8 @@ def command(
 ) -> None:
     """Show the runs of a trace, their kernels and launches, and what was lost.
 
-    Times of kernels and devices are of the steady part of the runs, where it is known. Warnings that kvtrace recorded about the capture itself come first.
+    Times of kernels and devices are of the steady part of the runs, where it is known. Warnings
+    that kvtrace recorded about the capture itself come first.
 
     Example:
         kvtrace info out/
@@ -68,7 +69,7 @@ def command(
 
     if everything and run is not None:
         raise BadSetting("--all shows every run and --run chooses some; give one of them.")
-    part = asked_part(None if warmup else since, until, mark, steps, whole)
+    part = asked_part(None if warmup else since, until, mark, steps, whole=whole)
     selection = select(trace, run, every=everything)
     runs = selection.trace.runs if everything else selection.runs
     if autotune:

@@ -137,7 +137,7 @@ def select(trace: Path, run: str | None = None, *, every: bool = False) -> "Sele
 
 
 def asked_part(
-    since: str | None, until: str | None, mark: str | None, steps: str | None, whole: bool
+    since: str | None, until: str | None, mark: str | None, steps: str | None, *, whole: bool
 ) -> "Asked":
     """Return the part of the runs that these options mean.
 

@@ -70,7 +70,7 @@ def command(
     from kvtrace.analysis.writing import write_report
     from kvtrace.cli.progress import calls_progress
 
-    part = asked_part(since, until, mark, steps, whole)
+    part = asked_part(since, until, mark, steps, whole=whole)
     selection = select(trace, run)
     with written_to(output, "report.html") as (target, tell):
         written = write_report(

@@ -127,7 +127,8 @@ def windowed(
     """
     if isinstance(trace, TraceWindow):
         return trace, Window(trace.begin, trace.end, "asked")
-    extents = {run.run_id: found for run in runs if (found := _extent(trace, run)) is not None}
+    found_extents = {run.run_id: _extent(trace, run, asked) for run in runs}
+    extents = {run: found for run, found in found_extents.items() if found is not None}
     timed = [run for run in runs if run.run_id in extents]
     if not timed:
         return trace, None
@@ -165,8 +166,11 @@ def _is_small(trace: "Trace", run: "Run") -> bool:
     return rows <= _MOST_ROWS
 
 
-def _extent(trace: "Trace", run: "Run") -> RunWindow | None:
-    """Return when a run launched and executed anything; None without launches and executions."""
+def _extent(trace: "Trace", run: "Run", asked: Asked) -> RunWindow | None:
+    """Return when a run launched and executed anything, None if nothing.
+
+    Runs without executions have a part only where one is asked for.
+    """
     found = []
     for name, first, last in (("launches", "enter", "exit"), ("gpu_kernels", "start", "end")):
         begins, ends = [], []
@@ -177,9 +181,10 @@ def _extent(trace: "Trace", run: "Run") -> RunWindow | None:
                 ends.append(high.cast(pa.int64()).as_py())
         found.append((min(begins), max(ends)) if begins else None)
     launched, executed = found
-    if executed is None:
+    if executed is None and asked in (STEADY, WHOLE):
         return None
-    return RunWindow(*(launched or executed), *executed)
+    either = launched or executed
+    return None if either is None else RunWindow(*either, *(executed or either))
 
 
 def _moment(text: str, first: int, last: int) -> int:

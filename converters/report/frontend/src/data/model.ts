@@ -41,6 +41,8 @@ export interface Report {
   readonly phases: readonly string[];
   /** Names of device functions, also of those that no launch here is known for. */
   readonly device_names: readonly string[];
+  /** The part of the runs that times of kernels and devices are of; null: nothing has a time. */
+  readonly window: Window | null;
   /** All that devices did, whoever launched it; null without a device timeline. */
   readonly device_time: DeviceTime | null;
   /** What rooflines are drawn for: recorded, or assumed for the kernels' compile target. */
@@ -350,6 +352,28 @@ export interface Track {
 }
 
 /**
+ * The part of the runs that figures are of.
+ *
+ * Attributes: begin: When devices began it, in ns since 1970, of the run that was first. end: When
+ * they ended it, of the run that was last. how: `mark` or `period`: steps that repeat; `asked`;
+ * `whole`: all of the runs. name: The mark, where there is one. steps: How many steps it has, of
+ * all runs; null where none are known. step_ns: The median time from the beginning of a step to
+ * that of the next one. before_ns: How long the runs had run before, summed. before_compiling_ns:
+ * In how much of that kernels were compiled or loaded. after_ns: How long they ran on.
+ */
+export interface Window {
+  readonly begin: number;
+  readonly end: number;
+  readonly how: "mark" | "period" | "asked" | "whole";
+  readonly name: string | null;
+  readonly steps: number | null;
+  readonly step_ns: number | null;
+  readonly before_ns: number;
+  readonly before_compiling_ns: number;
+  readonly after_ns: number;
+}
+
+/**
  * Rows by time, and when devices were idle; all measured.
  *
  * Executions of autotuners and warm-ups are in no row: they are `tuning_ns`. The rows and those add
@@ -648,7 +672,7 @@ export interface DeviceRow {
 }
 
 /**
- * Time of a run, or a sum over runs, from the first execution on the device to the last.
+ * Time of a window of a run, or a sum over runs; of a whole run from the first execution on.
  *
  * Of a run with several devices, one is busy while any is. `overlapped_ns` is time in which more
  * than one execution ran, counted as often as there were others. `idle_ns` is the rest of
@@ -666,14 +690,13 @@ export interface Busy {
 }
 
 /**
- * Ranges of one name that a program marked again and again: `number` of each of `runs` runs.
+ * Steps of a window, of all runs: by the mark `name`, or null by the period of launches.
  *
  * `span_ns` is how long the devices took for all of them, idle time among it.
  */
 export interface Steps {
-  readonly name: string;
+  readonly name: string | null;
   readonly number: number;
-  readonly runs: number;
   readonly span_ns: number;
 }
 

@@ -2,7 +2,7 @@
 
 import { formatNanoseconds, formatShare, plural } from "../../data/format";
 import { page } from "../../data/page";
-import type { DeviceRow, DeviceTime } from "../../data/types";
+import type { DeviceRow, DeviceTime, Window } from "../../data/types";
 import { code, figure, sharedFigure, words } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
 import { Section } from "../../parts/text";
@@ -12,7 +12,7 @@ export function TimeOfDevices() {
   if (!time) return null;
   return (
     <Section title="Time of the device" id="device-time">
-      <p>{sentences(time).join(" ")}</p>
+      <p>{sentences(time, page.report.window).join(" ")}</p>
       <Table
         caption="Time of the device"
         columns={columnsOf(time)}
@@ -24,12 +24,12 @@ export function TimeOfDevices() {
   );
 }
 
-function sentences({ busy, devices, steps, ...time }: DeviceTime): string[] {
+function sentences({ busy, devices, steps, ...time }: DeviceTime, part: Window | null): string[] {
   const ns = formatNanoseconds;
   const said = [
     `${devices === 1 ? "The device was" : `${plural(devices, "device")} were`} busy for ` +
-      `${ns(busy.busy_ns)}, ${formatShare(busy.busy_ns, busy.span_ns)} of the time from the first ` +
-      `execution to the last, and idle for ${ns(busy.idle_compiling_ns)} while kernels were ` +
+      `${ns(busy.busy_ns)}, ${formatShare(busy.busy_ns, busy.span_ns)} of ` +
+      `${ns(busy.span_ns)}, and idle for ${ns(busy.idle_compiling_ns)} while kernels were ` +
       `compiled or loaded, ${ns(busy.idle_launching_ns)} while one was launched, and ` +
       `${ns(busy.idle_elsewhere_ns)} while the host did anything else.`,
   ];
@@ -38,10 +38,15 @@ function sentences({ busy, devices, steps, ...time }: DeviceTime): string[] {
     said.push(`Not in the rows: ${tried} of autotuners and warm-ups, ${ns(time.tuning_ns)}.`);
   }
   if (steps) {
-    const number = steps.number * steps.runs;
-    said.push(
-      `A step, marked ${steps.name}, takes ${ns(steps.span_ns / number)} in the mean of ${number}.`,
-    );
+    const found = steps.name === null ? "" : `, marked ${steps.name},`;
+    const mean = ns(steps.span_ns / steps.number);
+    said.push(`A step${found} takes ${mean} in the mean of ${steps.number}.`);
+  }
+  if (part?.before_ns) {
+    const compiling = part.before_compiling_ns
+      ? `, of which ${ns(part.before_compiling_ns)} compiling`
+      : "";
+    said.push(`Figures are of the steady part; start-up was ${ns(part.before_ns)}${compiling}.`);
   }
   return said;
 }
