@@ -100,7 +100,9 @@ def test_options_that_do_not_go_together(kvtrace, other):
 def test_the_option_that_it_was_still_works_and_says_so(kvtrace, printed):
     code, out, err = kvtrace("sanitize", FIXTURE, "--generic")
 
-    assert err == "kvtrace: sanitize --generic is now kvtrace sizes; the option will be removed in 0.4.\n"
+    assert err == (
+        "kvtrace: sanitize --generic is now kvtrace sizes; the option will be removed in 0.4.\n"
+    )
     text = printed[1]  # further down it says how long it has looked
     assert (code, out.splitlines()[:30]) == (0, text.splitlines()[:30])
 
