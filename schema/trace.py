@@ -113,7 +113,7 @@ class Trace:
         return self._read_runs(self.run_ids)
 
     def select(self, spec: str | None = None) -> tuple[Run, ...]:
-        """The runs that are meant, oldest first.
+        """The selected runs, oldest first.
 
         None: the newest group (all ranks of the newest job). "@COMMIT": the newest group of that
         commit. Otherwise a run id, a group id, or the beginning of one.

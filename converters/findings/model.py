@@ -46,7 +46,7 @@ class Finding:
     and `past_end_bytes` are the witness's; `other_program` and `other_stack` the second side of a
     race. `calls` and `launches` count the distinct calls, over all runs, that have this same
     finding, and their launches. `invocation` is the call as it would be written, `launched_at`
-    where its first launch was. `suppressed`: a comment in the source says that it is meant, for
+    where its first launch was. `suppressed`: a comment in the source says that it is intended, for
     `suppress_reason`. `generated`: Inductor wrote the kernel, from `operators`. `cause` is the same
     for findings that one change would end (causes.py).
     """

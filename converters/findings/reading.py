@@ -210,7 +210,7 @@ def _severity(row: Mapping[str, Any], call: CallFacts) -> str:
 
 
 def suppressed_by(suppressions: Suppressions, found: Finding) -> Finding:
-    """Mark the finding where a comment says that it is meant. Nothing proven is suppressed."""
+    """Mark the finding where a comment says that it is intended. Nothing proven is suppressed."""
     if found.verdict == "proven":
         return found
     frames = found.stack or (_own_frame(found),)

@@ -1,4 +1,4 @@
-"""Comments in the source that say that a finding is meant: `# kvtrace: ignore[rule] reason`.
+"""Comments in the source that say that a finding is intended: `# kvtrace: ignore[rule] reason`.
 
 A comment applies to the statement that contains it, or, on a separate line, for the statement
 below it. `ignore` without rules counts for every rule. Of a finding in a function that was inlined,

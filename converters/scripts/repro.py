@@ -169,7 +169,7 @@ def read_repro(
 def _chosen(
     selection: Selection, choice: Choice
 ) -> tuple[Run, int, Mapping[str, Any] | None, Mapping[str, Any] | None]:
-    """The run and the call that are meant, and the launch or finding that they were named by."""
+    """The selected run and call, and the launch or finding that they were named by."""
     given = [value for value in (choice.launch, choice.call, choice.finding) if value is not None]
     if len(given) != 1:
         raise BadSetting(

@@ -16,7 +16,7 @@ _SECONDS = 10
 
 
 def side(text: str, base: Path | None) -> "Selection":
-    """Return the runs that are meant, as `kvtrace.schema.trace.resolve` does; also by names of git.
+    """Return the selected runs, as `kvtrace.schema.trace.resolve` does; also by names of git.
 
     `@NAME` that begins no recorded commit is a tag or branch of the checkout here, whose commit is
     looked for; otherwise, the branch that runs were recorded on.

@@ -167,7 +167,7 @@ def _two_sides(first: str, second: str | None, against: str | None) -> tuple[str
 
 
 def _share(text: str) -> float:
-    """Return the share that is meant by `10%`, `10` (percent too) or `2.5 %`."""
+    """Return the share for `10%`, `10` (percent too) or `2.5 %`."""
     from kvtrace.schema.errors import BadSetting
 
     try:

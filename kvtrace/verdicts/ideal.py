@@ -97,7 +97,7 @@ class Ideals(Shadows):
         return seen
 
     def begin(self, launch: Launch, values: list[Any]) -> None:
-        """Take large unsigned integers that are passed by value for what they are."""
+        """Keep large unsigned integers that are passed by value as they are."""
         for argument, parameter in zip(launch.arguments, self.module.main.arguments, strict=True):
             number = argument.value if isinstance(argument, ScalarArgument) else None
             bits = integer_bits(parameter.type) or 1
@@ -153,7 +153,7 @@ class Ideals(Shadows):
         return isinstance(value, Wrapped) and not self._differences.isdisjoint(value.origins)
 
     def _meant(self, op: Op, value: Any) -> Any:
-        """Take a hash for what it is: what mixes its bits takes what the kernel computes."""
+        """Treat a hash as a bit pattern: ops that mix its bits use the kernel's number."""
         hashed = isinstance(value, Wrapped) and not self._hashes.isdisjoint(value.origins)
         return actual(value) if hashed and op.name in MIXING else value
 

@@ -322,7 +322,7 @@ class _Finder:
         if term is None or bits is None or bits == 1:
             return
         if op.name in MIXING and any(map(is_hash, modular_ops(value, self._summary.module))):
-            return  # it is meant to wrap around
+            return  # it wraps around by intent
         low, high = signed_range(bits)
         if not signed:
             difference = self._difference(value) if op.name in UNSIGNED else None

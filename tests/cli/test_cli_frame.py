@@ -51,7 +51,9 @@ def test_commands_of_two_words_have_an_overview(kvtrace):
 
 def test_a_name_of_version_0_2_still_works_and_says_its_new_one(kvtrace, sound_trace):
     code, out, err = kvtrace("validate", sound_trace)
-    assert err == "kvtrace: validate is now kvtrace trace validate; the old name will be removed in 0.4.\n"
+    assert err == (
+        "kvtrace: validate is now kvtrace trace validate; the old name will be removed in 0.4.\n"
+    )
     assert (code, out) == kvtrace("trace", "validate", sound_trace)[:2]
 
 

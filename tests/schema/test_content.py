@@ -65,7 +65,7 @@ def test_a_damaged_artifact_is_refused(damage):
 def test_an_artifact_with_other_content_is_refused():
     row, other = artifact_row("ptx", b"one"), artifact_row("ptx", b"two")
 
-    with pytest.raises(DamagedFile, match="not what its hash says"):
+    with pytest.raises(DamagedFile, match="does not match its hash"):
         artifact_content(row["sha256"], row["size_bytes"], other["bytes"], "here")
 
 

@@ -1,4 +1,4 @@
-"""A checked launch as a separate folder: a script with the data that asserts what is meant.
+"""A checked launch as a separate folder: a script with the data that asserts the expected values.
 
 And the same launch with other numbers of warps and stages, on a machine with a GPU.
 """

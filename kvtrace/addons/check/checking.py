@@ -150,7 +150,7 @@ def _check(found: RunChecks, launch: CheckedLaunch, ttgir: Ttgir | None) -> Laun
 
 
 def fault_of(launch: CheckedLaunch, meant: Sequence[Expected], ttgir: Ttgir) -> Fault:
-    """Return the stage at fault in a launch that differs from what is meant by its TTIR.
+    """Return the stage at fault in a launch that differs from the values of its TTIR.
 
     Stores past descriptors' extents, which the compiler does not cause, are set apart before.
     `ttgir` gives the TTGIR of its call.
@@ -233,7 +233,7 @@ def _wrong(
     message = (
         f"{len(tensor.differing):,} of {tensor.elements:,} elements of {tensor.argument} are not "
         f"what the IR means ({row['pattern']}): the farthest is {worst.got:.6g} where "
-        f"{worst.expected:.6g} is meant, within {worst.bound:.3g}"
+        f"{worst.expected:.6g} is expected, within {worst.bound:.3g}"
     )
     message = message_with_fault(message, found.faults.get(launch.seq))
     return _finding(found, launch, call, op, WRONG, message) | {

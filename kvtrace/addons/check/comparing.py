@@ -108,7 +108,7 @@ class _Inside(Observer):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A run of elements: where it begins in its storage, what is meant there, what is there."""
+    """A run of elements: its start in the storage, the expected values, the device's values."""
 
     offset: int
     expected: NDArray[np.uint8]
@@ -195,7 +195,7 @@ def computed(launch: CheckedLaunch) -> Computed:
 
 
 def compared(meant: Computed) -> LaunchCheck:
-    """Compare what a launch left with what is meant."""
+    """Compare what a launch left with the expected values."""
     checks, reasons = tuple(map(_compared, meant.known)), meant.reasons
     if any(len(each.differing) for each in checks):
         return LaunchCheck("differs", checks)
@@ -255,17 +255,17 @@ def _whole_elements(
 
 @dataclass(frozen=True, slots=True)
 class Distances:
-    """How far each element of a storage is from what is meant, in the order of pieces.
+    """How far each element of a storage is from its expected value, in the order of pieces.
 
     Attributes:
-        expected: what is meant, in float64.
+        expected: the expected values, in float64.
         got: what is there.
         away: how far that is apart; infinity: as numbers, not at all near.
         radii: how far it may be.
         offsets: where each element begins in the storage.
         beyond: whether it is farther than it may be.
         loose: whether the radius is wider than what it holds, so that nothing can be concluded.
-        scale: the root mean square of what is meant.
+        scale: the root mean square of the expected values.
     """
 
     expected: NDArray[np.float64]
@@ -279,7 +279,7 @@ class Distances:
 
 
 def distances(meant: Expected) -> Distances:
-    """Measure what is there against what is meant."""
+    """Measure the device's values against the expected ones."""
     element, pieces = meant.element, meant.pieces
     expected, got = (
         np.concatenate([getattr(piece, name) for piece in pieces]) for name in ("expected", "got")

@@ -56,7 +56,7 @@ class CheckRow:
     bound: float | None
     """The median bound, relative to the root mean square of the elements."""
     got: str | None
-    """The element that is farthest beyond its bound: what the device has, and what is meant."""
+    """The element that is farthest beyond its bound: the device's value, and the expected one."""
     expected: str | None
     worst_bound: float | None
     program: tuple[int, int, int] | None

@@ -1,6 +1,6 @@
 """Which stage of the compiler a difference comes from: the TTGIR of the launch, computed too.
 
-TTIR says what is meant, the device what came of it. Where the TTGIR in between means what TTIR
+TTIR gives the expected values, the device its results. Where the TTGIR in between means what TTIR
 does, the passes up to it are not at fault; where it means what the device left, they are.
 """
 
@@ -98,7 +98,7 @@ def _match(first: Expected, second: Expected) -> bool:
 
 
 def _between(upper: Expected, lower: Expected) -> Expected:
-    """Return what TTIR means as what is meant, what TTGIR means as what is there."""
+    """Return TTIR's values as the expected ones, TTGIR's as the computed ones."""
     pieces = tuple(
         replace(first, got=second.expected, radii=first.radii + second.radii)
         for first, second in zip(upper.pieces, lower.pieces, strict=True)

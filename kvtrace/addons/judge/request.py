@@ -199,9 +199,7 @@ def place_of(text: str, otherwise: Sequence[str] = ()) -> Place:
     public = sorted(n for n in read.names if not n.startswith("_") and n not in INPUTS)
     if len(public) == 1:
         return Place(read.path, public[0])
-    raise CannotJudge(
-        f"which function of {path} is meant? Name it, as {path}:{(public or ['fn'])[0]}"
-    )
+    raise CannotJudge(f"which function of {path}? Name it, as {path}:{(public or ['fn'])[0]}")
 
 
 def _is_outermost(name: str, launching: set[str], text: FileText) -> bool:

@@ -143,7 +143,7 @@ def _other_iteration(run: "Run", serial: int) -> bool:
     """Whether something was written in another iteration of a running parallel loop.
 
     Of the loops that the write and the read are both in, the outermost one in another iteration
-    decides: what a loop in order hands on is meant.
+    decides: what an ordered loop passes on is intended.
     """
     written = {}
     while serial:

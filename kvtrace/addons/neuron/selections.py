@@ -67,7 +67,7 @@ def add_at(
     values: NDArray[Any],
     lanes: NDArray[np.bool_] | None,
 ) -> None:
-    """Add to the elements of a selection, lane after lane: one that is meant twice gets both.
+    """Add to the elements of a selection, lane after lane: one that is selected twice gets both.
 
     Other programs may do the same at the same time: that is not a race.
     """

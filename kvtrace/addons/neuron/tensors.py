@@ -155,7 +155,8 @@ class Tensor:
         """Return the same view of something that is kept for each element of the memory.
 
         With `places`, which are elements of the memory, give a copy of what is kept for those.
-        Where the type is reinterpreted with another width, the whole memory's elements are meant.
+        Where the type is reinterpreted with another width, the view has the whole memory's
+        elements.
         """
         if places is not None:
             return kept[places]

@@ -219,7 +219,7 @@ class StoppingCompiler:
         noted: Callable[[str, int, int, int], None],
         problem: Callable[[Exception], None],
     ) -> None:
-        self._stopped = stopped
+        self._receive = stopped
         self._noted = noted
         self._problem = problem
 
@@ -267,7 +267,7 @@ class StoppingCompiler:
             if failure is not None:
                 self._problem(failure)
             return whole
-        self._stopped(made)
+        self._receive(made)
         return made
 
     def _stopped(

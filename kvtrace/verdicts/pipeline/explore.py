@@ -442,7 +442,7 @@ class _Explorer:
             if use.view.meets(view):
                 doubt = state.doubt
                 if not use.view.exact or not view.exact:
-                    doubt = doubt or "it is not known which part of the buffer is meant"
+                    doubt = doubt or "it is not known which part of the buffer is used"
                 elif not use.sure:
                     doubt = doubt or f"{use.op.name} may be masked off in the last trips"
                 self._tell(Fault(kind, op, use.op, view, state.trips, use.trips, doubt))

@@ -216,9 +216,7 @@ def test_a_kernel_without_ttgir_says_so(tmp_path, capsys):
 
     _, out, _ = printed(capsys, trace)
 
-    assert (
-        "  which stage is at fault is unknown: its kernel was recorded without TTGIR\n" in out
-    )
+    assert "  which stage is at fault is unknown: its kernel was recorded without TTGIR\n" in out
 
 
 @pytest.mark.process

@@ -139,7 +139,7 @@ class Builder:
 
     def constant(self, value: Any, shape: tuple[int, ...], dtype: Dtype) -> "Tensor":
         """Return a tensor of one value. `value` is a Python scalar that fits the type."""
-        # The sign of a zero and the bits of a NaN are part of what is meant.
+        # The sign of a zero and the bits of a NaN are part of the value.
         key = (value.__class__, repr(value), shape, dtype)
         index = self._constants.get(key)
         if index is None:

@@ -22,7 +22,7 @@ _ADVICE: Final = "use np.where, or a reduction with where="
 
 
 class MaskedElements(NDArrayOperatorsMixin):
-    """Values of all elements, and the mask of those that are meant."""
+    """Values of all elements, and the mask of those that are selected."""
 
     def __init__(self, values: Tensor, mask: Tensor) -> None:
         self.values = values

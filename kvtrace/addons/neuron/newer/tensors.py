@@ -187,7 +187,7 @@ class NkiTensor(Tensor):
         return True
 
     def is_indirect(self) -> bool:
-        """Whether indices that are data say which elements are meant."""
+        """Whether indices that are data select the elements."""
         return self.selection is not None and self.selection.from_data
 
     def get_pattern(self) -> list[list[int]]:

@@ -168,7 +168,7 @@ def tensor_partition_reduce(
 
 
 def _accumulator(issue: Issue, outermost: Loop, reduced: list[Loop]) -> tuple[int, ...]:
-    """Return which of a call's accumulators is meant: each turn of other loops has its own.
+    """Return which of a call's accumulators is selected: each turn of other loops has its own.
 
     Those of Python's loops are recognized by how often the innermost iteration has come by the
     call.

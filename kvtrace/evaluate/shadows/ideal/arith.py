@@ -104,7 +104,7 @@ def selected(op: Op, given: Sequence[Any]) -> Array:
 
 
 def truncated(op: Op, given: Sequence[Any]) -> Array:
-    """Cut a number to fewer bits, which is meant."""
+    """Truncate a number to fewer bits, which is intended."""
     numbers = ideal_numbers(given[0], value_type(op.operand("source").type)).astype(object)
     element = value_type(op.results[0].type).element
     if element.kind == "b":
