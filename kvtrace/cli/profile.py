@@ -75,7 +75,7 @@ def command(
     engine = chosen_engine(engine_name, master)
     if by is not None and engine is not None:
         raise BadSetting(f"--by is computed here; leave out --engine {engine_name}.")
-    part = asked_part(since, until, mark, steps, whole)
+    part = asked_part(since, until, mark, steps, whole=whole)
     selection = select(trace, run)
     if by is not None and not json:
         sums = read_call_sums(selection.trace, selection.runs, part)

@@ -81,6 +81,6 @@ def test_proton_gets_the_copy_of_cupti_that_was_used(
     assert left == ["left"]
     assert one.lent
     link = Path(os.environ["TRITON_CUPTI_LIB_PATH"]) / "libcupti.so"
-    assert os.readlink(link) == "/lib/libcupti.so.13"
+    assert link.readlink() == Path("/lib/libcupti.so.13")
     one.end()
     assert not link.parent.exists()

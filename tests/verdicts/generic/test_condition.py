@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 import pytest
 
 from kvtrace.evaluate import ScalarArgument, TensorArgument
+from kvtrace.symbolic.conditions import at_least
+from kvtrace.symbolic.terms import scalar
 from kvtrace.symbolic.walk import summarise
 from kvtrace.verdicts.generic.compared_calls import held_against, judged
 from kvtrace.verdicts.generic.condition import conditions_of
@@ -463,3 +465,16 @@ def test_a_grid_without_programs_is_inside():
     one = replace(added(10, n=1000, programs=1), grid=(0, 1, 1))
 
     assert {each.standing for each in held_against(one)} == {"inside"}
+
+
+def test_what_a_product_has_taken_is_not_taken_again():
+    """Of `a * b * c - a * b - a`, the second summand went into the first one's factor."""
+    a, b, c = (scalar(index) for index in range(2, 5))
+    needed = at_least(2**31 - 1, a * b * c - a * b - a)
+
+    rows = {"x_stride": 4, "result_stride": 4, "columns": 4}
+    one = call(kernels.softmax, (1,), x=tensor(4), result=tensor(4), **rows, BLOCK=4)
+
+    assert width_text(needed, summarise(one.module)) == (
+        "(columns - 1) * result_stride * x_stride - x_stride <= 2**31 - 1"
+    )
