@@ -214,13 +214,6 @@ class Launched:
                 yield suffix, path.read_bytes() if suffix in _BINARIES else path.read_text()
 
 
-def launched_by(autotuner: Any) -> Launched | None:
-    """Tell what an autotuner has just launched; None if it is not decided yet."""
-    if len(autotuner.launchers) != 1:
-        return None
-    return launched_with(autotuner, autotuner.launchers[0])
-
-
 def launched_with(autotuner: Any, launcher: Any) -> Launched:
     """Tell what one of an autotuner's launchers launches: of a trial, or the one it chose."""
     scope = launcher.__globals__
