@@ -123,7 +123,7 @@ def _by_module(kernel: Mapping[str, Any], frames: Sequence[Mapping[str, Any]]) -
 
 
 def _outside_of_modules(frames: Sequence[Mapping[str, Any]]) -> Step:
-    """Return the optimizer, or the innermost function of the program, where no module was called."""
+    """Return the optimizer or the program's innermost function, where no module was called."""
     for frame in frames:
         step = _STEP.search(str(frame["function"]))
         if step and _OPTIMIZERS.search(str(frame["file"]).replace("\\", "/")):

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.converters.profile.device_busy import Busy, Steps, busy_of
 from kvtrace.figures.database import database
-from kvtrace.figures.tables import known_rows
 from kvtrace.figures.libraries import library_times, lines_by_time
+from kvtrace.figures.tables import known_rows
 from kvtrace.figures.times import Times, device_times
 from kvtrace.figures.window import Window
 
@@ -59,8 +59,8 @@ class DeviceRow:
 
     `kind` says whose it is: Triton, a library's name, copy, fill or other. `share` is that of all
     rows. `bytes` are those copied or filled. `step_ns` is the mean time in one step of one run,
-    where there are steps. `module` is a Triton kernel's; `file` and `line` are its, or of a library's
-    the line that most of its time comes from.
+    where there are steps. `module` is a Triton kernel's; `file` and `line` are its definition, or
+    of a library's kernel the line that most of its time comes from.
     """
 
     name: str

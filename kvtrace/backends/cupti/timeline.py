@@ -248,7 +248,7 @@ class Timeline:
         self._session.message(
             "info",
             "device-timeline-shared",
-            "another profiler has CUPTI for a while; kernels that it records are not in gpu_kernels",
+            "another profiler uses CUPTI for a while; what it records is not in gpu_kernels",
         )
 
     def _take_back(self) -> None:

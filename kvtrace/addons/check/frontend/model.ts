@@ -23,7 +23,7 @@ export interface CheckRow {
   readonly nearest: number | null;
   /** The median bound, relative to the root mean square of the elements. */
   readonly bound: number | null;
-  /** The element that is farthest beyond its bound: what the device has, and what is meant. */
+  /** The element that is farthest beyond its bound: the device's value, and the expected one. */
   readonly got: string | null;
   readonly expected: string | null;
   readonly worst_bound: number | null;

@@ -28,7 +28,7 @@ export interface CallBlock {
 /**
  * What a tile held at the end: the first elements of its first partitions, by partition.
  *
- * A value is null where it was never written, and a word where it is no finite number.
+ * A value is null where it was never written, and a word where it is not a finite number.
  */
 export interface TileValues {
   readonly tile: number;
@@ -110,7 +110,7 @@ export interface Sequence {
 }
 
 /**
- * Where the call stands under the published limits of what it is for: one core of the target.
+ * Where the call is under the published limits of what it is for: one core of the target.
  *
  * Rates are per second; the position is in nanoseconds of one launch, null where not known.
  */

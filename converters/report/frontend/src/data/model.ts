@@ -603,9 +603,9 @@ export interface Roofline {
  * `past_end_bytes` are the witness's; `other_program` and `other_stack` the second side of a race.
  * `calls` and `launches` count the distinct calls, over all runs, that have this same finding, and
  * their launches. `invocation` is the call as it would be written, `launched_at` where its first
- * launch was. `suppressed`: a comment in the source says that it is meant, for `suppress_reason`.
- * `generated`: Inductor wrote the kernel, from `operators`. `cause` is the same for findings that
- * one change would end (causes.py).
+ * launch was. `suppressed`: a comment in the source says that it is intended, for
+ * `suppress_reason`. `generated`: Inductor wrote the kernel, from `operators`. `cause` is the same
+ * for findings that one change would end (causes.py).
  */
 export interface Finding {
   readonly finding_id: string;
@@ -655,7 +655,8 @@ export interface Finding {
  *
  * `kind` says whose it is: Triton, a library's name, copy, fill or other. `share` is that of all
  * rows. `bytes` are those copied or filled. `step_ns` is the mean time in one step of one run,
- * where there are steps. `module`, `file` and `line` are a Triton kernel's.
+ * where there are steps. `module` is a Triton kernel's; `file` and `line` are its definition, or of
+ * a library's kernel the line that most of its time comes from.
  */
 export interface DeviceRow {
   readonly name: string;
