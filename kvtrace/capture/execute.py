@@ -1,6 +1,7 @@
 """Runs a Python program as `python` would, with the autostart in it."""
 
 import os
+import re
 import site
 import subprocess
 import sys
@@ -13,6 +14,8 @@ from kvtrace.schema.errors import BadSetting
 
 AUTOSTART = "kvtrace.pth"
 
+_INTERPRETER = re.compile(r"python[\d.]*(?:\.exe)?")
+
 
 def run_program(program: Sequence[str], as_module: bool, variables: Mapping[str, str]) -> NoReturn:
     """Run a script, or a module, with more environment variables; ends as the program ends.
@@ -21,9 +24,14 @@ def run_program(program: Sequence[str], as_module: bool, variables: Mapping[str,
     checkout that was never installed), the program runs inside this process.
 
     Raises:
-        BadSetting: there is no such script.
+        BadSetting: there is no such script, or it is Python itself.
     """
     name = program[0]
+    if _INTERPRETER.fullmatch(Path(name).name):
+        raise BadSetting(
+            f"{name} is Python itself, which runs the program anyway; name the script, or with -m "
+            "the module: kvtrace run -m pytest tests/"
+        )
     if not as_module and not Path(name).exists():
         raise BadSetting(f"there is no script {name!r} to run")
     os.environ.update(variables)

@@ -18,33 +18,73 @@ def command(
     ] = Path("out"),
     as_module: Annotated[bool, typer.Option("-m", help="Run a module, as python -m does")] = False,
     mode: Annotated[
-        str, typer.Option(metavar="launch|timeline|ops", help="How much is recorded")
+        str,
+        typer.Option(
+            metavar="launch|timeline|ops",
+            help="How much is recorded",
+            envvar="KVTRACE_MODE",
+            show_envvar=False,
+        ),
     ] = "launch",
     tensors: Annotated[
-        str, typer.Option(metavar="none|index|int|all", help="Which tensors' contents to keep")
+        str,
+        typer.Option(
+            metavar="none|index|int|all",
+            help="Which tensors' contents to keep",
+            envvar="KVTRACE_TENSORS",
+            show_envvar=False,
+        ),
     ] = "index",
-    kernels: Annotated[str, typer.Option(metavar="GLOB", help="Kernels to record")] = "*",
+    kernels: Annotated[
+        str,
+        typer.Option(
+            metavar="GLOB", help="Kernels to record", envvar="KVTRACE_KERNELS", show_envvar=False
+        ),
+    ] = "*",
     source: Annotated[
-        bool, typer.Option("--source/--no-source", help="Keep source text in the trace")
-    ] = True,
+        bool | None,
+        typer.Option(
+            "--source/--no-source",
+            help="Keep source text in the trace  [default: source]",
+            show_default=False,
+        ),
+    ] = None,
     target: Annotated[
-        str, typer.Option(metavar="TARGET", help="What to compile for where there is no GPU")
+        str,
+        typer.Option(
+            metavar="TARGET",
+            help="What to compile for where there is no GPU",
+            envvar="KVTRACE_TARGET",
+            show_envvar=False,
+        ),
     ] = "cuda:90",
     compile_to: Annotated[
         str,
         typer.Option(
-            "--compile", metavar="ttir|background|full", help="How far to compile without a GPU"
+            "--compile",
+            metavar="ttir|background|full",
+            help="How far to compile without a GPU",
+            envvar="KVTRACE_COMPILE",
+            show_envvar=False,
         ),
     ] = "full",
     device: Annotated[
         str,
         typer.Option(
-            metavar="none|answers|cpu", help="What a program that asks for a missing GPU gets"
+            metavar="none|answers|cpu",
+            help="What a program that asks for a missing GPU gets",
+            envvar="KVTRACE_DEVICE",
+            show_envvar=False,
         ),
     ] = "answers",
     sanitize: Annotated[
         str,
-        typer.Option(metavar="off|warn|raise", help="Judge each new call before its launch"),
+        typer.Option(
+            metavar="off|warn|raise",
+            help="Judge each new call before its launch",
+            envvar="KVTRACE_SANITIZE",
+            show_envvar=False,
+        ),
     ] = "off",
     limit: Annotated[
         str | None,
@@ -80,9 +120,9 @@ def command(
     from kvtrace.settings import settings_from_arguments
 
     options: dict[str, Any] = {"mode": mode, "tensors": tensors, "kernels": kernels}
-    options |= {"source": source, "target": target, "compile": compile_to, "sanitize": sanitize}
+    options |= {"target": target, "compile": compile_to, "sanitize": sanitize}
     options |= {"device": device, **added}
-    given = {"limit": limit, "sample": sample}
+    given = {"source": source, "limit": limit, "sample": sample}
     options |= {name: value for name, value in given.items() if value is not None}
     named = settings_from_arguments(**options).as_environment()
     # The other settings stay what the environment says.

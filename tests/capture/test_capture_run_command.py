@@ -87,6 +87,23 @@ def test_a_script_that_is_not_there_is_a_sentence(autostarting, tmp_path):
     assert done.stderr == "kvtrace: there is no script 'nothing.py' to run\n"
 
 
+def test_python_itself_is_no_script(autostarting, tmp_path):
+    done = autostarting.run("-m", "kvtrace", "run", "--", "python3", "s.py", folder=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("kvtrace: python3 is Python itself, which runs the program anyway")
+
+
+def test_options_that_are_not_given_are_what_the_environment_says(
+    autostarting, tmp_path, monkeypatch
+):
+    script = tmp_path / "s.py"
+    script.write_text("import os; print(os.environ['KVTRACE_DEVICE'], os.environ['KVTRACE_MODE'])")
+    monkeypatch.setenv("KVTRACE_DEVICE", "cpu")
+    monkeypatch.setenv("KVTRACE_MODE", "timeline")
+    done = autostarting.run("-m", "kvtrace", "run", "--mode", "ops", "s.py", folder=tmp_path)
+    assert done.stdout == "cpu ops\n"
+
+
 def test_an_impossible_option_is_a_sentence(autostarting, tmp_path):
     done = autostarting.run("-m", "kvtrace", "run", "--mode", "x", "s.py", folder=tmp_path)
     assert done.returncode == 2

@@ -119,7 +119,7 @@ class NvmlBackend:
         self._replaced: Replacements | None = None
 
     def install(self, session: "Session") -> None:
-        """Replace what the module asks the driver, once torch is told of a GPU."""
+        """Replace what the module asks the driver, once torch reports a GPU."""
         module = sys.modules.get(self.libraries[0])
         if not on_host() or module is None or self._replaced is not None:
             return
@@ -148,7 +148,7 @@ def _say_what_was_asked(session: "Session") -> None:
 
 
 class PlacedBackend:
-    """Puts one thing into a module of torch when it is imported, once torch is told of a GPU."""
+    """Puts one thing into a module of torch when it is imported, once torch reports a GPU."""
 
     def __init__(self, name: str, library: str, attribute: str, placed: Any) -> None:
         """Take the module's name, its attribute, and what is put there."""

@@ -148,7 +148,7 @@ def install_answers(
     name = properties_of(target).name
     if says_there_is_one:
         text = (
-            f"no GPU here: torch is told of one {name} ({target}), and what is asked for on cuda "
+            f"no GPU here: torch reports one {name} ({target}), and what is asked for on cuda "
             "is made on the CPU (KVTRACE_DEVICE=cpu)"
         )
         _say(session, text)

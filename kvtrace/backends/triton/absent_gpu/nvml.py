@@ -1,4 +1,4 @@
-"""What `pynvml`, and vLLM's copy of it, ask the driver; answered where torch is told of a GPU."""
+"""What `pynvml`, and vLLM's copy of it, ask the driver; answered where torch reports a GPU."""
 
 from types import ModuleType, SimpleNamespace
 from typing import Any

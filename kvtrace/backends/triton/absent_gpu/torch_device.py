@@ -37,7 +37,7 @@ _kept: Final[list[Any]] = []
 
 
 class UnknownBuild(Exception):
-    """This build of torch cannot be told of a device in any way that we know."""
+    """This build of torch cannot be made to report a device in any known way."""
 
 
 def install_device(replaced: Replacements) -> None:
