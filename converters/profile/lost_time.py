@@ -92,7 +92,7 @@ def _of_gaps(gaps: Gaps, span: int) -> Iterator[Advice]:
         groups = [one for one in gaps.groups if one.cause == cause]
         place = _place(groups[0]) if groups else None
         yield Advice(
-            rule, None, place and place.file, place and place.line,
+            rule, None, place.file if place else None, place.line if place else None,
             f"{happened}{_between(groups)}: {try_this}",
             tuple(_figures(taken, groups)),
             float(taken),

@@ -317,7 +317,8 @@ def _causes(
     is ahead where that was `latency` before the execution began.
     """
     host_end = np.where(asked >= 0, np.clip(asked, begin, end), end)
-    covered, held = np.zeros_like(begin), {}
+    covered = np.zeros_like(begin)
+    held: dict[str, Integers] = {}
     union = (np.zeros(0, np.int64), np.zeros(0, np.int64))
     for name in _HELD:
         union = _union(
