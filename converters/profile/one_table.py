@@ -93,12 +93,13 @@ def _rate(row: TableRow) -> str:
         moved, taken = row.bytes, row.taken_ns
         return amount(moved / taken * 1e9, "B/s") if moved and taken else "-"
     derived, roof = row.kernel.derived, row.kernel.roofline
+    least = ">" if derived.unknown_accesses else ""
     if row.kernel.measured.device_ns is None:
-        return size(derived.bytes_per_launch)
+        return least + size(derived.bytes_per_launch)
     if roof is not None and roof.bound == "compute":
         return amount(derived.flops_per_second, "FLOP/s")
     unique, taken = derived.unique_bytes, row.kernel.measured.device_ns
-    return amount(unique / taken * 1e9, "B/s") if unique and taken else "-"
+    return least + amount(unique / taken * 1e9, "B/s") if unique and taken else "-"
 
 
 def _reached(row: TableRow) -> str:

@@ -76,7 +76,7 @@ def _answer_text(profile: Profile, full: bool, width: int) -> list[str]:
     """Return what part of the run it is, where its time went, and what to try."""
     lines = []
     time = profile.device_time
-    if profile.window is not None and time is not None:
+    if profile.window is not None and profile.window.how != "whole" and time is not None:
         lines += wrapped(profile.window.sentence, width)
     if time is not None:
         lines += wrapped(busy_sentence(time.busy, profile.gaps, time.devices), width)

@@ -93,14 +93,12 @@ def test_python_itself_is_no_script(autostarting, tmp_path):
     assert done.stderr.startswith("kvtrace: python3 is Python itself, which runs the program anyway")
 
 
-def test_options_that_are_not_given_are_what_the_environment_says(
-    autostarting, tmp_path, monkeypatch
-):
+def test_options_that_are_not_given_are_what_the_environment_says(autostarting, tmp_path):
     script = tmp_path / "s.py"
     script.write_text("import os; print(os.environ['KVTRACE_DEVICE'], os.environ['KVTRACE_MODE'])")
-    monkeypatch.setenv("KVTRACE_DEVICE", "cpu")
-    monkeypatch.setenv("KVTRACE_MODE", "timeline")
-    done = autostarting.run("-m", "kvtrace", "run", "--mode", "ops", "s.py", folder=tmp_path)
+    said = {"KVTRACE_DEVICE": "cpu", "KVTRACE_MODE": "timeline"}
+    command = ("-m", "kvtrace", "run", "--mode", "ops", "s.py")
+    done = autostarting.run(*command, folder=tmp_path, **said)
     assert done.stdout == "cpu ops\n"
 
 
