@@ -90,7 +90,9 @@ def test_a_script_that_is_not_there_is_a_sentence(autostarting, tmp_path):
 def test_python_itself_is_no_script(autostarting, tmp_path):
     done = autostarting.run("-m", "kvtrace", "run", "--", "python3", "s.py", folder=tmp_path)
     assert done.returncode == 2
-    assert done.stderr.startswith("kvtrace: python3 is Python itself, which runs the program anyway")
+    assert done.stderr.startswith(
+        "kvtrace: python3 is Python itself, which runs the program anyway"
+    )
 
 
 def test_options_that_are_not_given_are_what_the_environment_says(autostarting, tmp_path):
