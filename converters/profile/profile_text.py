@@ -326,7 +326,7 @@ def _calls_text(kernel: KernelProfile, full: bool, width: int) -> list[str]:
                 work[5],
             )
         )
-    head, *body = columns(header, rows, width - 2)
+    head, *body = columns(header, rows, width - 2, texts=())  # a call is one line
     lines.append(f"  {head}")
     for call, line in zip(shown, body, strict=True):
         lines += [f"  {line}", f"      {shorten(printable(', '.join(call.tensors)), width - 6)}"]
