@@ -42,6 +42,7 @@ static uint64_t thread_number(void) {
 
 enum {
   DEPTH = 64,          /* frames of a stack that are read, the innermost ones */
+  CHECKED = 2,         /* of these, whose code objects are looked into at each request */
   IDS = 1024,          /* ids of callbacks that are told apart */
   TEXT_LIMIT = 4096,   /* bytes of a name */
   TABLE_LIMIT = 1 << 20, /* bytes of a table of lines */
@@ -166,23 +167,42 @@ static uint64_t key_of(const char *code) {
   return mixed(key, (uint64_t)(uintptr_t)pointer(code, at.function));
 }
 
-/* The calling thread's frames, the innermost first. */
-static int read_frames(struct place *places, uint64_t *key) {
+/* The calling thread's innermost frame; NULL where it runs no Python. */
+static const char *innermost(void) {
   const char *state = (const char *)PyGILState_GetThisThreadState();
-  if (!state) return 0;
-  const char *frame = pointer(state, at.frame);
-  if (frame && at.indirect >= 0) frame = pointer(frame, at.indirect);
+  const char *frame = state ? pointer(state, at.frame) : NULL;
+  return frame && at.indirect >= 0 ? pointer(frame, at.indirect) : frame;
+}
+
+/* The code object of a frame; NULL for one of the interpreter's. */
+static const char *code_of(const char *frame) {
+  const char *code = pointer(frame, at.code);
+  code -= (uintptr_t)code & 7; /* tags of references, from Python 3.14 on */
+  return code && pointer(code, sizeof(Py_ssize_t)) == code_type ? code : NULL;
+}
+
+/* What tells a stack apart, read at each request: a cache line for a frame, and what the innermost
+ * code objects consist of, in whose place others may lie once they are gone. */
+static uint64_t key_of_stack(const char *frame) {
+  uint64_t key = 1;
+  for (int count = 0; frame && count < DEPTH; count++, frame = pointer(frame, at.previous)) {
+    const char *code = count < CHECKED ? code_of(frame) : NULL;
+    key = mixed(key, code ? key_of(code) : (uint64_t)(uintptr_t)pointer(frame, at.code));
+    key = mixed(key, (uint64_t)(uintptr_t)pointer(frame, at.instruction));
+  }
+  return key;
+}
+
+/* Frames from one outward. */
+static int read_frames(const char *frame, struct place *places) {
   int count = 0;
-  *key = 1;
   for (; frame && count < DEPTH; frame = pointer(frame, at.previous)) {
-    const char *code = pointer(frame, at.code);
-    code -= (uintptr_t)code & 7; /* tags of references, from Python 3.14 on */
-    if (!code || pointer(code, sizeof(Py_ssize_t)) != code_type) continue; /* the interpreter's */
+    const char *code = code_of(frame);
+    if (!code) continue;
     const char *instruction = pointer(frame, at.instruction);
     places[count].code = code;
     places[count].instruction =
         (uint32_t)(instruction - (code + at.instructions) + at.correction);
-    *key = mixed(mixed(*key, key_of(code)), places[count].instruction);
     count++;
   }
   return count;
@@ -213,21 +233,22 @@ static uint32_t code_number(const char *code) {
 
 /* The number of the calling thread's stack; 0 where it runs no Python, or there are too many. */
 static uint32_t stack_number(void) {
-  struct place places[DEPTH];
-  uint64_t key;
-  int count = known ? read_frames(places, &key) : 0;
-  if (!count) return 0;
+  const char *frame = known ? innermost() : NULL;
+  if (!frame) return 0;
+  uint64_t key = key_of_stack(frame);
   LOCK();
   struct entry *entry = entry_of(stacks, key);
   uint32_t found = entry->number;
   if (!found && stacks_known < STACKS) {
+    struct place places[DEPTH];
     uint32_t numbers[2 * DEPTH];
+    int count = read_frames(frame, places);
     for (int i = 0; i < count; i++) {
       numbers[2 * i] = code_number(places[i].code);
       numbers[2 * i + 1] = places[i].instruction;
     }
     size_t before = news.size;
-    if (add_number(&news, (uint32_t)count) &&
+    if (count && add_number(&news, (uint32_t)count) &&
         add(&news, numbers, 2 * sizeof(uint32_t) * (size_t)count)) {
       entry->key = key;
       found = entry->number = ++stacks_known;
@@ -316,8 +337,7 @@ static PyObject *lay_out(PyObject *module, PyObject *arguments) {
 static PyObject *frames(PyObject *module, PyObject *nothing) {
   (void)module, (void)nothing;
   struct place places[DEPTH];
-  uint64_t key;
-  int count = read_frames(places, &key);
+  int count = read_frames(innermost(), places);
   PyObject *found = PyList_New(0);
   for (int i = 0; found && i < count; i++) {
     PyObject *one = Py_BuildValue("(KI)", (unsigned long long)(uintptr_t)places[i].code,
