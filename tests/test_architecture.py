@@ -67,7 +67,7 @@ ALLOWED = {
     | {"kvtrace.converters"},  # defects are printed at once
     "kvtrace.backends.triton": _COMPILED | {"kvtrace.clients"},
     "kvtrace.backends.inductor": _COMPILED,
-    "kvtrace.analysis": _OPENED,
+    "kvtrace.analysis": _OPENED | {"kvtrace.figures"},
     "kvtrace.pytest_plugin": set(),
 }
 STANDARD_LIBRARY = sys.stdlib_module_names | {"annotationlib"}  # of Python 3.14

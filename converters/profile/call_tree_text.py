@@ -46,10 +46,11 @@ def call_tree_text(
         _row(sums, root, branch, label)
         for label, branch in _lines(sums, root, root, 0, 0.0 if full else _LEAST, room)
     ]
-    lines = wrapped(sums.window.sentence, width) if sums.window is not None else []
-    lines += columns([*header, "compile"], rows, width)
+    lines = columns([*header, "compile"], rows, width)
     if not full:
         lines.append(f"below {percent(_LEAST)} of the time and of compiling: --full shows it")
+    if sums.window is not None and sums.window.how != "whole":
+        lines += wrapped(sums.window.sentence, width)
     for note in call_notes(sums):
         lines += wrapped(note, width)
     return lines

@@ -90,9 +90,9 @@ def _of_gaps(gaps: Gaps, span: int) -> Iterator[Advice]:
             continue
         rule, happened, try_this = _SAID[cause]
         groups = [one for one in gaps.groups if one.cause == cause]
-        place = next((place for one in groups if (place := _place(one))), None)
+        place = _place(groups[0]) if groups else None
         yield Advice(
-            rule, None, place and place.file, place and place.line,
+            rule, None, place.file if place else None, place.line if place else None,
             f"{happened}{_between(groups)}: {try_this}",
             tuple(_figures(taken, groups)),
             float(taken),

@@ -93,22 +93,37 @@ def table_text(profile: Profile, most: int | None, width: int) -> list[str]:
 def _rate(row: TableRow) -> str:
     """Return what limits a kernel as a rate: bytes, or FLOPs where arithmetic does."""
     if row.kernel is not None and row.kernel.measured.device_ns is None:
-        return size(row.kernel.derived.bytes_per_launch)
+        derived = row.kernel.derived
+        return (">" if derived.unknown_accesses else "") + size(derived.bytes_per_launch)
     found = rate(row)
-    return "-" if found is None else amount(*found)
+    return (
+        "-"
+        if found is None
+        else (">" if found.at_least else "") + amount(found.per_second, found.unit)
+    )
 
 
-def rate(row: TableRow) -> tuple[float, Literal["B/s", "FLOP/s"]] | None:
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """Bytes or FLOPs a second; `at_least`: some accesses could not be counted."""
+
+    per_second: float
+    unit: Literal["B/s", "FLOP/s"]
+    at_least: bool = False
+
+
+def rate(row: TableRow) -> Rate | None:
     """Return bytes a second, or FLOPs where arithmetic limits; None where that is not known."""
     if row.kernel is None:
         moved, taken = row.bytes, row.taken_ns
-        return (moved / taken * 1e9, "B/s") if moved and taken else None
+        return Rate(moved / taken * 1e9, "B/s") if moved and taken else None
     derived, roof = row.kernel.derived, row.kernel.roofline
     if roof is not None and roof.bound == "compute":
         reached = derived.flops_per_second
-        return None if reached is None else (reached, "FLOP/s")
+        return None if reached is None else Rate(reached, "FLOP/s")
     unique, taken = derived.unique_bytes, row.kernel.measured.device_ns
-    return (unique / taken * 1e9, "B/s") if unique and taken else None
+    at_least = bool(derived.unknown_accesses)
+    return Rate(unique / taken * 1e9, "B/s", at_least) if unique and taken else None
 
 
 def _reached(row: TableRow) -> str:

@@ -76,7 +76,7 @@ def _answer_text(profile: Profile, full: bool, width: int) -> list[str]:
     """Return what part of the run it is, where its time went, and what to try."""
     lines = []
     time = profile.device_time
-    if profile.window is not None and time is not None:
+    if profile.window is not None and profile.window.how != "whole" and time is not None:
         lines += wrapped(profile.window.sentence, width)
     if time is not None:
         lines += wrapped(busy_sentence(time.busy, profile.gaps, time.devices), width)
@@ -142,6 +142,11 @@ def _left_out_text(profile: Profile, kernels: Sequence[KernelProfile], width: in
     tuning = sum(k.tuning_launches for k in kernels)
     if tuning:
         lines.append(f"without {plural(tuning, 'launch')} of autotuners and warm-ups")
+    time = profile.device_time
+    if time is not None and time.tuning_executions:
+        tried = plural(time.tuning_executions, "execution")
+        told = f"not in the rows: {tried} of autotuners and warm-ups, {duration(time.tuning_ns)}"
+        lines += wrapped(told, width)
     compiling = sum(k.measured.compiling_launches for k in kernels)
     if compiling:
         taken = duration(sum(k.measured.compiling_ns or 0 for k in kernels))
@@ -321,7 +326,7 @@ def _calls_text(kernel: KernelProfile, full: bool, width: int) -> list[str]:
                 work[5],
             )
         )
-    head, *body = columns(header, rows, width - 2)
+    head, *body = columns(header, rows, width - 2, texts=())  # a call is one line
     lines.append(f"  {head}")
     for call, line in zip(shown, body, strict=True):
         lines += [f"  {line}", f"      {shorten(printable(', '.join(call.tensors)), width - 6)}"]

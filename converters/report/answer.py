@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from kvtrace.converters.profile.advice_model import Advice
 from kvtrace.converters.profile.gaps_text import CAUSES
-from kvtrace.converters.profile.one_table import TableRow, rate, table_rows
+from kvtrace.converters.profile.one_table import Rate, TableRow, rate, table_rows
 from kvtrace.converters.profile.profile import Profile
 from kvtrace.figures.gaps import Gaps
 
@@ -26,9 +25,8 @@ class Ran:
     """Index into `Report.kernels`."""
     executions: int
     device_ns: int | None
-    rate: float | None
-    """What limits it, in `unit`."""
-    unit: Literal["B/s", "FLOP/s"] | None
+    rate: Rate | None
+    """Of what limits it."""
     achieved: float | None
     """Roofline time divided by the measured time."""
 
@@ -61,7 +59,6 @@ def answer_of(profile: Profile, kernels: Sequence[tuple[str | None, str]]) -> An
 
 def _ran(row: TableRow, places: Mapping[tuple[str | None, str], int]) -> Ran:
     kernel = row.kernel
-    found = rate(row)
     return Ran(
         name=row.name,
         kind=row.kind,
@@ -69,7 +66,6 @@ def _ran(row: TableRow, places: Mapping[tuple[str | None, str], int]) -> Ran:
         kernel=None if kernel is None else places.get((kernel.module, kernel.name or "(no name)")),
         executions=row.executions,
         device_ns=row.taken_ns if row.share is not None else None,
-        rate=None if found is None else found[0],
-        unit=None if found is None else found[1],
+        rate=rate(row),
         achieved=None if kernel is None or kernel.roofline is None else kernel.roofline.achieved,
     )

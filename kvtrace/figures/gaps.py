@@ -1,15 +1,15 @@
 """Why devices were idle: each gap between executions, what the host did in it, and between which.
 
-A gap ends with an execution. Where the host had asked for it before the gap began, the host was
-ahead, and the gap is the devices' own: they waited for each other, or for a graph to begin. Else
-the host made them wait until it asked. What it did until then is covered in this order, so that
-each moment counts once: compiling or loading kernels, collecting garbage, allocating memory of the
-device, waiting for the device, launching; the rest is Python and other code of the host. The cause
-is what covers most, with two exceptions. Where the host still waited for the device when the gap
-began, that is the cause, unless what comes before it in the order covers half: it could not be
-ahead. And where code was generated and first loaded in a gap, what generated it is not recorded:
-all of that is compiling. Gaps that are `short` are none of the host's: so long it takes to begin
-one execution after another.
+A gap ends with an execution. Where the host had asked for it before the gap began, and longer ago
+than a launch takes to begin, the host was ahead, and the gap is the devices' own: they waited for
+each other, or for a graph to begin. Else the host made them wait until it asked. What it did until
+then is covered in this order, so that each moment counts once: compiling or loading kernels,
+collecting garbage, allocating memory of the device, waiting for the device, launching; the rest is
+Python and other code of the host. The cause is what covers most, with two exceptions. Where the
+host still waited for the device when the gap began, that is the cause, unless what comes before it
+in the order covers half: it could not be ahead. And where code was generated and first loaded in a
+gap, what generated it is not recorded: all of that is compiling. Gaps that are `short` are not the
+host's: so long it takes to begin one execution after another.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,6 +48,8 @@ SHORT: Final = 20_000
 _RETURN: Final = 10_000
 #: A launch that takes longer, in ns, did more than launch.
 _LONGEST_LAUNCH: Final = 1_000_000
+#: Between these, in ns, lies the time from a launch to its execution on an idle device.
+_LATENCY: Final = (5_000, 50_000)
 #: So many groups of gaps are kept, and of executions between two gaps names.
 _GROUPS: Final = 50
 _FROM_DEVICE: Final = "memcpy device to host"
@@ -208,10 +210,14 @@ class _RunGaps:
         columns = ["start", "end", "name", "kind", "launch_seq", "call_id", "graph_id", "stack_id"]
         rows = trace.table("gpu_kernels", [run], columns)
         rows = rows.filter(pc.and_(pc.is_valid(rows["start"]), pc.is_valid(rows["end"])))
-        if not rows.num_rows:
-            return None
         asked, start, end = requests(trace, run, whole)
         order = np.argsort(start, kind="stable")
+        if isinstance(trace, TraceWindow):
+            window = trace.window_of(run.run_id)
+            inside = (window.device_begin <= start) & (start < window.device_end)
+            order = order[inside[order]]
+        if not order.size:
+            return None
         rows, asked, start, end = rows.take(pa.array(order)), asked[order], start[order], end[order]
         until = np.maximum.accumulate(end)
         # The row that ends last of all up to each.
@@ -220,7 +226,6 @@ class _RunGaps:
         begin, stop = until[idle], start[idle + 1]
         before, after = last[idle], idle + 1
         if isinstance(trace, TraceWindow):
-            window = trace.window_of(run.run_id)
             if start[0] > window.device_begin:
                 begin, stop = np.insert(begin, 0, window.device_begin), np.insert(stop, 0, start[0])
                 before, after = np.insert(before, 0, -1), np.insert(after, 0, 0)
@@ -233,7 +238,8 @@ class _RunGaps:
         known = np.where(asked >= 0, asked, np.iinfo(np.int64).max)
         latest = np.minimum.accumulate(known[::-1])[::-1]
         latest = np.where(after >= 0, latest[after], np.iinfo(np.int64).max)
-        cause, held = _causes(begin, stop, wanted, latest, events)
+        latency = _latency(asked, start)
+        cause, held = _causes(begin, stop, wanted, latest, latency, events)
         copied = pc.equal(rows["name"].cast(pa.string()), _FROM_DEVICE)
         read_back = pc.fill_null(copied, False).to_numpy() & (not events.recorded)
         waited = (before >= 0) & read_back[before] & np.isin(cause, ("host", "launch"))
@@ -287,15 +293,32 @@ class _RunGaps:
         return found
 
 
+def _latency(asked: Integers, start: Integers) -> int:
+    """Return how long after it is asked for an execution begins, on an idle device, in ns.
+
+    It is twice what the quickest take, since most take longer.
+    """
+    lag = (start - asked)[asked >= 0]
+    quickest = 2 * float(np.percentile(lag, 1)) if lag.size else 0.0
+    return int(np.clip(quickest, *_LATENCY))
+
+
 def _causes(
-    begin: Integers, end: Integers, asked: Integers, latest: Integers, events: "_HostEvents"
+    begin: Integers,
+    end: Integers,
+    asked: Integers,
+    latest: Integers,
+    latency: int,
+    events: "_HostEvents",
 ) -> tuple[npt.NDArray[Any], dict[str, Integers]]:
     """Return the cause of each gap, and what of it is held by what.
 
-    `asked` is when the host asked for what ends it, or -1, and `latest` until when it must have.
+    `asked` is when the host asked for what ends it, or -1, and `latest` until when it must have. It
+    is ahead where that was `latency` before the execution began.
     """
     host_end = np.where(asked >= 0, np.clip(asked, begin, end), end)
-    covered, held = np.zeros_like(begin), {}
+    covered = np.zeros_like(begin)
+    held: dict[str, Integers] = {}
     union = (np.zeros(0, np.int64), np.zeros(0, np.int64))
     for name in _HELD:
         union = _union(
@@ -317,7 +340,8 @@ def _causes(
     cause = np.where(events.generated_in(begin, end), "compile", cause)
     unknown = (asked < 0) & (cause == "host")
     cause = np.where(unknown, "unknown", cause)
-    ahead = np.where(asked >= 0, asked <= begin, latest <= begin)
+    known = np.where(asked >= 0, asked, latest)
+    ahead = (known <= begin) & (known < end - latency)
     return np.where(ahead, "device", cause), held
 
 

@@ -213,11 +213,14 @@ def device_begins(trace: "Trace", run: "Run", steps: Steps) -> Integers:
     bounds = steps.bounds
     at = np.searchsorted(when, bounds)
     found = np.where(at < when.size, np.append(soonest, 0)[np.minimum(at, when.size)], np.int64(-1))
-    # Where nothing was asked for in a step, its own time has to do.
+    # Where nothing was asked for in a step, what begins from its own time on has to do.
     upper = np.append(bounds[1:], np.iinfo(np.int64).max)
     empty = (found < 0) | (np.append(when, np.iinfo(np.int64).max)[at] >= upper)
     empty[-1] = found[-1] < 0
-    found = np.where(empty, bounds, found)
+    ordered = np.sort(start)
+    behind = np.searchsorted(ordered, bounds)
+    begun_then = np.append(ordered, 0)[np.minimum(behind, ordered.size)]
+    found = np.where(empty, np.where(behind < ordered.size, begun_then, bounds), found)
     if at[-1] >= when.size:
         found[-1] = _last_end(start, end, int(bounds[-1]), int(found[-2]))
     return np.maximum.accumulate(found)

@@ -19,6 +19,7 @@ from kvtrace.figures.kernels import EXECUTED, KERNEL_FIGURES, LAUNCHED
 from kvtrace.figures.times import TRITON
 from kvtrace.figures.trials import HoldingTrials
 from kvtrace.figures.views import TOP_KERNELS
+from kvtrace.figures.window import WHOLE
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import Selection, open_trace
 from kvtrace.text import count, duration
@@ -49,9 +50,9 @@ class Read:
 
     def __init__(self, trace):
         self.trace = trace
-        self.profile = read_profile(trace, trace.runs, calls=True)
-        self.overview = read_overview(trace, trace.runs)
-        self.report = report_data(trace, trace.runs, "t", "t")
+        self.profile = read_profile(trace, trace.runs, calls=True, part=WHOLE)
+        self.overview = read_overview(trace, trace.runs, part=WHOLE)
+        self.report = report_data(trace, trace.runs, "t", "t", WHOLE)
 
 
 def of_profile(read):

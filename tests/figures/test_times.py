@@ -9,6 +9,7 @@ from kvtrace.converters.query.query import connect
 from kvtrace.figures import times
 from kvtrace.figures.kernels import medians
 from kvtrace.figures.times import asked_times, device_times, host_times
+from kvtrace.figures.window import WHOLE
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter
 from tests.support.tiers import some
@@ -30,7 +31,7 @@ class Engine:
 @pytest.mark.parametrize("runs", some(FIXTURES, 5), ids=lambda path: path.parent.name)
 def test_a_profile_of_counted_times_is_that_of_the_trace(runs):
     trace = open_trace(runs.parent)
-    expected = read_profile(trace, trace.runs, calls=True)
+    expected = read_profile(trace, trace.runs, calls=True, part=WHOLE)
     asked = asked_times(Engine(trace).table)
     found = read_profile(trace, trace.runs, calls=True, times=asked)
     assert profile_object(found)["kernels"] == profile_object(expected)["kernels"]

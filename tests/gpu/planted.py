@@ -4,7 +4,7 @@
 
 Makes the fixtures `tests/fixtures/h200/planted/NAME`. Each program runs 30 steps, marked "step",
 which spend most of what they could win on the cause that NAME says; `good` has none. What
-`kvtrace profile` names first is held by `tests/converters/test_planted_causes.py`.
+`kvtrace profile` names first is held by `tests/converters/profile/test_lost_time_planted.py`.
 """
 
 import argparse

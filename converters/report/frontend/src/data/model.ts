@@ -705,9 +705,8 @@ export interface Ran {
   readonly kernel: number | null;
   readonly executions: number;
   readonly device_ns: number | null;
-  /** What limits it, in `unit`. */
-  readonly rate: number | null;
-  readonly unit: "B/s" | "FLOP/s" | null;
+  /** Of what limits it. */
+  readonly rate: Rate | null;
   /** Roofline time divided by the measured time. */
   readonly achieved: number | null;
 }
@@ -877,6 +876,13 @@ export interface Figure {
   readonly name: string;
   readonly value: string;
   readonly how: "measured" | "derived" | "assumed";
+}
+
+/** Bytes or FLOPs a second; `at_least`: some accesses could not be counted. */
+export interface Rate {
+  readonly per_second: number;
+  readonly unit: "B/s" | "FLOP/s";
+  readonly at_least: boolean;
 }
 
 /** What a gap lies between: names of executions, and the lines that asked for them. */

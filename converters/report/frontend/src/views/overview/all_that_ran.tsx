@@ -1,7 +1,14 @@
 // One table of all that ran: kernels of Triton and of libraries, copies and fills, by time.
 
 import { useMemo } from "preact/hooks";
-import { formatNanoseconds, formatPart, formatRate, plainText, plural } from "../../data/format";
+import {
+  formatNanoseconds,
+  formatPart,
+  formatRate,
+  plainText,
+  plural,
+  UNKNOWN,
+} from "../../data/format";
 import { page } from "../../data/page";
 import type { DeviceTime, Ran } from "../../data/types";
 import { figure, sharedFigure, words } from "../../parts/columns";
@@ -60,8 +67,9 @@ function columnsOf(time: DeviceTime, rows: readonly Ran[]): (Column<Ran> | false
       figure("per step", "measured", (row) => (row.device_ns ?? NaN) / steps || null, "ns"),
     figure("executions", "measured", (row) => row.executions),
     any((row) => row.rate) && {
-      ...figure<Ran>("rate", "derived", (row) => row.rate),
-      cell: (row) => formatRate(row.rate, row.unit ?? ""),
+      ...figure<Ran>("rate", "derived", (row) => row.rate?.per_second),
+      cell: ({ rate }) =>
+        rate ? (rate.at_least ? ">" : "") + formatRate(rate.per_second, rate.unit) : UNKNOWN,
     },
     any((row) => row.achieved) &&
       figure<Ran>(

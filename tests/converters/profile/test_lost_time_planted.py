@@ -1,0 +1,70 @@
+"""Programs that waste time in one way each (tests/gpu/planted.py), recorded on an H200.
+
+What wastes most is named first among what to try, at its line; of a good program nothing is said.
+"""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from kvtrace.clients.recorded import replay
+from kvtrace.converters.profile.profile import read_profile
+from kvtrace.converters.profile.profile_text import profile_text
+from kvtrace.schema.trace import open_trace
+from kvtrace.text import display_width
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "h200" / "planted"
+PROGRAM = Path(__file__).parents[2] / "gpu" / "planted.py"
+#: The rule, and what is in the line that it names.
+CAUSES = {
+    "item": ("synchronization", ".item()"),
+    "loader": ("host-bound", 'to("cuda"'),
+    "allocations": ("allocations", "torch.cuda.empty_cache()"),
+    "recompiles": ("recompiles", "graph_break()"),
+    "tiny": ("small-kernels", "def nudge"),
+    "uncoalesced": ("uncoalesced", "tl.load(x + lanes * side"),
+    "good": (None, None),
+}
+#: What is said only once bytes are known.
+OF_BYTES = frozenset({"uncoalesced", "good"})
+
+
+def profile_of(name, folder):
+    path = FIXTURES / name
+    if name in OF_BYTES:
+        path = shutil.copytree(path, folder / "out")
+        trace = open_trace(path)
+        for run in trace.runs:
+            replay(trace, run, None, ("profiler",))
+    trace = open_trace(path)
+    return read_profile(trace, trace.runs)
+
+
+@pytest.mark.parametrize("name", CAUSES)
+def test_what_is_planted_is_named_first(name, tmp_path):
+    rule, code = CAUSES[name]
+    profile = profile_of(name, tmp_path)
+    if rule is None:
+        assert [one.text for one in profile.advice] == []
+        return
+    first = profile.advice[0]
+    assert first.rule == rule
+    assert first.cost_ns > 0.2 * profile.device_time.busy.span_ns
+    line = PROGRAM.read_text().splitlines()[first.line - 1]
+    assert code in line
+    lines = profile_text(profile)
+    place = next(number for number, line in enumerate(lines) if f" {rule}: " in line)
+    assert place < 10
+    assert all(display_width(line) <= 80 for line in lines)
+
+
+@pytest.mark.parametrize("name", [name for name in CAUSES if name not in OF_BYTES])
+def test_the_steady_part_begins_behind_the_first_step(name, tmp_path):
+    profile = profile_of(name, tmp_path)
+    window = profile.window
+    assert (window.how, window.name, window.steps) == ("mark", "step", 29)
+    assert window.before_compiling_ns > 100e6
+    assert profile.gaps.idle_ns == profile.device_time.busy.idle_ns
+    assert sum(profile.gaps.by_cause.values()) == profile.gaps.idle_ns
+    assert profile.gaps.explained > 0.9

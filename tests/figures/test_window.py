@@ -1,0 +1,127 @@
+"""The part of a run that figures are of: steps by marks, by a period, or what is asked for."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow.compute as pc
+import pytest
+
+from kvtrace.converters.profile.profile import read_profile
+from kvtrace.figures.steps import period_of
+from kvtrace.figures.times import device_times, host_times
+from kvtrace.figures.window import STEADY, WHOLE, Asked, windowed
+from kvtrace.schema.errors import BadSetting
+from kvtrace.schema.trace import open_trace
+from kvtrace.schema.window import TraceWindow
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
+
+
+def part_of(name, asked=STEADY):
+    trace = open_trace(FIXTURES / name)
+    return trace.runs, *windowed(trace, trace.runs, asked)
+
+
+@pytest.mark.parametrize(
+    ("name", "how", "steps"),
+    [
+        ("llama", "mark", 10),
+        ("llama_ranks", "mark", 20),
+        ("llama_steady", "period", 34),
+        ("llama_liger_cached", "period", 29),
+        ("decoding", "period", 38),
+        ("device", "whole", None),
+        ("inductor", "whole", None),
+    ],
+)
+def test_the_steady_part_is_found(name, how, steps):
+    runs, trace, window = part_of(name)
+    assert (window.how, window.steps) == (how, steps)
+    assert isinstance(trace, TraceWindow) == (how != "whole")
+    kernels = trace.table("kernels", runs, ["compile_begin"])
+    assert how == "whole" or kernels["compile_begin"].null_count == kernels.num_rows
+
+
+@pytest.mark.parametrize("name", ["llama", "llama_steady"])
+def test_steady_state_is_what_torch_profiler_says(name):
+    reference = json.loads((FIXTURES / f"{name}.json").read_text())
+    trace = open_trace(FIXTURES / name)
+    profile = read_profile(trace, trace.runs)
+    busy, steps = profile.device_time.busy, profile.device_time.steps
+
+    a_step = reference["busy_ns"] / reference["steps"]
+    assert busy.busy_ns / steps.number == pytest.approx(a_step, rel=0.02)
+    if "span_ns" in reference:
+        share = reference["busy_ns"] / reference["span_ns"]
+        assert busy.busy_ns / busy.span_ns == pytest.approx(share, rel=0.02)
+        mean = reference["span_ns"] / reference["steps"]
+        assert steps.span_ns / steps.number == pytest.approx(mean, rel=0.02)
+        assert profile.gaps.explained > 0.9
+        both = [one for one in profile.gaps.groups if one.ends.before and one.ends.after]
+        assert len(both) == len(profile.gaps.groups)
+
+
+def test_figures_are_of_what_began_in_the_window():
+    runs, trace, window = part_of("llama")
+    rows = trace.whole.table("gpu_kernels", runs, ["start"])
+    start = rows["start"].cast("int64").to_numpy()
+    inside = int(((window.begin <= start) & (start < window.end)).sum())
+    device = device_times(trace, runs, {}).calls
+    assert pc.sum(device["device_executions"]).as_py() == inside < len(start)
+    launches = pc.sum(host_times(trace, runs).calls["launches"]).as_py()
+    of_whole = pc.sum(host_times(trace.whole, runs).calls["launches"]).as_py()
+    assert launches == 720 < of_whole
+
+
+def test_parts_that_are_asked_for():
+    _, _, all_steps = part_of("llama")
+    runs, trace, some = part_of("llama", Asked(steps="2:5"))
+    assert (some.how, some.steps, some.name) == ("asked", 3, "step")
+    assert some.begin > all_steps.begin
+    assert some.end < all_steps.end
+    assert pc.sum(host_times(trace, runs).calls["launches"]).as_py() == 3 * 72
+
+    _, _, marked = part_of("llama", Asked(mark="step"))
+    assert (marked.begin, marked.end) == (all_steps.begin, all_steps.end)
+    _, _, half = part_of("llama", Asked(since="50%", until="8s"))
+    _, _, whole = part_of("llama", WHOLE)
+    assert whole.how == "whole"
+    assert whole.begin < half.begin < half.end < whole.end
+    _, _, last = part_of("llama", Asked(steps="9:"))
+    assert last.steps == 1
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        Asked(mark="nosuch"),
+        Asked(steps="20:30"),
+        Asked(steps="all"),
+        Asked(since="soon"),
+        Asked(since="5s", until="2s"),
+    ],
+)
+def test_what_is_not_there_cannot_be_asked_for(asked):
+    with pytest.raises(BadSetting):
+        part_of("llama", asked)
+
+
+def test_runs_without_a_timeline_of_devices_are_whole_where_nothing_is_asked_for():
+    _, trace, window = part_of("train")
+    assert window is None
+    assert not isinstance(trace, TraceWindow)
+    runs, trace, window = part_of("train", Asked(since="50%"))
+    assert window.how == "asked"
+    assert 0 < pc.sum(host_times(trace, runs).calls["launches"]).as_py() < 1_500
+
+
+def test_the_period_of_a_sequence():
+    step = [1, 2, 2, 3, 2, 2, 4]
+    sequence = np.array([9, 8, 7, *step * 12, 5, 6])
+    begin, end, period = period_of(sequence)
+    assert (period, begin) == (7, 3)
+    assert end - begin == 7 * 12
+    assert period_of(np.arange(200)) is None  # nothing repeats
+    assert period_of(np.array(step * 5)) is None  # too few launches
+    assert period_of(np.array([*range(300), *step * 12])) is None  # less than half
