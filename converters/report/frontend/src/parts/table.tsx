@@ -282,11 +282,14 @@ function Header<Row>(props: {
       {column.key ? (
         <button type="button" onClick={() => props.onSort(column)}>
           {column.label}
+          <Mark source={source} />
         </button>
       ) : (
-        column.label
+        <>
+          {column.label}
+          <Mark source={source} />
+        </>
       )}
-      <Mark source={source} />
     </th>
   );
 }

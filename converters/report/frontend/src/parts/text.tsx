@@ -34,9 +34,8 @@ export function sourceText(source: Source, detail?: string): string {
 export function Mark(props: { source: Maybe<Source> }) {
   if (props.source !== "derived") return null;
   return (
-    <span class="derived">
-      <span aria-hidden="true">†</span>
-      <span class="hidden"> derived</span>
+    <span class="derived" title="derived">
+      †
     </span>
   );
 }
