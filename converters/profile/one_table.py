@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Final
+from typing import Final, Literal
 
 from kvtrace.converters.profile.device_text import told_apart
 from kvtrace.converters.profile.device_time import DeviceRow
@@ -22,6 +22,7 @@ class TableRow:
     executions: int
     taken_ns: int | None
     share: float | None
+    kind: str = _TRITON
     kernel: KernelProfile | None = None
     bytes: int | None = None
 
@@ -43,14 +44,16 @@ def _of_device(row: DeviceRow, name: str, kernel: KernelProfile | None) -> Table
     place = _place(row.file, row.line)
     if row.kind != _TRITON:
         kernel, place = None, place or (row.kind if row.kind not in _OF_MEMORY else "")
-    return TableRow(name, place, row.executions, row.device_ns, row.share, kernel, row.bytes)
+    return TableRow(
+        name, place, row.executions, row.device_ns, row.share, row.kind, kernel, row.bytes
+    )
 
 
 def _of_kernel(kernel: KernelProfile) -> TableRow:
     taken = kernel.measured.device_ns
     taken = kernel.measured.host_ns if taken is None else taken
     place = _place(kernel.file, kernel.line)
-    return TableRow(kernel.name or "(no name)", place, kernel.launches, taken, None, kernel)
+    return TableRow(kernel.name or "(no name)", place, kernel.launches, taken, None, kernel=kernel)
 
 
 def _place(file: str | None, line: int | None) -> str:
@@ -89,17 +92,38 @@ def table_text(profile: Profile, most: int | None, width: int) -> list[str]:
 
 def _rate(row: TableRow) -> str:
     """Return what limits a kernel as a rate: bytes, or FLOPs where arithmetic does."""
+    if row.kernel is not None and row.kernel.measured.device_ns is None:
+        derived = row.kernel.derived
+        return (">" if derived.unknown_accesses else "") + size(derived.bytes_per_launch)
+    found = rate(row)
+    return (
+        "-"
+        if found is None
+        else (">" if found.at_least else "") + amount(found.per_second, found.unit)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """Bytes or FLOPs a second; `at_least`: some accesses could not be counted."""
+
+    per_second: float
+    unit: Literal["B/s", "FLOP/s"]
+    at_least: bool = False
+
+
+def rate(row: TableRow) -> Rate | None:
+    """Return bytes a second, or FLOPs where arithmetic limits; None where that is not known."""
     if row.kernel is None:
         moved, taken = row.bytes, row.taken_ns
-        return amount(moved / taken * 1e9, "B/s") if moved and taken else "-"
+        return Rate(moved / taken * 1e9, "B/s") if moved and taken else None
     derived, roof = row.kernel.derived, row.kernel.roofline
-    least = ">" if derived.unknown_accesses else ""
-    if row.kernel.measured.device_ns is None:
-        return least + size(derived.bytes_per_launch)
     if roof is not None and roof.bound == "compute":
-        return amount(derived.flops_per_second, "FLOP/s")
+        reached = derived.flops_per_second
+        return None if reached is None else Rate(reached, "FLOP/s")
     unique, taken = derived.unique_bytes, row.kernel.measured.device_ns
-    return least + amount(unique / taken * 1e9, "B/s") if unique and taken else "-"
+    at_least = bool(derived.unknown_accesses)
+    return Rate(unique / taken * 1e9, "B/s", at_least) if unique and taken else None
 
 
 def _reached(row: TableRow) -> str:

@@ -177,6 +177,7 @@ def read_profile(
     lines: bool = False,
     device: str | None = None,
     times: tuple[Times, Times] | None = None,
+    window: Window | None = None,
     part: Asked = STEADY,
 ) -> Profile:
     """Read the profile of the runs; `calls` and `lines` add those levels.
@@ -184,14 +185,15 @@ def read_profile(
     `device` names the one to draw rooflines for; else it is the one that was recorded, or a common
     one that the kernels' compile target fits. With `times` (host, device) of another engine
     launches and executions are not read here, of the whole runs, and it is not said when devices
-    were idle. `part` is what figures are of; else it is the steady part.
+    were idle, unless `trace` and `times` are those of a `window`. `part` is what figures are of;
+    else it is the steady part.
 
     Raises:
         BadSetting: the limits of `device` are not known, or there is no such part.
         DamagedFile, NewerFormat: as the reader of the trace.
 
     """
-    window, given = None, times
+    whole = times is not None and window is None
     if times is None:
         trace, window = windowed(trace, runs, part)
         times = host_times(trace, runs), device_times(trace, runs, {})
@@ -217,7 +219,7 @@ def read_profile(
         )
         for row in kernels
     ]
-    time = None if given else read_device_time(trace, runs, window, times[1])
+    time = None if whole else read_device_time(trace, runs, window, times[1])
     names = {row["kernel"]: (row["module"], row["name"] or "") for row in kernels}
     by_name: dict[tuple[str | None, str], list[Row]] = {}
     for access in accesses:

@@ -9,7 +9,8 @@ import numpy as np
 from kvtrace.converters.findings import read_findings
 from kvtrace.converters.info.overhead import overhead_percent, overhead_text
 from kvtrace.converters.profile.device_limits import ChosenDevice, chosen_device
-from kvtrace.converters.profile.device_time import read_device_time
+from kvtrace.converters.profile.profile import read_profile
+from kvtrace.converters.report.answer import answer_of
 from kvtrace.converters.report.calls import CallRows
 from kvtrace.converters.report.findings import (
     MOST_FINDINGS,
@@ -80,7 +81,8 @@ def report_data(
     # Launches and findings are those of the whole runs, figures are of a part.
     part, window = windowed(trace, runs, asked)
     device = device_times(part, runs, {})
-    gathered.calls.read_figures(runs, host_times(part, runs), device)
+    host = host_times(part, runs)
+    gathered.calls.read_figures(runs, host, device)
     gathered.calls.read_work(trace, runs)
     judged = {run.run_id for run in runs if _was_derived(trace, "findings", run)}
     if findings.tallies or judged:
@@ -95,7 +97,8 @@ def report_data(
         )
     shown = tuple(_run(run, runs) for run in runs)
     limits = chosen_device(None, _device_names(runs), gathered.targets())
-    time = read_device_time(part, runs, window, device)
+    profile = read_profile(part, runs, times=(host, device), window=window)
+    time = profile.device_time
     report = gathered.report(title, shown_as, shown, limits)
     if gathered.timeline.every["launches"] > 1:
         tracks = len(report.tracks) * len(report.kernels)
@@ -106,7 +109,15 @@ def report_data(
     totals = report.totals
     if totals.gpu_kernels is not None:
         totals = replace(totals, device_ns=0 if time is None else time.device_ns)
-    return replace(report, notes=tuple(trace.notes), device_time=time, window=window, totals=totals)
+    answer = answer_of(profile, [(kernel.module, kernel.name) for kernel in report.kernels])
+    return replace(
+        report,
+        notes=tuple(trace.notes),
+        device_time=time,
+        window=window,
+        answer=answer,
+        totals=totals,
+    )
 
 
 @dataclass(slots=True)
@@ -191,6 +202,8 @@ class _Gathered:
             tracks=timeline.shown_tracks(),
             phases=tuple(timeline.phases),
             device_names=tuple(timeline.names),
+            device_kinds=tuple(timeline.kinds),
+            answer=None,
             device_time=None,
             window=None,
             launches=launches,

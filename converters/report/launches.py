@@ -20,7 +20,8 @@ from kvtrace.converters.report.slices import (
     Thinned,
     bin_pieces,
 )
-from kvtrace.figures.columns import coded, combined_codes, integers, narrow
+from kvtrace.figures.columns import Positions, coded, combined_codes, integers, narrow
+from kvtrace.figures.makers import kind_of
 from kvtrace.figures.placing import UNKNOWN, PlacedLaunches
 from kvtrace.schema.kept import weights
 from kvtrace.schema.symbols import titled
@@ -34,7 +35,7 @@ _NOT_RECORDED: Final = "not recorded"
 _TIMED: Final = ("call_id", "enter", "exit", "thread")
 _LAUNCH: Final = ("seq", "call_id", "enter", "exit", "thread", "phase", "weight")
 _EXECUTION: Final = (
-    "record", "launch_seq", "call_id", "start", "end", "device", "stream", "name",
+    "record", "launch_seq", "call_id", "start", "end", "device", "stream", "name", "kind",
     "weight",
 )  # fmt: skip
 
@@ -51,6 +52,8 @@ class Timeline:
     device: list[Executions] = field(default_factory=list)
     names: dict[str, int] = field(default_factory=dict)
     """Names of device functions → index."""
+    kinds: list[str] = field(default_factory=list)
+    """Of each, whose it is."""
     launch_count: int = 0
     extent: tuple[int, int] | None = None
     """First begin and last end of all that has a time."""
@@ -190,8 +193,15 @@ class Timeline:
         """Return the index of the name of each execution's device function."""
         names, codes = coded(table["name"])
         places = np.zeros(len(names), np.int64)
-        for code in np.unique(codes).tolist():
-            places[code] = self.names.setdefault(titled(names[code] or ""), len(self.names))
+        kinds = table["kind"]
+        for code, row in zip(
+            *(each.tolist() for each in np.unique(codes, return_index=True)), strict=True
+        ):
+            name = names[code] or ""
+            places[code] = self.names.setdefault(titled(name), len(self.names))
+            if places[code] == len(self.kinds):
+                own = table["call_id"][row].is_valid
+                self.kinds.append("Triton" if own else kind_of(name, kinds[row].as_py()))
         found: Integers = places[codes]
         return found
 

@@ -14,6 +14,7 @@ from kvtrace.converters.profile.device_time import DeviceTime
 from kvtrace.converters.profile.occupancy import Occupancy
 from kvtrace.converters.profile.roofline import Position
 from kvtrace.converters.profile.specialization import Change
+from kvtrace.converters.report.answer import Answer
 from kvtrace.converters.report.slices import Bins, Executions, Slices
 from kvtrace.figures.window import Window
 
@@ -405,6 +406,10 @@ class Report:
     phases: tuple[str, ...]
     device_names: tuple[str, ...]
     """Names of device functions, also of those that no launch here is known for."""
+    device_kinds: tuple[str, ...]
+    """Of each, whose it is: Triton, a library's name, copy, fill or other."""
+    answer: Answer | None
+    """What is said first."""
     window: Window | None
     """The part of the runs that times of kernels and devices are of; None: nothing has a time."""
     device_time: DeviceTime | None

@@ -11,6 +11,7 @@ import pytest
 
 from kvtrace.converters.profile.device_time import read_device_time
 from kvtrace.converters.report.pack import read_columns, read_json
+from kvtrace.figures.window import windowed
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter
 from tests.converters.browsed_report import figures, rows_of
@@ -268,7 +269,7 @@ def test_several_ranks_with_hostile_names_and_device_streams(report_browser, ran
     with opened_page(report_browser, path) as opened:
         opened.page.wait_for_selector("#in-view td")
         assert figures(opened)["launches"] == str(made.launches)
-        assert int(figures(opened)["device time"]) > 0
+        assert int(figures(opened)["GPU time"]) > 0
         assert "executions" in opened.text("#in-view")
         opened.go("#/kernels")
         text = opened.page.locator("main").text_content()
@@ -283,8 +284,8 @@ def test_a_run_on_a_gpu_shows_its_device_and_its_executions(report_browser, tmp_
     with opened_page(report_browser, page) as opened:
         opened.page.wait_for_selector("#in-view td")
         assert "H200" in opened.text("main")
-        assert int(figures(opened)["device time"]) > 0
-        top = opened.page.locator("[aria-label='Top kernels'] th", has_text="device time")
+        assert int(figures(opened)["GPU time"]) > 0
+        top = opened.page.locator("[aria-label='Top kernels'] th", has_text="GPU time")
         assert top.get_attribute("aria-sort") == "descending"
         assert sum(map(int, rows_of(opened, "#in-view", 4))) == 258
         opened.page.get_by_role("tab", name="Rows").click()
@@ -345,16 +346,17 @@ GPU_PROGRAMS = ("decoding", "llama_ranks", "llama", "llama_graphs")
 def test_a_gpu_program_says_first_where_the_devices_time_went(report_browser, tmp_path, name):
     """The five longest come first, with their shares; rows of the timeline say what they are."""
     trace = open_trace(shutil.copytree(FIXTURES / "h200" / name, tmp_path / name))
-    time = read_device_time(trace, trace.runs)
+    part, _ = windowed(trace, trace.runs)  # the steady part, as on the page
+    time = read_device_time(part, trace.runs)
     page = written_page(trace.path, tmp_path / "page.html")
     with opened_page(report_browser, page) as opened:
-        shown = rows_of(opened, "#device-time")
-        shares = rows_of(opened, "#device-time", 5)
+        shown = rows_of(opened, "#top-kernels")
+        shares = rows_of(opened, "#top-kernels", 2)
         for row, text, share in zip(time.rows[:5], shown, shares, strict=False):
             assert text.startswith(row.name[:40])
             assert float(share.split()[0]) == pytest.approx(100 * row.share, rel=0.01)
-        told = opened.text("#device-time")
-        assert ("devices were" if "ranks" in name else "The device was") in told
-        assert ("A step, marked step, takes" in told) == (name != "decoding")
+        told = opened.text("#step-time")
+        assert ("2 GPUs, busy" if "ranks" in name else "GPU busy") in told
+        assert "per step" in told
         assert "_ZN" not in opened.text("main")
         assert accessibility_problems(opened) == []

@@ -13,7 +13,7 @@ def test_the_overview_shows_what_ran_its_figures_and_what_was_found(opened):
     found = figures(opened)
     assert found["launches"] == "300"
     assert found["kernels"] == "3"
-    assert found["distinct calls"] == "12"
+    assert found["unique calls"] == "12"
     assert found["violations"] == "1"
     text = opened.text("main")
     assert "abababababab on main with uncommitted changes" in text

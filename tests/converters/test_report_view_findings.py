@@ -216,9 +216,9 @@ def test_a_finding_shows_its_place_its_witness_and_what_to_do(report_browser, pa
         # the witness: the first lane past the end of 1,000 elements
         assert fact(opened, "Program") == "(3, 0, 0) of grid (4, 1, 1)"
         assert fact(opened, "Lane") == "(232)"
-        assert fact(opened, "Byte") == "4,000 derived"
+        assert fact(opened, "Byte") == "4,000†"
         assert fact(opened, "Index") == "[1000] of [1000]"
-        assert fact(opened, "Past the end") == "4 B past the end of source derived"
+        assert fact(opened, "Past the end") == "4 B past the end of source†"
         assert opened.text("#finding-expression") == placed["found"]["expression"]
         # drawn on its storage, with a table beside
         drawing = opened.page.locator("#storage-drawing [role=img]").get_attribute("aria-label")

@@ -95,8 +95,17 @@ def _interface(owner: type, needed: list[type]) -> str:
     for name, annotation in _fields(owner):
         lines += _comment(said.get(name), "  ")
         optional = "?" if name in getattr(owner, "__optional_keys__", ()) else ""
-        lines.append(f"  readonly {name}{optional}: {_type(annotation, needed)};")
+        lines += _field(f"  readonly {name}{optional}:", _type(annotation, needed))
     return "\n".join([*lines, "}", ""])
+
+
+def _field(start: str, kind: str) -> list[str]:
+    """Return a field's lines, as prettier breaks them."""
+    line = f"{start} {kind};"
+    if len(line) <= 100 or " | " not in kind:
+        return [line]
+    *parts, last = kind.split(" | ")
+    return [start, *(f"    | {part}" for part in parts), f"    | {last};"]
 
 
 def _fields(owner: type) -> Iterator[tuple[str, Any]]:

@@ -12,7 +12,7 @@ describe("figures", () => {
     [format.formatFlops, 123_456, "123 kFLOP"],
     [format.formatCount, 1_234_567, "1,234,567"],
     [format.formatPart, 0.1234, "12.3 %"],
-    [format.formatMoment, 1_234_567, "1.235 ms"],
+    [format.formatMoment, 1_234_567, "1.2346 ms"],
     [format.formatNumber, 0.000123456, "0.000123"],
   ])("%o of %d is %s", (show, value, text) => {
     expect(show(value)).toBe(text);

@@ -7,10 +7,6 @@ export type Maybe<T> = T | null | undefined;
 export const UNKNOWN = "–";
 
 const COUNT = new Intl.NumberFormat("en-GB");
-const MOMENT = new Intl.NumberFormat("en-GB", {
-  minimumFractionDigits: 3,
-  maximumFractionDigits: 3,
-});
 
 export function formatCount(value: Maybe<number>): string {
   return value == null ? UNKNOWN : COUNT.format(value);
@@ -92,9 +88,13 @@ export function gridSize(grid: Grid): number {
   return grid.reduce((size: number, axis) => size * (axis ?? 1), 1);
 }
 
-/** A moment on the timeline: milliseconds to the microsecond, so that neighbours differ. */
+/** A moment on the timeline, in s, ms or µs, to a tenth of a microsecond, so that neighbors differ. */
 export function formatMoment(nanoseconds: Maybe<number>): string {
-  return nanoseconds == null ? UNKNOWN : `${MOMENT.format(nanoseconds / 1e6)} ms`;
+  if (nanoseconds == null) return UNKNOWN;
+  const size = Math.abs(nanoseconds);
+  if (size >= 1e9) return `${(nanoseconds / 1e9).toFixed(7)} s`;
+  if (size >= 1e6) return `${(nanoseconds / 1e6).toFixed(4)} ms`;
+  return `${(nanoseconds / 1e3).toFixed(1)} µs`;
 }
 
 /** Characters that change the direction of what follows, or that cannot be seen. */

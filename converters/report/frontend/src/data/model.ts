@@ -41,6 +41,10 @@ export interface Report {
   readonly phases: readonly string[];
   /** Names of device functions, also of those that no launch here is known for. */
   readonly device_names: readonly string[];
+  /** Of each, whose it is: Triton, a library's name, copy, fill or other. */
+  readonly device_kinds: readonly string[];
+  /** What is said first. */
+  readonly answer: Answer | null;
   /** The part of the runs that times of kernels and devices are of; null: nothing has a time. */
   readonly window: Window | null;
   /** All that devices did, whoever launched it; null without a device timeline. */
@@ -351,6 +355,17 @@ export interface Track {
   readonly thread: number | null;
 }
 
+/** Where the time went and what to try; null where nothing has a time of a device. */
+export interface Answer {
+  /** The part of the runs that all of it is of, as a sentence. */
+  readonly part: string | null;
+  readonly gaps: Gaps | null;
+  /** What people call each cause of a gap. */
+  readonly causes: Readonly<Record<string, string>>;
+  readonly advice: readonly Advice[];
+  readonly ran: readonly Ran[];
+}
+
 /**
  * The part of the runs that figures are of.
  *
@@ -651,6 +666,52 @@ export interface Finding {
 }
 
 /**
+ * When devices were idle, by cause; times are measured.
+ *
+ * `by_cause` sums `idle_ns`, the largest first. `small` is the part of it that lies around kernels
+ * shorter than `SMALL`, while nothing but launching and Python went on.
+ */
+export interface Gaps {
+  readonly idle_ns: number;
+  readonly by_cause: Readonly<Record<string, number>>;
+  readonly groups: readonly GapGroup[];
+  readonly small: Readonly<Record<string, number>>;
+}
+
+/**
+ * What is wrong with performance, where, and what to try.
+ *
+ * `rule` is a slug; `kernel` is null where it is about the whole program. `cost_ns` is what could
+ * be saved at most, over the window of all runs, where that is known.
+ */
+export interface Advice {
+  readonly rule: string;
+  readonly kernel: string | null;
+  readonly file: string | null;
+  readonly line: number | null;
+  readonly text: string;
+  readonly figures: readonly Figure[];
+  readonly cost_ns: number | null;
+}
+
+/** What ran under one name: a Triton kernel, a library's kernel, a copy or a fill. */
+export interface Ran {
+  readonly name: string;
+  /** Triton, a library's name, copy, fill or other. */
+  readonly kind: string;
+  /** File and line of the kernel, where they are known. */
+  readonly place: string;
+  /** Index into `Report.kernels`. */
+  readonly kernel: number | null;
+  readonly executions: number;
+  readonly device_ns: number | null;
+  /** Of what limits it. */
+  readonly rate: Rate | null;
+  /** Roofline time divided by the measured time. */
+  readonly achieved: number | null;
+}
+
+/**
  * What ran on devices under one name.
  *
  * `kind` says whose it is: Triton, a library's name, copy, fill or other. `share` is that of all
@@ -779,4 +840,63 @@ export interface Operator {
   readonly file: string | null;
   readonly line: number | null;
   readonly code: string | null;
+}
+
+/**
+ * Gaps with one cause between the same executions and lines.
+ *
+ * Attributes: cause: Why the devices waited. number: How many gaps. total_ns: How long they are
+ * together. longest_ns: The longest. ends: What they lie between, as the longest does. place: The
+ * line of the host that the cause is about, where it is known. held_ns: What the host did in them,
+ * by cause; the rest is Python and other code. events: How often each happened in them: launches,
+ * copies, allocations … kernels: Kernels that were compiled or loaded in them.
+ */
+export interface GapGroup {
+  readonly cause:
+    | "compile"
+    | "collect"
+    | "allocate"
+    | "synchronize"
+    | "launch"
+    | "host"
+    | "device"
+    | "short"
+    | "unknown";
+  readonly number: number;
+  readonly total_ns: number;
+  readonly longest_ns: number;
+  readonly ends: Ends;
+  readonly place: Place | null;
+  readonly held_ns: Readonly<Record<string, number>>;
+  readonly events: Readonly<Record<string, number>>;
+  readonly kernels: readonly string[];
+}
+
+/** A figure that an advice is based on. */
+export interface Figure {
+  readonly name: string;
+  readonly value: string;
+  readonly how: "measured" | "derived" | "assumed";
+}
+
+/** Bytes or FLOPs a second; `at_least`: some accesses could not be counted. */
+export interface Rate {
+  readonly per_second: number;
+  readonly unit: "B/s" | "FLOP/s";
+  readonly at_least: boolean;
+}
+
+/** What a gap lies between: names of executions, and the lines that asked for them. */
+export interface Ends {
+  readonly before: string;
+  readonly after: string;
+  readonly before_place: Place | null;
+  readonly after_place: Place | null;
+}
+
+/** A line of the program. */
+export interface Place {
+  readonly file: string;
+  readonly line: number | null;
+  readonly function: string | null;
 }

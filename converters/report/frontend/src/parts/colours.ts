@@ -58,6 +58,23 @@ const HEAT = {
   dark: ["#1d2126", "#543e14", "#be6218", "#ffaa5a"],
 } as const;
 
+/** Hue, saturation and lightness of what is not a Triton kernel, by whose it is. */
+const KINDS: Readonly<Record<string, string>> = {
+  cuBLAS: "215 32% 70%",
+  cuDNN: "150 28% 64%",
+  torch: "18 52% 72%",
+  CUTLASS: "188 34% 60%",
+  NCCL: "300 26% 70%",
+  FlashAttention: "52 44% 62%",
+  copy: "0 0% 62%",
+  fill: "0 0% 74%",
+};
+
+export function kindColour(kind: string): string {
+  const known = KINDS[kind];
+  return known ? `hsl(${known})` : themeColours()["no-kernel"];
+}
+
 /** A colour for a share between 0 and 1, from the canvas's ground to hot; null is "not known". */
 export function heatColour(share: number | null): string {
   if (share === null) return themeColours().track;

@@ -3,7 +3,7 @@
 import { type Format, formatShare, formatted, type Maybe, shortText } from "../data/format";
 import type { Key } from "./sort";
 import type { Column } from "./table";
-import { ShareBar, type Source } from "./text";
+import { type Source } from "./text";
 
 /** Figures, the largest first; `source` is null where another column says it. */
 export function figure<Row>(
@@ -39,7 +39,7 @@ export function fieldsOf<Row, Of>(of: (row: Row) => Of | undefined) {
   ) => figure<Row>(label, source, (row) => of(row)?.[field] as Maybe<number>, as, title);
 }
 
-/** Figures with a bar that shows their share of `whole`. */
+/** Figures with a bar, as shares of `whole` unless `as` says otherwise. */
 export function sharedFigure<Row>(
   label: string,
   source: Source,
@@ -50,12 +50,7 @@ export function sharedFigure<Row>(
 ): Column<Row> {
   return {
     ...figure(label, source, read, as, title),
-    cell: (row) => (
-      <span class="with-share">
-        <ShareBar share={(read(row) ?? 0) / whole} />
-        <span class="beside-bar">{formatted(read(row), as)}</span>
-      </span>
-    ),
+    bar: (row) => read(row) ?? 0,
   };
 }
 

@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { type Format, formatted, type Maybe } from "../data/format";
-import { type Source, sourceText } from "./text";
+import { Legend, Mark, type Source, sourceText } from "./text";
 
 export interface FigureOf {
   readonly name: string;
@@ -16,7 +16,7 @@ export interface FigureOf {
   readonly source?: Source;
   /** How it was counted, for the tooltip. */
   readonly how?: string;
-  /** Stands below; in its absence the word for the source does. */
+  /** Stands below. */
   readonly detail?: ComponentChildren;
 }
 
@@ -42,11 +42,14 @@ export function Figures(props: {
 }) {
   const shown = props.of.flatMap((each) => each || []);
   return (
-    <div class="figures" id={props.id}>
-      {shown.map((each) => (
-        <Figure key={each.name} {...each} />
-      ))}
-    </div>
+    <>
+      <div class="figures" id={props.id}>
+        {shown.map((each) => (
+          <Figure key={each.name} {...each} />
+        ))}
+      </div>
+      {shown.some(({ source }) => source === "derived") ? <Legend /> : null}
+    </>
   );
 }
 
@@ -60,11 +63,11 @@ function Figure({ name, value, as, shown, source = "derived", how, detail }: Fig
       title={sourceText(source, how)}
     >
       <span class="figure-value">{shown ?? formatted(value, as)}</span>
-      <span class="figure-name">{name}</span>
-      <span class="muted small">
-        {detail || source}
-        {detail ? <span class="hidden">, {source}</span> : null}
+      <span class="figure-name">
+        {name}
+        <Mark source={source} />
       </span>
+      <span class="muted small">{detail}</span>
     </div>
   );
 }
@@ -73,7 +76,8 @@ function Figure({ name, value, as, shown, source = "derived", how, detail }: Fig
 export function Value(props: { source: Source; how?: string; children: ComponentChildren }) {
   return (
     <span class="value" data-source={props.source} title={sourceText(props.source, props.how)}>
-      {props.children} <span class="value-source">{props.source}</span>
+      {props.children}
+      <Mark source={props.source} />
     </span>
   );
 }

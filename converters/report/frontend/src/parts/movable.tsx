@@ -33,6 +33,18 @@ interface MovableProps {
   readonly keys: Actions;
 }
 
+/** Pixels of the wheel for a zoom by e; a pinch on a touchpad comes as Ctrl with small steps. */
+const WHEEL = 300;
+const [PINCH, PINCHED] = [50, 4];
+/** Pixels of a line and of a page, in which some browsers count. */
+const [LINE, PAGE] = [16, 300];
+
+function wheelPixels({ deltaY, deltaMode, ctrlKey }: WheelEvent): number {
+  if (deltaMode !== WheelEvent.DOM_DELTA_PIXEL)
+    return deltaY * (deltaMode === WheelEvent.DOM_DELTA_LINE ? LINE : PAGE);
+  return ctrlKey && Math.abs(deltaY) < PINCH ? deltaY * PINCHED : deltaY;
+}
+
 export function Movable(props: MovableProps) {
   const box = useRef<HTMLDivElement>(null);
   const press = useRef<{ x: number; y: number; moved: boolean } | null>(null);
@@ -129,7 +141,7 @@ export function Movable(props: MovableProps) {
           if (!(focused || ctrlKey || metaKey || sideways)) return;
           event.preventDefault();
           if (sideways) pan(deltaX || deltaY, 0);
-          else zoom(Math.exp(-deltaY / 300), event.offsetX, event.offsetY);
+          else zoom(Math.exp(-wheelPixels(event) / WHEEL), event.offsetX, event.offsetY);
         }}
       />
       {tip ? <Tooltip {...tip}>{tip.text}</Tooltip> : null}

@@ -7,19 +7,21 @@ import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { chosen, setQuery } from "../app/router";
 import { formatCount } from "../data/format";
 import { type Direction, type Key, sortedRows } from "./sort";
-import { type Source, sourceText } from "./text";
+import { Legend, Mark, ShareBar, type Source, sourceText } from "./text";
 
 export interface Column<Row> {
   readonly label: string;
   /** What the column holds, as a tooltip. */
   readonly title?: string;
-  /** Where its figures are from; stands below the label. */
+  /** Where its figures are from; derived ones have a mark. */
   readonly source?: Source;
   /** Figures: aligned to the end, and sorted from the largest first. */
   readonly number?: boolean;
   /** Running text: may take several lines in a short table. */
   readonly prose?: boolean;
   cell(row: Row): ComponentChildren;
+  /** Length of a bar before the cell; the largest of all rows takes all of its room. */
+  bar?(row: Row): number;
   /** What to sort by, and what is copied; without it the column cannot be sorted. */
   key?(row: Row): Key;
   /** What is copied, where that is not the key. */
@@ -51,7 +53,7 @@ interface Order {
 }
 
 /** Tables with more rows are virtual; shorter ones may have rows of several lines. */
-const SHORT = 60;
+const SHORT = 250;
 const ROW = 28;
 /** Rows before and after those in view. */
 const SPARE = 12;
@@ -76,6 +78,10 @@ export function Table<Row>(props: TableProps<Row>) {
   const rows = useMemo(
     () => (by?.key && order ? sortedRows(props.rows, by.key, order.direction) : props.rows),
     [props.rows, order],
+  );
+  const longest = useMemo(
+    () => new Map(columns.map((column) => [column.label, longestBar(column, props.rows)])),
+    [props.rows],
   );
   const virtual = rows.length > SHORT;
   const shownRows = props.height ?? 18;
@@ -225,7 +231,16 @@ export function Table<Row>(props: TableProps<Row>) {
                       virtual && !column.number ? plainCell(column, rows[place] as Row) : undefined
                     }
                   >
-                    {column.cell(rows[place] as Row)}
+                    {column.bar ? (
+                      <span class="with-share">
+                        <ShareBar
+                          share={column.bar(rows[place] as Row) / (longest.get(column.label) || 1)}
+                        />
+                        <span class="beside-bar">{column.cell(rows[place] as Row)}</span>
+                      </span>
+                    ) : (
+                      column.cell(rows[place] as Row)
+                    )}
                   </td>
                 ))}
               </tr>
@@ -242,6 +257,7 @@ export function Table<Row>(props: TableProps<Row>) {
         </table>
       </div>
       {virtual ? <p class="muted small">{formatCount(rows.length)} rows</p> : null}
+      {columns.some(({ source }) => source === "derived") ? <Legend /> : null}
     </div>
   );
 }
@@ -256,15 +272,24 @@ function Header<Row>(props: {
   const source = column.source;
   const title = [column.title, source ? sourceText(source) : ""].filter(Boolean).join(". ");
   return (
-    <th scope="col" class={cellClass(column)} title={title || undefined} aria-sort={sorted}>
+    <th
+      scope="col"
+      class={cellClass(column)}
+      title={title || undefined}
+      aria-sort={sorted}
+      data-source={source}
+    >
       {column.key ? (
         <button type="button" onClick={() => props.onSort(column)}>
           {column.label}
+          <Mark source={source} />
         </button>
       ) : (
-        column.label
+        <>
+          {column.label}
+          <Mark source={source} />
+        </>
       )}
-      {source ? <span class="column-source">{source}</span> : null}
     </th>
   );
 }
@@ -293,6 +318,13 @@ function firstDirection<Row>(column: Column<Row>): Direction {
 
 function classes(...names: (string | false)[]): string | undefined {
   return names.filter(Boolean).join(" ") || undefined;
+}
+
+function longestBar<Row>({ bar }: Column<Row>, rows: ArrayLike<Row>): number {
+  let longest = 0;
+  for (let place = 0; bar && place < rows.length; place += 1)
+    longest = Math.max(longest, bar(rows[place] as Row));
+  return longest;
 }
 
 function cellClass<Row>(column: Column<Row>): string | undefined {

@@ -1,11 +1,11 @@
 // Small pieces of text that every view uses.
 
-import type { ComponentChildren, CSSProperties } from "preact";
+import { type ComponentChildren, type CSSProperties, Fragment } from "preact";
 import { href, type Query } from "../app/router";
-import { formatCount, formatPlace, shortText, UNKNOWN } from "../data/format";
+import { formatCount, formatPlace, plainText, shortText, UNKNOWN } from "../data/format";
 import { page } from "../data/page";
 import type { Report } from "../data/types";
-import { kernelHue } from "./colours";
+import { kernelHue, kindColour } from "./colours";
 
 export type Maybe<T> = T | null | undefined | false;
 
@@ -28,6 +28,23 @@ export const LIMITS_FROM: Readonly<Record<string, string>> = {
 /** The sentence that a tooltip shows for where a figure is from. */
 export function sourceText(source: Source, detail?: string): string {
   return detail ? `${SOURCES[source]}. ${detail}` : SOURCES[source];
+}
+
+/** What is behind a figure, or a column of them, that was not measured. */
+export function Mark(props: { source: Maybe<Source> }) {
+  if (props.source !== "derived") return null;
+  return (
+    <span class="derived" title="derived">
+      †
+    </span>
+  );
+}
+
+/** What the mark means; stands once below the figures that have it. */
+export function Legend() {
+  return (
+    <p class="muted small legend">† derived from the code, the arguments and the grid, not timed</p>
+  );
 }
 
 export function Section(props: {
@@ -139,11 +156,39 @@ export function Swatch(props: { kernel: number }) {
   return <span class="swatch" aria-hidden="true" style={style} />;
 }
 
+/** For what no Triton kernel is known of: whose it is. */
+export function KindSwatch(props: { kind: string }) {
+  return (
+    <span
+      class="swatch"
+      aria-hidden="true"
+      title={props.kind}
+      style={{ background: kindColour(props.kind) }}
+    />
+  );
+}
+
+/** A name that may be broken behind its parts, so that none of it needs to be cut off. */
+export function Name(props: { of: string }) {
+  const parts = plainText(props.of).split(/(?<=[_:<,(/])(?=[^_:<,(/ ])/);
+  return (
+    <span>
+      {parts.map((part, place) => (
+        <Fragment key={place}>
+          {place ? <wbr /> : null}
+          {part}
+        </Fragment>
+      ))}
+    </span>
+  );
+}
+
 export function kernelName(kernel: number): string {
   return shortText(page.report.kernels[kernel]?.name ?? "unknown kernel");
 }
 
-export function KernelLink({ kernel }: { kernel: number }) {
+/** `name`: what it is called where that is more than its own. */
+export function KernelLink({ kernel, name }: { kernel: number; name?: string }) {
   return (
     <span class="kernel-name">
       <Swatch kernel={kernel} />
@@ -151,7 +196,7 @@ export function KernelLink({ kernel }: { kernel: number }) {
         <span>unknown kernel</span>
       ) : (
         <a href={href(`kernel/${kernel}`)} title={kernelName(kernel)}>
-          {kernelName(kernel)}
+          <Name of={name ?? kernelName(kernel)} />
         </a>
       )}
     </span>

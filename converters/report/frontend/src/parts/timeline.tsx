@@ -8,6 +8,7 @@ import { page } from "../data/page";
 import type { Drawing } from "./canvas";
 import { Movable, type Seen } from "./movable";
 import { AddressChoice } from "./search";
+import { KindSwatch } from "./text";
 import { InView, SliceDetails } from "./timeline_in_view";
 import { Minimap } from "./timeline_minimap";
 import { lowerBound, type Row, type Slice, sliceName, timelineRows } from "./timeline_rows";
@@ -107,7 +108,7 @@ export function Timeline() {
           Show all
         </button>
         <span class="muted small">
-          Drag to pan, Ctrl + wheel to zoom; with the keyboard + − ← → 0 [ ] z.
+          Drag to pan, Ctrl + wheel (or the wheel after a click) to zoom; keys: + − ← → 0 [ ] z.
         </span>
       </div>
       <Minimap
@@ -142,6 +143,7 @@ export function Timeline() {
           Escape: () => choose(null),
         }}
       />
+      <Kinds />
       <p class="muted small" id="timeline-status" aria-live="polite">
         {notes}
       </p>
@@ -150,6 +152,23 @@ export function Timeline() {
       </div>
       <InView scene={scene} range={settled} only={only} onChoose={choose} />
     </div>
+  );
+}
+
+/** Which colour is whose, of what is not a Triton kernel. */
+function Kinds() {
+  const kinds = [...new Set(page.report.device_kinds)].filter((kind) => kind !== "Triton").sort();
+  if (!kinds.length) return null;
+  return (
+    <p class="muted small kinds">
+      Each Triton kernel has its own color.
+      {kinds.map((kind) => (
+        <span key={kind}>
+          {" "}
+          <KindSwatch kind={kind} /> {kind}
+        </span>
+      ))}
+    </p>
   );
 }
 

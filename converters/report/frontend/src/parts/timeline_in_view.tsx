@@ -11,15 +11,23 @@ import { Value } from "./figure";
 import { LaunchPanel } from "./launch_panel";
 import { type Column, Table } from "./table";
 import { Tabs } from "./tabs";
-import { CallLink, Facts, KernelLink, kernelName, Swatch, VariantLink } from "./text";
+import { CallLink, Facts, KernelLink, kernelName, KindSwatch, Name, VariantLink } from "./text";
 import { RowsInView } from "./timeline_in_rows";
-import { deviceName, eachInView, rowNouns, type Slice, sliceName } from "./timeline_rows";
+import {
+  deviceKind,
+  deviceName,
+  eachInView,
+  rowNouns,
+  type Slice,
+  sliceName,
+} from "./timeline_rows";
 import type { Range, TimelineScene } from "./timeline_scene";
 
 interface Sum {
   readonly kernel: number;
   /** The function on the device, where no kernel is known. */
   readonly name: string | null;
+  readonly kind: string;
   count: number;
   host: number;
   executions: number;
@@ -90,9 +98,9 @@ function ByKernel({ scene, range, only }: InViewProps) {
 function SumName({ sum }: { sum: Sum }) {
   if (sum.name === null) return <KernelLink kernel={sum.kernel} />;
   return (
-    <span class="kernel-name" title="Launched by others than Python's Triton">
-      <Swatch kernel={-1} />
-      <span>{shortText(sum.name, 80)}</span>
+    <span class="kernel-name" title={`Library kernel or copy: ${sum.kind}`}>
+      <KindSwatch kind={sum.kind} />
+      <Name of={sum.name} />
     </span>
   );
 }
@@ -130,16 +138,21 @@ function OneByOne({ scene, range, onChoose }: InViewProps) {
 
 function sumsInView(scene: TimelineScene, range: Range): Sum[] {
   const sums = new Map<number | string, Sum>();
-  const of = (kernel: number, name: string | null): Sum => {
+  const of = (kernel: number, slice: Slice | null): Sum => {
+    const name = slice && deviceName(slice);
     const key = name ?? kernel;
     let sum = sums.get(key);
-    if (!sum) sums.set(key, (sum = { kernel, name, count: 0, host: 0, executions: 0, device: 0 }));
+    if (!sum) {
+      const kind = (slice && deviceKind(slice)) ?? "other";
+      sum = { kernel, name, kind, count: 0, host: 0, executions: 0, device: 0 };
+      sums.set(key, sum);
+    }
     return sum;
   };
   for (const row of scene.rows) {
     if (row.kind !== "launch" && row.kind !== "device") continue;
     scene.each(row, range, (_begin, _end, kernel, count, busy, index) => {
-      const sum = of(kernel, kernel < 0 && index >= 0 ? deviceName({ row, index }) : null);
+      const sum = of(kernel, kernel < 0 && index >= 0 ? { row, index } : null);
       const host = row.kind === "launch";
       sum[host ? "count" : "executions"] += count;
       sum[host ? "host" : "device"] += busy;
@@ -202,7 +215,7 @@ function CausingLaunch(props: { execution: number }) {
     return <a href={href(`launch/${launchNumber(launch)}`)}>{formatCount(seq)}</a>;
   return (
     <span class="muted">
-      {seq < 0 ? "by others than Python's Triton" : `${formatCount(seq)}, not on this page`}
+      {seq < 0 ? "library kernels (cuBLAS, cuDNN, torch)" : `${formatCount(seq)}, not on this page`}
     </span>
   );
 }

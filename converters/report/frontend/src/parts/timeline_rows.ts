@@ -56,6 +56,12 @@ export function deviceName({ row, index }: Slice): string | null {
   return page.report.device_names[place] ?? null;
 }
 
+/** Whose the function is that an execution without a known kernel ran; null of anything else. */
+export function deviceKind({ row, index }: Slice): string | null {
+  const place = row.names?.[row.indices?.[index] ?? -1] ?? -1;
+  return page.report.device_kinds[place] ?? null;
+}
+
 /** The kernel of a slice, or -1. */
 export function sliceKernel({ row, index }: Slice): number {
   if (row.indices && row.columns) return row.columns.kernel[row.indices[index] ?? -1] ?? -1;

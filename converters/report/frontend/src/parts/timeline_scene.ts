@@ -3,11 +3,12 @@
 import { formatNanoseconds, niceStep, plural } from "../data/format";
 import { page } from "../data/page";
 import { clippedText, type Drawing } from "./canvas";
-import { kernelColour } from "./colours";
+import { kernelColour, kindColour } from "./colours";
 import { kernelName } from "./text";
 import { PixelColumns } from "./timeline_columns";
 import {
   eachInView,
+  deviceKind,
   lowerBound,
   type Row,
   rowNouns,
@@ -43,6 +44,8 @@ const MOST_SINGLE = 6000;
 /** Bins narrower than this many pixels stand in for the launches that are on the page. */
 const BIN_PIXELS = 24;
 const NARROWEST_LABEL = 40;
+/** So many steps from the beginning on ticks are counted from there. */
+const MOST_STEPS = 2000;
 /** A slice is hit from this many pixels away. */
 const SLACK = 3;
 
@@ -128,17 +131,25 @@ export class TimelineScene {
 
   private drawAxis({ context, colours, width, height }: Drawing, range: Range): void {
     const step = niceStep(110 / this.scale(range));
+    const first = Math.ceil(range.begin / step) * step;
+    // far from the beginning the first tick says where that is, and the others how far behind it
+    const base = Math.abs(first) / step > MOST_STEPS ? first : 0;
     context.fillStyle = colours.muted;
     context.strokeStyle = colours.line;
     context.lineWidth = 1;
-    for (let tick = Math.ceil(range.begin / step) * step; tick <= range.end; tick += step) {
+    for (let tick = first; tick <= range.end; tick += step) {
       const at = Math.round(this.x(range, tick)) + 0.5;
       if (at < this.gutter) continue;
       context.beginPath();
       context.moveTo(at, AXIS - 6);
       context.lineTo(at, height);
       context.stroke();
-      if (at + 60 < width) context.fillText(axisLabel(tick, step), at + 3, AXIS / 2 - 2);
+      const label =
+        base && tick === base
+          ? axisLabel(tick, step, tick)
+          : axisLabel(tick - base, step, range.end - base);
+      const text = base && tick !== base ? `+${label}` : label;
+      if (at + 60 < width) context.fillText(text, at + 3, AXIS / 2 - 2);
     }
   }
 
@@ -179,7 +190,7 @@ export class TimelineScene {
       const at = top + (row.lane[index] as number) * LANE;
       const kernel = sliceKernel(slice);
       context.globalAlpha = only === null || only === kernel || row.kind === "mark" ? 1 : DIMMED;
-      context.fillStyle = plain ?? kernelColour(kernel);
+      context.fillStyle = plain ?? sliceColour(slice);
       context.fillRect(left, at + 1, wide > 3 ? wide - 0.5 : wide, LANE - 2);
       context.globalAlpha = 1;
       if (selected?.row === row && selected.index === index) {
@@ -187,13 +198,19 @@ export class TimelineScene {
         context.lineWidth = 2;
         context.strokeRect(left + 1, at + 1, Math.max(wide - 2, 1), LANE - 2);
       }
-      const room = Math.min(right, this.x(range, nextInLane(row, index, last))) - left;
+      // a mark that has no room for its name has it behind it, up to the next one
+      const behind = row.kind === "mark" && wide <= NARROWEST_LABEL;
+      const from = behind ? left + wide : left;
+      const until = behind
+        ? Math.min(width, this.x(range, followingInLane(row, index)))
+        : Math.min(right, this.x(range, nextInLane(row, index, last)));
+      const room = until - from;
       if (room <= NARROWEST_LABEL) continue;
       context.fillStyle = plain ? colours.text : colours["on-kernel"];
       // the row says that it compiled
       const text = row.kind === "compile" ? kernelName(kernel) : sliceName(slice);
       const name = clippedText(context, text, room - 8);
-      context.fillText(name, left + 4, at + LANE / 2 + 0.5);
+      context.fillText(name, from + 4, at + LANE / 2 + 0.5);
     }
   }
 
@@ -201,19 +218,32 @@ export class TimelineScene {
   private drawColumns(drawing: Drawing, { range, only }: Shown, row: Row, top: number): void {
     const { context, width } = drawing;
     const scale = this.scale(range);
-    const kernels = page.report.kernels.length;
-    const columns = new PixelColumns(Math.ceil(width - this.gutter), 1 / scale, kernels);
+    const { kernels } = page.report;
+    // libraries' kernels come first, by whose they are: there can be too many kernels to tell apart
+    const kinds = [...new Set(page.report.device_kinds)];
+    const columns = new PixelColumns(
+      Math.ceil(width - this.gutter),
+      1 / scale,
+      kinds.length + kernels.length,
+    );
+    const keyOf = (kernel: number, index: number): number => {
+      if (kernel >= 0) return kinds.length + kernel;
+      return index < 0 ? -1 : kinds.indexOf(deviceKind({ row, index }) ?? "");
+    };
     let total = 0;
-    this.each(row, range, (begin, end, kernel, count, busy) => {
+    this.each(row, range, (begin, end, kernel, count, busy, index) => {
       total += count;
-      columns.spread((begin - range.begin) * scale, (end - range.begin) * scale, kernel, busy);
+      const key = keyOf(kernel, index);
+      columns.spread((begin - range.begin) * scale, (end - range.begin) * scale, key, busy);
     });
     const height = row.lanes * LANE - 2;
     const plain = plainColour(drawing, row);
-    columns.forEach((pixel, kernel, from, to) => {
+    columns.forEach((pixel, key, from, to) => {
+      const kernel = key - kinds.length;
       const tall = Math.max(height * (to - from), from === 0 ? 1.5 : 0.5);
       context.globalAlpha = only === null || only === kernel || row.kind === "mark" ? 1 : DIMMED;
-      context.fillStyle = plain ?? kernelColour(kernel);
+      context.fillStyle =
+        plain ?? (kernel >= 0 ? kernelColour(kernel) : kindColour(kinds[key] ?? ""));
       context.fillRect(this.gutter + pixel, top + 1 + height * (1 - from) - tall, 1, tall);
     });
     context.globalAlpha = 1;
@@ -242,6 +272,20 @@ export class TimelineScene {
   }
 }
 
+/** A kernel's own colour, or that of the library that an execution's function is from. */
+function sliceColour(slice: Slice): string {
+  const kernel = sliceKernel(slice);
+  const kind = kernel < 0 ? deviceKind(slice) : null;
+  return kind === null ? kernelColour(kernel) : kindColour(kind);
+}
+
+/** When the next slice of a lane begins. */
+function followingInLane({ begin, count, lane }: Row, index: number): number {
+  for (let next = index + 1; next < count; next += 1)
+    if (lane[next] === lane[index]) return begin[next] as number;
+  return Infinity;
+}
+
 /** When the next slice begins that is drawn over this one: the last lane has all that are at once. */
 function nextInLane({ begin, end, lane }: Row, index: number, last: number): number {
   const until = end[index] as number;
@@ -266,9 +310,9 @@ const AXIS_UNITS = [
   [1e3, "µs"],
 ] as const;
 
-/** Ticks of one axis share their unit's precision: 1.25 s, not 1.3 s twice. */
-function axisLabel(tick: number, step: number): string {
-  const [size, unit] = AXIS_UNITS.find(([each]) => step * 10 >= each) ?? [1, "ns"];
+/** Ticks share their unit, that of the largest, and its precision: 1.25 s, not 1.3 s twice. */
+function axisLabel(tick: number, step: number, most: number): string {
+  const [size, unit] = AXIS_UNITS.find(([each]) => most >= each) ?? [1, "ns"];
   const digits = Math.max(0, -Math.floor(Math.log10(step / size) + 1e-9));
   return `${(tick / size).toFixed(Math.min(digits, 9))} ${unit}`;
 }

@@ -18,7 +18,7 @@ export const HOST_TIME = "Sum over launches, from entering the launching functio
 const REPLAYED =
   "By kvtrace replay, of active lanes, over all runs of the calls that were replayed";
 
-/** `details`: what stands below the figures, where that is not the word for their source. */
+/** `details`: what stands below the figures. */
 export function workFigures(
   work: Work,
   onDevice: boolean,
@@ -29,7 +29,7 @@ export function workFigures(
     measured("host time", work.host_ns, "ns", HOST_TIME, details.host),
     measured("compile time", work.compile_ns, "ns", "Sum over variants", details.compile),
     ...(onDevice
-      ? [measured("device time", work.device_ns, "ns", "Sum over executions", details.device)]
+      ? [measured("GPU time", work.device_ns, "ns", "Sum over executions", details.device)]
       : []),
     derived("bytes moved", work.bytes, "bytes", REPLAYED, details.replayed),
     derived("FLOPs", work.flops, "flops", REPLAYED, details.replayed),

@@ -100,7 +100,7 @@ export function KernelTable(props: KernelTableProps) {
   );
 }
 
-function KernelFindings(props: { kernel: Kernel }) {
+export function KernelFindings(props: { kernel: Kernel }) {
   const { violations, unknowns, judged } = props.kernel;
   if (violations === null || (!judged && !violations)) {
     const title =

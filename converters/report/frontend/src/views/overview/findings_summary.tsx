@@ -24,6 +24,12 @@ const SEVERITIES = ["error", "warning", "note"];
 export function FindingsSummary() {
   const { finding_counts: counts, findings, judged } = page.report;
   const rows = useMemo(() => ruleRows(counts ?? [], findings), [counts, findings]);
+  const [listed, clean] = useMemo(() => {
+    const open = (row: RuleRow): boolean => row.found > 0 || (row.verdicts["unknown"] ?? 0) > 0;
+    const violated = (row: RuleRow): boolean => (row.verdicts["violation"] ?? 0) > 0;
+    const shown = rows.filter((row) => open(row) || violated(row));
+    return [shown, rows.filter((row) => !shown.includes(row))];
+  }, [rows]);
   if (!counts) return <NotJudged report={page.report} />;
   return (
     <>
@@ -42,7 +48,14 @@ export function FindingsSummary() {
         )}{" "}
         <a href={href("findings")}>All findings</a>
       </p>
-      <Table caption="Findings by rule" columns={COLUMNS} rows={rows} empty="No verdicts." />
+      {listed.length ? (
+        <Table caption="Findings by rule" columns={COLUMNS} rows={listed} empty="No verdicts." />
+      ) : null}
+      {clean.length ? (
+        <p class="muted small">
+          Proven safe, without exception: {clean.map(({ rule }) => rule).join(", ")}.
+        </p>
+      ) : null}
     </>
   );
 }
@@ -86,14 +99,11 @@ const COLUMNS: readonly Column<RuleRow>[] = [
     key: (row) => row.rule,
   },
   {
-    label: "Severity",
-    cell: (row) =>
-      row.severity ? <Pill kind={severityKind(row.severity)}>{row.severity}</Pill> : "–",
-    key: rank,
-    text: (row) => row.severity ?? "",
+    ...figure<RuleRow>("violations", "derived", (row) => row.found),
+    title: "Distinct ones; some rules count several accesses as one",
+    cell: ({ found, severity }) =>
+      severity ? <Pill kind={severityKind(severity)}>{plural(found, severity)}</Pill> : "0",
   },
-  figure("violations", "derived", (row) => row.found, "count", "Distinct ones"),
-  accesses("violation", "accesses in violation", "Over distinct calls"),
-  accesses("unknown", "unknown", "Accesses that could not be judged, over distinct calls"),
-  accesses("proven", "proven safe", "Accesses, over distinct calls"),
+  accesses("unknown", "unknown", "Accesses without a verdict, over unique calls"),
+  accesses("proven", "proven", "Accesses, over unique calls"),
 ];

@@ -1,4 +1,4 @@
-// What kvtrace itself had to say: launches that it could not see, rows that it lost.
+// Warnings and notes of kvtrace: launches that it missed, rows that it lost.
 
 import { useMemo } from "preact/hooks";
 import { plural } from "../../data/format";
@@ -27,11 +27,7 @@ export function Messages() {
     [notes, messages],
   );
   if (!said.length) {
-    return (
-      <Note>
-        kvtrace had nothing to say: no launch was missed that it knows of, no row was lost.
-      </Note>
-    );
+    return <Note>No warning: kvtrace knows of no missed launch and no lost row.</Note>;
   }
   const columns: (Column<Message> | false)[] = [
     {

@@ -1,4 +1,4 @@
-// What changed since the run before of the same program, as far as there is one.
+// What changed since the previous run of the same program, as far as there is one.
 
 import { shortText } from "../../data/format";
 import { page } from "../../data/page";
@@ -17,9 +17,9 @@ const COLUMNS: readonly Column<SinceRow>[] = [
   words("Kernel", (row) => row.kernel, { prose: true, limit: 80 }),
   words("What changed", (row) => row.what, { prose: true, limit: 200 }),
   words("Before → after", (row) => row.values, { prose: true, limit: 120 }),
-  words("By", (row) => row.by),
+  words("Change", (row) => row.by),
   {
-    ...words("Is", (row) => row.direction),
+    ...words("Verdict", (row) => row.direction),
     cell: ({ direction, sure }) => (
       <span title={sure}>
         <Pill kind={KINDS[direction] ?? "note"}>{direction}</Pill>
@@ -33,7 +33,7 @@ export function SinceLastRun() {
   // the page of a comparison says it all in a view of its own
   if (loaded.state === "missing" || page.has("compare")) return null;
   return (
-    <Section title="Since the run before" id="since-run">
+    <Section title="Compared with the previous run" id="since-run">
       {loaded.state === "ready" ? (
         <Told since={loaded.value} />
       ) : (
@@ -61,7 +61,7 @@ function Told({ since }: { since: Since }) {
       </p>
       {rows.length ? (
         <Table
-          caption="What changed since the run before, worst first"
+          caption="What changed since the previous run, worst first"
           columns={COLUMNS}
           rows={rows}
           height={6}

@@ -23,16 +23,16 @@ export function TotalFigures() {
       of={[
         measured("launches", totals.launches, "count", "", phases),
         measured("kernels", totals.kernels, "count", "", variants),
-        measured("distinct calls", totals.calls, "count", "Grid and arguments' metadata differ"),
+        measured("unique calls", totals.calls, "count", "Same kernel, shapes, scalars, and grid"),
         workFigures(totals, totals.device_ns !== null, {
           device: plural(totals.gpu_kernels ?? 0, "execution"),
           replayed: evaluated,
         }),
         measured(
-          "recording's cost",
+          "kvtrace overhead",
           overhead,
           "ns",
-          "How long recording kept the program's threads from going on",
+          "How long recording delayed the program's threads",
           runs.length === 1 ? runs[0]?.overhead : null,
         ),
         measured("dropped rows", dropped),

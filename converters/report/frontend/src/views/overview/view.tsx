@@ -1,45 +1,45 @@
-// The first view: what ran, the figures, the timeline, the kernels, what was found.
+// The first view: where the time went, what to try, what is wrong, what ran; then the rest.
 
-import { useMemo } from "preact/hooks";
 import type { View } from "../../app/view";
 import { page } from "../../data/page";
 import { DroppedNotes, Note, Section } from "../../parts/text";
 import { Timeline, TIMELINE_KEYS } from "../../parts/timeline";
-import { KernelTable } from "../kernels/table";
-import { TimeOfDevices } from "./device_time";
+import { AllThatRan } from "./all_that_ran";
 import { FindingsSummary } from "./findings_summary";
 import { Messages } from "./messages";
 import "./overview.css";
 import { Recompiles } from "./recompiles";
 import { SinceLastRun } from "./since";
+import { StepTime } from "./step_time";
 import { TotalFigures } from "./total_figures";
 import { WhatRan } from "./what_ran";
+import { WhatToTry } from "./what_to_try";
 
 function Overview() {
   const { report } = page;
-  const kernels = useMemo(() => report.kernels.map((_, index) => index), [report]);
   return (
     <>
-      <h1>Overview</h1>
-      <WhatRan />
-      <TotalFigures />
-      <DroppedNotes />
+      <h1 class="hidden">Overview</h1>
+      <StepTime />
       <div class="overview-top">
-        <TimeOfDevices />
-        <SinceLastRun />
-        <Section title="Findings">
+        <WhatToTry />
+        <Section title="Findings" id="overview-findings">
           <FindingsSummary />
         </Section>
-        <Recompiles />
       </div>
+      <AllThatRan />
+      <SinceLastRun />
+      <DroppedNotes />
       <Section title="Timeline">
         {report.tracks.length ? <Timeline /> : <Note>Nothing was recorded that has a time.</Note>}
       </Section>
-      <Section title="Top kernels">
-        <KernelTable kernels={kernels} caption="Top kernels" height={10} brief />
-      </Section>
-      <Section title="Blind spots and messages" id="messages">
+      <Recompiles />
+      <Section title="Warnings and notes" id="messages">
         <Messages />
+      </Section>
+      <Section title="What was recorded" id="what-ran">
+        <WhatRan />
+        <TotalFigures />
       </Section>
     </>
   );

@@ -1,0 +1,71 @@
+"""The page's first screen: what `kvtrace profile` says first, and its table of all that ran."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kvtrace.converters.profile.advice_model import Advice
+from kvtrace.converters.profile.gaps_text import CAUSES
+from kvtrace.converters.profile.one_table import Rate, TableRow, rate, table_rows
+from kvtrace.converters.profile.profile import Profile
+from kvtrace.figures.gaps import Gaps
+
+__all__ = ["Answer", "Ran", "answer_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What ran under one name: a Triton kernel, a library's kernel, a copy or a fill."""
+
+    name: str
+    kind: str
+    """Triton, a library's name, copy, fill or other."""
+    place: str
+    """File and line of the kernel, where they are known."""
+    kernel: int | None
+    """Index into `Report.kernels`."""
+    executions: int
+    device_ns: int | None
+    rate: Rate | None
+    """Of what limits it."""
+    achieved: float | None
+    """Roofline time divided by the measured time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Where the time went and what to try; None where nothing has a time of a device."""
+
+    part: str | None
+    """The part of the runs that all of it is of, as a sentence."""
+    gaps: Gaps | None
+    causes: dict[str, str]
+    """What people call each cause of a gap."""
+    advice: tuple[Advice, ...]
+    ran: tuple[Ran, ...]
+
+
+def answer_of(profile: Profile, kernels: Sequence[tuple[str | None, str]]) -> Answer:
+    """Return what a profile says first; `kernels` are module and name of the report's kernels."""
+    places = {key: place for place, key in reversed(list(enumerate(kernels)))}
+    timed = profile.device_time is not None
+    return Answer(
+        part=profile.window.sentence if profile.window is not None and timed else None,
+        gaps=profile.gaps,
+        causes={str(cause): name for cause, name in CAUSES.items()},
+        advice=profile.advice,
+        ran=tuple(_ran(row, places) for row in table_rows(profile)) if timed else (),
+    )
+
+
+def _ran(row: TableRow, places: Mapping[tuple[str | None, str], int]) -> Ran:
+    kernel = row.kernel
+    return Ran(
+        name=row.name,
+        kind=row.kind,
+        place=row.place if row.place != row.kind else "",
+        kernel=None if kernel is None else places.get((kernel.module, kernel.name or "(no name)")),
+        executions=row.executions,
+        device_ns=row.taken_ns if row.share is not None else None,
+        rate=rate(row),
+        achieved=None if kernel is None or kernel.roofline is None else kernel.roofline.achieved,
+    )

@@ -1,0 +1,129 @@
+// One table of all that ran: kernels of Triton and of libraries, copies and fills, by time.
+
+import { useMemo } from "preact/hooks";
+import {
+  formatNanoseconds,
+  formatPart,
+  formatRate,
+  plainText,
+  plural,
+  UNKNOWN,
+} from "../../data/format";
+import { page } from "../../data/page";
+import type { DeviceTime, Ran } from "../../data/types";
+import { figure, sharedFigure, words } from "../../parts/columns";
+import { type Column, Table } from "../../parts/table";
+import { KernelLink, KindSwatch, Name, Section } from "../../parts/text";
+import { KernelFindings, KernelTable } from "../kernels/table";
+
+/** Rows in sight before the table scrolls. */
+const SHOWN = 12;
+
+export function AllThatRan() {
+  const { kernels, answer, device_time: time } = page.report;
+  const all = useMemo(() => kernels.map((_, index) => index), [kernels]);
+  return (
+    <Section title="Kernels" id="top-kernels">
+      {answer && time ? (
+        <>
+          <Table
+            caption="Top kernels"
+            columns={columnsOf(time, answer.ran)}
+            rows={answer.ran}
+            sort="GPU time"
+            height={SHOWN}
+            empty="Nothing but autotuners ran."
+          />
+          <p class="muted small">{notes(time).join(" ")}</p>
+        </>
+      ) : (
+        <KernelTable kernels={all} caption="Top kernels" height={SHOWN} brief />
+      )}
+    </Section>
+  );
+}
+
+function columnsOf(time: DeviceTime, rows: readonly Ran[]): (Column<Ran> | false)[] {
+  const { kernels, finding_counts: counts } = page.report;
+  const steps = time.steps?.number;
+  const any = (read: (row: Ran) => unknown): boolean => rows.some((row) => read(row) !== null);
+  return [
+    {
+      label: "Kernel",
+      cell: (row) =>
+        row.kernel === null ? (
+          <span class="kernel-name">
+            <KindSwatch kind={row.kind} />
+            <Name of={row.name} />
+          </span>
+        ) : (
+          <KernelLink kernel={row.kernel} name={row.name} />
+        ),
+      key: (row) => row.name,
+    },
+    sharedFigure("share", "measured", (row) => row.device_ns, time.device_ns),
+    figure("GPU time", "measured", (row) => row.device_ns, "ns", "Sum over executions"),
+    steps !== undefined &&
+      figure("per step", "measured", (row) => (row.device_ns ?? NaN) / steps || null, "ns"),
+    figure("executions", "measured", (row) => row.executions),
+    any((row) => row.rate) && {
+      ...figure<Ran>("rate", "derived", (row) => row.rate?.per_second),
+      cell: ({ rate }) =>
+        rate ? (rate.at_least ? ">" : "") + formatRate(rate.per_second, rate.unit) : UNKNOWN,
+    },
+    any((row) => row.achieved) &&
+      figure<Ran>(
+        "% of roofline",
+        "derived",
+        (row) => row.achieved,
+        formatPart,
+        "Roofline time divided by the measured time",
+      ),
+    counts !== null && {
+      label: "findings",
+      cell: ({ kernel }) => {
+        const own = kernel === null ? undefined : kernels[kernel];
+        return own ? <KernelFindings kernel={own} /> : "";
+      },
+      key: ({ kernel }) => kernels[kernel ?? -1]?.violations,
+      source: "derived",
+      number: true,
+    },
+    {
+      ...words(
+        "Library or line",
+        (row: Ran) => row.place || (row.kind === "Triton" ? "" : row.kind),
+      ),
+      cell: (row) => <Where of={row} />,
+    },
+  ];
+}
+
+/** Names of generated files are hashes: their beginning and end are enough. */
+function Where({ of: { place, kind } }: { of: Ran }) {
+  if (!place) return kind === "Triton" ? "–" : kind;
+  const shown = place.length > 26 ? `${place.slice(0, 6)}…${place.slice(-13)}` : place;
+  return <span title={place}>{plainText(shown)}</span>;
+}
+
+/** What is not in the rows, and what share libraries have. */
+function notes(time: DeviceTime): string[] {
+  const libraries = new Map<string, number>();
+  for (const { kind, device_ns: ns } of time.rows)
+    if (!["Triton", "copy", "fill"].includes(kind))
+      libraries.set(kind, (libraries.get(kind) ?? 0) + ns);
+  const names = [...libraries].sort((a, b) => b[1] - a[1]).map(([kind]) => kind);
+  const taken = [...libraries.values()].reduce((sum, ns) => sum + ns, 0);
+  const said: string[] = [];
+  if (names.length) {
+    const share = formatPart(taken / time.device_ns);
+    said.push(`Library kernels (${names.join(", ")}): ${share} of GPU time.`);
+  }
+  if (time.tuning_executions) {
+    const tried = plural(time.tuning_executions, "execution");
+    said.push(
+      `Not in the rows: ${tried} of autotuners and warm-ups, ${formatNanoseconds(time.tuning_ns)}.`,
+    );
+  }
+  return said;
+}

@@ -1,0 +1,147 @@
+// Where the time went: one bar of what devices were busy with and why they were idle, and the gaps.
+
+import { formatNanoseconds, formatShare, plural } from "../../data/format";
+import { page } from "../../data/page";
+import type { Busy, GapGroup, Gaps, Place } from "../../data/types";
+import { figure } from "../../parts/columns";
+import { type Column, Table } from "../../parts/table";
+import { Folded, Name, Note, Section } from "../../parts/text";
+
+/** Smaller shares are not written out. */
+const LEAST = 0.001;
+
+interface Part {
+  /** "busy", or the cause of gaps. */
+  readonly cause: string;
+  readonly name: string;
+  readonly ns: number;
+}
+
+export function StepTime() {
+  const { answer, device_time: time } = page.report;
+  if (!answer || !time) {
+    return page.report.totals.gpu_kernels === null ? null : (
+      <Note>No execution was timed, so it is not known where GPU time went.</Note>
+    );
+  }
+  const { busy, steps, devices } = time;
+  const parts = partsOf(busy, answer.gaps, answer.causes);
+  const number = steps?.number ?? 1;
+  const whole = parts.reduce((sum, { ns }) => sum + ns, 0);
+  const gpus = devices === 1 ? "GPU" : `${plural(devices, "GPU")},`;
+  return (
+    <Section title={steps ? "Where a step's time goes" : "Where the time goes"} id="step-time">
+      <p>
+        <strong>
+          {steps
+            ? `${formatNanoseconds(busy.span_ns / number)} per step, `
+            : `${formatNanoseconds(busy.span_ns)}, `}
+          {gpus} busy {formatShare(busy.busy_ns, busy.span_ns)}
+        </strong>
+        {steps ? ` (mean of ${plural(number, "step")}${median()})` : ""}
+        {busy.overlapped_ns
+          ? `, ${formatNanoseconds(busy.overlapped_ns / number)} with two kernels at once`
+          : ""}
+        . <span class="muted">Figures are of this part: {answer.part}.</span>
+      </p>
+      <div class="time-bar" aria-hidden="true">
+        {parts.map(({ cause, name, ns }) => (
+          <span
+            key={cause}
+            class={`time-part cause-${cause}`}
+            style={{ flexGrow: ns / whole }}
+            title={`${name}: ${formatNanoseconds(ns / number)}, ${formatShare(ns, whole)}`}
+          >
+            {ns / whole > 0.06 ? formatShare(Math.round((1000 * ns) / whole), 1000) : ""}
+          </span>
+        ))}
+      </div>
+      <ul class="time-legend">
+        {parts.map(({ cause, name, ns }) => (
+          <li key={cause} data-cause={cause} data-value={ns}>
+            <span class={`swatch cause-${cause}`} aria-hidden="true" />
+            {name} <strong>{formatNanoseconds(ns / number)}</strong>{" "}
+            <span class="muted">{ns < LEAST * whole ? "< 0.1 %" : formatShare(ns, whole)}</span>
+          </li>
+        ))}
+      </ul>
+      {answer.gaps?.groups.length ? <GapTable gaps={answer.gaps} causes={answer.causes} /> : null}
+    </Section>
+  );
+}
+
+function median(): string {
+  const each = page.report.window?.step_ns;
+  return each ? `, median ${formatNanoseconds(each)}` : "";
+}
+
+function partsOf(busy: Busy, gaps: Gaps | null, causes: Readonly<Record<string, string>>): Part[] {
+  const idle = gaps
+    ? Object.entries(gaps.by_cause).map(([cause, ns]) => ({
+        cause,
+        name: causes[cause] ?? cause,
+        ns,
+      }))
+    : [{ cause: "unknown", name: "idle", ns: busy.idle_ns }];
+  return [{ cause: "busy", name: "GPU busy", ns: busy.busy_ns }, ...idle].filter(({ ns }) => ns);
+}
+
+function GapTable({ gaps, causes }: { gaps: Gaps; causes: Readonly<Record<string, string>> }) {
+  const columns: Column<GapGroup>[] = [
+    {
+      label: "Idle because of",
+      cell: (group) => <End name={causes[group.cause] ?? group.cause} place={group.place} />,
+      key: (group) => causes[group.cause],
+      prose: true,
+    },
+    end("After", "before"),
+    end("Before", "after"),
+    figure("gaps", "measured", (group) => group.number),
+    {
+      ...figure<GapGroup>("total", "measured", (group) => group.total_ns, "ns"),
+      bar: (group) => group.total_ns,
+    },
+    figure("longest", "measured", (group) => group.longest_ns, "ns"),
+  ];
+  return (
+    <Folded of={`${plural(gaps.groups.length, "place")} where the GPU waited, longest first`}>
+      <Table
+        id="gaps"
+        caption="Gaps between executions"
+        columns={columns}
+        rows={gaps.groups}
+        height={10}
+      />
+    </Folded>
+  );
+}
+
+/** What a gap comes after or before: an execution, and the line that asked for it. */
+function end(label: string, side: "before" | "after"): Column<GapGroup> {
+  return {
+    label,
+    cell: ({ ends }) => (
+      <End
+        name={side === "before" ? ends.before : ends.after}
+        place={side === "before" ? ends.before_place : ends.after_place}
+      />
+    ),
+    key: ({ ends }) => (side === "before" ? ends.before : ends.after),
+    prose: true,
+  };
+}
+
+function End({ name, place }: { name: string; place: Place | null }) {
+  return (
+    <>
+      <Name of={name} />
+      {place ? (
+        <span class="muted" title={place.file}>
+          {" "}
+          at {place.file.slice(place.file.lastIndexOf("/") + 1)}
+          {place.line ? `:${place.line}` : ""}
+        </span>
+      ) : null}
+    </>
+  );
+}

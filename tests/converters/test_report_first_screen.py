@@ -1,0 +1,138 @@
+"""The report's first screen: where the time went, what to try, findings, and one table of all."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from kvtrace.converters.profile.one_table import table_rows
+from kvtrace.converters.profile.profile import read_profile
+from kvtrace.converters.report.data import report_data
+from kvtrace.schema.trace import open_trace
+from tests.converters.report_page import opened_page, written_page
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
+NARROW = {"width": 1000, "height": 900}
+
+
+def copied(name, folder):
+    return shutil.copytree(FIXTURES / name, folder / Path(name).name)
+
+
+@pytest.mark.parametrize("name", ["planted/item", "planted/loader", "planted/good"])
+def test_the_page_says_what_the_profile_says(name):
+    trace = open_trace(FIXTURES / name)
+    profile = read_profile(trace, trace.runs)
+    report = report_data(trace, trace.runs, "title", "trace/")
+    answer = report.answer
+    assert answer.part == profile.window.sentence
+    assert answer.advice == profile.advice
+    assert answer.gaps == profile.gaps
+    assert set(answer.gaps.by_cause) <= set(answer.causes)
+    assert report.device_time.busy.idle_ns == answer.gaps.idle_ns
+    rows = table_rows(profile)
+    assert [(r.name, r.executions, r.device_ns) for r in answer.ran] == [
+        (r.name, r.executions, r.taken_ns) for r in rows
+    ]
+    (triad,) = (row for row in answer.ran if row.name == "triad")
+    assert report.kernels[triad.kernel].name == "triad"
+    assert dict(zip(report.device_names, report.device_kinds, strict=True))["memset"] == "fill"
+
+
+@pytest.fixture(scope="module")
+def item(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("item")
+    return written_page(copied("planted/item", folder), folder / "page.html")
+
+
+def test_time_comes_first_then_what_to_try_then_findings_then_kernels(report_browser, item):
+    with opened_page(report_browser, item, **NARROW) as opened:
+        page = opened.page
+        places = [
+            page.locator(f"#{name}").bounding_box()["y"]
+            for name in ("step-time", "what-to-try", "top-kernels", "timeline", "what-ran")
+        ]
+        assert places == sorted(places)
+        findings = page.locator("#overview-findings").bounding_box()["y"]
+        assert places[1] <= findings < places[2] < NARROW["height"]
+        assert page.locator("#what-to-try li").first.get_attribute("data-rule") == "synchronization"
+        assert "planted.py:96" in opened.text("#what-to-try")
+        parts = page.locator(".time-legend li").evaluate_all(
+            "all => all.map(e => [e.dataset.cause, Number(e.dataset.value)])"
+        )
+        assert [cause for cause, _ in parts[:2]] == ["busy", "synchronize"]
+        wide = page.locator(".time-bar").bounding_box()["width"]
+        first = page.locator(".time-part").first.bounding_box()["width"]
+        whole = sum(ns for _, ns in parts)
+        assert first / wide == pytest.approx(parts[0][1] / whole, abs=0.02)
+        assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
+
+
+def test_bars_scale_to_the_largest_row_and_derived_columns_have_a_mark(report_browser, item):
+    with opened_page(report_browser, item) as opened:
+        table = opened.page.locator("#top-kernels")
+        bars = table.locator(".share-fill").evaluate_all(
+            "all => all.map(e => Number.parseFloat(e.style.inlineSize))"
+        )
+        assert max(bars) == pytest.approx(100)
+        marked = table.locator("th:has(.derived)").evaluate_all(
+            "all => all.map(e => e.dataset.source)"
+        )
+        assert set(marked) == {"derived"}
+        assert table.locator(".legend").count() == 1
+        assert "measured" not in table.locator("thead").inner_text()
+
+
+def moment_at(page, share):
+    """The moment of the timeline at a share of its width, in ns, by what the address says."""
+    begin, end = page.evaluate(
+        """() => {
+          const query = new URLSearchParams(location.hash.split("?")[1]);
+          return [Number(query.get("from")), Number(query.get("to"))];
+        }"""
+    )
+    return begin + share * (end - begin), end - begin
+
+
+def test_the_wheel_zooms_at_the_pointer_by_how_far_it_turns(report_browser, item):
+    spans = []
+    for turned in (-120, -360):
+        with opened_page(report_browser, item, fresh=True) as opened:
+            opened.go("#/?from=100000000&to=500000000")
+            canvas = opened.page.locator("#timeline")
+            canvas.scroll_into_view_if_needed()
+            label = canvas.evaluate("e => e.getBoundingClientRect().left")
+            frame = opened.page.locator("#timeline-minimap").bounding_box()
+            assert frame["x"] == pytest.approx(label, abs=2)
+            box = canvas.bounding_box()
+            # the last pixel: its moment is the end of what is seen, whatever labels take
+            opened.page.mouse.move(box["x"] + box["width"] - 1, box["y"] + 30)
+            opened.page.keyboard.down("Control")
+            opened.page.mouse.wheel(0, turned)
+            opened.page.keyboard.up("Control")
+            opened.page.wait_for_function("() => !location.hash.includes('from=100000000&')")
+            end, span = moment_at(opened.page, 1)
+            assert end == pytest.approx(500_000_000, rel=0.005)
+            spans.append(span)
+    assert spans[1] < spans[0] < 400_000_000
+
+
+def test_library_kernels_have_the_color_of_their_kind(report_browser, item):
+    with opened_page(report_browser, item) as opened:
+        kinds = opened.page.locator(".kinds > span").all_inner_texts()
+        assert {"cuBLAS", "copy", "fill"} <= {kind.strip() for kind in kinds}
+        opened.page.wait_for_selector("#in-view td")
+        swatches = opened.page.locator("#in-view .swatch").evaluate_all(
+            "all => all.map(e => getComputedStyle(e).backgroundColor)"
+        )
+        assert len(set(swatches)) == len(swatches)
+
+
+def test_an_opened_finding_is_seen_on_a_narrow_screen(report_browser, tmp_path):
+    trace = copied("llama_liger_cached", tmp_path)
+    page = written_page(trace, tmp_path / "page.html")
+    with opened_page(report_browser, page, "#/findings", **NARROW) as opened:
+        opened.page.locator("#finding-list tbody a").first.click()
+        opened.page.wait_for_selector("#finding-message")
+        assert opened.page.locator("#finding-message").bounding_box()["y"] < 300
+        assert opened.page.locator("#source").bounding_box()["y"] < 500
