@@ -20,7 +20,7 @@ from kvtrace.converters.report.slices import (
     Thinned,
     bin_pieces,
 )
-from kvtrace.figures.columns import Positions, coded, combined_codes, integers, narrow
+from kvtrace.figures.columns import coded, combined_codes, integers, narrow
 from kvtrace.figures.makers import kind_of
 from kvtrace.figures.placing import UNKNOWN, PlacedLaunches
 from kvtrace.schema.kept import weights
