@@ -81,7 +81,7 @@ def test_an_unknown_location_that_doubles_has_no_frames():
         ("#a = [1]\n#b = [#a, #a]", "alias inside an alias"),
         ("!a = i32\n!b = (!a, !a) -> !a", "alias inside an alias"),
         ("#a = 1\n#a = 2", "defined twice"),
-        ('#a = loc("k.py":4294967296:1)', "no line number"),
+        ('#a = loc("k.py":4294967296:1)', "not a line number"),
     ],
 )
 def test_aliases_that_nobody_prints_are_refused(text, problem):

@@ -85,6 +85,7 @@ def test_the_pure_wheel_differs_by_its_extensions_alone(wheel, pure_wheel):
     assert {name.split(".")[0] for name in extensions} == {
         "kvtrace/capture/_hot",
         "kvtrace/backends/cupti/_buffers",
+        "kvtrace/backends/cupti/_requests",
     }
     assert {name: native[name] for name in pure} == pure
 

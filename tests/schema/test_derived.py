@@ -138,8 +138,8 @@ def test_rows_are_sorted_and_valid(run):
         ("sanitize", {"finding": findings("a")}, "no table 'finding'"),
         ("sanitize", {"findings": findings("a", verdikt=["x"])}, "no column 'verdikt'"),
         ("sanitize", {"findings": findings(None)}, "finding_id is a key"),
-        ("../evil", {"findings": findings("a")}, "no name for a pass"),
-        ("", {"findings": findings("a")}, "no name for a pass"),
+        ("../evil", {"findings": findings("a")}, "not a name for a pass"),
+        ("", {"findings": findings("a")}, "not a name for a pass"),
     ],
 )
 def test_what_does_not_fit_is_refused_and_nothing_written(run, name, tables, says):

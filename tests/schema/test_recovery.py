@@ -420,7 +420,7 @@ def test_a_run_that_had_only_begun_is_left_alone_for_a_minute(tmp_path):
     journal = journal_folder(tmp_path, new_run_id())
     journal.mkdir(parents=True)
 
-    assert "has just begun" in recover(tmp_path).left[journal.name[4:]]
+    assert "has just started" in recover(tmp_path).left[journal.name[4:]]
 
     old = time.time() - 120
     os.utime(journal, (old, old))

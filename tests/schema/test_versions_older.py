@@ -111,6 +111,7 @@ def tree(commit, folder):
         archive.extractall(folder, filter="data")
     for name in _MOVED:
         if name in wanted:
+            (folder / "kvtrace" / name).unlink(missing_ok=True)  # a link to it, from 1.8 on
             (folder / name).rename(folder / "kvtrace" / name)
     return folder
 

@@ -260,7 +260,7 @@ def test_a_part_that_is_not_known_is_in_doubt():
 
     assert found.fault is None
     assert [each.doubt for each in found.possible] == [
-        "it is not known which part of the buffer is meant"
+        "it is not known which part of the buffer is used"
     ]
 
 

@@ -285,7 +285,7 @@ def test_info_and_validate_know_them(tmp_path, launch, capsys):
         launch(torch.arange(COUNT) // 2)
     assert main(["trace", "validate", str(tmp_path)]) == 0
     assert main(["info", str(tmp_path)]) == 0
-    assert "of tensors, known of 2 launches" in capsys.readouterr().out
+    assert "tensor contents recorded for 2 launches" in capsys.readouterr().out
 
 
 def test_replay_has_those_of_the_first_launch(tmp_path, launch):

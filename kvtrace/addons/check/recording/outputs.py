@@ -463,7 +463,7 @@ class Outputs(TakenForLaunches[Looked]):
 
 _BUSY: Final = "launches are not checked while too many others wait for answers"
 _NOT_JUDGED: Final = (
-    "not all launches are checked for new NaNs and infinities: only one in {} of each kernel"
+    "launches are not checked for new NaNs and infinities: one in {} of each kernel is"
 )
 _NOT_DIGESTED: Final = "launches have no digests: one in {} of each kernel has some"
 _IN_PLACE: Final = (

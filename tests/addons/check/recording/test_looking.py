@@ -95,7 +95,7 @@ class TestFinite:
         for row in rows(tmp_path, "messages"):
             if row["code"] == "check-sampled":
                 said[row["text"]] = said.get(row["text"], 0) + row["count"]
-        (judged,) = (count for text, count in said.items() if "not judged" in text)
+        (judged,) = (count for text, count in said.items() if "not checked" in text)
         (digested,) = (count for text, count in said.items() if "no digests" in text)
         assert (judged, digested) == (4, 3)
 

@@ -202,8 +202,8 @@ def test_diff_finds_another_op_and_another_constant_of_graphs_with_the_same_figu
 @pytest.mark.parametrize(
     ("changed", "match"),
     [
-        ({"operands": [0, 999]}, r"op 3 \(dot_general\) of the graph 0 .* no op before it"),
-        ({"operands": [0, 3]}, "no op before it"),
+        ({"operands": [0, 999]}, r"op 3 \(dot_general\) of the graph 0 .* not an op before it"),
+        ({"operands": [0, 3]}, "not an op before it"),
         ({"operands": [0]}, "too few operands"),
         ({"op_index": 0}, "another op has its number"),
         ({"dtype": None}, "no element type"),
