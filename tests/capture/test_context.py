@@ -159,7 +159,7 @@ def test_hidden_frames_are_left_out(monkeypatch):
         assert all(not frame.file.startswith(folder + "/") for frame in here())
     finally:
         stacks._hidden[:] = stacks._hidden[:-1]
-        stacks._is_hidden.cache_clear()
+        stacks.is_hidden.cache_clear()
 
 
 def test_devices_are_described_by_what_torch_has_of_them(monkeypatch):
