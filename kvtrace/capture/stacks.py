@@ -60,7 +60,7 @@ def _frame(code: CodeType, instruction: int) -> Frame:
 
 
 def line_and_column(code: CodeType, instruction: int) -> tuple[int, int | None]:
-    """Return where an instruction, given in bytes from the first, stands; both count from 1."""
+    """Return the place of an instruction, given in bytes from the first; both count from 1."""
     position = next(islice(code.co_positions(), instruction // 2, None), None)
     line, column = (position[0], position[2]) if position else (None, None)
     return (

@@ -7,4 +7,4 @@ def compiled_here(cache_hit: bool | None, compile_ns: int | None) -> bool:
     A variant after its kernel's first in a process is a recompile where this is so. Inductor's
     kernels that a worker compiled are loaded like cached ones: their process has no compile time.
     """
-    return not cache_hit and compile_ns is not None
+    return compile_ns is not None if cache_hit is None else not cache_hit

@@ -199,7 +199,7 @@ def _moment(text: str, first: int, last: int) -> int:
         return round(datetime.fromisoformat(text).timestamp() * 1e9)
     except ValueError:
         raise BadSetting(
-            f"{text!r} is no moment: give an offset (2s, 300ms), a share of the run (50%), or a "
+            f"{text!r} is not a moment: give an offset (2s, 300ms), a share of the run (50%), or a "
             "time (2026-01-02T03:04:05)."
         ) from None
 

@@ -61,7 +61,7 @@ def test_the_first_launches_are_recorded_exactly_and_the_program_goes_on(tmp_pat
     assert validate(tmp_path / "out") == []
     assert capfd.readouterr().err == (
         "kvtrace: recording has ended: 100 launches were made (KVTRACE_LIMIT=100 launches); the "
-        "program goes on, and what was recorded is kept\n"
+        "program continues, and what was recorded is kept\n"
     )
     trace = open_trace(tmp_path / "out")
     assert trace.runs

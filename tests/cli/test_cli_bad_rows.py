@@ -51,7 +51,7 @@ def test_what_ends_before_it_begins_took_no_time_and_is_said(kvtrace, tmp_path):
     ):
         code, out, err = kvtrace(command[0], *command[1:2], tmp_path / "out", *command[2:])
         assert code == 0, err
-        assert "a clock stepped back" in " ".join((out + err).split())
+        assert "a clock was set back" in " ".join((out + err).split())
 
 
 # -- rows -------------------------------------------------------------------------------------

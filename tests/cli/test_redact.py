@@ -318,7 +318,7 @@ def test_the_order_of_a_run_and_what_it_measured_stay(captured, tmp_path):
     ("arguments", "said"),
     [
         (["-o", "copy"], "say what is to be left out"),
-        (["-o", "there", "--host"], "is there already"),
+        (["-o", "there", "--host"], "already exists"),
     ],
 )
 def test_what_cannot_be_done_is_said(arguments, said, captured, kvtrace, tmp_path):

@@ -113,7 +113,9 @@ def test_a_triton_programs_kernels_recompiles_and_findings_are_shown(kvtrace, tm
     assert (code, err) == (0, "")
     assert re.search(r"^copy +launched +6 ", out, re.M)
     variants = len(set(re.findall(r"copy: variant (\d)", out)))
-    assert f"new variants (recompiles: {variants - 1}) of the last 60 s: {variants}\n" in out
+    # the first is no recompile, nor is one that is loaded from a cache
+    recompiles = len(re.findall(r"copy: variant [2-9], compiled", out))
+    assert f"new variants (recompiles: {recompiles}) of the last 60 s: {variants}\n" in out
     assert variants >= 2
     assert re.search(r"findings of the last 60 s: \d\n", out)
     assert "call 1 of copy was launched all the same:" in " ".join(out.split())

@@ -126,7 +126,7 @@ def test_the_page_cannot_be_broken_by_a_title(tmp_path):
 
 @pytest.mark.parametrize("ui", ["ui.perfetto.dev", "file:///etc", "javascript:alert(1)", ""])
 def test_the_ui_must_be_a_web_address(tmp_path, ui):
-    with pytest.raises(BadSetting, match="no address of a Perfetto UI"):
+    with pytest.raises(BadSetting, match="not an address of a Perfetto UI"):
         Handover(tmp_path, "x", ui)
 
 

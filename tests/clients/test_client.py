@@ -328,8 +328,8 @@ def test_an_override_gives_a_meaning_to_an_op_that_has_none():
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ({"ops": ("loads",)}, "'loads' is no kind of op"),
-        ({"ops": ()}, "nothing is no kind"),
+        ({"ops": ("loads",)}, "'loads' is not a kind of op"),
+        ({"ops": ()}, "nothing is not a kind"),
         ({"ops": ("load",), "when": "during"}, "not 'during'"),
     ],
 )

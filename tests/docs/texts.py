@@ -103,4 +103,5 @@ def _public_functions(
 
 def python_files(*folders: Path) -> list[Path]:
     """Return the Python files of folders, in order."""
-    return sorted(path for folder in folders for path in folder.rglob("*.py"))
+    found = (path for folder in folders for path in folder.rglob("*.py"))
+    return sorted(path for path in found if "node_modules" not in path.parts)

@@ -12,6 +12,7 @@ from kvtrace.converters.report import report_data
 from kvtrace.converters.timeline.drawing import timelines
 from kvtrace.figures.recompiled import compiled_here
 from kvtrace.figures.times import TRITON
+from kvtrace.figures.window import WHOLE
 from kvtrace.schema.trace import Selection, open_trace
 from tests.support.tiers import some
 
@@ -68,7 +69,7 @@ def test_figures_of_recorded_traces_are_the_same_in_all_outputs(runs):
 )  # user-defined kernels that Inductor renamed, and graphs
 def test_a_kernel_has_one_name_in_the_timeline_and_in_tables(name):
     trace = open_trace(next(path.parent for path in FIXTURES if path.parent.name == name))
-    overview = read_overview(trace, trace.runs)
+    overview = read_overview(trace, trace.runs, part=WHOLE)  # as the timeline
     named = {row.name for row in overview.device_time.rows if row.kind == TRITON}
     libraries = {row.name for row in overview.device_time.rows} - named
     assert named <= {kernel.name for kernel in overview.kernels}

@@ -144,7 +144,7 @@ def test_since_seconds(cold, capsys):
     ("options", "said"),
     [
         (["--warmup", "--since", "lunch"], "no run has a mark that is called 'lunch'"),
-        (["--since", "serve"], "--since selects the launches that --warmup shows"),
+        (["--since", "serve"], "'serve' is not a moment: give an offset"),
     ],
 )
 def test_what_cannot_be_is_said(cold, capsys, options, said):

@@ -87,7 +87,7 @@ def test_differences_end_the_command_with_1(shell, tmp_path, capsys, monkeypatch
     err = capsys.readouterr().err
     assert code == 1
     assert (
-        "the file is not as the tables: message 'launcher-not-seen': 0 slices of 0 ns in the "
+        "the file differs from the tables: message 'launcher-not-seen': 0 slices of 0 ns in the "
         in err
     )
 

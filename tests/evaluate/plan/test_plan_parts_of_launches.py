@@ -84,7 +84,7 @@ def test_a_matmul_that_wraps_around_at_its_last_tiles(rows, columns, left, group
     said = reason(ragged_matmul, (16,), arguments, constexprs)
     planned = check(ragged_matmul, (16,), arguments, constexprs, 1e-4)
 
-    assert said.startswith(f"planned, but for {left} of 16 programs" if left else "planned")
+    assert said.startswith(f"planned, except {left} of 16 programs" if left else "planned")
     product = values(next(argument for argument in planned if argument.name == "c"))
     assert np.allclose(product, (a @ b).numpy().reshape(-1), atol=1e-4)
 
@@ -96,7 +96,7 @@ def test_one_program_whose_addresses_hang_on_data():
     said = reason(one_program_reads_elsewhere, (8,), arguments, {"BLOCK": 8})
     check(one_program_reads_elsewhere, (8,), arguments, {"BLOCK": 8})
 
-    assert said.startswith("planned, but for 1 of 8 programs")
+    assert said.startswith("planned, except 1 of 8 programs")
 
 
 def test_in_place_nothing_is_split_off():

@@ -67,7 +67,11 @@ def test_what_is_refused():
         (lambda x: np.einsum("ij->ik", x), BadArgument, "labels that no operand has"),
         (lambda x: np.einsum("ijk->i", x), ShapeMismatch, "does not fit a tensor of 2 axes"),
         (lambda x: np.einsum("ij,ij->", x, x.T), ShapeMismatch, "axes of both 2 and 3 elements"),
-        (lambda x: np.einsum("ii->i", x), ShapeMismatch, "axes of both 2 and 3 elements of one operand"),
+        (
+            lambda x: np.einsum("ii->i", x),
+            ShapeMismatch,
+            "axes of both 2 and 3 elements of one operand",
+        ),
         (lambda x: np.tensordot(x, x, 1), ShapeMismatch, "do not multiply"),
         (lambda x: np.tensordot(x, x, 3), ShapeMismatch, "tensordot over 3 axes"),
     ):
