@@ -79,8 +79,8 @@ def test_a_sampled_run_and_a_whole_one_differ_in_no_number_of_launches(recorded)
 def test_top_counts_what_rows_stand_for(recorded):
     trace = open_trace(recorded["sampled"][0])
     names = {
-        "kernels": ["kernel_id", "name", "module", "file", "compile_begin", "compile_ns", "load_begin",
-                    "cache_hit"],
+        "kernels": ["kernel_id", "name", "module", "file", "compile_begin", "compile_ns",
+                    "load_begin", "cache_hit"],
         "calls": ["call_id", "kernel_id"],
         "launches": ["call_id", "enter", "exit", "thread", "phase", "weight"],
     }  # fmt: skip
