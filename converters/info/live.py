@@ -202,10 +202,11 @@ class Live:
         number, began = self._variants[key], row["compile_begin"]
         time = now if began is None else began + (row["compile_ns"] or 0)
         known = row["module"], row["file"], name
-        if known in process.compiled and compiled_here(row["cache_hit"], row["compile_ns"]):
+        here = compiled_here(row["cache_hit"], row["compile_ns"])
+        if here and known in process.compiled:
             self._recompiled.append(time)
         process.compiled.add(known)
-        how = "from the cache" if row["cache_hit"] else "compiled"
+        how = "compiled" if here else "from the cache" if row["cache_hit"] else "first seen"
         taken = "" if row["compile_ns"] is None else f" in {duration(row['compile_ns'])}"
         self._new.append(Event(time, f"{name}: variant {number}, {how}{taken}"))
 

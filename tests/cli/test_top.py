@@ -86,7 +86,7 @@ def test_pages_of_a_running_program_count_along_and_do_it_no_harm(kvtrace, progr
     made = program.end()
 
     assert "1 process recording" in out
-    assert "kernel_2: variant 1, compiled" in out
+    assert "kernel_2: variant 1, first seen" in out
     assert len(set(seen)) > 3
     assert max(seen) <= made
     trace = open_trace(program.out)
