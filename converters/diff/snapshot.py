@@ -28,7 +28,7 @@ from kvtrace.converters.diff.totals import (
 )
 from kvtrace.converters.diff.variant import Call, KernelKey, Variant
 from kvtrace.converters.profile.specialization import specialization
-from kvtrace.figures.database import database as new_database
+from kvtrace.figures.database import scratch
 from kvtrace.figures.times import device_times, host_times
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def take_snapshot(selection: "Selection", label: str) -> Snapshot:
     texts = {name: stage.texts(selection) for name, stage in earlier_stages().items()}
     variants, members = _variants(trace, runs, texts)
     ops = trace.table("ops", runs, list(_OF_OPS))
-    with new_database() as database:
+    with scratch() as database:
         calls = trace.table("calls", runs, list(_OF_CALLS))
         prepare(database, members, calls)
         places = [places_of(database, run) for run in runs]

@@ -61,7 +61,7 @@ _FIELDS: Final = frozenset(each.name for each in fields(Totals))
 #: another process: no addresses, no recorded values; `work` of what there is to do, however it is
 #: divided and typed.
 _PLACES: Final = """
-    CREATE TABLE place AS
+    CREATE TEMP TABLE place AS
     SELECT row_number() OVER (ORDER BY c.run, c.call_id) - 1 AS place, c.run, c.call_id,
         m.grouped AS variant,
         hash(c.grid_x, c.grid_y, c.grid_z, list_transform(
@@ -80,7 +80,7 @@ _PLACES: Final = """
 """
 
 _PER_CALL: Final = f"""
-    CREATE TABLE per_call AS
+    CREATE TEMP TABLE per_call AS
     SELECT p.place, p.variant, p.run, p.call_id, p.alike, p.work, {_OF_CALLS},
         o.bytes, o.flops, o.sectors, o.lanes, o.lanes_on
     FROM place p LEFT JOIN host_figures h ON h.run = p.run AND h.call_id = p.call_id

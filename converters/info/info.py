@@ -18,7 +18,7 @@ from kvtrace.converters.profile.recompiles import (
     held_launches,
     read_recompiles,
 )
-from kvtrace.figures.database import database as new_database
+from kvtrace.figures.database import scratch
 from kvtrace.figures.scans import sound_rows
 from kvtrace.figures.tables import known_rows
 from kvtrace.figures.times import TRITON, Times, host_times
@@ -270,7 +270,7 @@ def _kernels(
     columns = ("kernel_id", "name", "module", "file", "line", "origin")
     kernels = known_rows(trace, runs, "kernels", columns)
     kernels = kernels.append_column("place", pa.array(range(kernels.num_rows), pa.int64()))
-    with new_database() as database:
+    with scratch() as database:
         database.register("kernels", kernels)
         database.register("calls", known_rows(trace, runs, "calls", ("call_id", "kernel_id")))
         database.register("times", times.calls)

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from kvtrace.converters.timeline.captions import script_name
 from kvtrace.figures.columns import Integers, integers, summed_by
-from kvtrace.figures.database import database
+from kvtrace.figures.database import scratch
 from kvtrace.figures.following import execution_sums, launch_sums
 from kvtrace.figures.kernels import LAUNCH_COLUMNS
 from kvtrace.figures.makers import kind_of
@@ -146,7 +146,7 @@ class Live:
     """Adds up what a follower gives, and makes pages of it."""
 
     def __init__(self) -> None:
-        self._database = database()
+        self._database = scratch()
         self._processes: dict[str, _Process] = {}
         self._variants: Counter[tuple[str | None, str]] = Counter()
         self._new: deque[Event] = deque(maxlen=_MOST_EVENTS)

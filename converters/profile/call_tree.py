@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from kvtrace.converters.profile.call_paths import Grouping, Placed, Step, path_of
 from kvtrace.converters.profile.device_time import read_device_time
 from kvtrace.converters.profile.profile_tables import Row, work_of_calls
-from kvtrace.figures.database import database
+from kvtrace.figures.database import scratch
 from kvtrace.figures.libraries import library_times
 from kvtrace.figures.times import device_times, figures_of_calls, host_times
 from kvtrace.figures.window import STEADY, Asked, Window, windowed
@@ -113,7 +113,7 @@ def read_call_sums(trace: "Trace", runs: Sequence["Run"], part: Asked = STEADY) 
         row["stack_id"]: (_whole(row["frames"]), _whole(row["origins"]))
         for row in trace.table("stacks", runs, ["stack_id", "frames", "origins"]).to_pylist()
     }
-    with database() as connection:
+    with scratch() as connection:
         rows = kernels.append_column("row", pa.array(range(kernels.num_rows), pa.int64()))
         connection.register("kernels", rows)
         columns = ["call_id", "kernel_id", "stack_id"]

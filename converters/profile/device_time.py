@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.converters.profile.device_busy import Busy, Steps, busy_of
-from kvtrace.figures.database import database
+from kvtrace.figures.database import scratch
 from kvtrace.figures.libraries import library_times, lines_by_time
 from kvtrace.figures.tables import known_rows
 from kvtrace.figures.times import Times, device_times
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 #: Kernels by module and name, and the calls of each.
 _PREPARE: Final = """
-    CREATE TABLE variant AS
+    CREATE TEMP TABLE variant AS
     SELECT dense_rank() OVER (ORDER BY coalesce(module, ''), coalesce(name, '')) AS kernel,
         run, kernel_id, name, module, file, line
     FROM kernels;
 
-    CREATE TABLE kernel AS
+    CREATE TEMP TABLE kernel AS
     SELECT kernel, any_value(name) AS name, any_value(module) AS module, min(file) AS file,
         min(line) AS line
     FROM variant GROUP BY kernel;
 
-    CREATE TABLE call AS
+    CREATE TEMP TABLE call AS
     SELECT c.run, c.call_id, v.kernel
     FROM calls c JOIN variant v ON c.run = v.run AND c.kernel_id = v.kernel_id;
 """
@@ -115,7 +115,7 @@ def read_device_time(
         return None
     if times is None:
         times = device_times(trace, runs, {}, with_medians=False)
-    with database() as connection:
+    with scratch() as connection:
         columns = ("kernel_id", "name", "module", "file", "line")
         connection.register("kernels", known_rows(trace, runs, "kernels", columns))
         calls = known_rows(trace, runs, "calls", ("call_id", "kernel_id"))

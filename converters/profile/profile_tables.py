@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import duckdb
 import pyarrow as pa
 
-from kvtrace.figures.database import database as new_database
+from kvtrace.figures.database import scratch
 from kvtrace.figures.kernels import EXECUTED, LAUNCHED
 from kvtrace.figures.tables import known_rows
 from kvtrace.figures.times import Times, figures_of_calls
@@ -32,12 +32,12 @@ _WANTED: Final = {
 #: `place` numbers (run, call_id) and `kernel` numbers (module, name). An access whose active lanes
 #: are not known has null bytes.
 _PREPARE_PLACES: Final = """
-    CREATE TABLE kernel AS
+    CREATE TEMP TABLE kernel AS
     SELECT dense_rank() OVER (ORDER BY coalesce(module, ''), coalesce(name, '')) AS kernel,
         run, kernel_id, name, module, file, line, target, compile_ns
     FROM kernels;
 
-    CREATE TABLE place AS
+    CREATE TEMP TABLE place AS
     SELECT row_number() OVER (ORDER BY c.run, c.call_id) AS place, k.kernel, c.run, c.call_id,
         [c.grid_x, c.grid_y, c.grid_z] AS grid,
         {args}
@@ -55,25 +55,25 @@ _NO_ARGUMENTS: Final = """
 """
 
 _PREPARE_TIMES: Final = """
-    CREATE TABLE host AS
+    CREATE TEMP TABLE host AS
     SELECT p.place, p.kernel, l.* FROM launched_sums l JOIN place p USING (run, call_id);
 
-    CREATE TABLE device AS
+    CREATE TEMP TABLE device AS
     SELECT p.place, p.kernel, e.* FROM executed_sums e JOIN place p USING (run, call_id)
     WHERE e.device_executions > 0;
 
-    CREATE TABLE launched AS
+    CREATE TEMP TABLE launched AS
     SELECT p.place, p.kernel, coalesce(f.launches, 0) AS launches, f.runs,
         CASE WHEN f.device_executions > 0
             THEN f.device_ns::HUGEINT * f.runs / f.device_executions END AS all_ns
     FROM figures f JOIN place p USING (run, call_id)
     WHERE f.launches IS NOT NULL OR f.runs > 0;
 
-    CREATE TABLE median_place AS
+    CREATE TEMP TABLE median_place AS
     SELECT place AS key, h.host_median_ns, d.device_median_ns
     FROM host h FULL JOIN device d USING (place);
 
-    CREATE TABLE median_kernel AS
+    CREATE TEMP TABLE median_kernel AS
     SELECT k.kernel AS key, h.host_median_ns, d.device_median_ns
     FROM (SELECT DISTINCT kernel, coalesce(module, '') AS module, coalesce(name, '') AS name
         FROM kernel) k
@@ -82,13 +82,13 @@ _PREPARE_TIMES: Final = """
 """
 
 _PREPARE_WORK: Final = """
-    CREATE TABLE done AS
+    CREATE TEMP TABLE done AS
     SELECT p.place, p.kernel, coalesce(l.runs, 0) AS runs, p.args, o.*,
         o.kind IN ('load', 'store', 'atomic') AS is_access
     FROM ops o JOIN place p ON o.run = p.run AND o.call_id = p.call_id
     LEFT JOIN launched l USING (place);
 
-    CREATE TABLE work AS
+    CREATE TEMP TABLE work AS
     SELECT place, kernel, runs, sum(bytes) AS bytes, coalesce(sum(flops), 0) AS flops,
         sum(elements) FILTER (masked_off IS NOT NULL) AS lanes, sum(masked_off) AS masked,
         sum(sectors) AS sectors, sum(bytes) FILTER (sectors IS NOT NULL) AS sector_bytes,
@@ -102,7 +102,7 @@ _PREPARE_WORK: Final = """
     -- What no op before has touched adds up to what a launch reads and writes. Where the pass has
     -- not said it, as older ones, of several ops that read (or write) one buffer the one with most
     -- distinct bytes counts: all may touch the same ones. Buffers that share a storage are one.
-    CREATE TABLE traffic AS
+    CREATE TEMP TABLE traffic AS
     SELECT place, CASE WHEN bool_and(most IS NOT NULL) THEN sum(most)::BIGINT END AS unique_bytes
     FROM (
         SELECT place, CASE count(fresh_bytes) WHEN count(*) THEN sum(fresh_bytes)
@@ -237,18 +237,18 @@ def work_of_calls(trace: "Trace", runs: Sequence["Run"]) -> tuple[list[Row], lis
     ops = trace.table("ops", runs, list(_WANTED["ops"]))
     if not ops.num_rows:
         return [], []  # arguments of calls are much to read
-    with new_database() as database:
+    with scratch() as database:
         database.register("ops", ops)
         for name in ("kernels", "calls"):
             database.register(name, trace.table(name, runs, list(_WANTED[name])))
         database.execute(_PREPARE_PLACES.format(args=_ARGUMENTS))
-        database.execute("CREATE TABLE launched AS SELECT place, 1 AS runs FROM place")
+        database.execute("CREATE TEMP TABLE launched AS SELECT place, 1 AS runs FROM place")
         database.execute(_PREPARE_WORK)
         return _rows(database, _ONE_LAUNCH), _rows(database, _ONE_LAUNCH_FLOPS)
 
 
 class ProfileTables:
-    """The tables of some runs in a database of their own; close it, or use it in a `with`."""
+    """The tables of some runs in a connection of their own; close it, or use it in a `with`."""
 
     def __init__(
         self, trace: "Trace", runs: Sequence["Run"], host: Times, device: Times, *, calls: bool
@@ -257,7 +257,7 @@ class ProfileTables:
 
         Tensors of calls are read where `calls` are wanted one by one, or there are ops.
         """
-        self._database = new_database()
+        self._database = scratch()
         for name in ("ops", "kernels", "stacks", "calls"):
             columns = list(_WANTED[name])
             if name == "calls" and not calls:

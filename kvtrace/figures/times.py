@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from kvtrace.figures.columns import Integers, combined_codes, dictionary_values, integers
-from kvtrace.figures.database import database as new_database
+from kvtrace.figures.database import scratch
 from kvtrace.figures.kernels import (
     DEVICE_MEDIAN,
     EXECUTED,
@@ -350,7 +350,7 @@ def figures_of_calls(host: Times, device: Times) -> pa.Table:
 
     Besides run and call_id, `runs` is how often a call ran.
     """
-    with new_database() as database:
+    with scratch() as database:
         database.register("launched", host.calls)
         database.register("executed", device.calls)
         return database.sql(_BOTH).to_arrow_table()

@@ -1,19 +1,68 @@
-"""Databases that print nothing of their own."""
+"""Databases that print nothing of their own, and one that all share."""
 
 import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
-from kvtrace.figures.database import another_connection, database
+import duckdb
+import pyarrow as pa
+import pytest
+
+from kvtrace.figures.database import another_connection, database, scratch
 from tests.support.tree import ROOT, package_files
 
 
 def test_a_long_query_draws_no_progress():
     # a query that takes two seconds would, which no test should
-    with database() as connection, another_connection(connection) as other:
-        for each in (connection, other):
+    with database() as connection, another_connection(connection) as other, scratch() as shared:
+        for each in (connection, other, shared):
             asked = each.execute("SELECT current_setting('enable_progress_bar')")
             assert asked.fetchall() == [(False,)]
         ((zone,),) = other.execute("SELECT current_setting('TimeZone')").fetchall()
         assert zone == "UTC"
+
+
+def summed(number):
+    """Sum a table in a connection to the shared database, under names that all use."""
+    with scratch() as connection:
+        connection.register("rows", pa.table({"x": [number, 1]}))
+        connection.execute("CREATE TEMP TABLE place AS FROM rows")
+        return connection.execute("SELECT sum(x)::INT FROM place").fetchall()
+
+
+def test_connections_see_nothing_of_each_other():
+    with scratch() as one:
+        one.execute("CREATE TEMP TABLE place AS SELECT 7 AS x")
+        with ThreadPoolExecutor(8) as threads:
+            assert list(threads.map(summed, range(64))) == [[(n + 1,)] for n in range(64)]
+        assert one.execute("FROM place").fetchall() == [(7,)]
+    with scratch() as later, pytest.raises(duckdb.CatalogException):
+        later.execute("FROM place")
+
+
+FORKING = """
+import os, sys
+from kvtrace.figures.database import scratch
+
+def sum():
+    with scratch() as connection:
+        return connection.execute("SELECT sum(i)::INT FROM range(200000) r(i) WHERE i < 3").fetchall()
+
+assert sum() == [(3,)]
+if (child := os.fork()) == 0:
+    sys.exit(0 if sum() == [(3,)] else 3)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), sum())
+"""
+
+
+@pytest.mark.process
+def test_a_forked_child_has_one_of_its_own_and_ends_as_any():
+    # DuckDB ends a child that frees the parent's database: its threads are not there
+    ran = subprocess.run(
+        [sys.executable, "-c", FORKING], capture_output=True, text=True, timeout=60, cwd=ROOT
+    )
+    assert (ran.stdout, ran.stderr) == ("0 [(3,)]\n", "")
 
 
 def test_databases_are_made_in_one_place():

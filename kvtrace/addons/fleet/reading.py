@@ -15,7 +15,7 @@ from kvtrace.addons.fleet.model import Fleet, FleetFinding, Job, KernelTimes, Ki
 from kvtrace.addons.fleet.trends import judge_times
 from kvtrace.converters.parallel import in_order
 from kvtrace.converters.query.query import connect, query
-from kvtrace.figures.database import database as new_database
+from kvtrace.figures.database import scratch
 from kvtrace.figures.kernels import medians, medians_of_single_rows
 from kvtrace.figures.scans import row_count
 from kvtrace.figures.tables import make_times
@@ -228,7 +228,7 @@ def _kernels(
         "job": [job_of[run.run_id] for run in runs],
         "machine": [_machine(run, kind) for run in runs],
     }
-    with new_database() as database:
+    with scratch() as database:
         database.register("jobs", pa.table(jobs))
         database.register("times", pa.concat_tables(times).unify_dictionaries())
         found = database.sql(_KERNELS).to_arrow_table()
