@@ -101,7 +101,7 @@ REST = (
     "tests/cli/test_cli_bad_input.py",
     "tests/cli/test_cli_frame.py",
     "tests/cli/test_options.py",
-    "tests/converters/test_diff_code.py",
+    "tests/converters/diff/test_diff_code.py",
     "tests/converters/test_registry.py",
     "tests/converters/profile/test_roofline.py",
     "tests/converters/timeline/test_timeline.py",

@@ -19,7 +19,7 @@ from tests.converters.written_trace import Kernel, Launches, add_findings, write
 if find_spec("triton") is None:
     pytest.skip("Triton is not installed: nothing to launch", allow_module_level=True)
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,7 @@ from tests.converters.finding_rows import (
 from tests.converters.written_trace import SOURCE, add_findings, write_trace
 from tests.support.sarif_shape import violations
 
-RULES = Path(__file__).parents[2] / "docs" / "rules"
+RULES = Path(__file__).parents[3] / "docs" / "rules"
 IGNORED = SOURCE.replace("mask=offsets < n)\n", "mask=offsets < n)  # kvtrace: ignore pads\n", 1)
 ODD_PLACES = ["C:\\code\\my kernels.py", "<stdin>", "über/ä b#c%.py", "/x/y z.py"]
 

@@ -11,7 +11,7 @@ from kvtrace.converters.report.data import report_data
 from kvtrace.schema.trace import open_trace
 from tests.converters.report_page import opened_page, written_page
 
-FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "h200"
 NARROW = {"width": 1000, "height": 900}
 
 

@@ -17,7 +17,7 @@ from tests.support.warm_python import warm_python
 
 pytestmark = pytest.mark.skipif(find_spec("triton") is None, reason="nothing here can launch")
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PROGRAM = '''"""Adds and scales."""
 import torch
 import triton

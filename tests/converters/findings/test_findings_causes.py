@@ -19,7 +19,7 @@ from kvtrace.converters.findings.model import Finding, Operator, StackFrame, Tal
 from kvtrace.converters.findings.text import findings_lines
 from kvtrace.schema.trace import select_runs
 
-RECORDED = Path(__file__).parents[1] / "fixtures" / "h200" / "llama_liger"
+RECORDED = Path(__file__).parents[2] / "fixtures" / "h200" / "llama_liger"
 """The program died of an illegal access of memory, which is what the errors are."""
 FROM = "aten.clone, aten.as_strided at file26.py:219"
 

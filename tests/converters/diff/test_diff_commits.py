@@ -19,7 +19,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
-    from tests.converters.diff_commits import record_commits
+    from tests.converters.diff.diff_commits import record_commits
 
     return record_commits(tmp_path_factory.mktemp("commits"))
 

@@ -11,7 +11,7 @@ from kvtrace.cli import main
 from tests.converters.report_page import opened_page
 from tests.support.browser import browser
 
-FIXTURE = Path(__file__).parents[1] / "fixtures" / "h200" / "ranks"
+FIXTURE = Path(__file__).parents[2] / "fixtures" / "h200" / "ranks"
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from tests.converters.page_layout import layout_problems, watch_canvases
 from tests.converters.report_page import accessibility_problems, opened_page, written_page
 from tests.support.thorough import usually
 
-FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "h200"
 VIEWS = (
     "#/",
     "#/kernels",

@@ -25,7 +25,7 @@ from tests.support.report_trace import HOSTILE_NAME, build_report_trace
 from tests.support.synthetic_trace import HOSTILE_NAMES
 from tests.support.thorough import usually
 
-FIXTURES = Path(__file__).parents[1] / "fixtures"
+FIXTURES = Path(__file__).parents[2] / "fixtures"
 OWN_VIEWS = ("#/", "#/kernels", "#/launches?launch=3", "#/nowhere")
 
 # --- the frame ----------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from kvtrace.converters.report.pack import read_json
 from kvtrace.schema.tables import TABLES
 from tests.converters.report_page import THEMES, accessibility_problems, opened_page, written_page
 
-FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "h200"
 
 
 def page_of(tmp_path_factory, name, *settings):

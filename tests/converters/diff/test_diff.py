@@ -26,7 +26,7 @@ from tests.converters.written_trace import (
     write_trace,
 )
 
-FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "h200"
 
 
 @pytest.fixture
