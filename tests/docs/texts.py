@@ -23,13 +23,11 @@ class Text:
 
 def texts(source: str) -> Iterator[Text]:
     """Yield the texts of a Python file; in an f-string, expressions are left out."""
-    tree = ast.parse(source)
-    docstrings = {
-        id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)
-    }  # of attributes, too
-    formatted = [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
+    nodes = list(ast.walk(ast.parse(source)))
+    docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}  # attributes' too
+    formatted = [node for node in nodes if isinstance(node, ast.JoinedStr)]
     parts = {id(part) for node in formatted for part in ast.walk(node) if part is not node}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.JoinedStr) and id(node) not in parts:
             values = (value.value for value in node.values if isinstance(value, ast.Constant))
             yield Text("string", node.lineno, "\0".join(map(str, values)))

@@ -28,7 +28,7 @@ class Engine:
             return database.sql(text).to_arrow_table()
 
 
-@pytest.mark.parametrize("runs", some(FIXTURES, 5), ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("runs", some(FIXTURES, 12), ids=lambda path: path.parent.name)
 def test_a_profile_of_counted_times_is_that_of_the_trace(runs):
     trace = open_trace(runs.parent)
     expected = read_profile(trace, trace.runs, calls=True, part=WHOLE)
@@ -37,7 +37,7 @@ def test_a_profile_of_counted_times_is_that_of_the_trace(runs):
     assert profile_object(found)["kernels"] == profile_object(expected)["kernels"]
 
 
-@pytest.mark.parametrize("runs", some(FIXTURES, 4), ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("runs", some(FIXTURES, 8), ids=lambda path: path.parent.name)
 def test_medians_of_rows_that_each_stand_for_one_are_those_of_weighted_ones(runs, monkeypatch):
     trace = open_trace(runs.parent)
     expected = [device_times(trace, trace.runs, {}), host_times(trace, trace.runs)]

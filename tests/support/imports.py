@@ -24,37 +24,42 @@ def modules() -> Iterator[tuple[str, Path]]:
 def imports_of(name: str, path: Path, *, running: bool = False) -> tuple[str, ...]:
     """Absolute names of all imports in a file, those inside functions too; `running`: no types'."""
     package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    if running:
-        tree = WithoutTypes().visit(tree)
     found: list[str] = []
-    for node in ast.walk(tree):
+    for node, of_types in _read(path)[0]:
+        if running and of_types:
+            continue
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
+        else:
             base = package[: len(package) - node.level + 1] if node.level else []
             start = ".".join([*base, *([node.module] if node.module else [])])
             found += [f"{start}.{alias.name}" for alias in node.names]
     return tuple(found)
 
 
-class WithoutTypes(ast.NodeTransformer):
-    """Leaves out what stands below `if TYPE_CHECKING:`."""
-
-    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
-        if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
-            return node.orelse
-        return self.generic_visit(node)
+def strings_of(path: Path) -> tuple[str, ...]:
+    """All strings in a file."""
+    return _read(path)[1]
 
 
 @cache
-def strings_of(path: Path) -> tuple[str, ...]:
-    """All strings in a file."""
-    return tuple(
-        node.value
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    )
+def _read(path: Path) -> tuple[list[tuple[ast.Import | ast.ImportFrom, bool]], tuple[str, ...]]:
+    """Return a file's imports, each with whether type checkers alone make it, and its strings."""
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    of_types = {
+        id(below)
+        for node in nodes
+        if isinstance(node, ast.If) and getattr(node.test, "id", None) == "TYPE_CHECKING"
+        for statement in node.body
+        for below in ast.walk(statement)
+    }
+    imports = [
+        (node, id(node) in of_types)
+        for node in nodes
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+    strings = (node.value for node in nodes if isinstance(node, ast.Constant))
+    return imports, tuple(text for text in strings if isinstance(text, str))
 
 
 #: Every module of the package: its import name and file.

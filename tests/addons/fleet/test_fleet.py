@@ -197,7 +197,7 @@ def mixed(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("at_once", some([(3, 4_000_000), (1, 4_000_000), (99, 50)], 2))
+@pytest.mark.parametrize("at_once", some([(3, 4_000_000), (1, 4_000_000), (99, 50)], 3))
 def test_runs_looked_at_some_at_a_time_say_the_same(mixed, monkeypatch, at_once):
     runs, launches = at_once
     trace = open_trace(mixed)

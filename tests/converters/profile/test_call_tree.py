@@ -46,7 +46,7 @@ def found(branch, *labels):
     return branch
 
 
-@pytest.mark.parametrize("grouping", some(list(GROUPINGS), 3))
+@pytest.mark.parametrize("grouping", some(list(GROUPINGS), 4))
 def test_leaves_add_up_to_all_that_the_device_did_and_all_compile_time(program, grouping):
     profile, sums = program
     root = call_tree(sums, grouping)
