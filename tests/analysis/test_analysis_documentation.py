@@ -4,11 +4,14 @@ import re
 import runpy
 from pathlib import Path
 
+import pytest
+
 from kvtrace.analysis.traces import OpenedTrace
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "api.md"
 
 
+@pytest.mark.sweep
 def test_its_examples_run(program, copied, tmp_path, monkeypatch, capsys):
     copied("device", "old")
     copied("device", "new")

@@ -71,10 +71,10 @@ def hostile(tmp_path_factory):
     ],
 )
 def test_what_a_trace_says_is_text(hostile, shown):
-    said = assert_only_text(shown(hostile)._repr_html_())
+    found = shown(hostile)
 
-    assert "<img src=x onerror" in said
-    assert "\x1b" not in repr(shown(hostile))
+    assert "<img src=x onerror" in assert_only_text(found._repr_html_())
+    assert "\x1b" not in repr(found)
 
 
 def test_what_a_finding_says_is_text():

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from kvtrace.capture import hot
 from tests.capture.recorders import KINDS, Adapter, Kernel, _hot, calls, calls_of, recorder_of
+from tests.support.thorough import usually
 
 torch = pytest.importorskip("torch")
 
@@ -68,7 +69,7 @@ LAUNCH = st.tuples(
 
 @pytest.mark.skipif(_hot is None, reason="the extension is not built")
 @given(st.lists(LAUNCH, max_size=12))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=usually(100, thorough=400), deadline=None)
 def test_both_recorders_tell_the_same_launches_apart(launches):
     assert calls_of(hot.Recorder, launches) == calls_of(_hot.Recorder, launches)
 

@@ -47,7 +47,8 @@ from kvtrace.figures.database import scratch
 
 def sum():
     with scratch() as connection:
-        return connection.execute("SELECT sum(i)::INT FROM range(200000) r(i) WHERE i < 3").fetchall()
+        summed = "SELECT sum(i)::INT FROM range(200000) r(i) WHERE i < 3"
+        return connection.execute(summed).fetchall()
 
 assert sum() == [(3,)]
 if (child := os.fork()) == 0:

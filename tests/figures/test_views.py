@@ -29,6 +29,7 @@ def asked(trace, text):
     return [dict(zip(names, row, strict=True)) for row in rows]
 
 
+@pytest.mark.sweep
 @settings(max_examples=usually(6, thorough=40))
 @given(st.lists(st.tuples(KERNELS, LAUNCHES), min_size=1, max_size=2))
 def test_sums_by_call_are_those_of_a_loop_over_the_launches(tmp_path_factory, runs):

@@ -24,6 +24,7 @@ from kvtrace.ir.ops import (
 from kvtrace.recorded_calls.recorded import Call, calls_of
 from kvtrace.schema.trace import open_trace
 from kvtrace.symbolic import meanings
+from tests.support.tiers import some
 
 H200 = Path(__file__).parent.parent / "fixtures" / "h200"
 
@@ -121,7 +122,7 @@ def test_what_ops_compute_is_said_of_ops_that_have_a_row():
     assert all(KINDS[name].reading or name == "arith.shli" for name in GROWING)
 
 
-@pytest.mark.parametrize("folder", ["train", "train_compiled", "inductor"])
+@pytest.mark.parametrize("folder", some(["train", "train_compiled", "inductor"], 3))
 def test_names_cover_all_operands_of_ir_that_triton_made(folder):
     trace = open_trace(H200 / folder)
     calls = [call for run in trace.runs for call in calls_of(trace, run) if isinstance(call, Call)]

@@ -68,7 +68,7 @@ def test_counts_and_records_equal_those_made_lane_by_lane(call, chunk_bytes):
             assert Counter(described.get(index, ())) == Counter(addresses)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=usually(50, thorough=150), deadline=None)
 @given(st.data())
 def test_what_several_masked_ops_touch_of_shared_storages(data):
     """Loads and stores of views that overlap, each under a mask of its own."""

@@ -45,7 +45,6 @@ def names_in_tree() -> set[str]:
     }
 
 
-@pytest.mark.smoke
 @pytest.mark.process
 def test_wheel_holds_every_module_and_the_autostart_line_at_its_root(wheel):
     with zipfile.ZipFile(wheel) as archive:

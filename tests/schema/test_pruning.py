@@ -16,6 +16,7 @@ from kvtrace.schema.validation import validate
 from kvtrace.schema.writer import RunWriter, new_run_id
 from tests.schema.many_runs import content, own, write_run
 from tests.schema.written_runs import run_child
+from tests.support.tiers import some
 
 
 @pytest.fixture
@@ -36,8 +37,8 @@ def kept(out):
 
 
 @pytest.mark.parametrize(
-    ("asked", "left"),
-    [
+    "case",
+    some([
         ({"keep_last": 1}, [5]),
         ({"keep_last": 2}, [3, 4, 5]),
         ({"keep_last": 9}, [0, 1, 2, 3, 4, 5]),
@@ -48,9 +49,10 @@ def kept(out):
         ({"max_bytes": 1, "keep_last": 2}, [3, 4, 5]),
         ({"max_bytes": 1 << 40}, [0, 1, 2, 3, 4, 5]),
         ({"max_bytes": 1 << 40, "older_than_seconds": 35 * 86400}, [1, 2, 3, 4, 5]),
-    ],
-)
-def test_the_oldest_runs_go_and_the_ranks_of_a_job_together(out, asked, left):
+    ], 2),
+)  # fmt: skip
+def test_the_oldest_runs_go_and_the_ranks_of_a_job_together(out, case):
+    asked, left = case
     ids = open_trace(out).run_ids
     before = content(out, [ids[number] for number in left])
     told = prune(out, **asked, dry_run=True)

@@ -276,14 +276,15 @@ def test_a_trace_that_is_sealed_while_it_is_open_is_read_from_its_parts(tmp_path
     assert ids == trace.run_ids
 
 
-@pytest.fixture
-def many(tmp_path):
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
     """So many runs that they are read on all cores; one is not sealed."""
+    out = tmp_path_factory.mktemp("many")
     for number in range(70):
         own = {"group_id": f"job {number // 2}", "git_commit": f"{number:040x}"}
         own |= {"settings": {"sample": "1/2"}} if number == 5 else {}
-        record(tmp_path, f"20260101-{number:06d}", number != 33, **own)
-    return tmp_path
+        record(out, f"20260101-{number:06d}", number != 33, **own)
+    return out
 
 
 def test_rows_of_many_runs_are_what_each_says_alone(many):
@@ -311,14 +312,15 @@ def test_rows_of_all_runs_are_read_once_where_they_are_asked_for(many, monkeypat
 
 
 @pytest.mark.parametrize("damage", some(["two rows", "no row", "cut"], 3))
-def test_among_many_runs_one_whose_row_is_damaged_is_told(many, damage):
-    path = part_path(many, "runs", "20260101-000011", 0)
+def test_among_many_runs_one_whose_row_is_damaged_is_told(many, damage, tmp_path):
+    out = shutil.copytree(many, tmp_path / "out")
+    path = part_path(out, "runs", "20260101-000011", 0)
     whole = pq.ParquetFile(path).read()
     if damage == "cut":
         path.write_bytes(path.read_bytes()[:-9])
     else:
         pq.write_table(pa.concat_tables([whole] * 2) if damage == "two rows" else whole[:0], path)
-    for ask in (lambda: open_trace(many).runs, lambda: open_trace(many).select()):
+    for ask in (lambda: open_trace(out).runs, lambda: open_trace(out).select()):
         with pytest.raises(DamagedFile, match="20260101-000011"):
             ask()
 

@@ -13,6 +13,7 @@ from kvtrace.symbolic.decide import Proven, Refuted, Undecided, decide
 from kvtrace.symbolic.functions import choice
 from kvtrace.symbolic.intervals import Ranges
 from kvtrace.symbolic.terms import lane, program, scalar
+from tests.support.thorough import usually
 from tests.symbolic.random_formulas import KNOWN, POINTS, conditions
 
 
@@ -33,7 +34,11 @@ def test_linear_reasoning_is_sound(claim, assumed):
     check(claim, assumed, 0)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=usually(50, thorough=150),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 @given(conditions(), conditions())
 def test_solver_is_sound(claim, assumed):
     check(claim, assumed, 0.2)

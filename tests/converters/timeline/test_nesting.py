@@ -70,7 +70,7 @@ def test_slices_that_nest_need_one_lane(slices):
 
 
 @pytest.mark.parametrize("size", [1, 2, 5])
-@settings(max_examples=300)
+@settings(max_examples=usually(100, thorough=300))
 @given(slices=SLICES)
 def test_stretches_change_nothing(size, slices):
     begin, duration = columns(slices)

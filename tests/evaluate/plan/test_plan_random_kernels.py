@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from kvtrace.evaluate import ScalarArgument, Storage, TensorArgument, evaluate, parsed
 from kvtrace.evaluate.plan import explain
 from tests.evaluate.plan.both_ways import Facts
+from tests.support.thorough import usually
 
 
 def kernel(loops, divisor, diagonal):
@@ -118,7 +119,7 @@ STAYING = dict.fromkeys(_NUMBERS, 0) | {"rows": 1, "columns": 1}
 """Pointers that each trip moves by nothing: what is read there is read before the loop."""
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=usually(60, thorough=120), deadline=None)
 @given(launches())
 @example((kernel(0, 2, False), STAYING, (1, 1), False))
 def test_a_random_kernel_gives_the_same_both_ways(launch):
