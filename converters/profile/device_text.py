@@ -64,7 +64,7 @@ def _device_sentences(time: DeviceTime) -> Iterator[str]:
         taken = duration(steps.span_ns / steps.number)
         by = f" marked {printable(steps.name)}" if steps.name else ""
         yield (
-            f"a step: mean of {plural(steps.number, 'step')}{by}; one takes {taken}, "
+            f"a step (mean of {plural(steps.number, 'step')}{by}) takes {taken}, "
             f"{duration(time.step_ns)} of it device time"
         )
 
