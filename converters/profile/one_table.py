@@ -33,11 +33,11 @@ def table_rows(profile: Profile) -> list[TableRow]:
     launched = [k for k in profile.kernels if k.launches or k.tuning_launches or k.runs]
     if time is None:
         return [_of_kernel(kernel) for kernel in launched]
-    kernels = {(k.module, k.name): k for k in profile.kernels}
+    kernels = {k.key: k for k in profile.kernels}
     names = told_apart(time.rows)
-    rows = [_of_device(row, names[row], kernels.get((row.module, row.name))) for row in time.rows]
-    shown = {(row.kernel.module, row.kernel.name) for row in rows if row.kernel is not None}
-    return rows + [_of_kernel(k) for k in launched if (k.module, k.name) not in shown]
+    rows = [_of_device(row, names[row], kernels.get(row.key)) for row in time.rows]
+    shown = {row.kernel.key for row in rows if row.kernel is not None}
+    return rows + [_of_kernel(k) for k in launched if k.key not in shown]
 
 
 def _of_device(row: DeviceRow, name: str, kernel: KernelProfile | None) -> TableRow:
