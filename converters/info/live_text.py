@@ -60,25 +60,32 @@ def _kernels(page: LivePage, most: int, width: int) -> Iterator[str]:
     if not page.kernels:
         return
     yield ""
+    part = "since the beginning" if page.seconds is None else f"of the last {page.seconds} s"
     if page.on_device:
-        header = ("kernel, by GPU time (measured)", "library", "launches", "time", "share")
+        yield f"kernels {part}, by GPU time (measured)"
+        header = ["kernel", "library", "launches", "time", "share"]
         rows = [
-            (k.name, k.of, count(k.launches or None), duration(k.device_ns), percent(k.share))
+            [k.name, k.of, count(k.launches or None), duration(k.device_ns), percent(k.share)]
             for k in page.kernels[:most]
         ]
     else:
-        header = ("kernel, by launches", "library", "launches", "host time", "per launch")
+        yield f"kernels {part}, by launches"
+        header = ["kernel", "library", "launches", "host time", "per launch"]
         rows = [
-            (
+            [
                 k.name,
                 k.of,
                 count(k.launches),
                 duration(k.host_ns),
                 duration(k.host_ns / k.launches) if k.launches else "-",
-            )
+            ]
             for k in page.kernels[:most]
         ]
-    yield from columns(header, rows, width, optional=(1,))
+    if page.seconds is not None:
+        header.append("in all")
+        for row, kernel in zip(rows, page.kernels, strict=False):
+            row.append(duration(kernel.in_all_ns or None))
+    yield from columns(header, rows, width, optional=(1, len(header) - 1))
     if len(page.kernels) > most:
         yield f"… {plural(len(page.kernels) - most, 'more kernel')}"
 
