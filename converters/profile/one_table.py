@@ -1,5 +1,7 @@
 """All that ran, as one table: kernels of Triton and of libraries, copies and fills, by time."""
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Final, Literal
@@ -11,6 +13,10 @@ from kvtrace.text import amount, columns, count, duration, percent, plural, size
 
 _TRITON: Final = "Triton"
 _OF_MEMORY: Final = frozenset({"copy", "fill"})
+#: A file that Inductor generated, which is called by a hash, and the line.
+_GENERATED: Final = re.compile(r"(c[a-z2-7]{51})(\.py(?::\d+)?)")
+#: So much of such a hash is shown at least.
+_HASH: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,26 +74,40 @@ def table_text(profile: Profile, most: int | None, width: int) -> list[str]:
     timed = profile.device_time is not None
     header = ["kernel", *(["share"] if timed else []), "GPU time" if timed else "host time",
               "launches", "rate", "roofline", "line"]  # fmt: skip
-    cells = []
+    cells, places = [], short_places([row.place for row in rows])
     for row in shown:
         share = [percent(row.share)] if timed else []
         taken = duration(row.taken_ns) if not timed or row.share is not None else "-"
+        place = places[row.place]
         cells.append(
-            [row.name, *share, taken, count(row.executions), _rate(row), _reached(row), row.place]
+            [row.name, *share, taken, count(row.executions), _rate(row), _reached(row), place]
         )
-    last = len(header) - 1
+    for name in ("rate", "roofline"):
+        at = header.index(name)
+        if all(cell[at] == "-" for cell in cells):  # not replayed, or no limits are known
+            header.remove(name)
+            cells = [[*cell[:at], *cell[at + 1 :]] for cell in cells]
     # The line is left out last, and before that what it took the host to say less of.
-    optional = (last - 3, last - 2, last)
-    if not any(cell[last - 1] != "-" for cell in cells):  # not replayed, or no limits are known
-        header.pop(last - 1)
-        cells = [[*cell[: last - 1], cell[last]] for cell in cells]
-        last, optional = last - 1, (last - 3, last - 2, last - 1)
-    lines = columns(header, cells, width, texts=(0, last), optional=optional)
+    optional = [at for at, name in enumerate(header) if name in ("launches", "rate", "line")]
+    lines = columns(header, cells, width, texts=(0, len(header) - 1), optional=optional)
     left = rows[len(shown) :]
     if left:
         rest = sum(row.taken_ns or 0 for row in left if row.share is not None or not timed)
         lines.append(f"… {plural(len(left), 'more row')}, {duration(rest)} (--full shows them)")
     return lines + _library_text(profile, width)
+
+
+def short_places(places: Sequence[str]) -> dict[str, str]:
+    """Return the places of a table, with as much of generated files' hashes as tells them apart."""
+    found = {place: _GENERATED.fullmatch(place) for place in places}
+    hashes = {match[1] for match in found.values() if match is not None}
+    length = next(
+        n for n in range(_HASH, _HASH * _HASH) if len({name[:n] for name in hashes}) == len(hashes)
+    )
+    return {
+        place: place if match is None else f"{match[1][:length]}…{match[2]}"
+        for place, match in found.items()
+    }
 
 
 def _rate(row: TableRow) -> str:
