@@ -179,8 +179,8 @@ class _Times:
             for (first, second), _ in launched
         )
         found = [
-            KernelTime(keys[1].name, *sums, times)
-            for (keys, sums), times in zip(launched, compared, strict=True)
+            KernelTime(key.name, *sums, times, key.module or None, b.kernels[key][0].row["file"])
+            for ((_, key), sums), times in zip(launched, compared, strict=True)
         ]
         shared = shared_by_all(found)
         if shared is not None:

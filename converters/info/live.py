@@ -5,7 +5,7 @@ sums by call, and seconds and events of the last minute.
 """
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -84,6 +84,8 @@ class KernelLine:
     device_ns: int | None
     share: float | None
     in_all_ns: int = 0
+    module: str | None = None
+    file: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,9 +345,10 @@ def _name(run: Run) -> str:
 
 
 def _kernels(
-    processes: Iterable[_Process], *, on_device: bool, recent: bool
+    processes: Sequence[_Process], *, on_device: bool, recent: bool
 ) -> Iterator[KernelLine]:
     """Return kernels of all processes, by device time, or else by launches."""
+    files = {key_of(row): row["file"] for each in processes for row in each.kernels.values()}
     merged: dict[tuple[KernelKey, str], _Sums] = {}
     in_all: dict[tuple[KernelKey, str], _Sums] = {}
     for process in processes:
@@ -367,6 +370,8 @@ def _kernels(
             device_ns=sums["device_ns"] if on_device else None,
             share=sums["device_ns"] / total if total else None,
             in_all_ns=in_all[key, of]["device_ns" if on_device else "host_ns"],
+            module=key.module or None,
+            file=files.get(key),
         )
 
 

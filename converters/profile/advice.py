@@ -81,17 +81,24 @@ def read_advice(
     wanted = {k.key for k in (*important, *(k for k in kernels if k.tuning_launches))}
     variants = _variants(trace, runs, wanted) if wanted else {}
     found: list[Advice] = []
+    advised: set[KernelKey] = set()
+    caches = device is None or device.limits.has_caches
     for kernel in important:
-        key = kernel.key
-        caches = device is None or device.limits.has_caches
-        found += _of_accesses(kernel, accesses.get(key, ()), caches)
-        found += _of_variants(kernel, variants.get(key, ()), device)
+        own = [
+            *_of_accesses(kernel, accesses.get(kernel.key, ()), caches),
+            *_of_variants(kernel, variants.get(kernel.key, ()), device),
+        ]
+        advised |= {kernel.key} if own else set()
+        found += own
+    again: list[Advice] = []
     if _compiled_again(trace, runs):
-        found += _recompiles(read_recompiles(trace, runs))
+        again += _recompiles(read_recompiles(trace, runs))
     if tuned:
-        found += _tunings(read_tunings(trace, runs), _steady(kernels, variants))
+        again += _tunings(read_tunings(trace, runs), _steady(kernels, variants))
+    found += again
     if time is not None:
-        advised = {one.kernel for one in found if one.kernel is not None}
+        named = {one.kernel for one in again}
+        advised |= {kernel.key for kernel in kernels if kernel.name in named}
         found += lost_time(kernels, time, gaps, advised)
         least = _LITTLE * time.busy.span_ns
         found = [one for one in found if one.cost_ns is None or one.cost_ns >= least]

@@ -3,20 +3,20 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count as count_from
 from pathlib import PurePath
 from typing import Final, Literal
 
-from kvtrace.converters.profile.device_text import told_apart
 from kvtrace.converters.profile.device_time import DeviceRow
 from kvtrace.converters.profile.profile import KernelProfile, Profile
+from kvtrace.figures.identity import names_apart
+from kvtrace.figures.lines import GENERATED, HASH_SHOWN
 from kvtrace.text import amount, columns, count, duration, percent, plural, size, wrapped
 
 _TRITON: Final = "Triton"
 _OF_MEMORY: Final = frozenset({"copy", "fill"})
-#: A file that Inductor generated, which is called by a hash, and the line.
-_GENERATED: Final = re.compile(r"(c[a-z2-7]{51})(\.py(?::\d+)?)")
-#: So much of such a hash is shown at least.
-_HASH: Final = 8
+#: A file that Inductor generated, and the line.
+_GENERATED: Final = re.compile(rf"({GENERATED})(\.py(?::\d+)?)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +38,19 @@ def table_rows(profile: Profile) -> list[TableRow]:
     time = profile.device_time
     launched = [k for k in profile.kernels if k.launches or k.tuning_launches or k.runs]
     if time is None:
-        return [_of_kernel(kernel) for kernel in launched]
+        names = names_apart(launched)
+        return [_of_kernel(k, name) for k, name in zip(launched, names, strict=True)]
     kernels = {k.key: k for k in profile.kernels}
-    names = told_apart(time.rows)
-    rows = [_of_device(row, names[row], kernels.get(row.key)) for row in time.rows]
-    shown = {row.kernel.key for row in rows if row.kernel is not None}
-    return rows + [_of_kernel(k) for k in launched if k.key not in shown]
+    executed = {row.key for row in time.rows if row.kind == _TRITON}
+    others = [k for k in launched if k.key not in executed]
+    names = names_apart([*time.rows, *others])
+    return [
+        *(
+            _of_device(row, n, kernels.get(row.key))
+            for row, n in zip(time.rows, names, strict=False)
+        ),
+        *(_of_kernel(k, n) for k, n in zip(others, names[len(time.rows) :], strict=True)),
+    ]
 
 
 def _of_device(row: DeviceRow, name: str, kernel: KernelProfile | None) -> TableRow:
@@ -55,11 +62,11 @@ def _of_device(row: DeviceRow, name: str, kernel: KernelProfile | None) -> Table
     )
 
 
-def _of_kernel(kernel: KernelProfile) -> TableRow:
+def _of_kernel(kernel: KernelProfile, name: str) -> TableRow:
     taken = kernel.measured.device_ns
     taken = kernel.measured.host_ns if taken is None else taken
     place = _place(kernel.file, kernel.line)
-    return TableRow(kernel.name or "(no name)", place, kernel.launches, taken, None, kernel=kernel)
+    return TableRow(name, place, kernel.launches, taken, None, kernel=kernel)
 
 
 def _place(file: str | None, line: int | None) -> str:
@@ -102,7 +109,7 @@ def short_places(places: Sequence[str]) -> dict[str, str]:
     found = {place: _GENERATED.fullmatch(place) for place in places}
     hashes = {match[1] for match in found.values() if match is not None}
     length = next(
-        n for n in range(_HASH, _HASH * _HASH) if len({name[:n] for name in hashes}) == len(hashes)
+        n for n in count_from(HASH_SHOWN) if len({name[:n] for name in hashes}) == len(hashes)
     )
     return {
         place: place if match is None else f"{match[1][:length]}…{match[2]}"
