@@ -341,13 +341,15 @@ CAPTURED: Final = (
             _C(
                 "requested",
                 TIME,
-                "when the host asked the driver for it; null where its launch is known",
+                "when the host asked the driver for it, or for the graph that it was replayed "
+                "from; null where its launch is known",
                 since="1.9",
             ),
             _C(
                 "stack_id",
                 I64,
-                "Python stack that asked for it; null where its launch is known, or none was",
+                "Python stack that asked for it, or for the graph; null where its launch is known, "
+                "or none was",
                 since="1.9",
                 private=STACK,
             ),

@@ -39,7 +39,7 @@ from kvtrace.converters.diff.times import (
     shared_by_all,
     why_not_comparable,
 )
-from kvtrace.converters.diff.variant import KernelKey, Variant
+from kvtrace.converters.diff.variant import Variant
 from kvtrace.converters.diff.variant_changes import (
     Pairing,
     source_difference,
@@ -48,6 +48,7 @@ from kvtrace.converters.diff.variant_changes import (
 from kvtrace.converters.findings import read_findings
 from kvtrace.converters.parallel import in_order
 from kvtrace.converters.profile.specialization import Change, changes
+from kvtrace.figures.identity import KernelKey
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Selection
@@ -178,8 +179,8 @@ class _Times:
             for (first, second), _ in launched
         )
         found = [
-            KernelTime(keys[1][1], *sums, times)
-            for (keys, sums), times in zip(launched, compared, strict=True)
+            KernelTime(key.name, *sums, times, key.module or None, b.kernels[key][0].row["file"])
+            for ((_, key), sums), times in zip(launched, compared, strict=True)
         ]
         shared = shared_by_all(found)
         if shared is not None:
@@ -220,7 +221,7 @@ def _kernel(
     times: _Times,
     notes: list[str],
 ) -> KernelDifference | None:
-    pairing = replace(pairing, names=(before_key[1], after_key[1]))
+    pairing = replace(pairing, names=(before_key.name, after_key.name))
     before, after = pairing.before.kernels[before_key], pairing.after.kernels[after_key]
     pairs, gone, new = match_variants(before, after)
     source = source_difference(pairing, before[0], after[0])
@@ -236,7 +237,7 @@ def _kernel(
     facts = changes(_place(before[0]), _place(after[0]))
     if chosen_by_tuner and [_run(v) for v, _ in pairs] != [_run(v) for _, v in pairs]:
         notes.append(
-            f"{before[0].key[1]}: the autotuner launched other variants of the same set "
+            f"{before[0].key.name}: the autotuner launched other variants of the same set "
             "(it decides by time)"
         )
     if not variants and source is None and not facts:
@@ -254,7 +255,7 @@ def _kernel(
         variants=tuple(variants),
         before=sum_totals(v.totals for v in before),
         after=sum_totals(v.totals for v in after),
-        renamed_from=before_key[1] if before_key[1] != after_key[1] else None,
+        renamed_from=before_key.name if before_key.name != after_key.name else None,
         figures=() if chosen_by_tuner else kernel_figures(*totals),
     )
 
@@ -271,7 +272,11 @@ def _tuned_alike(before: Sequence[Variant], after: Sequence[Variant]) -> bool:
 
 
 def _place(variant: Variant) -> dict[str, str]:
-    facts = {"module": variant.key[0], "name": variant.key[1], "origin": variant.row["origin"]}
+    facts = {
+        "module": variant.key.module,
+        "name": variant.key.name,
+        "origin": variant.row["origin"],
+    }
     return {what: value for what, value in facts.items() if value}
 
 

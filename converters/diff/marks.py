@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 
 from kvtrace.converters.diff.model import LaunchChange
 from kvtrace.converters.diff.times import Places
-from kvtrace.converters.diff.variant import KernelKey
 from kvtrace.figures.columns import Positions, integers
+from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.trials import is_tuning
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def launch_changes(
 
     Marks go by their name; a launch belongs to each that is open in its thread when it begins.
     """
-    names = [after_key[1] for _, after_key in matched]
+    names = [after_key.name for _, after_key in matched]
     sides = [
         _counts(side, {key: number for number, key in enumerate(keys)})
         for side, keys in zip((before, after), zip(*matched, strict=True), strict=False)
@@ -52,7 +52,7 @@ def order_note(
 
     Of runs with one process and one launching thread on each side, autotuners' launches left out.
     """
-    names = [after_key[1] for _, after_key in matched]
+    names = [after_key.name for _, after_key in matched]
     orders = []
     for side, keys in zip((before, after), zip(*matched, strict=True), strict=False):
         kernels = {key: number for number, key in enumerate(keys)}

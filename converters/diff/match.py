@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from kvtrace.converters.diff.earlier_stages import earlier_stages
-from kvtrace.converters.diff.snapshot import KernelKey, Variant
+from kvtrace.converters.diff.snapshot import Variant
 from kvtrace.converters.profile.specialization import changes
+from kvtrace.figures.identity import KernelKey
 
 #: Another type makes two variants more unlike than another constant or option does.
 _WEIGHTS: Final = {"type": 4, "constexpr": 2, "target": 4}
@@ -16,26 +17,26 @@ _MOST_PAIRS: Final = 40_000
 def match_kernels(
     before: Mapping[KernelKey, Sequence[Variant]], after: Mapping[KernelKey, Sequence[Variant]]
 ) -> tuple[list[tuple[KernelKey, KernelKey]], list[KernelKey], list[KernelKey]]:
-    """Pair kernels by module and name, then by name and source, then by name alone.
+    """Pair kernels that are the same, then by name and source, then by name alone.
 
     By name alone only where both sides have as many of that name left: Inductor gives one name to
-    kernels of several modules, whose names are hashes. Returns the pairs in the order of `before`,
-    then what only one side has.
+    several kernels. Returns the pairs in the order of `before`, then what only one side has.
     """
     pairs = {key: key for key in before if key in after}
     removed = [key for key in before if key not in pairs]
     added = [key for key in after if key not in pairs]
     for key in list(removed):
         twin = next(
-            (k for k in added if k[1] == key[1] and _source(after[k]) == _source(before[key])), None
+            (k for k in added if k.name == key.name and _source(after[k]) == _source(before[key])),
+            None,
         )
         if twin is not None:
             pairs[key] = twin
             removed.remove(key)
             added.remove(twin)
-    for name in dict.fromkeys(key[1] for key in removed):
-        here = [key for key in removed if key[1] == name]
-        there = [key for key in added if key[1] == name]
+    for name in dict.fromkeys(key.name for key in removed):
+        here = [key for key in removed if key.name == name]
+        there = [key for key in added if key.name == name]
         if len(here) == len(there):
             pairs.update(zip(here, there, strict=True))
     taken = set(pairs.values())

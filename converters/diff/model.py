@@ -323,6 +323,8 @@ class KernelTime:
     before: Totals
     after: Totals
     compared: tuple[TimeComparison, ...] = ()
+    module: str | None = None
+    file: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

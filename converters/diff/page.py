@@ -85,9 +85,10 @@ def write_comparison(
     report = report_data(after.trace, after.runs, title, folder)
     texts = PageTexts((before, after)) if source and before is not None else None
     found = comparison_object(difference, gate=gate, source=source, texts=texts)
-    places = {(kernel.name, kernel.module): index for index, kernel in enumerate(report.kernels)}
+    places = {(k.name, k.module, k.file): index for index, k in enumerate(report.kernels)}
     for kernel in found["kernels"]:
-        kernel["kernel"] = places.get((kernel["name"] or "(no name)", kernel["module"]))
+        which = kernel["name"] or "(no name)", kernel["module"], kernel["file"]
+        kernel["kernel"] = places.get(which)
     blocks = {"compare": json_block(found)}
     blocks |= {name: json_block(value) for name, value in (texts.blocks if texts else {}).items()}
     return write_report(report, after, path, max_mb, source=source, blocks=blocks)

@@ -5,8 +5,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from kvtrace.converters.diff.snapshot import KernelKey, Snapshot
+from kvtrace.converters.diff.snapshot import Snapshot
 from kvtrace.converters.diff.variant import Variant
+from kvtrace.figures.identity import KernelKey
 
 _Runs = Counter[tuple[str, str, str]]
 
@@ -80,7 +81,7 @@ def renamed_stage(text: str, before: str, after: str) -> str:
 
 
 def _text(side: Snapshot, variant: Variant) -> _Text:
-    name = variant.key[1]
+    name = variant.key.name
     source = side.text(variant.row["source_artifact"])
     ttir = side.text(variant.stages.get("ttir"))
     return _Text(

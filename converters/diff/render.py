@@ -32,6 +32,7 @@ from kvtrace.converters.diff.words import (
     unjudged_sides,
 )
 from kvtrace.converters.profile.specialization import Change
+from kvtrace.figures.identity import names_apart
 from kvtrace.text import broken, columns, duration, plural, printable, shorten, wrapped
 
 #: Lines of one source or code difference that are printed unless all are asked for.
@@ -240,7 +241,8 @@ def _times_text(d: Difference, full: bool, width: int) -> list[str]:
     shown = d.times if full else d.times[:_SHOWN_TIMES]
     device = any(t.before.device_ns is not None and t.after.device_ns is not None for t in shown)
     kind = "device" if device else "host"
-    rows = [_time_row(t.name, t.before, t.after, device) for t in shown]
+    named = zip(shown, names_apart(d.times), strict=False)
+    rows = [_time_row(name, t.before, t.after, device) for t, name in named]
     title = f"measured {kind} time of launches (no difference by itself)"
     header = ("kernel", "total before", "after", "median before", "after", "change")
     reasons = {one.reason for t in shown for one in t.compared if one.kind == kind and one.reason}

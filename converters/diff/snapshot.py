@@ -26,9 +26,10 @@ from kvtrace.converters.diff.totals import (
     places_of,
     prepare,
 )
-from kvtrace.converters.diff.variant import Call, KernelKey, Variant
+from kvtrace.converters.diff.variant import Call, Variant
 from kvtrace.converters.profile.specialization import specialization
 from kvtrace.figures.database import scratch
+from kvtrace.figures.identity import KernelKey, key_of
 from kvtrace.figures.times import device_times, host_times
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ def take_snapshot(selection: "Selection", label: str) -> Snapshot:
         add_figures(
             database,
             host_times(trace, runs, groups=members),
-            device_times(trace, runs, {}, groups=members),
+            device_times(trace, runs, groups=members),
             ops,
         )
         medians = kernel_medians(database)
@@ -219,7 +220,7 @@ def _hash(text: str) -> str:
 
 def _variant(row: Mapping[str, Any]) -> Variant:
     return Variant(
-        key=(row["module"] or "", row["name"] or ""),
+        key=key_of(row),
         facts=specialization(row),
         row=row,
         stages={s["stage"]: s["artifact"] for s in row["stages"] or () if s["artifact"]},

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from kvtrace.converters.diff.model import Totals
 from kvtrace.converters.diff.times import Places
-from kvtrace.converters.diff.variant import Call, KernelKey, Variant, Work
+from kvtrace.converters.diff.variant import Call, Variant, Work
+from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.kernels import (
     DEVICE_MEDIAN,
     EXECUTED,
@@ -114,9 +115,9 @@ _TOTALS: Final = f"""
     LEFT JOIN device_variants d ON d.grouped = w.variant
 """  # noqa: S608
 _MEDIANS: Final = f"""
-    SELECT module, name, h.{HOST_MEDIAN.name}, d.{DEVICE_MEDIAN.name}
+    SELECT module, name, source, h.{HOST_MEDIAN.name}, d.{DEVICE_MEDIAN.name}
     FROM host_kernels h FULL JOIN (FROM device_kernels WHERE kind = '{TRITON}') d
-        USING (module, name)
+        USING (module, name, source)
 """  # noqa: S608
 
 _CALLS: Final = """
@@ -147,7 +148,7 @@ def kernel_medians(
 ) -> dict[KernelKey, tuple[float | None, float | None]]:
     """Return the medians on the host and on devices of each kernel."""
     rows = database.execute(_MEDIANS).fetchall()
-    return {(module, name): (host, device) for module, name, host, device in rows}
+    return {KernelKey(*key): (host, device) for *key, host, device in rows}
 
 
 def fill_calls(database: duckdb.DuckDBPyConnection, variants: Sequence[Variant]) -> None:

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kvtrace.converters.diff.model import Totals
-
-KernelKey = tuple[str, str]
+from kvtrace.figures.identity import KernelKey
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from kvtrace.converters.profile.recompiles import (
     read_recompiles,
 )
 from kvtrace.figures.database import scratch
+from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.scans import sound_rows
 from kvtrace.figures.tables import known_rows
 from kvtrace.figures.times import TRITON, Times, host_times
@@ -85,7 +86,7 @@ class RunOverview:
 
 @dataclass(frozen=True, slots=True)
 class KernelOverview:
-    """A kernel (by module and name) over the chosen runs; times are measured.
+    """A kernel (`kvtrace/figures/identity.py`) over the chosen runs; times are measured.
 
     Launches of autotuners and warm-ups are `tuning_launches`, and in no other figure. `device_ns`
     is None without a device timeline. `host_ns` is without the launches in which the kernel was
@@ -105,6 +106,7 @@ class KernelOverview:
     device_ns: int | None
     host_ns: int | None
     compiling_ns: int | None
+    source: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,18 +234,20 @@ def _rows(trace: "Trace", run: "Run", table: str, column: str) -> int:
 #: Variants and calls are those of the run that has most of them.
 _KERNELS: Final = """
     WITH named AS (
-        SELECT *, coalesce(module, '') AS of_module, coalesce(name, '') AS of_name FROM kernels
+        SELECT *, dense_rank() OVER (
+            ORDER BY coalesce(module, ''), coalesce(name, ''), coalesce(source, '')) AS kernel
+        FROM kernels
     ), variants AS (
-        SELECT of_module, of_name, max(number) AS variants FROM (
-            SELECT of_module, of_name, run, count(DISTINCT kernel_id) AS number
+        SELECT kernel, max(number) AS variants FROM (
+            SELECT kernel, run, count(DISTINCT kernel_id) AS number
             FROM named GROUP BY ALL
         ) GROUP BY ALL
     ), called AS (
-        SELECT of_module, of_name, max(number) AS calls, sum(launches) AS launches,
+        SELECT kernel, max(number) AS calls, sum(launches) AS launches,
             sum(tuning_launches) AS tuning_launches, sum(host_ns) AS host_ns,
             sum(compiling_ns) AS compiling_ns
         FROM (
-            SELECT n.of_module, n.of_name, c.run, count(*) AS number,
+            SELECT n.kernel, c.run, count(*) AS number,
                 sum(t.launches) AS launches, sum(t.tuning_launches) AS tuning_launches,
                 sum(t.host_ns) AS host_ns, sum(t.compiling_ns) AS compiling_ns
             FROM calls c JOIN named n ON n.run = c.run AND n.kernel_id = c.kernel_id
@@ -251,23 +255,23 @@ _KERNELS: Final = """
             GROUP BY ALL
         ) GROUP BY ALL
     )
-    SELECT of_name AS name, of_module AS own_module, any_value(module) AS module,
-        arg_min_null(file, place) AS file, arg_min_null(line, place) AS line,
+    SELECT coalesce(any_value(name), '') AS name, any_value(module) AS module,
+        any_value(source) AS source, arg_min_null(file, place) AS file,
+        arg_min_null(line, place) AS line,
         arg_min_null(origin, place) AS origin, any_value(v.variants) AS variants,
         coalesce(any_value(c.calls), 0) AS calls,
         coalesce(any_value(c.launches), 0)::BIGINT AS launches,
         coalesce(any_value(c.tuning_launches), 0)::BIGINT AS tuning_launches,
         any_value(c.host_ns)::BIGINT AS host_ns, any_value(c.compiling_ns)::BIGINT AS compiling_ns
-    FROM named JOIN variants v USING (of_module, of_name)
-    LEFT JOIN called c USING (of_module, of_name)
-    GROUP BY of_module, of_name ORDER BY min(place)
+    FROM named JOIN variants v USING (kernel) LEFT JOIN called c USING (kernel)
+    GROUP BY kernel ORDER BY min(place)
 """
 
 
 def _kernels(
     trace: "Trace", runs: Sequence["Run"], times: Times, device: DeviceTime | None
 ) -> tuple[KernelOverview, ...]:
-    columns = ("kernel_id", "name", "module", "file", "line", "origin")
+    columns = ("kernel_id", "name", "module", "source", "file", "line", "origin")
     kernels = known_rows(trace, runs, "kernels", columns)
     kernels = kernels.append_column("place", pa.array(range(kernels.num_rows), pa.int64()))
     with scratch() as database:
@@ -276,12 +280,17 @@ def _kernels(
         database.register("times", times.calls)
         rows = database.sql(_KERNELS).to_arrow_table().to_pylist()
     executed = {
-        (row.module or "", row.name): row.device_ns
+        row.key: row.device_ns
         for row in (device.rows if device is not None else ())
         if row.kind == TRITON
     }
     found = [
-        KernelOverview(device_ns=executed.get((row.pop("own_module"), row["name"])), **row)
+        KernelOverview(
+            device_ns=executed.get(
+                KernelKey(row["module"] or "", row["name"], row["source"] or "")
+            ),
+            **row,
+        )
         for row in rows
     ]
     return tuple(

@@ -10,6 +10,7 @@ from kvtrace.converters.info.info import KernelOverview, Message, Overview, RunO
 from kvtrace.converters.info.overhead import overhead_text
 from kvtrace.converters.profile.device_text import device_text
 from kvtrace.converters.profile.recompiles import HeldLaunch, Recompile
+from kvtrace.figures.identity import names_apart
 from kvtrace.text import (
     broken,
     columns,
@@ -181,7 +182,7 @@ def _kernels_text(kernels: Sequence[KernelOverview], full: bool, width: int) -> 
     on_device = any(k.device_ns is not None for k in kernels)
     rows = [
         (
-            k.name or "(no name)",
+            name,
             count(k.variants),
             count(k.calls),
             count(k.launches),
@@ -189,7 +190,7 @@ def _kernels_text(kernels: Sequence[KernelOverview], full: bool, width: int) -> 
             duration(k.host_ns),
             duration(k.compiling_ns),
         )
-        for k in shown
+        for k, name in zip(shown, names_apart(kernels), strict=False)
     ]
     times = (*(["GPU time"] if on_device else []), "host time", "first launch")
     header = ("kernel", "variants", "calls", "launches", *times)

@@ -5,7 +5,7 @@ sums by call, and seconds and events of the last minute.
 """
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from kvtrace.converters.timeline.captions import script_name
 from kvtrace.figures.columns import Integers, integers, summed_by
 from kvtrace.figures.database import scratch
 from kvtrace.figures.following import execution_sums, launch_sums
+from kvtrace.figures.identity import KernelKey, key_of
 from kvtrace.figures.kernels import LAUNCH_COLUMNS
 from kvtrace.figures.makers import kind_of
 from kvtrace.figures.recompiled import compiled_here
@@ -34,8 +35,8 @@ COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "messages": ("time", "level", "code", "text", "count"),
     "calls": ("call_id", "kernel_id"),
     "kernels": (
-        "kernel_id", "name", "module", "file", "compile_begin", "compile_ns", "load_begin",
-        "cache_hit",
+        "kernel_id", "name", "module", "file", "source_artifact", "compile_begin", "compile_ns",
+        "load_begin", "cache_hit",
     ),
 }  # fmt: skip
 #: What says what a launch is of: few rows, of which none may be missing.
@@ -43,7 +44,7 @@ FROM_START: Final = frozenset({"calls", "kernels"})
 _ORDER: Final = ("kernels", "calls", "messages", "launches", "gpu_kernels")
 
 _SECOND: Final = 1_000_000_000
-#: Rates are of so many seconds, events of so many.
+#: Rates are of so many seconds, events and kernels of so many.
 RATE_SECONDS: Final = 10
 EVENT_SECONDS: Final = 60
 _MOST_EVENTS: Final = 100
@@ -72,7 +73,8 @@ class KernelLine:
     """A kernel of all processes; `of` says whose it is. Times are measured, None: not recorded.
 
     Launches and times are the figures of `figures/kernels.py`, but for trials' executions, which
-    are among the others.
+    are among the others. They are of the page's last seconds; `in_all_ns` is the time on devices,
+    or else of the host, since the beginning.
     """
 
     name: str
@@ -81,6 +83,9 @@ class KernelLine:
     host_ns: int
     device_ns: int | None
     share: float | None
+    in_all_ns: int = 0
+    module: str | None = None
+    file: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +98,10 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class LivePage:
-    """All that one look shows; `whole` is False where a process had sealed rows before it."""
+    """All that one look shows; `whole` is False where a process had sealed rows before it.
+
+    `seconds` are the last ones, which kernels are of; None: they are of all that is known.
+    """
 
     processes: tuple[ProcessLine, ...]
     idle: int
@@ -104,10 +112,25 @@ class LivePage:
     findings: tuple[Event, ...]
     warnings: tuple[Event, ...]
     whole: bool
+    seconds: int | None = None
 
 
 #: Figures of `figures/kernels.py` by their names.
 _Sums = Counter[str]
+
+
+@dataclass(slots=True)
+class _Kept:
+    """Sums by call, and of what no call is known for by name and kind."""
+
+    calls: dict[int, _Sums] = field(default_factory=dict)
+    others: dict[tuple[str, str | None], _Sums] = field(default_factory=dict)
+
+    def of_call(self, call: int) -> _Sums:
+        return self.calls.setdefault(call, _Sums())
+
+    def of_other(self, name: str, kind: str | None) -> _Sums:
+        return self.others.setdefault((name, kind), _Sums())
 
 
 @dataclass(slots=True)
@@ -119,23 +142,30 @@ class _Process:
     whole: bool = True
     kernels: dict[int, dict[str, Any]] = field(default_factory=dict)
     kernel_of: dict[int, int] = field(default_factory=dict)
-    calls: dict[int, _Sums] = field(default_factory=dict)
-    others: dict[tuple[str, str | None], _Sums] = field(default_factory=dict)
+    sums: _Kept = field(default_factory=_Kept)
+    recent: dict[int, _Kept] = field(default_factory=dict)
+    """Sums of each of the last seconds."""
     launched: Counter[int] = field(default_factory=Counter)
     """Launches in each second."""
-    compiled: set[tuple[str | None, str | None, str]] = field(default_factory=set)
-    """Kernels that have a variant, by module, file and name."""
+    compiled: set[tuple[KernelKey, str | None]] = field(default_factory=set)
+    """Kernels that have a variant, with its file."""
     busy: Counter[int] = field(default_factory=Counter)
     """Nanoseconds of executions that began in each second."""
     holding: HoldingTrials = field(default_factory=HoldingTrials)
 
     @property
     def launches(self) -> int:
-        return sum(each["launches"] + each["tuning_launches"] for each in self.calls.values())
+        return sum(each["launches"] + each["tuning_launches"] for each in self.sums.calls.values())
 
     def kernel(self, call: int) -> Mapping[str, Any]:
         """Return the row of a call's kernel; empty where it is not known."""
         return self.kernels.get(self.kernel_of.get(call, -1), {})
+
+    def kept(self, second: int | None) -> tuple[_Kept, ...]:
+        """Return the sums that a row is added to; the second is None where it is long ago."""
+        if second is None:
+            return (self.sums,)
+        return self.sums, self.recent.setdefault(second, _Kept())
 
     @property
     def has_device(self) -> bool:
@@ -148,7 +178,7 @@ class Live:
     def __init__(self) -> None:
         self._database = scratch()
         self._processes: dict[str, _Process] = {}
-        self._variants: Counter[tuple[str | None, str]] = Counter()
+        self._variants: Counter[KernelKey] = Counter()
         self._new: deque[Event] = deque(maxlen=_MOST_EVENTS)
         self._recompiled: deque[int] = deque(maxlen=_MOST_EVENTS)
         self._findings: deque[Event] = deque(maxlen=_MOST_EVENTS)
@@ -165,7 +195,8 @@ class Live:
             for table in _ORDER:
                 for piece in tables.get(table, ()):
                     self._take(process, table, piece, now)
-            for seconds in (process.launched, process.busy):
+            kept: tuple[dict[int, Any], ...] = (process.launched, process.busy, process.recent)
+            for seconds in kept:
                 for second in [s for s in seconds if s < now // _SECOND - EVENT_SECONDS]:
                     del seconds[second]
 
@@ -179,33 +210,36 @@ class Live:
         elif table == "messages":
             self._add_messages(process, piece)
         elif table == "launches":
-            for row in launch_sums(self._database, piece, process.kernel, process.holding):
-                _add(process.calls.setdefault(row.pop("call_id"), _Sums()), row)
+            for second, part in _by_second(piece, "exit", now):
+                for row in launch_sums(self._database, part, process.kernel, process.holding):
+                    call = row.pop("call_id")
+                    for kept in process.kept(second):
+                        _add(kept.of_call(call), row)
             _add_seconds(process.launched, piece, "enter", weights(piece))
         else:
             piece = piece.filter(pc.and_(pc.is_valid(piece["start"]), pc.is_valid(piece["end"])))
-            for row in execution_sums(self._database, piece):
-                call, name, kind = (row.pop(key) for key in ("call_id", "name", "kind"))
-                if call is None:
-                    sums = process.others.setdefault((name or "", kind), _Sums())
-                else:
-                    sums = process.calls.setdefault(call, _Sums())
-                _add(sums, row)
+            for second, part in _by_second(piece, "end", now):
+                for row in execution_sums(self._database, part):
+                    call, name, kind = (row.pop(key) for key in ("call_id", "name", "kind"))
+                    for kept in process.kept(second):
+                        own = (
+                            kept.of_other(name or "", kind) if call is None else kept.of_call(call)
+                        )
+                        _add(own, row)
             taken = np.maximum(integers(piece["end"]) - integers(piece["start"]), 0)
             _add_seconds(process.busy, piece, "start", taken * weights(piece))
 
     def _add_variant(self, process: _Process, row: dict[str, Any], now: int) -> None:
         process.kernels[row["kernel_id"]] = row
         name = str(row["name"] or "kernel without a name")
-        key = row["module"], name
+        key = key_of(row)
         self._variants[key] += 1
         number, began = self._variants[key], row["compile_begin"]
         time = now if began is None else began + (row["compile_ns"] or 0)
-        known = row["module"], row["file"], name
         here = compiled_here(row["cache_hit"], row["compile_ns"])
-        if here and known in process.compiled:
+        if here and (key, row["file"]) in process.compiled:
             self._recompiled.append(time)
-        process.compiled.add(known)
+        process.compiled.add((key, row["file"]))
         how = "compiled" if here else "from the cache" if row["cache_hit"] else "first seen"
         taken = "" if row["compile_ns"] is None else f" in {duration(row['compile_ns'])}"
         self._new.append(Event(time, f"{name}: variant {number}, {how}{taken}"))
@@ -218,23 +252,29 @@ class Live:
             elif row["level"] in ("warning", "error"):
                 self._warnings.append(event)
 
-    def page(self, now: int) -> LivePage:
-        """Return what is to be shown at a time, in ns since 1970."""
-        busy = [p for p in self._processes.values() if p.calls or p.others or p.kernels]
+    def page(self, now: int, *, whole: bool = False) -> LivePage:
+        """Return what is to be shown at a time, in ns since 1970.
+
+        Kernels are of the last minute, unless nothing ran in it, or the `whole` is asked for.
+        """
+        busy = [p for p in self._processes.values() if p.sums.calls or p.sums.others or p.kernels]
         shown = sorted(busy, key=lambda p: (p.run.rank or 0, p.run.run_id))
         on_device = any(
-            p.others or any(s["device_executions"] for s in p.calls.values()) for p in shown
+            p.sums.others or any(s["device_executions"] for s in p.sums.calls.values())
+            for p in shown
         )
+        recent = not whole and any(p.recent for p in shown)
         return LivePage(
             processes=tuple(_line(process, now) for process in shown),
             idle=len(self._processes) - len(shown),
-            kernels=tuple(_kernels(shown, on_device=on_device)),
+            kernels=tuple(_kernels(shown, on_device=on_device, recent=recent)),
             on_device=on_device,
             variants=_recent(self._new, now),
             recompiles=sum(time >= now - EVENT_SECONDS * _SECOND for time in self._recompiled),
             findings=_recent(self._findings, now),
             warnings=_recent(self._warnings, now),
             whole=all(process.whole for process in shown),
+            seconds=EVENT_SECONDS if recent else None,
         )
 
 
@@ -246,6 +286,18 @@ def _recent(events: Iterable[Event], now: int) -> tuple[Event, ...]:
 
 def _add(sums: _Sums, figures: Mapping[str, int | None]) -> None:
     sums.update({name: value or 0 for name, value in figures.items()})
+
+
+def _by_second(piece: pa.Table, name: str, now: int) -> Iterator[tuple[int | None, pa.Table]]:
+    """Return the rows of each of the last seconds, by a time; those before come first, as None.
+
+    Rows without a time are of the last second. The order of a second's rows is kept.
+    """
+    first = now // _SECOND - EVENT_SECONDS
+    seconds = np.maximum(integers(piece[name], now) // _SECOND, first - 1)
+    for second in np.unique(seconds).tolist():
+        rows = piece.filter(pa.array(seconds == second))
+        yield None if second < first else second, rows
 
 
 def _add_seconds(seconds: Counter[int], piece: pa.Table, name: str, added: Integers) -> None:
@@ -292,30 +344,42 @@ def _name(run: Run) -> str:
     return " · ".join([*parts, f"{script_name(run.command)} {run.pid or '?'}"])
 
 
-def _kernels(processes: Iterable[_Process], *, on_device: bool) -> Iterator[KernelLine]:
+def _kernels(
+    processes: Sequence[_Process], *, on_device: bool, recent: bool
+) -> Iterator[KernelLine]:
     """Return kernels of all processes, by device time, or else by launches."""
-    merged: dict[tuple[str | None, str, str], _Sums] = {}
+    files = {key_of(row): row["file"] for each in processes for row in each.kernels.values()}
+    merged: dict[tuple[KernelKey, str], _Sums] = {}
+    in_all: dict[tuple[KernelKey, str], _Sums] = {}
     for process in processes:
-        for call, sums in process.calls.items():
-            kernel = process.kernel(call)
-            _merge(merged, (kernel.get("module"), str(kernel.get("name") or "?"), "launched"), sums)
-        for (symbol, kind), sums in process.others.items():
-            _merge(merged, (None, titled(symbol), kind_of(symbol, kind)), sums)
+        _merge(in_all, process, process.sums)
+        for kept in process.recent.values() if recent else ():
+            _merge(merged, process, kept)
+    merged = merged if recent else in_all
     total = sum(sums["device_ns"] for sums in merged.values())
     order = sorted(
         merged.items(),
-        key=lambda item: (-item[1]["device_ns"], -item[1]["launches"], item[0][1]),
+        key=lambda item: (-item[1]["device_ns"], -item[1]["launches"], item[0][0].name),
     )
-    for (_, name, of), sums in order:
+    for (key, of), sums in order:
         yield KernelLine(
-            name=name,
+            name=key.name or "?",
             of=of,
             launches=sums["launches"],
             host_ns=sums["host_ns"],
             device_ns=sums["device_ns"] if on_device else None,
             share=sums["device_ns"] / total if total else None,
+            in_all_ns=in_all[key, of]["device_ns" if on_device else "host_ns"],
+            module=key.module or None,
+            file=files.get(key),
         )
 
 
-def _merge(merged: dict[tuple[str | None, str, str], _Sums], key: Any, sums: _Sums) -> None:
-    merged.setdefault(key, _Sums()).update(sums)
+def _merge(merged: dict[tuple[KernelKey, str], _Sums], process: _Process, kept: _Kept) -> None:
+    for call, sums in kept.calls.items():
+        kernel = process.kernel(call)
+        key = key_of(kernel) if kernel else KernelKey("", "")
+        merged.setdefault((key, "launched"), _Sums()).update(sums)
+    for (symbol, kind), sums in kept.others.items():
+        key = KernelKey("", titled(symbol))
+        merged.setdefault((key, kind_of(symbol, kind)), _Sums()).update(sums)

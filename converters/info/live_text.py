@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from kvtrace.converters.info.live import EVENT_SECONDS, RATE_SECONDS, Event, LivePage
+from kvtrace.figures.identity import names_apart
 from kvtrace.text import columns, count, duration, percent, plural, printable, shorten, wrapped
 
 _MOST_PROCESSES = 16
@@ -60,25 +61,33 @@ def _kernels(page: LivePage, most: int, width: int) -> Iterator[str]:
     if not page.kernels:
         return
     yield ""
+    named = zip(page.kernels[:most], names_apart(page.kernels), strict=False)
+    part = "since the beginning" if page.seconds is None else f"of the last {page.seconds} s"
     if page.on_device:
-        header = ("kernel, by GPU time (measured)", "library", "launches", "time", "share")
+        yield f"kernels {part}, by GPU time (measured)"
+        header = ["kernel", "library", "launches", "time", "share"]
         rows = [
-            (k.name, k.of, count(k.launches or None), duration(k.device_ns), percent(k.share))
-            for k in page.kernels[:most]
+            [name, k.of, count(k.launches or None), duration(k.device_ns), percent(k.share)]
+            for k, name in named
         ]
     else:
-        header = ("kernel, by launches", "library", "launches", "host time", "per launch")
+        yield f"kernels {part}, by launches"
+        header = ["kernel", "library", "launches", "host time", "per launch"]
         rows = [
-            (
-                k.name,
+            [
+                name,
                 k.of,
                 count(k.launches),
                 duration(k.host_ns),
                 duration(k.host_ns / k.launches) if k.launches else "-",
-            )
-            for k in page.kernels[:most]
+            ]
+            for k, name in named
         ]
-    yield from columns(header, rows, width, optional=(1,))
+    if page.seconds is not None:
+        header.append("in all")
+        for row, kernel in zip(rows, page.kernels, strict=False):
+            row.append(duration(kernel.in_all_ns or None))
+    yield from columns(header, rows, width, optional=(1, len(header) - 1))
     if len(page.kernels) > most:
         yield f"… {plural(len(page.kernels) - most, 'more kernel')}"
 

@@ -22,6 +22,7 @@ from kvtrace.converters.profile.occupancy import occupancy_of
 from kvtrace.converters.profile.recompiles import Recompile, read_recompiles
 from kvtrace.figures.columns import without_dictionary
 from kvtrace.figures.gaps import Gaps
+from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.tables import known_rows
 from kvtrace.text import duration, percent, plural
 
@@ -58,7 +59,7 @@ def read_advice(
     trace: "Trace",
     runs: Sequence["Run"],
     kernels: Sequence["KernelProfile"],
-    accesses: Mapping[tuple[str | None, str], Sequence[Mapping[str, Any]]],
+    accesses: Mapping[KernelKey, Sequence[Mapping[str, Any]]],
     device: ChosenDevice | None,
     time: DeviceTime | None,
     gaps: Gaps | None = None,
@@ -69,7 +70,7 @@ def read_advice(
         trace: the trace, or a window of it.
         runs: its runs.
         kernels: their profiles, with calls.
-        accesses: what each access of a kernel did, by module and name (`ProfileTables.accesses`).
+        accesses: what each access of a kernel did, by its key (`ProfileTables.accesses`).
         device: whose limits are compared with.
         time: all that devices did.
         gaps: why they were idle.
@@ -77,20 +78,27 @@ def read_advice(
     """
     important = _important(kernels)
     tuned = any(kernel.tuning_launches for kernel in kernels)
-    wanted = {(k.module, k.name) for k in (*important, *(k for k in kernels if k.tuning_launches))}
+    wanted = {k.key for k in (*important, *(k for k in kernels if k.tuning_launches))}
     variants = _variants(trace, runs, wanted) if wanted else {}
     found: list[Advice] = []
+    advised: set[KernelKey] = set()
+    caches = device is None or device.limits.has_caches
     for kernel in important:
-        key = (kernel.module, kernel.name)
-        caches = device is None or device.limits.has_caches
-        found += _of_accesses(kernel, accesses.get(key, ()), caches)
-        found += _of_variants(kernel, variants.get(key, ()), device)
+        own = [
+            *_of_accesses(kernel, accesses.get(kernel.key, ()), caches),
+            *_of_variants(kernel, variants.get(kernel.key, ()), device),
+        ]
+        advised |= {kernel.key} if own else set()
+        found += own
+    again: list[Advice] = []
     if _compiled_again(trace, runs):
-        found += _recompiles(read_recompiles(trace, runs))
+        again += _recompiles(read_recompiles(trace, runs))
     if tuned:
-        found += _tunings(read_tunings(trace, runs), _steady(kernels, variants))
+        again += _tunings(read_tunings(trace, runs), _steady(kernels, variants))
+    found += again
     if time is not None:
-        advised = {one.kernel for one in found if one.kernel is not None}
+        named = {one.kernel for one in again}
+        advised |= {kernel.key for kernel in kernels if kernel.name in named}
         found += lost_time(kernels, time, gaps, advised)
         least = _LITTLE * time.busy.span_ns
         found = [one for one in found if one.cost_ns is None or one.cost_ns >= least]
@@ -99,13 +107,13 @@ def read_advice(
 
 def _important(kernels: Sequence["KernelProfile"]) -> list["KernelProfile"]:
     shares = _shares(kernels)
-    return [k for k in kernels if shares.get((k.module, k.name), 0.0) >= IMPORTANT]
+    return [k for k in kernels if shares.get(k.key, 0.0) >= IMPORTANT]
 
 
-def _shares(kernels: Sequence["KernelProfile"]) -> dict[tuple[str | None, str], float]:
+def _shares(kernels: Sequence["KernelProfile"]) -> dict[KernelKey, float]:
     """Return each kernel's share in device time, else in the time at best, else in bytes."""
     for figure in (_device_ns, _best_ns, _bytes):
-        values = {(k.module, k.name): figure(k) for k in kernels}
+        values = {k.key: figure(k) for k in kernels}
         total = sum(values.values())
         if total:
             return {key: value / total for key, value in values.items()}
@@ -218,20 +226,20 @@ def _part(kernel: "KernelProfile", share: float) -> float | None:
 
 
 def _variants(
-    trace: "Trace", runs: Sequence["Run"], wanted: Collection[tuple[str | None, str]]
-) -> dict[tuple[str | None, str], list[dict[str, Any]]]:
+    trace: "Trace", runs: Sequence["Run"], wanted: Collection[KernelKey]
+) -> dict[KernelKey, list[dict[str, Any]]]:
     """Return variants of the kernels that are wanted, each with `calls`: their programs."""
     columns = (
         "kernel_id", "module", "name", "target", "num_warps", "registers", "spills", "shared_bytes",
-        "file", "line",
+        "file", "line", "source",
     )  # fmt: skip
     kernels = known_rows(trace, runs, "kernels", columns)
     named = without_dictionary(pc.fill_null(without_dictionary(kernels["name"]), ""))
-    kernels = kernels.filter(pc.is_in(named, pa.array({name for _, name in wanted}, pa.string())))
-    found: dict[tuple[str | None, str], list[dict[str, Any]]] = {}
+    kernels = kernels.filter(pc.is_in(named, pa.array({key.name for key in wanted}, pa.string())))
+    found: dict[KernelKey, list[dict[str, Any]]] = {}
     by_id: dict[tuple[str, int], dict[str, Any]] = {}
     for row in kernels.to_pylist():
-        key = row["module"], row["name"] or ""
+        key = KernelKey(row["module"] or "", row["name"] or "", row["source"] or "")
         if key not in wanted:
             continue
         row["calls"] = {}
@@ -338,21 +346,21 @@ def _tail(
 
 def _compiled_again(trace: "Trace", runs: Sequence["Run"]) -> bool:
     """Tell whether some kernel has so many variants that a storm is among them."""
-    names = ["name", "file", "module", "run"]
-    rows = known_rows(trace, runs, "kernels", names[:-1])
-    rows = pa.table({name: without_dictionary(rows[name]) for name in names})
-    own = rows.group_by(names).aggregate([([], "count_all")])
-    more = pc.subtract(own["count_all"], 1)
-    again = pa.table({"name": own["name"], "file": own["file"], "more": more})
-    sums = again.group_by(["name", "file"]).aggregate([("more", "sum")])["more_sum"]
+    key = ["module", "name", "source", "file"]
+    rows = known_rows(trace, runs, "kernels", key)
+    rows = pa.table({name: without_dictionary(rows[name]) for name in (*key, "run")})
+    own = rows.group_by([*key, "run"]).aggregate([([], "count_all")])
+    again = own.append_column("more", pc.subtract(own["count_all"], 1))
+    sums = again.group_by(key).aggregate([("more", "sum")])["more_sum"]
     return bool((pc.max(sums).as_py() or 0) >= _STORM)
 
 
 def _recompiles(recompiles: Sequence[Recompile]) -> Iterator[Advice]:
-    by_kernel: dict[tuple[str, str | None], list[Recompile]] = {}
+    by_kernel: dict[KernelKey, list[Recompile]] = {}
     for one in recompiles:
-        by_kernel.setdefault((one.kernel, one.file), []).append(one)
-    for (kernel, file), group in by_kernel.items():
+        by_kernel.setdefault(one.key, []).append(one)
+    for group in by_kernel.values():
+        kernel, file = group[0].kernel, group[0].file
         if all(one.compile_begin is None and one.compile_ns for one in group):
             continue  # outside of the window
         values: dict[str, set[str | None]] = {}
@@ -378,13 +386,13 @@ def _recompiles(recompiles: Sequence[Recompile]) -> Iterator[Advice]:
 
 def _steady(
     kernels: Sequence["KernelProfile"],
-    variants: Mapping[tuple[str | None, str], Sequence[Mapping[str, Any]]],
+    variants: Mapping[KernelKey, Sequence[Mapping[str, Any]]],
 ) -> dict[tuple[str, int], float]:
     """Return the median time on the device of each variant's launches that were no trials."""
     found: dict[tuple[str, int], float] = {}
     for kernel in kernels:
         calls = {(call.run, call.call_id): call.measured.device_median_ns for call in kernel.calls}
-        for variant in variants.get((kernel.module, kernel.name), ()):
+        for variant in variants.get(kernel.key, ()):
             times = [time for key in variant["calls"] if (time := calls.get(key)) is not None]
             if times:
                 found[variant["run"], variant["kernel_id"]] = min(times)

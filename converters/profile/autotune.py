@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from kvtrace.converters.profile.occupancy import Occupancy, occupancy_of
 from kvtrace.converters.profile.specialization import specialization
 from kvtrace.figures.columns import without_dictionary
+from kvtrace.figures.identity import KernelKey, key_of
 from kvtrace.figures.scans import row_count
 from kvtrace.figures.times import host_times, trial_times
 from kvtrace.schema.runs import plain_rows
@@ -103,16 +104,16 @@ def _of_run(
     calls = trace.table("calls", [run], ["call_id", "kernel_id", "args"])
     tried = [call for (call, phase), number in launches.items() if phase == "autotune" and number]
     kernels = {row["kernel_id"]: row for row in _kernels_like(trace, run, calls, tried)}
-    gathered: dict[tuple[str | None, str | None, str, str], _Gathered] = {}
+    gathered: dict[tuple[KernelKey, str], _Gathered] = {}
     for call in _rows_with(calls, "kernel_id", list(kernels)).to_pylist():
         kernel = kernels[call["kernel_id"]]
-        key = (kernel["module"], kernel["file"], kernel["name"], _arguments(call["args"]))
-        group = gathered.setdefault(key, _Gathered())
+        tuned = key_of(kernel), _arguments(call["args"])
+        group = gathered.setdefault(tuned, _Gathered())
         group.calls[call["kernel_id"]].append(call["call_id"])
         group.trials[call["kernel_id"]] += launches.get((call["call_id"], "autotune"), 0)
         for phase in ("run", "graph_capture"):
             group.runs[call["kernel_id"]] += launches.get((call["call_id"], phase), 0)
-    for (module, file, name, arguments), group in gathered.items():
+    for (key, arguments), group in gathered.items():
         tried = [kernel_id for kernel_id, number in group.trials.items() if number]
         if not tried:
             continue
@@ -121,8 +122,10 @@ def _of_run(
             each: [ns for key in keys for ns in times.get(key, ())[1:]]
             for each, keys in calls.items()
         }
-        trials = _trials(tried, group, kernels, own)
-        yield Tuning(run.run_id, name, module, file, arguments, trials, _why(trials))
+        trials, file = _trials(tried, group, kernels, own), kernels[tried[0]]["file"]
+        yield Tuning(
+            run.run_id, key.name, key.module or None, file, arguments, trials, _why(trials)
+        )
 
 
 def _trials(

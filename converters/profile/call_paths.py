@@ -12,6 +12,7 @@ from itertools import pairwise
 from pathlib import PurePath
 from typing import Any, Final, Literal, get_args
 
+from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.lines import is_plumbing
 
 Grouping = Literal["stack", "frames", "module", "source", "op"]
@@ -35,13 +36,13 @@ _NAMED: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One level of a path. `kernel` is the module and name of the kernel that it stands for."""
+    """One level of a path. `kernel` is the kernel that it stands for."""
 
     label: str
     file: str | None = None
     line: int | None = None
     note: str | None = None
-    kernel: tuple[str | None, str] | None = None
+    kernel: KernelKey | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +50,8 @@ class Placed:
     """What is placed: a call of a kernel, or what a library ran under a name.
 
     Attributes:
-        kernel: The kernel's row, with module, name, file, line, origin and a list of origins;
-            None: a library's.
+        kernel: The kernel's row, with module, name, source, file, line, origin and a list of
+            origins; None: a library's.
         frames: The stack's, innermost first, each with file, line and function; None where the
             kernel was compiled and never launched, or it is not known who asked for a library's.
         library: Whose it is and its name, where no launch is known for it.
@@ -91,7 +92,8 @@ def _to_library(placed: Placed, grouping: Grouping) -> tuple[Step, ...]:
 
 def _kernel(kernel: Mapping[str, Any]) -> Step:
     name = kernel["name"] or "(no name)"
-    return Step(name, kernel["file"], kernel["line"], kernel=(kernel["module"], name))
+    key = KernelKey(kernel["module"] or "", kernel["name"] or "", kernel["source"] or "")
+    return Step(name, kernel["file"], kernel["line"], kernel=key)
 
 
 def _by_stack(kernel: Mapping[str, Any], frames: Sequence[Mapping[str, Any]]) -> tuple[Step, ...]:

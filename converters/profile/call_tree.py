@@ -16,6 +16,7 @@ from kvtrace.converters.profile.call_paths import Grouping, Placed, Step, path_o
 from kvtrace.converters.profile.device_time import read_device_time
 from kvtrace.converters.profile.profile_tables import Row, work_of_calls
 from kvtrace.figures.database import scratch
+from kvtrace.figures.identity import KernelKey, kernel_rows
 from kvtrace.figures.libraries import library_times
 from kvtrace.figures.times import device_times, figures_of_calls, host_times
 from kvtrace.figures.window import STEADY, Asked, Window, windowed
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
 #: What says where a kernel is placed.
-_PLACING: Final = ("module", "name", "file", "line", "origin", "origins")
-_COLUMNS: Final = ("kernel_id", "compile_ns", *_PLACING)
+_PLACING: Final = ("module", "name", "source", "origin", "origins")
+_SHOWN: Final = (*_PLACING, "file", "line")
+_COLUMNS: Final = ("kernel_id", "compile_ns", *_SHOWN)
 _ALIKE: Final = ", ".join(f"k.{name}" for name in _PLACING)
 #: Calls of kernels that are placed alike, from one stack; and kernels that were never launched.
 #: What ran of a call whose kernel is not known is a row of the device's, under its own name.
@@ -105,10 +107,10 @@ class CallSums:
 def read_call_sums(trace: "Trace", runs: Sequence["Run"], part: Asked = STEADY) -> CallSums:
     """Read what is placed in trees of a part of these runs; errors as `windowed`."""
     trace, window = windowed(trace, runs, part)
-    executed = device_times(trace, runs, {}, with_medians=False)
+    executed = device_times(trace, runs, with_medians=False)
     host = host_times(trace, runs, with_medians=False)
     work, _ = work_of_calls(trace, runs)
-    kernels = trace.table("kernels", runs, list(_COLUMNS))
+    kernels = kernel_rows(trace, runs, _COLUMNS)
     stacks = {
         row["stack_id"]: (_whole(row["frames"]), _whole(row["origins"]))
         for row in trace.table("stacks", runs, ["stack_id", "frames", "origins"]).to_pylist()
@@ -121,7 +123,7 @@ def read_call_sums(trace: "Trace", runs: Sequence["Run"], part: Asked = STEADY) 
         connection.register("figures", figures_of_calls(host, executed))
         connection.register("moved", _moved(work))
         summed = connection.execute(_SUMS).fetchall()
-    placing = kernels.select(_PLACING).take(pa.array([kernel for kernel, *_ in summed], pa.int64()))
+    placing = kernels.select(_SHOWN).take(pa.array([kernel for kernel, *_ in summed], pa.int64()))
     rows = []
     for kernel, (_, launched, stack, *figures) in zip(placing.to_pylist(), summed, strict=True):
         frames, told = stacks.get(stack, ((), ())) if launched else (None, ())
@@ -195,15 +197,19 @@ def call_tree_object(sums: CallSums, grouping: Grouping) -> dict[str, Any]:
 
 
 def _object(branch: Branch, known: Sequence[str]) -> dict[str, Any]:
-    step = asdict(branch.step)
-    kernel = step.pop("kernel")
+    step, kernel = asdict(branch.step), branch.step.kernel
+    del step["kernel"]
     figures = asdict(branch.figures)
     return {
         **step,
-        "kernel": None if kernel is None else {"module": kernel[0], "name": kernel[1]},
+        "kernel": None if kernel is None else _named(kernel),
         **{name: figures[name] if name in known else None for name in FIGURES},
         "branches": [_object(each, known) for each in branch.branches],
     }
+
+
+def _named(kernel: KernelKey) -> dict[str, str | None]:
+    return {name: value or None for name, value in kernel._asdict().items()}
 
 
 def _whole(entries: Sequence[Any] | None) -> list[Any]:

@@ -1,10 +1,9 @@
 """A `DeviceTime` as a table for a terminal."""
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from pathlib import PurePath
+from collections.abc import Iterator
 
-from kvtrace.converters.profile.device_time import DeviceRow, DeviceTime
+from kvtrace.converters.profile.device_time import DeviceTime
+from kvtrace.figures.identity import names_apart
 from kvtrace.text import columns, count, duration, percent, plural, printable, wrapped
 
 
@@ -14,13 +13,13 @@ def device_text(time: DeviceTime, most: int | None, option: str, width: int) -> 
     `option` is the one that shows all rows.
     """
     shown = time.rows[:most]
-    names = told_apart(time.rows)
+    names = names_apart(time.rows)
     header = ["on the device (measured)", "of", "runs", "time", "share", "median"]
     if time.steps is not None:
         header.append("a step")
     rows = [
         [
-            names[row],
+            name,
             row.kind,
             count(row.executions),
             duration(row.device_ns),
@@ -28,7 +27,7 @@ def device_text(time: DeviceTime, most: int | None, option: str, width: int) -> 
             duration(row.median_ns),
             duration(row.step_ns),
         ][: len(header)]
-        for row in shown
+        for row, name in zip(shown, names, strict=False)
     ]
     lines = columns(header, rows, width)
     left = time.rows[len(shown) :]
@@ -64,17 +63,6 @@ def _device_sentences(time: DeviceTime) -> Iterator[str]:
         taken = duration(steps.span_ns / steps.number)
         by = f" marked {printable(steps.name)}" if steps.name else ""
         yield (
-            f"a step: mean of {plural(steps.number, 'step')}{by}; one takes {taken}, "
+            f"a step (mean of {plural(steps.number, 'step')}{by}) takes {taken}, "
             f"{duration(time.step_ns)} of it device time"
         )
-
-
-def told_apart(rows: Sequence[DeviceRow]) -> dict[DeviceRow, str]:
-    """Name rows so that no two have one name: generated kernels are told apart by their files."""
-    number = Counter(row.name for row in rows)
-    return {
-        row: row.name
-        if number[row.name] == 1
-        else f"{row.name} ({PurePath(row.file or row.kind).stem[-6:]})"
-        for row in rows
-    }

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.converters.profile.device_busy import Busy, Steps, busy_of
 from kvtrace.figures.database import scratch
+from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.libraries import library_times, lines_by_time
 from kvtrace.figures.tables import known_rows
 from kvtrace.figures.times import Times, device_times
@@ -14,16 +15,17 @@ from kvtrace.figures.window import Window
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-#: Kernels by module and name, and the calls of each.
+#: Kernels, and the calls of each.
 _PREPARE: Final = """
     CREATE TEMP TABLE variant AS
-    SELECT dense_rank() OVER (ORDER BY coalesce(module, ''), coalesce(name, '')) AS kernel,
-        run, kernel_id, name, module, file, line
+    SELECT dense_rank() OVER (
+            ORDER BY coalesce(module, ''), coalesce(name, ''), coalesce(source, '')) AS kernel,
+        run, kernel_id, name, module, source, file, line
     FROM kernels;
 
     CREATE TEMP TABLE kernel AS
-    SELECT kernel, any_value(name) AS name, any_value(module) AS module, min(file) AS file,
-        min(line) AS line
+    SELECT kernel, any_value(name) AS name, any_value(module) AS module,
+        any_value(source) AS source, min(file) AS file, min(line) AS line
     FROM variant GROUP BY kernel;
 
     CREATE TEMP TABLE call AS
@@ -42,10 +44,10 @@ _ON_DEVICE: Final = """
         WHERE e.device_executions > 0 GROUP BY ALL
     )
     SELECT coalesce(k.name, s.name, '') AS name, s.kind, s.executions, s.ns, s.bytes,
-        m.device_median_ns AS median, k.module, k.file, k.line
+        m.device_median_ns AS median, k.module, k.source, k.file, k.line
     FROM summed s LEFT JOIN kernel k ON s.kernel = k.kernel
     JOIN medians m ON m.module = coalesce(k.module, '') AND m.kind = s.kind
-        AND m.name = coalesce(k.name, s.name, '')
+        AND m.name = coalesce(k.name, s.name, '') AND m.source = coalesce(k.source, '')
 """
 
 _TUNED: Final = (
@@ -59,8 +61,8 @@ class DeviceRow:
 
     `kind` says whose it is: Triton, a library's name, copy, fill or other. `share` is that of all
     rows. `bytes` are those copied or filled. `step_ns` is the mean time in one step of one run,
-    where there are steps. `module` is a Triton kernel's; `file` and `line` are its definition, or
-    of a library's kernel the line that most of its time comes from.
+    where there are steps. `module` and `source` are a Triton kernel's (`identity.py`); `file` and
+    `line` are its definition, or of a library's kernel the line that most of its time comes from.
     """
 
     name: str
@@ -74,6 +76,12 @@ class DeviceRow:
     module: str | None = None
     file: str | None = None
     line: int | None = None
+    source: str | None = None
+
+    @property
+    def key(self) -> KernelKey:
+        """Which kernel it is, where it is one of Triton's."""
+        return KernelKey(self.module or "", self.name, self.source or "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +122,9 @@ def read_device_time(
     if not found:
         return None
     if times is None:
-        times = device_times(trace, runs, {}, with_medians=False)
+        times = device_times(trace, runs, with_medians=False)
     with scratch() as connection:
-        columns = ("kernel_id", "name", "module", "file", "line")
+        columns = ("kernel_id", "name", "module", "source", "file", "line")
         connection.register("kernels", known_rows(trace, runs, "kernels", columns))
         calls = known_rows(trace, runs, "calls", ("call_id", "kernel_id"))
         connection.register("calls", calls)
@@ -164,4 +172,5 @@ def _row(
         module=row["module"],
         file=row["file"] or asked[0],
         line=row["line"] or asked[1],
+        source=row["source"],
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from kvtrace.converters.profile.advice_model import Advice, Figure
 from kvtrace.converters.profile.device_time import DeviceTime
 from kvtrace.figures.gaps import SMALL, Cause, GapGroup, Gaps
+from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.lines import Place
 from kvtrace.text import count, duration, percent, plural, shorten
 
@@ -70,7 +71,7 @@ def lost_time(
     kernels: Sequence["KernelProfile"],
     time: DeviceTime,
     gaps: Gaps | None,
-    advised: Collection[str],
+    advised: Collection[KernelKey],
 ) -> Iterator[Advice]:
     """Say what a window lost; kernels that are `advised` of something else are not far away."""
     span = time.busy.span_ns
@@ -162,7 +163,7 @@ def _of_copies(time: DeviceTime, span: int) -> Iterator[Advice]:
 
 
 def _of_rooflines(
-    kernels: Sequence["KernelProfile"], span: int, advised: Collection[str]
+    kernels: Sequence["KernelProfile"], span: int, advised: Collection[KernelKey]
 ) -> Iterator[Advice]:
     """Say which kernels are far from their rooflines: those that lose much, the others together."""
     far: list[tuple[float, float, KernelProfile]] = []
@@ -172,7 +173,7 @@ def _of_rooflines(
             continue
         if measured.device_ns is None or (measured.device_median_ns or 0) < SMALL:
             continue
-        if kernel.name not in advised:
+        if kernel.key not in advised:
             far.append((measured.device_ns * (1 - roof.achieved), roof.achieved, kernel))
     far.sort(key=lambda one: -one[0])
     apart = [one for one in far if one[0] >= LEAST * span]

@@ -1,16 +1,22 @@
 """All that ran, as one table: kernels of Triton and of libraries, copies and fills, by time."""
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count as count_from
 from pathlib import PurePath
 from typing import Final, Literal
 
-from kvtrace.converters.profile.device_text import told_apart
 from kvtrace.converters.profile.device_time import DeviceRow
 from kvtrace.converters.profile.profile import KernelProfile, Profile
+from kvtrace.figures.identity import names_apart
+from kvtrace.figures.lines import GENERATED, HASH_SHOWN
 from kvtrace.text import amount, columns, count, duration, percent, plural, size, wrapped
 
 _TRITON: Final = "Triton"
 _OF_MEMORY: Final = frozenset({"copy", "fill"})
+#: A file that Inductor generated, and the line.
+_GENERATED: Final = re.compile(rf"({GENERATED})(\.py(?::\d+)?)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +38,19 @@ def table_rows(profile: Profile) -> list[TableRow]:
     time = profile.device_time
     launched = [k for k in profile.kernels if k.launches or k.tuning_launches or k.runs]
     if time is None:
-        return [_of_kernel(kernel) for kernel in launched]
-    kernels = {(k.module, k.name): k for k in profile.kernels}
-    names = told_apart(time.rows)
-    rows = [_of_device(row, names[row], kernels.get((row.module, row.name))) for row in time.rows]
-    shown = {(row.kernel.module, row.kernel.name) for row in rows if row.kernel is not None}
-    return rows + [_of_kernel(k) for k in launched if (k.module, k.name) not in shown]
+        names = names_apart(launched)
+        return [_of_kernel(k, name) for k, name in zip(launched, names, strict=True)]
+    kernels = {k.key: k for k in profile.kernels}
+    executed = {row.key for row in time.rows if row.kind == _TRITON}
+    others = [k for k in launched if k.key not in executed]
+    names = names_apart([*time.rows, *others])
+    return [
+        *(
+            _of_device(row, n, kernels.get(row.key))
+            for row, n in zip(time.rows, names, strict=False)
+        ),
+        *(_of_kernel(k, n) for k, n in zip(others, names[len(time.rows) :], strict=True)),
+    ]
 
 
 def _of_device(row: DeviceRow, name: str, kernel: KernelProfile | None) -> TableRow:
@@ -49,11 +62,11 @@ def _of_device(row: DeviceRow, name: str, kernel: KernelProfile | None) -> Table
     )
 
 
-def _of_kernel(kernel: KernelProfile) -> TableRow:
+def _of_kernel(kernel: KernelProfile, name: str) -> TableRow:
     taken = kernel.measured.device_ns
     taken = kernel.measured.host_ns if taken is None else taken
     place = _place(kernel.file, kernel.line)
-    return TableRow(kernel.name or "(no name)", place, kernel.launches, taken, None, kernel=kernel)
+    return TableRow(name, place, kernel.launches, taken, None, kernel=kernel)
 
 
 def _place(file: str | None, line: int | None) -> str:
@@ -68,26 +81,40 @@ def table_text(profile: Profile, most: int | None, width: int) -> list[str]:
     timed = profile.device_time is not None
     header = ["kernel", *(["share"] if timed else []), "GPU time" if timed else "host time",
               "launches", "rate", "roofline", "line"]  # fmt: skip
-    cells = []
+    cells, places = [], short_places([row.place for row in rows])
     for row in shown:
         share = [percent(row.share)] if timed else []
         taken = duration(row.taken_ns) if not timed or row.share is not None else "-"
+        place = places[row.place]
         cells.append(
-            [row.name, *share, taken, count(row.executions), _rate(row), _reached(row), row.place]
+            [row.name, *share, taken, count(row.executions), _rate(row), _reached(row), place]
         )
-    last = len(header) - 1
+    for name in ("rate", "roofline"):
+        at = header.index(name)
+        if all(cell[at] == "-" for cell in cells):  # not replayed, or no limits are known
+            header.remove(name)
+            cells = [[*cell[:at], *cell[at + 1 :]] for cell in cells]
     # The line is left out last, and before that what it took the host to say less of.
-    optional = (last - 3, last - 2, last)
-    if not any(cell[last - 1] != "-" for cell in cells):  # not replayed, or no limits are known
-        header.pop(last - 1)
-        cells = [[*cell[: last - 1], cell[last]] for cell in cells]
-        last, optional = last - 1, (last - 3, last - 2, last - 1)
-    lines = columns(header, cells, width, texts=(0, last), optional=optional)
+    optional = [at for at, name in enumerate(header) if name in ("launches", "rate", "line")]
+    lines = columns(header, cells, width, texts=(0, len(header) - 1), optional=optional)
     left = rows[len(shown) :]
     if left:
         rest = sum(row.taken_ns or 0 for row in left if row.share is not None or not timed)
         lines.append(f"… {plural(len(left), 'more row')}, {duration(rest)} (--full shows them)")
     return lines + _library_text(profile, width)
+
+
+def short_places(places: Sequence[str]) -> dict[str, str]:
+    """Return the places of a table, with as much of generated files' hashes as tells them apart."""
+    found = {place: _GENERATED.fullmatch(place) for place in places}
+    hashes = {match[1] for match in found.values() if match is not None}
+    length = next(
+        n for n in count_from(HASH_SHOWN) if len({name[:n] for name in hashes}) == len(hashes)
+    )
+    return {
+        place: place if match is None else f"{match[1][:length]}…{match[2]}"
+        for place, match in found.items()
+    }
 
 
 def _rate(row: TableRow) -> str:

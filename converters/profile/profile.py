@@ -20,6 +20,7 @@ from kvtrace.converters.profile.profile_tables import ProfileTables, Row
 from kvtrace.converters.profile.roofline import Position, Work, joined, position
 from kvtrace.converters.source_lines import SourceLines
 from kvtrace.figures.gaps import Gaps, read_gaps
+from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.kernels import FURTHER
 from kvtrace.figures.times import Times, device_times, host_times
 from kvtrace.figures.window import STEADY, Asked, Window, windowed
@@ -99,7 +100,7 @@ class CallProfile:
 
 @dataclass(frozen=True, slots=True)
 class KernelProfile:
-    """A kernel, by module and name, over all chosen runs of the program.
+    """A kernel (`kvtrace/figures/identity.py`) over all chosen runs of the program.
 
     Its own `runs` are its launches, where those that were captured into graphs count as often as
     the graphs were replayed.
@@ -118,6 +119,12 @@ class KernelProfile:
     derived: Derived
     roofline: Position | None
     calls: tuple[CallProfile, ...] = ()
+    source: str | None = None
+
+    @property
+    def key(self) -> KernelKey:
+        """Which kernel it is."""
+        return KernelKey(self.module or "", self.name, self.source or "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +203,7 @@ def read_profile(
     whole = times is not None and window is None
     if times is None:
         trace, window = windowed(trace, runs, part)
-        times = host_times(trace, runs), device_times(trace, runs, {})
+        times = host_times(trace, runs), device_times(trace, runs)
     with ProfileTables(trace, runs, *times, calls=calls) as tables:
         chosen = chosen_device(device, _device_names(runs), tables.targets())
         by_kernel = tables.sums()
@@ -220,12 +227,12 @@ def read_profile(
         for row in kernels
     ]
     time = None if whole else read_device_time(trace, runs, window, times[1])
-    names = {row["kernel"]: (row["module"], row["name"] or "") for row in kernels}
-    by_name: dict[tuple[str | None, str], list[Row]] = {}
+    keys = {row["kernel"]: kernel.key for row, kernel in zip(kernels, found, strict=True)}
+    by_key: dict[KernelKey, list[Row]] = {}
     for access in accesses:
-        by_name.setdefault(names[access["kernel"]], []).append(access)
+        by_key.setdefault(keys[access["kernel"]], []).append(access)
     gaps = None if time is None else read_gaps(trace, runs)
-    advice = read_advice(trace, runs, found, by_name, chosen, time, gaps)
+    advice = read_advice(trace, runs, found, by_key, chosen, time, gaps)
     if not calls:
         found = [replace(kernel, calls=()) for kernel in found]
     source = SourceLines(trace, runs) if lines else None
@@ -346,6 +353,7 @@ def _kernel(
         derived=_derived(sums, by_type, _total(unique)),
         roofline=_achieved(roof, sums),
         calls=tuple(calls),
+        source=row["source"],
     )
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 _WANTED: Final = {
-    "kernels": ("kernel_id", "name", "module", "file", "line", "target", "compile_ns"),
+    "kernels": ("kernel_id", "name", "module", "source", "file", "line", "target", "compile_ns"),
     "calls": ("call_id", "kernel_id", "grid_x", "grid_y", "grid_z", "args"),
     "ops": (
         "call_id", "op_index", "kind", "dtype", "stack_id", "elements", "masked_off", "bytes",
@@ -29,12 +29,13 @@ _WANTED: Final = {
     "stacks": ("stack_id", "frames"),
 }  # fmt: skip
 
-#: `place` numbers (run, call_id) and `kernel` numbers (module, name). An access whose active lanes
-#: are not known has null bytes.
+#: `place` numbers (run, call_id) and `kernel` numbers kernels (`identity.py`). An access whose
+#: active lanes are not known has null bytes.
 _PREPARE_PLACES: Final = """
     CREATE TEMP TABLE kernel AS
-    SELECT dense_rank() OVER (ORDER BY coalesce(module, ''), coalesce(name, '')) AS kernel,
-        run, kernel_id, name, module, file, line, target, compile_ns
+    SELECT dense_rank() OVER (
+            ORDER BY coalesce(module, ''), coalesce(name, ''), coalesce(source, '')) AS kernel,
+        run, kernel_id, name, module, source, file, line, target, compile_ns
     FROM kernels;
 
     CREATE TEMP TABLE place AS
@@ -75,10 +76,10 @@ _PREPARE_TIMES: Final = """
 
     CREATE TEMP TABLE median_kernel AS
     SELECT k.kernel AS key, h.host_median_ns, d.device_median_ns
-    FROM (SELECT DISTINCT kernel, coalesce(module, '') AS module, coalesce(name, '') AS name
-        FROM kernel) k
-    LEFT JOIN launched_medians h USING (module, name)
-    LEFT JOIN (FROM executed_medians WHERE kind = 'Triton') d USING (module, name);
+    FROM (SELECT DISTINCT kernel, coalesce(module, '') AS module, coalesce(name, '') AS name,
+        coalesce(source, '') AS source FROM kernel) k
+    LEFT JOIN launched_medians h USING (module, name, source)
+    LEFT JOIN (FROM executed_medians WHERE kind = 'Triton') d USING (module, name, source);
 """
 
 _PREPARE_WORK: Final = """
@@ -117,8 +118,9 @@ _PREPARE_WORK: Final = """
 """
 
 _KERNELS: Final = """
-    SELECT kernel, any_value(name) AS name, any_value(module) AS module, min(file) AS file,
-        min(line) AS line, count(*) AS compilations, sum(compile_ns) AS compile_ns
+    SELECT kernel, any_value(name) AS name, any_value(module) AS module,
+        any_value(source) AS source, min(file) AS file, min(line) AS line,
+        count(*) AS compilations, sum(compile_ns) AS compile_ns
     FROM kernel GROUP BY kernel ORDER BY kernel
 """
 
@@ -240,7 +242,7 @@ def work_of_calls(trace: "Trace", runs: Sequence["Run"]) -> tuple[list[Row], lis
     with scratch() as database:
         database.register("ops", ops)
         for name in ("kernels", "calls"):
-            database.register(name, trace.table(name, runs, list(_WANTED[name])))
+            database.register(name, known_rows(trace, runs, name, _WANTED[name]))
         database.execute(_PREPARE_PLACES.format(args=_ARGUMENTS))
         database.execute("CREATE TEMP TABLE launched AS SELECT place, 1 AS runs FROM place")
         database.execute(_PREPARE_WORK)
@@ -281,7 +283,7 @@ class ProfileTables:
         self._database.close()
 
     def kernels(self) -> list[Row]:
-        """Kernels by module and name, numbered."""
+        """Kernels, numbered."""
         return self._rows(_KERNELS)
 
     def sums(self) -> dict[int, Row]:

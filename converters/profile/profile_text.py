@@ -16,6 +16,7 @@ from kvtrace.converters.profile.profile import (
 )
 from kvtrace.converters.profile.profile_sections import profile_sections
 from kvtrace.converters.profile.roofline import Position
+from kvtrace.figures.identity import names_apart
 from kvtrace.figures.kernels import (
     DEVICE_MEDIAN,
     FURTHER,
@@ -124,13 +125,13 @@ def _measured_text(profile: Profile, kernels: Sequence[KernelProfile], width: in
     header = ("measured", "launches", *(_label(each) for each in (*shown, *FURTHER)), "compile")
     rows = [
         (
-            k.name or "(no name)",
+            name,
             count(k.launches),
             *(quantity(getattr(k.measured, each.name), each.unit) for each in shown),
             *(quantity(k.measured.further[each.name], each.unit) for each in FURTHER),
             duration(k.compile_ns),
         )
-        for k in kernels
+        for k, name in zip(kernels, names_apart(kernels), strict=True)
     ]
     return columns(header, rows, width)
 
@@ -187,7 +188,8 @@ def _derived_text(profile: Profile, kernels: Sequence[KernelProfile], width: int
     if not profile.replayed:
         return [f"bytes and FLOPs (derived from the IR) are not known yet: {fill}"]
     header = ("derived", "bytes/launch", "FLOP/launch", "bytes", "FLOP", "FLOP/byte", "lanes on")
-    rows = [(k.name or "(no name)", *_work_cells(k.derived)) for k in kernels]
+    named = zip(kernels, names_apart(kernels), strict=True)
+    rows = [(name, *_work_cells(k.derived)) for k, name in named]
     lines = columns(header, rows, width)
     if any(k.derived.unknown_accesses for k in kernels):
         lines.append(">: some accesses have masks that depend on data that was not recorded")
@@ -197,9 +199,8 @@ def _derived_text(profile: Profile, kernels: Sequence[KernelProfile], width: int
 
 
 def _flops_text(kernels: Sequence[KernelProfile], width: int) -> list[str]:
-    rows = [
-        (kernel.name or "(no name)", _types(kernel.derived.flops_by_type)) for kernel in kernels
-    ]
+    named = zip(kernels, names_apart(kernels), strict=True)
+    rows = [(name, _types(kernel.derived.flops_by_type)) for kernel, name in named]
     return columns(("derived", "FLOP by type"), rows, width)
 
 
@@ -259,9 +260,9 @@ def _roofline_text(profile: Profile, kernels: Sequence[KernelProfile], width: in
     if measured:
         header.append("of measured")
     rows = []
-    for kernel in kernels:
+    for kernel, name in zip(kernels, names_apart(kernels), strict=True):
         cells = [
-            kernel.name or "(no name)",
+            name,
             size(_per_run(kernel.derived.unique_bytes, kernel.runs)),
             "-" if kernel.derived.reuse is None else f"{kernel.derived.reuse:.1f} x",
             *([percent(kernel.derived.sector_efficiency)] if sectors else []),

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.converters.profile.specialization import Change, changes, specialization
+from kvtrace.figures.identity import KernelKey, key_of
 from kvtrace.figures.recompiled import compiled_here
 from kvtrace.figures.times import compiling_launches
 from kvtrace.figures.trials import TUNING
@@ -24,7 +25,7 @@ _NANOSECONDS: Final = 1_000_000_000
 class Recompile:
     """A compiled variant, in order of compilation, and how it differs from the nearest earlier one.
 
-    Generated kernels of one name that come from several files are several kernels.
+    Kernels of several generated files are not variants of each other.
     `changes` is empty for a kernel's first variant, and for one that was compiled again alike. Of
     the latter `told_apart` are the scalars that may have done it: those whose values in the calls
     of both are of different kinds, where Triton's key knows three: 1, multiples of 16, and others.
@@ -32,6 +33,7 @@ class Recompile:
     """
 
     kernel: str
+    key: KernelKey
     file: str | None
     run: str
     kernel_id: int
@@ -69,11 +71,13 @@ class HeldLaunch:
 
 def read_recompiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[Recompile, ...]:
     """Read every compiled variant and why it was compiled; errors as `Trace.table`."""
-    earlier: dict[tuple[str | None, ...], list[tuple[dict[str, str], dict[str, Any]]]] = {}
+    earlier: dict[
+        tuple[str, KernelKey, str | None], list[tuple[dict[str, str], dict[str, Any]]]
+    ] = {}
     scalars = _Scalars(trace, runs)
     found = []
     for row in plain_rows(trace.table("kernels", runs)):
-        key = tuple(row[name] for name in ("run", "module", "file", "name"))
+        key = row["run"], key_of(row), row["file"]
         known = earlier.setdefault(key, [])
         facts = specialization(row)
         compared = ((changes(one, facts), other) for one, other in known)
@@ -83,6 +87,7 @@ def read_recompiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[Recompile, .
             Recompile(
                 kernel=row["name"] or "",
                 file=row["file"],
+                key=key[1],
                 run=row["run"],
                 kernel_id=row["kernel_id"],
                 compile_begin=row["compile_begin"],

@@ -8,6 +8,7 @@ from kvtrace.converters.profile.gaps_text import CAUSES
 from kvtrace.converters.profile.one_table import Rate, TableRow, rate, table_rows
 from kvtrace.converters.profile.profile import Profile
 from kvtrace.figures.gaps import Gaps
+from kvtrace.figures.identity import KernelKey
 
 __all__ = ["Answer", "Ran", "answer_of"]
 
@@ -44,9 +45,9 @@ class Answer:
     ran: tuple[Ran, ...]
 
 
-def answer_of(profile: Profile, kernels: Sequence[tuple[str | None, str]]) -> Answer:
-    """Return what a profile says first; `kernels` are module and name of the report's kernels."""
-    places = {key: place for place, key in reversed(list(enumerate(kernels)))}
+def answer_of(profile: Profile, kernels: Sequence[KernelKey]) -> Answer:
+    """Return what a profile says first; `kernels` are the report's."""
+    places = {key: place for place, key in enumerate(kernels)}
     timed = profile.device_time is not None
     return Answer(
         part=profile.window.sentence if profile.window is not None and timed else None,
@@ -57,13 +58,13 @@ def answer_of(profile: Profile, kernels: Sequence[tuple[str | None, str]]) -> An
     )
 
 
-def _ran(row: TableRow, places: Mapping[tuple[str | None, str], int]) -> Ran:
+def _ran(row: TableRow, places: Mapping[KernelKey, int]) -> Ran:
     kernel = row.kernel
     return Ran(
         name=row.name,
         kind=row.kind,
         place=row.place if row.place != row.kind else "",
-        kernel=None if kernel is None else places.get((kernel.module, kernel.name or "(no name)")),
+        kernel=None if kernel is None else places.get(kernel.key),
         executions=row.executions,
         device_ns=row.taken_ns if row.share is not None else None,
         rate=rate(row),

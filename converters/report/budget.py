@@ -30,7 +30,16 @@ REPORT_FIELDS: Final = tuple(
     each.name
     for each in fields(Report)
     if each.name
-    not in {"launches", "device", "rows", "bins", "texts", "stack_places", "stage_artifacts"}
+    not in {
+        "launches",
+        "device",
+        "rows",
+        "bins",
+        "texts",
+        "stack_places",
+        "stage_artifacts",
+        "kernel_keys",
+    }
 )
 #: Launches may always have this share of the room, however much else there is.
 _LAUNCH_SHARE: Final = 0.5

@@ -80,7 +80,7 @@ def report_data(
         _read_run(trace, run, index, gathered)
     # Launches and findings are those of the whole runs, figures are of a part.
     part, window = windowed(trace, runs, asked)
-    device = device_times(part, runs, {})
+    device = device_times(part, runs)
     host = host_times(part, runs)
     gathered.calls.read_figures(runs, host, device)
     gathered.calls.read_work(trace, runs)
@@ -109,7 +109,7 @@ def report_data(
     totals = report.totals
     if totals.gpu_kernels is not None:
         totals = replace(totals, device_ns=0 if time is None else time.device_ns)
-    answer = answer_of(profile, [(kernel.module, kernel.name) for kernel in report.kernels])
+    answer = answer_of(profile, list(gathered.kernels.identities))
     return replace(
         report,
         notes=tuple(trace.notes),
@@ -213,6 +213,7 @@ class _Gathered:
             texts=tuple(self.kernels.texts),
             stack_places=self.stack_places,
             stage_artifacts=tuple(self.kernels.stage_artifacts),
+            kernel_keys=tuple(self.kernels.identities),
         )
 
     def extent(self) -> tuple[int | None, int]:

@@ -18,6 +18,7 @@ from kvtrace.converters.report.model import (
     Variant,
 )
 from kvtrace.converters.report.slices import NO_CALL, Integers, Lookup
+from kvtrace.figures.identity import KernelKey, key_of
 from kvtrace.figures.kernels import FURTHER
 
 if TYPE_CHECKING:
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["SASS", "KernelRows", "kernels_of"]
 
-#: What makes two variants the same kernel.
-Identity = tuple[str, str | None, str | None, int | None]
-
 
 @dataclass(slots=True)
 class KernelRows:
@@ -36,8 +34,9 @@ class KernelRows:
 
     variants: list[dict[str, Any]] = field(default_factory=list)
     """What was recorded of each: fields of `Variant`."""
-    identities: dict[Identity, int] = field(default_factory=dict)
-    origins: dict[int, str | None] = field(default_factory=dict)
+    identities: dict[KernelKey, int] = field(default_factory=dict)
+    first: list[Mapping[str, Any]] = field(default_factory=list)
+    """For each kernel: the row of its first variant."""
     indices: list[Lookup] = field(default_factory=list)
     """For each run: kernel_id → variant."""
     texts: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -47,12 +46,12 @@ class KernelRows:
 
     def add(self, rows: Sequence[Mapping[str, Any]], run: int, sizes: Mapping[str, int]) -> None:
         """Add the rows of `kernels` of one run, in their order; times are nanoseconds."""
-        earlier: dict[int, list[tuple[int, dict[str, str]]]] = {}
+        earlier: dict[tuple[int, str | None], list[tuple[int, dict[str, str]]]] = {}
         ids = np.array([row["kernel_id"] for row in rows], np.int64)
         self.indices.append(Lookup(ids, len(self.variants) + np.arange(len(rows))))
         for row in rows:
             index, kernel = len(self.variants), self._kernel(row)
-            known = earlier.setdefault(kernel, [])
+            known = earlier.setdefault((kernel, row["file"]), [])
             facts = specialization(row)
             recompiled = _recompiled(known, facts)
             self.variants.append(self._variant(row, kernel, run, sizes, recompiled))
@@ -66,9 +65,9 @@ class KernelRows:
             )
 
     def _kernel(self, row: Mapping[str, Any]) -> int:
-        identity = (row["name"] or "(no name)", row["module"], row["file"], row["line"])
-        kernel = self.identities.setdefault(identity, len(self.identities))
-        self.origins.setdefault(kernel, row["origin"])
+        kernel = self.identities.setdefault(key_of(row), len(self.identities))
+        if kernel == len(self.first):
+            self.first.append(row)
         return kernel
 
     def _variant(
@@ -197,17 +196,17 @@ def kernels_of(
     for index, variant in enumerate(variants):
         members.setdefault(variant.kernel, []).append(index)
     kernels = []
-    for (name, module, file, line), kernel in rows.identities.items():
+    for kernel, first in enumerate(rows.first):
         own, replayed = sums.get(kernel, {}), done.get(kernel)
         on_device = calls.on_device and bool(own)
         best = None if replayed is None else replayed.best_of(own["ran"])
         kernels.append(
             Kernel(
-                name=name,
-                module=module,
-                file=file,
-                line=line,
-                origin=rows.origins[kernel],
+                name=first["name"] or "(no name)",
+                module=first["module"],
+                file=first["file"],
+                line=first["line"],
+                origin=first["origin"],
                 variants=tuple(members[kernel]),
                 calls=own.get("calls") or 0,
                 launches=own.get("launches") or 0,

@@ -16,6 +16,7 @@ from kvtrace.converters.profile.roofline import Position
 from kvtrace.converters.profile.specialization import Change
 from kvtrace.converters.report.answer import Answer
 from kvtrace.converters.report.slices import Bins, Executions, Slices
+from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.window import Window
 
 __all__ = [
@@ -427,6 +428,8 @@ class Report:
     """The trace's `stack_id` → index into `stacks`."""
     stage_artifacts: tuple[dict[str, str], ...]
     """For each variant: stage → sha256."""
+    kernel_keys: tuple[KernelKey, ...]
+    """Which kernel each of `kernels` is."""
 
 
 #: Whether a figure was measured while the program ran (or told by the compiler), or worked out

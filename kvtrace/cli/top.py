@@ -22,6 +22,9 @@ def command(
     interval: Annotated[
         float, typer.Option(metavar="SECONDS", min=0.1, help="Time between updates")
     ] = 1.0,
+    whole: Annotated[
+        bool, typer.Option("--whole", help="Kernels since the beginning, not of the last minute")
+    ] = False,
 ) -> None:
     """Show what is recorded right now: launches, kernels, variants, findings.
 
@@ -45,16 +48,17 @@ def command(
     try:
         if not once and sys.stdout.isatty():
             with suppress(KeyboardInterrupt):
-                _watch(follower, live, str(trace), interval)
+                _watch(follower, live, str(trace), interval, whole=whole)
             return
         now = time.time_ns()
         live.add(follower.look(), now)
-        print_lines(page_lines(live.page(now), str(trace), now, terminal_width(), 40))
+        page = live.page(now, whole=whole)
+        print_lines(page_lines(page, str(trace), now, terminal_width(), 40))
     finally:
         follower.close()
 
 
-def _watch(follower: "Follower", live: "Live", trace: str, interval: float) -> None:
+def _watch(follower: "Follower", live: "Live", trace: str, interval: float, *, whole: bool) -> None:
     """Show a page after the other until a key or Ctrl-C ends it."""
     import time
 
@@ -69,9 +73,10 @@ def _watch(follower: "Follower", live: "Live", trace: str, interval: float) -> N
         while True:
             now = time.time_ns()
             live.add(follower.look(), now)
-            lines = page_lines(live.page(now), trace, now, console.width, console.height)
-            whole = "\n".join([*lines[: console.height - 1], "q ends"])
-            screen.update(Text(whole, no_wrap=True, overflow="crop"), refresh=True)
+            page = live.page(now, whole=whole)
+            lines = page_lines(page, trace, now, console.width, console.height)
+            shown = "\n".join([*lines[: console.height - 1], "q ends"])
+            screen.update(Text(shown, no_wrap=True, overflow="crop"), refresh=True)
             if pressed(interval) in ("q", "Q"):
                 return
 

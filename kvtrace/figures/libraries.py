@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.figures.kernels import EXECUTED, sums
-from kvtrace.figures.lines import is_plumbing
+from kvtrace.figures.lines import place_of
 from kvtrace.figures.makers import kind_of
 from kvtrace.figures.tables import open_times
 from kvtrace.schema.symbols import titled
@@ -53,9 +53,8 @@ class LibraryTime:
         for origin in self.origins:
             if origin["file"] and origin["line"]:
                 return origin["file"], origin["line"]
-        own = (frame for frame in self.frames or () if not is_plumbing(frame["file"]))
-        frame = next(own, None)
-        return None if frame is None else (frame["file"], frame["line"])
+        place = place_of(self.frames or ())
+        return None if place is None else (place.file, place.line)
 
 
 def library_times(trace: "Trace", runs: Sequence["Run"]) -> list[LibraryTime]:

@@ -13,6 +13,9 @@ _PLUMBING: Final = re.compile(
     r"|[/\\]torch[/\\](?:nn|autograd|utils|optim|_dynamo|_inductor|_functorch)[/\\]"
     r"|[/\\](\w\w)[/\\]c\1\w+\.py$"
 )
+#: What Inductor calls a file that it generated: a hash, of which so much tells most files apart.
+GENERATED: Final = r"c[a-z2-7]{51}"
+HASH_SHOWN: Final = 8
 
 
 @dataclass(frozen=True, slots=True)

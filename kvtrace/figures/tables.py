@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from kvtrace.figures.database import another_connection
 from kvtrace.figures.database import database as new_database
+from kvtrace.figures.identity import kernel_rows
 from kvtrace.figures.kernels import LAUNCH_COLUMNS
 from kvtrace.figures.scans import Scans, quoted, sound_rows
 from kvtrace.figures.trials import HoldingTrials
@@ -54,6 +55,7 @@ _ONCE: Final = {
     "kernels": (
         "kernel_id", "name", "module", "file", "line", "origin", "target", "num_warps",
         "registers", "spills", "shared_bytes", "compile_begin", "compile_ns", "load_begin",
+        "source",
     ),
     "calls": ("call_id", "kernel_id", "grid_x", "grid_y", "grid_z"),
 }  # fmt: skip
@@ -99,7 +101,7 @@ def open_times(trace: "Trace", runs: Sequence["Run"], view: str) -> duckdb.DuckD
     """Return a connection to a database with a view over launches or executions, to be closed.
 
     The tables `calls`, `kernels` and `place` are there, too: `place` numbers the calls whose kernel
-    is known, and `kernel` in it their kernels by module and name. Runs are numbers of the type
+    is known, and `kernel` in it their kernels (`identity.py`). Runs are numbers of the type
     `run_name`: as texts, they would take half of the time. Sealed runs of an opened trace have one
     database, so what a connection makes in it has to be TEMPORARY. Of a window, the views
     `launch_times`, `launch_groups` and `execution_times` have what began in it; what a row is,
@@ -162,7 +164,7 @@ def _opened(trace: "Trace", runs: Sequence["Run"]) -> duckdb.DuckDBPyConnection:
     scans.close(database, _COLUMNS)
     for name in _COLUMNS:
         _scan(database, scans, trace, runs, name)
-    kernels = ("kernel_id", "name", "module", "compile_begin", "load_begin")
+    kernels = ("kernel_id", "name", "module", "source", "compile_begin", "load_begin")
     add_rows(database, "kernels", known_rows(trace, runs, "kernels", kernels))
     add_rows(database, "calls", known_rows(trace, runs, "calls", ("call_id", "kernel_id")))
     database.execute(_PLACES)
@@ -174,15 +176,21 @@ def known_rows(
 ) -> pa.Table:
     """Return columns of `kernels` or `calls`; those that figures need are read once of sealed runs.
 
-    Errors as `Trace.table`.
+    A column `source` of kernels is there, too (`identity.py`). Errors as `Trace.table`.
     """
     if not set(columns) <= set(_ONCE[name]) or not all(run.sealed for run in runs):
-        return trace.table(name, runs, columns)
+        return _rows(trace, runs, name, columns)
     known = _KNOWN.setdefault(trace, {})
     key = name, tuple(run.run_id for run in runs)
     if key not in known:
-        known[key] = trace.table(name, runs, _ONCE[name])
+        known[key] = _rows(trace, runs, name, _ONCE[name])
     return known[key].select([*columns, "run"])
+
+
+def _rows(trace: "Trace", runs: Sequence["Run"], name: str, columns: Sequence[str]) -> pa.Table:
+    if name == "kernels":
+        return kernel_rows(trace, runs, columns)
+    return trace.table(name, runs, columns)
 
 
 def add_rows(
@@ -197,14 +205,17 @@ def add_rows(
 #: Launches and executions refer to calls by run and number, which are few bytes as one number.
 _PLACES: Final = """
     CREATE TABLE kernel AS
-    SELECT row_number() OVER (ORDER BY module, name)::INTEGER AS kernel, module, name
-    FROM (SELECT DISTINCT coalesce(module, '') AS module, coalesce(name, '') AS name FROM kernels);
+    SELECT row_number() OVER (ORDER BY module, name, source)::INTEGER AS kernel, module, name,
+        source
+    FROM (SELECT DISTINCT coalesce(module, '') AS module, coalesce(name, '') AS name,
+        coalesce(source, '') AS source FROM kernels);
 
     CREATE TABLE place AS
     SELECT row_number() OVER (ORDER BY c.run, c.call_id)::INTEGER AS place, n.kernel, c.run,
         c.call_id, c.kernel_id
     FROM calls c JOIN kernels k ON k.run = c.run AND k.kernel_id = c.kernel_id
-    JOIN kernel n ON n.module = coalesce(k.module, '') AND n.name = coalesce(k.name, '');
+    JOIN kernel n ON n.module = coalesce(k.module, '') AND n.name = coalesce(k.name, '')
+        AND n.source = coalesce(k.source, '');
 """
 
 

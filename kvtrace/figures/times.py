@@ -4,7 +4,7 @@ DuckDB reads launches, or executions, once, into a row of some 20 bytes each, an
 and medians of these. Another engine is asked the same of the views: `asked_times`.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from kvtrace.figures.columns import Integers, combined_codes, dictionary_values, integers
 from kvtrace.figures.database import scratch
+from kvtrace.figures.identity import SOURCE
 from kvtrace.figures.kernels import (
     DEVICE_MEDIAN,
     EXECUTED,
@@ -42,10 +43,11 @@ class Times:
     """Figures by call, and medians by kernel.
 
     `calls` has columns run, call_id, and of executions that no call is known for `name` and `kind`,
-    as they are shown; then those of `figures/kernels.py`. `kernels` has columns module, name, kind
-    and the median. `phases` are launches of each run by phase, with when the last of them ended, in
-    ns since 1970; `by_phase` those of each call: run, call_id, phase, launches. `groups` has the
-    medians of groups of kernels, where some were asked for.
+    as they are shown; then those of `figures/kernels.py`. `kernels` has columns module, name and
+    source (a key of `identity.py`), kind and the median. `phases` are launches of each run by
+    phase, with when the last of them ended, in ns since 1970; `by_phase` those of each call: run,
+    call_id, phase, launches. `groups` has the medians of groups of kernels, where some were asked
+    for.
     """
 
     calls: pa.Table
@@ -70,27 +72,17 @@ _BY_PHASE: Final = """
         sum(weight)::BIGINT AS launches
     FROM grouped GROUP BY run, call_id, coalesce(phase, 'run')
 """
-#: An execution as it counts, and whether it is one of a step.
-_STEPPED: Final = """
-    CREATE TEMP VIEW stepped_times AS
-    SELECT t.*, t.steady AND coalesce(w.first <= epoch_ns(t."start")
-        AND epoch_ns(t."start") <= w.last, false) AS stepped
-    FROM execution_times t LEFT JOIN windows w ON w.run = t.run
-"""
-_UNSTEPPED: Final = (
-    "CREATE TEMP VIEW stepped_times AS SELECT *, false AS stepped FROM execution_times"
-)
 #: One row for each execution of a call whose kernel is known.
 _EXECUTIONS: Final = """
     CREATE TEMP TABLE executions AS
     SELECT p.place, p.kernel, t.ns, t.weight::INTEGER AS weight, t.tuning, t.replayed, t.timed,
-        t.steady, t.stepped
-    FROM stepped_times t JOIN place p ON p.run = t.run AND p.call_id = t.call_id
+        t.steady
+    FROM execution_times t JOIN place p ON p.run = t.run AND p.call_id = t.call_id
 """
 _GROUPED_EXECUTIONS: Final = """
     CREATE TEMP TABLE grouped AS
     SELECT p.run, p.call_id, g.* EXCLUDE (place) FROM (
-        SELECT place, tuning, replayed, timed, steady, stepped,
+        SELECT place, tuning, replayed, timed, steady,
             sum(weight)::BIGINT AS weight, sum(ns * weight)::BIGINT AS taken
         FROM executions GROUP BY ALL
     ) g JOIN place p USING (place)
@@ -103,8 +95,8 @@ _UNKNOWN_CALLS: Final = """
 _OTHERS: Final = """
     CREATE TEMP TABLE others AS
     SELECT t.run, t.name, t.kind, t.call_id IS NOT NULL AS called, t.ns, t.tuning, t.replayed,
-        t.timed, t.steady, t.weight, t.taken, t.bytes, t.stepped
-    FROM stepped_times t {others}
+        t.timed, t.steady, t.weight, t.taken, t.bytes
+    FROM execution_times t {others}
 """
 _WITHOUT_CALL: Final = "WHERE t.call_id IS NULL"
 _WITHOUT_KERNEL: Final = "ANTI JOIN place p ON p.run = t.run AND p.call_id = t.call_id"
@@ -115,11 +107,8 @@ _NAMED: Final = """
     FROM others o JOIN shown s ON s.called = o.called AND s.name IS NOT DISTINCT FROM o.name
         AND s.kind IS NOT DISTINCT FROM o.kind
 """
-_MORE: Final = (
-    "CAST(sum(CASE WHEN stepped THEN taken END) AS BIGINT) AS stepped_ns, {bytes} AS bytes"
-)
-_NO_BYTES: Final = "CAST(NULL AS BIGINT)"
-_BYTES: Final = "CAST(sum(CASE WHEN steady THEN bytes * weight END) AS BIGINT)"
+_NO_BYTES: Final = "CAST(NULL AS BIGINT) AS bytes"
+_BYTES: Final = "CAST(sum(CASE WHEN steady THEN bytes * weight END) AS BIGINT) AS bytes"
 
 _HOST: Final[WeakKeyDictionary["Trace", dict[tuple[str, ...], Times]]] = WeakKeyDictionary()
 
@@ -183,27 +172,16 @@ def _of_groups(
 def device_times(
     trace: "Trace",
     runs: Sequence["Run"],
-    stepping: Mapping[str, tuple[int, int]],
     *,
     with_medians: bool = True,
     groups: pa.Table | None = None,
 ) -> Times:
     """Return the figures of executions of calls, and of other kernels, copies and fills by name.
 
-    Without medians, those of calls are null; kernels have theirs. Besides, `stepped_ns` is the time
-    of those that began within the run's range of `stepping` (ns since 1970), and `bytes` those that
+    Without medians, those of calls are null; kernels have theirs. Besides, `bytes` are those that
     were copied or filled. Errors as in `host_times`.
     """
-    windows = pa.table(
-        {
-            "run": pa.array(list(stepping), pa.string()),
-            "first": pa.array([first for first, _ in stepping.values()], pa.int64()),
-            "last": pa.array([last for _, last in stepping.values()], pa.int64()),
-        }
-    )
     with open_times(trace, runs, "execution_times") as database:
-        add_rows(database, "windows", windows, "TEMP TABLE")
-        database.execute(_STEPPED if stepping else _UNSTEPPED)
         database.execute(_EXECUTIONS)
         database.execute(_GROUPED_EXECUTIONS)
         ((unknown,),) = database.execute(_UNKNOWN_CALLS).fetchall()
@@ -213,17 +191,16 @@ def device_times(
         middle = _middles(database, "executions")
         of_calls = middle("executions", "place") if with_medians else _NO_MEDIANS
         of_kernels = middle("executions", "kernel")
-        more = ", " + _MORE.format(bytes=_NO_BYTES)
-        calls = database.sql(_by_call(EXECUTED, of_calls, DEVICE_MEDIAN, more))
+        calls = database.sql(_by_call(EXECUTED, of_calls, DEVICE_MEDIAN, f", {_NO_BYTES}"))
         kernels = database.sql(_by_kernel(of_kernels, DEVICE_MEDIAN))
         middle = _middles(database, "named")
         others = database.sql(
             "SELECT run::VARCHAR AS run, CAST(NULL AS BIGINT) AS call_id, name, kind, "  # noqa: S608
-            f"{sums(EXECUTED)}, {_MORE.format(bytes=_BYTES)}, "
+            f"{sums(EXECUTED)}, {_BYTES}, "
             f"CAST(NULL AS DOUBLE) AS {DEVICE_MEDIAN.name} FROM named GROUP BY run, name, kind"
         )
         by_name = database.sql(
-            f"SELECT '' AS module, name, kind, ns AS {DEVICE_MEDIAN.name} "  # noqa: S608
+            f"SELECT '' AS module, name, '' AS source, kind, ns AS {DEVICE_MEDIAN.name} "  # noqa: S608
             f"FROM ({middle('named', 'name, kind')}) m"
         )
         return Times(
@@ -253,7 +230,7 @@ def _by_call(
     figures: Sequence[KernelFigure], of_calls: str, median: KernelFigure, more: str = ""
 ) -> str:
     names = ", ".join(f"s.{each.name}" for each in figures)
-    extra = ", s.stepped_ns, s.bytes" if more else ""
+    extra = ", s.bytes" if more else ""
     return f"""
         SELECT p.run::VARCHAR AS run, p.call_id, CAST(NULL AS VARCHAR) AS name,
             CAST(NULL AS VARCHAR) AS kind, {names}{extra}, m.ns AS {median.name}
@@ -265,7 +242,7 @@ def _by_call(
 
 def _by_kernel(of_kernels: str, median: KernelFigure) -> str:
     return f"""
-        SELECT k.module, k.name, '{TRITON}' AS kind, m.ns AS {median.name}
+        SELECT k.module, k.name, k.source, '{TRITON}' AS kind, m.ns AS {median.name}
         FROM kernel k JOIN ({of_kernels}) m ON m.kernel = k.kernel
     """  # noqa: S608
 
@@ -302,11 +279,12 @@ def asked_times(ask: Callable[[str], pa.Table]) -> tuple[Times, Times]:
     )
 
 
-_TOLD: Final = """
-    SELECT t.*, coalesce(k.module, '') AS module, coalesce(k.name, '') AS kernel
-    FROM {rows} t JOIN calls c ON c.run = t.run AND c.call_id = t.call_id
+_TOLD: Final = f"""
+    SELECT t.*, coalesce(k.module, '') AS module, coalesce(k.name, '') AS kernel,
+        coalesce({SOURCE}, '') AS source
+    FROM {{rows}} t JOIN calls c ON c.run = t.run AND c.call_id = t.call_id
     JOIN kernels k ON k.run = c.run AND k.kernel_id = c.kernel_id
-"""
+"""  # noqa: S608
 
 
 def _asked(
@@ -323,8 +301,8 @@ def _asked(
         "LEFT JOIN middle m ON m.run = s.run AND m.call_id = s.call_id"
     )
     kernels = ask(
-        f"WITH told AS ({told}) SELECT module, kernel AS name, '{TRITON}' AS kind, {median.name} "  # noqa: S608
-        f"FROM ({medians('told', 'module, kernel', median.name)}) m"
+        f"WITH told AS ({told}) SELECT module, kernel AS name, source, '{TRITON}' AS kind, "  # noqa: S608
+        f"{median.name} FROM ({medians('told', 'module, kernel, source', median.name)}) m"
     )
     unnamed = pa.nulls(calls.num_rows, pa.string())
     for name in ("kind", "name"):

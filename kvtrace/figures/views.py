@@ -23,6 +23,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from kvtrace.figures.identity import SOURCE
 from kvtrace.figures.kernels import EXECUTED, LAUNCH_COLUMNS, LAUNCHED, sums
 from kvtrace.figures.trials import TUNING
 
@@ -66,22 +67,24 @@ _JOINED_TRIALS: Final = """LEFT JOIN tuning t ON t.run = p.run AND t.seq = p.lau
 #: By name, in an order in which each uses tables and those before it.
 VIEWS: Final = {
     # A distinct call with its kernel, and the line of the program that launched it first.
-    "called": """
-        SELECT c.run, c.call_id, c.kernel_id, k.name AS kernel, k.module, k.file, k.line,
-            c.grid_x, c.grid_y, c.grid_z, c.stack_id, s.frames[1].file AS called_file,
-            s.frames[1].line AS called_line, s.frames[1].function AS called_function
+    "called": f"""
+        SELECT c.run, c.call_id, c.kernel_id, k.name AS kernel, k.module, {SOURCE} AS source,
+            k.file, k.line, c.grid_x, c.grid_y, c.grid_z, c.stack_id,
+            s.frames[1].file AS called_file, s.frames[1].line AS called_line,
+            s.frames[1].function AS called_function
         FROM calls c JOIN kernels k USING (run, kernel_id)
         LEFT JOIN stacks s ON s.run = c.run AND s.stack_id = c.stack_id
-    """,
+    """,  # noqa: S608
     # A launch with its call and kernel.
-    "launched": """
-        SELECT l.run, l.seq, k.name AS kernel, k.module, l.call_id, c.kernel_id, l.phase,
-            l."enter", l."exit", epoch_ns(l."exit") - epoch_ns(l."enter") AS host_ns,
+    "launched": f"""
+        SELECT l.run, l.seq, k.name AS kernel, k.module, {SOURCE} AS source, l.call_id,
+            c.kernel_id, l.phase, l."enter", l."exit",
+            epoch_ns(l."exit") - epoch_ns(l."enter") AS host_ns,
             c.grid_x, c.grid_y, c.grid_z, l.thread, l.device, l.stream,
             greatest(l.weight, 1) AS weight, epoch_ns(l."enter") AS enter_ns,
             epoch_ns(l."exit") AS exit_ns
         FROM launches l JOIN calls c USING (run, call_id) JOIN kernels k USING (run, kernel_id)
-    """,
+    """,  # noqa: S608
     # An execution on a device; its call is its launch's where the row itself says none.
     "placed": """
         SELECT run, record, launch_seq, call_id, "start", "end",
@@ -100,13 +103,14 @@ VIEWS: Final = {
         WHERE g.call_id IS NULL AND g.launch_seq IS NOT NULL
     """,
     # An execution on a device with its call and kernel; null where no launch is known for it.
-    "executed": """
-        SELECT p.run, p.record, k.name AS kernel, k.module, p.call_id, c.kernel_id, p.launch_seq,
-            p."start", p."end", p.device_ns, p.device, p.stream, p.graph_id, p.name, p.kind,
-            p.bytes, p.weight, epoch_ns(p."start") AS start_ns, epoch_ns(p."end") AS end_ns
+    "executed": f"""
+        SELECT p.run, p.record, k.name AS kernel, k.module, {SOURCE} AS source, p.call_id,
+            c.kernel_id, p.launch_seq, p."start", p."end", p.device_ns, p.device, p.stream,
+            p.graph_id, p.name, p.kind, p.bytes, p.weight, epoch_ns(p."start") AS start_ns,
+            epoch_ns(p."end") AS end_ns
         FROM placed p LEFT JOIN calls c ON c.run = p.run AND c.call_id = p.call_id
         LEFT JOIN kernels k ON k.run = c.run AND k.kernel_id = c.kernel_id
-    """,
+    """,  # noqa: S608
     # A mark, in ns; `ns` and `end_ns` are null of an instant.
     "marked": """
         SELECT run, mark_id, name, thread, epoch_ns("begin") AS begin_ns,
@@ -258,21 +262,22 @@ def execution_times(trials: int) -> str:
     return f"{near} UNION ALL {far}" if trials >= 0 else far
 
 
-#: Kernels (by module and name) over the runs, those that took most time on devices first, or where
-#: there is no device timeline, on the host. Trials are in no figure but `tuning_launches`, and
+#: Kernels (`identity.py`) over the runs, those that took most time on devices first, or where there
+#: is no device timeline, on the host. Trials are in no figure but `tuning_launches`, and
 #: launches in which the kernel was compiled, loaded or tuned not in `host_ns`.
-TOP_KERNELS: Final = """
-    SELECT k.module, k.name AS kernel, CAST(sum(s.launches) AS BIGINT) AS launches,
+TOP_KERNELS: Final = f"""
+    SELECT k.module, k.name AS kernel, {SOURCE} AS source,
+        CAST(sum(s.launches) AS BIGINT) AS launches,
         CAST(sum(s.tuning_launches) AS BIGINT) AS tuning_launches,
         CAST(sum(s.host_ns) AS BIGINT) AS host_ns,
         CAST(sum(s.compiling_ns) AS BIGINT) AS compiling_ns,
         CAST(sum(s.device_executions) AS BIGINT) AS device_executions,
         CAST(sum(s.device_ns) AS BIGINT) AS device_ns
     FROM call_sums s JOIN kernels k ON k.run = s.run AND k.kernel_id = s.kernel_id
-    GROUP BY k.module, k.name
+    GROUP BY k.module, k.name, {SOURCE}
     ORDER BY coalesce(sum(s.device_ns), 0) DESC, coalesce(sum(s.host_ns), 0) DESC,
-        sum(s.launches) DESC, k.module, k.name
-"""
+        sum(s.launches) DESC, k.module, k.name, {SOURCE}
+"""  # noqa: S608
 
 
 def view_statements(names: Iterable[str] = VIEWS) -> list[str]:

@@ -107,7 +107,7 @@ class Window:
             of = f"the mark {printable(self.name)}" if self.name else "the part asked for"
             return f"{of}, {length}"
         by = f"marked {printable(self.name)}" if self.name else "found by the period of launches"
-        each = "" if self.step_ns is None else f", {duration(self.step_ns)} each"
+        each = "" if self.step_ns is None else f", {duration(self.step_ns)} each (median)"
         kind = "" if self.how == "asked" else "steady state: "
         return f"{kind}{plural(self.steps, 'step')} {by}{each}"
 

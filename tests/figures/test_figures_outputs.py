@@ -15,6 +15,7 @@ from kvtrace.converters.report import report_data
 from kvtrace.converters.timeline.drawing import timelines
 from kvtrace.figures.database import database
 from kvtrace.figures.following import launch_sums
+from kvtrace.figures.identity import SOURCE, KernelKey, key_of
 from kvtrace.figures.kernels import EXECUTED, KERNEL_FIGURES, LAUNCHED
 from kvtrace.figures.times import TRITON
 from kvtrace.figures.trials import HoldingTrials
@@ -33,16 +34,20 @@ SUMS = ", ".join(
     f"sum({each.name}) AS {each.name}" for each in (*LAUNCHED, *EXECUTED) if each.adds_up
 )
 VIEWS = f"""
-    SELECT k.module, k.name AS kernel, {SUMS}
+    SELECT k.module, k.name AS kernel, {SOURCE} AS source, {SUMS}
     FROM calls c JOIN kernels k USING (run, kernel_id)
     LEFT JOIN host_sums h USING (run, call_id) LEFT JOIN device_sums d USING (run, call_id)
-    GROUP BY k.module, k.name
+    GROUP BY k.module, k.name, {SOURCE}
 """
 
 
 def known(figures):
     """Figures by their names; what is nothing is zero, whether nothing or nobody was asked."""
     return {n: value or 0 for n, value in figures.items() if n in KERNEL_FIGURES or n in MORE}
+
+
+def keyed(row, name):
+    return KernelKey(row["module"] or "", name or "", row["source"] or "")
 
 
 class Read:
@@ -63,18 +68,18 @@ def of_profile(read):
         )
         if kernel["derived"]["bytes"] is not None:
             figures |= {name: kernel["derived"][name] for name in ("bytes", "flops")}
-        yield (kernel["module"] or "", kernel["name"]), known(figures)
+        yield keyed(kernel, kernel["name"]), known(figures)
 
 
 def of_info(read):
     shown = overview_object(read.overview)
     device = {
-        (row["module"] or "", row["name"]): row
+        keyed(row, row["name"]): row
         for row in (shown["device_time"] or {"rows": ()})["rows"]
         if row["kind"] == TRITON
     }
     for kernel in shown["kernels"]:
-        name = kernel["module"] or "", kernel["name"]
+        name = keyed(kernel, kernel["name"])
         row = device.get(name, {})
         figures = {
             "device_executions": row.get("executions"), "device_median_ns": row.get("median_ns"),
@@ -87,7 +92,7 @@ def of_sql(read, text):
         names, rows = query(connection, text)
     for listed in rows:
         row = dict(zip(names, listed, strict=True))
-        yield (row["module"] or "", row["kernel"] or ""), known(row)
+        yield keyed(row, row["kernel"]), known(row)
 
 
 def of_diff(read):
@@ -99,12 +104,9 @@ def of_diff(read):
 
 
 def of_report(read):
-    """Kernels of one name that come from several files are several kernels there."""
-    merged = defaultdict(lambda: defaultdict(int))
     report = read.report
     for number, kernel in enumerate(report.kernels):
-        name = "" if kernel.name == "(no name)" else kernel.name
-        into = merged[kernel.module or "", name]
+        into = defaultdict(int)
         for figure in {*KERNEL_FIGURES} | MORE:
             if hasattr(kernel, figure) and getattr(kernel, figure) is not None:
                 into[figure] += getattr(kernel, figure)
@@ -115,7 +117,7 @@ def of_report(read):
             for c in own
             if c.launches
         )
-    return merged.items()
+        yield report.kernel_keys[number], dict(into)
 
 
 MEDIANS = ("host_median_ns", "device_median_ns")
@@ -138,7 +140,7 @@ def of_top(read):
             for piece in read.trace.pieces("launches", [run]):
                 for row in launch_sums(connection, piece, of_call.__getitem__, holding):
                     kernel = of_call[row.pop("call_id")]
-                    own = found[kernel["module"] or "", kernel["name"] or ""]
+                    own = found[key_of(kernel)]
                     for name, value in row.items():
                         own[name] += value or 0
     return found.items()
@@ -191,7 +193,7 @@ def assert_texts(read, values):
             continue
         at = next(n for n, line in enumerate(lines) if line.startswith(first))
         for kernel, line in zip(kernels, lines[at + 1 :], strict=False):
-            own = values[kernel.module or "", kernel.name]
+            own = values[kernel.module or "", kernel.name, kernel.source or ""]
             tail = [count(own[c][1]) if c == "launches" else time(own[c][1]) for c in cells]
             words = " ".join(tail).split()
             assert line.replace("- ", "0 ns ").split()[-len(words) :] == words or (

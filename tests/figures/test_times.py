@@ -40,10 +40,10 @@ def test_a_profile_of_counted_times_is_that_of_the_trace(runs):
 @pytest.mark.parametrize("runs", some(FIXTURES, 8), ids=lambda path: path.parent.name)
 def test_medians_of_rows_that_each_stand_for_one_are_those_of_weighted_ones(runs, monkeypatch):
     trace = open_trace(runs.parent)
-    expected = [device_times(trace, trace.runs, {}), host_times(trace, trace.runs)]
+    expected = [device_times(trace, trace.runs), host_times(trace, trace.runs)]
     monkeypatch.setattr(times, "medians_of_single_rows", medians)
     times._HOST.clear()
-    found = [device_times(trace, trace.runs, {}), host_times(trace, trace.runs)]
+    found = [device_times(trace, trace.runs), host_times(trace, trace.runs)]
     for ours, theirs in zip(found, expected, strict=True):
         for table in ("calls", "kernels"):
             assert rows_of(getattr(ours, table)) == rows_of(getattr(theirs, table))
@@ -66,7 +66,7 @@ def test_a_sampled_row_counts_as_often_as_it_stands_for(tmp_path):
         writer.append_rows(table, rows)
     writer.seal({})
     trace = open_trace(tmp_path)
-    here = host_times(trace, trace.runs), device_times(trace, trace.runs, {})
+    here = host_times(trace, trace.runs), device_times(trace, trace.runs)
     for number, found in enumerate([*here, *asked_times(Engine(trace).table)]):
         (row,) = found.calls.to_pylist()
         kind, count = (("host", "timed_launches"), ("device", "device_executions"))[number % 2]

@@ -1,19 +1,24 @@
 """The part of a run that figures are of: steps by marks, by a period, or what is asked for."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import pyarrow.compute as pc
 import pytest
 
+from kvtrace.converters.info.info import read_overview
 from kvtrace.converters.profile.profile import read_profile
+from kvtrace.converters.report import report_data
+from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.steps import period_of
-from kvtrace.figures.times import device_times, host_times
+from kvtrace.figures.times import TRITON, device_times, host_times
 from kvtrace.figures.window import STEADY, WHOLE, Asked, windowed
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.window import TraceWindow
+from tests.support.tiers import some
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
 
@@ -62,12 +67,46 @@ def test_steady_state_is_what_torch_profiler_says(name):
         assert len(both) == len(profile.gaps.groups)
 
 
+SHOWN = ("launches", "device_ns", "device_executions", "host_ns")
+
+
+@pytest.mark.parametrize(
+    "name", some(["decoding", "llama", "llama_liger_cached", "llama_steady"], 4)
+)
+def test_figures_of_the_steady_part_are_the_same_in_all_outputs(name):
+    trace = open_trace(FIXTURES / name)
+    profile = read_profile(trace, trace.runs)
+    overview = read_overview(trace, trace.runs)
+    report = report_data(trace, trace.runs, "t", "t")
+
+    assert profile.window == overview.window == report.window
+    assert profile.window.how != "whole"
+    assert profile.device_time == overview.device_time == report.device_time
+
+    def shown(figures):
+        return {name: value or 0 for name, value in figures.items() if name in SHOWN}
+
+    of_profile = {k.key: shown(asdict(k) | asdict(k.measured)) for k in profile.kernels}
+    times = {row.key: row for row in overview.device_time.rows if row.kind == TRITON}
+    of_info = {
+        KernelKey(k.module or "", k.name, k.source or ""): shown(asdict(k))
+        for k in overview.kernels
+    }
+    for key, figures in of_info.items():
+        figures["device_executions"] = times[key].executions if key in times else 0
+    of_report = {
+        key: shown({name: getattr(kernel, name) for name in SHOWN})
+        for key, kernel in zip(report.kernel_keys, report.kernels, strict=True)
+    }
+    assert of_profile == of_info == of_report
+
+
 def test_figures_are_of_what_began_in_the_window():
     runs, trace, window = part_of("llama")
     rows = trace.whole.table("gpu_kernels", runs, ["start"])
     start = rows["start"].cast("int64").to_numpy()
     inside = int(((window.begin <= start) & (start < window.end)).sum())
-    device = device_times(trace, runs, {}).calls
+    device = device_times(trace, runs).calls
     assert pc.sum(device["device_executions"]).as_py() == inside < len(start)
     launches = pc.sum(host_times(trace, runs).calls["launches"]).as_py()
     of_whole = pc.sum(host_times(trace.whole, runs).calls["launches"]).as_py()

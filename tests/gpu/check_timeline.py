@@ -155,6 +155,16 @@ def check_graphs(out: Path) -> None:
     per_launch = Counter(row["launch_seq"] for row in joined)
     assert set(per_launch.values()) == {50}
     assert set(per_launch) == {row["seq"] for row in captured}
+    check_requests(ran)
+
+
+def check_requests(ran: list[dict[str, Any]]) -> None:
+    """A graph is asked for when it is replayed, from that line, and all its kernels at once."""
+    assert all(row["requested"] is not None for row in ran)
+    assert all(row["start"] - row["requested"] > -5_000 for row in ran)
+    assert all(row["stack_id"] is not None for row in ran)
+    replays = {(row["graph_id"], row["correlation_id"]) for row in ran}
+    assert len({row["requested"] for row in ran}) == len(replays) == 2 * 50
 
 
 def compiled(x: torch.Tensor) -> None:

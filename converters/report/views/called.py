@@ -18,6 +18,7 @@ from kvtrace.converters.profile.call_tree import (
 )
 from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.sources import Block, BlockSource, Context
+from kvtrace.figures.identity import KernelKey
 
 __all__ = ["SOURCE", "CalledBlock"]
 
@@ -52,7 +53,7 @@ def _blocks(context: Context) -> Iterable[Block]:
     report = context.report
     if not report.calls and not report.device_names:
         return
-    kernels = {(one.module, one.name): index for index, one in enumerate(report.kernels)}
+    kernels = {key: index for index, key in enumerate(report.kernel_keys)}
     sums = cache(partial(read_call_sums, context.trace, context.runs))
     for grouping in GROUPINGS:
         yield Block(
@@ -63,7 +64,7 @@ def _blocks(context: Context) -> Iterable[Block]:
 def _packed(
     sums: Callable[[], CallSums],
     grouping: Grouping,
-    kernels: Mapping[tuple[str | None, str], int],
+    kernels: Mapping[KernelKey, int],
     *,
     source: bool,
 ) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from kvtrace.converters.report.pack import json_block
+from kvtrace.converters.report.slices import NO_CALL
 from kvtrace.converters.report.sources import Block, BlockSource, Context
 from kvtrace.figures.columns import without_dictionary
 
@@ -31,7 +32,9 @@ def _packed(context: Context) -> str:
     """Return rows of kernel (-1: none that is known), rule, verdict and count."""
     report = context.report
     kernels: dict[tuple[int, int | None], int] = {
-        (call.run, call.call_id): report.variants[call.variant].kernel for call in report.calls
+        (call.run, call.call_id): report.variants[call.variant].kernel
+        for call in report.calls
+        if call.variant != NO_CALL
     }
     counts: Counter[tuple[int, str, str]] = Counter()
     for index, run in enumerate(context.runs):

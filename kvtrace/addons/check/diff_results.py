@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.converters.diff.model import DifferentResult, Results
 from kvtrace.converters.diff.snapshot import Snapshot
-from kvtrace.converters.diff.variant import KernelKey
+from kvtrace.figures.identity import KernelKey, key_of
 from kvtrace.ir import Module
 from kvtrace.ir.errors import IRSyntaxError
 from kvtrace.ir.ops import COMBINING, computing
@@ -107,7 +107,9 @@ def _launches(side: Snapshot, run: "Run") -> dict[KernelKey, list[_Launch]]:
     ):
         if digest is not None:
             by_launch.setdefault((seq, call), {})[arg, when] = digest, lines or 1
-    columns = ["kernel_id", "name", "module", "file", "line", "stages", "signature"]
+    columns = [
+        "kernel_id", "name", "module", "source_artifact", "file", "line", "stages", "signature",
+    ]  # fmt: skip
     kernels = {
         row["kernel_id"]: row for row in side.trace.table("kernels", (run,), columns).to_pylist()
     }
@@ -121,8 +123,9 @@ def _launches(side: Snapshot, run: "Run") -> dict[KernelKey, list[_Launch]]:
         kernel = None if call is None else kernels.get(call["kernel_id"])
         if call is None or kernel is None:
             continue
-        key = (kernel["module"] or "", kernel["name"] or "")
-        found.setdefault(key, []).append(_Launch(seq, kernel, call["args"] or (), digests))
+        found.setdefault(key_of(kernel), []).append(
+            _Launch(seq, kernel, call["args"] or (), digests)
+        )
     return found
 
 

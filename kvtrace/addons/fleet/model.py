@@ -54,6 +54,7 @@ class KernelTimes:
 
     kernel: str
     module: str | None
+    source: str | None
     kind: Kind
     machine: str
     grid: tuple[int | None, int | None, int | None]
@@ -73,6 +74,7 @@ class FleetFinding:
 
     kernel: str
     module: str | None
+    source: str | None
     rule: str
     severity: str
     first: int

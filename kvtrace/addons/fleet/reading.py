@@ -16,6 +16,7 @@ from kvtrace.addons.fleet.trends import judge_times
 from kvtrace.converters.parallel import in_order
 from kvtrace.converters.query.query import connect, query
 from kvtrace.figures.database import scratch
+from kvtrace.figures.identity import SOURCE
 from kvtrace.figures.kernels import medians, medians_of_single_rows
 from kvtrace.figures.scans import row_count
 from kvtrace.figures.tables import make_times
@@ -51,33 +52,35 @@ _LOOKED_AT: Final = """
 #: Of each run, kernel and grid all time that was read, and the time of a launch: calls of one
 #: grid represent as many launches as were read of each. (Joined in this order, or rows of one
 #: run are paired before anything else is compared.)
-_BY_RUN: Final = """
-    WITH medians AS MATERIALIZED ({medians}), known AS MATERIALIZED (
-        SELECT c.run, c.call_id, coalesce(k.name, '?') AS kernel, k.module, c.grid_x, c.grid_y,
-            c.grid_z
+_BY_RUN: Final = f"""
+    WITH medians AS MATERIALIZED ({{medians}}), known AS MATERIALIZED (
+        SELECT c.run, c.call_id, coalesce(k.name, '?') AS kernel, k.module,
+            {SOURCE} AS source, c.grid_x, c.grid_y, c.grid_z
         FROM calls c JOIN kernels k ON k.run = c.run AND k.kernel_id = c.kernel_id
     )
-    SELECT m.run, n.kernel, n.module, n.grid_x, n.grid_y, n.grid_z, sum(m.times * m.ns) AS total,
-        sum(m.times * m.ns) / sum(m.times) AS ns
+    SELECT m.run, n.kernel, n.module, n.source, n.grid_x, n.grid_y, n.grid_z,
+        sum(m.times * m.ns) AS total, sum(m.times * m.ns) / sum(m.times) AS ns
     FROM medians m JOIN known n ON n.run = m.run AND n.call_id = m.call_id
     GROUP BY ALL
-"""
+"""  # noqa: S608
 #: Of each kernel and machine the times by job and run, of the grid that took most time.
 _KERNELS: Final = """
     WITH by_run AS (
-        SELECT r.kernel, r.module, j.machine, r.grid_x, r.grid_y, r.grid_z, j.job, r.total, r.ns
+        SELECT r.kernel, r.module, r.source, j.machine, r.grid_x, r.grid_y, r.grid_z, j.job,
+            r.total, r.ns
         FROM times r JOIN jobs j ON j.run = r.run
     ), ranked AS (
-        SELECT kernel, module, machine, grid_x, grid_y, grid_z, row_number() OVER (
-                PARTITION BY kernel, module, machine ORDER BY sum(total) DESC, grid_x, grid_y,
-                grid_z) AS place, sum(sum(total)) OVER (PARTITION BY kernel, module, machine)
-                AS all_ns
-        FROM by_run GROUP BY kernel, module, machine, grid_x, grid_y, grid_z
+        SELECT kernel, module, source, machine, grid_x, grid_y, grid_z, row_number() OVER (
+                PARTITION BY kernel, module, source, machine ORDER BY sum(total) DESC, grid_x,
+                grid_y, grid_z) AS place, sum(sum(total)) OVER (
+                PARTITION BY kernel, module, source, machine) AS all_ns
+        FROM by_run GROUP BY kernel, module, source, machine, grid_x, grid_y, grid_z
     )
-    SELECT b.kernel, b.module, b.machine, b.grid_x, b.grid_y, b.grid_z, r.all_ns,
+    SELECT b.kernel, b.module, b.source, b.machine, b.grid_x, b.grid_y, b.grid_z, r.all_ns,
         list(b.job ORDER BY b.job, b.ns) AS jobs, list(b.ns ORDER BY b.job, b.ns) AS ns
     FROM by_run b JOIN ranked r ON r.place = 1 AND b.kernel = r.kernel
         AND b.machine = r.machine AND b.module IS NOT DISTINCT FROM r.module
+        AND b.source IS NOT DISTINCT FROM r.source
         AND b.grid_x IS NOT DISTINCT FROM r.grid_x AND b.grid_y IS NOT DISTINCT FROM r.grid_y
         AND b.grid_z IS NOT DISTINCT FROM r.grid_z
     WHERE b.ns > 0
@@ -88,14 +91,14 @@ _NAMED: Final[dict[Kind, str]] = {
     "device": "SELECT 1 FROM gpu_kernels, launches, calls, kernels",
     "host": "SELECT 1 FROM launches, calls, kernels",
 }
-_FINDINGS: Final = """
-    SELECT f.run, k.module, coalesce(k.name, '?') AS kernel, f.rule, min(f.severity) AS severity,
-        count(DISTINCT f.finding_id) AS distinct_findings
+_FINDINGS: Final = f"""
+    SELECT f.run, k.module, {SOURCE} AS source, coalesce(k.name, '?') AS kernel, f.rule,
+        min(f.severity) AS severity, count(DISTINCT f.finding_id) AS distinct_findings
     FROM findings f LEFT JOIN calls c ON c.run = f.run AND c.call_id = f.call_id
     LEFT JOIN kernels k ON k.run = c.run AND k.kernel_id = c.kernel_id
     WHERE f.verdict = 'violation'
-    GROUP BY f.run, k.module, coalesce(k.name, '?'), f.rule
-"""
+    GROUP BY f.run, k.module, {SOURCE}, coalesce(k.name, '?'), f.rule
+"""  # noqa: S608
 
 
 def read_fleet(
@@ -210,7 +213,7 @@ def _times(trace: "Trace", kind: Kind, runs: Sequence["Run"], every: int) -> pa.
     with connect(trace, runs, _NAMED[kind]) as database:
         make_times(database, trace, runs, [view], set())
         found = database.sql(_BY_RUN.format(medians=looked_at)).to_arrow_table()
-    for name in ("run", "kernel", "module"):
+    for name in ("run", "kernel", "module", "source"):
         place = found.column_names.index(name)
         found = found.set_column(place, name, found.column(name).dictionary_encode())
     return found
@@ -255,6 +258,7 @@ def _kernel(
     return KernelTimes(
         kernel=row["kernel"],
         module=row["module"],
+        source=row["source"],
         kind=kind,
         machine=row["machine"],
         grid=(row["grid_x"], row["grid_y"], row["grid_z"]),
@@ -275,15 +279,16 @@ def _machine(run: "Run", kind: Kind) -> str:
 def _findings(
     rows: Sequence[tuple[Any, ...]], job_of: Mapping[str, int], newest: int, judged: bool
 ) -> tuple[FleetFinding, ...]:
-    by_key: dict[tuple[str, str | None, str], dict[int, tuple[str, int]]] = {}
-    for run, module, kernel, rule, severity, distinct in rows:
-        jobs = by_key.setdefault((kernel, module, rule or "?"), {})
+    by_key: dict[tuple[str, str | None, str | None, str], dict[int, tuple[str, int]]] = {}
+    for run, module, source, kernel, rule, severity, distinct in rows:
+        jobs = by_key.setdefault((kernel, module, source, rule or "?"), {})
         known = jobs.get(job_of[run], ("", 0))[1]
         jobs[job_of[run]] = (severity or "note", max(known, distinct))
     found = [
         FleetFinding(
             kernel=kernel,
             module=module,
+            source=source,
             rule=rule,
             severity=jobs[max(jobs)][0],
             first=min(jobs),
@@ -292,6 +297,6 @@ def _findings(
             distinct=jobs[max(jobs)][1],
             still=newest in jobs if judged else None,
         )
-        for (kernel, module, rule), jobs in by_key.items()
+        for (kernel, module, source, rule), jobs in by_key.items()
     ]
     return tuple(sorted(found, key=lambda one: (-one.last, one.first, one.kernel, one.rule)))

@@ -72,6 +72,12 @@ class Joined:
     call: NDArray[np.int64]
     foreign: NDArray[np.bool_]
 
+    @property
+    def by_request(self) -> NDArray[np.bool_]:
+        """Whose begin the host's request says: a graph is replayed long after its launches."""
+        replayed: NDArray[np.bool_] = (self.seq == NONE) | (self.kernels.graph != 0)
+        return replayed
+
 
 def put_together(parts: list[Joined]) -> Joined:
     """Make one of several, at least one."""

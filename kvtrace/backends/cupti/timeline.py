@@ -301,7 +301,7 @@ class Timeline:
         decided = [part for part in parts if len(part.kernels)]
         if decided:  # one batch a round: a stream that is idle often is decided in many parts
             whole = put_together(decided)
-            asked = self._host.asked(whole.kernels.correlation, whole.seq == NONE, journal)
+            asked = self._host.asked(whole.kernels.correlation, whole.by_request, journal)
             journal.append("gpu_kernels", self._columns(whole) | asked)
             self._count_foreign(whole.kernels.identity[whole.foreign])
             # Of a graph's kernels CUPTI knows before: they are not launched one by one.

@@ -4,6 +4,7 @@ import json
 import shutil
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,9 @@ from kvtrace.addons.fleet.reading import read_fleet
 from kvtrace.addons.fleet.text import fleet_text
 from kvtrace.addons.fleet.trends import judge_times
 from kvtrace.cli import main
+from kvtrace.converters.profile.device_time import read_device_time
+from kvtrace.figures.identity import KernelKey
+from kvtrace.figures.times import TRITON
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter
@@ -24,6 +28,7 @@ from tests.support.tiers import some
 
 EPOCH = 1_767_323_045_000_000_000
 HOUR = 3_600_000_000_000
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "h200"
 H200 = [{"index": 0, "name": "NVIDIA H200"}]
 
 
@@ -314,3 +319,14 @@ def test_a_thousand_jobs_are_judged_and_drawn_quickly():
     for row in np.exp(logs) * 1e4:
         judge_times("device", dict(enumerate(row.tolist())), 999)
     assert time.process_time() - began < 10
+
+
+def test_kernels_are_those_of_the_other_outputs():
+    trace = open_trace(FIXTURES / "planted" / "recompiles")
+    device = read_device_time(trace, trace.runs)
+
+    found = read_fleet(trace, trace.runs).kernels
+
+    keys = {KernelKey(k.module or "", k.kernel, k.source or "") for k in found}
+    assert keys == {row.key for row in device.rows if row.kind == TRITON}
+    assert len(keys) == len(found) == 21

@@ -98,6 +98,8 @@ class Device:
                 assert place not in joined, "a kernel is given once"
                 assert seq in (NONE, truth[place]), "a join is never wrong"
                 joined[place] = (int(seq), int(call))
+            told = (part.seq == NONE) | (part.kernels.graph_node != 0)
+            assert part.by_request.tolist() == told.tolist(), "a graph is asked for as a whole"
         assert len(joined) == len(self.kernels), "every kernel is given"
         foreign = [bool(one) for part in found for one in part.foreign]
         assert sum(foreign) == joiner.counts.foreign, "what others launched is marked as such"

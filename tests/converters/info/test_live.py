@@ -164,6 +164,37 @@ def test_kernels_stand_by_their_time_on_devices_where_it_is_recorded(tmp_path):
     ]  # fmt: skip
 
 
+def test_kernels_are_of_the_last_minute_with_all_time_beside(recording):
+    # given a start-up two minutes ago, of another kernel too, and launches since
+    kernel(recording, 0, "steady")
+    kernel(recording, 1, "startup")
+    recording.append("calls", call_id=[0, 1], kernel_id=[0, 1])
+    recording.launch(np.full(5, NOW - 120 * SECOND), length=7_000)
+    recording.launch(np.full(9, NOW - 120 * SECOND), length=9_000, call=1)
+    recording.launch(NOW - np.arange(1, 51) * SECOND, length=1_000)
+
+    first, later, ended = pages(recording.out, NOW, NOW + 30 * SECOND, NOW + 120 * SECOND)
+
+    (line,) = first.kernels
+    assert (first.seconds, line.name, line.launches, line.host_ns) == (60, "steady", 50, 50_000)
+    assert line.in_all_ns == 85_000
+    assert [one.launches for one in later.kernels] == [30]
+    assert ended.seconds is None
+    assert {(one.name, one.launches) for one in ended.kernels} == {("steady", 55), ("startup", 9)}
+    assert "kernels of the last 60 s, by launches" in page_lines(first, "out/", NOW, 80, 24)
+    assert "kernels since the beginning, by launches" in page_lines(ended, "out/", NOW, 80, 24)
+
+
+def test_the_whole_of_what_is_recorded_can_be_asked_for(recording):
+    recording.launch(np.full(5, NOW - 120 * SECOND))
+    recording.launch([NOW - SECOND])
+    live, follower = Live(), Follower(recording.out, COLUMNS)
+    live.add(follower.look(), NOW)
+
+    assert [line.launches for line in live.page(NOW).kernels] == [1]
+    assert [line.launches for line in live.page(NOW, whole=True).kernels] == [6]
+
+
 def test_the_devices_share_is_of_the_last_ten_seconds(tmp_path):
     recording = Recording(tmp_path / "out", mode="timeline")
     start = NOW - 5 * SECOND

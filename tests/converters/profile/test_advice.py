@@ -14,6 +14,7 @@ from kvtrace.converters.profile.lost_time import _of_rooflines
 from kvtrace.converters.profile.profile import Measured, profile_object, read_profile
 from kvtrace.converters.profile.profile_text import profile_text
 from kvtrace.converters.profile.roofline import Position
+from kvtrace.figures.identity import KernelKey
 from kvtrace.schema.trace import open_trace
 from tests.converters import advice_kernels
 from tests.support.tiers import some
@@ -80,7 +81,9 @@ def test_a_program_that_the_device_waits_for_is_told_so():
 def kernel(name, device_ns, achieved, median_ns=50_000.0):
     measured = Measured(None, None, 0, None, device_ns, median_ns, 10)
     roof = Position(0.0, None, 0.0, 0.0, "memory", achieved)
-    return SimpleNamespace(name=name, file=None, line=None, measured=measured, roofline=roof)
+    return SimpleNamespace(
+        name=name, file=None, line=None, measured=measured, roofline=roof, key=KernelKey("m", name)
+    )
 
 
 def test_kernels_far_from_their_roofline_are_added_up():
@@ -94,8 +97,9 @@ def test_kernels_far_from_their_roofline_are_added_up():
     assert (large.kernel, large.cost_ns) == ("large", pytest.approx(80_000))
     assert parts.cost_ns == pytest.approx(3 * 18_000 * 0.75)
     assert all(f"part_{number} (25.0 %)" in parts.text for number in range(3))
+    advised = {KernelKey("m", "large"), KernelKey("other", "part_0")}
     # What something else is said of is not said to be far away, too, nor what is little together.
-    assert [one.kernel for one in _of_rooflines(kernels, 1_000_000, ("large",))] == [None]
+    assert [one.kernel for one in _of_rooflines(kernels, 1_000_000, advised)] == [None]
     assert list(_of_rooflines(kernels[3:], 10_000_000, ())) == []
 
 

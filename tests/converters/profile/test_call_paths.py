@@ -19,7 +19,8 @@ def module_frames():
 
 def kernel(name="kernel", origin="jit", origins=None):
     return {
-        "name": name, "module": "kernels", "file": "/src/kernels.py", "line": 9, "origin": origin,
+        "name": name, "module": "kernels", "source": None, "file": "/src/kernels.py", "line": 9,
+        "origin": origin,
         "origins": origins or [],
     }  # fmt: skip
 

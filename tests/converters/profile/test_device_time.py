@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from kvtrace.converters.profile.device_text import told_apart
 from kvtrace.converters.profile.device_time import read_device_time
 from kvtrace.converters.profile.profile import profile_object, read_profile
 from kvtrace.converters.profile.profile_text import profile_text
+from kvtrace.figures.identity import names_apart
 from kvtrace.figures.makers import kind_of
 from kvtrace.figures.window import STEADY, WHOLE
 from kvtrace.schema.symbols import titled
@@ -176,7 +176,7 @@ def test_copies_and_fills_have_their_bytes():
 
 def test_kernels_of_one_name_are_told_apart():
     rows = profile_of("llama").device_time.rows
-    assert len(set(told_apart(rows).values())) == len(rows)
+    assert len(set(names_apart(rows))) == len(rows)
 
 
 def test_a_trace_without_a_device_timeline_has_none():

@@ -8,6 +8,7 @@ import duckdb
 import pytest
 
 from kvtrace.cli import main
+from kvtrace.converters.profile.one_table import short_places
 from kvtrace.converters.profile.profile import read_profile
 from kvtrace.converters.profile.profile_text import profile_text
 from kvtrace.schema.trace import open_trace
@@ -138,3 +139,26 @@ def test_a_call_whose_executions_were_not_all_joined_is_scaled_by_its_mean(repla
     assert 0 < missing < 10
     assert after.runs == before.runs
     assert after.derived.bytes_per_second == pytest.approx(before.derived.bytes_per_second, rel=0.1)
+
+
+def test_generated_files_show_as_much_of_their_hashes_as_tells_them_apart():
+    trace = open_trace(FIXTURE.parent / "train_compiled")
+    profile = read_profile(trace, trace.runs)
+
+    lines = profile_text(profile, full=False, width=80)
+    (row,) = (
+        line for line in lines if line.startswith("triton_poi_fused_gelu_gelu_backward_view_3")
+    )
+
+    assert row.split()[-3:] == ["15.9", "ms", "csmkwd2i….py:18"]
+    assert not any("rate" in line.split() for line in lines), "a column without a figure"
+
+
+def test_hashes_that_begin_alike_are_shown_further():
+    one, other = "c" + "a" * 51, "c" + "a" * 9 + "b" * 42
+
+    short = short_places([f"{one}.py:18", f"{other}.py:18", f"{one}.py:20", "matmul.py:11", ""])
+
+    assert list(short.values()) == [
+        "caaaaaaaaaa….py:18", "caaaaaaaaab….py:18", "caaaaaaaaaa….py:20", "matmul.py:11", "",
+    ]  # fmt: skip

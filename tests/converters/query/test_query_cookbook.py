@@ -8,6 +8,7 @@ from statistics import median
 import pytest
 
 from kvtrace.converters.query.query import connect, query
+from kvtrace.figures.identity import KernelKey, key_of
 from kvtrace.figures.trials import TUNING
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
@@ -91,22 +92,26 @@ def test_there_are_twenty_questions():
     assert list(QUESTIONS) == list(range(1, 21))
 
 
+def shown(row):
+    return KernelKey(row["module"] or "", row["kernel"], row["source"] or "")
+
+
 def test_1_kernels_by_time_on_devices(ranks):
     found = ranks.answer(1)
-    expected = summed(ranks.steady, lambda r: ranks.kernel(r)["name"], device)
+    expected = summed(ranks.steady, lambda r: key_of(ranks.kernel(r)), device)
     assert [int(row["device_ns"]) for row in found] == sorted(expected.values(), reverse=True)[:20]
-    assert all(expected[row["kernel"]] == row["device_ns"] for row in found)
+    assert all(expected[shown(row)] == row["device_ns"] for row in found)
 
 
 def test_2_kernels_by_time_to_launch(either):
     found = either.answer(2)
     plain = [r for r in either.launches if r["phase"] not in TUNING]
-    number = Counter(either.kernel(r)["name"] for r in plain)
-    assert {row["kernel"] for row in found} <= set(number)
-    assert all(row["launches"] == number[row["kernel"]] for row in found)
-    most = summed(plain, lambda r: either.kernel(r)["name"], host)
+    number = Counter(key_of(either.kernel(r)) for r in plain)
+    assert {shown(row) for row in found} <= set(number)
+    assert all(row["launches"] == number[shown(row)] for row in found)
+    most = summed(plain, lambda r: key_of(either.kernel(r)), host)
     for row in found:
-        assert 0 < row["host_ns"] <= most[row["kernel"]]
+        assert 0 < row["host_ns"] <= most[shown(row)]
         assert 1_000 < row["mean_ns"] < 10_000_000  # a launch takes microseconds
 
 

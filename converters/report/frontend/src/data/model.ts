@@ -716,8 +716,8 @@ export interface Ran {
  *
  * `kind` says whose it is: Triton, a library's name, copy, fill or other. `share` is that of all
  * rows. `bytes` are those copied or filled. `step_ns` is the mean time in one step of one run,
- * where there are steps. `module` is a Triton kernel's; `file` and `line` are its definition, or of
- * a library's kernel the line that most of its time comes from.
+ * where there are steps. `module` and `source` are a Triton kernel's (`identity.py`); `file` and
+ * `line` are its definition, or of a library's kernel the line that most of its time comes from.
  */
 export interface DeviceRow {
   readonly name: string;
@@ -731,6 +731,7 @@ export interface DeviceRow {
   readonly module: string | null;
   readonly file: string | null;
   readonly line: number | null;
+  readonly source: string | null;
 }
 
 /**
