@@ -9,9 +9,9 @@ from kvtrace.converters.diff.model import CallChange
 from kvtrace.converters.diff.snapshot import Call, Snapshot, Variant, call_rows
 from kvtrace.converters.profile.specialization import Change, changes, without_addresses
 
-#: Distinct calls that are read in full to say what changed; the counts are always of all.
+#: Unique calls that are read in full to say what changed; the counts are always of all.
 _MOST_READ: Final = 500
-#: A fact that changes in more ways than this is told as one change of that many values.
+#: A fact that changes in more ways than this is reported as one change of that many values.
 _MOST_VALUES: Final = 3
 
 

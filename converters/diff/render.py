@@ -194,7 +194,7 @@ def _code_text(code: CodeDifference, full: bool, width: int) -> list[str]:
         return [heading, *_patch(code.all_lines, full, width)]
     same = f"{substitutions(code)} in {plural(code.substituted_lines, 'line')}"
     if not code.lines:
-        return [f"    {stage} the same but for {same} (--full shows them)"]
+        return [f"    {stage} the same except for {same} (--full shows them)"]
     heading = f"    {stage} -{code.removed} +{code.added} lines, besides {same}"
     return [heading, *_patch(code.lines, full, width)]
 
@@ -212,7 +212,7 @@ def _patch(lines: Sequence[str], full: bool, width: int) -> list[str]:
 def _change(change: Change, width: int) -> str:
     name = f"{printable(change.what):<20}  "
     room = max(20, (width - len(name) - 3) // 2)
-    before, after = _told_apart(change.before, change.after, room)
+    before, after = _distinct_texts(change.before, change.after, room)
     return f"{name}{before} → {after}{_by_how_much(change)}"
 
 
@@ -224,7 +224,7 @@ def _by_how_much(change: Change) -> str:
     return f" ({int(numbers[1]) / int(numbers[0]) - 1:+.1%})"
 
 
-def _told_apart(before: str | None, after: str | None, room: int) -> list[str]:
+def _distinct_texts(before: str | None, after: str | None, room: int) -> list[str]:
     """Return both values shortened so that where they differ stays in sight, or whole."""
     texts = ["(none)" if value is None else printable(value) for value in (before, after)]
     short = [shorten(text, room) for text in texts]

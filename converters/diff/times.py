@@ -57,7 +57,7 @@ class Samples:
 
     @property
     def launches(self) -> int:
-        """How many launches these stand for."""
+        """How many launches these times represent."""
         return int(self.launched.sum())
 
     def of_works(self, works: Whole) -> "Samples":

@@ -11,7 +11,7 @@ KernelKey = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Calls of a variant that are alike but for addresses and recorded values."""
+    """Calls of a variant that differ in addresses and recorded values alone."""
 
     run: str
     call_id: int

@@ -178,7 +178,7 @@ def _numbers(changed: Iterable[Change]) -> dict[str, str]:
 
 
 def _resources(own: Variant, other: Variant) -> dict[str, str]:
-    """Resources that both sides know: a missing one (no compiler for the target) is no change."""
+    """Resources that both sides know: a missing one (target without compiler) is not a change."""
     return {
         name: str(own.resources[name])
         for name in _RESOURCES

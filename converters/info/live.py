@@ -71,7 +71,7 @@ class ProcessLine:
 class KernelLine:
     """A kernel of all processes; `of` says whose it is. Times are measured, None: not recorded.
 
-    Launches and times are the figures of `figures/kernels.py`, but for trials' executions, which
+    Launches and times are the figures of `figures/kernels.py`, except that executions of trials
     are among the others.
     """
 
@@ -85,7 +85,7 @@ class KernelLine:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that was told at a time, in ns since 1970."""
+    """A message and its time, in ns since 1970."""
 
     time: int
     text: str
@@ -264,7 +264,7 @@ def _line(process: _Process, now: int) -> ProcessLine:
     span = RATE_SECONDS
     if run.started is not None and run.started // _SECOND > began:
         span = max(second - run.started // _SECOND, 1)  # it has not run for so long yet
-    # The second that goes on is left out, unless there is none before it.
+    # The current second is left out, unless there is none before it.
     counted = range(second - span, second)
     launched = sum(process.launched[each] for each in counted)
     busy = sum(process.busy[each] for each in counted)

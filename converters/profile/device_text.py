@@ -14,7 +14,7 @@ def device_text(time: DeviceTime, most: int | None, option: str, width: int) -> 
     `option` is the one that shows all rows.
     """
     shown = time.rows[:most]
-    names = told_apart(time.rows)
+    names = distinct_names(time.rows)
     header = ["on the device (measured)", "of", "runs", "time", "share", "median"]
     if time.steps is not None:
         header.append("a step")
@@ -69,8 +69,8 @@ def _device_sentences(time: DeviceTime) -> Iterator[str]:
         )
 
 
-def told_apart(rows: Sequence[DeviceRow]) -> dict[DeviceRow, str]:
-    """Name rows so that no two have one name: generated kernels are told apart by their files."""
+def distinct_names(rows: Sequence[DeviceRow]) -> dict[DeviceRow, str]:
+    """Return a distinct name for each row: generated kernels get the end of their file's name."""
     number = Counter(row.name for row in rows)
     return {
         row: row.name

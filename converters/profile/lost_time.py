@@ -1,6 +1,6 @@
 """Time that a program loses as a whole: gaps by cause, small kernels, copies, distant rooflines.
 
-All of it is compared with the time of the window, and is said from `LEAST` of that on.
+All of it is compared with the time of the window, and reported from a share of `LEAST` on.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -25,7 +25,7 @@ _NAMED: Final = 4
 #: So many characters of a name that a sentence mentions.
 _NAME: Final = 48
 
-#: What is said of gaps by cause: the rule, what happened, and what to try.
+#: Advice on gaps, by cause: the rule, what happened, and what to try.
 _SAID: Final[dict[Cause, tuple[str, str, str]]] = {
     "compile": (
         "recompiles",

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Final, Literal
 
-from kvtrace.converters.profile.device_text import told_apart
+from kvtrace.converters.profile.device_text import distinct_names
 from kvtrace.converters.profile.device_time import DeviceRow
 from kvtrace.converters.profile.profile import KernelProfile, Profile
 from kvtrace.text import amount, columns, count, duration, percent, plural, size, wrapped
@@ -34,7 +34,7 @@ def table_rows(profile: Profile) -> list[TableRow]:
     if time is None:
         return [_of_kernel(kernel) for kernel in launched]
     kernels = {(k.module, k.name): k for k in profile.kernels}
-    names = told_apart(time.rows)
+    names = distinct_names(time.rows)
     rows = [_of_device(row, names[row], kernels.get((row.module, row.name))) for row in time.rows]
     shown = {(row.kernel.module, row.kernel.name) for row in rows if row.kernel is not None}
     return rows + [_of_kernel(k) for k in launched if (k.module, k.name) not in shown]

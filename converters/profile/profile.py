@@ -184,8 +184,8 @@ def read_profile(
 
     `device` names the one to draw rooflines for; else it is the one that was recorded, or a common
     one that the kernels' compile target fits. With `times` (host, device) of another engine
-    launches and executions are not read here, of the whole runs, and it is not said when devices
-    were idle, unless `trace` and `times` are those of a `window`. `part` is what figures are of;
+    launches and executions are not read here, of the whole runs, and idle times of devices are not
+    known, unless `trace` and `times` are those of a `window`. `part` is what figures are of;
     else it is the steady part.
 
     Raises:

@@ -211,7 +211,7 @@ _LINES: Final = """
 """
 
 
-#: A line may hold several accesses; they are told apart by what they do.
+#: A line may hold several accesses; they are distinguished by what they do.
 _ACCESSES: Final = """
     WITH located AS (
         SELECT DISTINCT stack_id, frames[1].file AS file, frames[1].line AS line FROM stacks
@@ -232,7 +232,7 @@ _ACCESSES: Final = """
 def work_of_calls(trace: "Trace", runs: Sequence["Run"]) -> tuple[list[Row], list[Row]]:
     """Return what one launch of each replayed call does, and its FLOPs by type, dots apart.
 
-    Rows have `run` and `call_id`. Launches are not looked at, however many there are.
+    Rows have `run` and `call_id`. Launches are not read, however many there are.
     """
     ops = trace.table("ops", runs, list(_WANTED["ops"]))
     if not ops.num_rows:
@@ -248,7 +248,7 @@ def work_of_calls(trace: "Trace", runs: Sequence["Run"]) -> tuple[list[Row], lis
 
 
 class ProfileTables:
-    """The tables of some runs in a database of their own; close it, or use it in a `with`."""
+    """A database with the tables of some runs; close it, or use it in a `with`."""
 
     def __init__(
         self, trace: "Trace", runs: Sequence["Run"], host: Times, device: Times, *, calls: bool

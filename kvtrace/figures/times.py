@@ -243,7 +243,7 @@ _OF_GROUPS: Final = """(
 
 
 def _middles(database: duckdb.DuckDBPyConnection, rows: str) -> Callable[[str, str], str]:
-    """Return what makes the query of medians, as `ns`: few rows stand for more than one."""
+    """Return what makes the query of medians, as `ns`: few rows represent more than one."""
     ((most,),) = database.execute(f"SELECT max(weight) FROM {rows}").fetchall()  # noqa: S608
     made = medians if (most or 1) > 1 else medians_of_single_rows
     return lambda rows, keys: made(rows, keys, "ns")
@@ -302,7 +302,7 @@ def asked_times(ask: Callable[[str], pa.Table]) -> tuple[Times, Times]:
     )
 
 
-_TOLD: Final = """
+_WITH_KERNELS: Final = """
     SELECT t.*, coalesce(k.module, '') AS module, coalesce(k.name, '') AS kernel
     FROM {rows} t JOIN calls c ON c.run = t.run AND c.call_id = t.call_id
     JOIN kernels k ON k.run = c.run AND k.kernel_id = c.kernel_id
@@ -315,16 +315,18 @@ def _asked(
     figures: Sequence[KernelFigure],
     median: KernelFigure,
 ) -> Times:
-    told = _TOLD.format(rows=rows)
+    named = _WITH_KERNELS.format(rows=rows)
     calls = ask(
-        f"WITH told AS ({told}), summed AS (SELECT run, call_id, {sums(figures)} FROM told "  # noqa: S608
-        f"GROUP BY run, call_id), middle AS ({medians('told', 'run, call_id', median.name)}) "
+        f"WITH named AS ({named}), "  # noqa: S608
+        f"summed AS (SELECT run, call_id, {sums(figures)} FROM named GROUP BY run, call_id), "
+        f"middle AS ({medians('named', 'run, call_id', median.name)}) "
         f"SELECT s.*, m.{median.name} FROM summed s "
         "LEFT JOIN middle m ON m.run = s.run AND m.call_id = s.call_id"
     )
     kernels = ask(
-        f"WITH told AS ({told}) SELECT module, kernel AS name, '{TRITON}' AS kind, {median.name} "  # noqa: S608
-        f"FROM ({medians('told', 'module, kernel', median.name)}) m"
+        f"WITH named AS ({named}) "  # noqa: S608
+        f"SELECT module, kernel AS name, '{TRITON}' AS kind, {median.name} "
+        f"FROM ({medians('named', 'module, kernel', median.name)}) m"
     )
     unnamed = pa.nulls(calls.num_rows, pa.string())
     for name in ("kind", "name"):

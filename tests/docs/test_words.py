@@ -20,17 +20,6 @@ EXCEPTIONS: Final = {
 }
 #: Code whose messages, docstrings and comments are checked.
 ROOMS: Final = ("kvtrace", "schema", "converters")
-#: Folders of code that are not checked yet.
-UNCHECKED: Final = (
-    "converters/profile",
-    "converters/diff",
-    "converters/info",
-    "converters/report",
-    "kvtrace/figures",
-    "kvtrace/backends/triton/absent_gpu",
-)
-#: How many phrases comments may have; it only falls.
-IN_COMMENTS: Final = 20
 PAGES: Final = sorted({path for pattern in GLOBS for path in ROOT.glob(pattern)})
 
 #: Code, outputs, addresses of links and comments are not prose.
@@ -82,16 +71,9 @@ def test_an_exception_is_a_page_that_needs_it():
 
 
 def test_code_uses_no_phrase_of_the_list():
-    found = [line for path in _checked_code() for line in _found_in_code(path)]
-    assert [line for kind, line in found if kind != "comment"] == []
-    assert len([line for kind, line in found if kind == "comment"]) <= IN_COMMENTS, found
-
-
-def _checked_code() -> list[Path]:
     # kvtrace/schema and kvtrace/converters are links to the other two rooms
-    files = python_files(*(ROOT / room for room in ROOMS))
-    names = {path.relative_to(ROOT).as_posix(): path for path in files}
-    return [path for name, path in names.items() if not name.startswith(UNCHECKED)]
+    paths = python_files(*(ROOT / room for room in ROOMS))
+    assert [found for path in paths for found in _found_in_code(path)] == []
 
 
 def _found_in_code(path: Path) -> list[tuple[str, str]]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from kvtrace.converters.profile.device_text import told_apart
+from kvtrace.converters.profile.device_text import distinct_names
 from kvtrace.converters.profile.device_time import read_device_time
 from kvtrace.converters.profile.profile import profile_object, read_profile
 from kvtrace.converters.profile.profile_text import profile_text
@@ -174,9 +174,9 @@ def test_copies_and_fills_have_their_bytes():
     assert rows["memset"].kind == "fill"
 
 
-def test_kernels_of_one_name_are_told_apart():
+def test_kernels_of_one_name_get_distinct_names():
     rows = profile_of("llama").device_time.rows
-    assert len(set(told_apart(rows).values())) == len(rows)
+    assert len(set(distinct_names(rows).values())) == len(rows)
 
 
 def test_a_trace_without_a_device_timeline_has_none():
