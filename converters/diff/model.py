@@ -154,7 +154,7 @@ class TimeComparison:
 
 @dataclass(frozen=True, slots=True)
 class CallChange:
-    """A fact of calls that differs, and in how many distinct calls it does so alike."""
+    """A fact of calls that differs, and in how many unique calls it does so alike."""
 
     change: Change
     calls: int

@@ -75,7 +75,7 @@ class Samples:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Distinct calls of a run by their id, sorted: the variant that each launches, and its work.
+    """Unique calls of a run by their id, sorted: the variant that each launches, and its work.
 
     `place` is the number of each among those of all runs of its side.
     """

@@ -1,4 +1,4 @@
-"""A compiled variant of a kernel on one side, and its distinct calls."""
+"""A compiled variant of a kernel on one side, and its unique calls."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

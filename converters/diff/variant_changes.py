@@ -212,7 +212,7 @@ def _distinguished(what: str, first: int, second: int, form: Callable[[int], str
 
 
 def _relaunched(a: Variant, b: Variant) -> int:
-    """How many distinct calls both sides have, but launch another number of times."""
+    """How many unique calls both sides have, but launch another number of times."""
     return sum(
         call.launches != b.calls[alike].launches
         for alike, call in a.calls.items()

@@ -168,7 +168,7 @@ def other_figures(kernel: KernelDifference) -> list[Change]:
 
 
 def call_counts(variant: VariantDifference) -> list[str]:
-    """Say how many distinct calls are not among those whose changes are listed."""
+    """Say how many unique calls are not among those whose changes are listed."""
     counts = (
         (variant.calls_unread, "changed too, not listed"),
         (variant.calls_added, "new"),

@@ -26,7 +26,7 @@ _NAMED: Final = 4
 _NAME: Final = 48
 
 #: Advice on gaps, by cause: the rule, what happened, and what to try.
-_SAID: Final[dict[Cause, tuple[str, str, str]]] = {
+_ADVICE: Final[dict[Cause, tuple[str, str, str]]] = {
     "compile": (
         "recompiles",
         "the devices waited while kernels were compiled or loaded",
@@ -86,9 +86,9 @@ def _of_gaps(gaps: Gaps, span: int) -> Iterator[Advice]:
     lost = {cause: taken - gaps.small.get(cause, 0) for cause, taken in gaps.by_cause.items()}
     for cause, taken in lost.items():
         least = _LAUNCHING if cause in ("launch", "device") else LEAST
-        if cause not in _SAID or taken < least * span:
+        if cause not in _ADVICE or taken < least * span:
             continue
-        rule, happened, try_this = _SAID[cause]
+        rule, happened, try_this = _ADVICE[cause]
         groups = [one for one in gaps.groups if one.cause == cause]
         place = _place(groups[0]) if groups else None
         yield Advice(

@@ -1,4 +1,4 @@
-"""Where time, bytes and FLOPs go: per kernel, per distinct call, per source line.
+"""Where time, bytes and FLOPs go: per kernel, per unique call, per source line.
 
 Times are *measured* while recording. Bytes, FLOPs, lanes and sectors are *derived*: `kvtrace
 replay` evaluates the IR over the whole grid and fills the table `ops`, and the sums here weigh each
@@ -84,7 +84,7 @@ class Derived:
 
 @dataclass(frozen=True, slots=True)
 class CallProfile:
-    """A distinct call of a kernel: its grid and the shapes of its tensors."""
+    """A unique call of a kernel: its grid and the shapes of its tensors."""
 
     run: str
     call_id: int

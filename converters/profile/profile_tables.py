@@ -295,7 +295,7 @@ class ProfileTables:
         return {row["key"]: row for row in self._rows(query)}
 
     def places(self, kernels: Iterable[int]) -> list[Row]:
-        """Distinct calls of some kernels, numbered."""
+        """Unique calls of some kernels, numbered."""
         return self._rows(_PLACES.format(kernels=_listed(kernels)))
 
     def work(self) -> list[Row]:

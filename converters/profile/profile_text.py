@@ -311,7 +311,7 @@ def _work_cells(derived: Derived) -> tuple[str, ...]:
 def _calls_text(kernel: KernelProfile, full: bool, width: int) -> list[str]:
     shown = kernel.calls if full else kernel.calls[:_SHOWN]
     header = ("grid", "launches", "host", "device", "bytes/launch", "FLOP/launch", "lanes on")
-    lines = [f"distinct calls of {shorten(printable(kernel.name), width - 20)}"]
+    lines = [f"unique calls of {shorten(printable(kernel.name), width - 20)}"]
     rows = []
     for call in shown:
         work = _work_cells(call.derived)

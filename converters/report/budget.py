@@ -113,7 +113,7 @@ def _bounded(budget: Budget) -> Report:
     if len(report.calls) < report.totals.calls:
         budget.drop(
             "calls",
-            f"The {len(report.calls):,} distinct calls with most host time of "
+            f"The {len(report.calls):,} unique calls with most host time of "
             f"{report.totals.calls:,} are on this page. All:",
             _sql(report, "FROM calls"),
         )

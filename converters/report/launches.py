@@ -82,7 +82,7 @@ class Timeline:
             run: The run.
             index: Its place in the report.
             known: `call_id` → index of the call.
-            calls: The distinct calls.
+            calls: The unique calls.
 
         """
         launches = self._read_launches(trace, run, index, known, calls)

@@ -306,7 +306,7 @@ class PlacedFinding:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What the terminal prints once: findings that one change would end, over distinct calls."""
+    """What the terminal prints once: findings that one change would end, over unique calls."""
 
     calls: int
     launches: int
@@ -314,7 +314,7 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class FindingCount:
-    """How many accesses (over distinct calls) got a verdict."""
+    """How many accesses (over unique calls) got a verdict."""
 
     rule: str | None
     verdict: str | None
