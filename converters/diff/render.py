@@ -58,7 +58,12 @@ def difference_text(
 ) -> list[str]:
     """Return lines for a terminal: the headline and all that is behind it.
 
-    `full` leaves out nothing, `times` adds the table of times.
+    Args:
+        difference: What `compare` returned.
+        full: Whether every line of every difference is there, however many.
+        times: Whether the table of times is.
+        width: Of the terminal, in characters.
+
     """
     d = difference
     lines = headline_text(d, width=width, full=True)
@@ -82,7 +87,14 @@ def difference_text(
 
 
 def headline_text(difference: Difference, *, width: int = 80, full: bool = False) -> list[str]:
-    """Return lines for a terminal that fit a screen: what changed, worst first, and how sure."""
+    """Return lines for a terminal that fit a screen: what changed, worst first, and how sure.
+
+    Args:
+        difference: What `compare` returned.
+        width: Of the terminal, in characters.
+        full: Whether all rows are there, not only those that fit.
+
+    """
     d = difference
     lines = [f"before  {side_line(d.before)}", f"after   {side_line(d.after)}", "", summary(d)]
     if table := headline_table(d.headline, width, full=full):
