@@ -27,8 +27,8 @@ export function ComparisonOverview({ page, comparison, query }: OverviewProps) {
     <>
       {comparison.empty ? (
         <p id="no-difference">
-          <Pill kind="fine">no difference</Pill> Both sides are the same except for times, ids
-          and addresses.
+          <Pill kind="fine">no difference</Pill> Both sides are the same except for times, ids and
+          addresses.
         </p>
       ) : null}
       <Section title="Headline" id="headline">
