@@ -9,7 +9,7 @@ Triton kernel, by torch.compile of the loss alone).
 
 One recording a setting, `nothing` being one without checks. In it steps are recorded and bare in
 turn: before a bare step kvtrace's hooks are taken out, so that whatever else the machine does falls
-on both alike. Each step ends with a synchronisation; the step after a switch is not counted, nor
+on both alike. Each step ends with a synchronization; the step after a switch is not counted, nor
 are the first 100 of a recording, in which each kernel's first launch is read and kept (`began`:
 how many seconds they took more than bare ones). The figure is the mean step, none left out, for
 what is kept of one launch in a thousand falls on few steps; the median is shown beside it, and

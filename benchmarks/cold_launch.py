@@ -6,7 +6,7 @@ In a training step other code runs between two launches, so that what recording 
 at hand. Here a launch is a Python function that asks each tensor for its address, as Triton's does,
 and returns a kernel; 64 kernels in turn, with 4 tensors, 4 numbers and 3 keywords each. Before each
 launch that many megabytes are read, and some of Python's library runs; or one line of each of that
-many pages of 4 KiB is read, after which addresses have to be translated anew as well. One launch is
+many pages of 4 KiB is read, after which addresses have to be translated again, too. One launch is
 timed at a time, bare or recorded by chance; the figure is the median, and the cost the difference.
 Nothing is launched and no thread writes: it is the hot path alone. Linux only.
 """
@@ -29,7 +29,7 @@ KERNELS = 64
 
 
 class Kernel:
-    """Stands for a compiled kernel."""
+    """Takes the place of a compiled kernel."""
 
 
 class Adapter:

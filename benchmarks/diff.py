@@ -2,9 +2,9 @@
 
     python benchmarks/diff.py [--launches 1000000] [--rounds 5] [--json FILE]
 
-Method: two traces of one run each, with 12 kernels and 24 distinct calls of four arguments, are
+Method: two traces of one run each, with 12 kernels and 24 unique calls of four arguments, are
 written with kvtrace's own writer into a temporary folder. A
-round is `python -m kvtrace diff` of both, imports and all, in a process of its own, by the wall
+round is `python -m kvtrace diff` of both, imports and all, in a separate process, by the wall
 clock, and the time of processors, which says more where others are at work; memory is the most that
 the process had resident. Without passes, since nothing was judged.
 """

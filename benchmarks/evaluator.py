@@ -2,8 +2,8 @@
 
     python benchmarks/evaluator.py [--rounds 3] [--slow-rounds 1] [--only TEXT] [--json FILE]
 
-Method: one run on one machine. Each tool is a process of its own, held to one thread, that keeps
-still until it is asked; the kernels are gone through in rounds, and within a round every tool has
+Method: one run on one machine. Each tool is a separate process, held to one thread, that keeps
+still until it is asked; the kernels are measured in rounds, and within a round every tool has
 its turn at a kernel before the next kernel comes. A figure is the best round. The interpreter and
 the clients of Triton-Viz launch the whole grid once a round, after a launch of one program that is
 not timed; one that took over five seconds has only as many rounds as `--slow-rounds` says. What is
@@ -16,14 +16,14 @@ tracer, ...     the clients of Triton-Viz; the profiler over all programs, which
                 what it kept of earlier launches of the same kernel
 plain           kvtrace.evaluate with real data, the launch evaluated before
 observed        the same by our tracer and profiler in one pass, with all rows of `ops`, `loops` and
-                `accesses`. Every launch is planned anew, its rows and its code are made anew, then
-                it runs. Kept is what depends on the kernel alone: the parsed IR with its planning
-                steps and op counts, and what Python compiled of code, found by the code's text,
-                which holds none of a launch's numbers. The sectors of one block that no closed form
-                gives are kept too, by strides and extents
+                `accesses`. Every launch gets a new plan, new rows and code, then it runs. Kept is
+                what depends on the kernel alone: the parsed IR with its planning steps and op
+                counts, and what Python compiled of code, found by the code's text, which holds none
+                of a launch's numbers. The sectors of one block that no closed form gives are kept
+                too, by strides and extents
 judged          our sanitizer: all rows of `findings` of the launch, by the default rules. It judges
                 by formulas and runs nothing. The kernel's symbolic summary is kept, as it is made
-                once a kernel; all that depends on the launch is made anew
+                once a kernel; all that depends on the launch is made again
 observed again  observed, with what the evaluator keeps between launches of a kernel: the plan, its
                 records and its code
 cold            observed, as the first launch of a process that has imported torch, NumPy and the
@@ -32,7 +32,7 @@ cold            observed, as the first launch of a process that has imported tor
 no data         observed again, contents of tensors unknown: what replaying a recorded call takes
 torch           torch's own operator on the CPU
 
-The peers run in an environment of their own, .venv-peers, made by the first run.
+The peers run in a separate environment, .venv-peers, made by the first run.
 """
 
 import argparse
@@ -160,7 +160,7 @@ class Benchmark:
         return Worker(self.peer_python, "evaluator_peers", tool, variables, log)
 
     def our_worker(self, module: str, name: str) -> Worker:
-        """Start a process of ours, whose log has a name."""
+        """Start one of kvtrace's processes, whose log has a name."""
         variables = {"PYTHONPATH": os.pathsep.join((str(HERE), str(ROOT)))}
         log = self.folder / f"{name}.log"
         return Worker(Path(sys.executable), module, str(self.folder), variables, log)
@@ -215,7 +215,7 @@ def options_of(description: str) -> argparse.ArgumentParser:
 
 
 def compile_cases(worker: Worker) -> None:
-    """Have a worker of ours compile all kernels; exit where that fails."""
+    """Have one of kvtrace's workers compile all kernels; exit where that fails."""
     compiled = worker.ask(what="compile")
     if "failed" in compiled:
         print(compiled["failed"], file=sys.stderr)

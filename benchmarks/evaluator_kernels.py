@@ -169,7 +169,7 @@ def random(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> to
 
 
 def blank(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    """Zeros whose memory was written to: its page faults are no tool's."""
+    """Zeros whose memory was written to, so that no tool is charged with its page faults."""
     return torch.full(shape, 0.0, dtype=dtype)
 
 

@@ -3,7 +3,7 @@
     python benchmarks/evaluator_liger.py [--rounds 3] [--no-interpreter] [--launches] [--json FILE]
 
 Method: every operator of tests/kernels/liger_operators.py on its small CPU tensors, forward
-and backward, once, each tool in a process of its own, held to one thread. A figure is the best of
+and backward, once, each tool in a separate process, held to one thread. A figure is the best of
 the rounds; each round is a fresh process with no cache on disk, so nothing is kept between them,
 but byte code is there, as in an installed package. What the process holds before the first operator
 is frozen for Python's garbage collector: else a collection walks through all objects of torch,
@@ -147,7 +147,7 @@ def run_interpreter() -> Result:
 
 
 def worker(tool: str, folder: Path) -> Result:
-    """Run a tool in a process of its own."""
+    """Run a tool in a separate process."""
     variables = {"PYTHONPATH": os.pathsep.join((str(HERE), str(ROOT)))}
     variables |= {"XDG_CACHE_HOME": str(folder / "cache")}
     if tool == "interpreter":

@@ -128,7 +128,7 @@ class Ours:
         return self.modules[case.name]
 
     def without_plans(self, case: Case, arguments: dict[str, Any]) -> list[Argument]:
-        """Forget the case's plans; give its arguments anew, of which nothing is worked out.
+        """Forget the case's plans; return new arguments, of which nothing is worked out.
 
         Plans are kept with modules, and by the text where `kvtrace.evaluate.parsed` read it, which
         is not asked here: so neither memory nor disk has one.

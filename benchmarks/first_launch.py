@@ -8,7 +8,7 @@ after it, so it has the imports that the launch causes, the compiler, recording,
 execution. Cold: Triton's cache and kvtrace's TTIR are empty. Warm: a process has launched the same
 before. The peer is Triton's interpreter (TRITON_INTERPRET=1), which compiles nothing, on the same
 program; its only state is the page cache. What a process needs once for a machine (byte code, and
-Triton's hash of its own files) is made before anything is timed. Rounds run every case in random
+Triton's hash of its files) is made before anything is timed. Rounds run every case in random
 order; printed are medians and the ratio to the interpreter.
 """
 

@@ -5,7 +5,7 @@
 Method: one run on one machine, one process. The function is the forward pass of a decoder-only
 transformer, written once against a module that is NumPy for kvtrace and jax.numpy for JAX: layers
 are a Python loop, as users write them, each with 4 heads of attention, two RMS norms and a gated
-feed-forward part. Both trace it anew in each round, in turn (JAX's caches are emptied before), and
+feed-forward part. Both trace it again in each round, in turn (JAX's caches are emptied before), and
 a figure is the best round in CPU time of the process. Nothing is compiled or run.
 
 kvtrace trace        trace(f).specialize(specs): the graph with all shapes, types, source stacks

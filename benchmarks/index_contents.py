@@ -13,13 +13,13 @@ It is run twice: with 32 sequences of up to 4,096 tokens, where the device is bu
 
 One recording with the setting `tensors=index`. Steps with contents recorded (`on`) and not (`off`:
 the launchers are Triton's own, all else is recorded) come in turn; each step ends with a
-synchronisation. The step after a switch is not counted, nor are the first 400: kernels and calls
-are new then. Steps are compared with the `off` step of their own round, as a machine that others
+synchronization. The step after a switch is not counted, nor are the first 400: kernels and calls
+are new then. Steps are compared with the `off` step of the same round, as a machine that others
 use too changes its pace from second to second. The cost is the mean of these differences, a tenth
 at either end left out, over the median `off` step; the median of the differences is shown beside
 it, and the same for a second `off` step, which tells how far two equal ones differ.
 
-Kernels are looked at ever more seldom the longer a program runs. `on` keeps that away: the waiting
+Contents are recorded ever more seldom the longer a program runs. `on` keeps that away: the waiting
 between launches is taken out before each step, so that only the bound on time holds, as in a
 program's first minutes; the rows `later` are the steady state, with waiting as it is.
 """

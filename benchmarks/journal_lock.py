@@ -1,12 +1,12 @@
-"""How long the journal's thread keeps a program from going on that computes in Python.
+"""How long the journal's thread keeps a program waiting that computes in Python.
 
     python benchmarks/journal_lock.py [--steps 400] [--launches 300] [--executions 650]
 
 The program is programs/standin.py: 300 launches a step by Triton's own launching path with a
-stand-in for the driver, and Python in between, so its thread wants the interpreter's lock all the
+simulated driver, and Python in between, so its thread wants the interpreter's lock all the
 time. It is blocked only when another thread has the lock: what is neither its processor time nor a
 wait for a processor (/proc/self/task/N/schedstat) is that, whatever else the machine does. In mode
-timeline a stand-in for CUPTI gets 650 records of kernels a step, half of them of the launches.
+timeline a simulated CUPTI gets 650 records of kernels a step, half of them of the launches.
 Printed are, for each mode: the blocked time in per cent of what the program's thread computed, how
 often it gave the lock away, what `kvtrace info` says of waits, and the thread's processor time.
 Linux only.
@@ -32,7 +32,7 @@ class StandInCupti:
     """Takes the place of `library.Cupti`; records are put into its buffers a step at a time."""
 
     version = 130001
-    path = "a stand-in"
+    path = "simulated"
     record_lengths = (216, 96, 88)
     last: "StandInCupti"
 

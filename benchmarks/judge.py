@@ -1,6 +1,6 @@
-"""How long `kvtrace judge` takes, and whether it is right, on 40 labelled kernels.
+"""How long `kvtrace judge` takes, and whether it is right, on 40 labeled kernels.
 
-Method: each file of `tests/addons/judge/kernels` is judged by a process of its own, as an agent
+Method: each file of `tests/addons/judge/kernels` is judged by a separate process, as an agent
 would ask, with its imports; then all of them by one process, beside which another keeps torch and
 Triton. A kernel that is judged otherwise than its folder says ends the script with 1. Printed:
 medians and the longest, in seconds of wall time, and of processor time, which other work on the
@@ -62,12 +62,12 @@ def main() -> int:
             f"{name}: median {statistics.median(times):.2f} s, longest {max(times):.2f} s, "
             f"{sum(times):.0f} s in all"
         )
-    print(f"{len(kernels) - len(set(wrong))} of {len(kernels)} judged as labelled {wrong or ''}")
+    print(f"{len(kernels) - len(set(wrong))} of {len(kernels)} judged as labeled {wrong or ''}")
     return 1 if wrong else 0
 
 
 def _processor_seconds() -> float:
-    """Return what all processes have taken that were waited for, those of theirs included."""
+    """Return what all processes have taken that were waited for, their children included."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

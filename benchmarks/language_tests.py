@@ -161,7 +161,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         tests, folder = options.tests.resolve(), Path(scratch)
         for case in cases:
-            one_run(tests, folder, case, 4)  # byte code, and Triton's hash of its own files
+            one_run(tests, folder, case, 4)  # byte code, and Triton's hash of its files
         for _ in range(options.rounds):
             for case in random.sample(cases, len(cases)):
                 runs[case].append(one_run(tests, folder, case, options.sample))

@@ -2,9 +2,9 @@
 
     python benchmarks/launch_memory.py [--launches 10000000] [--mode launch|timeline|both]
 
-Each mode has a process of its own, and the two run side by side: this is no timing. Launches of a
+Each mode has a separate process, and the two run side by side: no time is measured. Launches of a
 tiny kernel with 3 tensor arguments are made from Python as fast as it can, with another number of
-elements each time (64 distinct calls), and the process's resident memory is read after each
+elements each time (64 unique calls), and the process's resident memory is read after each
 hundredth of them. It goes up and down with what waits to be written, and jumps once, when the first
 million of launches is sealed; so the highest reading of each stretch counts. Ends with 1 if that of
 the last half is more than 64 MB above that of the second tenth.

@@ -2,7 +2,7 @@
 
     python benchmarks/launch_overhead.py [--rounds 7] [--launches 20000] [--json FILE]
 
-Method: each recorder runs in a process of its own, which alternates rounds with the recorder off
+Method: each recorder runs in a separate process, which alternates rounds with the recorder off
 (bare) and on; for Proton and tritonparse all bare rounds come first, since what they once started
 slows launches down even while it is not active. A round launches a tiny kernel N times from Python
 and divides the wall time of the loop, without waiting for the device, by N; the device is idle at

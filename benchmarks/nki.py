@@ -12,7 +12,7 @@ traced       the same in a recording: `kvtrace.capture` from begin to sealed fil
 op           one small tensor_scalar of 5,000 in a loop, all its records included
 
 Triton-Viz has a mode for NKI that runs kernels on NumPy too. It imports Neuron's own package,
-`neuronxcc`; where that is missing it does not run, which is said.
+`neuronxcc`; where that is missing it does not run, which is reported.
 """
 
 import argparse
@@ -58,7 +58,7 @@ def executed(kernel: Kernel, *arguments: Any) -> Any:
 
 
 def traced(kernel: Kernel, *arguments: Any) -> None:
-    """Run a kernel in a recording of its own."""
+    """Run a kernel in a separate recording."""
     with tempfile.TemporaryDirectory() as folder, kvtrace.capture(Path(folder, "out")):
         kernel(*arguments)
 

@@ -2,7 +2,7 @@
 
     python benchmarks/perfetto_export.py [--launches 3000000] [--rounds 5] [--json FILE]
 
-Method: a trace of one run with two threads, 12 kernels and 24 distinct calls of four arguments is
+Method: a trace of one run with two threads, 12 kernels and 24 unique calls of four arguments is
 written with kvtrace's own writer, into a temporary folder. A round converts it, from opening the
 Parquet files to the renamed output file, in this process; the first round is left out, and the
 figure is the median of the others, by the wall clock. On a machine that has other work to do, the

@@ -81,7 +81,7 @@ def measured(package: str, sample: int, rounds: int, setting: str) -> Times:
                             "TRITON_CACHE_DIR": str(folder / "own" / "cache")}  # fmt: skip
         names = chosen(package, sample, interpreted)
         found: Times = {name: {case: [] for case in CASES} for name in names}
-        for variables in (interpreted, recorded):  # byte code, and Triton's hash of its own files
+        for variables in (interpreted, recorded):  # byte code, and Triton's hash of its files
             one_run(package, names[0], variables)
         for _ in range(rounds):
             for name in names:

@@ -1,9 +1,9 @@
-"""How fast a distinct call is judged: kvtrace's rules beside Triton-Viz's sanitizer.
+"""How fast a unique call is judged: kvtrace's rules beside Triton-Viz's sanitizer.
 
     python benchmarks/sanitizer.py [--rounds 3] [--only TEXT] [--json FILE]
 
-Method: one run on one machine. Each tool is a process of its own, held to one thread, that keeps
-still until it is asked; the kernels are gone through in rounds, and within a round every tool has
+Method: one run on one machine. Each tool is a separate process, held to one thread, that keeps
+still until it is asked; the kernels are measured in rounds, and within a round every tool has
 its turn at a kernel before the next kernel comes. A figure is the best round; a round is the median
 of as many calls as half a second holds, one at least. Every call is a distinct one.
 
@@ -129,7 +129,7 @@ def print_result(result: dict[str, Any]) -> None:
 
 
 def print_times(figures: Figures, clock: str) -> None:
-    """Print milliseconds of one distinct call."""
+    """Print milliseconds of one unique call."""
     print(f"\nMilliseconds of {'the wall clock' if clock == 'wall' else 'processor time'} a call\n")
     print(f"| kernel | {PEER} | " + " | ".join(OURS) + " |")
     print("|---|" + "---:|" * (1 + len(OURS)))

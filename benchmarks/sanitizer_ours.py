@@ -1,7 +1,7 @@
 """The worker that runs kvtrace's judge.
 
 Asked for {"case": name, "what": text, "budget": seconds}; answers the median wall and processor
-seconds of judging one distinct call. No two calls are equal: in each, every tensor lies elsewhere
+seconds of judging one unique call. No two calls are equal: in each, every tensor lies elsewhere
 in its storage, a size is another, and an index holds other numbers. What can be kept between them
 is what depends on the kernel alone.
 
@@ -40,7 +40,7 @@ SIZES = ("n", "columns", "depth", "length")
 
 
 class Calls:
-    """Distinct calls of one case, of which only indices have contents."""
+    """Unique calls of one case, of which only indices have contents."""
 
     def __init__(self, case: Case) -> None:
         self.case = case

@@ -3,7 +3,7 @@
 Imports nothing of kvtrace. Asked for {"case": name, "budget": seconds}; answers the median wall and
 processor seconds of a launch over the whole grid, warm: the process has launched the kernel before,
 and what the sanitizer keeps of earlier launches of a kernel is dropped before each, so that every
-launch is a distinct call. At a violation the sanitizer ends its process: then there is no answer.
+launch is a unique call. At a violation the sanitizer ends its process: then there is no answer.
 """
 
 import platform
@@ -42,7 +42,7 @@ class Peer:
         return {"wall": statistics.median(walls), "processor": statistics.median(processors)}
 
     def launch(self, case: Case) -> tuple[float, float]:
-        """Launch once, with a sanitizer of its own; give wall and processor seconds."""
+        """Launch once, with a new sanitizer; return wall and processor seconds."""
         forget_earlier_launches(SANITIZER)
         arguments = case.arguments()
         runner = wrapped(SANITIZER, case.kernel)

@@ -4,9 +4,9 @@
 
 Traces are those of scale_trace.py, written into the folder where they are not there yet: 64 ranks,
 with as many executions on devices as launches (`device`) and without (`host`), and a thousand runs
-of 100,000 launches, each a job of its own. A command is a process of its own, imports and all:
+of 100,000 launches, each a separate job. A command is a separate process, imports and all:
 seconds by the wall clock, the time of processors (which says more where others are at work), and
-the most memory that was resident. DuckDB by hand is `duckdb` in a process of its own on the same
+the most memory that was resident. DuckDB by hand is `duckdb` in a separate process on the same
 Parquet files, asked for what the command of the same line has to find out; the ratio is of the time
 of processors. A command gets --limit GB of address space more than it starts with, and --timeout
 seconds; what does not fit is shown as such.

@@ -116,7 +116,7 @@ def _calls(seq: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _first_launches(
     call: np.ndarray, phase: np.ndarray, enter: np.ndarray, start: int
 ) -> list[int]:
-    """Return when each kernel was entered first, but for trials; `start` where it was not."""
+    """Return when each kernel was entered first, trials left out; `start` where it was not."""
     plain = np.flatnonzero(phase == 0)
     kernels, places = np.unique(call[plain] // 2, return_index=True)
     found = np.full(KERNELS, start)

@@ -12,7 +12,7 @@ work for the device, so that the processor's share, and with it the recording's,
 In one recording a mode, steps are recorded and bare in turn: before a bare step kvtrace's hooks are
 taken out, and CUPTI's kernel records switched off, so that whatever else the machine does falls on
 both alike; the step after a switch is not counted, and a second bare step tells how far two equal
-ones differ. Each step ends with a synchronisation; the first 100 steps of a recording are not
+ones differ. Each step ends with a synchronization; the first 100 steps of a recording are not
 counted, since kernels and calls are new then. The figure is the median step, and the cost the ratio
 of the medians. `before` are steps before anything was ever recorded in the process. Bytes are those
 of the tables `launches` and `gpu_kernels` of a recording of 300 steps, over its launches.

@@ -21,7 +21,7 @@ KVTRACE="$out/train" python examples/train.py
 step "2. what was recorded: kvtrace info"
 kvtrace info "$out/train"
 
-step "3. every operation of every distinct call, from the trace: kvtrace replay, kvtrace profile"
+step "3. every operation of every unique call, from the trace: kvtrace replay, kvtrace profile"
 kvtrace replay "$out/train"
 kvtrace profile "$out/train"
 

@@ -1,4 +1,4 @@
-"""Where an example's kernels run: a GPU, or the CPU when something stands in for one."""
+"""Where an example's kernels run: a GPU, or the CPU when something takes its place."""
 
 import sys
 from pathlib import Path

@@ -46,7 +46,7 @@ class Norm(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention and feed-forward, each on a normalised copy and added to its input."""
+    """Attention and feed-forward, each on a normalized copy and added to its input."""
 
     def __init__(self, compiled):
         super().__init__()

@@ -95,7 +95,7 @@ class Settings:
             `torch.cuda` that would fail are answered for the target; `cpu`, torch reports one GPU,
             whose tensors are in the host's memory; or `none` ([a missing
             GPU](howitworks.md#a-missing-gpu)).
-        max_calls: distinct calls that are kept in memory; a call beyond these is recorded again
+        max_calls: unique calls that are kept in memory; a call beyond these is recorded again
             when it recurs.
         sanitize: judges each new call before its first launch: `off` (also `0`), `warn` (also `1`),
             or `raise`, which raises `KernelDefect` instead of launching a call with a defect

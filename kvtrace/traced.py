@@ -53,7 +53,7 @@ def trace(
         @triton.jit
         def scale(x, n, BLOCK: tl.constexpr): ...
 
-    Each distinct call is watched once. What the client finds is in `scale.tables()`, and is added
+    Each unique call is watched once. What the client finds is in `scale.tables()`, and is added
     to the run when it ends. A recording in progress is used; otherwise one of only the traced
     kernels begins in `out`. With a GPU, launches are recorded and `kvtrace replay --client` does
     the rest.
@@ -61,6 +61,12 @@ def trace(
     With another `backend` it is a kernel of that one's, which says what `client` may be:
 
         scale = kvtrace.trace(kernel, backend="…")
+
+    Args:
+        kernel: The kernel; None: the result is a decorator.
+        client: A client's name, class or object.
+        out: Directory of the trace that is recorded where no recording is in progress.
+        backend: What launches the kernel.
 
     Raises:
         BadSetting: there is no such client, or no such backend.

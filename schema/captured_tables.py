@@ -227,7 +227,7 @@ CAPTURED: Final = (
     ),
     Table(
         "calls",
-        "a distinct call: kernel variant, grid and argument metadata",
+        "a unique call: kernel variant, grid and argument metadata",
         "captured",
         (
             _C("call_id", I64, "dense id inside the run", key=True),

@@ -26,9 +26,15 @@ _TAKEN: Final = frozenset({"run"})
 
 
 def client_table(name: str, row: str, columns: Sequence[Column], sort: Sequence[str] = ()) -> Table:
-    """Define the table `client_<name>`: what a row is, its columns, what rows are sorted by.
+    """Define the table `client_<name>`.
 
     Columns `call_id` and `stack_id` refer to calls and stacks, as everywhere in the format.
+
+    Args:
+        name: Of lower-case letters, digits and `_`.
+        row: What a row is, as "a loop of a call".
+        columns: Its columns, in order.
+        sort: Columns that rows are sorted by, the first one first.
 
     Raises:
         SchemaMismatch: a name that cannot be one, or a column twice.

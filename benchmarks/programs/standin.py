@@ -1,4 +1,4 @@
-"""Steps of 300 Triton launches without a GPU: a stand-in driver, and Python between the launches.
+"""Steps of 300 Triton launches without a GPU: a simulated driver, and Python between the launches.
 
     python benchmarks/programs/standin.py [--launches 300] [--work 40] [--steps N] [--json FILE]
 
@@ -71,7 +71,7 @@ class StandIn:
 
 
 def step_of(launches: int, microseconds: float) -> Callable[[], None]:
-    """One step, as a function; the driver is the stand-in from now on."""
+    """One step, as a function; the driver is the simulated one from now on."""
     driver.set_active(StandIn())
     x = [[torch.rand(64, 64 + n) for _ in range(10)] for n in range(8)]
 

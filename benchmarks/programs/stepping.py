@@ -101,23 +101,23 @@ class Steps:
 
 
 class Turns:
-    """Takes turns with other processes: a line says how many steps are due, one tells their times.
+    """Takes turns with other processes: a line has the steps that are due, another their times.
 
     Args:
         due: descriptor to read from; an end of it, or 0, ends the program.
-        told: descriptor to write to: a JSON list of seconds a turn, an empty one when warmed up.
+        reports: descriptor to write to: a JSON list of seconds a turn, an empty one when warmed up.
 
     """
 
-    def __init__(self, due: int, told: int) -> None:
+    def __init__(self, due: int, reports: int) -> None:
         self.due = os.fdopen(due, "r")
-        self.told = os.fdopen(told, "w")
+        self.reports = os.fdopen(reports, "w")
         self.left = 0
 
     def wait(self, seconds: list[float]) -> bool:
         """Wait for this process's turn, if it is over; give False where there is none any more."""
         if not self.left:
-            print(json.dumps(seconds), file=self.told, flush=True)
+            print(json.dumps(seconds), file=self.reports, flush=True)
             seconds.clear()
             self.left = int(self.due.readline() or 0)
         self.left -= 1

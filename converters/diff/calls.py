@@ -1,4 +1,4 @@
-"""How the distinct calls of a variant differ: grids, shapes, strides, scalars."""
+"""How the unique calls of a variant differ: grids, shapes, strides, scalars."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -9,9 +9,9 @@ from kvtrace.converters.diff.model import CallChange
 from kvtrace.converters.diff.snapshot import Call, Snapshot, Variant, call_rows
 from kvtrace.converters.profile.specialization import Change, changes, without_addresses
 
-#: Distinct calls that are read in full to say what changed; the counts are always of all.
+#: Unique calls that are read in full to say what changed; the counts are always of all.
 _MOST_READ: Final = 500
-#: A fact that changes in more ways than this is told as one change of that many values.
+#: A fact that changes in more ways than this is reported as one change of that many values.
 _MOST_VALUES: Final = 3
 
 
@@ -31,7 +31,7 @@ class CallsDifference:
 def compare_calls(
     before: Snapshot, a: Variant, after: Snapshot, b: Variant
 ) -> CallsDifference | None:
-    """Compare the distinct calls of a variant; None where both sides have the same ones.
+    """Compare the unique calls of a variant; None where both sides have the same ones.
 
     Calls that only tuning launched are left aside. Of the calls that differ, the n-th of one side
     corresponds to the n-th of the other, in the order in which they were first made.

@@ -45,7 +45,7 @@ _MOST_SUBSTITUTIONS: Final = 4
 class _Code:
     """One side: lines without locations, the same with names blanked, the names in order.
 
-    `defined` are the names of each line that stand for a new value there.
+    `defined` are the names that each line defines.
     """
 
     lines: tuple[str, ...]
@@ -75,8 +75,8 @@ def compare_code(
         before: One text.
         after: The other.
         known: Numbers that are expected to change, as the values of constants that did. Lines that
-            differ in those alone are counted apart. A few numbers that alone turn one text into the
-            other are found without being told.
+            differ in those alone are counted apart. If a few numbers alone turn one text into the
+            other, they are found without it.
 
     """
     language = {"llir": "llvm", "ptx": "ptx"}.get(stage, "mlir")
@@ -207,11 +207,11 @@ def _align(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
 
 @dataclass(slots=True)
 class _Names:
-    """Which name of one side stands for which of the other, one to one.
+    """Which name of one side corresponds to which of the other, one to one.
 
     A name is bound where an aligned line first has it. A use of a value that is defined in a
     changed line binds too, so that one changed op does not drag its users along. A definition binds
-    anew: sibling regions use the same names for other values.
+    again: sibling regions use the same names for other values.
     """
 
     forward: dict[str, str] = field(default_factory=dict)
@@ -289,7 +289,7 @@ def _number_changes(left: str, right: str) -> list[tuple[str, str]]:
 
 
 def _align_but_for(a: _Code, b: _Code, substitutions: Mapping[str, str]) -> list[tuple[int, int]]:
-    """Align lines with each number and what it stands for taken as one."""
+    """Align lines, with each number treated as equal to its substitute."""
     if not substitutions:
         return []
     merged = {after: before for before, after in substitutions.items()}

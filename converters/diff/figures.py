@@ -29,8 +29,8 @@ _OF_VARIANTS: Final = (
     (_Kind("occupancy", "share", "derived", "less"), lambda v: variant_occupancy(v)),
 )  # type: Final[tuple[tuple[_Kind, Callable[[Variant], float | None]], ...]]
 
-#: Of all launches of a kernel; between them stand those of `further.py`. How long one compilation
-#: took is no measure of the next.
+#: Of all launches of a kernel; those of `further.py` come between them. How long one compilation
+#: took says nothing about the next.
 _OF_KERNELS: Final[tuple[tuple[_Kind, Callable[[Totals], float | None]], ...]] = (
     (_Kind("bytes", "bytes", "derived", "more"), lambda totals: totals.bytes),
     (_Kind("sectors", "count", "derived", "more"), lambda totals: totals.sectors),

@@ -116,7 +116,7 @@ class Gate:
     rules: Sequence[Rule]
     failures: list[Failure] = field(default_factory=list)
     problem: str | None = None
-    _looked_at: set[str] = field(default_factory=set)
+    _checked: set[str] = field(default_factory=set)
 
     def compare_variants(
         self, kernel: str, pairs: Sequence[tuple["Variant | None", "Variant"]]
@@ -154,7 +154,7 @@ class Gate:
         for rule in self.rules:
             if rule.figure != FINDINGS or not judged:
                 continue
-            self._looked_at.add(rule.text)
+            self._checked.add(rule.text)
             for found in findings:
                 f = found.finding
                 if found.status == "new" and f.verdict == "violation":
@@ -168,7 +168,7 @@ class Gate:
                 interval = one.interval
                 if not rule.growth or _TIMES.get(rule.figure) != one.kind or interval is None:
                     continue
-                self._looked_at.add(rule.text)
+                self._checked.add(rule.text)
                 certain = interval[0] > 1 or interval[1] < 1
                 if certain and rule.broken(one.before_ns, one.after_ns):
                     change = f"{one.after_ns / one.before_ns - 1:+.1%}"
@@ -180,7 +180,7 @@ class Gate:
         for rule in self.rules:
             if rule.figure != BOUNDS or not judged:
                 continue
-            self._looked_at.add(rule.text)
+            self._checked.add(rule.text)
             for bound in bounds:
                 if bound.direction == "worse":
                     before = "no limit" if bound.before is None else f"{bound.before:,}"
@@ -195,18 +195,16 @@ class Gate:
     def missing(self) -> list[str]:
         """Return the rules whose figures nothing has, without optional ones."""
         return [
-            rule.text
-            for rule in self.rules
-            if not rule.optional and rule.text not in self._looked_at
+            rule.text for rule in self.rules if not rule.optional and rule.text not in self._checked
         ]
 
     def skipped(self) -> list[str]:
         """Return the optional rules whose figures nothing has."""
-        return [r.text for r in self.rules if r.optional and r.text not in self._looked_at]
+        return [r.text for r in self.rules if r.optional and r.text not in self._checked]
 
     @property
     def verdict(self) -> tuple[bool, str]:
-        """Whether all is well, and the sentence that says so or what is wrong."""
+        """Whether the gate passes, and the sentence that says why or why not."""
         violated = len({failure.rule for failure in self.failures})
         wrong = [self.problem] if self.problem else []
         wrong += [f"{plural(violated, 'rule')} violated"] if violated else []
@@ -242,7 +240,7 @@ class Gate:
         broken = None if after is None else rule.broken(before, after)
         if broken is None:
             return
-        self._looked_at.add(rule.text)
+        self._checked.add(rule.text)
         if broken:
             text = f"{cause}{form(before)} → {form(after)}"
             if before and after is not None:
@@ -261,7 +259,7 @@ def read_rules(texts: Sequence[str]) -> list[Rule]:
     """Read rules, several in a text separated by commas.
 
     Raises:
-        BadSetting: a text is no rule.
+        BadSetting: a text is not a rule.
 
     """
     parts = [part.strip() for text in texts for part in text.split(",") if part.strip()]
@@ -272,7 +270,7 @@ def project_rules(path: Path = Path("pyproject.toml")) -> list[str]:
     """Return the rules of `[tool.kvtrace.diff]` of a project; none where it has no such file.
 
     Raises:
-        BadSetting: the file cannot be read, or what stands there is no list of rules.
+        BadSetting: the file cannot be read, or does not hold a list of rules.
 
     """
     if not path.is_file():
@@ -294,18 +292,18 @@ def _rule(text: str) -> Rule:
     known = ", ".join(_KNOWN)
     if found is None or found["figure"] not in _KNOWN:
         raise BadSetting(
-            f"--fail-on {text!r} is no rule; one is of {known}, as spills>0 or bytes>+1%."
+            f"--fail-on {text!r} is not a rule; one is of {known}, as spills>0 or bytes>+1%."
         )
     if (found["figure"] in (FINDINGS, BOUNDS)) != (found["sign"] is None):
         raise BadSetting(
-            f"--fail-on {text!r} is no rule: {FINDINGS} and {BOUNDS} have no bound, and any other "
-            "figure needs one, as registers>+10%."
+            f"--fail-on {text!r} is not a rule: {FINDINGS} and {BOUNDS} have no bound, and any "
+            "other figure needs one, as registers>+10%."
         )
     above = found["sign"] != "<"
     if found["percent"] and not found["change"]:
-        raise BadSetting(f"--fail-on {text!r} is no rule: a share is of a change, as time>+5%.")
+        raise BadSetting(f"--fail-on {text!r} is not a rule: a share is of a change, as time>+5%.")
     if found["change"] and (found["change"] == "+") != above:
-        raise BadSetting(f"--fail-on {text!r} is no rule: write >+ for growth, <- for less.")
+        raise BadSetting(f"--fail-on {text!r} is not a rule: write >+ for growth, <- for less.")
     limit = float(found["limit"] or 0)
     return Rule(
         text,

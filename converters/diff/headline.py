@@ -202,10 +202,10 @@ def _stages(variant: VariantDifference) -> Iterator[str]:
         return
     if code.substitutions and not code.lines:
         numbers = ", ".join(f"{before} → {after}" for before, after in code.substitutions)
-        yield f"{stage_name(code.stage)} the same but for {numbers}"
+        yield f"{stage_name(code.stage)} the same except for {numbers}"
         return
     for stage in variant.stages:
-        if words := stage_words(stage):  # what cannot be said of LLVM IR, PTX says
+        if words := stage_words(stage):  # where LLVM IR has none, PTX does
             yield f"{stage_name(stage.stage)} {words}"
             return
     yield f"{stage_name(code.stage)} -{code.removed} +{code.added} lines"
@@ -231,7 +231,7 @@ def _figure_rows(kernel: KernelDifference) -> Iterator[HeadlineRow]:
         more = f" (of {len(figures)} variants)" if len(figures) > 1 else ""
         yield _row(kernel.name, "resources", worst, more)
     for figure in kernel.figures:
-        if figure.certainty != "measured":  # how long one compilation took is no change by itself
+        if figure.certainty != "measured":  # one compilation's time is not a change by itself
             yield _row(kernel.name, "work", figure, _per_launch(kernel, figure))
 
 

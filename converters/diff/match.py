@@ -1,4 +1,4 @@
-"""Which kernel, and which compiled variant of it, stands for which on the other side."""
+"""Which kernel, and which compiled variant of it, corresponds to which on the other side."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final

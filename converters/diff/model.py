@@ -64,7 +64,7 @@ class SourceDifference:
 class CodeDifference:
     """The first compiler stage whose text differs, locations and value names left aside.
 
-    `substitutions` are numbers that stand for each other all through, as block sizes do, and
+    `substitutions` are numbers that replace each other all through, as block sizes do, and
     `substituted_lines` counts the lines that differ in nothing else. `lines` is the unified
     difference without those lines, which `removed` and `added` count; `all_lines` has them too, and
     `whole` also every line that both sides have.
@@ -94,7 +94,7 @@ class StageDifference:
     """A compiler stage that differs, by what is in it.
 
     `counts` are ops (or classes of instructions) of which there are more or fewer; `moved` are ops
-    that stand elsewhere, as outside of a loop, and `altered` those with other types or attributes,
+    that are elsewhere, as outside of a loop, and `altered` those with other types or attributes,
     each with how many. `artifacts` are the hashes of both texts.
     """
 
@@ -154,7 +154,7 @@ class TimeComparison:
 
 @dataclass(frozen=True, slots=True)
 class CallChange:
-    """A fact of calls that differs, and in how many distinct calls it does so alike."""
+    """A fact of calls that differs, and in how many unique calls it does so alike."""
 
     change: Change
     calls: int
@@ -165,8 +165,8 @@ class VariantDifference:
     """A compiled variant that is new, gone or changed.
 
     Of a new or gone one, `changes` says how it differs from the variant nearest to it on the other
-    side, if the kernel has one there. `calls` are the changes of distinct calls that correspond;
-    `calls_unread` more of those differ and were not looked at one by one.
+    side, if the kernel has one there. `calls` are the changes of unique calls that correspond;
+    `calls_unread` more of those differ and were not read one by one.
     """
 
     status: Status
@@ -215,7 +215,7 @@ class BoundChange:
     """A condition for all sizes that differs: where a quantity ends, or when an access is inside.
 
     `before` and `after` are the first bad values, None where there is none; or, of an access, its
-    condition in words.
+    condition as text.
     """
 
     kernel: str
@@ -248,10 +248,10 @@ class DifferentResult:
         launches: its numbers in `launches.seq`, before and after.
         outputs: the arguments whose memory differs after it.
         inputs: whether what it read was equal on both sides; None: not known of all.
-        sampled: one line in so many of an input was looked at; 1: all of them.
+        sampled: one line in so many of an input was compared; 1: all of them.
         inputs_differing: the arguments whose memory differed before it.
         causes: what in the kernel depends on the order of programs, where its inputs were equal.
-        why: all of it in words.
+        why: all of it as text.
     """
 
     kernel: str
@@ -277,7 +277,7 @@ class Results:
         differing: launches whose outputs differ.
         first: the first one of these, as BEFORE launched them.
         unlike: kernels that had arguments of other shapes in all launches, as another batch size
-            gives them, and may sum in another order for that; each in words.
+            gives them, and may sum in another order for that; each as text.
     """
 
     compared: int
@@ -317,7 +317,7 @@ class FindingDifference:
 
 @dataclass(frozen=True, slots=True)
 class KernelTime:
-    """A kernel's times on both sides, which are shown but are no difference by themselves."""
+    """A kernel's times on both sides, which are shown but are not a difference by themselves."""
 
     name: str
     before: Totals
@@ -348,7 +348,7 @@ class Difference:
 
     `findings` are compared where both sides were judged, of the rules that both were judged by.
     `still` are those that both have. `context` (versions, machine, settings) and `notes` inform and
-    are no difference; `times` are the measured times of every kernel that both sides launched.
+    are not a difference; `times` are the measured times of every kernel that both sides launched.
     `bounds` are conditions for all sizes; they were judged if `bounds_unjudged` is empty, which
     else says why not. `results` are there where both sides have digests.
     """
@@ -370,7 +370,7 @@ class Difference:
 
     @property
     def empty(self) -> bool:
-        """Whether the sides are the same but for times, ids, addresses and context."""
+        """Whether the sides are the same except for times, ids, addresses and context."""
         narrower = any(bound.direction == "worse" for bound in self.bounds)
         other = self.results is not None and self.results.differing > 0
         return not (self.kernels or self.findings or narrower or other)

@@ -267,7 +267,7 @@ def _code(code: CodeDifference, whole: bool) -> dict[str, Any]:
 
 
 def _rows(lines: Iterable[str], first: tuple[int | None, int | None]) -> list[Row]:
-    """Return marked lines side by side; lines that went stand beside those that came for them.
+    """Return marked lines side by side; removed lines are beside the added ones that replace them.
 
     `first` numbers the first line of both sides; lines have no numbers where it is None.
     """

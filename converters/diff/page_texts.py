@@ -1,4 +1,4 @@
-"""Texts of both sides for a page: each a block of its own, read when it is shown."""
+"""Texts of both sides for a page: each is its own block, read when it is shown."""
 
 from typing import TYPE_CHECKING, Any, Final
 

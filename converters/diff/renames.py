@@ -20,7 +20,7 @@ _OP: Final = re.compile(r"\b[a-z]\w*\.[a-z]\w*\b")
 
 
 class Renamed(NamedTuple):
-    """A kernel on both sides, and how alike it is: 1 for the same but for its name."""
+    """A kernel on both sides, and how alike it is: 1 if only the name differs."""
 
     before: KernelKey
     after: KernelKey

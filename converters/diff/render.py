@@ -59,7 +59,12 @@ def difference_text(
 ) -> list[str]:
     """Return lines for a terminal: the headline and all that is behind it.
 
-    `full` leaves out nothing, `times` adds the table of times.
+    Args:
+        difference: What `compare` returned.
+        full: Whether every line of every difference is there, however many.
+        times: Whether the table of times is.
+        width: Of the terminal, in characters.
+
     """
     d = difference
     lines = headline_text(d, width=width, full=True)
@@ -83,7 +88,14 @@ def difference_text(
 
 
 def headline_text(difference: Difference, *, width: int = 80, full: bool = False) -> list[str]:
-    """Return lines for a terminal that fit a screen: what changed, worst first, and how sure."""
+    """Return lines for a terminal that fit a screen: what changed, worst first, and how sure.
+
+    Args:
+        difference: What `compare` returned.
+        width: Of the terminal, in characters.
+        full: Whether all rows are there, not only those that fit.
+
+    """
     d = difference
     lines = [f"before  {side_line(d.before)}", f"after   {side_line(d.after)}", "", summary(d)]
     if table := headline_table(d.headline, width, full=full):
@@ -195,7 +207,7 @@ def _code_text(code: CodeDifference, full: bool, width: int) -> list[str]:
         return [heading, *_patch(code.all_lines, full, width)]
     same = f"{substitutions(code)} in {plural(code.substituted_lines, 'line')}"
     if not code.lines:
-        return [f"    {stage} the same but for {same} (--full shows them)"]
+        return [f"    {stage} the same except for {same} (--full shows them)"]
     heading = f"    {stage} -{code.removed} +{code.added} lines, besides {same}"
     return [heading, *_patch(code.lines, full, width)]
 
@@ -213,7 +225,7 @@ def _patch(lines: Sequence[str], full: bool, width: int) -> list[str]:
 def _change(change: Change, width: int) -> str:
     name = f"{printable(change.what):<20}  "
     room = max(20, (width - len(name) - 3) // 2)
-    before, after = _told_apart(change.before, change.after, room)
+    before, after = _distinct_texts(change.before, change.after, room)
     return f"{name}{before} → {after}{_by_how_much(change)}"
 
 
@@ -225,7 +237,7 @@ def _by_how_much(change: Change) -> str:
     return f" ({int(numbers[1]) / int(numbers[0]) - 1:+.1%})"
 
 
-def _told_apart(before: str | None, after: str | None, room: int) -> list[str]:
+def _distinct_texts(before: str | None, after: str | None, room: int) -> list[str]:
     """Return both values shortened so that where they differ stays in sight, or whole."""
     texts = ["(none)" if value is None else printable(value) for value in (before, after)]
     short = [shorten(text, room) for text in texts]

@@ -1,7 +1,7 @@
 """The times of launches of a side, narrow: some ten bytes each, and of a kernel some thousands.
 
 They are read in pieces, and stay, since a change is judged by single launches: all of them, or of a
-kernel with more than `MOST_TIMES` every second, every fourth, and so on, of each of its distinct
+kernel with more than `MOST_TIMES` every second, every fourth, and so on, of each of its unique
 calls.
 """
 
@@ -72,7 +72,7 @@ class Times:
         empty = np.zeros(0, np.int8)
         place, ns, number = (np.concatenate([empty, *each]) for each in columns)
         kernel = self._kernel[place]
-        # Of each distinct call the first launch stays, however many calls there are.
+        # Of each unique call the first launch stays, however many calls there are.
         calls = np.bincount(self._kernel[self._seen > 0], minlength=self._every.size)
         most = np.maximum(calls, MOST_TIMES)
         while (many := np.bincount(kernel, minlength=self._every.size) > most).any():
@@ -121,14 +121,14 @@ def _spans(first: Integers, variants: Sequence[int]) -> Integers:
 def host_samples(
     trace: "Trace", runs: Sequence["Run"], places: Sequence[Places], kernels: Integers
 ) -> Times:
-    """Read the times of steady launches of runs with their distinct calls, as in `Times`."""
+    """Read the times of steady launches of runs with their unique calls, as in `Times`."""
     return _gathered(steady_launches, trace, runs, places, kernels)
 
 
 def device_samples(
     trace: "Trace", runs: Sequence["Run"], places: Sequence[Places], kernels: Integers
 ) -> Times:
-    """Read the times of steady executions of runs with their distinct calls, as in `Times`."""
+    """Read the times of steady executions of runs with their unique calls, as in `Times`."""
     return _gathered(steady_executions, trace, runs, places, kernels)
 
 

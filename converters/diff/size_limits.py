@@ -1,9 +1,9 @@
-"""Conditions for all sizes on both sides: a quantity that ends earlier than it did is worse.
+"""Conditions for all sizes on both sides: a quantity that ends earlier than before is worse.
 
-What is compared is what `kvtrace sizes` works out. Of each kernel, for each quantity:
-the first value at which an integer overflows, an access leaves its tensor or the grid's limit is
-reached. Of each access: the condition under which it stays inside its tensor. That a variant ends
-(an argument no longer fits its type, a block no longer covers) is no defect, and so no bound.
+What is compared is what `kvtrace sizes` derives. Of each kernel, for each quantity: the first value
+at which an integer overflows, an access leaves its tensor or the grid's limit is reached. Of each
+access: the condition under which it stays inside its tensor. Where a variant ends (an argument no
+longer fits its type, a block no longer covers) is not a defect, so it is not a bound.
 """
 
 from collections.abc import Mapping, Sequence
@@ -92,7 +92,7 @@ def _end(row: "EnvelopeRow") -> int | None:
 
 
 def _is_less(one: int | None, other: int | None) -> bool:
-    """Whether a bound is narrower than another; None is no bound at all."""
+    """Whether a bound is narrower than another; None means unbounded."""
     return one is not None and (other is None or one < other)
 
 

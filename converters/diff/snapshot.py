@@ -56,7 +56,7 @@ _OF_CALLS: Final = ("call_id", "kernel_id", "grid_x", "grid_y", "grid_z", "args"
 class Snapshot:
     """All variants of a side, by kernel, and where they were read.
 
-    `earlier` has the texts of earlier stages, each under the hash that stands for it in a variant.
+    `earlier` has the texts of earlier stages, each under the hash by which a variant names it.
     """
 
     label: str

@@ -72,8 +72,8 @@ def stage_differences(
         pairing: Both sides.
         a: The variant of BEFORE.
         b: That of AFTER.
-        numbers: Those that stand for each other all through.
-        first: The first stage that differs, if any does but for places and names: of those that
+        numbers: Those that replace each other all through.
+        first: The first stage that differs, if any does, places and names aside: of those that
             are made before other facts change the code, the ones before it are the same.
 
     """

@@ -2,7 +2,7 @@
 
 TTIR is read with `kvtrace.ir`, in the generic form that is evaluated; TTGIR, and what is not
 recorded in that form, line by line. Names of values and places are left aside. Of an op counts what
-it is: name, types and attributes; where it stands is the chain of ops around it, as a loop, and not
+it is: name, types and attributes; its position is the chain of ops around it, as a loop, and not
 its place in a block.
 """
 
@@ -48,7 +48,7 @@ def structural_difference(
         before: One text.
         after: The other.
         generic: Both in MLIR's generic form, where they are recorded in it.
-        numbers: Those that stand for each other, as block sizes do.
+        numbers: Those that replace each other, as block sizes do.
 
     """
     ours, theirs = _both_parsed(generic) or (list(_lines(before)), list(_lines(after)))

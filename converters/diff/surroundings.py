@@ -1,4 +1,4 @@
-"""What each side is, what it ran on, and what is to be said of it: no difference by itself."""
+"""What each side is, what it ran on, and notes on it: not a difference by itself."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -53,7 +53,7 @@ def _surroundings(runs: Sequence["Run"]) -> dict[str, str]:
 def compiler_options(a: Snapshot, b: Snapshot) -> tuple[Change, ...]:
     """Take options that two versions of a compiler give every kernel out of the variants' facts.
 
-    They are said once: an option that a version brought along is no change of each kernel. Of one
+    They are reported once: an option that a version added is not a change of each kernel. Of one
     version they are left, since then someone chose them.
     """
     versions = [{run.versions.get("triton") for run in side.runs} for side in (a, b)]

@@ -57,7 +57,7 @@ class Samples:
 
     @property
     def launches(self) -> int:
-        """How many launches these stand for."""
+        """How many launches these times represent."""
         return int(self.launched.sum())
 
     def of_works(self, works: Whole) -> "Samples":
@@ -75,7 +75,7 @@ class Samples:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Distinct calls of a run by their id, sorted: the variant that each launches, and its work.
+    """Unique calls of a run by their id, sorted: the variant that each launches, and its work.
 
     `place` is the number of each among those of all runs of its side.
     """

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def prepare(database: duckdb.DuckDBPyConnection, members: pa.Table, calls: pa.Table) -> None:
-    """Number the distinct calls; `members` say which kernel is which variant, as `grouped`."""
+    """Number the unique calls; `members` say which kernel is which variant, as `grouped`."""
     database.register("members", members)
     database.register("all_calls", calls)
     database.execute(_PLACES)
@@ -152,7 +152,7 @@ def kernel_medians(
 
 
 def fill_calls(database: duckdb.DuckDBPyConnection, variants: Sequence[Variant]) -> None:
-    """Fill in each variant's distinct calls, those that are alike once."""
+    """Fill in each variant's unique calls, those that are alike once."""
     for position, alike, run, call_id, launches, tuning in database.execute(_CALLS).fetchall():
         variants[position].calls[alike] = Call(run, call_id, int(launches), int(tuning))
 
@@ -164,7 +164,7 @@ def fill_works(database: duckdb.DuckDBPyConnection, variants: Sequence[Variant])
 
 
 def places_of(database: duckdb.DuckDBPyConnection, run: "Run") -> Places:
-    """Return the distinct calls of a run."""
+    """Return the unique calls of a run."""
     query = "SELECT call_id, variant, work, place FROM place WHERE run = ? ORDER BY call_id"
     found = database.execute(query, [run.run_id]).fetchnumpy()
     columns = (np.asarray(found[name]) for name in ("call_id", "variant", "work", "place"))

@@ -1,4 +1,4 @@
-"""A compiled variant of a kernel on one side, and its distinct calls."""
+"""A compiled variant of a kernel on one side, and its unique calls."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from kvtrace.figures.identity import KernelKey
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Calls of a variant that are alike but for addresses and recorded values."""
+    """Calls of a variant that differ in addresses and recorded values alone."""
 
     run: str
     call_id: int

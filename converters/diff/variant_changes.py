@@ -178,7 +178,7 @@ def _numbers(changed: Iterable[Change]) -> dict[str, str]:
 
 
 def _resources(own: Variant, other: Variant) -> dict[str, str]:
-    """Resources that both sides know: a missing one (no compiler for the target) is no change."""
+    """Resources that both sides know: a missing one (target without compiler) is not a change."""
     return {
         name: str(own.resources[name])
         for name in _RESOURCES
@@ -212,7 +212,7 @@ def _distinguished(what: str, first: int, second: int, form: Callable[[int], str
 
 
 def _relaunched(a: Variant, b: Variant) -> int:
-    """How many distinct calls both sides have, but launch another number of times."""
+    """How many unique calls both sides have, but launch another number of times."""
     return sum(
         call.launches != b.calls[alike].launches
         for alike, call in a.calls.items()

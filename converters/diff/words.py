@@ -100,7 +100,7 @@ def bounds_text(d: Difference) -> str:
 
 
 def share_text(row: HeadlineRow) -> str:
-    """Return by how much it changed, with its direction; "" of what is no number."""
+    """Return by how much it changed, with its direction; "" if it has no number."""
     if row.share is None:
         return "from 0" if row.level in ("resources", "work") else ""
     if row.share >= 9.995:
@@ -168,7 +168,7 @@ def other_figures(kernel: KernelDifference) -> list[Change]:
 
 
 def call_counts(variant: VariantDifference) -> list[str]:
-    """Say how many distinct calls are not among those whose changes are listed."""
+    """Say how many unique calls are not among those whose changes are listed."""
     counts = (
         (variant.calls_unread, "changed too, not listed"),
         (variant.calls_added, "new"),
@@ -178,5 +178,5 @@ def call_counts(variant: VariantDifference) -> list[str]:
 
 
 def substitutions(code: CodeDifference) -> str:
-    """Return the numbers that stand for each other all through."""
+    """Return the numbers that replace each other all through."""
     return ", ".join(f"{before} → {after}" for before, after in code.substitutions)

@@ -135,7 +135,7 @@ def _kernel(kernel: KernelConditions, width: int, base: str | None) -> list[str]
         lines += wrapped(f"assuming {', '.join(kernel.assumptions)}", width, 2)
     for reason, accesses in _unknown(kernel).items():
         lines += wrapped(f"unknown: {_named(accesses)}: {reason}", width, 2)
-    lines += wrapped(f"{plural(kernel.calls, 'distinct call')}: {_calls(kernel)}", width, 2)
+    lines += wrapped(f"{plural(kernel.calls, 'unique call')}: {_calls(kernel)}", width, 2)
     for call in kernel.others:
         if call.verdict != "proven":
             lines += _call(call, width, base)
@@ -205,7 +205,7 @@ def _summary(kernels: Sequence[KernelConditions], width: int) -> list[str]:
         f"{exact:,} with an exact condition ({percent(exact / count)}), "
         f"{certified - exact:,} with one that is enough ({percent((certified - exact) / count)}), "
         f"{count - certified:,} unknown ({percent((count - certified) / count)}); "
-        f"{inside:,} of {plural(calls, 'distinct call')} inside by the conditions"
+        f"{inside:,} of {plural(calls, 'unique call')} inside by the conditions"
     )
     return wrapped(text, width)
 

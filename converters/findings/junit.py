@@ -1,6 +1,6 @@
 """Findings as JUnit XML, as continuous integration services read it: a test for each verdict.
 
-One suite for each kernel, and in it one test case for each access and rule, over all distinct
+One suite for each kernel, and in it one test case for each access and rule, over all unique
 calls: a failure where any of them is an error, skipped where one is a warning, unknown or
 suppressed; with `strict` all but what is suppressed is a failure.
 The format has no standard; this keeps to what the readers of GitLab, GitHub and others share.

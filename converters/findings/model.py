@@ -39,12 +39,12 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A verdict on one access of one distinct call, or a defect.
+    """A verdict on one access of one unique call, or a defect.
 
     `file`, `line` and `column` are those of the innermost frame of `stack`, and those of the
     kernel's definition where there is no stack. `program`, `iteration`, `lane`, `address_offset`
     and `past_end_bytes` are the witness's; `other_program` and `other_stack` the second side of a
-    race. `calls` and `launches` count the distinct calls, over all runs, that have this same
+    race. `calls` and `launches` count the unique calls, over all runs, that have this same
     finding, and their launches. `invocation` is the call as it would be written, `launched_at`
     where its first launch was. `suppressed`: a comment in the source says that it is intended, for
     `suppress_reason`. `generated`: Inductor wrote the kernel, from `operators`. `cause` is the same
@@ -210,7 +210,7 @@ def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
-    """Put findings together that tell the same of the same place, in several distinct calls."""
+    """Put findings together that tell the same of the same place, in several unique calls."""
     groups: dict[tuple[Any, ...], list[Finding]] = {}
     for f in findings:
         reason = f.reason if f.file is None else None

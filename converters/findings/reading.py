@@ -145,7 +145,14 @@ def read_findings(
 def observed_rules(
     trace: "Trace", runs: Sequence["Run"], judged: Container[str]
 ) -> tuple[str, ...]:
-    """Return the rules by which calls were judged while they ran, besides those `judged` later."""
+    """Return the ids of the rules by which calls were judged while they ran.
+
+    Args:
+        trace: The trace.
+        runs: The runs whose passes count.
+        judged: Ids of rules that are left out: those that judged the runs later.
+
+    """
     passes = [facts for run in runs for facts in trace.passes(run.run_id).values()]
     return tuple(rule for rule in _rule_texts(passes) if rule not in judged)
 

@@ -98,7 +98,7 @@ class Printer:
         self._base = base
 
     def defect(self, group: Sequence[Finding], above: Finding | None = None) -> list[str]:
-        """Return the lines of one defect; a group is of one cause, in several distinct calls.
+        """Return the lines of one defect; a group is of one cause, in several unique calls.
 
         `above` is the finding that is printed before: a launch of both is printed once.
         """
@@ -124,7 +124,7 @@ class Printer:
         total = findings.total
         total["violation"] -= apart.total()
         total["lint"] = apart.total()
-        lines = wrapped(f"verdicts on distinct calls: {_shares(total)}", self._width)
+        lines = wrapped(f"verdicts on unique calls: {_shares(total)}", self._width)
         kernels = {
             kernel: {**sums, "violation": sums["violation"] - apart[kernel]}
             for kernel, sums in findings.counts.items()
@@ -315,7 +315,7 @@ def witness(found: Finding) -> str | None:
 
 
 def calls_and_launches(group: Sequence[Finding]) -> tuple[int, int]:
-    """Return in how many distinct calls, and launches of them, findings of one cause are."""
+    """Return in how many unique calls, and launches of them, findings of one cause are."""
     once = {(found.run, found.call): found for found in group}.values()
     return sum(found.calls for found in once), sum(found.launches for found in once)
 
@@ -324,8 +324,8 @@ def reach(group: Sequence[Finding]) -> str:
     """Say in how many calls and launches it is."""
     calls, launches = calls_and_launches(group)
     if group[0].method == OBSERVED and launches > calls:
-        return f"{plural(calls, 'distinct call')}, in one or more of {launches:,} launches"
-    return f"{plural(calls, 'distinct call')}, {plural(launches, 'launch')}"
+        return f"{plural(calls, 'unique call')}, in one or more of {launches:,} launches"
+    return f"{plural(calls, 'unique call')}, {plural(launches, 'launch')}"
 
 
 def _decided(found: Finding) -> str | None:

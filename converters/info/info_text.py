@@ -223,7 +223,9 @@ _SAME_LOADED: Final = "same IR, loaded from the cache (not a recompile)"
 
 def _is_same_loaded(one: Recompile) -> bool:
     """Whether a variant is an earlier one, loaded once more."""
-    return one.same_code and not (one.first or one.changes or one.told_apart or one.recompiled)
+    return one.same_code and not (
+        one.first or one.changes or one.distinguished_by or one.recompiled
+    )
 
 
 def _recompile_lines(one: Recompile, width: int) -> list[str]:
@@ -242,7 +244,7 @@ def _reason(one: Recompile) -> str:
         return "; ".join(map(str, one.changes))
     if _is_same_loaded(one):
         return _SAME_LOADED
-    apart = " or ".join(map(str, one.told_apart))
+    apart = " or ".join(map(str, one.distinguished_by))
     if apart:
         said = f"the compiler's key distinguishes {apart}"
         return f"{said}, and the TTIR is the same" if one.same_code else said

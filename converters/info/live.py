@@ -90,7 +90,7 @@ class KernelLine:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that was told at a time, in ns since 1970."""
+    """A message and its time, in ns since 1970."""
 
     time: int
     text: str
@@ -316,7 +316,7 @@ def _line(process: _Process, now: int) -> ProcessLine:
     span = RATE_SECONDS
     if run.started is not None and run.started // _SECOND > began:
         span = max(second - run.started // _SECOND, 1)  # it has not run for so long yet
-    # The second that goes on is left out, unless there is none before it.
+    # The current second is left out, unless there is none before it.
     counted = range(second - span, second)
     launched = sum(process.launched[each] for each in counted)
     busy = sum(process.busy[each] for each in counted)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from kvtrace.schema.runs import Run
 
-#: Parts of `runs.overhead` that go on as long as the program does.
+#: Parts of `runs.overhead` that grow as long as the program runs.
 _LASTING: Final = ("launches_ns", "waits_ns", "profiler_ns")
 
 

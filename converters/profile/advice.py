@@ -151,7 +151,7 @@ def _of_accesses(
             yield Advice(
                 "uncoalesced", *place,
                 f"the {row['kind']} uses {percent(used / sectors)} of the 32-byte sectors that it "
-                "asks for: let neighbouring lanes touch neighbouring elements (the order of the "
+                "asks for: let neighboring lanes touch neighboring elements (the order of the "
                 "block's axes, or a transposed copy)",
                 (
                     Figure("share of sectors' bytes asked for", percent(used / sectors), "derived"),
@@ -375,7 +375,7 @@ def _recompiles(recompiles: Sequence[Recompile]) -> Iterator[Advice]:
             yield Advice(
                 "recompiles", kernel, file, None,
                 f"compiled again for {len(seen)} values of {what}: pass it as a number that is not "
-                "specialised (no tl.constexpr, do_not_specialize), or round it to few values",
+                "specialized (no tl.constexpr, do_not_specialize), or round it to few values",
                 (
                     Figure("variants", f"{len(group)}", "measured"),
                     Figure("time to compile them", duration(taken), "measured"),

@@ -206,7 +206,7 @@ def _rows_with(rows: pa.Table, name: str, values: Sequence[Any]) -> pa.Table:
 
 
 def _arguments(args: Sequence[dict[str, Any]] | None) -> str:
-    """What a configuration does not change: the arguments that are no constants of the kernel."""
+    """What a configuration does not change: the arguments that are not constants of the kernel."""
     told = []
     for arg in args or ():
         if arg["kind"] == "constexpr":

@@ -1,4 +1,4 @@
-"""Where a launch is placed when time is told by call stack, module, source line or operator.
+"""Where a launch is placed when time is grouped by call stack, module, source line or operator.
 
 A path is read from the outermost step to the innermost, which is the kernel. Of a call only the
 stack of its first launch was recorded; a kernel that Inductor generated from several nodes has one
@@ -18,7 +18,7 @@ from kvtrace.figures.lines import is_plumbing
 Grouping = Literal["stack", "frames", "module", "source", "op"]
 GROUPINGS: Final[tuple[Grouping, ...]] = get_args(Grouping)
 
-#: Where kernels of libraries stand whose caller is not recorded, and those of the C++ of autograd.
+#: Steps of library kernels whose caller is not recorded, and of those that autograd's C++ calls.
 LIBRARIES: Final = "library kernels (cuBLAS, cuDNN, torch)"
 AUTOGRAD: Final = "autograd backward (no Python stack)"
 #: Files of torch's optimizers, and the function that a program calls.
@@ -220,7 +220,7 @@ def _nowhere(frames: Sequence[Mapping[str, Any]]) -> Step:
 
 
 def _backward(frames: Sequence[Mapping[str, Any]]) -> str:
-    """Say that autograd made the call, which it does from a thread of its own."""
+    """Return that autograd made the call, which it does from its own thread."""
     backward = any("backward" in str(frame["function"]).lower() for frame in frames)
     return " (backward, by autograd)" if backward else ""
 

@@ -1,6 +1,6 @@
 """Runs, time, bytes and compile time by where kernels are called from: one tree for each grouping.
 
-Times are measured, bytes derived. What every launch of a call took stands at the stack of its first
+Times are measured, bytes derived. What every launch of a call took is at the stack of its first
 launch, the only one that is recorded; a kernel's compile time at its first call. The leaves of each
 tree add up to all that devices did (autotuners and warm-ups left out) and to all compile time.
 """
@@ -164,7 +164,7 @@ def _moved(work: Sequence[Row]) -> pa.Table:
 
 
 def call_tree(sums: CallSums, grouping: Grouping) -> Branch:
-    """Return all that was read as one tree, under a root that stands for everything."""
+    """Return all that was read as one tree, under a root that represents everything."""
     root = _Growing()
     for placed, figures in sums.rows:
         at = root
@@ -176,7 +176,7 @@ def call_tree(sums: CallSums, grouping: Grouping) -> Branch:
 
 def call_notes(sums: CallSums) -> list[str]:
     """Return sentences that say what the trees do not know."""
-    notes = ["Python's stack is recorded at a call's first launch, and stands for all of them."]
+    notes = ["Python's stack is recorded at a call's first launch, and used for all of them."]
     if min(sums.with_operators, sums.with_lines) < sums.generated:
         notes.append(
             f"Of {sums.generated} kernels that Inductor generated, {sums.with_operators} are "

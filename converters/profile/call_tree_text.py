@@ -59,7 +59,7 @@ def call_tree_text(
 def _lines(
     sums: CallSums, root: Branch, branch: Branch, depth: int, least: float, room: int
 ) -> Iterator[tuple[str, Branch]]:
-    """Yield what each line says and stands for; steps of which one leads to the next are one."""
+    """Yield each line and its branch; steps of which each leads only to the next share a line."""
     for each in branch.branches:
         if not _matters(sums, root, each, least):
             continue

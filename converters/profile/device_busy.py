@@ -1,4 +1,4 @@
-"""When devices were busy, when they were idle, and what the host did meanwhile."""
+"""When devices were busy, when they were idle, and what the host did then."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -115,7 +115,7 @@ def _busy_of(
 
 
 def device_limits(trace: "Trace", run: "Run") -> tuple[int, int]:
-    """Return between which moments devices are looked at: those of a window, else any."""
+    """Return the first and last time, in ns, of the part that is read: a window's, else any."""
     if not isinstance(trace, TraceWindow):
         return -LATEST, LATEST
     window = trace.window_of(run.run_id)
@@ -135,7 +135,7 @@ class _Spans:
         self._parts: list[tuple[Integers, Integers]] = []
         self._held = 0
         self._limit = _MOST_SPANS
-        #: Gaps that were taken for busy time, in ns.
+        #: Gaps that were treated as busy time, in ns.
         self.filled_ns = 0
 
     @property

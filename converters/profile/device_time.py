@@ -33,7 +33,7 @@ _PREPARE: Final = """
     FROM calls c JOIN variant v ON c.run = v.run AND c.kernel_id = v.kernel_id;
 """
 
-#: What is no call's has the name and kind that it is shown by; of calls whose kernel is known, the
+#: Work of no call has the name and kind that it is shown by; of calls whose kernel is known, the
 #: kernel's are.
 _ON_DEVICE: Final = """
     WITH summed AS (

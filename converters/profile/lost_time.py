@@ -1,6 +1,6 @@
 """Time that a program loses as a whole: gaps by cause, small kernels, copies, distant rooflines.
 
-All of it is compared with the time of the window, and is said from `LEAST` of that on.
+All of it is compared with the time of the window, and reported from a share of `LEAST` on.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -26,8 +26,8 @@ _NAMED: Final = 4
 #: So many characters of a name that a sentence mentions.
 _NAME: Final = 48
 
-#: What is said of gaps by cause: the rule, what happened, and what to try.
-_SAID: Final[dict[Cause, tuple[str, str, str]]] = {
+#: Advice on gaps, by cause: the rule, what happened, and what to try.
+_ADVICE: Final[dict[Cause, tuple[str, str, str]]] = {
     "compile": (
         "recompiles",
         "the devices waited while kernels were compiled or loaded",
@@ -87,9 +87,9 @@ def _of_gaps(gaps: Gaps, span: int) -> Iterator[Advice]:
     lost = {cause: taken - gaps.small.get(cause, 0) for cause, taken in gaps.by_cause.items()}
     for cause, taken in lost.items():
         least = _LAUNCHING if cause in ("launch", "device") else LEAST
-        if cause not in _SAID or taken < least * span:
+        if cause not in _ADVICE or taken < least * span:
             continue
-        rule, happened, try_this = _SAID[cause]
+        rule, happened, try_this = _ADVICE[cause]
         groups = [one for one in gaps.groups if one.cause == cause]
         place = _place(groups[0]) if groups else None
         yield Advice(

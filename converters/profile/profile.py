@@ -1,4 +1,4 @@
-"""Where time, bytes and FLOPs go: per kernel, per distinct call, per source line.
+"""Where time, bytes and FLOPs go: per kernel, per unique call, per source line.
 
 Times are *measured* while recording. Bytes, FLOPs, lanes and sectors are *derived*: `kvtrace
 replay` evaluates the IR over the whole grid and fills the table `ops`, and the sums here weigh each
@@ -85,7 +85,7 @@ class Derived:
 
 @dataclass(frozen=True, slots=True)
 class CallProfile:
-    """A distinct call of a kernel: its grid and the shapes of its tensors."""
+    """A unique call of a kernel: its grid and the shapes of its tensors."""
 
     run: str
     call_id: int
@@ -191,8 +191,8 @@ def read_profile(
 
     `device` names the one to draw rooflines for; else it is the one that was recorded, or a common
     one that the kernels' compile target fits. With `times` (host, device) of another engine
-    launches and executions are not read here, of the whole runs, and it is not said when devices
-    were idle, unless `trace` and `times` are those of a `window`. `part` is what figures are of;
+    launches and executions are not read here, of the whole runs, and idle times of devices are not
+    known, unless `trace` and `times` are those of a `window`. `part` is what figures are of;
     else it is the steady part.
 
     Raises:

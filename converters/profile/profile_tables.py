@@ -213,7 +213,7 @@ _LINES: Final = """
 """
 
 
-#: A line may hold several accesses; they are told apart by what they do.
+#: A line may hold several accesses; they are distinguished by what they do.
 _ACCESSES: Final = """
     WITH located AS (
         SELECT DISTINCT stack_id, frames[1].file AS file, frames[1].line AS line FROM stacks
@@ -234,7 +234,7 @@ _ACCESSES: Final = """
 def work_of_calls(trace: "Trace", runs: Sequence["Run"]) -> tuple[list[Row], list[Row]]:
     """Return what one launch of each replayed call does, and its FLOPs by type, dots apart.
 
-    Rows have `run` and `call_id`. Launches are not looked at, however many there are.
+    Rows have `run` and `call_id`. Launches are not read, however many there are.
     """
     ops = trace.table("ops", runs, list(_WANTED["ops"]))
     if not ops.num_rows:
@@ -297,7 +297,7 @@ class ProfileTables:
         return {row["key"]: row for row in self._rows(query)}
 
     def places(self, kernels: Iterable[int]) -> list[Row]:
-        """Distinct calls of some kernels, numbered."""
+        """Unique calls of some kernels, numbered."""
         return self._rows(_PLACES.format(kernels=_listed(kernels)))
 
     def work(self) -> list[Row]:

@@ -49,7 +49,7 @@ _ON_HOST: Final = (KERNEL_FIGURES["host_ns"], HOST_MEDIAN)
 def profile_text(profile: Profile, *, full: bool = False, width: int = 80) -> list[str]:
     """Return lines for a terminal: where the time went, what to try, and one table of all that ran.
 
-    `full`: every row, and what is measured and derived of each kernel in tables of their own.
+    `full`: every row, and two more tables, of what is measured and what is derived of each kernel.
     """
     launched = [k for k in profile.kernels if k.launches or k.tuning_launches or k.runs]
     lines = [*_answer_text(profile, full, width)]
@@ -119,7 +119,7 @@ def _further_text(profile: Profile, kernels: Sequence[KernelProfile], width: int
 
 
 def _measured_text(profile: Profile, kernels: Sequence[KernelProfile], width: int) -> list[str]:
-    # Where all that devices did is told, kernels' times on them are told there.
+    # Where there is a table of all that devices did, it has kernels' times on them.
     apart = profile.device_time is None and any(k.measured.device_executions for k in kernels)
     shown = (*(_ON_DEVICE if apart else ()), *_ON_HOST)
     header = ("measured", "launches", *(_label(each) for each in (*shown, *FURTHER)), "compile")
@@ -159,7 +159,7 @@ def _left_out_text(profile: Profile, kernels: Sequence[KernelProfile], width: in
 
 
 def _label(figure: KernelFigure) -> str:
-    """Return a column's heading; a median stands behind the time that it is of."""
+    """Return a column's heading; a median follows the time that it is of."""
     return figure.label if figure.adds_up else "median"
 
 
@@ -312,7 +312,7 @@ def _work_cells(derived: Derived) -> tuple[str, ...]:
 def _calls_text(kernel: KernelProfile, full: bool, width: int) -> list[str]:
     shown = kernel.calls if full else kernel.calls[:_SHOWN]
     header = ("grid", "launches", "host", "device", "bytes/launch", "FLOP/launch", "lanes on")
-    lines = [f"distinct calls of {shorten(printable(kernel.name), width - 20)}"]
+    lines = [f"unique calls of {shorten(printable(kernel.name), width - 20)}"]
     rows = []
     for call in shown:
         work = _work_cells(call.derived)

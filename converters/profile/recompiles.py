@@ -27,8 +27,8 @@ class Recompile:
 
     Kernels of several generated files are not variants of each other.
     `changes` is empty for a kernel's first variant, and for one that was compiled again alike. Of
-    the latter `told_apart` are the scalars that may have done it: those whose values in the calls
-    of both are of different kinds, where Triton's key knows three: 1, multiples of 16, and others.
+    the latter, `distinguished_by` are the scalars that may be the reason: those whose values in the
+    calls of both are of different kinds; Triton's key has three: 1, multiples of 16, and others.
     `same_code` says whether its TTIR is that of the nearest earlier variant.
     """
 
@@ -43,12 +43,12 @@ class Recompile:
     first: bool
     changes: tuple[Change, ...]
     load_ns: int | None = None
-    told_apart: tuple[Change, ...] = ()
+    distinguished_by: tuple[Change, ...] = ()
     same_code: bool = False
 
     @property
     def recompiled(self) -> bool:
-        """Whether it was compiled though its kernel had a variant; a load is no recompile."""
+        """Whether it was compiled though its kernel had a variant; a load is not a recompile."""
         return not self.first and compiled_here(self.cache_hit, self.compile_ns)
 
 
@@ -96,7 +96,9 @@ def read_recompiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[Recompile, .
                 first=nearest is None,
                 changes=differing,
                 load_ns=row["load_ns"],
-                told_apart=scalars.told_apart(nearest, row) if nearest and alike else (),
+                distinguished_by=scalars.distinguished_by(nearest, row)
+                if nearest and alike
+                else (),
                 same_code=nearest is not None and _first_stage(nearest) == _first_stage(row),
             )
         )
@@ -188,7 +190,9 @@ class _Scalars:
         self._runs = runs
         self._calls: dict[tuple[str, int], list[Mapping[str, Any]]] | None = None
 
-    def told_apart(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Change, ...]:
+    def distinguished_by(
+        self, before: Mapping[str, Any], after: Mapping[str, Any]
+    ) -> tuple[Change, ...]:
         """Scalars whose values are of one kind in all calls of a variant, and of another here."""
         first, second = self._values(before), self._values(after)
         found = []

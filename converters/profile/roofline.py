@@ -32,7 +32,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where work stands under the roof of a device; times in nanoseconds, over all launches.
+    """Where work is under the roof of a device; times in nanoseconds, over all launches.
 
     `bound` is `memory` where even distinct bytes take longer than the arithmetic, `compute` where
     the arithmetic takes longer than all bytes asked for, `caches` in between: memory-bound or not

@@ -1,4 +1,4 @@
-"""What of a report fits into a page, and what is left out and said so."""
+"""What of a report fits into a page, and what is left out, which the page reports."""
 
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -48,7 +48,7 @@ _FEWEST_LAUNCHES: Final = 20
 _MOST_LAUNCHES: Final = 1_000_000
 #: How much wider bins are made that were counted before, until they fit.
 _COARSER: Final = (1, 4, 20, 100)
-#: As many blocks of a source may be too large before the rest is not looked at.
+#: As many blocks of a source may be too large before the rest is skipped.
 _MOST_REFUSED: Final = 20
 #: More launches than this take their whole share; what they need is not worked out first.
 _PACKED_EARLY: Final = 100_000
@@ -122,7 +122,7 @@ def _bounded(budget: Budget) -> Report:
     if len(report.calls) < report.totals.calls:
         budget.drop(
             "calls",
-            f"The {len(report.calls):,} distinct calls with most host time of "
+            f"The {len(report.calls):,} unique calls with most host time of "
             f"{report.totals.calls:,} are on this page. All:",
             _sql(report, "FROM calls"),
         )

@@ -1,4 +1,4 @@
-"""Distinct calls merged over runs: what was counted for each, and what one launch of it does."""
+"""Unique calls merged over runs: what was counted for each, and what one launch of it does."""
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
@@ -77,7 +77,7 @@ class Replayed:
 
 @dataclass(slots=True)
 class CallRows:
-    """The distinct calls of all runs as columns, and the figures of those that ran.
+    """The unique calls of all runs as columns, and the figures of those that ran.
 
     These are those of `figures/kernels.py`, and `runs`, which `kvtrace profile` weighs work by. A
     call is its place in the columns; an object is made of those alone that the page shows.

@@ -34,8 +34,8 @@ class ReportConverter:
         """Write the page.
 
         Raises:
-            BadSetting: an unknown setting, a budget that is no number or too small, or a file that
-                cannot be written.
+            BadSetting: an unknown setting, a budget that is too small or not a number, or a file
+                that cannot be written.
 
         """
         reject_unknown_settings("report", settings, ("max-mb", "source", *_PART))

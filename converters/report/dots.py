@@ -1,6 +1,6 @@
 """Matrix products of a kernel: their shapes, and which loads and store their tiles belong to.
 
-Read from its TTIR alone; what cannot be told from it is None.
+Read from its TTIR alone; what it does not show is None.
 """
 
 from collections.abc import Iterable

@@ -39,7 +39,7 @@ class PageFindings:
     """Accesses by (rule, verdict, severity)."""
     judged: Counter[int] = field(default_factory=Counter)
     any_judged: bool = True
-    """Whether some run was judged: what a run saw of its own launches is no judgement."""
+    """Whether some run was judged: verdicts on its own launches by the run itself do not count."""
 
     def violations(self) -> int:
         """Return how many distinct violations there are, suppressed ones and notes left out."""

@@ -42,7 +42,7 @@ _EXECUTION: Final = (
 
 @dataclass(slots=True)
 class Timeline:
-    """All that has a time and a row of its own: launches and executions, with tracks and phases."""
+    """All that has a time and its own row: launches and executions, with tracks and phases."""
 
     tracks: dict[tuple[str, int, int, int], int] = field(default_factory=dict)
     """Kind, run, thread or device, stream → index."""
@@ -82,7 +82,7 @@ class Timeline:
             run: The run.
             index: Its place in the report.
             known: `call_id` → index of the call.
-            calls: The distinct calls.
+            calls: The unique calls.
 
         """
         launches = self._read_launches(trace, run, index, known, calls)
@@ -254,7 +254,7 @@ class Timeline:
 
 
 def _keep(piece: Mapping[str, Integers], columns: dict[str, list[Integers]]) -> None:
-    """Add a piece's columns to those that are kept, narrowed but for times."""
+    """Add a piece's columns to those that are kept, narrowed except times."""
     for name, column in piece.items():
         kept = column if name == "begin" else narrow(column)
         columns.setdefault(name, []).append(kept)

@@ -45,7 +45,7 @@ class OpFigures:
 class LineFigures:
     """Figures of some ops together.
 
-    `time_share`: part of the sum over all ops of each op's time at best, which is no measurement;
+    `time_share`: part of the sum over all ops of each op's roofline time, which is not measured;
     None where the device's limits are not known. `masked_share`: part of the lanes that masks
     turned off. `sector_efficiency` and the sums are as in docs/profile.md.
     """

@@ -341,7 +341,7 @@ def _assembly_stack(
 ) -> Stack:
     """Return one directive's frames: its own, then its callers'.
 
-    Callers stand in the comment that LLVM writes (all of them, by base name), or in `inlined_at`
+    Callers are in the comment that LLVM writes (all of them, by base name), or in `inlined_at`
     (the next one only; that location's own directive came earlier and has the rest).
     """
     file, line, column, caller_file, caller_line, caller_column, comment = found.groups()

@@ -1,8 +1,8 @@
 """What the page shows, as plain data. Field names here are the names that the page's code reads.
 
 Ids of the trace are unique inside a run only; here everything is an index into a tuple of the
-report, so that the runs of one job can stand on one page. None means "not known": the page says
-so and never shows a zero for it. Times are whole nanoseconds, sizes bytes.
+report, so that the runs of one job can be on one page. None means "not known": the page shows
+that and never a zero for it. Times are whole nanoseconds, sizes bytes.
 """
 
 from dataclasses import dataclass, field
@@ -220,12 +220,12 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Roofline:
-    """Where one launch of a call stands under the roof of `Report.limits`.
+    """Where one launch of a call is under the roof of `Report.limits`.
 
-    `position` has times at best; `intensity` is FLOPs per distinct byte (None: no bytes), `roof`
-    FLOPs per second that its mix of operations could reach (None: no FLOPs), `attainable` those at
-    best, `reached` those over the measured median device time. `achieved` is the share of the
-    time at best in that time.
+    `position` has roofline times; `intensity` is FLOPs per distinct byte (None: no bytes). In FLOPs
+    per second, `roof` is what its mix of operations could reach (None: no FLOPs), `attainable` what
+    it could in its roofline time, `reached` what it did in its measured median device time.
+    `achieved` is the roofline time as a share of that median.
     """
 
     position: Position
@@ -238,7 +238,7 @@ class Roofline:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A distinct call. `args` are indices into `Report.arguments`, `stack` into `stacks`."""
+    """A unique call. `args` are indices into `Report.arguments`, `stack` into `stacks`."""
 
     variant: int
     run: int
@@ -252,7 +252,7 @@ class Call:
     """As in `Kernel`."""
     host_ns: int
     host_median_ns: float | None
-    """Of launches that are no autotuner's or warm-up's, as the median on the device."""
+    """Of launches outside autotuning and warm-up, as the median on the device."""
     device_ns: int | None
     device_executions: int | None
     device_median_ns: float | None
@@ -307,7 +307,7 @@ class PlacedFinding:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What the terminal prints once: findings that one change would end, over distinct calls."""
+    """What the terminal prints once: findings that one change would end, over unique calls."""
 
     calls: int
     launches: int
@@ -315,7 +315,7 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class FindingCount:
-    """How many accesses (over distinct calls) got a verdict."""
+    """How many accesses (over unique calls) got a verdict."""
 
     rule: str | None
     verdict: str | None
@@ -410,7 +410,7 @@ class Report:
     device_kinds: tuple[str, ...]
     """Of each, whose it is: Triton, a library's name, copy, fill or other."""
     answer: Answer | None
-    """What is said first."""
+    """The lines at the top of the page."""
     window: Window | None
     """The part of the runs that times of kernels and devices are of; None: nothing has a time."""
     device_time: DeviceTime | None
@@ -432,7 +432,7 @@ class Report:
     """Which kernel each of `kernels` is."""
 
 
-#: Whether a figure was measured while the program ran (or told by the compiler), or worked out
+#: Whether a figure was measured while the program ran (or reported by the compiler), or worked out
 #: afterwards from IR and arguments. By field of `Totals`, `Kernel`, `Variant` and `Call`.
 MEASURED: Final[dict[str, dict[str, bool]]] = {
     kind: {**dict.fromkeys(measured.split(), True), **dict.fromkeys(derived.split(), False)}

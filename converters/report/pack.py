@@ -69,7 +69,7 @@ def read_bytes(block: str) -> bytes:
 def columns_block(columns: dict[str, npt.NDArray[np.int64]]) -> str:
     """Return a block with columns of whole numbers; each is stored as its lowest value plus rest.
 
-    A column marked `delta` in the header holds differences of neighbours (times and sequence
+    A column marked `delta` in the header holds differences of neighbors (times and sequence
     numbers compress several times better so).
     """
     header: dict[str, dict[str, Any]] = {}
@@ -96,7 +96,7 @@ def _fields(value: Any) -> dict[str, Any]:
     kind = type(value)
     if kind not in _NAMES:
         if not is_dataclass(value):
-            raise TypeError(f"{kind.__name__} is no JSON")
+            raise TypeError(f"{kind.__name__} cannot be written as JSON")
         _NAMES[kind] = tuple(each.name for each in fields(value))
     return {name: getattr(value, name) for name in _NAMES[kind]}
 

@@ -40,7 +40,7 @@ class Block:
 
 @dataclass(slots=True)
 class Context:
-    """What sources read from: the report as it will stand in the page, and the trace behind it."""
+    """What sources read from: the report as the page will have it, and the trace behind it."""
 
     report: Report
     trace: "Trace"
@@ -99,7 +99,7 @@ class Context:
             text = self.stage(variant, _GENERIC)
             try:
                 self._modules[sha256] = None if text is None else parse(text)
-            except IRSyntaxError:  # the page is made without what would be told from it
+            except IRSyntaxError:  # the page is made without what it would show
                 self._modules[sha256] = None
         return self._modules[sha256]
 
@@ -110,7 +110,7 @@ class BlockSource:
 
     Sources with a low `order` get room first, each up to `share` of what is left then; of a source
     the blocks that come last are left out first. `noun` says what they are (plural) and `query`
-    what `kvtrace sql` has to be told to show them, which the page says of what was left out.
+    the SQL that shows them in `kvtrace sql`, which the page prints for what was left out.
     `types` are dataclasses of an add-on's blocks, of which the page's types are made.
     """
 

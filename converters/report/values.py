@@ -24,7 +24,7 @@ _PLAIN: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _Float8:
-    """Bits of the exponent, its bias, and which patterns are no finite number."""
+    """Bits of the exponent, its bias, and which patterns are not finite numbers."""
 
     exponent: int
     bias: int

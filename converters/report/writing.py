@@ -41,8 +41,15 @@ def write_report(
     What does not fit is left out, least needed first: ops and accesses of the calls that were
     launched least, recorded tensors, compiled code of the kernels that took least time, then
     launches (of each call the first and the longest stay, and every n-th). The page says what was
-    left out and how to see it. Without `source`, no code of the program goes in. `blocks` are on
-    the page whatever else fits.
+    left out and how to see it.
+
+    Args:
+        report: What the page shows.
+        selection: The runs, whose tables the rest is read from.
+        path: The file; one that is there is replaced.
+        max_mb: Largest size of the page, in MiB.
+        source: Whether code of the program goes in.
+        blocks: Text of further blocks by name, which are on the page whatever else fits.
 
     Raises:
         BadSetting: the budget is too small for the page without launches and texts, or the file

@@ -1,6 +1,6 @@
 """Names and details of slices: rows of `kernels` and `calls` as text.
 
-A caption is made once for each distinct call, however often it was launched.
+A caption is made once for each unique call, however often it was launched.
 """
 
 import shlex

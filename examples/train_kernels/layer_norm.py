@@ -11,7 +11,7 @@ BLOCK_ROWS, BLOCK_COLUMNS = 64, 16
 def layer_norm_forward(
     x, weight, bias, out, mean_out, inverse_out, columns, epsilon, BLOCK: tl.constexpr
 ):
-    """One program normalises one row and keeps its mean and 1/deviation for the way back."""
+    """One program normalizes one row and keeps its mean and 1/deviation for the way back."""
     row = tl.program_id(0)
     column = tl.arange(0, BLOCK)
     inside = column < columns

@@ -1,4 +1,4 @@
-"""Judge every distinct call of runs by rules, and read what was found."""
+"""Judge every unique call of runs by rules, and read what was found."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence

@@ -12,7 +12,7 @@ from kvtrace.text import plural
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Selection, Trace
 
-#: How many distinct calls are analyzed by default.
+#: How many unique calls are analyzed by default.
 MOST_CALLS: Final = 2_000
 #: Unasked, a pass may take so long; it is given up when it is seen to take longer.
 MOST_SECONDS: Final = 10.0

@@ -1,4 +1,4 @@
-"""Evaluate each distinct call of several runs for clients."""
+"""Evaluate each unique call of several runs for clients."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial

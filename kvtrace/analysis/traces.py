@@ -81,7 +81,7 @@ class OpenedTrace:
 
     @property
     def calls(self) -> Rows:
-        """A row for each distinct call: kernel variant, grid and what is known of the arguments."""
+        """A row for each unique call: kernel variant, grid and what is known of the arguments."""
         return self.table("calls")
 
     @property
@@ -137,7 +137,7 @@ class OpenedTrace:
         """Return where time, bytes and FLOPs go; its rows are the kernels.
 
         Args:
-            calls: Whether each kernel's distinct calls are in its row.
+            calls: Whether each kernel's unique calls are in its row.
             lines: Whether `data.lines` has the source lines.
             device: Whose limits rooflines take, as "H100 PCIe"; None: the recorded device's.
 
@@ -154,7 +154,7 @@ class OpenedTrace:
         )
 
     def sanitize(self, *rules: str, proven: bool = False) -> Told[Findings]:
-        """Judge every memory access of each distinct call; its rows are the findings.
+        """Judge every memory access of each unique call; its rows are the findings.
 
         Fills the table findings of the trace.
 
@@ -176,7 +176,7 @@ class OpenedTrace:
         return Told("findings", found, _finding_objects, Finding, found.listed, shown, notes)
 
     def replay(self, *clients: str) -> tuple[Outcome, ...]:
-        """Evaluate each distinct call for clients, which fill derived tables of the trace.
+        """Evaluate each unique call for clients, which fill derived tables of the trace.
 
         Args:
             clients: tracer, profiler, sanitizer or another package's; none: tracer and profiler.
@@ -203,6 +203,9 @@ class OpenedTrace:
                 seconds.
             source: Whether sources, IR and addresses as expressions are in it.
             max_mb: Largest size of the page, in MiB.
+
+        Raises:
+            BadSetting: `max_mb` is too small, or the file cannot be written.
 
         """
         from kvtrace.analysis.writing import write_report

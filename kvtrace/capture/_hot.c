@@ -347,8 +347,8 @@ static PyGetSetDef recorder_attributes[] = {
     {"overflows", get_overflows, NULL, "how often the calls were forgotten", NULL},
     {"costs", get_costs, NULL, "nanoseconds for what is new, launches that were timed, and theirs",
      NULL},
-    {"known_calls", get_known_calls, NULL, "distinct calls that are remembered", NULL},
-    {"launching", get_launching, set_launching, "whose launch the thread has under way: its id",
+    {"known_calls", get_known_calls, NULL, "unique calls that are remembered", NULL},
+    {"launching", get_launching, set_launching, "whose launch the thread has in flight: its id",
      NULL},
     {"name", get_name, NULL, "which hot path this is", NULL},
     {NULL, NULL, NULL, NULL, NULL}};

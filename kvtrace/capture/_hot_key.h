@@ -20,7 +20,7 @@ struct key {
   void *pointers_at_hand[POINTERS_AT_HAND];
 };
 
-/* Tags in the lowest byte of an entry's first word: entries can never be taken for one another. */
+/* Tags in the lowest byte of an entry's first word: an entry is never mistaken for another. */
 enum {
   TENSOR = 1,
   UNSTRIDED,
@@ -121,8 +121,8 @@ SELDOM static int key_described(struct key *key, PyObject *identity, PyObject *p
 static int64_t kind_number(recorder *self, PyTypeObject *type, PyObject *fields);
 static int key_uncommon(recorder *self, struct key *key, PyObject *value);
 
-/* What only Python knows. Objects that never change, like dtypes, are described once; of types that
- * are known by their fields it is told the names of those. */
+/* What only Python knows. Objects that never change, like dtypes, are described once; for
+ * types that are known by their fields, it gets the names of those. */
 SELDOM static int key_by_python(recorder *self, struct key *key, PyObject *value) {
   size_t slot = ((uintptr_t)value >> 4) % CONSTANTS;
   while (self->constants[slot].object) {
@@ -388,7 +388,7 @@ SELDOM static int64_t number_of_text(recorder *self, PyObject *name) {
 }
 
 /* Names of keywords are few and mostly interned, so that their address tells their number. Those
- * that are no arguments of the kernel (grid, warmup) have number 0. Runs no Python. */
+ * that are not arguments of the kernel (grid, warmup) have number 0. Runs no Python. */
 static int64_t name_number(recorder *self, PyObject *name) {
   size_t slot = ((uintptr_t)name >> 4) % NAME_SLOTS;
   for (; self->name_slots[slot].object; slot = (slot + 1) % NAME_SLOTS)

@@ -1,4 +1,4 @@
-/* Around the methods that launch: the wrapper, the wrapper bound to its owner, and the stand-in for
+/* Around the methods that launch: the wrapper, the wrapper bound to its owner, and what replaces
  * a callable grid. Included by _hot.c alone. */
 #ifndef KVTRACE_HOT_LAUNCH_H
 #define KVTRACE_HOT_LAUNCH_H
@@ -13,7 +13,7 @@ typedef struct {
   descrgetfunc bind;
 } launch_function;
 
-/* A launch that is under way: what is called, and with what. */
+/* A launch in flight: what is called, and with what. */
 typedef struct {
   launch_function *by;
   PyObject *self, *callable;
@@ -132,8 +132,8 @@ static PyObject *call_uncommon(launching *launch) {
   return result;
 }
 
-/* Looks at a launch that comes now, if its turn has come; a failure of ours is counted. -1: what is
- * no failure of ours goes on to the program. */
+/* Looks at a launch that comes now, if its turn has come; kvtrace's failures are counted. -1: any
+ * other exception is left set for the program. */
 static int64_t looked(look *self, PyObject *args, Py_ssize_t first, PyObject *stream_given) {
   if (self->wait) {
     self->wait--;

@@ -1,4 +1,4 @@
-/* When launches of a known kernel are looked at, and which of their arguments; the same as
+/* Of which launches of a known kernel contents are recorded, and which of their arguments; the same as
  * backends/compiled_kernels/contents.py, which says why. Included by _hot.c alone. */
 #ifndef KVTRACE_HOT_LOOK_H
 #define KVTRACE_HOT_LOOK_H
@@ -13,8 +13,8 @@ struct target {
   PyObject *within; /* owned tuple; NULL: the argument itself */
 };
 
-/* When the next launch of a kernel is looked at, and what at. For Triton's launches it is also the
- * launcher that looks first. */
+/* When contents of the next launch of a kernel are recorded, and which. For Triton's launches it is
+ * also the launcher that does so first. */
 typedef struct {
   PyObject_HEAD
   recorder *recorder;
@@ -32,7 +32,7 @@ static PyTypeObject *look_type;
 
 /* ---- when ------------------------------------------------------------------------------------- */
 
-/* Waits for the next launch, longer the more have been looked at or had to be left out. */
+/* Waits for the next launch, longer the more have been recorded or had to be left out. */
 static void look_took(look *self, int on_host) {
   const looks *by = self->looks;
   self->taken++;

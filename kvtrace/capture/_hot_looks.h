@@ -19,7 +19,7 @@ typedef struct {
   long long most_waiting, most_bytes, held, held_bytes;
   long long copy_ns, arena_bytes;
   double byte_ns;
-  int64_t refused; /* launches that were not looked at, for there was no time */
+  int64_t refused; /* launches without contents, for there was no time */
   long long in_a_row, step, farthest, most_refused, in_trials;
   struct driver driver;
   int failed; /* the driver's error, -1 without a driver; nothing is copied on devices then */
@@ -90,7 +90,7 @@ static PyObject *tensor_of(const looks *self, PyObject *value) {
 }
 
 /* 1: what to copy of a tensor, its storage or its view where that is large; 0: nothing, or too much
- * of it. `device` is DLPack's kind, 0 for what is no tensor. */
+ * of it. `device` is DLPack's kind, 0 for what is not a tensor. */
 static int span_of(looks *self, PyObject *value, struct span *out, int *device) {
   *device = 0;
   PyObject *tensor = tensor_of(self, value);

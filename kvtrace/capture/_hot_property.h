@@ -35,7 +35,7 @@ static PyObject *look_call(PyObject *object, PyObject *args, PyObject *kwargs) {
   return result;
 }
 
-/* What looks at the kernel's launches, as a new reference; NULL, without an exception of ours, where
+/* What looks at the kernel's launches, as a new reference; NULL, without an exception from it, where
  * nothing is known or to be done. */
 SELDOM static PyObject *look_by_attribute(launcher_property *self, PyObject *kernel) {
   PyObject *found = PyObject_GetAttr(kernel, name_watch);

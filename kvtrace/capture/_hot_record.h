@@ -170,8 +170,8 @@ static int record(recorder *self, PyObject *adapter, PyObject *owner, PyObject *
   return failed;
 }
 
-/* Hands an exception of ours to `problem`. What is no Exception (Ctrl-C) goes on to the program:
- * -1 then, with the exception set. */
+/* Hands kvtrace's own exception to `problem`. What is not an Exception (Ctrl-C) is left set for the
+ * program: -1 then. */
 SELDOM static int report(recorder *self) {
   if (!PyErr_ExceptionMatches(PyExc_Exception)) return -1;
   PyObject *type, *value, *trace;

@@ -1,8 +1,8 @@
 /* SIGTERM, kept waiting until the journal has what was recorded. Included by _hot.c alone.
  *
- * Only where the program leaves SIGTERM to its default does a handler of ours stand, set below Python
- * (signal.getsignal says what it said), so a handler that the program sets takes its place. It runs in
- * whatever thread the signal finds, also while Python is in a long call. A thread of Python's is woken
+ * The handler is installed only where the program leaves SIGTERM to its default, and below Python
+ * (signal.getsignal returns what it did), so a handler that the program sets takes its place. It runs
+ * in whatever thread the signal finds, also while Python is in a long call. A thread of Python's is woken
  * to flush; a thread without Python ends the process by the default action when that is done, and
  * after PATIENCE_SECONDS if it is not. A second SIGTERM, or one in a forked child, acts at once.
  */

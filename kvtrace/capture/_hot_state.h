@@ -69,7 +69,7 @@ enum { TIMED_EACH = 31, INTERRUPTED = 1000000 };
 
 /* ---- the recorder's state --------------------------------------------------------------------- */
 
-/* One cache line: all that a launch of a known call reads here, but for the call's words. */
+/* One cache line: all that a launch of a known call reads here, except the call's words. */
 struct kernel {
   PyObject *object;    /* address only, not owned; NULL: never used, GONE: removed */
   PyObject *reference; /* owned: a weak reference that unlists it, or the kernel itself */
@@ -104,7 +104,7 @@ struct name {
 enum { NAME_SLOTS = 256, NAMES_LIMIT = 4096 };
 
 /* A type of arguments: those of tensors that are read as torch's, of tuples and lists, and of what
- * is told apart by its fields. */
+ * is distinguished by its fields. */
 struct kind {
   PyTypeObject *type; /* owned, so that its address stays its own */
   PyObject *fields;   /* owned tuple of names, or NULL */

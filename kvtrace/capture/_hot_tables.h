@@ -23,7 +23,7 @@ static THREAD_LOCAL struct {
   int32_t phase;
   int64_t id;
   int64_t contents; /* of the launch that has just been made: number of what was copied, or 0 */
-  void *launching;  /* whose launch is under way, by its address; NULL: none */
+  void *launching;  /* whose launch is in flight, by its address; NULL: none */
   int64_t theirs;   /* nanoseconds of the program's own in the launch that was recorded last */
 } thread_facts;
 
@@ -237,7 +237,7 @@ static int64_t begin_timing(recorder *self) {
   return now();
 }
 
-/* What was new has been counted whole; what was not recorded has no time of its own; and in what
+/* What was new has been counted whole; what was not recorded has no separate time; and in what
  * took a millisecond the thread was interrupted, which the program would have been as well. */
 static void end_timing(recorder *self, int64_t begin, int64_t new_ns) {
   int64_t took = now() - begin - thread_facts.theirs;

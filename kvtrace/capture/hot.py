@@ -13,8 +13,9 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from struct import Struct
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
+from kvtrace.capture.adapters import Adapter, Describe, Problem
 from kvtrace.capture.records import GRAPH_CAPTURE, GRAPH_NUMBERS, GRAPH_SHIFT, RUN
 
 #: One launch as bytes: enter, exit, call id, stream, thread, contents, device, phase. Device -1 is
@@ -44,47 +45,6 @@ _INTERRUPTED: Final = 1_000_000
 _HANDLE_BITS: Final = 63
 
 _double = Struct("=d")
-
-Apart = tuple[int, int, int, Any]
-
-
-class Adapter(Protocol):
-    """A backend's side of the hot path: what to do with what has not been seen before."""
-
-    def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int] | Apart:
-        """Record a compiled variant.
-
-        Returns its kernel id (-1: not to be recorded), and the DLPack kind and index of the device
-        that it runs on; and perhaps what looks at its launches before they are made, in the native
-        hot path alone (None: nothing does), or, for `Recorder.wrap_choosing`, that they are
-        `uncommon` (True).
-        """
-
-    def new_call(
-        self,
-        owner: Any,
-        kernel: Any,
-        kernel_id: int,
-        grid: tuple[int, int, int],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-    ) -> int:
-        """Record a distinct call; return its id (-1: not to be recorded)."""
-
-
-class Describe(Protocol):
-    """Returns the exact identity of an argument of no common type, and the pointers in it."""
-
-    def __call__(self, value: Any, /) -> Sequence[Any]:
-        """Return the identity, and data pointers, whose equality pattern is part of the call's.
-
-        None instead of pointers: this object never changes, and may be kept alive forever. The
-        native hot path may be given the names of fields, too, by which it tells objects of the
-        value's type apart from then on.
-        """
-
-
-Problem = Callable[[Exception], None]
 
 
 class _Thread(threading.local):
@@ -414,7 +374,7 @@ class Recorder:
 
     @property
     def known_calls(self) -> int:
-        """How many distinct calls are remembered."""
+        """How many unique calls are remembered."""
         return len(self._calls)
 
     def forget(self) -> None:

@@ -5,7 +5,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from kvtrace.capture.hot import CUDA, ROCM, Describe, Problem, Recorder
+from kvtrace.capture.adapters import Describe, Problem
+from kvtrace.capture.hot import CUDA, ROCM, Recorder
 
 
 def make_recorder(describe: Describe, problem: Problem, max_calls: int) -> tuple[Recorder, str]:

@@ -47,7 +47,7 @@ class Session:
     """A recording into `out`. Its methods may be called from any thread, and never raise.
 
     A backend with another kind of launches calls, for each: `add_kernel` once per variant,
-    `add_call` once per distinct call, `add_launch` every time; or wraps its launching function
+    `add_call` once per unique call, `add_launch` every time; or wraps its launching function
     with `recorder`, which does this as fast as it can be done.
     """
 
@@ -133,7 +133,7 @@ class Session:
             self._finish_derived(journal)
             if self._recorder is not None and self._recorder.overflows:
                 text = (
-                    f"more than {self.settings.max_calls} distinct calls: the table in memory was "
+                    f"more than {self.settings.max_calls} unique calls: the table in memory was "
                     "cleared, so calls that recurred have several ids"
                 )
                 self._messages.say("info", "calls-forgotten", text, self._recorder.overflows)
@@ -183,7 +183,7 @@ class Session:
         args: Sequence[ArgumentRecord],
         stack: Sequence[Frame] | None = None,
     ) -> int:
-        """Record a distinct call; return its id. Without `stack`, the caller's is taken."""
+        """Record a unique call; return its id. Without `stack`, the caller's is taken."""
         call_id = next(self._call_ids)
         frames = current_stack() if stack is None else tuple(stack)
         records = tuple(args)

@@ -50,7 +50,7 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
         "run": Command("kvtrace.cli.run", "Record a script while it runs", passthrough=True),
         "info": Command("kvtrace.cli.info", "Show runs, kernels and launches at a glance"),
         "sanitize": Command(
-            "kvtrace.cli.sanitize", "Judge every memory access of each distinct call"
+            "kvtrace.cli.sanitize", "Judge every memory access of each unique call"
         ),
         "profile": Command("kvtrace.cli.profile", "Show time, bytes and FLOPs of each kernel"),
         "report": Command("kvtrace.cli.report", "Write one self-contained HTML page"),
@@ -65,9 +65,7 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
     "Kernels": {
         "sizes": Command("kvtrace.cli.sizes", "Show for which sizes each kernel is proven"),
         "repro": Command("kvtrace.cli.repro", "Write a script that launches one call again"),
-        "replay": Command(
-            "kvtrace.cli.replay", "Evaluate each distinct call: ops, accesses, loops"
-        ),
+        "replay": Command("kvtrace.cli.replay", "Evaluate each unique call: ops, accesses, loops"),
     },
     "Many runs": {},  # add-ons' alone
     "Traces and settings": {

@@ -29,7 +29,7 @@ def command(
     steps: StepsOption = None,
     whole: WholeOption = False,
     calls: Annotated[
-        bool, typer.Option("--calls", help="Each kernel's distinct calls (grid and shapes) too")
+        bool, typer.Option("--calls", help="Each kernel's unique calls (grid and shapes) too")
     ] = False,
     lines: Annotated[bool, typer.Option("--lines", help="Source lines too")] = False,
     by: Annotated[

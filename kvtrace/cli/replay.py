@@ -1,4 +1,4 @@
-"""`kvtrace replay`: evaluate each distinct call for clients, which fill derived tables."""
+"""`kvtrace replay`: evaluate each unique call for clients, which fill derived tables."""
 
 from typing import Annotated
 
@@ -35,7 +35,7 @@ def command(
     engine_name: EngineOption = "here",
     master: MasterOption = None,
 ) -> int:
-    """Evaluate each distinct call over its whole grid, without a GPU.
+    """Evaluate each unique call over its whole grid, without a GPU.
 
     The tracer fills the derived table accesses, the profiler ops and loops: executions, lanes,
     bytes and FLOPs of every IR op. Running a client again replaces what it wrote.
@@ -58,7 +58,7 @@ def command(
     errors: list[str] = []
     for outcome in replay_runs(selection, names, calls_progress, evaluation):
         whole = outcome.calls - len(outcome.failures)
-        say(f"{outcome.run}: {whole} of {outcome.calls} distinct calls replayed to their end")
+        say(f"{outcome.run}: {whole} of {outcome.calls} unique calls replayed to their end")
         for note in outcome.notes:
             say(f"  {note}")
         for failure in outcome.failures:

@@ -60,7 +60,7 @@ def command(
 
     The page needs no network and opens from a file. Bytes, FLOPs, accesses and findings come from
     replay and sanitize, which run first where the trace lacks them and that is quick: at most
-    2,000 distinct calls and about 10 seconds.
+    2,000 unique calls and about 10 seconds.
 
     Example:
         kvtrace report out/ -o report.html

@@ -13,7 +13,7 @@ def command(
         int | None, typer.Option("--launch", metavar="N", help="Number of the launch (seq)")
     ] = None,
     call: Annotated[
-        int | None, typer.Option("--call", metavar="ID", help="Number of the distinct call")
+        int | None, typer.Option("--call", metavar="ID", help="Number of the unique call")
     ] = None,
     finding: Annotated[
         str | None,

@@ -1,4 +1,4 @@
-"""`kvtrace sanitize`: a verdict for every memory access of each distinct call."""
+"""`kvtrace sanitize`: a verdict for every memory access of each unique call."""
 
 import json
 import os
@@ -78,7 +78,7 @@ def command(
     engine_name: EngineOption = "here",
     master: MasterOption = None,
 ) -> int:
-    """Judge every memory access of each distinct call, without a GPU.
+    """Judge every memory access of each unique call, without a GPU.
 
     Each access is proven safe over the whole grid, or a violation with a witness, or unknown with
     the reason; a violation that the run itself saw is listed, too. Fills the derived table

@@ -78,7 +78,7 @@ class StepFailed(Exception):
 class Client(Observer):
     """Override what you want to observe; nothing else is worked out for you.
 
-    For each distinct call of a run, in this order: `pre_run`, `arg` for each argument, `grid`,
+    For each unique call of a run, in this order: `pre_run`, `arg` for each argument, `grid`,
     `programs`; then, while the kernel is evaluated and in batches of programs, `op`, `access`,
     `out_of_bounds` and `loop` (see `Observer`) and the methods under `@on`; then `post_run`. At
     the end of the run `finalize`.

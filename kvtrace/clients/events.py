@@ -102,7 +102,12 @@ class OpEvent:
         return Values(self._values, self.op.results if self.computed else (), self._scope.programs)
 
     def compute(self) -> Values:
-        """In an override: have the op computed as it is, and give its results."""
+        """In an override: compute the op as it is, and return its results.
+
+        Raises:
+            StepFailed: the op cannot be evaluated.
+
+        """
         if not self.computed and self._compute is not None:
             try:
                 self._compute()

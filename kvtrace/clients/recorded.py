@@ -1,4 +1,4 @@
-"""Clients over the distinct calls of a recorded run: tables in, tables out."""
+"""Clients over the unique calls of a recorded run: tables in, tables out."""
 
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
@@ -39,14 +39,21 @@ def replay(
     progress: Progress | None = None,
     clients: Sequence[str | Client] = DEFAULT,
 ) -> Outcome:
-    """Evaluate every distinct call of `run` for clients, and write the rows that they give.
+    """Evaluate every unique call of `run` for clients, and write the rows that they give.
 
     Tensor data that was not recorded counts as unknown. A call that cannot be evaluated to its end
     leaves what the clients made of what it reached, and one sentence in the outcome's failures.
     Rows of a client replace those of the same name from before.
 
+    Args:
+        trace: The trace, whose directory gets the rows.
+        run: The run.
+        progress: Called after each call with how many are evaluated, and how many there are.
+        clients: Clients by name, or objects.
+
     Raises:
         BadSetting: there is no client of a name.
+        TraceWriteError: the rows cannot be written.
 
     """
     together = ClientPass([as_client(client) for client in dict.fromkeys(clients)])

@@ -1,4 +1,4 @@
-"""The client that judges: verdicts of the rules on each distinct call."""
+"""The client that judges: verdicts of the rules on each unique call."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -32,19 +32,33 @@ def evaluate(
 ) -> None:
     """Run a kernel over its whole grid on given arguments, writing to their storages.
 
-    `arguments` are in the order of the parameters of `module.main`, and after them may come tensors
-    that addresses in memory lead to (see reach.py); `grid` has one to three extents. Storages
-    without data are unknown: what depends on them is reported, never guessed. Observers observe
-    compute ops, accesses, defects and loops (see observe.py). `programs` are the linear ids
-    (x fastest) of those to run, ascending; None: all. An `instrument` wraps every op with
-    its values (see instrument.py), which only array evaluation has. A launch of which all addresses
-    and branches are affine is run by its plan (see plan/), unless `planned` is False; so is a part
-    of the programs, if that is so for most of them.
+    Storages without data are unknown: what depends on them is reported, never guessed. A launch of
+    which all addresses and branches are affine is run by its plan (see plan/), and so is a part of
+    the programs, if that is so for most of them.
 
-    `most_steps` ends array evaluation after so many steps (see scope.py); None: never, as where a
-    program waits for what its kernel computes.
+    Args:
+        module: The kernel's parsed IR.
+        arguments: In the order of the parameters of `module.main`; after them may come tensors that
+            addresses in memory lead to (see reach.py).
+        grid: One to three extents, x first.
+        observers: What observes compute ops, accesses, defects and loops (see observe.py).
+        kernel: The function to run, by name; None: `module.main`.
+        chunk_bytes: Memory for the values of programs that are evaluated together, in bytes; None:
+            the default.
+        programs: Linear ids (x fastest) of those to run, ascending, shape (n,); None: all.
+        instrument: Wraps every op with its values (see instrument.py), by array evaluation alone.
+        planned: Whether a plan may be used.
+        most_steps: Steps after which array evaluation ends (see scope.py); None: never, as where a
+            program waits for what its kernel computes.
 
-    Raises UnsupportedOp, BadArguments, Deadlock, DeviceAssertion, UnknownAddress or TooLarge.
+    Raises:
+        UnsupportedOp: an op, or a variant of it, has no meaning here.
+        BadArguments: arguments or grid do not fit the kernel, or a tensor not its storage.
+        Deadlock: a program waits for memory that no program will change any more.
+        DeviceAssertion: an assertion of the kernel fails.
+        UnknownAddress: an access goes through a pointer that no argument explains.
+        TooLarge: it takes more than `most_steps`, or a tensor is larger than any is.
+
     """
     if planned and instrument is None and programs is None and 1 <= len(grid) <= 3:
         x, y, z = (*map(int, grid), 1, 1)[:3]

@@ -193,7 +193,15 @@ class Observer:
     """Base of all observers: override what you want to observe."""
 
     def op(self, op: Op, executions: int, elements: int, flops: int) -> None:
-        """Report one evaluated compute op: `elements` and `flops` are over all executions."""
+        """Report one evaluated compute op.
+
+        Args:
+            op: The op.
+            executions: How often programs executed it, over all of them.
+            elements: Elements of its results, over all executions.
+            flops: Floating-point operations, over all executions.
+
+        """
 
     def access(self, access: Access) -> None:
         """Report one load, store or atomic."""

@@ -1,7 +1,7 @@
-"""Sums of launches and executions of a run that goes on, of the rows that are new.
+"""Sums of launches and executions of a run that is still recorded, updated with its new rows.
 
-They count as in the views `launch_times` and `execution_times`, which see all rows at once: here it
-is told of each row as it comes. Executions of trials are not told from others.
+Rows count as in the views `launch_times` and `execution_times`, which see all of them at once.
+Executions of trials are not distinguished from others.
 """
 
 from collections.abc import Callable, Mapping, Sequence

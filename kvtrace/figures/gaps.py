@@ -98,7 +98,7 @@ class Gaps:
     """When devices were idle, by cause; times are measured.
 
     `by_cause` sums `idle_ns`, the largest first. `small` is the part of it that lies around kernels
-    shorter than `SMALL`, while nothing but launching and Python went on.
+    shorter than `SMALL`, while the host did nothing but launch and run Python.
     """
 
     idle_ns: int

@@ -22,7 +22,7 @@ class KernelFigure:
         unit: what it is counted in.
         label: its name for people.
         certainty: how sure it is.
-        text: the sum in SQL, null where nothing is summed; None of a median, which is no sum.
+        text: the sum in SQL, null where nothing is summed; None of a median, which is not a sum.
         further: whether the profile, the report and a diff show it without asking for its name.
         per: of those, the count that the sum is divided by where it is shown: it is a mean.
         column: a column of `launches` that is summed, which is not there for anything else.
@@ -47,12 +47,12 @@ class KernelFigure:
 
     @property
     def adds_up(self) -> bool:
-        """Whether the figure of several calls is the sum of theirs."""
+        """Whether the figure of several calls is the sum of each call's."""
         return self.text is not None
 
 
 def _count(rows: str) -> str:
-    """Return the text that counts rows: a row may stand for several."""
+    """Return the text that counts rows: a row may represent several."""
     return f"sum(CASE WHEN {rows} THEN weight ELSE 0 END)"
 
 
@@ -73,7 +73,7 @@ LAUNCHED: Final = (
     ),
     KernelFigure("compiling_ns", "ns", "compiling", "measured", _total("compiling AND NOT tuning")),
 )
-#: Of executions on devices: those that were timed, and are no trials.
+#: Of executions on devices: those that were timed, trials excluded.
 EXECUTED: Final = (
     KernelFigure("device_executions", "count", "executions", "exact", _count("steady")),
     KernelFigure("device_ns", "ns", "device", "measured", _total("steady")),
@@ -89,7 +89,7 @@ KERNEL_FIGURES: Final[Mapping[str, KernelFigure]] = {
     each.name: each for each in (*LAUNCHED, HOST_MEDIAN, *EXECUTED, DEVICE_MEDIAN)
 }
 #: Columns of `launches` that only figures read, which the views have as sums over what a row
-#: stands for.
+#: represents.
 LAUNCH_COLUMNS: Final = tuple(dict.fromkeys(f.column for f in LAUNCHED if f.column is not None))
 #: Figures that no code asks for by name.
 FURTHER: Final = tuple(each for each in KERNEL_FIGURES.values() if each.further)
@@ -116,8 +116,8 @@ def sums(figures: Sequence[KernelFigure]) -> str:
 def medians(rows: str, keys: str, name: str) -> str:
     """Return the query of the median time of steady rows, by some keys, as a column of this name.
 
-    A time stands for the places behind those of shorter ones, up to and with `upto`; the median is
-    the mean of the times at the two places in the middle, which may be one.
+    A time has the ranks behind those of shorter ones, up to and with `upto`; the median is the mean
+    of the times at the two ranks in the middle, which may be one.
     """
     low, high = (
         "2 * (upto - times) < total AND total <= 2 * upto",
@@ -139,5 +139,5 @@ def medians(rows: str, keys: str, name: str) -> str:
 
 
 def medians_of_single_rows(rows: str, keys: str, name: str) -> str:
-    """Return `medians` of rows that each stand for one, which DuckDB finds in less time."""
+    """Return `medians` of rows that each represent one, which DuckDB finds in less time."""
     return f"SELECT {keys}, median(ns) AS {name} FROM {rows} WHERE steady GROUP BY {keys}"  # noqa: S608

@@ -186,8 +186,8 @@ def row_count(trace: "Trace", run: "Run", name: str) -> int:
 def sound_rows(trace: "Trace", run: "Run", name: str, columns: Sequence[str]) -> int | None:
     """Count the rows of a table, if none of these columns has what the reader would repair.
 
-    That is what statistics in the parts of a sealed run say; None where they do not. An end before
-    its begin is not told by them.
+    That is what statistics in the parts of a sealed run say; None where they do not. They do
+    not show an end before its begin.
     """
     table = trace.definition(name, [run])
     found = _scannable(trace.path, table, run) if run.sealed else None

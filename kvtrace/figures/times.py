@@ -220,7 +220,7 @@ _OF_GROUPS: Final = """(
 
 
 def _middles(database: duckdb.DuckDBPyConnection, rows: str) -> Callable[[str, str], str]:
-    """Return what makes the query of medians, as `ns`: few rows stand for more than one."""
+    """Return what makes the query of medians, as `ns`: few rows represent more than one."""
     ((most,),) = database.execute(f"SELECT max(weight) FROM {rows}").fetchall()  # noqa: S608
     made = medians if (most or 1) > 1 else medians_of_single_rows
     return lambda rows, keys: made(rows, keys, "ns")
@@ -279,7 +279,7 @@ def asked_times(ask: Callable[[str], pa.Table]) -> tuple[Times, Times]:
     )
 
 
-_TOLD: Final = f"""
+_WITH_KERNELS: Final = f"""
     SELECT t.*, coalesce(k.module, '') AS module, coalesce(k.name, '') AS kernel,
         coalesce({SOURCE}, '') AS source
     FROM {{rows}} t JOIN calls c ON c.run = t.run AND c.call_id = t.call_id
@@ -293,10 +293,11 @@ def _asked(
     figures: Sequence[KernelFigure],
     median: KernelFigure,
 ) -> Times:
-    told = _TOLD.format(rows=rows)
+    named = _WITH_KERNELS.format(rows=rows)
     calls = ask(
-        f"WITH told AS ({told}), summed AS (SELECT run, call_id, {sums(figures)} FROM told "  # noqa: S608
-        f"GROUP BY run, call_id), middle AS ({medians('told', 'run, call_id', median.name)}) "
+        f"WITH named AS ({named}), "  # noqa: S608
+        f"summed AS (SELECT run, call_id, {sums(figures)} FROM named GROUP BY run, call_id), "
+        f"middle AS ({medians('named', 'run, call_id', median.name)}) "
         f"SELECT s.*, m.{median.name} FROM summed s "
         "LEFT JOIN middle m ON m.run = s.run AND m.call_id = s.call_id"
     )

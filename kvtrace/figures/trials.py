@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from kvtrace.figures.columns import combined_codes, dictionary_values, integers
 
-#: Phases whose launches are repeated as often as time allows, and are no runs of the program's own:
+#: Phases whose launches are repeated as often as time allows, and are not runs of the program:
 #: they are left out of sums of work and of medians.
 TUNING: Final = ("autotune", "warmup")
 
@@ -21,7 +21,7 @@ def is_tuning(launches: pa.Table) -> npt.NDArray[np.bool_]:
     if not phases.num_chunks:
         return np.zeros(0, np.bool_)
     chosen = [name in TUNING for name in phases.chunk(0).dictionary.to_pylist()]
-    known = np.array([*chosen, False])  # the last stands for none
+    known = np.array([*chosen, False])  # the last is for none
     codes = [integers(pa.chunked_array([part.indices]), -1) for part in phases.chunks]
     return known[np.concatenate(codes)]
 

@@ -9,14 +9,14 @@ Spark. So they keep to what both mean the same by:
   (WHERE …) behind them; window functions with all of PARTITION BY, ORDER BY and ROWS BETWEEN;
   IS [NOT] DISTINCT FROM.
 - Types BIGINT, DOUBLE, BOOLEAN, VARCHAR. Sums of ns are cast to BIGINT, which holds 292 years.
-- A column that is a word of SQL stands in double quotes, as "end". Frames are counted from 1.
+- A column that is a word of SQL is in double quotes, as "end". Frames are counted from 1.
 - One function is the engine's own: `epoch_ns(time)`, ns since 1970 of a point in time, as BIGINT.
 - No macro, list function, hash, star with EXCLUDE, GROUP BY ALL, QUALIFY, ASOF, or DISTINCT ON.
 
-What is asked of a hundred million rows is summed by call before kernels are joined. Launches that
-stand apart (in which a kernel was compiled, or which tuned) are few: they are looked up. A row may
-stand for several launches or executions, as `weight` says: what counts or sums them takes it; what
-is null, or below 1, is one.
+What is asked of a hundred million rows is summed by call before kernels are joined. The few
+launches in which a kernel was compiled, or which tuned, are looked up. A row may represent several
+launches or executions, as many as its `weight`, by which counts and sums multiply; a weight that is
+null, or below 1, is one.
 """
 
 import re
@@ -168,15 +168,15 @@ VIEWS: Final = {
                 sum((epoch_ns("exit") - epoch_ns("enter")) * greatest(weight, 1)) AS host_ns,
                 max("exit") AS last_exit
             FROM launches GROUP BY run, call_id, phase
-        ) told
+        ) summed
         GROUP BY run, call_id, coalesce(phase, 'run')
     """,
     # A launch as it counts: `tuning` by an autotuner or a warm-up; `captured` into a graph;
     # `compiling` where its kernel was compiled, loaded or tuned in it; `steady` where its time is
     # that of a launch. Where a clock was set back it took no time. `taken` is the time of all
-    # launches that the row stands for.
+    # launches that the row represents.
     "launch_times": _LAUNCH_TIMES.format(compiling="s.seq IS NOT NULL", compilers=_COMPILERS),
-    # Launches of a call that count alike, as one row that stands for all: what they add up to.
+    # Launches of a call that count alike, as one row for all: what they add up to.
     "launch_groups": f"""
         SELECT run, call_id, phase, tuning, captured, compiling, steady,
             CAST(sum(weight) AS BIGINT) AS weight, CAST(sum(taken) AS BIGINT) AS taken,
@@ -189,14 +189,14 @@ VIEWS: Final = {
     "between_trials": """
         SELECT run, record FROM (
             SELECT run, record, call_id,
-                max(told) OVER (PARTITION BY run ORDER BY "start", record
+max(mark) OVER (PARTITION BY run ORDER BY "start", record
                     ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS before,
-                min(told) OVER (PARTITION BY run ORDER BY "start", record
+min(mark) OVER (PARTITION BY run ORDER BY "start", record
                     ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS behind
             FROM (
                 SELECT p.run, p.record, p.call_id, p."start",
                     CASE WHEN p.call_id IS NOT NULL THEN epoch_ns(p."start") * 2
-                        + CASE WHEN t.seq IS NULL THEN 0 ELSE 1 END END AS told
+                        + CASE WHEN t.seq IS NULL THEN 0 ELSE 1 END END AS mark
                 FROM placed p JOIN (
                     SELECT e.run, min(e."start") AS first, max(e."start") AS last
                     FROM placed e JOIN tuning u ON u.run = e.run AND u.seq = e.launch_seq
@@ -221,7 +221,7 @@ VIEWS: Final = {
     "host_sums": f"""
         SELECT run, call_id, {sums(LAUNCHED)} FROM launch_groups GROUP BY run, call_id
     """,  # noqa: S608
-    # What the executions of a call add up to, if there are some that are no trial's.
+    # What the executions of a call add up to, if some are not of trials.
     "device_sums": f"""
         SELECT run, call_id, {sums(EXECUTED)} FROM execution_groups WHERE call_id IS NOT NULL
         GROUP BY run, call_id HAVING sum(CASE WHEN steady THEN 1 ELSE 0 END) > 0
@@ -305,5 +305,5 @@ def _with_used(names: Iterable[str]) -> set[str]:
 
 
 def _used(text: str) -> set[str]:
-    """Return what stands behind FROM and JOIN: tables and views, and nothing else here."""
+    """Return the names behind FROM and JOIN: tables and views, and nothing else here."""
     return {name for _, name in _SOURCE.findall(text)}

@@ -292,7 +292,7 @@ def _between(
     how: How,
     name: str | None,
 ) -> tuple["Trace", Window]:
-    """Return the trace between these moments, and what is said of it.
+    """Return the trace between these moments, and the window that names them.
 
     Runs without steps are cut to the same time.
     """

@@ -1,12 +1,9 @@
 """What each op of the language is: its operands by name, its kind, and what it does to memory.
 
-One row an op. Nothing else knows the position of an operand, and nothing else lists ops by kind:
-`op.operand("mask")` and `KINDS[op.name]` have both. What an op computes is not here; see
-CONTRIBUTING.md for the three places that an op has.
-
-Operands are as MLIR's definitions of the dialects have them (`TritonOps.td`, `ArithOps.td`,
-`SCFOps.td`, `ControlFlowOps.td`), with clearer names where needed. A name that ends in `?`
-is of an operand that may be missing, one that ends in `*` of any number of operands.
+One row an op. No other file has positions of operands, or lists ops by kind: `op.operand("mask")`
+and `KINDS[op.name]` do. ARCHITECTURE.md lists an op's other meanings, as what it computes. Operands
+are as in MLIR (`TritonOps.td`, `ArithOps.td`, `SCFOps.td`, `ControlFlowOps.td`), some with
+clearer names; `?` ends the name of one that may be missing, `*` that of any number of them.
 """
 
 from __future__ import annotations
@@ -64,7 +61,7 @@ Operator = Literal[
     "join", "split", "program_id", "num_programs", "arange", "floordiv", "ceildiv", "abs", "cat",
     "int_to_ptr", "ptr_to_int", "constant", "undefined", "inline_asm", "extern", "map",
 ]  # fmt: skip
-"""What an op computes, whatever the type of its elements, as Python or Triton's language writes it.
+"""What an op computes, whatever its elements' type, as Python or Triton's language writes it.
 
 `mulhi` is the upper half of a product; `cast` keeps the number as far as the new type has it (so it
 is not the cut to an integer), `bitcast` the bits. Empty where nothing asks.

@@ -1,4 +1,4 @@
-"""The distinct calls of a run, made ready for the evaluator from tables alone.
+"""The unique calls of a run, made ready for the evaluator from tables alone.
 
 `recorded` reads them; `host_descriptors` has the descriptors that a host made, `compiled_layouts`
 and `thread_layouts` the layouts that memory ops were compiled with. May import `kvtrace.schema`,

@@ -1,4 +1,4 @@
-"""The distinct calls of a run, made ready for the evaluator from the tables alone.
+"""The unique calls of a run, made ready for the evaluator from the tables alone.
 
 Tensors whose contents were recorded (KVTRACE_TENSORS) have their data as it was at the first launch
 of the call of which it is known; all others are unknown. `Call.launches` has other launches'.
@@ -111,7 +111,7 @@ class UnreadyCall:
 def calls_of(
     trace: Trace, run: Run, only: Container[int] | None = None
 ) -> Iterator[Call | UnreadyCall]:
-    """Return each distinct call of `run`, in order of its id; parsed IR is shared between calls.
+    """Return each unique call of `run`, in order of its id; parsed IR is shared between calls.
 
     Calls that were observed while the program ran are left out, and those that are not among
     `only` (None: none is).

@@ -1,4 +1,4 @@
-"""Verdicts: each rule proves a distinct call free of a defect, shows a witness, or says why not.
+"""Verdicts: each rule proves a unique call free of a defect, shows a witness, or says why not.
 
 `judge.py` is the way in: it asks rules (`rules/`, `races/`, `within/`) and evaluates what they
 leave open; `launches.py` does so for each contents that a call's tensors had. `binding.py` puts

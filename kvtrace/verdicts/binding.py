@@ -1,4 +1,4 @@
-"""A call's numbers in its kernel's summary: what rules ask about one distinct call.
+"""A call's numbers in its kernel's summary: what rules ask about one unique call.
 
 Scalars and the grid are numbers here; programs, lanes and trips stay symbols with ranges, so that
 what is decided holds for all of them and costs the same for any grid.
@@ -64,7 +64,7 @@ class Budget:
 
 
 class BoundCall:
-    """One distinct call and its kernel's summary, with ranges for the symbols.
+    """One unique call and its kernel's summary, with ranges for the symbols.
 
     Attributes:
         call: kernel, grid, module, arguments, and which tensors' contents were recorded.

@@ -13,7 +13,7 @@ _INTRODUCTION: Final = """\
 
 <!-- Made from kvtrace/verdicts/rules/table.py by `python -m kvtrace.verdicts.document`. -->
 
-`kvtrace sanitize` applies these rules to each distinct call, and `pipeline-order` to the TTGIR of
+`kvtrace sanitize` applies these rules to each unique call, and `pipeline-order` to the TTGIR of
 each kernel. Each page has a kernel that violates the rule and one that satisfies it; a test judges
 both. [Sanitizing](../sanitize.md) explains the command and its output. Add-ons have separate rules
 for their kernels, applied while the kernels run and listed on the add-ons' pages. They are named,

@@ -1,4 +1,4 @@
-"""Judging a distinct call: the rules on its formulas first, then one evaluation for what is open.
+"""Judging a unique call: the rules on its formulas first, then one evaluation for what is open.
 
 Proofs and witnesses come from the symbolic summary, so they cost the same for any grid. Only what
 is left undecided, and can be decided that way, is evaluated over the grid, if that is affordable.
@@ -139,7 +139,7 @@ def _still_open(verdict: Verdict, reason: str | None) -> Verdict:
 def judge(
     call: Call, rules: Iterable[str] | None = None, budget: Budget | None = None
 ) -> list[Verdict]:
-    """Return the verdicts of rules (None: the default ones) on one distinct call.
+    """Return the verdicts of rules (None: the default ones) on one unique call.
 
     The tensors of the call are never written. What stays unknown says why; what depends on a load
     that is itself out of bounds does.

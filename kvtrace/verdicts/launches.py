@@ -38,7 +38,7 @@ class _Judged:
 def judge_launches(
     call: Call, rules: Iterable[str] | None = None, budget: Budget | None = None
 ) -> list[Verdict]:
-    """Return the verdicts of rules (None: the default ones) on all launches of a distinct call.
+    """Return the verdicts of rules (None: the default ones) on all launches of a unique call.
 
     Raises:
         BadSetting: there is no rule of an id.

@@ -75,7 +75,7 @@ def test_conditions_of_a_trace_from_a_gpu(printed):
     assert "min(64, columns) + (grid_x - 1) * columns <= extent(x)" in text
     assert "unknown: load of logits in line" in text
     assert "its address depends on what target holds" in text
-    assert "distinct calls inside by the conditions" in text
+    assert "unique calls inside by the conditions" in text
 
 
 def test_a_call_outside_fails_and_is_written_as_it_was(kvtrace, captured):
@@ -84,7 +84,7 @@ def test_a_call_outside_fails_and_is_written_as_it_was(kvtrace, captured):
     text = " ".join(out.split())
     assert code == 1
     assert "min(n, 1024 * grid_x) <= extent(x) (load of x in line" in text
-    assert "2 distinct calls: 1 inside by the conditions, 1 outside, by itself a violation" in text
+    assert "2 unique calls: 1 inside by the conditions, 1 outside, by itself a violation" in text
     assert "add[(1, 1, 1)](x=fp32[1000], y=fp32[1000], result=fp32[1000], n=1001" in text
     assert "violation: load ends 4 bytes past the end of x" in text
 

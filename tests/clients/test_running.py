@@ -262,7 +262,7 @@ def test_clients_are_chosen_by_name(recorded, capsys):
     assert main(["replay", str(recorded), "--client", "profiler", "--client", "sanitizer"]) == 0
     trace = open_trace(recorded)
     assert set(trace.passes(trace.run_ids[0])) >= {"profiler", "sanitizer"}
-    assert "2 of 2 distinct calls" in capsys.readouterr().out
+    assert "2 of 2 unique calls" in capsys.readouterr().out
 
 
 def test_a_name_that_there_is_not_is_one_sentence_with_those_there_are(recorded, capsys):

@@ -21,7 +21,7 @@ SOURCE = """def scale(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
 
 @dataclass(frozen=True)
 class Launches:
-    """Launches of one distinct call."""
+    """Launches of one unique call."""
 
     shape: tuple[int, ...] = (1000,)
     grid: tuple[int, int, int] = (8, 1, 1)

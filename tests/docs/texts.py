@@ -3,6 +3,7 @@
 import ast
 import io
 import re
+import textwrap
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -65,17 +66,26 @@ def undocumented(source: str) -> Iterator[tuple[int, str]]:
             yield function.lineno, function.name
 
 
-def without_args(source: str, *, many: int = 4) -> Iterator[tuple[int, str]]:
-    """Yield line and name of public functions with `many` parameters and more, but no Args."""
-    for function in _public_functions(ast.parse(source)):
-        given = function.args
-        parameters = [*given.posonlyargs, *given.args, *given.kwonlyargs]
-        if _is_variant(function):
-            continue
-        named = [each.arg for each in parameters if each.arg not in ("self", "cls")]
-        docstring = ast.get_docstring(function) or ""
-        if len(named) >= many and not re.search(r"^Args:$", docstring, re.MULTILINE):
-            yield function.lineno, function.name
+def missing_sections(source: str, *, many: int = 3) -> list[str]:
+    """Return the sections that a function's docstring lacks.
+
+    These are Args, of a function with `many` parameters and more, and Raises, of one that raises.
+    """
+    (function,) = ast.parse(textwrap.dedent(source)).body
+    assert isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+    given = function.args
+    parameters = [*given.posonlyargs, *given.args, *given.kwonlyargs]
+    raised = (each for each in ast.walk(function) if isinstance(each, ast.Raise))
+    wanted = {
+        "Args": len([each for each in parameters if each.arg not in ("self", "cls")]) >= many,
+        "Raises": any(each.exc is not None for each in raised),
+    }
+    docstring = ast.get_docstring(function) or ""
+    return [
+        name
+        for name, is_wanted in wanted.items()
+        if is_wanted and not re.search(f"^{name}:$", docstring, re.MULTILINE)
+    ]
 
 
 def _is_variant(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

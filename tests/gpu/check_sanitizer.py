@@ -11,7 +11,7 @@ hits another allocation is no error to memcheck: then it is silent where kvtrace
 told and does not count as a failure.
 
 Then the kernels of benchmarks/sanitizer.py are launched there, plain and under memcheck, beside the
-time that kvtrace takes to judge a distinct call of the same kernel on the same machine's processor.
+time that kvtrace takes to judge a unique call of the same kernel on the same machine's processor.
 
 Ends with 1 if memcheck reports what kvtrace has proven safe, or anything failed.
 

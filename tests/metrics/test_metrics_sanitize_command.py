@@ -66,7 +66,7 @@ def test_a_violation_is_exit_code_1_and_reads_like_a_compilers(sanitize):
 def test_nothing_wrong_is_exit_code_0(sanitize):
     code, out, _ = sanitize("sound")
     assert code == 0
-    assert out.startswith("verdicts on distinct calls: 0 violations (0.0 %), 0 unknown")
+    assert out.startswith("verdicts on unique calls: 0 violations (0.0 %), 0 unknown")
 
 
 def test_a_suppressed_violation_is_exit_code_0_and_told(sanitize):

@@ -50,7 +50,7 @@ def check_reading(folder: Path) -> None:
     kvtrace_command("trace", "validate", "out", folder=folder)
     found = kvtrace_command("sanitize", "out", code=1, folder=folder)
     assert "error[out-of-bounds]: load ends 4 bytes past the end of source" in found, found
-    assert "1 of 1 distinct calls" in kvtrace_command("replay", "out", folder=folder)
+    assert "1 of 1 unique calls" in kvtrace_command("replay", "out", folder=folder)
     assert "double" in kvtrace_command("profile", "out", folder=folder)
     assert "double" in kvtrace_command("sql", "out", "SELECT name FROM kernels", folder=folder)
     for name, *command in (

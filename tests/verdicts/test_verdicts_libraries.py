@@ -1,6 +1,6 @@
 """Kernels that others wrote: Liger's, launched here, and Inductor's, recorded on an H200.
 
-Every access of every distinct call is proven, a violation, or unknown with a reason; the shares are
+Every access of every unique call is proven, a violation, or unknown with a reason; the shares are
 printed at the end of the session, and may not fall.
 """
 

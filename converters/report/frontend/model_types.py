@@ -32,7 +32,7 @@ _ROOTS: Final = (
     model.Report, call.CallOps, kernel.KernelBlock, called.CalledBlock,
     LineFigures, locations.LineLinks, since.Since,
 )  # fmt: skip
-#: Fields of the block "report" that are no fields of `Report`, or are others there.
+#: Fields of the block "report" that `Report` does not have, or has with another type.
 _ON_THE_PAGE: Final[dict[str, Any]] = {
     "limits": model.Limits | None,
     "bin_ns": int | None,
@@ -153,7 +153,7 @@ def _type(annotation: Any, needed: list[type]) -> str:
 
 
 def _field_comments(owner: type) -> dict[str, str]:
-    """Return what stands as a string below a field."""
+    """Return the strings below fields, by field."""
     (tree,) = ast.parse(textwrap.dedent(inspect.getsource(owner))).body
     assert isinstance(tree, ast.ClassDef)
     found = {}

@@ -4,8 +4,8 @@ r"""Pictures of a report's views in both themes, for the documentation.
         overview='#/' kernel='#/kernel/0' launch@op='#/call/0?op=3'
 
 writes docs/report/overview-light.png, overview-dark.png and so on, 1500 pixels wide, and the same
-1920 pixels wide as overview-1920-light.png and so on; behind @ stands the id of the element that
-is to be at the top. Pictures have 256 colours at most, which makes them small. Needs the Python
+1920 pixels wide as overview-1920-light.png and so on; after @ comes the id of the element that is
+to be at the top. Pictures have 256 colors at most, which makes them small. Needs the Python
 packages playwright and numpy, and Chromium on PATH.
 """
 
@@ -92,7 +92,7 @@ def _taken(browser: Any, address: str, scheme: str, size: dict[str, int], top: s
 
 
 def reduced(browser: Any, picture: bytes) -> bytes:
-    """Return a PNG picture with 256 colours at most; a page of the browser decodes it."""
+    """Return a PNG picture with 256 colors at most; a page of the browser decodes it."""
     decoder = browser.new_page()
     width, rows, text = decoder.evaluate(_DECODE, base64.b64encode(picture).decode())
     decoder.close()
@@ -101,9 +101,9 @@ def reduced(browser: Any, picture: bytes) -> bytes:
 
 
 def _reduced(pixels: Pixels) -> tuple[Pixels, Pixels]:
-    """Return a palette, and for each pixel the nearest of its colours.
+    """Return a palette, and for each pixel the nearest of its colors.
 
-    Each colour of the palette is the one that the ones before it serve worst: by how often it is
+    Each color of the palette is the one that the ones before it serve worst: by how often it is
     there, and how far from them.
     """
     codes = pixels.astype(np.int64) @ np.array([1 << 16, 1 << 8, 1])
@@ -123,7 +123,7 @@ def _reduced(pixels: Pixels) -> tuple[Pixels, Pixels]:
 
 
 def _picture(palette: Pixels, places: Pixels) -> bytes:
-    """Return a PNG picture of 8-bit places in a palette (PNG specification, colour type 3)."""
+    """Return a PNG picture of 8-bit places in a palette (PNG specification, color type 3)."""
     rows, width = places.shape
     lines = np.zeros((rows, width + 1), np.uint8)  # each line begins with its filter: none
     lines[:, 1:] = places

@@ -1,6 +1,6 @@
 """What views read from a page besides its report: one module for each kind of block.
 
-A view is a folder in `frontend/src/views`; data of its own comes from a module here, which is an
+A view is a folder in `frontend/src/views`; its own data comes from a module here, which is an
 entry point of the group `kvtrace.report_views`. A module `graph.py` for a view of tensor graphs:
 
     from collections.abc import Iterable

@@ -65,7 +65,7 @@ class Op(TypedDict):
 class Loop(TypedDict):
     """A loop, the loop around it where that is known, and trips of each program.
 
-    `before` is its place among the ops, where its own index is none: it stands before that one.
+    `before` is its place among the ops, where its own index is none: it comes before that one.
     """
 
     index: int

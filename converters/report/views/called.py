@@ -36,7 +36,7 @@ class CalledFigures(TypedDict):
 class CalledBlock(TypedDict):
     """The block `called/<grouping>`: steps in order, each before those below it; 0 is all.
 
-    `kernel` is a kernel of the report, -1 of steps that stand for none.
+    `kernel` is a kernel of the report, -1 of steps that represent none.
     """
 
     notes: list[str]

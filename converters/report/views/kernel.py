@@ -83,7 +83,7 @@ def _tunings(context: Context, places: Places) -> Iterable[tuple[int, Tuning]]:
 
 
 def _trial(trial: autotune.Trial, variant: int) -> Trial:
-    """Return a trial; what its variant uses on the device stands in the report."""
+    """Return a trial; what its variant uses on the device is in the report."""
     return {
         "variant": variant,
         "configuration": trial.configuration,

@@ -1,6 +1,6 @@
 """`lines/<variant>`: what the ops of each source line and IR line did, over all runs of a variant.
 
-A source line has what stands on it and what was inlined into it, so the lines of a file do not add
+A source line has its ops and those inlined into it, so the lines of a file do not add
 up to the whole. A variant without ops has no block.
 """
 
@@ -100,7 +100,7 @@ def _packed(context: Context, variant: int, ops: Sequence[OpFigures]) -> str:
 def _files(
     context: Context, ops: Sequence[OpFigures], limits: DeviceLimits | None, whole: float
 ) -> list[dict[str, Any]]:
-    """Return the figures of every line that some op stands on, or was inlined into."""
+    """Return the figures of every line that some op is on, or was inlined into."""
     on_line: dict[tuple[str, int], list[OpFigures]] = {}
     innermost: set[tuple[str, int]] = set()
     for op in ops:

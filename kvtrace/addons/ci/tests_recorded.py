@@ -83,7 +83,7 @@ class _Launched:
 
     @property
     def calls(self) -> frozenset[int]:
-        """The distinct calls that the test has launched."""
+        """The unique calls that the test has launched."""
         return frozenset(self._calls)
 
     @property

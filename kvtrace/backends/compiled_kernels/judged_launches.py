@@ -15,10 +15,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from kvtrace.capture.adapters import Apart
 from kvtrace.capture.arguments import storage_contents
 from kvtrace.capture.copied_contents import LIMIT_BYTES, SMALL_BYTES
 from kvtrace.capture.host_devices import memory_kind
-from kvtrace.capture.hot import NO_DEVICE, Apart
+from kvtrace.capture.hot import NO_DEVICE
 from kvtrace.capture.hot_choice import make_recorder
 from kvtrace.capture.records import ArgumentRecord, Parameter
 from kvtrace.capture.stacks import current_stack
@@ -74,7 +75,7 @@ class Adapter(Protocol):
     """A backend's side: what it knows of a launch that is to come."""
 
     def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int] | Apart:
-        """Record a compiled variant; see `hot.Adapter`."""
+        """Record a compiled variant; see `adapters.Adapter`."""
 
     def coming(
         self,
@@ -151,7 +152,7 @@ class Judging:
     # -- what the hot path calls for what it has not seen ---------------------------------------
 
     def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int]:
-        """Record a compiled variant; see `hot.Adapter`."""
+        """Record a compiled variant; see `adapters.Adapter`."""
         return (self._adapter.new_kernel(owner, kernel)[0], NO_DEVICE, -1)
 
     def new_call(

@@ -1,4 +1,4 @@
-"""Judging while a program runs: each distinct call once, before its first launch.
+"""Judging while a program runs: each unique call once, before its first launch.
 
 A call is judged by its formulas, which takes micro- to milliseconds and runs nothing; what only an
 evaluation over a large grid could decide stays unknown here, and `kvtrace sanitize` decides it

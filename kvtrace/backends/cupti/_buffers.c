@@ -1,6 +1,6 @@
 /* CUPTI's buffers: asked for and given back in threads of the program and of CUPTI.
  *
- * CUPTI calls these in the middle of a launch, with locks of its own held, from threads that may not
+ * CUPTI calls these in the middle of a launch, with its own locks held, from threads that may not
  * hold Python's lock. A callback in Python would wait for that lock, while the thread that has it may
  * wait for CUPTI's: so they are C, and touch nothing of Python's.
  *
@@ -32,7 +32,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 #endif
 
 /* A buffer holds some 10,000 to 20,000 kernels. No more than LIMIT exist at once: beyond it CUPTI
- * gets none, drops records, and counts them. Each thread of the program fills one of its own; SPARE
+ * gets none, drops records, and counts them. Each thread of the program fills its own; SPARE
  * more wait, zeroed by us: CUPTI would zero a buffer when it gets it, in the program's thread, and
  * memory that nobody has touched is slow there, too. */
 enum { SIZE = 4 << 20, LIMIT = 64, SPARE = 4 };

@@ -2,7 +2,7 @@
  *
  * CUPTI calls `callback` in the thread that asks, which may hold Python's lock or not. To wait for
  * that lock here would make the program wait, and could stop it for good. So the thread's frames are
- * read as memory, without it: they are those of this very thread, which stands still in this call,
+ * read as memory, without it: they are those of this very thread, which waits in this call,
  * and all that they refer to lives as long as they do. Where fields lie is found and checked in
  * Python (frames.py); nothing is read before.
  *
@@ -43,7 +43,7 @@ static uint64_t thread_number(void) {
 enum {
   DEPTH = 64,          /* frames of a stack that are read, the innermost ones */
   CHECKED = 2,         /* of these, whose code objects are looked into at each request */
-  IDS = 1024,          /* ids of callbacks that are told apart */
+  IDS = 1024,          /* ids of callbacks that are distinguished */
   TEXT_LIMIT = 4096,   /* bytes of a name */
   TABLE_LIMIT = 1 << 20, /* bytes of a table of lines */
   ROOM = 1 << 18,      /* requests that wait for being taken; more are counted and lost */

@@ -57,7 +57,7 @@ def know_frames(native: ModuleType) -> None:
     while frame is not None:
         told.append((id(frame.f_code), frame.f_lasti))
         frame = frame.f_back
-    # The innermost one is running: the instruction that calls `frames` is not the one told here.
+    # The innermost one is running: the instruction that calls `frames` is not the one read here.
     if not read or [code for code, _ in read] != [code for code, _ in told[: len(read)]]:
         raise FramesUnknown("the frames that are read are not those that Python tells")
     if read[1:] != told[1 : len(read)]:

@@ -26,7 +26,8 @@ from kvtrace.backends.inductor.libraries import LIBRARY
 from kvtrace.backends.inductor.origins import calling_module
 from kvtrace.backends.inductor.static_loads import time_static_loads
 from kvtrace.backends.replacements import Replacements
-from kvtrace.capture.hot import DEVICE_KINDS, NO_DEVICE, NO_GRID, Apart
+from kvtrace.capture.adapters import Apart
+from kvtrace.capture.hot import DEVICE_KINDS, NO_DEVICE, NO_GRID
 from kvtrace.capture.records import ArgumentRecord, KernelRecord, Parameter
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ class InductorAdapter:
         return watch
 
     def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int] | Apart:
-        """Record a configuration, given its autotuner and its launcher; see `hot.Adapter`."""
+        """Record a configuration, given its autotuner and its launcher; see `adapters.Adapter`."""
         if getattr(owner, "triton_interpret", False):
             return (-1, NO_DEVICE, -1)  # Triton's interpreter ran the function, and no launcher
         launched = launched_with(owner, kernel)
@@ -204,7 +205,7 @@ class InductorAdapter:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> int:
-        """Record a distinct call; see `hot.Adapter`."""
+        """Record a unique call; see `adapters.Adapter`."""
         launch = self.coming(kernel, kernel_id, NO_GRID, args, kwargs)
         if self.watching is not None:
             self.watching.after(kernel, launch.values)

@@ -74,7 +74,12 @@ class TritonBackend:
     def watcher(
         self, client: Any, session_of: "Callable[[str], Session]"
     ) -> "Callable[[Any], TracedKernel]":
-        """Return what makes a watched kernel of a kernel; see `WatchingBackend`."""
+        """Return what makes a watched kernel of a kernel; see `WatchingBackend`.
+
+        Raises:
+            BadSetting: no client is given, or there is no such client.
+
+        """
         from kvtrace.backends.triton.traced_kernels import TracedKernel
         from kvtrace.clients.registry import as_client
         from kvtrace.schema.errors import BadSetting

@@ -148,7 +148,7 @@ class InterpreterHooks:
     # -- what the hot path asks of an adapter ------------------------------------------------
 
     def new_kernel(self, _owner: Any, kernel: Variant) -> tuple[int, int, int]:
-        """Record a variant; see `hot.Adapter`."""
+        """Record a variant; see `adapters.Adapter`."""
         keep = self._session.settings.source
         target = self._functions[kernel.src.fn.fn].target
         kernel_id = self._session.add_kernel(lambda: _kernel_record(kernel, target, keep))
@@ -163,7 +163,7 @@ class InterpreterHooks:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> int:
-        """Record a distinct call; see `hot.Adapter`."""
+        """Record a unique call; see `adapters.Adapter`."""
         values = values_of(kernel, args, kwargs)
         return self._session.add_call(
             kernel_id, grid, argument_records(parameters_of(kernel), values)

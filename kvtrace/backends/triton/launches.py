@@ -35,7 +35,8 @@ from kvtrace.backends.triton.dispatchers import WholeLaunches
 from kvtrace.backends.triton.launchers import WatchedLaunchers, checked, judged
 from kvtrace.backends.triton.load_hooks import LoadHooks
 from kvtrace.backends.triton.modules import module_of
-from kvtrace.capture.hot import DEVICE_KINDS, NO_DEVICE, Apart
+from kvtrace.capture.adapters import Apart
+from kvtrace.capture.hot import DEVICE_KINDS, NO_DEVICE
 from kvtrace.capture.records import AUTOTUNE, ArgumentRecord, Parameter
 from kvtrace.capture.session import Session
 
@@ -59,7 +60,7 @@ class LaunchAdapter:
         self._parameters: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
     def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int] | Apart:
-        """Record a compiled variant; see `hot.Adapter`."""
+        """Record a compiled variant; see `adapters.Adapter`."""
         if self.whole is not None:
             self.whole.see(type(owner))
         looks = () if self.launchers is None else self.launchers.known(kernel)
@@ -80,7 +81,7 @@ class LaunchAdapter:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> int:
-        """Record a distinct call; see `hot.Adapter`.
+        """Record a unique call; see `adapters.Adapter`.
 
         The hot path tells calls apart by how their arguments were passed, too: by position, by
         name, or left to their defaults. What is equal once bound is one call here.

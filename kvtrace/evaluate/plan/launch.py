@@ -117,10 +117,20 @@ def evaluate_planned(
     grid: tuple[int, int, int],
     observers: Sequence[Observer],
 ) -> NDArray[np.int64] | None:
-    """Evaluate a launch by its plan and tell observers; None if it has none.
+    """Evaluate a launch by its plan and report to observers; None if it has no plan.
 
-    Gives the programs (linear ids) that do not fit, which are left to be evaluated. Nothing is run
-    where no storage that the kernel may write to has data.
+    Nothing is run where no storage that the kernel may write to has data.
+
+    Args:
+        module: The kernel's parsed IR.
+        arguments: In the order of the parameters of `module.main`.
+        grid: Extents x, y and z.
+        observers: What ops, accesses and loops are reported to.
+
+    Returns:
+        Linear ids (x fastest) of the programs that the plan does not cover, shape (n,): they are
+        left to array evaluation.
+
     """
     plans = plans_of(module)
     plan = plans.plan(arguments, grid)
@@ -173,7 +183,14 @@ def _with_copies(
 
 
 def explain(module: Module, arguments: Sequence[Argument], grid: tuple[int, ...]) -> str:
-    """Say how a launch would be evaluated: "planned", or why it is not."""
+    """Return how a launch would be evaluated: "planned", or why it is not.
+
+    Args:
+        module: The kernel's parsed IR.
+        arguments: In the order of the parameters of `module.main`.
+        grid: One to three extents, x first.
+
+    """
     x, y, z = (*(int(extent) for extent in grid), 1, 1)[:3]
     plan = plans_of(module).plan(tuple(arguments), (x, y, z))
     if plan.left:

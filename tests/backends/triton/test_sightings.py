@@ -20,7 +20,7 @@ from tests.backends import live_kernels as kernels
 
 
 def launch_twice(source, chosen, result):
-    """Launch a gather on good indices, then on one that is out of bounds: one distinct call."""
+    """Launch a gather on good indices, then on one that is out of bounds: one unique call."""
     kernels.gather[(4,)](source, chosen, result, 1000, BLOCK=256)
     chosen[17] = 1003
     kernels.gather[(4,)](source, chosen, result, 1000, BLOCK=256)
@@ -85,8 +85,8 @@ def test_it_is_in_every_output(tmp_path, tensors, capsys):
     assert code == 1
     assert "error[out-of-bounds]: load ends 16 bytes" in text
     assert "decided:   seen while the program ran" in text
-    assert "seen in:   1 distinct call, in one or more of 2 launches" in text
-    assert "verdicts on distinct calls: 1 violation (" in text
+    assert "seen in:   1 unique call, in one or more of 2 launches" in text
+    assert "verdicts on unique calls: 1 violation (" in text
     (failure,) = ElementTree.parse(tmp_path / "junit.xml").getroot().iter("failure")
     assert "past the end of source" in failure.get("message")
     log = json.loads(sanitize(tmp_path / "out", capsys, "--sarif")[1])

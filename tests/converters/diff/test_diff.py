@@ -137,7 +137,7 @@ def test_another_block_size_is_named_and_little_else(sides):
     (row,) = found.headline
     assert (row.level, row.direction) == ("options", "changed")
     assert row.what == (
-        "constexpr BLOCK 128 → 64; TTIR the same but for 128 → 64; grid (8, 1, 1) → (16, 1, 1)"
+        "constexpr BLOCK 128 → 64; TTIR the same except for 128 → 64; grid (8, 1, 1) → (16, 1, 1)"
     )
 
 

@@ -71,7 +71,9 @@ def test_a_changed_block_size(recorded):
     (variant,) = only_kernel(found).variants
     assert [change.what for change in variant.changes] == ["constexpr BLOCK"]
     cause = next(row for row in found.headline if row.level == "options")
-    assert cause.what.startswith("constexpr BLOCK 128 → 256; TTIR the same but for 128 → 256; grid")
+    assert cause.what.startswith(
+        "constexpr BLOCK 128 → 256; TTIR the same except for 128 → 256; grid"
+    )
     (ttir,) = (stage for stage in variant.stages if stage.stage == "ttir")
     assert (ttir.counts, ttir.moved, ttir.altered) == ((), (), ())
     assert {row.level for row in found.headline} <= {"options", "resources", "work"}

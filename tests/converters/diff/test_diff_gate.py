@@ -136,10 +136,10 @@ def test_a_bound_that_narrowed(tmp_path):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("register>0", "is no rule; one is of findings.new, bounds.narrower, registers"),
+        ("register>0", "is not a rule; one is of findings.new, bounds.narrower, registers"),
         ("spills", "needs one"),
         ("findings.new>0", "have no bound"), ("time>5%", "a share is of a change"),
-        ("time>-5%", "write >\\+ for growth"), ("spills>0; x", "is no rule"), ("", None),
+        ("time>-5%", "write >\\+ for growth"), ("spills>0; x", "is not a rule"), ("", None),
     ],
 )  # fmt: skip
 def test_what_is_no_rule_is_a_sentence(text, problem):

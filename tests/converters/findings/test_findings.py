@@ -88,7 +88,7 @@ def test_text_reads_like_a_compilers(side):
         "  address:   x_ptr + 4 * (128 * program_id(0) + lane)",
         "  launch:    scale[(8, 1, 1)](x_ptr=fp32[1000], y_ptr=fp32[1000], n=1000,",
         "             BLOCK=128)",
-        "  seen in:   1 distinct call, 4 launches",
+        "  seen in:   1 unique call, 4 launches",
         "  hint:      pass mask= to the load (and other=), so that lanes past the end are",
         "             off",
     ]
@@ -98,7 +98,7 @@ def test_text_reads_like_a_compilers(side):
     assert "  called at: /home/user/kernels.py:13:5 scale" in whole
     assert "KVTRACE_TENSORS=int" in whole
     assert text[-5:] == [
-        "verdicts on distinct calls: 1 violation (33.3 %), 1 unknown (33.3 %), 1 proven",
+        "verdicts on unique calls: 1 violation (33.3 %), 1 unknown (33.3 %), 1 proven",
         "  (33.3 %)",
         "  scale: 1 violation, 1 unknown, 1 proven",
         "unknown because:",
@@ -188,7 +188,7 @@ def test_one_defect_in_several_calls_is_told_once(tmp_path):
     assert len(findings.listed) == 2
     text = findings_text(findings)
     assert sum("error[" in line for line in text) == 1
-    assert "  seen in:   2 distinct calls, 6 launches" in text
+    assert "  seen in:   2 unique calls, 6 launches" in text
 
 
 def test_the_same_finding_of_two_ranks_is_one(tmp_path):

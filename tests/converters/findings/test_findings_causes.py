@@ -73,7 +73,7 @@ def test_one_cause_names_every_kernel_that_has_it(found: Findings) -> None:
     block = "\n".join(findings_text(replace(found, listed=group), width=1000))
     for each in errors[1:]:
         assert f"{each.kernel}:24" in block or each.kernel == errors[0].kernel
-    assert "seen in:   10 distinct calls" in block
+    assert "seen in:   10 unique calls" in block
 
 
 def test_a_place_in_generated_code_is_followed_by_operator_and_line(found: Findings) -> None:
@@ -96,7 +96,7 @@ def test_kernels_with_nothing_to_report_are_one_line(found: Findings) -> None:
 
     counts = "\n".join(text)  # other rules may prove more, or leave open
 
-    assert re.search(r"verdicts on distinct calls: 10 violations \(\d.*, 53 lints of gen", counts)
+    assert re.search(r"verdicts on unique calls: 10 violations \(\d.*, 53 lints of gen", counts)
     assert re.search(r"^  \d+ kernels with nothing to report: \d+ proven$", counts, re.MULTILINE)
     assert len(re.findall(r"^  triton_poi_fused_\d+: [12] violation", counts, re.MULTILINE)) == 6
     assert "rms_norm" not in counts
@@ -285,7 +285,7 @@ def test_two_lines_of_one_generated_kernel_are_both_named() -> None:
     text = findings_text(Findings(listed, analysed=True))
 
     assert "  also in:   triton_poi_fused_add_0:31" in text
-    assert "  seen in:   1 distinct call, 0 launches" in text
+    assert "  seen in:   1 unique call, 0 launches" in text
 
 
 def test_what_is_unknown_for_one_reason_is_told_once_with_its_places() -> None:

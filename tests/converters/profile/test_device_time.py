@@ -174,7 +174,7 @@ def test_copies_and_fills_have_their_bytes():
     assert rows["memset"].kind == "fill"
 
 
-def test_kernels_of_one_name_are_told_apart():
+def test_kernels_of_one_name_get_distinct_names():
     rows = profile_of("llama").device_time.rows
     assert len(set(names_apart(rows))) == len(rows)
 

@@ -60,5 +60,5 @@ def test_dataclasses_become_objects_of_their_fields():
 
 
 def test_what_is_no_data_is_refused():
-    with pytest.raises(TypeError, match="set is no JSON"):
+    with pytest.raises(TypeError, match="set cannot be written as JSON"):
         json_block({"names": {"a"}})

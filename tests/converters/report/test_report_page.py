@@ -139,7 +139,7 @@ def test_with_very_many_calls_the_longest_and_those_with_findings_stay(tmp_path,
     report = read_json(block(tmp_path / "r.html", "report"))
     ids = [call["call_id"] for call in report["calls"]]
     assert [entry.text for entry in result.dropped] == [
-        "The 20 distinct calls with most host time of 22 are on this page. All:"
+        "The 20 unique calls with most host time of 22 are on this page. All:"
     ]
     # call 0 is the shortest, and has a finding; call 1 and the last are shorter than all others
     assert ids == [0, *range(2, 21)]

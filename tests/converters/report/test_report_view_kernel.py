@@ -409,7 +409,7 @@ def test_calls_are_found_by_their_arguments(report_browser, tmp_path):
         opened.page.get_by_label("Filter calls").fill("fp32[7,1000]")
         assert_soon(lambda: opened.page.locator("#calls tbody tr").count(), 1)
         assert "calls=fp32" in hash_of(opened)
-        assert "1 of 9 distinct calls" in opened.text("#calls-part")
+        assert "1 of 9 unique calls" in opened.text("#calls-part")
 
 
 # --- what is not there --------------------------------------------------------------------------

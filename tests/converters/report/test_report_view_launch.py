@@ -153,7 +153,7 @@ def test_programs_are_picked_by_slider_number_keys_and_map(report_browser, pages
         page.locator("#all-programs").click()
         page.wait_for_function("() => !location.hash.includes('p=')")
         for kind in ("masked", "findings"):
-            page.get_by_label("Grid coloured by").select_option(kind)
+            page.get_by_label("Grid colored by").select_option(kind)
             address_has(opened, f"heat={kind}")
 
 

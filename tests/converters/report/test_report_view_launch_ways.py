@@ -223,7 +223,7 @@ def test_recorded_values_are_shown_and_saved(report_browser, pages, blocks):
         assert [int(row.split("\t")[2].replace(",", "")) for row in bins][:5] == counts[:5]
         # the map by value
         before = page.locator("#access-map canvas").screenshot()
-        page.locator("#chosen-op label:has-text('Colour by') select").select_option("value")
+        page.locator("#chosen-op label:has-text('Color by') select").select_option("value")
         address_has(opened, "colour=value")
         page.wait_for_timeout(100)
         assert page.locator("#access-map canvas").screenshot() != before
@@ -256,7 +256,7 @@ def test_a_finding_leads_to_its_witness_on_the_map(report_browser, pages, blocks
         assert finding["message"][:40] in opened.text("#element")
         assert "outside of x" in opened.text("#element")
         assert figure(opened, "outside the tensor") == 42
-        page.get_by_label("Grid coloured by").select_option("findings")
+        page.get_by_label("Grid colored by").select_option("findings")
         page.locator("#programs").get_by_role("button", name="Show as a table").click()
         assert page.locator("#program-table tr[data-place='3']").inner_text().split("\t")[3] == "1"
 

@@ -96,7 +96,14 @@ class SparkTrace:
     """
 
     def __init__(self, trace: "Trace", runs: Sequence["Run"], master: str | None = None) -> None:
-        """Start Spark, or take the one that runs; errors as `spark_session`."""
+        """Start Spark, or take the one that runs.
+
+        Args:
+            trace: The trace whose tables statements may read.
+            runs: The runs whose rows they see.
+            master: As in `spark_session`, whose errors are raised.
+
+        """
         self._trace = trace
         self._runs = runs
         self._scans = Scans(trace, runs, itself=True)

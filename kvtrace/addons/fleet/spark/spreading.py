@@ -1,4 +1,4 @@
-"""Replay and sanitize on Spark: each task evaluates some distinct calls of a run.
+"""Replay and sanitize on Spark: each task evaluates some unique calls of a run.
 
 Calls of one kernel go together, as they share what is worked out of its IR. A task opens the trace
 itself and sends back the rows that clients made; here they are joined and written, as `replay`
@@ -55,7 +55,7 @@ def on_spark(master: str | None) -> Engine:
 def replay_on_spark(
     selection: Selection, recipes: Sequence[Recipe], master: str | None
 ) -> list[Outcome]:
-    """Evaluate the distinct calls of runs for clients, as `clients.recorded.replay`, on Spark.
+    """Evaluate the unique calls of runs for clients, as `clients.recorded.replay`, on Spark.
 
     Raises:
         BadSetting: a client cannot be spread, or Spark is not installed.

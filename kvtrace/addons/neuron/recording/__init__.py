@@ -1,6 +1,6 @@
 """The backend of NKI: launches of kernels that run on NumPy, recorded like any other.
 
-`launches.py` observes launches and records kernels and calls, `tables.py` keeps what each distinct
+`launches.py` observes launches and records kernels and calls, `tables.py` keeps what each unique
 call did while it ran, `rows.py` makes the rows of it, `definitions.py` has the added tables,
 `watching.py` is kvtrace.trace. May import capture and `kvtrace.addons.neuron`.
 """

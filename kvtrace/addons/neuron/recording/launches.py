@@ -27,7 +27,7 @@ from kvtrace.settings import Source
 if TYPE_CHECKING:
     from kvtrace.capture.session import Session
 
-#: Distinct calls whose ops, buffers and findings are kept: they wait in memory.
+#: Unique calls whose ops, buffers and findings are kept: they wait in memory.
 _OBSERVED_LIMIT: Final = 1000
 
 #: Executed ops after which no further calls are observed.
@@ -99,7 +99,7 @@ class Launches:
         return refusal
 
     def observed(self, function: Any) -> list[ObservedCall]:
-        """Return the records of a kernel's distinct calls."""
+        """Return the records of a kernel's unique calls."""
         with self._lock:
             return [each for each in self._told() if each.function is function]
 
@@ -141,7 +141,7 @@ class Launches:
         call = self._by_call[call_id] = ObservedCall(call_id, outcome, only_findings=beyond)
         if beyond:
             text = (
-                f"only the first {self._whole:,} distinct calls of NKI kernels were observed: "
+                f"only the first {self._whole:,} unique calls of NKI kernels were observed: "
                 f"{self._rows:,} of their executed ops are kept; others have only findings"
             )
             session.message("info", "watch-limit", text)

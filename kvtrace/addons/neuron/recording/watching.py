@@ -66,7 +66,7 @@ class WatchedKernel:
         return kernel(*args, **kwargs)
 
     def tables(self) -> dict[str, pa.Table]:
-        """Return what the kernel's distinct calls did so far, by table; `stacks` with them."""
+        """Return what the kernel's unique calls did so far, by table; `stacks` with them."""
         launches = BACKEND.launches
         calls = [] if launches is None else launches.observed(self._kernel.function)
         tables = joined(calls)

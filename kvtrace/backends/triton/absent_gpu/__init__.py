@@ -3,10 +3,10 @@
 Libraries ask `torch.cuda` for a name or a capability when they are imported, and put tensors on
 "cuda". Both fail without a GPU, long before a kernel is launched. The setting `device` says what
 is done about it while recording: `none`, nothing; `answers`, questions that would fail are answered
-for the target, once Triton has found no GPU; `cpu`, there is said to be one GPU, and what is asked
-for on it is made on the CPU. Where there is a GPU, nothing here is ever used.
+for the target, once Triton has found no GPU; `cpu`, torch reports one GPU, and what is requested on
+it is made on the CPU. Where there is a GPU, nothing here is ever used.
 
-`facts.py` has what is told, `answers.py` puts it into torch, `streams.py` has classes without a
+`facts.py` has the answers, `answers.py` puts them into torch, `streams.py` has classes without a
 device to wait for, `nvml.py` answers for the driver's library. `device.py` puts in the rest, for
 `cpu`: `torch_device.py` tells torch's C++ of a device, `device_memory.py` has tensors on it,
 `operators.py` runs operators on them and `wider_operators.py` those that GPUs have for more types,
@@ -32,7 +32,7 @@ class _State:
     """What is replaced in other libraries."""
 
     replaced: Replacements | None = None
-    on_host: bool = False  # whether torch is told that there is a GPU
+    on_host: bool = False  # whether torch reports a GPU
 
 
 _state: Final = _State()
@@ -99,7 +99,7 @@ class HostBackend:
             each.install(session)
 
     def uninstall(self) -> None:
-        """Put back what was replaced for a block; else the program goes on with its tensors."""
+        """Put back what was replaced for a block; else the program keeps its tensors."""
         if self._session is not None and on_host():
             _say_what_was_asked(self._session)
         if self._session is not None and self._session.leaves_nothing:
@@ -110,7 +110,7 @@ class HostBackend:
 
 
 class NvmlBackend:
-    """Answers for the library of NVIDIA's driver, where one GPU is said to be there."""
+    """Answers for the library of NVIDIA's driver, where torch reports a GPU that is not there."""
 
     def __init__(self, library: str) -> None:
         """Take the Python module that speaks with the driver's library."""
@@ -143,7 +143,7 @@ def _say_what_was_asked(session: "Session") -> None:
     if text is None:
         return
     session.message("info", "device-summary", text)
-    if multiprocessing.parent_process() is None:  # those that it starts are no news
+    if multiprocessing.parent_process() is None:  # once, not again in each process that it starts
         print(f"kvtrace: {text}", file=sys.stderr, flush=True)
 
 

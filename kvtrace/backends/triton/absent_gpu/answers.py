@@ -1,7 +1,7 @@
 """Puts answers into `torch.cuda` and `torch.accelerator`, in place of errors for want of a GPU.
 
-Torch itself is asked first, each time: what it answers is never replaced. The first answer that is
-ours is said in one line.
+Torch itself is asked first, each time: what it answers is never replaced. The first answer that
+kvtrace gives is reported in one line.
 """
 
 import functools

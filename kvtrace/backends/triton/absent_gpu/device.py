@@ -19,10 +19,10 @@ __all__ = ["UnknownBuild", "install_everything"]
 
 
 def install_everything(session: "Session") -> Replacements:
-    """Have torch say that there is one GPU, with tensors of its own.
+    """Have torch report one GPU, with its own tensors.
 
     Raises:
-        UnknownBuild: torch's build cannot be told; nothing was changed.
+        UnknownBuild: torch's build is unknown; nothing was changed.
 
     """
     target = target_with_facts(session.settings.target)

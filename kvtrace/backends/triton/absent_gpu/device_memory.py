@@ -1,6 +1,6 @@
 """Memory of the GPU that is not there: the host's, in tensors that say they are on "cuda".
 
-A tensor on the device has a storage of its own kind, which keeps the host's memory alive and says
+A tensor on the device has a special storage, which keeps the host's memory alive and says
 that it is on "cuda". DLPack makes it: a capsule of a tensor on the CPU is taken back with another
 device written into it. Nothing is copied. Views share the storage, as on a GPU.
 

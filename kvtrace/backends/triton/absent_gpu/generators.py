@@ -1,4 +1,4 @@
-"""Random numbers of the GPU that is not there: drawn on the CPU, from a generator of its own."""
+"""Random numbers of the GPU that is not there: drawn on the CPU, from its own generator."""
 
 import weakref
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ class DeviceGenerator(_plain):  # type: ignore[misc]
 
     @property
     def device(self) -> torch.device:
-        """The device that it is said to be on."""
+        """The device that it reports."""
         return torch.device("cuda", 0)
 
 

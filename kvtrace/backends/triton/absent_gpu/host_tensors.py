@@ -1,4 +1,4 @@
-"""Storages on the GPU that is not there, and memory of the host that is said to be pinned.
+"""Storages on the GPU that is not there, and memory of the host that reports to be pinned.
 
 Both are made by functions of torch that ask a build for CUDA for memory. Pinned memory is the
 host's as it is; its storages are marked.
@@ -17,7 +17,7 @@ from kvtrace.backends.triton.absent_gpu.device_memory import HOST, is_on_device,
 
 Function = Callable[..., Any]
 
-#: Attribute of storages whose memory is said to be pinned.
+#: Attribute of storages whose memory reports to be pinned.
 _PINNED: Final = "_kvtrace_pinned"
 #: Functions beside those that torch itself gives a default device to.
 _MORE_FACTORIES: Final = (
@@ -56,7 +56,7 @@ def _among(function: object, functions: Any) -> bool:
 
 
 def _pinning(original: Function) -> Function:
-    """Make a tensor in memory that is said to be pinned, where that is asked for."""
+    """Make a tensor in memory that reports to be pinned, where that is requested."""
 
     @functools.wraps(original)
     def made(*arguments: Any, **named: Any) -> Any:

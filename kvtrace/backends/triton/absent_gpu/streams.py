@@ -1,4 +1,4 @@
-"""Streams, events and device contexts where no kernel is ever under way when a call returns."""
+"""Streams, events and device contexts where no kernel is ever in flight when a call returns."""
 
 import contextlib
 import time
@@ -60,7 +60,7 @@ class Stream:
 
     @property
     def device(self) -> Any:
-        """The device that it is said to be on."""
+        """The device that it reports."""
         import torch
 
         return torch.device("cuda", 0)

@@ -52,7 +52,7 @@ def _backward(run: Operator, plain: Any) -> Operator:
 
 
 def _product(run: Operator, plain: Any) -> Operator:
-    """Make a product of matrices whose result has a type of its own, the last argument."""
+    """Make a product of matrices whose result type is the last argument."""
 
     def product(*arguments: Any, out: Any = None, **named: Any) -> Any:
         *matrices, dtype = arguments

@@ -123,7 +123,7 @@ def test_a_rule_that_cannot_be_judged_passes_nothing_unless_it_says_so(baseline,
     ("words", "told"),
     [
         (["gate", "--", "no-such-program-anywhere"], "cannot be run"),
-        (["gate", "--fail-on", "nonsense", "--", "true"], "is no rule"),
+        (["gate", "--fail-on", "nonsense", "--", "true"], "is not a rule"),
         (["gate", "--against", "a/b", "--", "true"], "cannot name a baseline"),
     ],
 )

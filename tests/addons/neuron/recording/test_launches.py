@@ -149,7 +149,7 @@ def test_each_executed_op_has_its_engine_and_buffers(trace: Trace) -> None:
     [
         (["sanitize"], "error[out-of-bounds]: nl.load reads index 200"),
         (["profile"], "double"),
-        (["replay"], "distinct calls replayed"),
+        (["replay"], "unique calls replayed"),
         (["info"], "nki"),
         (["trace", "validate"], "is fine"),
     ],

@@ -104,10 +104,10 @@ function ThemeButton() {
       type="button"
       id="theme"
       class="quiet"
-      title="Colours: system, light or dark"
+      title="Colors: system, light or dark"
       onClick={nextTheme}
     >
-      <span class="hidden">Colours: </span>
+      <span class="hidden">Colors: </span>
       {name}
     </button>
   );

@@ -13,7 +13,7 @@ const EVERYWHERE: Keys = [
   ["/", "Search or filter"],
   ["Ctrl + K", "Search the whole report"],
   ["1 … 9", "Go to a section"],
-  ["t", "System colours, light, dark"],
+  ["t", "System colors, light, dark"],
   ["?", "This list"],
   ["Tab", "To the next control"],
 ];

@@ -43,7 +43,7 @@ export interface Report {
   readonly device_names: readonly string[];
   /** Of each, whose it is: Triton, a library's name, copy, fill or other. */
   readonly device_kinds: readonly string[];
-  /** What is said first. */
+  /** The lines at the top of the page. */
   readonly answer: Answer | null;
   /** The part of the runs that times of kernels and devices are of; null: nothing has a time. */
   readonly window: Window | null;
@@ -76,7 +76,7 @@ export interface KernelBlock {
 /**
  * The block `called/<grouping>`: steps in order, each before those below it; 0 is all.
  *
- * `kernel` is a kernel of the report, -1 of steps that stand for none.
+ * `kernel` is a kernel of the report, -1 of steps that represent none.
  */
 export interface CalledBlock {
   readonly notes: readonly string[];
@@ -92,7 +92,7 @@ export interface CalledBlock {
 /**
  * Figures of some ops together.
  *
- * `time_share`: part of the sum over all ops of each op's time at best, which is no measurement;
+ * `time_share`: part of the sum over all ops of each op's roofline time, which is not measured;
  * null where the device's limits are not known. `masked_share`: part of the lanes that masks turned
  * off. `sector_efficiency` and the sums are as in docs/profile.md.
  */
@@ -264,7 +264,7 @@ export interface Argument {
   readonly value: string | null;
 }
 
-/** A distinct call. `args` are indices into `Report.arguments`, `stack` into `stacks`. */
+/** A unique call. `args` are indices into `Report.arguments`, `stack` into `stacks`. */
 export interface Call {
   readonly variant: number;
   readonly run: number;
@@ -277,7 +277,7 @@ export interface Call {
   /** As in `Kernel`. */
   readonly runs: number;
   readonly host_ns: number;
-  /** Of launches that are no autotuner's or warm-up's, as the median on the device. */
+  /** Of launches outside autotuning and warm-up, as the median on the device. */
   readonly host_median_ns: number | null;
   readonly device_ns: number | null;
   readonly device_executions: number | null;
@@ -314,13 +314,13 @@ export interface PlacedFinding {
   readonly cause: number | null;
 }
 
-/** What the terminal prints once: findings that one change would end, over distinct calls. */
+/** What the terminal prints once: findings that one change would end, over unique calls. */
 export interface Cause {
   readonly calls: number;
   readonly launches: number;
 }
 
-/** How many accesses (over distinct calls) got a verdict. */
+/** How many accesses (over unique calls) got a verdict. */
 export interface FindingCount {
   readonly rule: string | null;
   readonly verdict: string | null;
@@ -452,7 +452,7 @@ export interface Op {
 /**
  * A loop, the loop around it where that is known, and trips of each program.
  *
- * `before` is its place among the ops, where its own index is none: it stands before that one.
+ * `before` is its place among the ops, where its own index is none: it comes before that one.
  */
 export interface Loop {
   readonly index: number;
@@ -594,12 +594,12 @@ export interface SourceFile {
 }
 
 /**
- * Where one launch of a call stands under the roof of `Report.limits`.
+ * Where one launch of a call is under the roof of `Report.limits`.
  *
- * `position` has times at best; `intensity` is FLOPs per distinct byte (null: no bytes), `roof`
- * FLOPs per second that its mix of operations could reach (null: no FLOPs), `attainable` those at
- * best, `reached` those over the measured median device time. `achieved` is the share of the time
- * at best in that time.
+ * `position` has roofline times; `intensity` is FLOPs per distinct byte (null: no bytes). In FLOPs
+ * per second, `roof` is what its mix of operations could reach (null: no FLOPs), `attainable` what
+ * it could in its roofline time, `reached` what it did in its measured median device time.
+ * `achieved` is the roofline time as a share of that median.
  */
 export interface Roofline {
   readonly position: Position;
@@ -611,12 +611,12 @@ export interface Roofline {
 }
 
 /**
- * A verdict on one access of one distinct call, or a defect.
+ * A verdict on one access of one unique call, or a defect.
  *
  * `file`, `line` and `column` are those of the innermost frame of `stack`, and those of the
  * kernel's definition where there is no stack. `program`, `iteration`, `lane`, `address_offset` and
  * `past_end_bytes` are the witness's; `other_program` and `other_stack` the second side of a race.
- * `calls` and `launches` count the distinct calls, over all runs, that have this same finding, and
+ * `calls` and `launches` count the unique calls, over all runs, that have this same finding, and
  * their launches. `invocation` is the call as it would be written, `launched_at` where its first
  * launch was. `suppressed`: a comment in the source says that it is intended, for
  * `suppress_reason`. `generated`: Inductor wrote the kernel, from `operators`. `cause` is the same
@@ -669,7 +669,7 @@ export interface Finding {
  * When devices were idle, by cause; times are measured.
  *
  * `by_cause` sums `idle_ns`, the largest first. `small` is the part of it that lies around kernels
- * shorter than `SMALL`, while nothing but launching and Python went on.
+ * shorter than `SMALL`, while the host did nothing but launch and run Python.
  */
 export interface Gaps {
   readonly idle_ns: number;
@@ -810,7 +810,7 @@ export interface Change {
 }
 
 /**
- * Where work stands under the roof of a device; times in nanoseconds, over all launches.
+ * Where work is under the roof of a device; times in nanoseconds, over all launches.
  *
  * `bound` is `memory` where even distinct bytes take longer than the arithmetic, `compute` where
  * the arithmetic takes longer than all bytes asked for, `caches` in between: memory-bound or not by

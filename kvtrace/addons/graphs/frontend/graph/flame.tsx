@@ -97,7 +97,7 @@ export function Drawing({ graph, tree, users, measure, found, chosen, seen }: Dr
         }))}
       />
       <p class="muted small">
-        Colours are relative to the largest box in view. Click: an op, or into a group. Outlined in
+        Colors are relative to the largest box in view. Click: an op, or into a group. Outlined in
         blue is what the chosen op reads, in green what reads it.
       </p>
     </div>

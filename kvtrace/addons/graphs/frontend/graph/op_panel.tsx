@@ -48,7 +48,7 @@ export function OpPanel(props: OpPanelProps) {
             derived(`${formatBytes(graph.read[op])}, ${formatBytes(graph.written[op])}`),
           ],
           ["FLOPs", derived(formatFlops(graph.flops[op]))],
-          ["live meanwhile", derived(formatBytes(graph.live[op]))],
+          ["live then", derived(formatBytes(graph.live[op]))],
           [
             "reads",
             graph.operands[op]?.length ? (

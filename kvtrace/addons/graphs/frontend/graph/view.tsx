@@ -74,7 +74,7 @@ function Shown({ variant, kernel, graph, block }: ShownProps) {
         <div class="toolbar">
           <AddressSearch label="Search ops" name="q" placeholder="opcode, shape, name, line" />
           <AddressChoice
-            label="Colour"
+            label="Color"
             name="colour"
             options={MEASURES.map(({ name, title }) => [name, `${title} (derived)`])}
           />

@@ -44,7 +44,14 @@ def collective(*opcodes: str) -> Callable[[Meaning], Meaning]:
 
 
 def taken(op: Op, role: str, operands: list[Any]) -> list[Any]:
-    """The arguments of a body of an op."""
+    """Return the arguments of a body of an op.
+
+    Args:
+        op: The op.
+        role: Which of its bodies, as "body" or "condition".
+        operands: The values that its attribute `<role>_operands` has positions in.
+
+    """
     return [operands[position] for position in op.attributes[f"{role}_operands"]]
 
 

@@ -26,7 +26,7 @@ from kvtrace.settings import Source
 if TYPE_CHECKING:
     from kvtrace.capture.session import Session
 
-#: Distinct calls whose figures are kept: they wait in memory until the run ends.
+#: Unique calls whose figures are kept: they wait in memory until the run ends.
 _FIGURES_LIMIT: Final = 1000
 
 
@@ -75,7 +75,7 @@ class GraphCalls:
         if len(self._figures) < _FIGURES_LIMIT:
             self._figures.append((call_id, call.graph))
         else:
-            text = f"only the first {_FIGURES_LIMIT:,} distinct calls of graphs have figures"
+            text = f"only the first {_FIGURES_LIMIT:,} unique calls of graphs have figures"
             self._session.message("info", "watch-limit", text)
         return call_id
 

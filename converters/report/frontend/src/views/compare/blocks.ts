@@ -59,7 +59,7 @@ export interface StageTexts {
 export type Status = "added" | "removed" | "changed";
 
 export interface CallChange extends Change {
-  /** In how many distinct calls. */
+  /** In how many unique calls. */
   readonly calls: number;
 }
 

@@ -63,11 +63,11 @@ function Gate({ comparison: { gate } }: { comparison: Comparison }) {
   if (!gate.rules.length) return null;
   const broken = gate.failures.map(({ rule, what, text }) => `${rule}: ${what}: ${text}`);
   const unjudged = gate.not_judged.map((rule) => `${rule}: cannot be judged`);
-  const told = [...broken, ...unjudged];
-  if (!told.length) return <p id="compare-gate">No rule is broken.</p>;
+  const open = [...broken, ...unjudged];
+  if (!open.length) return <p id="compare-gate">No rule is violated.</p>;
   return (
     <Note kind="warning">
-      <span id="compare-gate">Rules that are broken: {shortText(told.join("; "), 2000)}</span>
+      <span id="compare-gate">Violated rules: {shortText(open.join("; "), 2000)}</span>
     </Note>
   );
 }

@@ -91,7 +91,7 @@ function Variant({ variant }: { variant: VariantDifference }) {
       aside={<StatusPill status={variant.status} />}
     >
       <Stages variant={variant} />
-      <ChangeTable id="variant-changes" caption="How it is specialised" changes={variant.changes} />
+      <ChangeTable id="variant-changes" caption="How it is specialized" changes={variant.changes} />
       <Pairs
         id="variant-resources"
         caption="Resources of the variant"
@@ -147,15 +147,15 @@ function percentText(share: number | null): string {
 
 const CALL_COLUMNS: readonly Column<CallChange>[] = [
   ...CHANGE_COLUMNS,
-  figure("calls", "measured", (row) => row.calls, "count", "Distinct calls in which it does so"),
+  figure("calls", "measured", (row) => row.calls, "count", "Unique calls in which it does so"),
 ];
 
 function Calls({ variant }: { variant: VariantDifference }) {
   const more = [
-    variant.calls_added ? `${plural(variant.calls_added, "distinct call")} only after` : "",
-    variant.calls_removed ? `${plural(variant.calls_removed, "distinct call")} only before` : "",
+    variant.calls_added ? `${plural(variant.calls_added, "unique call")} only after` : "",
+    variant.calls_removed ? `${plural(variant.calls_removed, "unique call")} only before` : "",
     variant.calls_unread
-      ? `${plural(variant.calls_unread, "more call")} ${variant.calls_unread === 1 ? "differs" : "differ"} and ${variant.calls_unread === 1 ? "was" : "were"} not looked at one by one`
+      ? `${plural(variant.calls_unread, "more call")} ${variant.calls_unread === 1 ? "differs" : "differ"} and ${variant.calls_unread === 1 ? "was" : "were"} not read one by one`
       : "",
   ].filter(Boolean);
   if (!variant.calls.length && !more.length) return null;

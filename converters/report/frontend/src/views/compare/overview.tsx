@@ -27,7 +27,7 @@ export function ComparisonOverview({ page, comparison, query }: OverviewProps) {
     <>
       {comparison.empty ? (
         <p id="no-difference">
-          <Pill kind="fine">no difference</Pill> Both sides are the same but for times, ids and
+          <Pill kind="fine">no difference</Pill> Both sides are the same except for times, ids and
           addresses.
         </p>
       ) : null}

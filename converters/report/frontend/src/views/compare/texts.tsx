@@ -42,7 +42,7 @@ export function Texts({ page, kernel, variant, query }: TextsProps) {
       <p class="muted">
         {kernel.status === "changed"
           ? "Its source and its code are the same, or are not on this page."
-          : "There is no other side to stand beside it."}
+          : "The other side does not have it."}
       </p>
     );
   }

@@ -28,7 +28,7 @@ export function VerdictFigures() {
         ([verdict, how]) => {
           const count = sums.get(verdict) ?? 0;
           const share = `${formatShare(count, all)} of what was judged`;
-          return derived(verdict, count, "count", `${how}. Of distinct calls, by rule`, share);
+          return derived(verdict, count, "count", `${how}. Of unique calls, by rule`, share);
         },
       )}
     />
@@ -89,8 +89,8 @@ function columnsOf(rule: string): Column<VerdictRow>[] {
       cell: (row) => <KernelLink kernel={row.kernel} />,
       key: (row) => page.report.kernels[row.kernel]?.name ?? "",
     },
-    count("violation", "Accesses that break a rule, over distinct calls; suppressed ones too"),
-    count("unknown", "Accesses that could not be decided, over distinct calls"),
+    count("violation", "Accesses that break a rule, over unique calls; suppressed ones too"),
+    count("unknown", "Accesses that could not be decided, over unique calls"),
     count("proven", "Accesses that are safe for every program, lane and iteration"),
     figure(
       "proven share",
@@ -104,7 +104,7 @@ function columnsOf(rule: string): Column<VerdictRow>[] {
 /** The block "findings/verdicts". */
 interface VerdictBlock {
   readonly measured: boolean;
-  /** Kernel (-1: none that is known), rule, verdict, accesses over distinct calls. */
+  /** Kernel (-1: none that is known), rule, verdict, accesses over unique calls. */
   readonly rows: readonly (readonly [
     kernel: number,
     rule: string,
@@ -129,7 +129,7 @@ function verdictsByKernel(block: VerdictBlock, rule: string): VerdictRow[] {
   );
 }
 
-/** Accesses over distinct calls by verdict, suppressed ones apart. */
+/** Accesses over unique calls by verdict, suppressed ones apart. */
 export function totals({ finding_counts: counts }: Report): ReadonlyMap<string, number> {
   const sums = new Map<string, number>();
   for (const { verdict, count } of counts ?? []) {

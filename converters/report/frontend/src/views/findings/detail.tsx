@@ -26,7 +26,7 @@ export function Detail({ listed }: { listed: Listed }) {
       <p class="small">
         {kernel === null ? shortText(found.kernel, 120) : <KernelLink kernel={kernel} />}{" "}
         <span class="muted">
-          {plural(found.calls, "distinct call")}, {plural(found.launches, "launch", "launches")}
+          {plural(found.calls, "unique call")}, {plural(found.launches, "launch", "launches")}
           {decided(found)}
         </span>
       </p>
@@ -110,8 +110,8 @@ function Remedy({ listed }: { listed: Listed }) {
         ) : null}
         {found.verdict === "proven" || found.suppressed ? null : (
           <p>
-            Where it is meant, this comment at the end of the line says so, with the reason behind
-            it: <Command>{suppression(found.rule)}</Command>
+            If this is intended, append this comment to the line, with the reason behind it:{" "}
+            <Command>{suppression(found.rule)}</Command>
           </p>
         )}
         <p class="small muted">

@@ -165,7 +165,7 @@ function columnsOf(
         "count",
         "Findings that are listed here once, since one change would end them",
       ),
-    !narrow && field("calls", "derived", "calls", "count", "Distinct calls that have it"),
+    !narrow && field("calls", "derived", "calls", "count", "Unique calls that have it"),
     !narrow && field("launches", "measured", "launches", "count", "Launches of those calls"),
   ];
 }

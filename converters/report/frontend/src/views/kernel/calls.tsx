@@ -1,4 +1,4 @@
-// The distinct calls of a kernel.
+// The unique calls of a kernel.
 
 import { useMemo } from "preact/hooks";
 import { chosen, href } from "../../app/router";
@@ -42,7 +42,7 @@ export function Calls({ kernel, calls }: { kernel: number; calls: readonly numbe
           />
         )}
         <span class="muted" aria-live="polite">
-          {formatCount(rows.length)} of {plural(calls.length, "distinct call")};{" "}
+          {formatCount(rows.length)} of {plural(calls.length, "unique call")};{" "}
           <a href={href("launches", { kernel })}>all launches</a>
         </span>
       </div>
@@ -105,7 +105,7 @@ function CallTable({ rows }: { rows: readonly number[] }) {
   return (
     <Table
       id="calls"
-      caption="Distinct calls of the kernel"
+      caption="Unique calls of the kernel"
       columns={columns}
       rows={rows}
       sort="host time"

@@ -1,4 +1,4 @@
-// What a variant takes on the device, and what it was specialised for.
+// What a variant takes on the device, and what it was specialized for.
 
 import { formatCount, plural, shortText } from "../../data/format";
 import type { Parameter, Variant } from "../../data/types";
@@ -113,7 +113,7 @@ export function Specialisation({ variant }: { variant: Variant }) {
   return (
     <Table
       id="specialisation"
-      caption="Parameters and what the variant was specialised for"
+      caption="Parameters and what the variant was specialized for"
       columns={columns}
       rows={variant.signature}
       height={14}

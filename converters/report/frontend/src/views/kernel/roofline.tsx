@@ -1,4 +1,4 @@
-// Every distinct call under the roof of the device: what bounds it, and how near it comes.
+// Every unique call under the roof of the device: what bounds it, and how near it comes.
 
 import { useMemo } from "preact/hooks";
 import { href } from "../../app/router";
@@ -43,7 +43,7 @@ export function Roofline({ calls }: { calls: readonly number[] }) {
   if (!known.length) {
     return (
       <Missing
-        what="Where calls stand under the roof is not known: none of them was replayed yet. To derive it:"
+        what="Roofline positions of the calls are not known: none of them was replayed yet. To derive them:"
         command={`kvtrace replay ${report.trace}`}
       />
     );
@@ -62,8 +62,8 @@ export function Roofline({ calls }: { calls: readonly number[] }) {
       ) : null}
       {flat ? (
         <p class="small muted">
-          {plural(flat, "call")} without FLOPs or bytes {flat === 1 ? "stands" : "stand"} in the
-          table only.
+          {plural(flat, "call")} without FLOPs or bytes {flat === 1 ? "is" : "are"} in the table
+          only.
         </p>
       ) : null}
       <PositionTable rows={known} />

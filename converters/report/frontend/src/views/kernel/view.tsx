@@ -145,7 +145,7 @@ function Compiled({
       <Section title="Compilation" id="compilation">
         <Pipeline variant={variant} load={load} />
       </Section>
-      <Section title="Specialisation" id="specialisation-part">
+      <Section title="Specialization" id="specialisation-part">
         <Recompile variant={variant} />
         <Specialisation variant={variant} />
       </Section>
@@ -175,7 +175,7 @@ function KernelHead({ index }: { index: number }) {
   const kernel = report.kernels[index];
   if (!kernel) return null;
   const { tuning_launches: tuning, device_executions: executions } = kernel;
-  const calls = `of ${plural(kernel.calls, "distinct call")}`;
+  const calls = `of ${plural(kernel.calls, "unique call")}`;
   const launches = tuning ? `and ${formatCount(tuning)} tuning` : calls;
   const best = `at best ${formatNanoseconds(kernel.best_ns)}`;
   return (

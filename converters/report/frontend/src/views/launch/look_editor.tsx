@@ -35,7 +35,7 @@ export function LookEditor({ look }: { look: Look }) {
     >
       <summary>Edit tensor view</summary>
       <div class="toolbar" id="look-editor">
-        <Labelled name="Look at it as">
+        <Labelled name="View it as">
           <input
             type="text"
             id="look-shape"

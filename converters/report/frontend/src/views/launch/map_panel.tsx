@@ -63,7 +63,7 @@ export function MapPanel({ block, grid, touched, findings }: MapPanelProps) {
       )}
       <div class="toolbar">
         <AddressChoice
-          label="Colour by"
+          label="Color by"
           name="colour"
           options={[
             ["count", "accesses"],
@@ -244,7 +244,7 @@ function SubsetLegend({ subsets, grid }: { subsets: Subsets | null; grid: Place 
   if (!subsets) {
     return (
       <Note>
-        There are too many programs or elements to tell them apart; choose one program, or colour by
+        There are too many programs or elements to distinguish; choose one program, or color by
         accesses.
       </Note>
     );
@@ -259,7 +259,7 @@ function SubsetLegend({ subsets, grid }: { subsets: Subsets | null; grid: Place 
       caption="Programs that access the same elements"
       columns={[
         {
-          label: "Colour",
+          label: "Color",
           cell: ({ number }) => <span class="key" style={{ background: subsetColour(number) }} />,
           text: ({ number }) => String(number),
         },

@@ -78,7 +78,7 @@ function Factor(props: FactorProps) {
         <figcaption>{name}</figcaption>
         <Note>
           {name === "C"
-            ? "Where the sum goes cannot be told."
+            ? "Where the sum goes is not known."
             : "It is not loaded as it is: other ops make it."}
         </Note>
       </figure>

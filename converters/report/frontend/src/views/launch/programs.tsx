@@ -81,7 +81,7 @@ export function Programs({ block, grid, findings, op }: ProgramsProps) {
         </div>
       </div>
       <div class="toolbar">
-        <AddressChoice label="Grid coloured by" name="heat" options={HEATS} />
+        <AddressChoice label="Grid colored by" name="heat" options={HEATS} />
         <AddressChoice label="Of" name="scope" options={SCOPES} />
       </div>
       {count > MOST_PROGRAMS ? null : (

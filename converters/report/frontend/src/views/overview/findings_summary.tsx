@@ -15,7 +15,7 @@ interface RuleRow {
   readonly severity: string | null;
   /** Distinct violations that are not suppressed. */
   readonly found: number;
-  /** Accesses, over distinct calls, by verdict. */
+  /** Accesses, over unique calls, by verdict. */
   readonly verdicts: Readonly<Record<string, number>>;
 }
 
