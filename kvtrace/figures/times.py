@@ -302,8 +302,8 @@ def _asked(
         "LEFT JOIN middle m ON m.run = s.run AND m.call_id = s.call_id"
     )
     kernels = ask(
-        f"WITH told AS ({told}) SELECT module, kernel AS name, source, '{TRITON}' AS kind, "  # noqa: S608
-        f"{median.name} FROM ({medians('told', 'module, kernel, source', median.name)}) m"
+        f"WITH named AS ({named}) SELECT module, kernel AS name, source, '{TRITON}' AS kind, "  # noqa: S608
+        f"{median.name} FROM ({medians('named', 'module, kernel, source', median.name)}) m"
     )
     unnamed = pa.nulls(calls.num_rows, pa.string())
     for name in ("kind", "name"):

@@ -66,7 +66,7 @@ _JOINED_TRIALS: Final = """LEFT JOIN tuning t ON t.run = p.run AND t.seq = p.lau
 
 #: By name, in an order in which each uses tables and those before it.
 VIEWS: Final = {
-    # A distinct call with its kernel, and the line of the program that launched it first.
+    # A unique call with its kernel, and the line of the program that launched it first.
     "called": f"""
         SELECT c.run, c.call_id, c.kernel_id, k.name AS kernel, k.module, {SOURCE} AS source,
             k.file, k.line, c.grid_x, c.grid_y, c.grid_z, c.stack_id,
