@@ -91,10 +91,12 @@ def build(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def pages(site):
-    """Pages by their place; the one for addresses that lead nowhere left out."""
+    """Pages by their place; the one for addresses that lead nowhere and the demo left out."""
     found = {str(path.relative_to(site)): path for path in site.rglob("*.html")}
     return {
-        name: Page(path.read_text("utf-8")) for name, path in found.items() if name != "404.html"
+        name: Page(path.read_text("utf-8"))
+        for name, path in found.items()
+        if name not in ("404.html", REPORT)
     }
 
 
