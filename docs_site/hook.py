@@ -1,4 +1,4 @@
-"""What mkdocs calls while it builds: adds the generated pages, and fixes links."""
+"""What mkdocs calls while it builds: adds generated pages and the demo, and fixes links."""
 
 import posixpath
 import sys
@@ -11,7 +11,7 @@ from mkdocs.structure.pages import Page
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from docs_site import commands, python_api, repository
+from docs_site import commands, demo, python_api, repository
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -20,6 +20,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     made |= commands.command_pages() | {python_api.PLACE: python_api.python_page()}
     for place, text in made.items():
         files.append(File.generated(config, place, content=text))
+    for place, content in demo.demo_files().items():
+        files.append(File.generated(config, place, content=content))
     config.nav = _with_folders_listed(config.nav, [f.src_uri for f in files.documentation_pages()])
     return files
 
@@ -27,7 +29,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     """Give a page's links as they are in the site, and its tables as this Markdown has them."""
     text = repository.with_links_of_the_site(markdown, page.file.src_uri)
-    return repository.with_bars_in_tables(text)
+    up = "../" * page.file.src_uri.count("/")
+    return demo.with_demo(repository.with_bars_in_tables(text), up)
 
 
 def _with_folders_listed(entry: Any, pages: list[str]) -> Any:

@@ -72,7 +72,7 @@ class ProcessLine:
 class KernelLine:
     """A kernel of all processes; `of` says whose it is. Times are measured, None: not recorded.
 
-    Launches and times are the figures of `figures/kernels.py`, but for trials' executions, which
+    Launches and times are the figures of `figures/kernels.py`; executions of trials, however,
     are among the others. They are of the page's last seconds; `in_all_ns` is the time on devices,
     or else of the host, since the beginning.
     """

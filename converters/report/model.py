@@ -410,7 +410,7 @@ class Report:
     device_kinds: tuple[str, ...]
     """Of each, whose it is: Triton, a library's name, copy, fill or other."""
     answer: Answer | None
-    """The lines at the top of the page."""
+    """Where the time went and what to try: the first screen; None without times."""
     window: Window | None
     """The part of the runs that times of kernels and devices are of; None: nothing has a time."""
     device_time: DeviceTime | None

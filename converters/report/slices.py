@@ -34,7 +34,7 @@ Integers = npt.NDArray[Any]
 
 #: In `Slices.call`, `Slices.kernel` and `Slices.phase`: not known, or not on the page.
 NO_CALL: Final = -1
-#: Null, in columns of whole numbers.
+#: Represents null in columns of whole numbers.
 MISSING: Final = int(np.iinfo(np.int64).min)
 #: Bins over the whole timeline; the finest that fit.
 BIN_COUNTS: Final = (2000, 500, 100, 20)
@@ -48,7 +48,7 @@ class Lookup:
     def __init__(self, ids: Integers, indices: Integers) -> None:
         order = np.argsort(ids, kind="stable")
         self._positions = Positions(ids[order])
-        #: The last is for ids that are not there.
+        #: The last entry is that of unknown ids.
         self._indices = np.append(indices[order], NO_CALL)
 
     def of(self, ids: Integers) -> Integers:

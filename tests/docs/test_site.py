@@ -17,6 +17,7 @@ from filelock import FileLock
 
 import kvtrace
 import kvtrace.clients
+from docs_site.demo import REPORT, TIMELINE
 from docs_site.python_api import objects
 from kvtrace.analysis.results import Rows, Told
 from kvtrace.analysis.traces import OpenedTrace
@@ -90,10 +91,12 @@ def build(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def pages(site):
-    """Pages by their place; the one for addresses that lead nowhere left out."""
+    """Pages by their place; the one for addresses that lead nowhere and the demo left out."""
     found = {str(path.relative_to(site)): path for path in site.rglob("*.html")}
     return {
-        name: Page(path.read_text("utf-8")) for name, path in found.items() if name != "404.html"
+        name: Page(path.read_text("utf-8"))
+        for name, path in found.items()
+        if name not in ("404.html", REPORT)
     }
 
 
@@ -192,3 +195,24 @@ def test_the_search_is_part_of_the_site(site):
     assert "kvtrace sanitize" in index
     assert "KVTRACE_TENSORS" in index
     assert Path(site / "assets" / "javascripts").is_dir()
+
+
+@pytest.mark.parametrize("name", ["index.html", "demo.html"])
+def test_a_page_leads_to_the_demo_with_one_click_each(site, pages, name):
+    targets = [target for tag, target in pages[name].targets if tag == "a"]
+    assert REPORT in targets
+    assert TIMELINE in targets
+    text = (site / name).read_text("utf-8")
+    assert "https://ui.perfetto.dev/#!/?url=" in text
+    assert text.index(REPORT) < text.index("<h2")
+
+
+def test_the_demo_is_a_report_and_a_timeline_without_a_path_of_this_machine(site):
+    report = (site / REPORT).read_text("utf-8")
+    assert 'id="report"' in report
+    assert len(report) < 6_000_000
+    timeline = (site / TIMELINE).read_bytes()
+    assert b"liger_cross_entropy_kernel" in timeline
+    for written in (report.encode(), timeline):
+        assert str(ROOT).encode() not in written
+        assert b"kvtrace-demo-" not in written

@@ -15,6 +15,8 @@ import shutil
 import struct
 import sys
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from itertools import product
 from pathlib import Path
@@ -54,14 +56,9 @@ _DECODE: Final = """async (picture) => {
 
 def take(page: Path, folder: Path, addresses: dict[str, str], height: int) -> list[Path]:
     """Take the pictures and return their paths."""
-    chromium = next(filter(None, map(shutil.which, NAMES)), None)
-    if chromium is None:
-        sys.exit(f"none of {', '.join(NAMES)} is on PATH")
     folder.mkdir(parents=True, exist_ok=True)
-    playwright = import_module("playwright.sync_api")
     taken = []
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+    with _chromium() as browser:
         for scheme, (width, suffix), (name, address) in product(
             ("light", "dark"), WIDTHS.items(), addresses.items()
         ):
@@ -71,8 +68,25 @@ def take(page: Path, folder: Path, addresses: dict[str, str], height: int) -> li
             place = page.resolve().as_uri() + address
             path.write_bytes(_taken(browser, place, scheme, size, top))
             taken.append(path)
-        browser.close()
     return taken
+
+
+def picture(page: Path, address: str, scheme: str, size: dict[str, int]) -> bytes:
+    """Return one picture of a page in a theme."""
+    with _chromium() as browser:
+        return _taken(browser, page.resolve().as_uri() + address, scheme, size, "")
+
+
+@contextmanager
+def _chromium() -> Iterator[Any]:
+    chromium = next(filter(None, map(shutil.which, NAMES)), None)
+    if chromium is None:
+        sys.exit(f"none of {', '.join(NAMES)} is on PATH")
+    playwright = import_module("playwright.sync_api")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser
+        browser.close()
 
 
 def _taken(browser: Any, address: str, scheme: str, size: dict[str, int], top: str) -> bytes:
@@ -86,9 +100,9 @@ def _taken(browser: Any, address: str, scheme: str, size: dict[str, int], top: s
         script = "(element, top) => scrollTo(0, element.getBoundingClientRect().y + scrollY - top)"
         window.locator(f"#{top}").evaluate(script, TOP)
         window.wait_for_timeout(SETTLE)
-    picture = window.screenshot()
+    shot: bytes = window.screenshot()
     context.close()
-    return reduced(browser, picture)
+    return reduced(browser, shot)
 
 
 def reduced(browser: Any, picture: bytes) -> bytes:
@@ -156,5 +170,5 @@ if __name__ == "__main__":
     parser.add_argument("addresses", type=_address, nargs="+", metavar="NAME=#ADDRESS")
     parser.add_argument("--height", type=int, default=1000)
     given = parser.parse_args()
-    for picture in take(given.page, given.folder, dict(given.addresses), given.height):
-        print(picture)
+    for path in take(given.page, given.folder, dict(given.addresses), given.height):
+        print(path)

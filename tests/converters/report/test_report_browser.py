@@ -46,7 +46,7 @@ def test_every_section_opens_from_the_navigation_and_by_its_address(opened):
 
 def test_the_search_finds_kernels_and_launches_from_the_keyboard(opened):
     page = opened.page
-    page.keyboard.press("/")
+    page.keyboard.press("Control+k")
     assert page.evaluate("document.activeElement.ariaLabel") == "Search the report"
     page.keyboard.type("accu")
     assert "accumulate" in opened.text("#finder-results")

@@ -62,7 +62,7 @@ def test_a_search_for_a_number_finds_it_in_each_run(ranks, tmp_path):
     ranks.report(page, replay=False)
 
     with browser() as chromium, opened_page(chromium, page) as opened:
-        opened.page.keyboard.press("/")
+        opened.page.keyboard.press("Control+k")
         opened.page.keyboard.type("7")
         found = opened.page.locator("#finder-results li", has_text="Launch 7")
         found.first.wait_for()

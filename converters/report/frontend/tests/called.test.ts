@@ -1,7 +1,16 @@
 import { describe, expect, test } from "vitest";
 
 import type { CalledBlock } from "../src/data/types";
-import { boxesOf, depthsOf, endsOf, measuresOf } from "../src/views/called/tree";
+import {
+  boxesOf,
+  calleesOf,
+  callersOf,
+  depthsOf,
+  endsOf,
+  measuresOf,
+  namesakes,
+  within,
+} from "../src/views/called/tree";
 
 /** all (10): a (6): a1 (4), a2 (2); b (4): b1 (4) */
 const BLOCK: CalledBlock = {
@@ -65,5 +74,38 @@ describe("boxes", () => {
     const compile = BLOCK.figures.compile_ns ?? [];
     expect(boxesOf(BLOCK, compile, 0, 0.01).map(({ step }) => step)).toEqual([0, 4, 5]);
     expect(boxesOf(BLOCK, [0, 0, 0, 0, 0, 0], 0, 0.01)).toHaveLength(1);
+  });
+});
+
+/** all: f: g: f (recursive): k; h: g: k */
+const AGAIN: CalledBlock = {
+  ...BLOCK,
+  parent: [-1, 0, 1, 2, 3, 0, 5, 6],
+  label: ["all", "f", "g", "f", "k", "h", "g", "k"],
+  file: [null, "a.py", "a.py", "a.py", null, "b.py", "a.py", null],
+};
+
+describe("a name over all its places", () => {
+  test("counts once where it calls itself", () => {
+    expect(namesakes(AGAIN, 3)).toEqual([1]);
+    expect(namesakes(AGAIN, 2)).toEqual([2, 6]);
+  });
+
+  test("has callers and callees, with the steps that they share", () => {
+    expect(callersOf(AGAIN, 7)).toEqual([
+      { label: "f", first: 3, steps: [4] },
+      { label: "g", first: 6, steps: [7] },
+    ]);
+    expect(calleesOf(AGAIN, 2)).toEqual([
+      { label: "f", first: 3, steps: [3] },
+      { label: "k", first: 7, steps: [7] },
+    ]);
+    expect(callersOf(AGAIN, 0)).toEqual([]);
+  });
+
+  test("is summed up without what is below another match", () => {
+    const found = within(AGAIN, (step) => AGAIN.file[step] === "a.py");
+    expect([...found.steps]).toEqual([1, 2, 3, 6]);
+    expect(found.outermost).toEqual([1, 6]);
   });
 });

@@ -16,7 +16,7 @@ export interface Places {
   readonly levels: readonly Level[];
 }
 
-/** Which executions: null stands for all of them. */
+/** Which executions; null: all of them. */
 export interface Executions {
   readonly program: number | null;
   readonly iteration: number | null;

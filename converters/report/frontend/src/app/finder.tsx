@@ -41,7 +41,7 @@ export function Finder(props: { views: readonly View[] }) {
         aria-expanded={shown}
         aria-controls="finder-results"
         aria-activedescendant={shown && found.length ? `found-${at}` : undefined}
-        placeholder="Search  /"
+        placeholder="Search  Ctrl + K"
         spellcheck={false}
         autocomplete="off"
         value={words}

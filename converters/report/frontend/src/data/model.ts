@@ -43,7 +43,7 @@ export interface Report {
   readonly device_names: readonly string[];
   /** Of each, whose it is: Triton, a library's name, copy, fill or other. */
   readonly device_kinds: readonly string[];
-  /** The lines at the top of the page. */
+  /** Where the time went and what to try: the first screen; null without times. */
   readonly answer: Answer | null;
   /** The part of the runs that times of kernels and devices are of; null: nothing has a time. */
   readonly window: Window | null;

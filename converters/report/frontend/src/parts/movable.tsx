@@ -31,6 +31,11 @@ interface MovableProps {
   /** Arrow keys; where they are not given, they move the drawing, as they do with Shift. */
   onStep?(right: number, down: number): void;
   readonly keys: Actions;
+  /** With Shift a drag marks a range from left to right, which says what it is. */
+  readonly span?: {
+    of(from: number, to: number): string;
+    onChoose(from: number, to: number): void;
+  };
 }
 
 /** Pixels of the wheel for a zoom by e; a pinch on a touchpad comes as Ctrl with small steps. */
@@ -48,6 +53,8 @@ function wheelPixels({ deltaY, deltaMode, ctrlKey }: WheelEvent): number {
 export function Movable(props: MovableProps) {
   const box = useRef<HTMLDivElement>(null);
   const press = useRef<{ x: number; y: number; moved: boolean } | null>(null);
+  /** Where a range began and where it ends now, in pixels of the drawing. */
+  const [marked, setMarked] = useState<readonly [number, number] | null>(null);
   const [tip, setTip] = useState<{ x: number; y: number; text: string } | null>(null);
   // several events may come before the next drawing
   const now = useRef(props.seen);
@@ -82,7 +89,19 @@ export function Movable(props: MovableProps) {
     return [x + offsetX / across, y + offsetY / down];
   };
 
+  /** The ends of the marked range, in the drawing's own units. */
+  function ends([from, to]: readonly [number, number]): readonly [number, number] {
+    const { x, across } = now.current;
+    return [x + Math.min(from, to) / across, x + Math.max(from, to) / across];
+  }
+
   function onPointerMove(event: PointerEvent): void {
+    if (marked) {
+      const next = [marked[0], event.offsetX] as const;
+      setMarked(next);
+      const text = props.span?.of(...ends(next)) ?? "";
+      return setTip({ x: event.clientX, y: event.clientY, text });
+    }
     const pressed = press.current;
     if (!pressed) {
       const text = props.describe(...placeOf(event));
@@ -125,10 +144,17 @@ export function Movable(props: MovableProps) {
         onKeyDown={onKeyDown}
         onPointerDown={(event) => {
           event.currentTarget.setPointerCapture(event.pointerId);
+          if (props.span && event.shiftKey) return setMarked([event.offsetX, event.offsetX]);
           press.current = { x: event.clientX, y: event.clientY, moved: false };
         }}
         onPointerMove={onPointerMove}
         onPointerUp={(event) => {
+          if (marked) {
+            setMarked(null);
+            setTip(null);
+            if (Math.abs(marked[1] - marked[0]) >= CLICK) props.span?.onChoose(...ends(marked));
+            return;
+          }
           if (press.current && !press.current.moved) props.onChoose(...placeOf(event));
           press.current = null;
         }}
@@ -144,6 +170,15 @@ export function Movable(props: MovableProps) {
           else zoom(Math.exp(-wheelPixels(event) / WHEEL), event.offsetX, event.offsetY);
         }}
       />
+      {marked ? (
+        <div
+          class="marked-range"
+          style={{
+            insetInlineStart: `${Math.min(...marked)}px`,
+            inlineSize: `${Math.abs(marked[1] - marked[0])}px`,
+          }}
+        />
+      ) : null}
       {tip ? <Tooltip {...tip}>{tip.text}</Tooltip> : null}
     </div>
   );

@@ -3,7 +3,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useComputed } from "@preact/signals";
-import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { chosen, setQuery } from "../app/router";
 import { formatCount } from "../data/format";
 import { type Direction, type Key, sortedRows } from "./sort";
@@ -39,6 +39,8 @@ interface TableProps<Row> {
   readonly direction?: Direction;
   readonly empty?: string;
   readonly id?: string;
+  /** Labels of columns that are left out, in this order, where there is no room for all. */
+  readonly leaving?: readonly string[];
   /** The row that is marked and brought into view. */
   readonly chosen?: Row | null;
   /** Makes rows choosable: by click, or by arrow keys and Enter. */
@@ -62,8 +64,11 @@ const TALLEST = 24_000_000;
 const MOST_COPIED = 100_000;
 
 export function Table<Row>(props: TableProps<Row>) {
-  const columns = props.columns.filter((column): column is Column<Row> => Boolean(column));
-  const first = columns.find((column) => column.label === props.sort);
+  const allColumns = props.columns.filter((column): column is Column<Row> => Boolean(column));
+  const leaving = (props.leaving ?? []).filter((name) =>
+    allColumns.some(({ label }) => label === name),
+  );
+  const first = allColumns.find((column) => column.label === props.sort);
   const name = `by-${(props.id ?? props.caption).toLowerCase().replace(/[^a-z\d]+/g, "-")}`;
   const asked = useComputed(() => chosen(name)).value;
   const initial = first ? ordered(first.label, props.direction ?? firstDirection(first)) : null;
@@ -71,16 +76,19 @@ export function Table<Row>(props: TableProps<Row>) {
   const order = useMemo(() => (text === null ? null : orderOf(text)), [text]);
   const [active, setActive] = useState(-1);
   const [scroll, setScroll] = useState(0);
+  const [gone, setGone] = useState(0);
+  const [, setWidth] = useState(window.innerWidth);
   const scroller = useRef<HTMLDivElement>(null);
   const focusWanted = useRef(false);
 
-  const by = order ? columns.find((column) => column.label === order.label) : undefined;
+  const columns = allColumns.filter(({ label }) => !leaving.slice(0, gone).includes(label));
+  const by = order ? allColumns.find((column) => column.label === order.label) : undefined;
   const rows = useMemo(
     () => (by?.key && order ? sortedRows(props.rows, by.key, order.direction) : props.rows),
     [props.rows, order],
   );
   const longest = useMemo(
-    () => new Map(columns.map((column) => [column.label, longestBar(column, props.rows)])),
+    () => new Map(allColumns.map((column) => [column.label, longestBar(column, props.rows)])),
     [props.rows],
   );
   const virtual = rows.length > SHORT;
@@ -104,11 +112,22 @@ export function Table<Row>(props: TableProps<Row>) {
     if (chosenAt >= 0) reveal(chosenAt);
   }, [rows, chosenAt]);
   useLayoutEffect(() => {
-    if (scroller.current) keepWidths(scroller.current);
+    const box = scroller.current;
+    if (box) keepWidths(box);
+    if (box && box.scrollWidth > box.clientWidth && gone < leaving.length) setGone(gone + 1);
     if (!focusWanted.current) return;
     focusWanted.current = false;
     scroller.current?.querySelector<HTMLElement>(`tr[data-place="${active}"]`)?.focus();
   });
+
+  useEffect(() => {
+    const onResize = (): void => {
+      setGone(0); // what there is room for is found again
+      setWidth(window.innerWidth);
+    };
+    window.addEventListener("resize", onResize);
+    return () => window.removeEventListener("resize", onResize);
+  }, []);
 
   function scrollTo(top: number): void {
     if (scroller.current) scroller.current.scrollTop = top;
@@ -179,7 +198,7 @@ export function Table<Row>(props: TableProps<Row>) {
   /** Ctrl+C without a selection copies the whole table, as tab-separated values. */
   function onCopy(event: ClipboardEvent): void {
     if (!document.getSelection()?.isCollapsed) return;
-    event.clipboardData?.setData("text/plain", tabSeparated(columns, rows));
+    event.clipboardData?.setData("text/plain", tabSeparated(allColumns, rows));
     event.preventDefault();
   }
 
@@ -257,6 +276,11 @@ export function Table<Row>(props: TableProps<Row>) {
         </table>
       </div>
       {virtual ? <p class="muted small">{formatCount(rows.length)} rows</p> : null}
+      {gone ? (
+        <p class="muted small" data-left-out={gone}>
+          No room for: {leaving.slice(0, gone).join(", ")}. A copy of the table has them.
+        </p>
+      ) : null}
       {columns.some(({ source }) => source === "derived") ? <Legend /> : null}
     </div>
   );

@@ -19,15 +19,16 @@ const NARROWEST = 50;
 const LABEL =
   "Timeline of launches. Plus and minus zoom, arrow keys pan, 0 shows all, brackets step through " +
   "launches, up and down go to another row, z zooms to the selection, Enter opens it. The tables " +
-  "below list what is in view.";
+  "below list what is in view. The keys w, s, a and d zoom and pan, too.";
 
 export const TIMELINE_KEYS = [
-  ["+ −", "Zoom"],
-  ["← →", "Pan"],
+  ["+ − w s", "Zoom"],
+  ["← → a d", "Pan"],
+  ["Shift + drag", "Measure a range, and zoom to it"],
   ["0", "Show all"],
   ["[ ]", "Previous or next slice of the row"],
   ["↑ ↓", "Another row"],
-  ["z", "Zoom to the selection"],
+  ["z f", "Zoom to the selection"],
   ["Enter", "Open the selected launch"],
 ] as const;
 
@@ -72,6 +73,17 @@ export function Timeline() {
     show(begin, seen.x + scene.width / seen.across);
   }
 
+  function scale(factor: number): void {
+    const [middle, half] = [(range.begin + range.end) / 2, (range.end - range.begin) / 2];
+    show(middle - half * factor, middle + half * factor);
+  }
+
+  /** By a tenth of what is seen. */
+  function pan(direction: 1 | -1): void {
+    const step = (direction * (range.end - range.begin)) / 10;
+    show(range.begin + step, range.end + step);
+  }
+
   function choose(slice: Slice | null): void {
     setQuery({ slice: slice && `${scene.rows.indexOf(slice.row)}.${slice.index}` });
     const begin = slice?.row.begin[slice.index] ?? NaN;
@@ -108,7 +120,8 @@ export function Timeline() {
           Show all
         </button>
         <span class="muted small">
-          Drag to pan, Ctrl + wheel (or the wheel after a click) to zoom; keys: + − ← → 0 [ ] z.
+          Drag to pan, Shift + drag to measure a range and zoom to it, Ctrl + wheel (or the wheel
+          after a click) to zoom; keys: w s a d 0 [ ] f.
         </span>
       </div>
       <Minimap
@@ -128,6 +141,10 @@ export function Timeline() {
         seen={{ x: range.begin - scene.gutter / across, y: 0, across, down: 1 }}
         limits={[width / (1.04 * span), width / NARROWEST]}
         onSee={see}
+        span={{
+          of: (from, to) => `${formatNanoseconds(to - from)} from ${formatMoment(from)}`,
+          onChoose: show,
+        }}
         describe={(time, y) => {
           const slice = scene.sliceAt(range, time, y);
           return slice && described(slice);
@@ -139,6 +156,11 @@ export function Timeline() {
           ArrowUp: () => choose(otherRow(scene, range, selected, -1)),
           ArrowDown: () => choose(otherRow(scene, range, selected, 1)),
           z: zoomToSelection,
+          f: zoomToSelection,
+          w: () => scale(1 / 1.5),
+          s: () => scale(1.5),
+          a: () => pan(-1),
+          d: () => pan(1),
           Enter: () => openSlice(selected),
           Escape: () => choose(null),
         }}

@@ -100,3 +100,67 @@ export function boxesOf(
   }
   return [...boxes.values()];
 }
+
+/** Names beside one name, whatever the way to it: `steps` add up to what they share. */
+export interface Around {
+  readonly label: string;
+  /** A step of this name, to go to. */
+  readonly first: number;
+  readonly steps: readonly number[];
+}
+
+/** All steps of the name of one of them that are below no other of that name. */
+export function namesakes(block: CalledBlock, at: number): readonly number[] {
+  const same = (step: number): boolean =>
+    block.label[step] === block.label[at] && block.file[step] === block.file[at];
+  return within(block, same).outermost;
+}
+
+/** Who calls a name, over all places where it is called. */
+export function callersOf(block: CalledBlock, at: number): Around[] {
+  const steps = namesakes(block, at).filter((step) => step > 0);
+  return grouped(block, steps, (step) => block.parent[step] ?? 0);
+}
+
+/** What a name calls, over all places where it is called. */
+export function calleesOf(block: CalledBlock, at: number): Around[] {
+  const callers = new Set(namesakes(block, at));
+  const steps = block.parent.flatMap((above, step) => (callers.has(above) ? [step] : []));
+  return grouped(block, steps, (step) => step);
+}
+
+function grouped(
+  block: CalledBlock,
+  steps: readonly number[],
+  named: (step: number) => number,
+): Around[] {
+  const groups = new Map<string, { label: string; first: number; steps: number[] }>();
+  for (const step of steps) {
+    const first = named(step);
+    const label = block.label[first] ?? "";
+    const key = `${label}\n${block.file[first]}`;
+    const group = groups.get(key);
+    if (group) group.steps.push(step);
+    else groups.set(key, { label, first, steps: [step] });
+  }
+  return [...groups.values()];
+}
+
+/** Steps that are chosen, and of these those that are below no other of them. */
+export function within(
+  block: CalledBlock,
+  isChosen: (step: number) => boolean,
+): { readonly steps: ReadonlySet<number>; readonly outermost: readonly number[] } {
+  const steps = new Set<number>();
+  const inside = new Set<number>();
+  const outermost: number[] = [];
+  block.parent.forEach((above, step) => {
+    const below = inside.has(above);
+    if (isChosen(step)) {
+      steps.add(step);
+      if (!below) outermost.push(step);
+    }
+    if (below || steps.has(step)) inside.add(step);
+  });
+  return { steps, outermost };
+}

@@ -3,18 +3,19 @@
 import { useMemo } from "preact/hooks";
 import { chosen, chosenNumber, setQuery } from "../../app/router";
 import type { View, ViewProps } from "../../app/view";
-import { formatPlace, formatShare, formatted, shortText } from "../../data/format";
+import { formatPlace, formatShare, formatted, plural, shortText } from "../../data/format";
 import { page } from "../../data/page";
 import type { CalledBlock } from "../../data/types";
 import { useBlock } from "../../data/use_block";
 import { figure, sharedFigure, words } from "../../parts/columns";
 import { Figures } from "../../parts/figure";
 import { Flame, NARROWEST } from "../../parts/flame";
-import { AddressChoice } from "../../parts/search";
+import { AddressChoice, AddressSearch, matches } from "../../parts/search";
 import { type Column, Table } from "../../parts/table";
 import { DroppedNotes, KernelLink, Missing, Note, Section } from "../../parts/text";
 import "./called.css";
-import { boxesOf, depthsOf, endsOf, type Measure, measuresOf } from "./tree";
+import { CallersAndCallees } from "./sandwich";
+import { boxesOf, depthsOf, endsOf, type Measure, measuresOf, within } from "./tree";
 
 const GROUPINGS: readonly (readonly [name: string, title: string])[] = [
   ["stack", "call stack"],
@@ -35,6 +36,7 @@ function Called({ page }: ViewProps) {
       <div class="toolbar">
         <AddressChoice label="By" name="by" options={GROUPINGS} also={{ at: null, see: null }} />
         {loaded.state === "ready" ? <MeasureChoice block={loaded.value} /> : null}
+        <AddressSearch id="called-filter" label="Find" name="q" placeholder="name or file" />
       </div>
       {loaded.state === "failed" ? <Note kind="warning">{loaded.reason}</Note> : null}
       {loaded.state === "missing" ? (
@@ -96,6 +98,8 @@ interface DrawingProps {
 }
 
 function Drawing({ block, measure, values, at, see }: DrawingProps) {
+  const words = chosen("q") ?? "";
+  const found = useMemo(() => matching(block, words), [block, words]);
   const boxes = useMemo(() => boxesOf(block, values, see, NARROWEST), [block, values, see]);
   const whole = values[see] ?? 0;
   const choose = (step: number | undefined): void => {
@@ -138,13 +142,20 @@ function Drawing({ block, measure, values, at, see }: DrawingProps) {
           label: shortText(block.label[step], 120),
           title: `${shortText(block.label[step])}: ${formatted(values[step], measure.as)}, ${formatShare(values[step], values[0])} (${measure.source})`,
           heat: depth ? width : 0,
-          mark: step === at ? "chosen" : "",
+          mark: step === at ? "chosen" : words ? (found.steps.has(step) ? "found" : "other") : "",
           onClick: () => (step === at ? zoom(step) : choose(step)),
         }))}
       />
       <p class="muted small">
         A box is as wide as its share of {measure.title}. Click: a step, and once more to fill the
         width with it.{" "}
+        {words ? (
+          <span aria-live="polite" id="called-found">
+            {plural(found.steps.size, "step")} found, outlined:{" "}
+            {formatted(summed(values, found.outermost), measure.as)},{" "}
+            {formatShare(summed(values, found.outermost), values[0])}.{" "}
+          </span>
+        ) : null}
         {see ? (
           <button type="button" onClick={() => zoom(0)}>
             Show all
@@ -153,6 +164,18 @@ function Drawing({ block, measure, values, at, see }: DrawingProps) {
       </p>
     </div>
   );
+}
+
+/** Steps whose name or file has all words. */
+function matching(block: CalledBlock, words: string): ReturnType<typeof within> {
+  return within(
+    block,
+    (step) => step > 0 && words !== "" && matches(words, block.label[step], block.file[step]),
+  );
+}
+
+function summed(values: readonly number[], steps: readonly number[]): number {
+  return steps.reduce((sum, step) => sum + (values[step] ?? 0), 0);
 }
 
 interface StepProps {
@@ -194,15 +217,19 @@ function Step({ block, known, at, see }: StepProps) {
           Fill the width
         </button>
       )}
+      <CallersAndCallees block={block} known={known} at={at} />
     </>
   );
 }
 
 function Steps({ block, known, measure, at, see }: StepProps & { readonly measure: Measure }) {
+  const filter = chosen("q") ?? "";
   const rows = useMemo(() => {
     const end = endsOf(block)[see] ?? block.parent.length;
-    return Uint32Array.from({ length: end - see }, (_, index) => see + index);
-  }, [block, see]);
+    const all = Uint32Array.from({ length: end - see }, (_, index) => see + index);
+    const { steps } = matching(block, filter);
+    return filter ? all.filter((step) => steps.has(step)) : all;
+  }, [block, see, filter]);
   const columns = useMemo<readonly Column<number>[]>(() => {
     const depths = depthsOf(block);
     const indent = (step: number): string => `${(depths[step] ?? 0) - (depths[see] ?? 0)}em`;
@@ -237,10 +264,11 @@ function Steps({ block, known, measure, at, see }: StepProps & { readonly measur
       caption="Steps, each before those that it leads to"
       columns={columns}
       rows={rows}
+      leaving={["Place", "compile time", "runs"]}
       chosen={at}
       onChoose={(step) => setQuery({ at: step })}
       height={20}
-      empty="No kernel was launched."
+      empty="No step matches."
     />
   );
 }

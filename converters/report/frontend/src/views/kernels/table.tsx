@@ -8,6 +8,17 @@ import { type Column, Table } from "../../parts/table";
 import { KernelLink, Pill } from "../../parts/text";
 import { HOST_TIME } from "../../parts/work_figures";
 
+/** In which order columns are left out on a narrow screen; a kernel's view has these figures. */
+const LEAVING = [
+  "calls",
+  "variants",
+  "shared",
+  "spills",
+  "compile",
+  "registers",
+  "Defined",
+  "host time",
+];
 /** Characters of a place that are shown: names of generated files are hashes. */
 const PLACE = 36;
 
@@ -93,6 +104,7 @@ export function KernelTable(props: KernelTableProps) {
       caption={props.caption}
       columns={columns}
       rows={props.kernels}
+      leaving={LEAVING.filter((label) => onDevice || label !== "host time")}
       sort={onDevice ? "device time" : "host time"}
       empty="No kernel matches."
       {...(props.height && { height: props.height })}

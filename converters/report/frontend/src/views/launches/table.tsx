@@ -50,6 +50,7 @@ export function LaunchTable(props: LaunchTableProps) {
       rows={props.rows}
       chosen={props.chosen}
       onChoose={props.onChoose}
+      leaving={["Thread", "Phase", "call"]}
       empty="No launch matches."
       height={22}
     />

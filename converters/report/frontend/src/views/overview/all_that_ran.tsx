@@ -1,6 +1,7 @@
 // One table of all that ran: kernels of Triton and of libraries, copies and fills, by time.
 
 import { useMemo } from "preact/hooks";
+import { chosen } from "../../app/router";
 import {
   formatNanoseconds,
   formatPart,
@@ -12,6 +13,7 @@ import {
 import { page } from "../../data/page";
 import type { DeviceTime, Ran } from "../../data/types";
 import { figure, sharedFigure, words } from "../../parts/columns";
+import { AddressSearch, matches } from "../../parts/search";
 import { type Column, Table } from "../../parts/table";
 import { KernelLink, KindSwatch, Name, Section } from "../../parts/text";
 import { KernelFindings, KernelTable } from "../kernels/table";
@@ -21,18 +23,44 @@ const SHOWN = 12;
 
 export function AllThatRan() {
   const { kernels, answer, device_time: time } = page.report;
-  const all = useMemo(() => kernels.map((_, index) => index), [kernels]);
+  const words = chosen("ran") ?? "";
+  const all = useMemo(
+    () =>
+      kernels.flatMap(({ name, module, file }, index) =>
+        matches(words, name, module, file) ? [index] : [],
+      ),
+    [kernels, words],
+  );
+  const ran = useMemo(
+    () => (answer?.ran ?? []).filter(({ name, kind, place }) => matches(words, name, kind, place)),
+    [answer, words],
+  );
   return (
-    <Section title="Kernels" id="top-kernels">
+    <Section
+      title="Kernels"
+      id="top-kernels"
+      aside={
+        <div class="head-tools">
+          {words && time ? <Filtered rows={ran} time={time} /> : null}
+          <AddressSearch
+            id="ran-filter"
+            label="Filter"
+            name="ran"
+            placeholder="name, library or file"
+          />
+        </div>
+      }
+    >
       {answer && time ? (
         <>
           <Table
             caption="Top kernels"
             columns={columnsOf(time, answer.ran)}
-            rows={answer.ran}
+            rows={ran}
+            leaving={["per step", "executions", "findings"]}
             sort="GPU time"
             height={SHOWN}
-            empty="Nothing but autotuners ran."
+            empty={words ? "No kernel matches." : "Nothing but autotuners ran."}
           />
           <p class="muted small">{notes(time).join(" ")}</p>
         </>
@@ -40,6 +68,17 @@ export function AllThatRan() {
         <KernelTable kernels={all} caption="Top kernels" height={SHOWN} brief />
       )}
     </Section>
+  );
+}
+
+/** What the rows that match sum up to. */
+function Filtered({ rows, time }: { rows: readonly Ran[]; time: DeviceTime }) {
+  const taken = rows.reduce((sum, { device_ns: ns }) => sum + (ns ?? 0), 0);
+  return (
+    <span class="muted" aria-live="polite" data-taken={taken}>
+      {plural(rows.length, "row")}, {formatNanoseconds(taken)}, {formatPart(taken / time.device_ns)}{" "}
+      of GPU time
+    </span>
   );
 }
 

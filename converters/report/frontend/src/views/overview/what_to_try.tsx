@@ -2,6 +2,7 @@
 
 import { formatNanoseconds, formatPlace, formatShare, shortText } from "../../data/format";
 import { page } from "../../data/page";
+import { Copy } from "../../parts/copy";
 import type { Advice } from "../../data/types";
 import { Folded, KernelLink, Mark, Name, Section, ShareBar } from "../../parts/text";
 
@@ -19,7 +20,13 @@ export function WhatToTry() {
   const items = advice.map((each, place) => <Item key={place} advice={each} most={most} />);
   const rest = items.slice(shown);
   return (
-    <Section title="What to try" id="what-to-try">
+    <Section
+      title="What to try"
+      id="what-to-try"
+      aside={
+        advice.length ? <Copy what="what to try" text={advice.map(asText).join("\n")} /> : null
+      }
+    >
       {advice.length ? (
         <ol class="advice">{items.slice(0, shown)}</ol>
       ) : (
@@ -34,6 +41,14 @@ export function WhatToTry() {
       ) : null}
     </Section>
   );
+}
+
+/** A line for an issue or a chat. */
+function asText({ cost_ns: cost, kernel, file, line, rule, text, figures }: Advice): string {
+  const won = cost === null ? "" : `up to ${formatNanoseconds(cost)}: `;
+  const place = file ? ` (${formatPlace(file, line)})` : "";
+  const known = figures.map(({ name, value, how }) => `${name} ${value} (${how})`).join("; ");
+  return `- ${won}${rule}: ${kernel ?? "the program"}${place}: ${text} [${known}]`;
 }
 
 function Item({ advice, most }: { advice: Advice; most: number }) {

@@ -1,0 +1,81 @@
+"""Pictures and outputs of docs/demo.md, from recorded programs.
+
+python -m docs_site.pictures          # writes docs/demo/*.png and the outputs in docs/demo.md
+python -m docs_site.pictures --text   # the outputs alone, which need no browser
+"""
+
+import argparse
+import io
+import os
+import re
+import tempfile
+from contextlib import chdir, redirect_stdout
+from importlib import import_module
+from itertools import product
+from pathlib import Path
+from typing import Final
+
+from docs_site.demo import TRACE
+from docs_site.repository import ROOT
+from kvtrace.cli import main
+
+PAGE: Final = ROOT / "docs/demo.md"
+PICTURES: Final = ROOT / "docs/demo"
+FIXTURES: Final = ROOT / "tests/fixtures/h200"
+WIDTHS: Final = (1440, 1000)
+HEIGHT: Final = 900
+#: A page's first screen by the picture's name: the program's trace.
+SCREENS: Final = {"llama": TRACE, "item": FIXTURES / "planted/item"}
+
+_OUTPUT: Final = re.compile(
+    r"(<!-- (?P<columns>\d+) columns: kvtrace (?P<command>[^>]*?) -->\n```text\n)(?P<text>.*?)```",
+    re.DOTALL,
+)
+
+
+def with_outputs(markdown: str) -> str:
+    """Return the page's text with each output as the command above it prints it now."""
+    return _OUTPUT.sub(
+        lambda found: f"{found[1]}{output(found['command'].split(), int(found['columns']))}```",
+        markdown,
+    )
+
+
+def output(command: list[str], columns: int) -> str:
+    """Return what a command prints on a terminal of a width, in the folder of the fixtures."""
+    before = os.environ.get("COLUMNS")
+    os.environ["COLUMNS"] = str(columns)
+    try:
+        with chdir(FIXTURES), redirect_stdout(io.StringIO()) as printed:
+            main(command)
+    finally:
+        os.environ.pop("COLUMNS")
+        if before is not None:
+            os.environ["COLUMNS"] = before
+    return printed.getvalue()
+
+
+def take() -> list[Path]:
+    """Take the first screens in both themes; return the pictures."""
+    screenshots = import_module("kvtrace.converters.report.frontend.screenshots")
+    PICTURES.mkdir(exist_ok=True)
+    taken = []
+    with tempfile.TemporaryDirectory(prefix="kvtrace-pictures-") as folder, chdir(FIXTURES):
+        for name, trace in SCREENS.items():
+            page = Path(folder, f"{name}.html")
+            main(["report", str(trace.relative_to(FIXTURES)), "--no-replay", "-o", str(page)])
+            for width, scheme in product(WIDTHS, ("light", "dark")):
+                path = PICTURES / f"{name}-{width}-{scheme}.png"
+                size = {"width": width, "height": HEIGHT}
+                path.write_bytes(screenshots.picture(page, "#/", scheme, size))
+                taken.append(path)
+    return taken
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Make the pictures and outputs of docs/demo.md.")
+    parser.add_argument("--text", action="store_true", help="the outputs alone")
+    given = parser.parse_args()
+    PAGE.write_text(with_outputs(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    for each in [] if given.text else take():
+        print(each.relative_to(ROOT), f"{each.stat().st_size:,} bytes")

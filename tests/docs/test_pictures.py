@@ -1,0 +1,39 @@
+"""The outputs of docs/demo.md are what the commands print, and its pictures are small."""
+
+import re
+
+import pytest
+
+from docs_site.pictures import FIXTURES, PAGE, PICTURES, SCREENS, WIDTHS, output
+
+BLOCKS = re.findall(
+    r"<!-- (\d+) columns: kvtrace (.*?) -->\n```text\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL
+)
+#: Bytes of all pictures together.
+MOST = 600_000
+
+
+def test_profile_info_and_diff_are_shown_at_both_widths():
+    commands = [(command.split()[0], int(columns)) for columns, command, _ in BLOCKS]
+    assert commands == [(name, n) for name in ("profile", "info", "diff") for n in (80, 140)]
+
+
+@pytest.mark.parametrize(("columns", "command", "text"), BLOCKS)
+def test_an_output_is_what_its_command_prints(columns, command, text):
+    before = sorted(FIXTURES.glob("planted/*/*/*"))
+    assert output(command.split(), int(columns)) == text
+    assert max(map(len, text.splitlines())) <= int(columns)
+    assert sorted(FIXTURES.glob("planted/*/*/*")) == before, "it wrote into the fixture"
+
+
+def test_each_first_screen_is_there_in_both_widths_and_themes_and_small():
+    wanted = {
+        f"{name}-{width}-{scheme}.png"
+        for name in SCREENS
+        for width in WIDTHS
+        for scheme in ("light", "dark")
+    }
+    pictures = {path.name: path.stat().st_size for path in PICTURES.glob("*.png")}
+    assert pictures.keys() == wanted
+    assert sum(pictures.values()) < MOST
+    assert all(name in PAGE.read_text("utf-8") for name in wanted)
