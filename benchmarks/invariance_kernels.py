@@ -29,7 +29,6 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from importlib import import_module
 from pathlib import Path
@@ -43,14 +42,10 @@ import torch  # noqa: E402
 import triton  # noqa: E402
 
 from benchmarks.invariance.batch import CASES, Batch, Case, Results, Size  # noqa: E402
+from benchmarks.invariance.packages import load_library  # noqa: E402
 
 LIBRARIES = ("vllm", "vllm_sequences", "sglang", "fla", "liger", "others", "tutorials")
 TARGET = "cuda:90"
-
-#: Modules without kernels that choose tiles, which are loaded as they are.
-CHOOSING = {
-    "vllm": ("vllm.model_executor.determinism.batch_invariant_configs",),
-}
 
 Row = dict[str, Any]
 
@@ -65,21 +60,13 @@ def cases(globs: list[str] | None) -> dict[str, Case]:
 
 def on_cuda(one: Case, size: Size) -> Results:
     """Run a case at a size with "cuda" as the default device."""
-    from tests.public.packages import PACKAGES, load
-
-    if one.library in PACKAGES and one.library not in _LOADED:
-        package = PACKAGES[one.library]
-        load(replace(package, real=(*package.real, *CHOOSING.get(one.library, ()))))
-        _LOADED.add(one.library)
+    load_library(one.library)
     torch.set_default_device("cuda")
     try:
         results = one.run(Batch(one.title, *size))
         return {key: value.detach().cpu().clone() for key, value in results.items()}
     finally:
         torch.set_default_device(None)
-
-
-_LOADED: set[str] = set()
 
 
 def recorded(one: Case, folder: Path) -> Row:

@@ -104,7 +104,7 @@ EXPERTS, TOP, INNER = 6, 2, 96
 
 def routed(batch: Batch, block: int) -> tuple[torch.Tensor, torch.Tensor, tuple[torch.Tensor, ...]]:
     """Return weights and experts of each token, and tokens sorted into blocks of an expert each."""
-    weights, ids = batch.each(EXPERTS, make=torch.rand).softmax(1).topk(TOP)
+    weights, ids = batch.each(EXPERTS, make=torch.rand).topk(TOP)
     padding, blocks, owners = batch.rows * TOP, [], []
     for expert in range(EXPERTS):
         mine = (ids.flatten() == expert).nonzero().flatten()
@@ -178,10 +178,15 @@ def moe_fused_mul_sum(batch: Batch) -> Results:
 
 @case("vllm", "tokens", "a maximum per group of columns: no sum")
 def group_quant_fp8(batch: Batch) -> Results:
-    from vllm.model_executor.layers.quantization.utils.fp8_utils import per_token_group_quant_fp8
+    from vllm.model_executor.layers.quantization.utils.fp8_utils import (
+        _per_token_group_quant_fp8 as kernel,
+    )
 
-    quantised, scale = per_token_group_quant_fp8(batch.each(256), 128, use_ue8m0=False)
-    return {"quantised": batch.own(same(quantised)), "scale": batch.own(scale)}
+    x = batch.each(256)
+    out, scale = torch.empty_like(x, dtype=FP8), torch.empty(batch.rows, 2)
+    kernel[(2 * batch.rows,)](x, out, scale, 128, 256, 256, 1e-10, fp8_min=-448.0, fp8_max=448.0,
+                              use_ue8m0=False, BLOCK=128, num_warps=1, num_stages=1)  # fmt: skip
+    return {"quantised": batch.own(same(out)), "scale": batch.own(scale)}
 
 
 @case("vllm", "rows", "BLOCK_K is the quantisation block, whatever M", sizes=LARGE)
@@ -200,16 +205,6 @@ def token_quant_int8(batch: Batch) -> Results:
 
     quantised, scale = per_token_quant_int8(batch.each(300))
     return {"quantised": batch.own(quantised), "scale": batch.own(scale)}
-
-
-@case("vllm", "rows", "BLOCK_K is the quantisation block, whatever M")
-def block_int8_matmul(batch: Batch) -> Results:
-    from vllm.model_executor.layers.quantization.utils.int8_utils import w8a8_block_int8_matmul
-
-    a = (batch.each(256) * 30).to(torch.int8)
-    b = (batch.shared(200, 256) * 30).to(torch.int8)
-    out = w8a8_block_int8_matmul(a, b, batch.each(2), batch.shared(2, 2), [128, 128], torch.float32)
-    return {"c": batch.own(out)}
 
 
 @case("vllm", "rows", BLOCK_K_BY_M + ": 256 up to 64 rows, then 128", invariant=False, sizes=LARGE)
@@ -236,11 +231,12 @@ def awq_gemm(batch: Batch) -> Results:
 @case("vllm", "rows", "on CUDA BLOCK_K is 32 for every M: only BLOCK_M and BLOCK_N change",
       sizes=((1, 0), (9, 5), (40, 21), (80, 50)))  # fmt: skip
 def w4a16_gemm(batch: Batch) -> Results:
-    from vllm.model_executor.kernels.linear.mixed_precision.triton_w4a16 import triton_w4a16_gemm
+    from vllm.model_executor.kernels.linear.mixed_precision import triton_w4a16 as module
 
     limits = {"make": lambda shape, **how: torch.randint(-(1 << 31), 1 << 31, shape, **how)}
     weight = batch.shared(128, 8, **limits).int()
-    out = triton_w4a16_gemm(batch.each(128).half(), weight, batch.shared(4, 64).half(), None, 32)
+    x, scale = batch.each(128).half(), batch.shared(4, 64).half()
+    out = module._triton_w4a16_gemm_impl(x, weight, scale, None, 32)
     return {"c": batch.own(out)}
 
 
@@ -265,9 +261,9 @@ def gelu_and_mul_sparse(batch: Batch) -> Results:
 def mrope(batch: Batch) -> Results:
     from vllm.model_executor.layers.rotary_embedding.mrope import triton_mrope
 
-    q, k, angle = batch.each(256), batch.each(128), batch.each(3, 32)
-    angle = angle.transpose(0, 1).contiguous()
-    q, k = triton_mrope(q, k, angle.cos(), angle.sin(), [8, 12, 12], 64, 64, False)
+    q, k = batch.each(256), batch.each(128)
+    cos, sin = (batch.each(3, 32).transpose(0, 1).contiguous() for _ in range(2))
+    q, k = triton_mrope(q, k, cos, sin, [8, 12, 12], 64, 64, False, True)
     return {"q": batch.own(q), "k": batch.own(k)}
 
 
@@ -285,8 +281,8 @@ def rotary(batch: Batch) -> Results:
 def qk_norm_rope_gate(batch: Batch) -> Results:
     from vllm.model_executor.layers.fused_qk_norm_rope import fused_qk_rmsnorm_rope_gate as function
 
-    q, k = batch.each(512), batch.each(128)
-    one, two, table = batch.shared(64), batch.shared(64), batch.shared(1000, 32)
+    q, k = batch.each(512).half(), batch.each(128).half()
+    one, two, table = (batch.shared(*shape).half() for shape in ((64,), (64,), (1000, 32)))
     places = batch.each(make=torch.randint)
     q, k, *gate = function(q, k, one, two, table, places, 1e-6, 4, 2, 64, 32)
     return {"q": batch.own(q), "k": batch.own(k), "gate": batch.own(gate[0])}
@@ -336,7 +332,7 @@ def lora_shrink(batch: Batch) -> Results:
 def lora_expand(batch: Batch) -> Results:
     from vllm.lora.ops.triton_ops.lora_expand_op import _lora_expand
 
-    x, w = batch.each(16), batch.shared(3, 128, 16)
+    x, w = batch.each(16), batch.shared(3, 128, 16).half()
     facts, out = lora_facts(batch.each(make=torch.randint) % 3), batch.each(128)
     _lora_expand(x[None], [w], out, *facts, 0, True)
     return {"out": batch.own(out)}

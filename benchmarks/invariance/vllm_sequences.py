@@ -187,7 +187,7 @@ def gated_delta_decode(batch: Batch) -> Results:
     )
 
     q, k = batch.each(2, 64)[None], batch.each(2, 64)[None]
-    v, g, beta = batch.each(4, 64)[None], -batch.each(4).abs()[None], batch.each(4)[None].sigmoid()
+    v, g, beta = batch.each(4, 64)[None], -batch.each(4).abs()[None], batch.each(4, make=torch.rand)[None]
     state = F.pad(batch.each(4, 64, 64), (0, 0, 0, 0, 0, 0, 1, 0))
     places = (torch.arange(batch.rows) + 1).int()
     begin = torch.arange(batch.rows + 1)
@@ -200,15 +200,6 @@ def l2norm(batch: Batch) -> Results:
     from vllm.model_executor.layers.fla.ops.l2norm import l2norm_fwd as function
 
     return {"out": batch.own(function(batch.each(64)))}
-
-
-@case("vllm", "tokens", "elementwise: no sum")
-def gdn_gating(batch: Batch) -> Results:
-    from vllm.model_executor.layers.mamba.gdn.qwen_gdn_linear_attn import fused_gdn_gating
-
-    log, bias = batch.shared(12), batch.shared(12)
-    g, beta = fused_gdn_gating(log, batch.each(12), batch.each(12), bias)
-    return {"g": batch.own(g.reshape(batch.rows, 12)), "beta": batch.own(beta.reshape(batch.rows, 12))}
 
 
 @case("vllm", "tokens", "a maximum per row: no sum")
