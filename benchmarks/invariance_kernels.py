@@ -104,10 +104,19 @@ def compared(values: list[torch.Tensor]) -> Row:
     first = values[0]
     same = [bits(first) == bits(value) and first.shape == value.shape for value in values]
     if all(same):
-        return {"same": True, "elements": first.numel(), "finite": bool(first.double().isfinite().all())}
+        return {
+            "same": True,
+            "elements": first.numel(),
+            "finite": bool(first.double().isfinite().all()),
+        }
     off = [float((first.double() - value.double()).abs().max()) for value in values
            if value.shape == first.shape]  # fmt: skip
-    return {"same": False, "elements": first.numel(), "as_first": same, "largest_difference": max(off)}
+    return {
+        "same": False,
+        "elements": first.numel(),
+        "as_first": same,
+        "largest_difference": max(off),
+    }
 
 
 def bits(value: torch.Tensor) -> bytes:
@@ -187,7 +196,9 @@ def in_process(work: Callable[..., Row], *given: Any) -> Row:
         except BaseException as error:
             place = traceback.extract_tb(error.__traceback__)[-1]
             text = (str(error).strip().splitlines() or [""])[0][:300]
-            theirs.send({"failed": f"{type(error).__name__}: {text} ({place.filename}:{place.lineno})"})
+            theirs.send(
+                {"failed": f"{type(error).__name__}: {text} ({place.filename}:{place.lineno})"}
+            )
         theirs.close()
 
     process = multiprocessing.get_context("fork").Process(target=job)
@@ -229,8 +240,13 @@ def main() -> int:
             each["same"] != one.invariant for each in row.get("outputs", {}).values())  # fmt: skip
         failed += wrong
         told = row.get("failed") or ", ".join(
-            f"{key} {'same' if each['same'] else 'differs'}" for key, each in row.get("outputs", {}).items())
-        print(f"{name:50} {time.perf_counter() - begin:6.1f} s {'WRONG ' if wrong else ''}{told}", flush=True)
+            f"{key} {'same' if each['same'] else 'differs'}"
+            for key, each in row.get("outputs", {}).items()
+        )
+        print(
+            f"{name:50} {time.perf_counter() - begin:6.1f} s {'WRONG ' if wrong else ''}{told}",
+            flush=True,
+        )
         if options.what != "record":
             options.out.write_text(json.dumps(rows, indent=1))
     print(f"{len(rows)} cases, {failed} failed or not as expected")

@@ -39,7 +39,9 @@ class Batch:
     def shared(self, *shape: int, make: Make = torch.randn, **named: Any) -> torch.Tensor:
         """Return a tensor that belongs to no row, such as a weight."""
         self._made += 1
-        return make(*_before(make), shape, generator=self._generator(), device="cpu", **named).cuda()
+        return make(
+            *_before(make), shape, generator=self._generator(), device="cpu", **named
+        ).cuda()
 
     def each(self, *shape: int, make: Make = torch.randn, **named: Any) -> torch.Tensor:
         """Return a tensor of (rows, *shape)."""

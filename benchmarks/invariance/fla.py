@@ -40,7 +40,9 @@ def layer_norm(batch: Batch) -> Results:
 @case("fla", "rows", TILES)
 def rms_norm(batch: Batch) -> Results:
     x = batch.each(WIDTH).requires_grad_()
-    return gradients(batch, found("modules.norm.layernorm:rms_norm")(x, batch.shared(WIDTH), None), x=x)
+    return gradients(
+        batch, found("modules.norm.layernorm:rms_norm")(x, batch.shared(WIDTH), None), x=x
+    )
 
 
 @case("fla", "rows", TILES)
@@ -100,7 +102,11 @@ def chunk_local_cumsum(batch: Batch) -> Results:
 
 @case("fla", "sequences", "one sum per chunk of the own sequence")
 def mean_pooling(batch: Batch) -> Results:
-    return {"out": batch.own(found("ops.utils.pooling:mean_pooling")(batch.each(LENGTH, HEADS, KEYS), 32))}
+    return {
+        "out": batch.own(
+            found("ops.utils.pooling:mean_pooling")(batch.each(LENGTH, HEADS, KEYS), 32)
+        )
+    }
 
 
 @case("fla", "rows", "a program per row; one block as wide as the row")

@@ -15,21 +15,27 @@ ELEMENTWISE = "elementwise: no sum"
 BACKWARD = "rows in a program's share by their number, but each row's sums are its own"
 
 
-def ran(batch: Batch, function: Callable[..., Any], *given: torch.Tensor, moves: int = 1) -> Results:
+def ran(
+    batch: Batch, function: Callable[..., Any], *given: torch.Tensor, moves: int = 1
+) -> Results:
     """Run forward and backward; the first `moves` inputs have rows and get gradients."""
     leaves = [x.requires_grad_() for x in given[:moves]]
     out = function(*leaves, *given[moves:])
     out = out[0] if isinstance(out, tuple) else out
     upstream = batch.each(*out.shape[1:])
     gradients = torch.autograd.grad(out, leaves, upstream)
-    return {"out": batch.own(out)} | {f"gradient {i}": batch.own(g) for i, g in enumerate(gradients)}
+    return {"out": batch.own(out)} | {
+        f"gradient {i}": batch.own(g) for i, g in enumerate(gradients)
+    }
 
 
 @case("liger", "rows", f"{ROWWISE}; {BACKWARD}")
 def rms_norm(batch: Batch) -> Results:
     from liger_kernel.ops import LigerRMSNormFunction as Function
 
-    return ran(batch, lambda x, w: Function.apply(x, w, 1e-6), batch.each(WIDTH), batch.shared(WIDTH))
+    return ran(
+        batch, lambda x, w: Function.apply(x, w, 1e-6), batch.each(WIDTH), batch.shared(WIDTH)
+    )
 
 
 @case("liger", "rows", "from 32768 rows 16 rows a program: same sums by TTIR, another layout in TTGIR",
@@ -62,7 +68,9 @@ def poly_norm(batch: Batch) -> Results:
     from liger_kernel.ops import LigerPolyNormFunction as Function
 
     bias = torch.tensor(0.3)
-    return ran(batch, lambda x, w: Function.apply(x, w, bias, 1e-6), batch.each(WIDTH), batch.shared(3))
+    return ran(
+        batch, lambda x, w: Function.apply(x, w, bias, 1e-6), batch.each(WIDTH), batch.shared(3)
+    )
 
 
 @case("liger", "samples", "a program per sample and group, loops over its elements by a constant")
@@ -121,7 +129,15 @@ def loss(batch: Batch, reduction: str) -> Results:
 
     target = batch.each(make=torch.randint)
     out = cross_entropy_forward(
-        batch.each(VOCABULARY), target, None, -100, 0.0, 0.1, reduction, None, False
+        batch.each(VOCABULARY).requires_grad_(),
+        target,
+        None,
+        -100,
+        0.0,
+        0.1,
+        reduction,
+        None,
+        False,
     )
     gradient = next(x for x in out if x is not None and x.shape == (batch.rows, VOCABULARY))
     found = {"gradient": batch.own(gradient)}

@@ -15,7 +15,7 @@ def fp8_gemm_1x128_128x128(batch: Batch) -> Results:
     from torchao.prototype.blockwise_fp8_training import kernels as module
 
     a, b = batch.each(256), batch.shared(128, 256)
-    a, b = (x * x * x).clamp(-400, 400).to(FP8), b.to(FP8).T
+    a, b = (a * a * a).clamp(-400, 400).to(FP8), b.to(FP8).T
     out = torch.empty(batch.rows, 128)
     one, two = batch.each(2), batch.shared(2, 1)
     grid = lambda meta: (triton.cdiv(batch.rows, meta["BLOCK_SIZE_M"]),  # noqa: E731
@@ -58,7 +58,9 @@ def dequantize_8bit_blockwise(batch: Batch) -> Results:
     from bitsandbytes.backends.triton.kernels_8bit_quant import dequant_8bit_blockwise
 
     out = (batch.each(256).abs() * 60).to(torch.uint8)
-    got = dequant_8bit_blockwise(out, batch.each(4).flatten(), torch.linspace(-1, 1, 256), 64)
+    got = dequant_8bit_blockwise(
+        out, batch.each(4).flatten(), torch.linspace(-1, 1, 256), 64, torch.float32
+    )
     return {"out": batch.own(got.view(batch.rows, 256))}
 
 

@@ -12,12 +12,19 @@ FP8 = torch.float8_e4m3fn
 LARGE: tuple[Size, ...] = ((1, 0), (3, 1), (9, 5), (140, 77))
 ROWWISE = "a program per row, loops over columns by a constant"
 ELEMENTWISE = "elementwise: no sum"
-BLOCK_K_BY_M = "the wrapper chooses BLOCK_K by the number of rows, and so which products one dot adds"
+BLOCK_K_BY_M = (
+    "the wrapper chooses BLOCK_K by the number of rows, and so which products one dot adds"
+)
 
 
 def same(value: torch.Tensor) -> torch.Tensor:
     """Return a float8 tensor's bytes, which can be cut and compared."""
     return value.view(torch.uint8)
+
+
+def spread(x: torch.Tensor) -> torch.Tensor:
+    """Return a float8 tensor of many magnitudes, whose sums of products are not exact."""
+    return (x * x * x * 8).clamp(-400, 400).to(FP8)
 
 
 @case("vllm", "rows", "BLOCK_K depends on dtype, N and K alone; K in one loop", sizes=LARGE)
@@ -95,7 +102,9 @@ def fixed_order_sum(batch: Batch) -> Results:
 
     parts = torch.stack([batch.each(300) for _ in range(4)])
     out, count = torch.empty(batch.rows, 300), batch.rows * 300
-    kernel[(-(-count // 1024),)](parts, out, count, count, WORLD_SIZE=4, BLOCK_SIZE=1024, LARGE=False)
+    kernel[(-(-count // 1024),)](
+        parts, out, count, count, WORLD_SIZE=4, BLOCK_SIZE=1024, LARGE=False
+    )
     return {"out": batch.own(out)}
 
 
@@ -129,7 +138,11 @@ def experts(batch: Batch, fp8: bool = False, fixed: bool = False) -> Results:
     x, w = batch.each(256), batch.shared(EXPERTS, INNER, 256)
     scales = (None, None)
     if fp8:
-        x, w, scales = x.to(FP8), w.to(FP8), (batch.shared(1, make=torch.rand), batch.shared(EXPERTS))
+        x, w, scales = (
+            spread(x),
+            spread(w),
+            (batch.shared(1, make=torch.rand), batch.shared(EXPERTS)),
+        )
     out = torch.zeros(batch.rows, TOP, INNER)
     module.invoke_fused_moe_triton_kernel(
         x, w, out, *scales, weights, *facts, True, TOP, config, tl.float32, fp8, False, False, False,
@@ -193,7 +206,7 @@ def group_quant_fp8(batch: Batch) -> Results:
 def block_scaled_mm(batch: Batch) -> Results:
     from vllm.model_executor.layers.quantization.utils.fp8_utils import w8a8_triton_block_scaled_mm
 
-    a, b = batch.each(256).to(FP8), batch.shared(200, 256).to(FP8)
+    a, b = spread(batch.each(256)), spread(batch.shared(200, 256))
     one, two = batch.each(2), batch.shared(2, 2)
     out = w8a8_triton_block_scaled_mm(a, b, one, two, [128, 128], torch.float32)
     return {"c": batch.own(out)}
@@ -213,12 +226,16 @@ def scaled_mm(batch: Batch) -> Results:
         triton_scaled_mm as function,
     )
 
-    a, b = batch.each(512).to(FP8), batch.shared(64, 512).to(FP8).T
+    a, b = spread(batch.each(512)), spread(batch.shared(64, 512)).T
     one, two = batch.each(1, make=torch.rand), batch.shared(64, 1, make=torch.rand)
     return {"c": batch.own(function(a, b, one, two, torch.float32))}
 
 
-@case("vllm", "rows", "split_k is the caller's, here 2, for all M; each part is one program's, added by torch")
+@case(
+    "vllm",
+    "rows",
+    "split_k is the caller's, here 2, for all M; each part is one program's, added by torch",
+)
 def awq_gemm(batch: Batch) -> Results:
     from vllm.model_executor.layers.quantization.awq_triton import awq_gemm_triton
 
@@ -273,7 +290,9 @@ def rotary(batch: Batch) -> Results:
 
     lengths = batch.lengths(11, 1, 20)
     x, angle = batch.packed(lengths, 4, 64), batch.shared(50, 16)
-    out = apply_rotary(x, angle.cos(), angle.sin(), cu_seqlens=starts(lengths), max_seqlen=max(lengths))
+    out = apply_rotary(
+        x, angle.cos(), angle.sin(), cu_seqlens=starts(lengths), max_seqlen=max(lengths)
+    )
     return {"out": batch.own(out, lengths)}
 
 
@@ -300,7 +319,9 @@ def fused_q_kv_rmsnorm(batch: Batch) -> Results:
 def gated_layer_norm(batch: Batch) -> Results:
     from vllm.model_executor.layers.fla.ops.layernorm_guard import layer_norm_fwd as function
 
-    out = function(batch.each(128), batch.shared(128), None, 1e-5, batch.each(128), is_rms_norm=True)
+    out = function(
+        batch.each(128), batch.shared(128), None, 1e-5, batch.each(128), is_rms_norm=True
+    )
     return {"out": batch.own(out[0]), "rstd": batch.own(out[2])}
 
 

@@ -8,7 +8,9 @@ import torch.nn.functional as F
 from benchmarks.invariance.batch import Batch, Results, case, starts
 
 HEADS, KV_HEADS, SIZE, PAGE, VOCABULARY = 4, 2, 64, 16, 3000
-OWN_TILES = "a program per query block and head; the loop over keys depends on the sequence's length"
+OWN_TILES = (
+    "a program per query block and head; the loop over keys depends on the sequence's length"
+)
 ROWWISE = "a program per row, loops over columns by a constant"
 
 
@@ -54,7 +56,11 @@ def unified_attention_prefill(batch: Batch) -> Results:
     return unified(batch, batch.lengths(20, 1, 30))
 
 
-@case("vllm", "sequences", "segments by the own length, their number fixed; all sizes stay below the threshold")
+@case(
+    "vllm",
+    "sequences",
+    "segments by the own length, their number fixed; all sizes stay below the threshold",
+)
 def unified_attention_decode_split(batch: Batch) -> Results:
     return unified(batch, [1] * batch.rows, threshold=64)
 
@@ -118,7 +124,11 @@ def decoded(batch: Batch, heads: int) -> Results:
     return {"out": batch.own(out), "lse": batch.own(lse)}
 
 
-@case("vllm", "sequences", "num_kv_splits is an argument, here 4 for all batches; parts by the own length")
+@case(
+    "vllm",
+    "sequences",
+    "num_kv_splits is an argument, here 4 for all batches; parts by the own length",
+)
 def decode_attention(batch: Batch) -> Results:
     return decoded(batch, KV_HEADS)
 
@@ -187,7 +197,11 @@ def gated_delta_decode(batch: Batch) -> Results:
     )
 
     q, k = batch.each(2, 64)[None], batch.each(2, 64)[None]
-    v, g, beta = batch.each(4, 64)[None], -batch.each(4).abs()[None], batch.each(4, make=torch.rand)[None]
+    v, g, beta = (
+        batch.each(4, 64)[None],
+        -batch.each(4).abs()[None],
+        batch.each(4, make=torch.rand)[None],
+    )
     state = F.pad(batch.each(4, 64, 64), (0, 0, 0, 0, 0, 0, 1, 0))
     places = (torch.arange(batch.rows) + 1).int()
     begin = torch.arange(batch.rows + 1)
@@ -215,7 +229,9 @@ def apply_min_p(batch: Batch) -> Results:
 def compute_token_logprobs(batch: Batch) -> Results:
     from vllm.v1.worker.gpu.sample.logprob import compute_token_logprobs as function
 
-    return {"logprobs": batch.own(function(batch.each(VOCABULARY), batch.each(5, make=torch.randint)))}
+    return {
+        "logprobs": batch.own(function(batch.each(VOCABULARY), batch.each(5, make=torch.randint)))
+    }
 
 
 @case("vllm", "tokens", "noise by the request's seed and position; a maximum per block")
