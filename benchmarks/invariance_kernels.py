@@ -4,19 +4,20 @@
     python benchmarks/invariance_kernels.py truth FILE [--case GLOB]
     python benchmarks/invariance_kernels.py device FILE [--case GLOB] [--pairs 200]
 
-`record` writes a trace per case to FOLDER/LIBRARY.CASE: the same operation at each batch size of the
-case, by the library's own wrapper. `truth` runs every case in kvtrace's evaluator and compares the
-observed row bit for bit between the sizes; `device` does so on a GPU, at random pairs of batches.
+`record` writes a trace per case to FOLDER/LIBRARY.CASE: the same operation at each batch size of
+the case, by the library's own wrapper. `truth` runs every case in kvtrace's evaluator and compares
+the observed row bit for bit between the sizes; `device` does so on a GPU, at random pairs of
+batches.
 
 Packages are imported as tests/public does: from where they are installed, or from the folders that
 KVTRACE_PUBLIC_VLLM, KVTRACE_PUBLIC_SGLANG, KVTRACE_PUBLIC_FLA, KVTRACE_PUBLIC_TORCHAO and
 KVTRACE_PUBLIC_BITSANDBYTES name. A case whose package is not there fails, and is reported.
 
 The evaluator's own sums do not show invariance: np.sum, np.matmul and oneDNN choose their order by
-shapes and strides, which change with the batch. So for `truth` every program runs alone, with no plan,
-sums are taken in a fixed tree (halves), and a product adds its terms in order of K, each rounded to
-float32. The values then depend on what TTIR says and on nothing else: which products one `tl.dot`
-adds, in which order the loop adds those, and which elements one `tl.sum` adds.
+shapes and strides, which change with the batch. So for `truth` every program runs alone, with no
+plan, sums are taken in a fixed tree (halves), and a product adds its terms in order of K, each
+rounded to float32. The values then depend on what TTIR says and on nothing else: which products one
+`tl.dot` adds, in which order the loop adds those, and which elements one `tl.sum` adds.
 """
 
 import argparse
@@ -25,6 +26,7 @@ import multiprocessing
 import os
 import platform
 import random
+import shutil
 import sys
 import time
 import traceback
@@ -73,6 +75,7 @@ def recorded(one: Case, folder: Path) -> Row:
     """Record a case at all its sizes into one trace."""
     import kvtrace
 
+    shutil.rmtree(folder / one.title, ignore_errors=True)
     with kvtrace.capture(folder / one.title, target=TARGET, device="cpu"):
         for size in one.sizes:
             on_cuda(one, size)
@@ -193,7 +196,7 @@ def in_process(work: Callable[..., Row], *given: Any) -> Row:
         torch.set_num_threads(1)
         try:
             theirs.send(work(*given))
-        except BaseException as error:
+        except Exception as error:  # noqa: BLE001 - a case that fails is a result
             place = traceback.extract_tb(error.__traceback__)[-1]
             text = (str(error).strip().splitlines() or [""])[0][:300]
             theirs.send(

@@ -48,7 +48,7 @@ class Batch:
         return self.packed([1] * self.rows, *shape, make=make, **named)
 
     def lengths(self, observed: int, low: int, high: int) -> list[int]:
-        """Return a length per sequence: of the observed one as given, of others from low to high."""
+        """Return a length per sequence: the observed one as given, others from low to high."""
         self._made += 1
         chosen = torch.randint(low, high + 1, (self.rows,), generator=self._generator(other=True),
                                device="cpu").tolist()  # fmt: skip

@@ -1,7 +1,5 @@
 """Flash Linear Attention: modules over rows, operators over batches of sequences."""
 
-# ruff: noqa: PLC0415 - a package is imported when a case of it runs
-
 from importlib import import_module
 from typing import Any
 

@@ -1,7 +1,5 @@
 """torchao's and bitsandbytes' kernels."""
 
-# ruff: noqa: PLC0415 - a package is imported when a case of it runs
-
 import torch
 import triton
 

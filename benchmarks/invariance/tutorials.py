@@ -1,4 +1,4 @@
-"""Short kernels in the manner of Triton's tutorials, each with a launch whose tiles may depend on M."""
+"""Short kernels in the manner of Triton's tutorials; the tiles of some depend on M."""
 
 import torch
 import triton

@@ -1,7 +1,5 @@
 """vLLM: its batch-invariant kernels, and layers, experts and quantised products beside them."""
 
-# ruff: noqa: PLC0415 - a package is imported when a case of it runs
-
 import torch
 import torch.nn.functional as F
 import triton.language as tl
@@ -43,7 +41,7 @@ def batch_invariant_matmul_bias(batch: Batch) -> Results:
     return {"c": batch.own(out)}
 
 
-@case("vllm", "rows", "tuned shape (2048, 6144): BLOCK_M and warps by M, BLOCK_K fixed; K cut to 192 here",
+@case("vllm", "rows", "tuned shape (2048, 6144): BLOCK_M, warps by M, BLOCK_K fixed; K is 192 here",
       sizes=((1, 0), (9, 5), (40, 21)))  # fmt: skip
 def batch_invariant_matmul_tuned(batch: Batch) -> Results:
     from vllm.model_executor.determinism import batch_invariant as module
@@ -145,8 +143,8 @@ def experts(batch: Batch, fp8: bool = False, fixed: bool = False) -> Results:
         )
     out = torch.zeros(batch.rows, TOP, INNER)
     module.invoke_fused_moe_triton_kernel(
-        x, w, out, *scales, weights, *facts, True, TOP, config, tl.float32, fp8, False, False, False,
-        False,
+        x, w, out, *scales, weights, *facts, True, TOP, config, tl.float32, fp8, False, False,
+        False, False,
     )  # fmt: skip
     return {"c": batch.own(out)}
 
@@ -337,7 +335,7 @@ def lora_facts(mapping: torch.Tensor) -> tuple[torch.Tensor, ...]:
     return (mapping.int(), order.int(), counts.int(), begin.int(), ids.int(), none, active)
 
 
-@case("vllm", "tokens", "SPLIT_K 64 below 128 tokens, then 8, parts added by float atomics", invariant=False,
+@case("vllm", "tokens", "SPLIT_K 64 below 128 tokens, then 8, added by float atomics", invariant=False,
       sizes=LARGE)  # fmt: skip
 def lora_shrink(batch: Batch) -> Results:
     from vllm.lora.ops.triton_ops.lora_shrink_op import _lora_shrink

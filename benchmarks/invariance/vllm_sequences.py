@@ -1,7 +1,5 @@
 """vLLM: attention over a paged cache, states of sequences, and sampling."""
 
-# ruff: noqa: PLC0415 - a package is imported when a case of it runs
-
 import torch
 import torch.nn.functional as F
 
@@ -65,7 +63,7 @@ def unified_attention_decode_split(batch: Batch) -> Results:
     return unified(batch, [1] * batch.rows, threshold=64)
 
 
-@case("vllm", "sequences", "keys are split into segments up to seq_threshold_3D sequences, here 4, then not",
+@case("vllm", "sequences", "keys are split up to seq_threshold_3D sequences, here 4, then not",
       invariant=False)  # fmt: skip
 def unified_attention_threshold(batch: Batch) -> Results:
     return unified(batch, [1] * batch.rows, threshold=4)
@@ -239,8 +237,8 @@ def gumbel_sample(batch: Batch) -> Results:
     from vllm.v1.worker.gpu.sample.gumbel import gumbel_sample as function
 
     seeds, places = batch.each(make=torch.randint), batch.each(make=torch.randint)
-    got = function(batch.each(VOCABULARY), torch.arange(batch.rows).int(), batch.each(make=torch.rand),
-                   seeds, places, True, False)  # fmt: skip
+    got = function(batch.each(VOCABULARY), torch.arange(batch.rows).int(),
+                   batch.each(make=torch.rand), seeds, places, True, False)  # fmt: skip
     return {"sampled": batch.own(got)}
 
 

@@ -212,11 +212,9 @@ def _row_sum_parts(x, out, M, N, PARTS: tl.constexpr):
 def _row_sum_branch(x, out, M, N, LIMIT: tl.constexpr):
     row, at = tl.program_id(0), tl.arange(0, 512)
     value = tl.load(x + row * N + at, at < N, other=0.0)
+    tl.store(out + row, tl.sum(value, 0))
     if M > LIMIT:
-        total = tl.sum(tl.sum(value.reshape(16, 32), 1), 0)
-    else:
-        total = tl.sum(value, 0)
-    tl.store(out + row, total)
+        tl.store(out + row, tl.sum(tl.sum(value.reshape(16, 32), 1), 0))
 
 
 @triton.jit
