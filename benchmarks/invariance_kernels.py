@@ -105,21 +105,20 @@ def truth(one: Case, folder: Path) -> Row:
 def compared(values: list[torch.Tensor]) -> Row:
     """Say whether a row's values are the same bits at every size, and if not, how far apart."""
     first = values[0]
+    facts = {
+        "elements": first.numel(),
+        "values": first.unique().numel(),
+        "finite": bool(first.double().isfinite().all()),
+    }
     same = [bits(first) == bits(value) and first.shape == value.shape for value in values]
     if all(same):
-        return {
-            "same": True,
-            "elements": first.numel(),
-            "finite": bool(first.double().isfinite().all()),
-        }
-    off = [float((first.double() - value.double()).abs().max()) for value in values
-           if value.shape == first.shape]  # fmt: skip
-    return {
-        "same": False,
-        "elements": first.numel(),
-        "as_first": same,
-        "largest_difference": max(off),
-    }
+        return {"same": True} | facts
+    off = [
+        float((first.double() - value.double()).abs().max())
+        for value in values
+        if value.shape == first.shape
+    ]
+    return {"same": False, "as_first": same, "largest_difference": max(off)} | facts
 
 
 def bits(value: torch.Tensor) -> bytes:

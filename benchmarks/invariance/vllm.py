@@ -335,7 +335,7 @@ def lora_facts(mapping: torch.Tensor) -> tuple[torch.Tensor, ...]:
     return (mapping.int(), order.int(), counts.int(), begin.int(), ids.int(), none, active)
 
 
-@case("vllm", "tokens", "SPLIT_K 64 below 128 tokens, then 8, added by float atomics", invariant=False,
+@case("vllm", "tokens", "SPLIT_K 64 up to 127 tokens, then 8, added by atomics", invariant=False,
       sizes=LARGE)  # fmt: skip
 def lora_shrink(batch: Batch) -> Results:
     from vllm.lora.ops.triton_ops.lora_shrink_op import _lora_shrink
