@@ -1,0 +1,259 @@
+"""Kernels of public libraries at several batch sizes: recorded without a GPU, and compared.
+
+    python benchmarks/invariance_kernels.py record FOLDER [--case GLOB]
+    python benchmarks/invariance_kernels.py truth FILE [--case GLOB]
+    python benchmarks/invariance_kernels.py device FILE [--case GLOB] [--pairs 200]
+
+`record` writes a trace per case to FOLDER/LIBRARY.CASE: the same operation at each batch size of
+the case, by the library's own wrapper. `truth` runs every case in kvtrace's evaluator and compares
+the observed row bit for bit between the sizes; `device` does so on a GPU, at random pairs of
+batches.
+
+Packages are imported as tests/public does: from where they are installed, or from the folders that
+KVTRACE_PUBLIC_VLLM, KVTRACE_PUBLIC_SGLANG, KVTRACE_PUBLIC_FLA, KVTRACE_PUBLIC_TORCHAO and
+KVTRACE_PUBLIC_BITSANDBYTES name. A case whose package is not there fails, and is reported.
+
+The evaluator's own sums do not show invariance: np.sum, np.matmul and oneDNN choose their order by
+shapes and strides, which change with the batch. So for `truth` every program runs alone, with no
+plan, sums are taken in a fixed tree (halves), and a product adds its terms in order of K, each
+rounded to float32. The values then depend on what TTIR says and on nothing else: which products one
+`tl.dot` adds, in which order the loop adds those, and which elements one `tl.sum` adds.
+"""
+
+import argparse
+import json
+import multiprocessing
+import os
+import platform
+import random
+import shutil
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
+
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
+import triton  # noqa: E402
+
+from benchmarks.invariance.batch import CASES, Batch, Case, Results, Size  # noqa: E402
+from benchmarks.invariance.packages import load_library  # noqa: E402
+
+LIBRARIES = ("vllm", "vllm_sequences", "sglang", "fla", "liger", "others", "tutorials")
+TARGET = "cuda:90"
+
+Row = dict[str, Any]
+
+
+def cases(globs: list[str] | None) -> dict[str, Case]:
+    """Return the chosen cases by title; files of cases import no library."""
+    for library in LIBRARIES:
+        import_module(f"benchmarks.invariance.{library}")
+    chosen = globs or ["*"]
+    return {name: one for name, one in CASES.items() if any(fnmatchcase(name, g) for g in chosen)}
+
+
+def on_cuda(one: Case, size: Size) -> Results:
+    """Run a case at a size with "cuda" as the default device."""
+    load_library(one.library)
+    torch.set_default_device("cuda")
+    try:
+        results = one.run(Batch(one.title, *size))
+        return {key: value.detach().cpu().clone() for key, value in results.items()}
+    finally:
+        torch.set_default_device(None)
+
+
+def recorded(one: Case, folder: Path) -> Row:
+    """Record a case at all its sizes into one trace."""
+    import kvtrace
+
+    shutil.rmtree(folder / one.title, ignore_errors=True)
+    with kvtrace.capture(folder / one.title, target=TARGET, device="cpu"):
+        for size in one.sizes:
+            on_cuda(one, size)
+    return {}
+
+
+def truth(one: Case, folder: Path) -> Row:
+    """Run a case at all its sizes in the evaluator, and compare the observed row's bits."""
+    import kvtrace
+
+    launches = ordered_evaluation()
+    found: list[Results] = []
+    ran: list[list[str]] = []
+    with kvtrace.capture(folder / one.title, target=TARGET, device="cpu", compile="ttir"):
+        for size in one.sizes:
+            launches.clear()
+            found.append(on_cuda(one, size))
+            ran.append(list(launches))
+    return {
+        "library": one.library, "kernel": one.name, "over": one.over, "sizes": one.sizes,
+        "outputs": {key: compared([each[key] for each in found]) for key in found[0]},
+        "launches": [" ".join(names) for names in ran],
+        "invariant": one.invariant, "why": one.why,
+    }  # fmt: skip
+
+
+def compared(values: list[torch.Tensor]) -> Row:
+    """Say whether a row's values are the same bits at every size, and if not, how far apart."""
+    first = values[0]
+    facts = {
+        "elements": first.numel(),
+        "values": first.unique().numel(),
+        "finite": bool(first.double().isfinite().all()),
+    }
+    same = [bits(first) == bits(value) and first.shape == value.shape for value in values]
+    if all(same):
+        return {"same": True} | facts
+    off = [
+        float((first.double() - value.double()).abs().max())
+        for value in values
+        if value.shape == first.shape
+    ]
+    return {"same": False, "as_first": same, "largest_difference": max(off)} | facts
+
+
+def bits(value: torch.Tensor) -> bytes:
+    """Return a tensor's bytes."""
+    return value.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+
+
+def ordered_evaluation() -> list[str]:
+    """Make the evaluator's sums independent of shapes; return a list that fills with launches."""
+    import kvtrace.backends.triton.evaluating_launcher as launcher
+    from kvtrace.evaluate.dialects import tt_dot, tt_reduce
+
+    launches: list[str] = []
+    evaluate = launcher.evaluate
+
+    def alone(module: Any, arguments: Any, grid: Any, **named: Any) -> None:
+        launches.append(f"{named.get('kernel')}{tuple(grid)}")
+        evaluate(module, arguments, grid, **named, planned=False, chunk_bytes=1)
+
+    launcher.evaluate = alone
+    tt_dot.product = ordered_product
+    plain = tt_reduce.reduced
+
+    def reduced(function: Any, array: Any, axis: int, type_: Any) -> Any:
+        if function not in (np.add, np.multiply) or type_.element.kind != "f":
+            return plain(function, array, axis, type_)
+        wide = np.moveaxis(array, axis, 0)
+        wide = wide.astype(np.float32) if wide.dtype == np.float16 else wide
+        while len(wide) > 1:
+            wide = function(wide[: len(wide) // 2], wide[len(wide) // 2 :])
+        return plain(np.maximum, wide.astype(type_.element.value), 0, type_)
+
+    tt_reduce.reduced = reduced
+    return launches
+
+
+def ordered_product(left: Any, right: Any, working: Any, *, tf32: bool) -> Any:
+    """Multiply matrices, adding the products in order of K, each sum rounded."""
+    from kvtrace.evaluate.rounding import truncated_to_tf32
+
+    if tf32:
+        left, right = truncated_to_tf32(left), truncated_to_tf32(right)
+    left, right = left.astype(working, copy=False), right.astype(working, copy=False)
+    total = left[..., :, :1] * right[..., :1, :]
+    for k in range(1, left.shape[-1]):
+        total = total + left[..., :, k : k + 1] * right[..., k : k + 1, :]
+    return total
+
+
+def on_device(one: Case, pairs: int) -> Row:
+    """Run a case on the GPU at random pairs of batches, and count those whose bits differ."""
+    draw = random.Random(one.title)
+    largest = max(rows for rows, _ in one.sizes)
+    differing: list[Any] = []
+    for _ in range(pairs):
+        pair = [(rows, draw.randrange(rows)) for rows in draw.choices(range(1, largest + 1), k=2)]
+        results = [on_cuda(one, size) for size in pair]
+        differing += [(key, pair) for key in results[0]
+                      if bits(results[0][key]) != bits(results[1][key])]  # fmt: skip
+    witness = [on_cuda(one, size) for size in one.sizes]
+    return {
+        "library": one.library, "kernel": one.name, "invariant": one.invariant, "pairs": pairs,
+        "differing": len(differing), "first": differing[:1],
+        "sizes_differ": any(bits(each[key]) != bits(witness[0][key])
+                            for each in witness for key in each),
+    }  # fmt: skip
+
+
+def in_process(work: Callable[..., Row], *given: Any) -> Row:
+    """Run the work in a forked process; what fails is said in the row."""
+    ours, theirs = multiprocessing.Pipe(duplex=False)
+
+    def job() -> None:
+        torch.set_num_threads(1)
+        try:
+            theirs.send(work(*given))
+        except Exception as error:  # noqa: BLE001 - a case that fails is a result
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            text = (str(error).strip().splitlines() or [""])[0][:300]
+            theirs.send(
+                {"failed": f"{type(error).__name__}: {text} ({place.filename}:{place.lineno})"}
+            )
+        theirs.close()
+
+    process = multiprocessing.get_context("fork").Process(target=job)
+    process.start()
+    theirs.close()
+    try:
+        row: Row = ours.recv()
+    except EOFError:
+        row = {"failed": "the process ended"}
+    process.join()
+    return row
+
+
+def main() -> int:
+    """Do what was asked for; 1 where a case failed or differs from what reading says."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=("record", "truth", "device"))
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--case", action="append", metavar="GLOB")
+    parser.add_argument("--pairs", type=int, default=200)
+    options = parser.parse_args()
+    print(f"{platform.platform()}, torch {torch.__version__}, Triton {triton.__version__}")
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    rows: dict[str, Row] = {}
+    if options.what != "record" and options.out.is_file():
+        rows = json.loads(options.out.read_text())
+    failed = 0
+    os.environ.setdefault("TRITON_CACHE_DIR", str(options.out.absolute().parent / "triton-cache"))
+    for name, one in cases(options.case).items():
+        begin = time.perf_counter()
+        if options.what == "record":
+            row = in_process(recorded, one, options.out)
+        elif options.what == "truth":
+            row = in_process(truth, one, options.out.with_suffix(".traces"))
+        else:
+            row = in_process(on_device, one, options.pairs)
+        rows[name] = row
+        wrong = "failed" in row or any(
+            each["same"] != one.invariant for each in row.get("outputs", {}).values())  # fmt: skip
+        failed += wrong
+        told = row.get("failed") or ", ".join(
+            f"{key} {'same' if each['same'] else 'differs'}"
+            for key, each in row.get("outputs", {}).items()
+        )
+        print(
+            f"{name:50} {time.perf_counter() - begin:6.1f} s {'WRONG ' if wrong else ''}{told}",
+            flush=True,
+        )
+        if options.what != "record":
+            options.out.write_text(json.dumps(rows, indent=1))
+    print(f"{len(rows)} cases, {failed} failed or not as expected")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
