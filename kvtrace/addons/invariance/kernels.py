@@ -1,0 +1,113 @@
+"""A kernel with the numbers and strides of one recorded call of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from kvtrace.addons.invariance.elements import Elements
+from kvtrace.addons.invariance.simplifying import Simplifier
+from kvtrace.evaluate.arguments import TensorArgument
+from kvtrace.schema.cached_property import cached_property
+from kvtrace.symbolic.conditions import Condition
+from kvtrace.symbolic.intervals import Ranges
+from kvtrace.symbolic.summary import BlockPointer
+from kvtrace.symbolic.terms import Symbol, Term, lane
+from kvtrace.verdicts.binding import BoundCall
+
+if TYPE_CHECKING:
+    from kvtrace.addons.invariance.coordinates import Axis, Output
+    from kvtrace.addons.invariance.trees import Tree
+    from kvtrace.recorded_calls.recorded import Call
+    from kvtrace.symbolic.summary import Access
+
+
+class Kernel:
+    """A kernel as a recorded call binds it: tensors' strides tell axes of outputs apart."""
+
+    def __init__(self, call: Call) -> None:
+        self.call = call
+        self.bound = BoundCall(call)
+        self.summary = self.bound.summary
+        arguments = self.summary.module.main.arguments
+        self.names = tuple(value.name.lstrip("%") for value in arguments)
+
+    @cached_property
+    def sizes(self) -> Ranges:
+        """What is assumed of numbers in any call: those that are 1 or more here are so there."""
+        known = {
+            ("scalar", symbol.key): (min(low, 1), symbol.high)
+            for symbol in self._scalars()
+            if (low := self.bound.ranges.of(symbol)[0]) >= 0
+        }
+        return Ranges(known)
+
+    def _scalars(self) -> Iterator[Symbol]:
+        for value in self.summary.values.values():
+            if isinstance(value, Term | Condition):
+                yield from (a for a in value.atoms() if isinstance(a, Symbol) and a.kind == "scalar")
+            elif isinstance(value, BlockPointer):
+                for term in (*value.extents, *value.strides):
+                    yield from term.symbols("scalar")
+
+    def tensor(self, position: int | None) -> TensorArgument | None:
+        """Return the tensor that was passed for an argument."""
+        given = None if position is None else self.call.arguments[position]
+        return given if isinstance(given, TensorArgument) else None
+
+    def name(self, position: int | None) -> str:
+        """Return the name of an argument."""
+        return "?" if position is None else self.names[position]
+
+    def scalar(self, symbol: Symbol) -> str:
+        """Return the name of a number that is passed to the kernel."""
+        if isinstance(symbol.key, int):
+            return self.names[symbol.key]
+        position, what, axis = symbol.key[:3]
+        return f"{self.names[position]}.{what}[{axis}]"
+
+    @cached_property
+    def strides(self) -> Mapping[str, Sequence[int]]:
+        """The strides of arguments, in bytes, the largest first."""
+        return {
+            self.names[position]: sorted(
+                {
+                    stride * given.element.bytes
+                    for extent, stride in zip(given.shape, given.strides, strict=True)
+                    if extent > 1 and stride > 0
+                }
+            )[::-1]
+            for position, given in enumerate(self.call.arguments)
+            if isinstance(given, TensorArgument) and position < len(self.names)
+        }
+
+    def tree(self, access: Access, output: Output) -> Tree:
+        """Return the tree of an element that an access writes.
+
+        Raises:
+            TooLarge: it has too many nodes.
+
+        """
+        simplifier = Simplifier(output, self.sizes)
+        elements = Elements(self.summary, simplifier.term, simplifier.condition, self.name)
+        at = tuple(lane(axis, extent) for axis, extent in enumerate(access.shape))
+        return elements.of(access.op.operand("value"), at, 0)
+
+    def batched(self, rows: Sequence[Axis], argument: int) -> frozenset[str]:
+        """Return the arguments that have as many parts as an output has rows, as far as that tells.
+
+        A number of rows that is an extent of the output's other axes, too, tells nothing.
+        """
+        written = self.tensor(argument)
+        if written is None:
+            return frozenset()
+        steps = {axis.step for axis in rows}
+        counts, others = set(), {1}
+        for extent, stride in zip(written.shape, written.strides, strict=True):
+            (counts if stride * written.element.bytes in steps else others).add(extent)
+        counts -= others
+        return frozenset(
+            self.names[position]
+            for position, given in enumerate(self.call.arguments[: len(self.names)])
+            if isinstance(given, TensorArgument) and not counts.isdisjoint(given.shape)
+        )
