@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from kvtrace.addons.invariance.coordinates import PLACING
-from kvtrace.addons.invariance.trees import Tree, bound
+from kvtrace.addons.invariance.trees import TRIPS, Tree, bound
 from kvtrace.addons.invariance.wording import formula_text
 from kvtrace.symbolic.conditions import TRUE, AtLeast, Condition, at_least, conjunction, less
 from kvtrace.symbolic.decide import Given, prove
@@ -272,27 +272,15 @@ class Follower:
 def _parts(node: Tree, facts: _Facts, through: Through) -> Iterator[tuple[Tree, _Facts, Through]]:
     names: Sequence[Through] = [through] * len(node.parts)
     if node.what == "loop":
-        count, level, is_while = node.detail
+        count, level, is_while, _ = node.detail
         if not is_while:
-            trip = bound(level, _trips_of(node))
-            facts = (*facts, less(trip.term, count))
+            facts = (*facts, less(bound(level, TRIPS).term, count))
     elif node.what == "element":
         names = ("mask", "data") if node.detail[1] is not None else ("address", "mask", "data")
     elif node.what == "op" and node.detail[0] == "where":
         names = ("guard", *names[1:])
     for part, each in zip(node.parts, names, strict=False):
         yield part, facts, each
-
-
-def _trips_of(node: Tree) -> int:
-    """Return how many trips the symbol of a loop's trips has room for."""
-    key = ("bound", node.detail[1])
-    for inside in node.walk():
-        for formula in inside.formulas():
-            for atom in formula.atoms():
-                if isinstance(atom, Symbol) and atom.key == key:
-                    return int(atom.high) + 1
-    return 1
 
 
 def _contents(term: Term) -> list[Symbol]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
-from kvtrace.addons.invariance.trees import COMMUTATIVE, Tree, bound, level_of, tree
+from kvtrace.addons.invariance.trees import COMMUTATIVE, TRIPS, Tree, bound, level_of, tree
 from kvtrace.ir import Block, Op, Value
 from kvtrace.ir.attributes import (
     DenseArrayAttribute,
@@ -114,7 +114,7 @@ class Elements:
             for axis, (extent, place) in enumerate(zip(shape, at, strict=True))
             if extent > 1
         }
-        replaced |= {group.trip: bound(group.level, group.trip.high + 1).term for group in self._groups}
+        replaced |= {group.trip: bound(group.level, TRIPS).term for group in self._groups}
         return Substitution(replaced)
 
     # -- values ----------------------------------------------------------------------------------
@@ -299,7 +299,7 @@ class Elements:
         if not is_scan and extent == 1:
             return elements[position]
         parts = (*combined, *elements)
-        return tree("reduction", (op.name, extent, position, *detail), parts, op.index)
+        return tree("reduction", (op.name, extent, level, position, *detail), parts, op.index)
 
     def _counted(self, op: Op, at: Coordinates, level: int) -> Tree:
         source = op.operand("source")
@@ -322,7 +322,7 @@ class Elements:
             self.of(right, (*at[:-2], along, at[-1]), level + 1),
             self.of(added, at, level),
         )
-        return tree("product", (types, attributes_of(op), extent), parts, op.index)
+        return tree("product", (types, attributes_of(op), extent, level), parts, op.index)
 
     # -- memory ----------------------------------------------------------------------------------
 
@@ -436,7 +436,7 @@ class Elements:
         group = Group(loop, level, known.trip)
         yielded = terminator(loop, 0).group("passed")
         parts = self._definitions(group, position, at, loop.group("initial"), yielded)
-        return tree("loop", (count, level, False), parts, loop.index)
+        return tree("loop", (count, level, False, _extents(group)), parts, loop.index)
 
     def _while(self, loop: Op, known: Loop, position: int, at: Coordinates, level: int) -> Tree:
         group = Group(loop, level, known.trip)
@@ -446,7 +446,8 @@ class Elements:
             left = self.of(condition.group("passed")[position], self._slots(group, at)[0], level + 1)
         yielded = terminator(loop, 1).group("passed")
         parts = self._definitions(group, None, at, loop.group("initial"), yielded)
-        return tree("loop", (ZERO, level, True), (goes_on, left, *parts), loop.index)
+        detail = (ZERO, level, True, _extents(group))
+        return tree("loop", detail, (goes_on, left, *parts), loop.index)
 
     def _definitions(
         self,
@@ -486,6 +487,14 @@ class Elements:
             number = group.numbers[key] = len(group.numbers)
             group.waiting.append(key)
         return tree("carried", (group.level, number, given))
+
+
+def _extents(group: Group) -> tuple[tuple[int, ...], ...]:
+    """Return, for each value that a loop carries, how many elements its symbols range over."""
+    return tuple(
+        tuple(symbol.high + 1 for symbol in _bound_inside(elements, group.level))
+        for _, elements in group.numbers
+    )
 
 
 def _bound_inside(at: Coordinates, level: int) -> list[Symbol]:

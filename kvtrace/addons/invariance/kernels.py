@@ -12,7 +12,7 @@ from kvtrace.schema.cached_property import cached_property
 from kvtrace.symbolic.conditions import Condition
 from kvtrace.symbolic.intervals import Ranges
 from kvtrace.symbolic.summary import BlockPointer
-from kvtrace.symbolic.terms import Symbol, Term, lane
+from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term, as_term, lane
 from kvtrace.verdicts.binding import BoundCall
 
 if TYPE_CHECKING:
@@ -81,17 +81,51 @@ class Kernel:
             if isinstance(given, TensorArgument) and position < len(self.names)
         }
 
-    def tree(self, access: Access, output: Output) -> Tree:
+    def tree(self, access: Access, output: Output, *, bound: bool = False) -> Tree:
         """Return the tree of an element that an access writes.
+
+        Args:
+            access: A store or atomic update of the kernel.
+            output: Its coordinates.
+            bound: Whether the numbers of the call are in place of arguments and grid, so that trees
+                of several variants of a kernel can be compared.
 
         Raises:
             TooLarge: it has too many nodes.
 
         """
         simplifier = Simplifier(output, self.sizes)
-        elements = Elements(self.summary, simplifier.term, simplifier.condition, self.name)
+        term, condition = simplifier.term, simplifier.condition
+        if bound:
+            elements = Elements(
+                self.summary,
+                lambda each: self._as_bound(term(each)),
+                lambda each: condition(each).substitute(self._numbers(condition(each).atoms())),
+                self.name,
+            )
+        else:
+            elements = Elements(self.summary, term, condition, self.name)
         at = tuple(lane(axis, extent) for axis, extent in enumerate(access.shape))
         return elements.of(access.op.operand("value"), at, 0)
+
+    def _as_bound(self, term: Term) -> Term:
+        return Substitution(self._numbers(term.atoms()))(term)
+
+    def _numbers(self, atoms: frozenset[Atom]) -> dict[Atom, Term]:
+        """Return what to write for what differs between variants: numbers, and tensors' names."""
+        found: dict[Atom, Term] = {}
+        for atom in atoms:
+            if not isinstance(atom, Symbol):
+                continue
+            if atom.kind in ("scalar", "programs"):
+                low, high = self.bound.ranges.of(atom)
+                if low == high:
+                    found[atom] = as_term(low)
+            elif atom.kind == "content" and isinstance(atom.key, tuple):
+                at = tuple(self._as_bound(term) for term in atom.at)
+                key = ("content", self.name(atom.key[1]))
+                found[atom] = Symbol("content", key, atom.low, atom.high, at).term
+        return found
 
     def batched(self, rows: Sequence[Axis], argument: int) -> frozenset[str]:
         """Return the arguments that have as many parts as an output has rows, as far as that tells.

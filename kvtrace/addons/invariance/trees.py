@@ -31,16 +31,20 @@ What = Literal[
 mask and what masked lanes get, where there are any |
 | op | name, attributes, type, which of its results | operands |
 | combined | which of the values that a reduction combines | |
-| reduction | op, extent, result, up to which element (a scan) or None | region's results, elements |
-| product | types and attributes, extent of K | left, right, what is added |
-| loop | trips, result, level, which part is the condition of a `while` | first and next of each \
-value it carries |
+| reduction | op, extent, level, result; of a scan also its direction and up to which element | the \
+region's results, then elements |
+| product | types, attributes, extent of K, level | left, right, what is added |
+| loop | trips, level, whether it is a `while`, extents of the elements of each value | first and \
+next of each value it carries; of a `while` before them its condition and what it leaves |
 | carried | level of its loop, which value, at which elements | |
 | unknown | the reason, the op's index | |
 """
 
 COMMUTATIVE: Final = frozenset({"+", "*", "min", "max", "&", "|", "^"})
 """Operators of which a device gives the same bits with the operands exchanged (NaNs' aside)."""
+
+TRIPS: Final = 1 << 32
+"""What a loop's trips have room for."""
 
 _interned: weakref.WeakValueDictionary[Any, Tree] = weakref.WeakValueDictionary()
 _interning = Lock(taken=True)
