@@ -166,9 +166,20 @@ class Follower:
     def _text(self, formula: Term | Condition) -> str:
         return formula_text(formula, self._summary)
 
-    def _mentions(self, formula: Term | Condition, through: Through, node: Tree) -> None:
-        """Note what a formula mentions of the launch, the number of the row left out."""
-        for atom in formula.atoms():
+    def _mentions(
+        self, formula: Term | Condition, through: Through, node: Tree, *, direct: bool = True
+    ) -> None:
+        """Note what a formula mentions of the launch, the number of the row left out.
+
+        Not `direct`: scalars outside of functions, the strides of an address, say where data are and
+        nothing about them.
+        """
+        atoms = formula.atoms()
+        if not direct and isinstance(formula, Term):
+            outside = {atom for monomial in formula.coefficients for atom in monomial}
+            inside = frozenset().union(*(a.within() for a in outside if not _is_scalar(a)))
+            atoms = frozenset(a for a in atoms if not _is_scalar(a) or a in inside)
+        for atom in atoms:
             if not isinstance(atom, Symbol):
                 continue
             if atom.kind == "content":
@@ -201,7 +212,7 @@ class Follower:
         if offset is None:
             self._reads[Read("an address in memory", False, "address")] = None
             return
-        self._mentions(offset, "address", node)
+        self._mentions(offset, "address", node, direct=False)
         factors, rest = self._row_part(offset)
         own = bool(factors) or any(
             not self._rows.isdisjoint(content.atoms()) for content in _contents(offset)

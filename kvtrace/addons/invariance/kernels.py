@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import prod
 from typing import TYPE_CHECKING
 
 from kvtrace.addons.invariance.elements import Elements
@@ -126,6 +127,22 @@ class Kernel:
                 key = ("content", self.name(atom.key[1]))
                 found[atom] = Symbol("content", key, atom.low, atom.high, at).term
         return found
+
+    def rows(self, argument: int | None, axis: Axis) -> int | None:
+        """Return how many rows an output has along an axis and those outside of it."""
+        tensor = self.tensor(argument)
+        if tensor is None:
+            return None
+        pairs = zip(tensor.shape, tensor.strides, strict=True)
+        return prod(n for n, stride in pairs if stride * tensor.element.bytes >= axis.step)
+
+    def inner(self, argument: int | None, axis: Axis) -> tuple[int, ...]:
+        """Return the extents of an output's axes that do not number rows."""
+        tensor = self.tensor(argument)
+        if tensor is None:
+            return ()
+        pairs = zip(tensor.shape, tensor.strides, strict=True)
+        return tuple(n for n, stride in pairs if stride * tensor.element.bytes < axis.step)
 
     def batched(self, rows: Sequence[Axis], argument: int) -> frozenset[str]:
         """Return the arguments that have as many parts as an output has rows, as far as that tells.

@@ -16,6 +16,7 @@ from kvtrace.addons.invariance.coordinates import (
 )
 from kvtrace.addons.invariance.dependence import (
     Batch,
+    Cause,
     Follower,
     Read,
     Reason,
@@ -36,8 +37,14 @@ if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
     from kvtrace.symbolic.summary import Access
 
-Standing = Literal["proven", "depends", "whole", "unknown"]
-"""`whole`: the output has one value for the whole batch, so no row has a value of its own."""
+Standing = Literal["proven", "violation", "depends", "whole", "unknown"]
+"""
+- proven: a row's value is a function of the row, whatever the batch.
+- violation: the evaluator gives a row two values for the same data.
+- depends: its tree differs between batches; no two values were seen.
+- whole: the output has one value for the whole batch, so no row has a value of its own.
+- unknown: something is not followed.
+"""
 
 _FREE: Final = frozenset({"fadd"})
 """Atomic updates whose result depends on their order."""
@@ -201,12 +208,35 @@ def _judged(
         simplifier.given.exact,
     )  # fmt: skip
     found = Follower(batch, kernel.summary).follow(tree)
-    reasons = (*found.reasons, *_updates(access))
+    reasons = (
+        *found.reasons, *_updates(access), *_as_many(found.scalars, access, rows, kernel),
+    )  # fmt: skip
     return RowVerdict(
         access, kernel.name(access.argument), _standing(reasons), output, tree, rows,
         tuple(sorted(map(kernel.scalar, sizes))), reasons, found.reads,
         tuple(sorted(map(kernel.scalar, found.scalars))), found.selecting,
     )  # fmt: skip
+
+
+def _as_many(
+    scalars: Sequence[Symbol], access: Access, rows: Sequence[Axis], kernel: Kernel
+) -> tuple[Reason, ...]:
+    """Return a reason for each number that a value depends on and that is the number of rows here.
+
+    Where it is an extent of a row, too, one call cannot tell which of the two it is.
+    """
+    count = kernel.rows(access.argument, rows[-1])
+    inner = kernel.inner(access.argument, rows[-1])
+    found = []
+    for scalar in scalars:
+        if count is not None and kernel.bound.ranges.of(scalar) == (count, count):
+            name = kernel.scalar(scalar)
+            text = f"{name}, which is the number of rows"
+            if count in inner or count == 1:
+                text = f"{name}, which may be the number of rows: record the kernel at another size"
+            cause: Cause = "unknown" if count in inner or count == 1 else "size"
+            found.append(Reason(cause, "data", text, access.op.index))
+    return tuple(found)
 
 
 def _standing(reasons: Sequence[Reason]) -> Standing:
