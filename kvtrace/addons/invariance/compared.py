@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final, Literal
 from kvtrace.addons.invariance.coordinates import number_of_coordinate
 from kvtrace.addons.invariance.field import NotEvaluated, field_value
 from kvtrace.addons.invariance.wording import node_text
-
 from kvtrace.symbolic.terms import Symbol
 
 if TYPE_CHECKING:

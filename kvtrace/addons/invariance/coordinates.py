@@ -56,8 +56,8 @@ class Axis:
 class Output:
     """The elements that a store writes: `axes` from the outermost on.
 
-    `written`, one after the other, rewrite symbols of the launch as coordinates, and `blocks` what is left of them
-    where coordinates say which program or trip it is; `facts` hold of coordinates.
+    `written`, one after the other, rewrite symbols of the launch as coordinates, and `blocks` what
+    is left of them where coordinates say which program or trip it is; `facts` hold of coordinates.
     """
 
     access: Access
@@ -331,9 +331,8 @@ class _Coordinates:
         self._facts = [fact.substitute(earlier) for fact in self._facts]
         self._facts += [at_least(by, atom.low), at_least(as_term(atom.high), by)]
 
-
     def _determine(self, atom: Symbol, position: Term, index: Term) -> None:
-        """Note the program, or trip, that computes an index, where blocks of lanes follow each other."""
+        """Note which program, or trip, computes an index, where blocks follow each other."""
         extent = atom.high + 1
         rest = position - atom.term
         others = [monomial for monomial in rest.coefficients if monomial]
@@ -362,13 +361,13 @@ def _placing(term: Term) -> frozenset[Symbol]:
     return frozenset(
         atom
         for atom in term.atoms()
-        if isinstance(atom, Symbol) and atom.kind in PLACING and not isinstance(atom.key, tuple)
-        or isinstance(atom, Symbol) and atom.kind == "trip"
+        if (isinstance(atom, Symbol) and atom.kind in PLACING and not isinstance(atom.key, tuple))
+        or (isinstance(atom, Symbol) and atom.kind == "trip")
     )
 
 
 def _solvable(position: Term, replaced: Iterable[Atom]) -> Symbol | None:
-    """Return a symbol that a position has once, as a summand: a lane, else a trip, else a program."""
+    """Return a symbol that a position has once, as a summand: a lane, a trip or a program."""
     taken = frozenset(replaced)
     choices: list[Symbol] = []
     for monomial, number in position.coefficients.items():

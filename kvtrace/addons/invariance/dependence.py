@@ -6,7 +6,7 @@ program, grid, size of the batch or number of the row, other than to find the ro
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -171,8 +171,8 @@ class Follower:
     ) -> None:
         """Note what a formula mentions of the launch, the number of the row left out.
 
-        Not `direct`: scalars outside of functions, the strides of an address, say where data are and
-        nothing about them.
+        Not `direct`: scalars outside of functions, the strides of an address, say where data are
+        and nothing about them.
         """
         atoms = formula.atoms()
         if not direct and isinstance(formula, Term):
@@ -215,7 +215,7 @@ class Follower:
         self._mentions(offset, "address", node, direct=False)
         factors, rest = self._row_part(offset)
         own = bool(factors) or any(
-            not self._rows.isdisjoint(content.atoms()) for content in _contents(offset)
+            not self._rows.isdisjoint(content.within()) for content in _contents(offset)
         )
         self._reads[Read(name, own, "data")] = None
         if not self._rows.isdisjoint(without_contents(rest)):
@@ -227,7 +227,7 @@ class Follower:
             self._because("rows", "address", what, node)
 
     def _row_part(self, offset: Term) -> tuple[dict[Symbol, Term], Term]:
-        """Return (factors, rest): an offset is factors times the rows' coordinates, plus the rest."""
+        """Return (factors, rest): an offset is factors times the rows' coordinates, plus rest."""
         factors: dict[Symbol, Term] = {}
         rest: dict[Monomial, int] = {}
         for monomial, number in offset.coefficients.items():

@@ -8,14 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
+from kvtrace.addons.invariance.formulas import (
+    Coordinates,
+    attributes_of,
+    is_followed,
+    linear,
+    reshaped,
+    source_of,
+)
 from kvtrace.addons.invariance.trees import COMMUTATIVE, TRIPS, Tree, bound, level_of, tree
 from kvtrace.ir import Block, Op, Value
 from kvtrace.ir.attributes import (
-    DenseArrayAttribute,
     DenseAttribute,
     FloatAttribute,
     IntegerAttribute,
@@ -33,20 +40,16 @@ from kvtrace.ir.ops import (
     operator_of,
 )
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.symbolic.conditions import TRUE, Condition, Opaque, conjunction
+from kvtrace.symbolic.conditions import TRUE, Condition
 from kvtrace.symbolic.functions import quotient, remainder
 from kvtrace.symbolic.summary import Access, Loop, Summary
-from kvtrace.symbolic.terms import ZERO, Substitution, Symbol, Term, lane
-from kvtrace.symbolic.walk_types import element_of, is_pointer, number_of, shape_of
+from kvtrace.symbolic.terms import ZERO, Substitution, Symbol, Term
+from kvtrace.symbolic.walk_types import element_of, number_of, shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Coordinates = tuple[Term, ...]
-"""Which element of a value: an index for each axis."""
-
 _MOST_NODES: Final = 50_000
-_HINTS: Final = ("tt.divisibility", "tt.contiguity", "tt.constancy", "operandSegmentSizes")
 
 
 class TooLarge(KvtraceError):
@@ -199,7 +202,7 @@ class Elements:
         if isinstance(given, DenseAttribute):
             if given.is_splat:
                 return tree("constant", (kind, given.bits), (), op.index)
-            place = self._written(_linear(at, shape_of(op.results[0].type)))
+            place = self._written(linear(at, shape_of(op.results[0].type)))
             index = tree("integer", (place, "index"))
             return tree("constant", (kind, given.bits), (index,), op.index)
         if isinstance(given, FloatAttribute):
@@ -210,9 +213,7 @@ class Elements:
 
     def _computed(self, op: Op, position: int, at: Coordinates, level: int) -> Tree:
         """Return an op applied to the elements at the same place."""
-        parts = []
-        for operand in op.operands:
-            parts.append(self.of(operand, at if shape_of(operand.type) else (), level))
+        parts = [self.of(each, at if shape_of(each.type) else (), level) for each in op.operands]
         if operator_of(op) in COMMUTATIVE and len(parts) == 2:
             parts.sort(key=hash)
         kind = str(element_of(op.results[position].type))
@@ -247,7 +248,7 @@ class Elements:
             return self._joined(op, operator, at, level)
         source = op.operand("source")
         shape, target = shape_of(source.type), shape_of(op.results[position].type)
-        return self.of(source, _source_of(op, operator, position, at, shape, target), level)
+        return self.of(source, source_of(op, operator, position, at, shape, target), level)
 
     def _picked(self, op: Op, at: Coordinates, level: int) -> Tree:
         """Return an element that an index picks, which the index's tree chooses."""
@@ -287,12 +288,12 @@ class Elements:
         extent = shape_of(given[0].type)[axis]
         is_scan = KINDS[op.name].kind is Kind.SCAN
         along = bound(level, extent).term
+        detail: tuple[Any, ...] = ()
         if is_scan:
             inside = (*at[:axis], along, *at[axis + 1 :])
             detail = (number_of(op, "reverse"), self._written(at[axis]))
         else:
             inside = (*at[:axis], along, *at[axis:])
-            detail = ()
         end = op.regions[0].blocks[0].ops[-1]
         combined = tuple(self.of(value, (), level + 1) for value in end.group("passed"))
         elements = tuple(self.of(value, inside, level + 1) for value in given)
@@ -307,11 +308,18 @@ class Elements:
         parts = [self.of(source, (along,), level + 1)]
         if (mask := mask_of(op)) is not None:
             parts.append(self.of(mask, (along,), level + 1))
-        return tree("op", (op.name, (), "", 0), (*parts, tree("integer", (self._written(at[0]), "index"))), op.index)
+        return tree(
+            "op",
+            (op.name, (), "", 0),
+            (*parts, tree("integer", (self._written(at[0]), "index"))),
+            op.index,
+        )
 
     def _product(self, op: Op, at: Coordinates, level: int) -> Tree:
         left, right, added = (op.operand(name) for name in ("left", "right", "added"))
-        scales = [op.optional(name) for name in ("left_scale", "right_scale") if KINDS[op.name].has(name)]
+        scales = [
+            op.optional(name) for name in ("left_scale", "right_scale") if KINDS[op.name].has(name)
+        ]
         if any(scale is not None for scale in scales):
             return self._unknown(op, "a product of blocks that share scales")
         extent = shape_of(left.type)[-1]
@@ -331,12 +339,18 @@ class Elements:
         shape, kind = shape_of(value.type), str(element_of(value.type))
         accesses = self._accesses.get(op, [])
         padding = str(op.attributes.get("padding", ""))
-        if len(accesses) == 1 and accesses[0].argument is not None and is_followed(accesses[0].offset):
+        if (
+            len(accesses) == 1
+            and accesses[0].argument is not None
+            and is_followed(accesses[0].offset)
+        ):
             (access,) = accesses
             assert access.argument is not None
-            place = _reshaped(at, shape, access.shape)
+            place = reshaped(at, shape, access.shape)
             offset = self.term(access.offset, place, access.shape)
-            return self._masked(op, access, (self._name(access.argument), offset, kind, padding), place, at, level)
+            return self._masked(
+                op, access, (self._name(access.argument), offset, kind, padding), place, at, level
+            )
         if not KINDS[op.name].has("pointer"):
             return self._unknown(op, "a load through a descriptor that is not followed")
         pointer = self.of(op.operand("pointer"), at if shape else (), level)
@@ -350,7 +364,13 @@ class Elements:
         return tree("element", ("", None, kind, padding), tuple(parts), op.index)
 
     def _masked(
-        self, op: Op, access: Access, detail: tuple[Any, ...], place: Coordinates, at: Coordinates, level: int
+        self,
+        op: Op,
+        access: Access,
+        detail: tuple[Any, ...],
+        place: Coordinates,
+        at: Coordinates,
+        level: int,
     ) -> Tree:
         """Return an element of memory, or what the lane is given where it is masked off."""
         if is_followed(access.mask):
@@ -443,7 +463,9 @@ class Elements:
         condition = terminator(loop, 0)
         with self._inside(group):
             goes_on = self.of(condition.operand("condition"), (), level + 1)
-            left = self.of(condition.group("passed")[position], self._slots(group, at)[0], level + 1)
+            left = self.of(
+                condition.group("passed")[position], self._slots(group, at)[0], level + 1
+            )
         yielded = terminator(loop, 1).group("passed")
         parts = self._definitions(group, None, at, loop.group("initial"), yielded)
         detail = (ZERO, level, True, _extents(group))
@@ -457,7 +479,7 @@ class Elements:
         initial: Sequence[Value],
         yielded: Sequence[Value],
     ) -> tuple[Tree, ...]:
-        """Return first and next of all values that one needs, in the order in which they are met."""
+        """Return first and next of all values that one needs, in the order they are met."""
         if position is not None:
             self._reference(group, position, at)
         parts: list[Tree] = []
@@ -502,74 +524,3 @@ def _bound_inside(at: Coordinates, level: int) -> list[Symbol]:
     symbols = {atom for term in at for atom in term.atoms() if isinstance(atom, Symbol)}
     found = [(each, symbol) for symbol in symbols if (each := level_of(symbol)) is not None]
     return [symbol for each, symbol in sorted(found, key=lambda pair: pair[0]) if each > level]
-
-
-def is_followed(known: Term | Condition) -> bool:
-    """Whether nothing in a formula is a number or a truth that the walk does not follow."""
-    if any(isinstance(atom, Symbol) and atom.kind == "unknown" for atom in known.atoms()):
-        return False
-    return not (isinstance(known, Condition) and known.opaques()) and not any(
-        opaque for atom in known.atoms() for opaque in _opaques(atom)
-    )
-
-
-def _opaques(atom: object) -> frozenset[Opaque]:
-    condition = getattr(atom, "condition", None)
-    return condition.opaques() if isinstance(condition, Condition) else frozenset()
-
-
-def attributes_of(op: Op) -> tuple[tuple[str, str], ...]:
-    """Return what an op's attributes say about its result, hints left out."""
-    return tuple(
-        sorted((name, str(each)) for name, each in op.attributes.items() if name not in _HINTS)
-    )
-
-
-def _linear(at: Coordinates, shape: Sequence[int]) -> Term:
-    linear = ZERO
-    for place, extent in zip(at, shape, strict=True):
-        linear = linear * extent + place
-    return linear
-
-
-def _reshaped(at: Coordinates, target: Sequence[int], source: Sequence[int]) -> Coordinates:
-    """Return which element of a tensor is at a place of it in another shape, in row-major order."""
-    if tuple(target) == tuple(source):
-        return at
-    moving = [(place, extent) for place, extent in zip(at, target, strict=True) if extent > 1]
-    if [extent for _, extent in moving] == [extent for extent in source if extent > 1]:
-        places = iter(place for place, _ in moving)
-        return tuple(next(places) if extent > 1 else ZERO for extent in source)
-    linear = _linear(at, target)
-    return tuple(
-        remainder(quotient(linear, prod(source[axis + 1 :])), extent)
-        for axis, extent in enumerate(source)
-    )
-
-
-def _source_of(
-    op: Op,
-    operator: str,
-    position: int,
-    at: Coordinates,
-    source: Sequence[int],
-    target: Sequence[int],
-) -> Coordinates:
-    """Return which element of its source an op moves to a place."""
-    if operator == "expand_dims":
-        axis = number_of(op, "axis")
-        return (*at[:axis], *at[axis + 1 :])
-    if operator == "trans":
-        attribute = op.attributes.get("order")
-        assert isinstance(attribute, DenseArrayAttribute)
-        order = [int(axis) for axis in attribute.values]
-        return tuple(at[order.index(axis)] for axis in range(len(source)))
-    if operator == "reshape":
-        return _reshaped(at, target, source)
-    if operator == "split":
-        return (*at, ZERO + position)
-    if not source:
-        return ()
-    if not target:
-        return (ZERO,) * len(source)
-    return tuple(place if extent > 1 else ZERO for place, extent in zip(at, source, strict=True))

@@ -1,9 +1,10 @@
 """Trees evaluated in a finite field: two that differ in the order of sums alone give the same.
 
 Sums and products of floats become sums and products modulo a prime, which are associative and
-distributive; every other operation becomes a random function of its operands, and every element of
-memory a random number. By the lemma of Schwartz and Zippel (Schwartz 1980, doi:10.1145/322217.322225)
-two different polynomials of degree d agree at a random point with a probability of at most d / P.
+distributive; every other operation becomes a random function of its operands, and every element
+of memory a random number. By the lemma of Schwartz and Zippel (Schwartz 1980,
+doi:10.1145/322217.322225), two different polynomials of degree d agree at a random point with a
+probability of at most d / P.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def field_value(tree: Tree, coordinates: Mapping[Symbol, int], seed: int) -> int
 
 
 def _mixed(*parts: Any) -> Numbers:
-    """Return random numbers below the prime for tuples of numbers: splitmix64 (Steele et al. 2014)."""
+    """Return random numbers below the prime: splitmix64 (Steele et al. 2014) of all parts."""
     total: Any = np.uint64(0x9E3779B97F4A7C15)
     for part in parts:
         total = (total ^ np.asarray(part).astype(np.uint64)) * np.uint64(0xBF58476D1CE4E5B9)
@@ -106,7 +107,7 @@ class _Evaluation:
         return found
 
     def _of(self, node: Tree) -> Numbers:
-        detail, parts = node.detail, node.parts
+        detail = node.detail
         match node.what:
             case "integer":
                 return _mixed(self._seed, 1, self._integer(detail[0]))
@@ -121,7 +122,7 @@ class _Evaluation:
             case "op":
                 return self._op(node)
             case "combined":
-                return self._combined[detail[0]]
+                return self._combined[int(detail[0])]
             case "reduction":
                 return self._reduction(node)
             case "product":
@@ -204,7 +205,7 @@ class _Evaluation:
             self._combined = (*total, *right)
             total = self._under({}, node.parts[:count])
         self._combined = before
-        return total[position]
+        return total[int(position)]
 
     def _matrix(self, node: Tree) -> Numbers:
         _, _, extent, level = node.detail
@@ -239,12 +240,17 @@ class _Evaluation:
             raise NotEvaluated("its loops have too many trips")
         pairs = [(node.parts[i], node.parts[i + 1]) for i in range(0, len(node.parts), 2)]
         envs = [
-            {bound(level + 1 + n, extent): _along(level + 1 + n, extent) for n, extent in enumerate(own)}
+            {
+                bound(level + 1 + n, extent): _along(level + 1 + n, extent)
+                for n, extent in enumerate(own)
+            }
             for own in extents
         ]
         trip = bound(level, TRIPS)
         outer = dict(self._carried)
-        values = [self._under(env, (first,))[0] for env, (first, _) in zip(envs, pairs, strict=True)]
+        values = [
+            self._under(env, (first,))[0] for env, (first, _) in zip(envs, pairs, strict=True)
+        ]
         for number in range(total):
             for place, value in enumerate(values):
                 self._carried[level, place] = value
@@ -260,7 +266,12 @@ class _Evaluation:
         value = self._carried[level, number]
         if not given:
             return value
-        indices = [np.broadcast_to(self._integer(term), (1,) * _LEVELS) if np.ndim(self._integer(term)) == 0 else self._integer(term) for term in given]
+        indices = [
+            np.broadcast_to(self._integer(term), (1,) * _LEVELS)
+            if np.ndim(self._integer(term)) == 0
+            else self._integer(term)
+            for term in given
+        ]
         picked: list[Any] = list(np.ogrid[tuple(slice(extent) for extent in value.shape)])
         for offset, index in enumerate(indices):
             axis = level + 1 + offset

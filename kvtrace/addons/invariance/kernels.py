@@ -26,12 +26,14 @@ if TYPE_CHECKING:
 class Kernel:
     """A kernel as a recorded call binds it: tensors' strides tell axes of outputs apart."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: Call, names: Sequence[str] | None = None) -> None:
+        """`names` are the arguments' where they are not to be called as in the source."""
         self.call = call
         self.bound = BoundCall(call)
         self.summary = self.bound.summary
         arguments = self.summary.module.main.arguments
-        self.names = tuple(value.name.lstrip("%") for value in arguments)
+        own = (value.name.lstrip("%") for value in arguments)
+        self.names = tuple(own if names is None else names)
 
     @cached_property
     def sizes(self) -> Ranges:
@@ -46,7 +48,9 @@ class Kernel:
     def _scalars(self) -> Iterator[Symbol]:
         for value in self.summary.values.values():
             if isinstance(value, Term | Condition):
-                yield from (a for a in value.atoms() if isinstance(a, Symbol) and a.kind == "scalar")
+                yield from (
+                    a for a in value.atoms() if isinstance(a, Symbol) and a.kind == "scalar"
+                )
             elif isinstance(value, BlockPointer):
                 for term in (*value.extents, *value.strides):
                     yield from term.symbols("scalar")
@@ -153,7 +157,8 @@ class Kernel:
         if written is None:
             return frozenset()
         steps = {axis.step for axis in rows}
-        counts, others = set(), {1}
+        counts: set[int] = set()
+        others = {1}
         for extent, stride in zip(written.shape, written.strides, strict=True):
             (counts if stride * written.element.bytes in steps else others).add(extent)
         counts -= others

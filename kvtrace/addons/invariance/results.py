@@ -21,8 +21,8 @@ from kvtrace.addons.invariance.witness import (
     with_other_rows,
     within,
 )
-from kvtrace.evaluate.arguments import ScalarArgument
 from kvtrace.analysis.progress import Shown, unshown
+from kvtrace.evaluate.arguments import ScalarArgument
 from kvtrace.ir import source_stack
 from kvtrace.recorded_calls.recorded import Call, UnreadyCall, calls_of
 from kvtrace.schema.errors import KvtraceError
@@ -106,7 +106,7 @@ class OutputResult:
         order: What fixes the order of its sums.
         determinism: Whether the kernel leaves the same when it runs again.
         across: Recorded launches at several sizes of the batch; None: there is one size.
-        witness: Two values of one row, shown by the evaluator; None: none was found, or none sought.
+        witness: Two values of one row, shown by the evaluator; None: none was found or sought.
         calls: How many distinct calls were judged.
 
     """
@@ -165,7 +165,9 @@ def invariance_of(
                     failures.append(f"call {call.call_id} of {call.kernel}: {call.reason}")
                     continue
                 variant = id(call.module)
-                if kernels and call.kernel not in kernels or judged.get(variant, 0) >= _MOST_CALLS:
+                if kernels and call.kernel not in kernels:
+                    continue
+                if judged.get(variant, 0) >= _MOST_CALLS:
                     continue
                 judged[variant] = judged.get(variant, 0) + 1
                 try:
@@ -223,7 +225,7 @@ def _result(call: Call, verdict: RowVerdict, determinism: Determinism) -> Output
 
 
 def _order(tree: Tree | None) -> Order:
-    """Say what fixes an order: a sum across lanes is ordered by the layout that the compiler chose."""
+    """Say what fixes an order: of a sum across lanes it is the layout that the compiler chose."""
     nodes: Iterable[Tree] = () if tree is None else tree.walk()
     return "compiled" if any(n.what in ("reduction", "product") for n in nodes) else "program"
 
@@ -233,7 +235,7 @@ def _place(op: Op) -> Place:
     return Place(frames[0].file, frames[0].line) if frames else Place(None, None)
 
 
-# -- several sizes of the batch ---------------------------------------------------------------------
+# -- several sizes of the batch ------------------------------------------------------------------
 
 
 def _keep_tree(result: OutputResult, verdict: RowVerdict, kernel: Kernel, variant: int) -> None:
@@ -283,7 +285,9 @@ def _compare(result: OutputResult) -> None:
         if result.why and result.standing == "proven":
             result.standing = "depends"
         if result.standing == "depends":
-            result.witness = _witness([next(iter(each.values())) for each in by_tree.values()], kept)
+            result.witness = _witness(
+                [next(iter(each.values())) for each in by_tree.values()], kept
+            )
     if result.witness is not None:
         result.standing = "violation"
 
@@ -298,7 +302,7 @@ def _other_tree(result: OutputResult, comparison: Comparison) -> Why:
 
 
 def _differing_scalars(result: OutputResult, kept: Sequence[_Kept]) -> tuple[Why, ...]:
-    """Return a reason for each number that the value depends on and that differs between batches."""
+    """Return a reason for each number of the value's that differs between batches."""
     found = []
     for name in result.scalars:
         values: dict[int, set[object]] = {}
@@ -313,7 +317,7 @@ def _differing_scalars(result: OutputResult, kept: Sequence[_Kept]) -> tuple[Why
 
 
 def _witness(different: Sequence[_Kept], kept: Sequence[_Kept]) -> Witness | None:
-    """Look for a row with two values: in two launches, among rows alike, and among rows that differ."""
+    """Look for a row with two values: in two launches, among rows alike, beside others."""
     ordered = sorted(kept, key=lambda each: each.batch.rows)
     first, last = different[:2] if len(different) > 1 else (ordered[0], ordered[-1])
     axes = axes_that_differ(first.call, last.call)

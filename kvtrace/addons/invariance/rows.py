@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -143,7 +143,7 @@ def is_made_in_any_batch(verdict: RowVerdict, kernel: Kernel) -> bool:
     return True
 
 
-def _is_bound(part: Condition, own: Collection[Symbol]) -> bool:
+def _is_bound(part: Condition, own: Set[Symbol]) -> bool:
     """Whether a condition says no more than that there is such a row."""
     if not isinstance(part, AtLeast):
         return False
@@ -195,9 +195,7 @@ def _divisor(tree: Tree, row: Symbol, kernel: Kernel) -> Term | None:
     return max(found, key=lambda each: found[each], default=None)
 
 
-def _judged(
-    access: Access, output: Output, tree: Tree, kernel: Kernel, count: int
-) -> RowVerdict:
+def _judged(access: Access, output: Output, tree: Tree, kernel: Kernel, count: int) -> RowVerdict:
     """Judge with the first so many axes of an output as the rows."""
     assert access.argument is not None
     simplifier = Simplifier(output, kernel.sizes)

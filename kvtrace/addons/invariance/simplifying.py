@@ -12,8 +12,8 @@ from kvtrace.symbolic.functions import Choice, Maximum, Minimum, Quotient, Remai
 from kvtrace.symbolic.terms import ZERO, Atom, Substitution, Symbol, Term
 
 if TYPE_CHECKING:
-    from kvtrace.symbolic.intervals import Ranges
     from kvtrace.addons.invariance.coordinates import Output
+    from kvtrace.symbolic.intervals import Ranges
 
 _MOST_ROUNDS: Final = 8
 
@@ -49,7 +49,7 @@ class Simplifier:
         return plain if located is plain else self._plain(located)
 
     def condition(self, condition: Condition) -> Condition:
-        """Return a condition over coordinates, without what holds wherever the element is written."""
+        """Return a condition over coordinates, without what holds where the element is written."""
         rewritten = self._rewritten(condition)
         plain = conjunction(self._part(part) for part in rewritten.conjuncts())
         located = plain.substitute(self._output.blocks)

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 from kvtrace.text import columns, plural, wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from kvtrace.addons.invariance.results import Across, Invariance, OutputResult, Place
     from kvtrace.addons.invariance.rows import Standing
+    from kvtrace.addons.invariance.versions import Meaning, OutputMeaning
 
 _VERDICTS: Final[Mapping[Standing, str]] = {
     "proven": "invariant",
@@ -46,10 +47,10 @@ def invariance_lines(found: Invariance, width: int) -> list[str]:
 
 _COVERS: Final = (
     "Invariant: by its TTIR, a row's value is made of the row's own data, of what is shared and of "
-    "the numbers named, by the same operations in the same order, for every size of the batch, grid "
-    "and position. Assumed: no race between programs, no integer overflow, sizes of at least 1. Sums "
-    "across lanes and products of matrices are ordered by the compiled variant, the same for all its "
-    "launches. Not covered: what a tensor core does with rows of one tile."
+    "the numbers named, by the same operations in the same order, for every size of the batch, "
+    "grid and position. Assumed: no race between programs, no integer overflow, sizes of at least "
+    "1. Sums across lanes and products of matrices are ordered by the compiled variant, the same "
+    "for all its launches. Not covered: what a tensor core does with rows of one tile."
 )
 
 
@@ -185,3 +186,51 @@ def _object(each: OutputResult) -> dict[str, Any]:
             ],
         },
     }  # fmt: skip
+
+
+_MEANINGS: Final[Mapping[Meaning, str]] = {
+    "same": "the same bits",
+    "reassociated": "the same but for the order of sums",
+    "violation": "differs",
+    "different": "another expression, no difference seen",
+    "unknown": "unknown",
+}
+
+
+def meaning_lines(found: Sequence[OutputMeaning], width: int) -> list[str]:
+    """Return how two versions of kernels compare, for a terminal."""
+    if not found:
+        return ["No kernel was called with the same tensors in both traces."]
+    rows = [(each.kernel, each.output, _MEANINGS[each.meaning]) for each in found]
+    lines = columns(("kernel", "output", "by TTIR"), rows, width=width, texts=(0, 1, 2))
+    for each in found:
+        if each.first is None and each.witness is None:
+            continue
+        lines.append("")
+        if each.second is None:
+            lines += wrapped(f"{each.kernel}, {each.output}: {each.first}", width, 2)
+        else:
+            lines += wrapped(f"{each.kernel}, {each.output}: before: {each.first}", width, 2)
+            lines += wrapped(f"{each.kernel}, {each.output}: after: {each.second}", width, 2)
+        if each.witness is not None:
+            witness = each.witness
+            lines += wrapped(
+                f"{each.kernel}, {each.output}: for the same data, element {witness.element} is "
+                f"{witness.values[0]} by {witness.first} and {witness.values[1]} by "
+                f"{witness.second}, by the evaluator", width, 2,
+            )  # fmt: skip
+    return lines
+
+
+def meaning_objects(found: Sequence[OutputMeaning]) -> list[dict[str, Any]]:
+    """Return the same for JSON."""
+    return [
+        {
+            "kernel": each.kernel, "output": each.output, "meaning": each.meaning,
+            "first": each.first, "second": each.second,
+            "witness": None if each.witness is None else {
+                "element": each.witness.element, "values": list(each.witness.values),
+            },
+        }
+        for each in found
+    ]  # fmt: skip

@@ -27,12 +27,12 @@ What = Literal[
 | condition | its formula | |
 | constant | its type, its number as text | |
 | argument | the name of a number that is passed to the kernel | |
-| element | argument, byte offset (None: `parts` begins with the address), type, how it is padded | \
+| element | argument, byte offset (None: `parts` begins with the address), type, padding | \
 mask and what masked lanes get, where there are any |
 | op | name, attributes, type, which of its results | operands |
 | combined | which of the values that a reduction combines | |
-| reduction | op, extent, level, result; of a scan also its direction and up to which element | the \
-region's results, then elements |
+| reduction | op, extent, level, result; of a scan also its direction and up to which element | \
+the region's results, then elements |
 | product | types, attributes, extent of K, level | left, right, what is added |
 | loop | trips, level, whether it is a `while`, extents of the elements of each value | first and \
 next of each value it carries; of a `while` before them its condition and what it leaves |

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _MOST_BYTES: Final = 1 << 26
 _MOST_STEPS: Final = 200_000
+_SEEDS: Final = 4
 
 Dims = frozenset[int]
 """Axes of a tensor that number rows of the batch."""
@@ -67,17 +68,21 @@ def between(first: Batched, second: Batched, output: int) -> Witness | None:
 
     All rows hold the same data in both, so every row should have the same result in both.
     """
-    one, other = (_rows_of(each, output, _same_rows) for each in (first, second))
-    if one is None or other is None or one.shape[1:] != other.shape[1:]:
-        return None
     names = [f"{each.rows(output)} rows" for each in (first, second)]
-    return _differing(one[:1], other, f"{names[0]}, row 0", f"{names[1]}, row {{}}")
+    for seed in range(_SEEDS):
+        one, other = (_rows_of(each, output, _same_rows, seed) for each in (first, second))
+        if one is None or other is None or one.shape[1:] != other.shape[1:]:
+            return None
+        found = _differing(one[:1], other, f"{names[0]}, row 0", f"{names[1]}, row {{}}")
+        if found is not None:
+            return found
+    return None
 
 
 def within(batched: Batched, output: int) -> Witness | None:
     """Return an element that differs between rows of one launch that hold the same data."""
-    rows = _rows_of(batched, output, _same_rows)
     name = f"{batched.rows(output)} rows"
+    rows = _rows_of(batched, output, _same_rows, 0)
     if rows is None:
         return None
     return _differing(rows[:1], rows, f"{name}, row 0", f"{name}, row {{}}")
@@ -85,11 +90,71 @@ def within(batched: Batched, output: int) -> Witness | None:
 
 def with_other_rows(batched: Batched, output: int) -> Witness | None:
     """Return an element of row 0 that changes with what the other rows hold."""
-    rows = [_rows_of(batched, output, fill) for fill in (_same_rows, _own_rows)]
-    if rows[0] is None or rows[1] is None:
+    alike, unlike = (_rows_of(batched, output, fill, 0) for fill in (_same_rows, _own_rows))
+    if alike is None or unlike is None:
         return None
     name = f"{batched.rows(output)} rows, row 0, the others"
-    return _differing(rows[0][:1], rows[1][:1], f"{name} alike", f"{name} not")
+    return _differing(alike[:1], unlike[:1], f"{name} alike", f"{name} not")
+
+
+def versions_differ(first: Call, second: Call, output: int) -> Witness | str | bool | None:
+    """Compare what two versions of a kernel leave in an output, by the evaluator.
+
+    Args:
+        first: A call of the one.
+        second: A call of the other with the same tensors, in the same order.
+        output: The position of the output among the first one's arguments.
+
+    Returns:
+        An element with two values; a sentence if one writes elements that the other does not; False
+        if both leave the same; None if one cannot be evaluated.
+
+    """
+    tensors = [
+        [n for n, each in enumerate(call.arguments) if isinstance(each, TensorArgument)]
+        for call in (first, second)
+    ]
+    if output not in tensors[0] or len(tensors[0]) != len(tensors[1]):
+        return None
+    rank = tensors[0].index(output)
+    left: list[tuple[NDArray[Any], NDArray[np.bool_]]] = []
+    for call, places in zip((first, second), tensors, strict=True):
+        found = _written(call, places, rank)
+        if found is None:
+            return None
+        left.append(found)
+    (mine, my_places), (theirs, their_places) = left
+    if (my_places != their_places).any():
+        element = int(np.flatnonzero((my_places != their_places).reshape(-1))[0])
+        who = "the first" if my_places.reshape(-1)[element] else "the second"
+        return f"only {who} version writes element {element}"
+    one, other = mine.reshape(1, -1), theirs.reshape(1, -1)
+    return _differing(one, other, "the first version", "the second") or False
+
+
+def _written(
+    call: Call, places: Sequence[int], rank: int
+) -> tuple[NDArray[Any], NDArray[np.bool_]] | None:
+    """Return what a launch leaves in a tensor, and which of its elements it changed."""
+    left = []
+    for seed in (0, 1):  # what is not written keeps both of its values
+
+        def fill(tensor: TensorArgument, position: int, seed: int = seed) -> NDArray[Any]:
+            own = places.index(position)
+            return _random(tensor.shape, own + (1000 * seed if own == rank else 0), tensor)
+
+        found = _left_by(call, places[rank], fill)
+        if found is None:
+            return None
+        tensor = call.arguments[places[rank]]
+        assert isinstance(tensor, TensorArgument)
+        left.append((found, fill(tensor, places[rank])))
+    kept = np.logical_and(*(_bits(now) == _bits(before) for now, before in left))
+    return left[0][0], ~kept.reshape(*left[0][0].shape, -1).all(axis=-1)
+
+
+def _bits(array: NDArray[Any]) -> NDArray[np.uint8]:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
 def _differing(one: Any, others: Any, first: str, second: str) -> Witness | None:
@@ -114,41 +179,60 @@ def _shown(value: Any) -> str:
 # -- launches ------------------------------------------------------------------------------------
 
 
+Fill = Callable[[TensorArgument, int], NDArray[Any]]
+"""Gives the numbers of a tensor, from it and its position among the arguments."""
+
+
 def _rows_of(
-    batched: Batched, output: int, fill: Callable[[TensorArgument, Dims, int], NDArray[Any]]
+    batched: Batched,
+    output: int,
+    filled: Callable[[TensorArgument, Dims, int], NDArray[Any]],
+    seed: int,
 ) -> NDArray[Any] | None:
     """Return the rows of an output of a launch, (rows, …); None where it cannot be evaluated."""
-    call = batched.call
+    left = _left_by(
+        batched.call,
+        output,
+        lambda tensor, n: filled(tensor, batched.axes.get(n, frozenset()), n + 10_000 * seed),
+    )
+    if left is None:
+        return None
+    axes = sorted(batched.axes.get(output, ()))
+    rows = np.moveaxis(left, axes, range(len(axes)))
+    return rows.reshape(batched.rows(output), *rows.shape[len(axes) :])
+
+
+def _left_by(call: Call, output: int, fill: Fill) -> NDArray[Any] | None:
+    """Return what a launch leaves in a tensor; None where it cannot be evaluated.
+
+    Floats are filled; integers are those that were recorded, else 0.
+    """
     if sum(_nbytes(each) for each in call.arguments) > _MOST_BYTES:
         return None
     storages: dict[int, Storage] = {}
     arguments: list[Argument] = []
     for position, given in enumerate(call.arguments):
-        if isinstance(given, TensorArgument):
-            own = given.storage
-            if id(own) not in storages:
-                data = np.zeros(own.nbytes, np.uint8)
-                if own.data is not None and given.element.kind != "f":
-                    data[:] = own.data
-                storages[id(own)] = Storage(own.nbytes, data, own.address)
-            tensor = replace(given, storage=storages[id(own)])
-            if given.element.kind == "f":
-                _view(tensor)[...] = fill(tensor, batched.axes.get(position, frozenset()), position)
-            arguments.append(tensor)
-        else:
+        if not isinstance(given, TensorArgument):
             arguments.append(given)
+            continue
+        own = given.storage
+        if id(own) not in storages:
+            data = np.zeros(own.nbytes, np.uint8)
+            if own.data is not None and given.element.kind != "f":
+                data[:] = own.data
+            storages[id(own)] = Storage(own.nbytes, data, own.address)
+        tensor = replace(given, storage=storages[id(own)])
+        if given.element.kind == "f":
+            _view(tensor)[...] = fill(tensor, position)
+        arguments.append(tensor)
     try:
         with np.errstate(all="ignore"):
-            evaluate(
-                call.module, arguments, call.grid, kernel=call.kernel, most_steps=_MOST_STEPS
-            )
+            evaluate(call.module, arguments, call.grid, kernel=call.kernel, most_steps=_MOST_STEPS)
     except (KvtraceError, *UNFIT):
         return None
     left = arguments[output]
     assert isinstance(left, TensorArgument)
-    axes = sorted(batched.axes.get(output, ()))
-    rows = np.moveaxis(_view(left), axes, range(len(axes)))
-    return rows.reshape(batched.rows(output), *rows.shape[len(axes) :]).copy()
+    return _view(left).copy()
 
 
 def _nbytes(argument: Argument) -> int:
@@ -166,19 +250,23 @@ def _view(tensor: TensorArgument) -> NDArray[Any]:
     )
 
 
-def _same_rows(tensor: TensorArgument, axes: Dims, position: int) -> NDArray[Any]:
+def _random(shape: Sequence[int], seed: int, tensor: TensorArgument) -> NDArray[Any]:
+    numbers = np.random.default_rng(seed).standard_normal(shape)
+    return numbers.astype(tensor.element.memory)
+
+
+def _same_rows(tensor: TensorArgument, axes: Dims, seed: int) -> NDArray[Any]:
     """Return the same random numbers for every row: those of a tensor without its batch axes."""
     inner = [1 if axis in axes else extent for axis, extent in enumerate(tensor.shape)]
-    random = np.random.default_rng(position).standard_normal(inner)
-    return np.broadcast_to(random, tensor.shape).astype(tensor.element.memory)
+    return np.broadcast_to(_random(inner, seed, tensor), tensor.shape)
 
 
-def _own_rows(tensor: TensorArgument, axes: Dims, position: int) -> NDArray[Any]:
+def _own_rows(tensor: TensorArgument, axes: Dims, seed: int) -> NDArray[Any]:
     """Return rows of which the first is as `_same_rows` has it, and the others are not."""
-    found = _same_rows(tensor, axes, position).astype(np.float64)
-    others = np.random.default_rng(position + 1000).standard_normal(tensor.shape)
+    found = _same_rows(tensor, axes, seed).copy()
+    others = _random(tensor.shape, seed + 1000, tensor)
     for axis in axes:
         kept = [slice(None)] * len(tensor.shape)
         kept[axis] = slice(1, None)
         found[tuple(kept)] = others[tuple(kept)]
-    return found.astype(tensor.element.memory)
+    return found

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from kvtrace.addons.invariance.trees import Tree
     from kvtrace.symbolic.summary import Summary
 
-_OWN: Final = re.compile(r"lane\('(coordinate|bound)', (\d+)\)|lane\[\('(coordinate|bound)', (\d+)\)\]")
+_OWN: Final = re.compile(
+    r"lane\('(coordinate|bound)', (\d+)\)|lane\[\('(coordinate|bound)', (\d+)\)\]"
+)
 _LONGEST: Final = 120
 _DEEPEST: Final = 12
 _MOST_LINES: Final = 60
@@ -69,7 +71,7 @@ def node_text(node: Tree) -> str:
 
 
 def tree_lines(tree: Tree) -> list[str]:
-    """Return a tree as indented lines, each subtree once; those too deep or too many are left out."""
+    """Return a tree as indented lines, each subtree once; what is too deep is left out."""
     lines: list[str] = []
     seen: set[Tree] = set()
 
