@@ -5,18 +5,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from kvtrace.addons.invariance.coordinates import number_of_coordinate
+import numpy as np
+
 from kvtrace.addons.invariance.field import NotEvaluated, field_value
 from kvtrace.addons.invariance.wording import node_text
-from kvtrace.symbolic.terms import Symbol
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from kvtrace.addons.invariance.trees import Tree
+    from kvtrace.symbolic.terms import Symbol
 
-Relation = Literal["same", "reassociated", "different"]
+Relation = Literal["same", "equal", "reassociated", "different"]
+"""
+- same: one tree, for all elements and sizes.
+- equal: other trees, which make these elements in the same order at these sizes, as far as random
+  functions for the operations tell.
+- reassociated: the same up to the order of sums and products of floats, likewise.
+- different: neither.
+"""
 
-_POINTS: Final = 4
-"""At so many random points two trees are evaluated: they agree by chance once in 2 ** 100."""
+_POINTS: Final = 6
+"""At so many elements trees are evaluated, the first and the last among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,36 +38,41 @@ class Comparison:
     second: str | None = None
 
 
-def compared(one: Tree, other: Tree) -> Comparison:
-    """Compare two trees, whose numbers are bound and whose arguments have the same names."""
+def compared(one: Tree, other: Tree, extents: Mapping[Symbol, int]) -> Comparison:
+    """Compare two trees, whose numbers are bound and whose arguments have the same names.
+
+    Args:
+        one: A tree.
+        other: Another.
+        extents: How far the coordinates of the output go, in both.
+
+    """
     if one is other:
         return Comparison("same")
     first, second = _parting(one, other)
-    relation: Relation = "reassociated" if _agree(one, other) else "different"
+    relation: Relation = "different"
+    if _agree(one, other, extents, ordered=True):
+        relation = "equal"
+    elif _agree(one, other, extents, ordered=False):
+        relation = "reassociated"
     return Comparison(relation, node_text(first), node_text(second))
 
 
-def _agree(one: Tree, other: Tree) -> bool:
-    """Whether two trees have the same value in a finite field, where sums have no order."""
-    symbols = _coordinates(one) | _coordinates(other)
-    for seed in range(_POINTS):
-        at = {symbol: min((seed * 7 + 3) % 11, symbol.high) for symbol in symbols}
+def _agree(one: Tree, other: Tree, extents: Mapping[Symbol, int], *, ordered: bool) -> bool:
+    """Whether two trees have the same value in a finite field at some elements."""
+    random = np.random.default_rng(0)
+    for point in range(_POINTS):
+        at = {
+            symbol: (0, extent - 1, int(random.integers(extent)))[min(point, 2)]
+            for symbol, extent in extents.items()
+        }
         try:
-            if field_value(one, at, seed) != field_value(other, at, seed):
-                return False
+            values = [field_value(each, at, point, ordered=ordered) for each in (one, other)]
         except NotEvaluated:
             return False
+        if values[0] != values[1]:
+            return False
     return True
-
-
-def _coordinates(tree: Tree) -> set[Symbol]:
-    return {
-        atom
-        for node in tree.walk()
-        for formula in node.formulas()
-        for atom in formula.atoms()
-        if isinstance(atom, Symbol) and number_of_coordinate(atom) is not None
-    }
 
 
 def _parting(one: Tree, other: Tree) -> tuple[Tree, Tree]:

@@ -9,7 +9,7 @@ tree is what the value depends on besides which element it is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import gcd
 from typing import TYPE_CHECKING, Final
 
@@ -18,7 +18,16 @@ from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction, less
 from kvtrace.symbolic.decide import Given, prove
 from kvtrace.symbolic.functions import Quotient, Remainder, quotient, remainder, single
-from kvtrace.symbolic.terms import ZERO, Atom, Monomial, Substitution, Symbol, Term, as_term
+from kvtrace.symbolic.terms import (
+    MOST_PROGRAMS,
+    ZERO,
+    Atom,
+    Monomial,
+    Substitution,
+    Symbol,
+    Term,
+    as_term,
+)
 
 if TYPE_CHECKING:
     from kvtrace.symbolic.intervals import Ranges
@@ -138,6 +147,17 @@ def split_axis(output: Output, divisor: Term, length: int) -> Output:
     )
 
 
+def pin(output: Output) -> Output:
+    """Return an output of which only the first row is asked for."""
+    first = Substitution({output.axes[0].coordinate: ZERO})
+    return replace(
+        output,
+        axes=output.axes[1:],
+        written=(*output.written, first),
+        facts=tuple(fact.substitute(first) for fact in output.facts),
+    )
+
+
 class _Coordinates:
     def __init__(
         self, access: Access, tensor: TensorArgument | None, ranges: Ranges, sizes: Ranges
@@ -169,7 +189,15 @@ class _Coordinates:
         )  # fmt: skip
 
     def _drop_single_programs(self) -> None:
-        """Write programs as 0 along axes of the grid of which the mask lets one through."""
+        """Write programs as 0 along axes of the grid that have one, by the mask or by the call.
+
+        Programs along an axis that does not say where they write would write over each other, so
+        that an axis of one is of one in every launch.
+        """
+        for axis in range(3):
+            symbol = Symbol("program", axis, 0, MOST_PROGRAMS - 1)
+            if symbol not in self._access.offset.atoms() and self._ranges.of(symbol)[1] == 0:
+                self._replaced[symbol] = ZERO
         given = Given(self._access.active.conjuncts(), self._ranges_of_sizes)
         for symbol in self._access.offset.symbols("program"):
             if prove(less(symbol.term, 1), given) is not None:

@@ -10,7 +10,7 @@ probability of at most d / P.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -36,19 +36,23 @@ class NotEvaluated(KvtraceError):
     slug = "not-evaluated"
 
 
-def field_value(tree: Tree, coordinates: Mapping[Symbol, int], seed: int) -> int:
+def field_value(
+    tree: Tree, coordinates: Mapping[Symbol, int], seed: int, *, ordered: bool = False
+) -> int:
     """Return the value of a tree in the field, at one element of the output.
 
     Args:
         tree: Its numbers are bound.
         coordinates: Those of the element, and of what else is symbolic.
         seed: Which random numbers are in memory.
+        ordered: Whether sums and products are random functions, too, so that only what is computed
+            in the same order is equal.
 
     Raises:
         NotEvaluated: it cannot be computed.
 
     """
-    found = _Evaluation(dict(coordinates), seed).of(tree)
+    found = _Evaluation(dict(coordinates), seed, ordered=ordered).of(tree)
     return int(np.broadcast_to(found, (1,) * _LEVELS).flat[0])
 
 
@@ -88,7 +92,8 @@ _RING: Final[Mapping[Operator, Callable[..., Numbers]]] = {
 
 
 class _Evaluation:
-    def __init__(self, env: dict[Symbol, Any], seed: int) -> None:
+    def __init__(self, env: dict[Symbol, Any], seed: int, *, ordered: bool) -> None:
+        self._ordered = ordered
         self._env = env
         self._seed = seed
         self._memo: dict[Tree, Numbers] = {}
@@ -184,7 +189,7 @@ class _Evaluation:
         operator = "" if row is None else row.operator
         if operator == "where":
             return np.where(values[0] != 0, values[1], values[2])
-        if kind.startswith(("f", "bf")) and operator in _RING:
+        if kind.startswith(("f", "bf")) and operator in _RING and not self._ordered:
             return _RING[operator](*values)
         if operator in COMMUTATIVE and len(values) == 2:
             values = [np.minimum(*values), np.maximum(*values)]
@@ -208,12 +213,18 @@ class _Evaluation:
         return total[int(position)]
 
     def _matrix(self, node: Tree) -> Numbers:
-        _, _, extent, level = node.detail
+        types, attributes, extent, level = node.detail
         left, right, added = node.parts
         factors = self._under({bound(level, extent): _along(level, extent)}, (left, right))
+        form = dict(attributes)
+        form.pop("maxNumImpreciseAcc", None)
+        # Both are rounded first, or split, as the op says; exact products need no attribute.
+        factors = [_mixed(self._seed, 8, _named((types[:2], form)), each) for each in factors]
         product = _product(*factors)
         product = np.broadcast_to(product, _widened(product, level, extent))
         total = product.sum(axis=level, keepdims=True, dtype=np.uint64) % np.uint64(PRIME)
+        if self._ordered:
+            return _mixed(self._seed, 9, extent, total, self.of(added))
         return _sum(total, self.of(added))
 
     def _under(self, more: Mapping[Symbol, Any], nodes: tuple[Tree, ...]) -> list[Numbers]:
@@ -230,7 +241,7 @@ class _Evaluation:
     def _loop(self, node: Tree) -> Numbers:
         count, level, is_while, extents = node.detail
         if is_while:
-            raise NotEvaluated("it has a while loop")
+            return self._while(node)
         trips = self._integer(count)
         if trips.size != 1:
             raise NotEvaluated("it has loops of different lengths")
@@ -238,28 +249,54 @@ class _Evaluation:
         self._trips += max(total, 0)
         if self._trips > _MOST_TRIPS:
             raise NotEvaluated("its loops have too many trips")
-        pairs = [(node.parts[i], node.parts[i + 1]) for i in range(0, len(node.parts), 2)]
-        envs = [
-            {
-                bound(level + 1 + n, extent): _along(level + 1 + n, extent)
-                for n, extent in enumerate(own)
-            }
-            for own in extents
-        ]
+        pairs, envs = _definitions(node.parts, level, extents)
         trip = bound(level, TRIPS)
         outer = dict(self._carried)
         values = [
             self._under(env, (first,))[0] for env, (first, _) in zip(envs, pairs, strict=True)
         ]
         for number in range(total):
-            for place, value in enumerate(values):
-                self._carried[level, place] = value
-            values = [
-                self._under({**env, trip: number}, (following,))[0]
-                for env, (_, following) in zip(envs, pairs, strict=True)
-            ]
+            values = self._next(level, values, pairs, envs, {trip: number})
         self._carried = outer
         return values[0]
+
+    def _next(
+        self,
+        level: int,
+        values: list[Numbers],
+        pairs: Sequence[tuple[Tree, Tree]],
+        envs: Sequence[dict[Symbol, Any]],
+        more: Mapping[Symbol, Any],
+    ) -> list[Numbers]:
+        """Return what a loop carries after another trip."""
+        for place, value in enumerate(values):
+            self._carried[level, place] = value
+        return [
+            self._under({**env, **more}, (following,))[0]
+            for env, (_, following) in zip(envs, pairs, strict=True)
+        ]
+
+    def _while(self, node: Tree) -> Numbers:
+        _, level, _, extents = node.detail
+        goes_on, left, *rest = node.parts
+        pairs, envs = _definitions(rest, level, extents)
+        outer = dict(self._carried)
+        values = [
+            self._under(env, (first,))[0] for env, (first, _) in zip(envs, pairs, strict=True)
+        ]
+        for number in range(_MOST_TRIPS):
+            for place, value in enumerate(values):
+                self._carried[level, place] = value
+            trip = {bound(level, TRIPS): number}
+            truth = self._under(trip, (goes_on,))[0]
+            if truth.size != 1:
+                raise NotEvaluated("it has loops of different lengths")
+            if not truth.reshape(-1)[0]:
+                found = self._under(trip, (left,))[0]
+                self._carried = outer
+                return found
+            values = self._next(level, values, pairs, envs, trip)
+        raise NotEvaluated("its loops have too many trips")
 
     def _reference(self, node: Tree) -> Numbers:
         level, number, given = node.detail
@@ -277,6 +314,21 @@ class _Evaluation:
             axis = level + 1 + offset
             picked[axis] = index if value.shape[axis] > 1 else np.zeros_like(index)
         return np.asarray(value[tuple(np.broadcast_arrays(*picked))])
+
+
+def _definitions(
+    parts: Sequence[Tree], level: int, extents: Sequence[tuple[int, ...]]
+) -> tuple[list[tuple[Tree, Tree]], list[dict[Symbol, Any]]]:
+    """Return first and next of what a loop carries, and the symbols of their elements."""
+    pairs = [(parts[i], parts[i + 1]) for i in range(0, len(parts), 2)]
+    envs = [
+        {
+            bound(level + 1 + n, extent): _along(level + 1 + n, extent)
+            for n, extent in enumerate(own)
+        }
+        for own in extents
+    ]
+    return pairs, envs
 
 
 def _along(level: int, extent: int) -> NDArray[np.int64]:

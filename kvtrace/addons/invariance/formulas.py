@@ -43,10 +43,11 @@ def attributes_of(op: Op) -> tuple[tuple[str, str], ...]:
 
 
 def linear(at: Coordinates, shape: Sequence[int]) -> Term:
-    linear = ZERO
+    """Return the number of an element of a tensor in row-major order."""
+    number = ZERO
     for place, extent in zip(at, shape, strict=True):
-        linear = linear * extent + place
-    return linear
+        number = number * extent + place
+    return number
 
 
 def reshaped(at: Coordinates, target: Sequence[int], source: Sequence[int]) -> Coordinates:
@@ -57,9 +58,9 @@ def reshaped(at: Coordinates, target: Sequence[int], source: Sequence[int]) -> C
     if [extent for _, extent in moving] == [extent for extent in source if extent > 1]:
         places = iter(place for place, _ in moving)
         return tuple(next(places) if extent > 1 else ZERO for extent in source)
-    linear = linear(at, target)
+    number = linear(at, target)
     return tuple(
-        remainder(quotient(linear, prod(source[axis + 1 :])), extent)
+        remainder(quotient(number, prod(source[axis + 1 :])), extent)
         for axis, extent in enumerate(source)
     )
 

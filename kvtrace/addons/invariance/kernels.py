@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
+from kvtrace.addons.invariance.coordinates import coordinate
 from kvtrace.addons.invariance.elements import Elements
 from kvtrace.addons.invariance.simplifying import Simplifier
 from kvtrace.evaluate.arguments import TensorArgument
@@ -86,6 +87,12 @@ class Kernel:
             if isinstance(given, TensorArgument) and position < len(self.names)
         }
 
+    @cached_property
+    def shapes(self) -> frozenset[int]:
+        """The extents of all tensors, those of one element left out."""
+        tensors = (each for each in self.call.arguments if isinstance(each, TensorArgument))
+        return frozenset(extent for each in tensors for extent in each.shape if extent > 1)
+
     def tree(self, access: Access, output: Output, *, bound: bool = False) -> Tree:
         """Return the tree of an element that an access writes.
 
@@ -102,16 +109,20 @@ class Kernel:
         simplifier = Simplifier(output, self.sizes)
         term, condition = simplifier.term, simplifier.condition
         if bound:
+            named = Substitution({axis.coordinate: _by_step(axis).term for axis in output.axes})
             elements = Elements(
                 self.summary,
-                lambda each: self._as_bound(term(each)),
-                lambda each: condition(each).substitute(self._numbers(condition(each).atoms())),
+                lambda each: named(self._as_bound(term(each))),
+                lambda each: self._as_bound_condition(condition(each)).substitute(named),
                 self.name,
             )
         else:
             elements = Elements(self.summary, term, condition, self.name)
         at = tuple(lane(axis, extent) for axis, extent in enumerate(access.shape))
         return elements.of(access.op.operand("value"), at, 0)
+
+    def _as_bound_condition(self, condition: Condition) -> Condition:
+        return condition.substitute(self._numbers(condition.atoms()))
 
     def _as_bound(self, term: Term) -> Term:
         return Substitution(self._numbers(term.atoms()))(term)
@@ -140,6 +151,18 @@ class Kernel:
         pairs = zip(tensor.shape, tensor.strides, strict=True)
         return prod(n for n, stride in pairs if stride * tensor.element.bytes >= axis.step)
 
+    def extents(self, output: Output) -> dict[Symbol, int]:
+        """Return how far coordinates go in the recorded call, as bound trees name them."""
+        tensor = self.tensor(output.access.argument)
+        if tensor is None:
+            return {}
+        reach = prod(tensor.shape) * tensor.element.bytes
+        found: dict[Symbol, int] = {}
+        for axis in output.axes:
+            found[_by_step(axis)] = max(1, reach // max(axis.step, 1))
+            reach = axis.step
+        return found
+
     def inner(self, argument: int | None, axis: Axis) -> tuple[int, ...]:
         """Return the extents of an output's axes that do not number rows."""
         tensor = self.tensor(argument)
@@ -167,3 +190,8 @@ class Kernel:
             for position, given in enumerate(self.call.arguments[: len(self.names)])
             if isinstance(given, TensorArgument) and not counts.isdisjoint(given.shape)
         )
+
+
+def _by_step(axis: Axis) -> Symbol:
+    """Return a coordinate that has the same name in all variants: by how far its axis steps."""
+    return coordinate(axis.step)

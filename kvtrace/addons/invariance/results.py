@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kvtrace.addons.invariance.compared import Comparison, compared
-from kvtrace.addons.invariance.coordinates import Unfollowed
+from kvtrace.addons.invariance.coordinates import Unfollowed, pin
 from kvtrace.addons.invariance.determinism import Determinism, determinism_of
 from kvtrace.addons.invariance.elements import TooLarge
 from kvtrace.addons.invariance.kernels import Kernel
@@ -16,13 +17,13 @@ from kvtrace.addons.invariance.trees import Tree
 from kvtrace.addons.invariance.witness import (
     Batched,
     Witness,
-    axes_that_differ,
+    batch_axes,
     between,
     with_other_rows,
     within,
 )
 from kvtrace.analysis.progress import Shown, unshown
-from kvtrace.evaluate.arguments import ScalarArgument
+from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
 from kvtrace.ir import source_stack
 from kvtrace.recorded_calls.recorded import Call, UnreadyCall, calls_of
 from kvtrace.schema.errors import KvtraceError
@@ -30,6 +31,7 @@ from kvtrace.schema.errors import KvtraceError
 if TYPE_CHECKING:
     from kvtrace.ir import Op
     from kvtrace.schema.trace import Selection
+    from kvtrace.symbolic.terms import Symbol
 
 Order = Literal["program", "compiled"]
 """What fixes the order of a value's operations: the TTIR alone, or how one variant was compiled."""
@@ -79,12 +81,14 @@ class Across:
 
 @dataclass(frozen=True, eq=False)
 class _Kept:
-    """A call with its tree of an output, numbers bound."""
+    """A call with an output's trees, numbers bound: of any row (None: it has one), of the first."""
 
     batch: Batch
-    tree: Tree
+    whole: Tree | None
+    first: Tree
     call: Call
     position: int
+    extents: Mapping[Symbol, int]
 
 
 @dataclass
@@ -107,6 +111,7 @@ class OutputResult:
         determinism: Whether the kernel leaves the same when it runs again.
         across: Recorded launches at several sizes of the batch; None: there is one size.
         witness: Two values of one row, shown by the evaluator; None: none was found or sought.
+        row_axes: Which axes of the tensor number the rows.
         calls: How many distinct calls were judged.
 
     """
@@ -126,6 +131,7 @@ class OutputResult:
     determinism: Determinism
     across: Across | None = None
     witness: Witness | None = None
+    row_axes: frozenset[int] = frozenset()
     calls: int = 1
     kept: dict[tuple[Any, ...], list[_Kept]] = field(default_factory=dict, repr=False)
 
@@ -153,46 +159,89 @@ def invariance_of(
         shown: Where progress is shown.
 
     """
-    found: dict[tuple[str, str, int], OutputResult] = {}
     failures: list[str] = []
-    judged: dict[int, int] = {}
+    called: dict[str, dict[int, list[Call]]] = {}
     for run in selection.runs:
-        with shown(f"invariance {run.run_id}") as progress:
-            for number, call in enumerate(calls_of(selection.trace, run), start=1):
-                if progress is not None:
-                    progress(number, number)
-                if isinstance(call, UnreadyCall):
-                    failures.append(f"call {call.call_id} of {call.kernel}: {call.reason}")
-                    continue
-                variant = id(call.module)
-                if kernels and call.kernel not in kernels:
-                    continue
-                if judged.get(variant, 0) >= _MOST_CALLS:
-                    continue
-                judged[variant] = judged.get(variant, 0) + 1
-                try:
-                    _add(call, found, list(judged).index(variant))
-                except KvtraceError as error:
-                    failures.append(f"call {call.call_id} of {call.kernel}: {error}")
+        for call in calls_of(selection.trace, run):
+            if isinstance(call, UnreadyCall):
+                failures.append(f"call {call.call_id} of {call.kernel}: {call.reason}")
+            elif not kernels or call.kernel in kernels:
+                variants = called.setdefault(call.kernel, {})
+                variants.setdefault(id(call.module), []).append(call)
+    outputs: list[OutputResult] = []
+    with shown("invariance") as progress:
+        for number, variants in enumerate(called.values(), start=1):
+            if progress is not None:
+                progress(number, len(called))
+            outputs += _of_kernel([_spread(calls) for calls in variants.values()], failures)
+    return Invariance(tuple(outputs), tuple(failures))
+
+
+def _spread(calls: Sequence[Call]) -> list[Call]:
+    """Return the calls of a variant that are judged, from the smallest to the largest."""
+    ordered = sorted(calls, key=_elements)
+    step = max(1, -(-len(ordered) // _MOST_CALLS))
+    return [*ordered[:-1:step], ordered[-1]]
+
+
+def _elements(call: Call) -> int:
+    return sum(prod(each.shape) for each in call.arguments if isinstance(each, TensorArgument))
+
+
+def _of_kernel(variants: Sequence[Sequence[Call]], failures: list[str]) -> list[OutputResult]:
+    """Judge one kernel by calls of its variants.
+
+    The largest call tells which axes of each output number its rows. A call of one row cannot: it
+    is only compared with the others.
+    """
+    found: dict[tuple[str, int], OutputResult] = {}
+    calls = [(call, variant) for variant, own in enumerate(variants) for call in own]
+    for call, variant in sorted(calls, key=lambda pair: -_elements(pair[0])):
+        try:
+            _add(call, found, variant)
+        except KvtraceError as error:
+            failures.append(f"call {call.call_id} of {call.kernel}: {error}")
     for result in found.values():
         _compare(result)
-    return Invariance(tuple(found.values()), tuple(failures))
+    return list(found.values())
 
 
-def _add(call: Call, found: dict[tuple[str, str, int], OutputResult], variant: int) -> None:
+def _add(call: Call, found: dict[tuple[str, int], OutputResult], variant: int) -> None:
     determinism = determinism_of(call)
     kernel = Kernel(call)
     numbered: dict[str, int] = {}
     for verdict in rows_of(call):
         number = numbered[verdict.argument] = numbered.get(verdict.argument, -1) + 1
-        key = (call.kernel, verdict.argument, number)
-        result = _result(call, verdict, determinism)
-        known = found.get(key)
+        known = found.get((verdict.argument, number))
+        batch = None if known is None else _batch(known, verdict, kernel, variant)
         if known is None:
-            known = found[key] = result
-        else:
-            _merge(known, result)
-        _keep_tree(known, verdict, kernel, variant)
+            known = _result(call, verdict, determinism)
+            known.row_axes = _row_axes(verdict, kernel)
+            found[verdict.argument, number] = known
+            batch = _batch(known, verdict, kernel, variant)
+        elif batch is None or batch.rows > 1:
+            _merge(known, _result(call, verdict, determinism))
+        if batch is not None:
+            _keep_tree(known, verdict, kernel, batch)
+
+
+def _row_axes(verdict: RowVerdict, kernel: Kernel) -> frozenset[int]:
+    """Return which axes of the tensor number the rows of an output."""
+    tensor = kernel.tensor(verdict.access.argument)
+    if tensor is None or verdict.unsplit is None or not verdict.unsplit.axes:
+        return frozenset()
+    step = verdict.unsplit.axes[0].step
+    reach = enumerate(stride * tensor.element.bytes for stride in tensor.strides)
+    return frozenset(axis for axis, stride in reach if stride >= step)
+
+
+def _batch(result: OutputResult, verdict: RowVerdict, kernel: Kernel, variant: int) -> Batch | None:
+    """Return the size of a call's batch; None where no axis of the output numbers rows."""
+    tensor = kernel.tensor(verdict.access.argument)
+    if tensor is None or not result.row_axes or max(result.row_axes) >= len(tensor.shape):
+        return None
+    rows = prod(tensor.shape[axis] for axis in result.row_axes)
+    return Batch(rows, variant, kernel.call.grid)
 
 
 def _merge(known: OutputResult, other: OutputResult) -> None:
@@ -238,24 +287,23 @@ def _place(op: Op) -> Place:
 # -- several sizes of the batch ------------------------------------------------------------------
 
 
-def _keep_tree(result: OutputResult, verdict: RowVerdict, kernel: Kernel, variant: int) -> None:
-    """Keep a call's tree, numbers bound, with calls whose other extents are the same."""
-    if verdict.output is None or not verdict.output.axes or verdict.standing == "whole":
+def _keep_tree(result: OutputResult, verdict: RowVerdict, kernel: Kernel, batch: Batch) -> None:
+    """Keep a call with its trees, with calls whose other extents are the same."""
+    position, output = verdict.access.argument, verdict.unsplit
+    tensor = kernel.tensor(position)
+    if tensor is None or position is None or output is None:
         return
+    strides = [tensor.strides[axis] * tensor.element.bytes for axis in result.row_axes]
+    has_rows = bool(output.axes) and output.axes[0].step == min(strides)
     try:
-        bound = kernel.tree(verdict.access, verdict.output, bound=True)
+        whole = kernel.tree(verdict.access, output, bound=True) if has_rows else None
+        pinned = pin(output) if has_rows else output
+        first = kernel.tree(verdict.access, pinned, bound=True)
     except (TooLarge, Unfollowed):
         return
-    tensor = kernel.tensor(verdict.access.argument)
-    if tensor is None:
-        return
-    axis = verdict.output.axes[0]
-    inner = kernel.inner(verdict.access.argument, axis)
+    inner = tuple(n for axis, n in enumerate(tensor.shape) if axis not in result.row_axes)
     same = (inner, tensor.dtype, _shared_shapes(result, kernel))
-    assert verdict.access.argument is not None
-    count = kernel.rows(verdict.access.argument, axis)
-    batch = Batch(count or 0, variant, kernel.call.grid)
-    kept = _Kept(batch, bound, kernel.call, verdict.access.argument)
+    kept = _Kept(batch, whole, first, kernel.call, position, kernel.extents(output))
     result.kept.setdefault(same, []).append(kept)
 
 
@@ -273,14 +321,18 @@ def _compare(result: OutputResult) -> None:
     """Compare launches that differ in the size of the batch; look for a witness where trees do."""
     kept = max(result.kept.values(), key=_sizes, default=[])
     if _sizes(kept) > 1:
+        whole = all(each.whole is not None for each in kept)
         by_tree: dict[Tree, dict[Batch, _Kept]] = {}
         for each in sorted(kept, key=lambda one: one.batch.rows):
-            by_tree.setdefault(each.tree, {})[each.batch] = each
+            tree = each.whole if whole and each.whole is not None else each.first
+            by_tree.setdefault(tree, {})[each.batch] = each
         trees = list(by_tree)
-        comparison = compared(trees[0], trees[1]) if len(trees) > 1 else Comparison("same")
+        comparison = Comparison("same")
+        if len(trees) > 1:
+            comparison = compared(trees[0], trees[1], kept[0].extents)
         result.across = Across(tuple(tuple(batches) for batches in by_tree.values()), comparison)
         result.why = (*result.why, *_differing_scalars(result, kept))
-        if len(trees) > 1:
+        if comparison.relation not in ("same", "equal"):
             result.why = (*result.why, _other_tree(result, comparison))
         if result.why and result.standing == "proven":
             result.standing = "depends"
@@ -320,8 +372,10 @@ def _witness(different: Sequence[_Kept], kept: Sequence[_Kept]) -> Witness | Non
     """Look for a row with two values: in two launches, among rows alike, beside others."""
     ordered = sorted(kept, key=lambda each: each.batch.rows)
     first, last = different[:2] if len(different) > 1 else (ordered[0], ordered[-1])
-    axes = axes_that_differ(first.call, last.call)
+    axes = batch_axes(first.call, last.call, (first.batch.rows, last.batch.rows))
     one, other = (Batched(each.call, axes) for each in (first, last))
+    if not axes.get(last.position):
+        return None
     return (
         between(one, other, first.position)
         or within(other, last.position)

@@ -56,7 +56,7 @@ class RowVerdict:
 
     `rows` are the axes of the output that number the rows, outermost first: as many as it holds
     for. `sizes` are the numbers that say how many rows there are, `scalars` those that the value
-    depends on; `selecting` see `Dependence`.
+    depends on; `selecting` see `Dependence`. `unsplit` has the axes as strides tell them.
     """
 
     access: Access
@@ -70,6 +70,7 @@ class RowVerdict:
     reads: tuple[Read, ...] = ()
     scalars: tuple[str, ...] = ()
     selecting: tuple[str, ...] = ()
+    unsplit: Output | None = None
 
     @property
     def op(self) -> Op:
@@ -165,7 +166,8 @@ def _verdict(access: Access, kernel: Kernel) -> RowVerdict:
         failed = Reason("unknown", "address", str(error), access.op.index)
         return RowVerdict(access, name, "unknown", reasons=(failed,))
     if not output.axes:
-        return RowVerdict(access, name, "whole", output, tree)
+        return RowVerdict(access, name, "whole", output, tree, unsplit=output)
+    unsplit = output
     best = _judged(access, output, tree, kernel, 1)
     divisor = _divisor(tree, output.axes[0].coordinate, kernel)
     if divisor is not None and any(reason.cause == "row" for reason in best.reasons):
@@ -179,7 +181,7 @@ def _verdict(access: Access, kernel: Kernel) -> RowVerdict:
         if finer.standing != "proven":
             break
         best = finer
-    return best
+    return replace(best, unsplit=unsplit)
 
 
 def _divisor(tree: Tree, row: Symbol, kernel: Kernel) -> Term | None:
@@ -190,7 +192,11 @@ def _divisor(tree: Tree, row: Symbol, kernel: Kernel) -> Term | None:
             for atom in formula.atoms():
                 if isinstance(atom, Quotient | Remainder) and atom.arguments[0] == row.term:
                     divisor = atom.arguments[1]
-                    if all(isinstance(a, Symbol) and a.kind == "scalar" for a in divisor.atoms()):
+                    scalars = (
+                        isinstance(a, Symbol) and a.kind == "scalar" for a in divisor.atoms()
+                    )
+                    number = divisor.constant
+                    if (number is None and all(scalars)) or number in kernel.shapes:
                         found[divisor] = kernel.bound.ranges.interval(divisor)[1]
     return max(found, key=lambda each: found[each], default=None)
 

@@ -84,7 +84,7 @@ def _across_text(across: Across | None) -> str:
     sizes = len({batch.rows for batches in across.trees for batch in batches})
     variants = len({batch.variant for batches in across.trees for batch in batches})
     made = f"{sizes} sizes, {plural(variants, 'variant')}"
-    if across.comparison.relation == "same":
+    if across.comparison.relation in ("same", "equal"):
         return f"same tree ({made})"
     return f"{len(across.trees)} trees ({made})"
 
@@ -98,7 +98,7 @@ def _details(each: OutputResult, width: int) -> list[str]:
         lines.append(f"  and {plural(len(each.why) - _MOST_REASONS, 'further reason')}")
     if each.determinism.answer != "proven" and each.determinism.reason:
         lines += wrapped(f"{each.kernel}: when run again: {each.determinism.reason}", width, 2)
-    if each.across is not None and each.across.comparison.relation != "same":
+    if each.across is not None and each.across.comparison.relation not in ("same", "equal"):
         lines += _trees(each, each.across, width)
     if each.witness is not None:
         witness = each.witness
@@ -190,6 +190,7 @@ def _object(each: OutputResult) -> dict[str, Any]:
 
 _MEANINGS: Final[Mapping[Meaning, str]] = {
     "same": "the same bits",
+    "equal": "the same bits, at these sizes",
     "reassociated": "the same but for the order of sums",
     "violation": "differs",
     "different": "another expression, no difference seen",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from kvtrace.addons.invariance.compared import Comparison, compared
 from kvtrace.addons.invariance.coordinates import Unfollowed, coordinates_of
@@ -15,20 +15,25 @@ from kvtrace.addons.invariance.trees import Tree
 from kvtrace.addons.invariance.witness import Witness, versions_differ
 from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
 from kvtrace.recorded_calls.recorded import Call, UnreadyCall, calls_of
+from kvtrace.symbolic.terms import Symbol
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Selection
     from kvtrace.symbolic.summary import Access
 
-Meaning = Literal["same", "reassociated", "violation", "different", "unknown"]
+Meaning = Literal["same", "equal", "reassociated", "violation", "different", "unknown"]
 """
 - same: the same expression, so the same bits by TTIR, for the same elements.
+- equal: the same operations in the same order at these sizes.
 - reassociated: the same up to the order of sums, at these sizes.
 - violation: the expressions differ, and the evaluator gives an element two values, or one version
   leaves elements out that the other writes.
 - different: the expressions differ, and no element was seen that does.
 - unknown: an output is not followed, or could not be evaluated.
 """
+
+
+_RELATIONS: Final = ("same", "equal", "reassociated", "different")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +117,7 @@ def _names_as_in(one: Kernel, second: Call) -> tuple[str, ...]:
 
 def _compared(
     first: Call, second: Call, name: str, one: Kernel,
-    trees: tuple[tuple[Tree | None, ...], tuple[Tree | None, ...]],
+    trees: tuple[_Trees, _Trees],
 ) -> OutputMeaning:  # fmt: skip
     mine, theirs = trees
     seen = versions_differ(first, second, one.names.index(name))
@@ -126,28 +131,32 @@ def _compared(
     for ours, other in zip(mine, theirs, strict=True):
         assert ours is not None
         assert other is not None
-        each = compared(ours, other)
-        if each.relation != "same":
+        each = compared(ours[0], other[0], {**ours[1], **other[1]})
+        if _RELATIONS.index(each.relation) > _RELATIONS.index(comparison.relation):
             comparison = each
-        if each.relation == "different":
-            break
-    witness = seen if isinstance(seen, Witness) and comparison.relation != "same" else None
+    witness = (
+        seen if isinstance(seen, Witness) and comparison.relation not in ("same", "equal") else None
+    )
     meaning = comparison.relation
     if meaning == "different" and witness is not None:
         meaning = "violation"
     return OutputMeaning(first.kernel, name, meaning, comparison.first, comparison.second, witness)
 
 
-def _trees(kernel: Kernel) -> dict[str, tuple[Tree | None, ...]]:
+_Trees = tuple[tuple[Tree, Mapping[Symbol, int]] | None, ...]
+"""Of each store the tree and the extents of its coordinates; None: not followed."""
+
+
+def _trees(kernel: Kernel) -> dict[str, _Trees]:
     """Return what each output is given, store by store; None: not followed."""
-    found: dict[str, list[Tree | None]] = {}
+    found: dict[str, list[tuple[Tree, Mapping[Symbol, int]] | None]] = {}
     for access in kernel.summary.accesses:
         if access.kind != "load":
             found.setdefault(kernel.name(access.argument), []).append(_tree(access, kernel))
     return {name: tuple(each) for name, each in found.items()}
 
 
-def _tree(access: Access, kernel: Kernel) -> Tree | None:
+def _tree(access: Access, kernel: Kernel) -> tuple[Tree, Mapping[Symbol, int]] | None:
     if access.kind == "atomic":
         return None
     tensor = kernel.tensor(access.argument)
@@ -159,4 +168,4 @@ def _tree(access: Access, kernel: Kernel) -> Tree | None:
     followed = all(node.what != "unknown" for node in tree.walk())
     stores = [each for each in kernel.summary.accesses if each.kind != "load"]
     own = any(read_after_write(tree, store, kernel) for store in stores)
-    return tree if followed and not own else None
+    return (tree, kernel.extents(output)) if followed and not own else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _MOST_BYTES: Final = 1 << 26
 _MOST_STEPS: Final = 200_000
 _SEEDS: Final = 4
+_MOST_PROGRAMS: Final = 256
 
 Dims = frozenset[int]
 """Axes of a tensor that number rows of the batch."""
@@ -53,13 +55,22 @@ class Batched:
         return prod(tensor.shape[axis] for axis in self.axes.get(output, ()))
 
 
-def axes_that_differ(first: Call, second: Call) -> Mapping[int, Dims]:
-    """Return which axes of tensors have another extent in another call: those of the batch."""
+def batch_axes(first: Call, second: Call, rows: tuple[int, int]) -> Mapping[int, Dims]:
+    """Return which axes of tensors number rows: those that grow as the batch does.
+
+    Args:
+        first: A call.
+        second: One of another batch.
+        rows: How many rows the output has in each.
+
+    """
     found = {}
     for position, (one, other) in enumerate(zip(first.arguments, second.arguments, strict=False)):
         if isinstance(one, TensorArgument) and isinstance(other, TensorArgument):
             pairs = enumerate(zip(one.shape, other.shape, strict=False))
-            found[position] = frozenset(axis for axis, (m, n) in pairs if m != n)
+            found[position] = frozenset(
+                axis for axis, (m, n) in pairs if m != n and m * rows[1] == n * rows[0]
+            )
     return found
 
 
@@ -68,6 +79,8 @@ def between(first: Batched, second: Batched, output: int) -> Witness | None:
 
     All rows hold the same data in both, so every row should have the same result in both.
     """
+    if _first_integers(first) != _first_integers(second):
+        return None  # the row's own integers differ, so it does not hold the same data
     names = [f"{each.rows(output)} rows" for each in (first, second)]
     for seed in range(_SEEDS):
         one, other = (_rows_of(each, output, _same_rows, seed) for each in (first, second))
@@ -95,6 +108,18 @@ def with_other_rows(batched: Batched, output: int) -> Witness | None:
         return None
     name = f"{batched.rows(output)} rows, row 0, the others"
     return _differing(alike[:1], unlike[:1], f"{name} alike", f"{name} not")
+
+
+def _first_integers(batched: Batched) -> list[bytes]:
+    """Return the recorded integers of the first row of each tensor."""
+    found = []
+    for position, axes in batched.axes.items():
+        tensor = batched.call.arguments[position]
+        assert isinstance(tensor, TensorArgument)
+        if axes and tensor.element.kind != "f" and tensor.storage.data is not None:
+            kept = [slice(0, 1) if n in axes else slice(None) for n in range(len(tensor.shape))]
+            found.append(_view(tensor)[tuple(kept)].tobytes())
+    return found
 
 
 def versions_differ(first: Call, second: Call, output: int) -> Witness | str | bool | None:
@@ -194,6 +219,7 @@ def _rows_of(
         batched.call,
         output,
         lambda tensor, n: filled(tensor, batched.axes.get(n, frozenset()), n + 10_000 * seed),
+        batched.axes,
     )
     if left is None:
         return None
@@ -202,10 +228,13 @@ def _rows_of(
     return rows.reshape(batched.rows(output), *rows.shape[len(axes) :])
 
 
-def _left_by(call: Call, output: int, fill: Fill) -> NDArray[Any] | None:
+def _left_by(
+    call: Call, output: int, fill: Fill, axes: Mapping[int, Dims] = MappingProxyType({})
+) -> NDArray[Any] | None:
     """Return what a launch leaves in a tensor; None where it cannot be evaluated.
 
-    Floats are filled; integers are those that were recorded, else 0.
+    Floats are filled. Integers are those that were recorded, else 0; along `axes`, which number
+    rows, all are as the first row's.
     """
     if sum(_nbytes(each) for each in call.arguments) > _MOST_BYTES:
         return None
@@ -224,6 +253,12 @@ def _left_by(call: Call, output: int, fill: Fill) -> NDArray[Any] | None:
         tensor = replace(given, storage=storages[id(own)])
         if given.element.kind == "f":
             _view(tensor)[...] = fill(tensor, position)
+        elif axes.get(position):
+            kept = [
+                slice(0, 1) if n in axes[position] else slice(None)
+                for n in range(len(tensor.shape))
+            ]
+            _view(tensor)[...] = _view(tensor)[tuple(kept)].copy()
         arguments.append(tensor)
     try:
         with np.errstate(all="ignore"):
@@ -264,7 +299,7 @@ def _same_rows(tensor: TensorArgument, axes: Dims, seed: int) -> NDArray[Any]:
 def _own_rows(tensor: TensorArgument, axes: Dims, seed: int) -> NDArray[Any]:
     """Return rows of which the first is as `_same_rows` has it, and the others are not."""
     found = _same_rows(tensor, axes, seed).copy()
-    others = _random(tensor.shape, seed + 1000, tensor)
+    others = _random(tensor.shape, seed + 1000, tensor) * 4  # so that maxima change, too
     for axis in axes:
         kept = [slice(None)] * len(tensor.shape)
         kept[axis] = slice(1, None)
