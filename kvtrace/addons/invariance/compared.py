@@ -31,11 +31,15 @@ _POINTS: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How two trees relate; `first` and `second` are where they part, as text."""
+    """How two trees relate; `first` and `second` are where they part, as text.
+
+    `evaluated`: whether that was seen by evaluating both; else they may be equal all the same.
+    """
 
     relation: Relation
     first: str | None = None
     second: str | None = None
+    evaluated: bool = False
 
 
 def compared(one: Tree, other: Tree, extents: Mapping[Symbol, int]) -> Comparison:
@@ -51,11 +55,14 @@ def compared(one: Tree, other: Tree, extents: Mapping[Symbol, int]) -> Compariso
         return Comparison("same")
     first, second = _parting(one, other)
     relation: Relation = "different"
-    if _agree(one, other, extents, ordered=True):
-        relation = "equal"
-    elif _agree(one, other, extents, ordered=False):
-        relation = "reassociated"
-    return Comparison(relation, node_text(first), node_text(second))
+    try:
+        if _agree(one, other, extents, ordered=True):
+            relation = "equal"
+        elif _agree(one, other, extents, ordered=False):
+            relation = "reassociated"
+    except NotEvaluated:
+        return Comparison(relation, node_text(first), node_text(second))
+    return Comparison(relation, node_text(first), node_text(second), evaluated=True)
 
 
 def _agree(one: Tree, other: Tree, extents: Mapping[Symbol, int], *, ordered: bool) -> bool:
@@ -66,10 +73,7 @@ def _agree(one: Tree, other: Tree, extents: Mapping[Symbol, int], *, ordered: bo
             symbol: (0, extent - 1, int(random.integers(extent)))[min(point, 2)]
             for symbol, extent in extents.items()
         }
-        try:
-            values = [field_value(each, at, point, ordered=ordered) for each in (one, other)]
-        except NotEvaluated:
-            return False
+        values = [field_value(each, at, point, ordered=ordered) for each in (one, other)]
         if values[0] != values[1]:
             return False
     return True

@@ -90,7 +90,12 @@ def number_of_coordinate(symbol: object) -> int | None:
 
 
 def coordinates_of(
-    access: Access, tensor: TensorArgument | None, ranges: Ranges, sizes: Ranges
+    access: Access,
+    tensor: TensorArgument | None,
+    ranges: Ranges,
+    sizes: Ranges,
+    *,
+    here: bool = False,
 ) -> Output:
     """Return the coordinates of what a store or an atomic update writes.
 
@@ -100,6 +105,7 @@ def coordinates_of(
             knows as numbers; None: nobody knows.
         ranges: Ranges of symbols in that call: they order the axes.
         sizes: What is assumed of symbols in any call.
+        here: Whether coordinates are of this call alone, whose grid may have one program.
 
     Raises:
         Unfollowed: the address is not a formula over programs, lanes and trips.
@@ -107,7 +113,7 @@ def coordinates_of(
     """
     if access.argument is None:
         raise Unfollowed(f"it writes through {access.unknown}")
-    return _Coordinates(access, tensor, ranges, sizes).output()
+    return _Coordinates(access, tensor, ranges, sizes, here=here).output()
 
 
 def split_axis(output: Output, divisor: Term, length: int) -> Output:
@@ -160,8 +166,15 @@ def pin(output: Output) -> Output:
 
 class _Coordinates:
     def __init__(
-        self, access: Access, tensor: TensorArgument | None, ranges: Ranges, sizes: Ranges
+        self,
+        access: Access,
+        tensor: TensorArgument | None,
+        ranges: Ranges,
+        sizes: Ranges,
+        *,
+        here: bool,
     ) -> None:
+        self._here = here
         self._access = access
         self._tensor = tensor
         self._ranges = ranges
@@ -196,7 +209,8 @@ class _Coordinates:
         """
         for axis in range(3):
             symbol = Symbol("program", axis, 0, MOST_PROGRAMS - 1)
-            if symbol not in self._access.offset.atoms() and self._ranges.of(symbol)[1] == 0:
+            placed = symbol in self._access.offset.atoms() and not self._here
+            if not placed and self._ranges.of(symbol)[1] == 0:
                 self._replaced[symbol] = ZERO
         given = Given(self._access.active.conjuncts(), self._ranges_of_sizes)
         for symbol in self._access.offset.symbols("program"):

@@ -8,7 +8,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kvtrace.addons.invariance.compared import Comparison, compared
-from kvtrace.addons.invariance.coordinates import Unfollowed, pin
+from kvtrace.addons.invariance.coordinates import Unfollowed, coordinates_of, pin
 from kvtrace.addons.invariance.determinism import Determinism, determinism_of
 from kvtrace.addons.invariance.elements import TooLarge
 from kvtrace.addons.invariance.kernels import Kernel
@@ -20,7 +20,6 @@ from kvtrace.addons.invariance.witness import (
     batch_axes,
     between,
     with_other_rows,
-    within,
 )
 from kvtrace.analysis.progress import Shown, unshown
 from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
@@ -293,8 +292,17 @@ def _keep_tree(result: OutputResult, verdict: RowVerdict, kernel: Kernel, batch:
     tensor = kernel.tensor(position)
     if tensor is None or position is None or output is None:
         return
+    if batch.rows == 1:
+        try:
+            output = coordinates_of(
+                verdict.access, tensor, kernel.bound.ranges, kernel.sizes, here=True
+            )
+        except Unfollowed:
+            return
     strides = [tensor.strides[axis] * tensor.element.bytes for axis in result.row_axes]
-    has_rows = bool(output.axes) and output.axes[0].step == min(strides)
+    has_rows = batch.rows > 1 and bool(output.axes) and output.axes[0].step == min(strides)
+    if batch.rows > 1 and not has_rows:
+        return
     try:
         whole = kernel.tree(verdict.access, output, bound=True) if has_rows else None
         pinned = pin(output) if has_rows else output
@@ -338,7 +346,9 @@ def _compare(result: OutputResult) -> None:
             result.standing = "depends"
         if result.standing == "depends":
             result.witness = _witness(
-                [next(iter(each.values())) for each in by_tree.values()], kept
+                [next(iter(each.values())) for each in by_tree.values()],
+                kept,
+                differ=comparison.evaluated and comparison.relation != "equal",
             )
     if result.witness is not None:
         result.standing = "violation"
@@ -368,16 +378,13 @@ def _differing_scalars(result: OutputResult, kept: Sequence[_Kept]) -> tuple[Why
     return tuple(found)
 
 
-def _witness(different: Sequence[_Kept], kept: Sequence[_Kept]) -> Witness | None:
-    """Look for a row with two values: in two launches, among rows alike, beside others."""
+def _witness(different: Sequence[_Kept], kept: Sequence[_Kept], *, differ: bool) -> Witness | None:
+    """Look for a row with two values: in two launches, or beside other rows."""
     ordered = sorted(kept, key=lambda each: each.batch.rows)
     first, last = different[:2] if len(different) > 1 else (ordered[0], ordered[-1])
     axes = batch_axes(first.call, last.call, (first.batch.rows, last.batch.rows))
     one, other = (Batched(each.call, axes) for each in (first, last))
     if not axes.get(last.position):
         return None
-    return (
-        between(one, other, first.position)
-        or within(other, last.position)
-        or with_other_rows(other, last.position)
-    )
+    found = between(one, other, first.position) if differ else None
+    return found or with_other_rows(other, last.position)

@@ -75,39 +75,54 @@ def batch_axes(first: Call, second: Call, rows: tuple[int, int]) -> Mapping[int,
 
 
 def between(first: Batched, second: Batched, output: int) -> Witness | None:
-    """Return an element that two launches of different batches give two values, if one is found.
+    """Return an element of row 0 that two launches of different batches give two values.
 
-    All rows hold the same data in both, so every row should have the same result in both.
+    All rows hold the same data in both. Row 0 alone is compared: what other rows lead to through
+    integers in memory may be other data.
     """
-    if _first_integers(first) != _first_integers(second):
-        return None  # the row's own integers differ, so it does not hold the same data
+    if _first_integers(first) != _first_integers(second) or not _share_shapes(first, second):
+        return None  # then the row does not hold the same data
     names = [f"{each.rows(output)} rows" for each in (first, second)]
     for seed in range(_SEEDS):
         one, other = (_rows_of(each, output, _same_rows, seed) for each in (first, second))
         if one is None or other is None or one.shape[1:] != other.shape[1:]:
             return None
-        found = _differing(one[:1], other, f"{names[0]}, row 0", f"{names[1]}, row {{}}")
+        found = _differing(one[:1], other[:1], f"{names[0]}, row 0", f"{names[1]}, row 0")
         if found is not None:
             return found
     return None
 
 
-def within(batched: Batched, output: int) -> Witness | None:
-    """Return an element that differs between rows of one launch that hold the same data."""
-    name = f"{batched.rows(output)} rows"
-    rows = _rows_of(batched, output, _same_rows, 0)
-    if rows is None:
-        return None
-    return _differing(rows[:1], rows, f"{name}, row 0", f"{name}, row {{}}")
-
-
 def with_other_rows(batched: Batched, output: int) -> Witness | None:
-    """Return an element of row 0 that changes with what the other rows hold."""
+    """Return an element of row 0 that changes with what the other rows hold.
+
+    Not where the kernel reads integers: other rows may be part of row 0's own data, as the tokens
+    of its sequence are.
+    """
+    tensors = (each for each in batched.call.arguments if isinstance(each, TensorArgument))
+    if any(each.element.kind != "f" for each in tensors):
+        return None
     alike, unlike = (_rows_of(batched, output, fill, 0) for fill in (_same_rows, _own_rows))
     if alike is None or unlike is None:
         return None
     name = f"{batched.rows(output)} rows, row 0, the others"
     return _differing(alike[:1], unlike[:1], f"{name} alike", f"{name} not")
+
+
+def _share_shapes(first: Batched, second: Batched) -> bool:
+    """Whether tensors differ in nothing but how many rows they have."""
+    shapes = []
+    for each in (first, second):
+        tensors = [
+            (n, a) for n, a in enumerate(each.call.arguments) if isinstance(a, TensorArgument)
+        ]
+        shapes.append(
+            [
+                [extent for axis, extent in enumerate(a.shape) if axis not in each.axes.get(n, ())]
+                for n, a in tensors
+            ]
+        )
+    return shapes[0] == shapes[1]
 
 
 def _first_integers(batched: Batched) -> list[bytes]:
@@ -194,7 +209,7 @@ def _differing(one: Any, others: Any, first: str, second: str) -> Witness | None
         return None
     row, element = (int(index) for index in np.argwhere(unlike)[0])
     values = (first_row[0, element], rows[row, element])
-    return Witness(element, first, second.format(row), (_shown(values[0]), _shown(values[1])))
+    return Witness(element, first, second, (_shown(values[0]), _shown(values[1])))
 
 
 def _shown(value: Any) -> str:
