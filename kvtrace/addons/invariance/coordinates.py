@@ -195,6 +195,9 @@ class _Coordinates:
             rest = self._items(factor, position)
             if rest.atoms():
                 self._axis(factor, rest)
+        steps = [axis.step for axis in self._axes if not axis.is_own]
+        if len(set(steps)) < len(steps):
+            raise Unfollowed(_NO_SUM)  # two indices along one axis
         axes = tuple(sorted(self._axes, key=lambda axis: (not axis.is_own, -abs(axis.step))))
         return Output(
             self._access, axes, (Substitution(self._replaced),), Substitution(self._blocks),
@@ -236,7 +239,12 @@ class _Coordinates:
 
     def _by_strides(self, positions: Term) -> list[tuple[Term, Term]]:
         size = self._access.element_bytes
-        strides = self._strides()
+        passed = {
+            self._step(Term({pure: gcd(*each.coefficients.values())}))
+            for pure, each in self._groups.items()
+            if pure
+        }
+        strides = [stride for stride in self._strides() if stride * size not in passed]
         shares: dict[int, dict[Monomial, int]] = {}
         for monomial, number in positions.coefficients.items():
             stride = next((each for each in strides if number % (each * size) == 0), 1)

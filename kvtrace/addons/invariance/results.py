@@ -111,6 +111,7 @@ class OutputResult:
         across: Recorded launches at several sizes of the batch; None: there is one size.
         witness: Two values of one row, shown by the evaluator; None: none was found or sought.
         row_axes: Which axes of the tensor number the rows.
+        uncompared: Sizes of the batch at which other extents differ, too, so that nothing compares.
         calls: How many distinct calls were judged.
 
     """
@@ -131,6 +132,7 @@ class OutputResult:
     across: Across | None = None
     witness: Witness | None = None
     row_axes: frozenset[int] = frozenset()
+    uncompared: int = 0
     calls: int = 1
     kept: dict[tuple[Any, ...], list[_Kept]] = field(default_factory=dict, repr=False)
 
@@ -300,34 +302,38 @@ def _keep_tree(result: OutputResult, verdict: RowVerdict, kernel: Kernel, batch:
         except Unfollowed:
             return
     strides = [tensor.strides[axis] * tensor.element.bytes for axis in result.row_axes]
-    has_rows = batch.rows > 1 and bool(output.axes) and output.axes[0].step == min(strides)
+    has_rows = bool(output.axes) and output.axes[0].step == min(strides)
     if batch.rows > 1 and not has_rows:
         return
     try:
-        whole = kernel.tree(verdict.access, output, bound=True) if has_rows else None
+        several = has_rows and batch.rows > 1
+        whole = kernel.tree(verdict.access, output, bound=True) if several else None
         pinned = pin(output) if has_rows else output
         first = kernel.tree(verdict.access, pinned, bound=True)
     except (TooLarge, Unfollowed):
         return
     inner = tuple(n for axis, n in enumerate(tensor.shape) if axis not in result.row_axes)
-    same = (inner, tensor.dtype, _shared_shapes(result, kernel))
+    same = (inner, tensor.dtype, _shared_shapes(result, kernel, batch.rows))
     kept = _Kept(batch, whole, first, kernel.call, position, kernel.extents(output))
     result.kept.setdefault(same, []).append(kept)
 
 
-def _shared_shapes(result: OutputResult, kernel: Kernel) -> tuple[tuple[int, ...], ...]:
+def _shared_shapes(result: OutputResult, kernel: Kernel, rows: int) -> tuple[tuple[int, ...], ...]:
+    """Return the shapes of what all rows share, without axes as long as the batch."""
     found = []
     for name in result.shared:
         if name in kernel.names:
             tensor = kernel.tensor(kernel.names.index(name))
             if tensor is not None:
-                found.append(tuple(tensor.shape))
+                found.append(tuple(-1 if extent == rows else extent for extent in tensor.shape))
     return tuple(found)
 
 
 def _compare(result: OutputResult) -> None:
     """Compare launches that differ in the size of the batch; look for a witness where trees do."""
     kept = max(result.kept.values(), key=_sizes, default=[])
+    recorded = {each.batch.rows for own in result.kept.values() for each in own}
+    result.uncompared = len(recorded) - _sizes(kept) if kept else 0
     if _sizes(kept) > 1:
         whole = all(each.whole is not None for each in kept)
         by_tree: dict[Tree, dict[Batch, _Kept]] = {}

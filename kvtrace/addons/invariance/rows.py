@@ -212,14 +212,35 @@ def _judged(access: Access, output: Output, tree: Tree, kernel: Kernel, count: i
         simplifier.given.exact,
     )  # fmt: skip
     found = Follower(batch, kernel.summary).follow(tree)
-    reasons = (
-        *found.reasons, *_updates(access), *_as_many(found.scalars, access, rows, kernel),
-    )  # fmt: skip
+    scalars = tuple(
+        dict.fromkeys((*found.scalars, *_choosing(access, simplifier.active, rows[:1], kernel)))
+    )
+    reasons = (*found.reasons, *_updates(access), *_as_many(scalars, access, rows, kernel))
     return RowVerdict(
         access, kernel.name(access.argument), _standing(reasons), output, tree, rows,
         tuple(sorted(map(kernel.scalar, sizes))), reasons, found.reads,
-        tuple(sorted(map(kernel.scalar, found.scalars))), found.selecting,
+        tuple(sorted(map(kernel.scalar, scalars))), found.selecting,
     )  # fmt: skip
+
+
+def _choosing(
+    access: Access, active: Condition, rows: Sequence[Axis], kernel: Kernel
+) -> list[Symbol]:
+    """Return the numbers that choose which of several stores writes an element of an output.
+
+    One that only says that there is such a row chooses nothing.
+    """
+    stores = [each for each in kernel.summary.accesses if each.kind != "load"]
+    if sum(each.argument == access.argument for each in stores) < 2:
+        return []
+    own = {axis.coordinate for axis in rows}
+    return [
+        atom
+        for part in active.conjuncts()
+        if not _is_bound(part, own)
+        for atom in without_contents(part)
+        if isinstance(atom, Symbol) and atom.kind == "scalar"
+    ]
 
 
 def _as_many(

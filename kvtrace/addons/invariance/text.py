@@ -31,7 +31,7 @@ def invariance_lines(found: Invariance, width: int) -> list[str]:
     rows = [
         (
             each.kernel, each.output, _VERDICTS[each.standing], each.determinism.answer,
-            _across_text(each.across), _reads_text(each),
+            _across_text(each), _reads_text(each),
         )
         for each in found.outputs
     ]  # fmt: skip
@@ -78,9 +78,10 @@ def _reads_text(each: OutputResult) -> str:
     return "; ".join(parts)
 
 
-def _across_text(across: Across | None) -> str:
+def _across_text(each: OutputResult) -> str:
+    across = each.across
     if across is None:
-        return "-"
+        return "other extents" if each.uncompared else "-"
     sizes = len({batch.rows for batches in across.trees for batch in batches})
     variants = len({batch.variant for batches in across.trees for batch in batches})
     made = f"{sizes} sizes, {plural(variants, 'variant')}"
@@ -171,6 +172,7 @@ def _object(each: OutputResult) -> dict[str, Any]:
         "deterministic": each.determinism.answer,
         "deterministic_reason": each.determinism.reason,
         "calls": each.calls,
+        "uncompared": each.uncompared,
         "witness": None if each.witness is None else {
             "element": each.witness.element,
             "launches": [each.witness.first, each.witness.second],

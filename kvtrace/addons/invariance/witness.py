@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _MOST_BYTES: Final = 1 << 26
 _MOST_STEPS: Final = 200_000
 _SEEDS: Final = 4
+_ROUNDING: Final = 1e-4
+"""What sums in another order may differ by here, relative to the largest element of the row."""
 _MOST_PROGRAMS: Final = 256
 
 Dims = frozenset[int]
@@ -198,18 +200,23 @@ def _bits(array: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 def _differing(one: Any, others: Any, first: str, second: str) -> Witness | None:
-    """Return the first element of a row that has other bits in one of some rows."""
+    """Return the first element of a row that has another value in one of some rows.
+
+    The evaluator's own sums go in an order that depends on the shapes of arrays. So only what is
+    farther apart than another order of sums would bring it counts.
+    """
     first_row, rows = (each.reshape(len(each), -1) for each in (one, others))
-    size = rows.dtype.itemsize
-    bits = [np.ascontiguousarray(each).view(np.uint8) for each in (first_row, rows)]
-    unlike = (bits[0] != bits[1]).reshape(*rows.shape, size).any(axis=2)
-    nans = [np.isnan(each.astype(np.float64)) for each in (first_row, rows)]
-    unlike &= ~(nans[0] & nans[1])
-    if not unlike.any():
+    with np.errstate(invalid="ignore"):
+        values = [each.astype(np.float64) for each in (first_row, rows)]
+        scale = np.maximum(np.abs(values[0]).max(initial=0.0), 1e-30)
+        apart = np.abs(values[0] - values[1]) > _ROUNDING * scale
+    apart |= np.isnan(values[0]) != np.isnan(values[1])
+    if not apart.any():
         return None
-    row, element = (int(index) for index in np.argwhere(unlike)[0])
-    values = (first_row[0, element], rows[row, element])
-    return Witness(element, first, second, (_shown(values[0]), _shown(values[1])))
+    row, element = (int(index) for index in np.argwhere(apart)[0])
+    return Witness(
+        element, first, second, (_shown(first_row[0, element]), _shown(rows[row, element]))
+    )
 
 
 def _shown(value: Any) -> str:

@@ -13,6 +13,8 @@ import torch
 import triton
 import triton.language as tl
 
+from tests.addons.invariance.inputs import tensor
+
 Launch = Callable[..., torch.Tensor]
 WIDTH, DEPTH, COLUMNS, LENGTH = 300, 256, 32, 40
 
@@ -38,21 +40,16 @@ class Planted:
     sizes: tuple[int, int] = (1, 40)
 
 
-def _tensor(*shape: int, seed: int) -> torch.Tensor:
-    made = torch.randn(shape, generator=torch.Generator().manual_seed(seed), device="cpu")
-    return made.to("cuda" if torch.cuda.is_available() else "cpu")
-
-
 def _batch(rows: int, position: int, *shape: int, seed: int = 1) -> torch.Tensor:
     """Return (rows, *shape) with the same row at `position` whatever the batch."""
-    batch = 3 * _tensor(rows, *shape, seed=1000 * seed + rows)
-    batch[position] = _tensor(*shape, seed=seed)
+    batch = 3 * tensor(rows, *shape, seed=1000 * seed + rows)
+    batch[position] = tensor(*shape, seed=seed)
     return batch
 
 
 def product(kernel: Any, rows: int, position: int = 0) -> torch.Tensor:
     """Launch `x @ w` of (rows, 256) by (256, 32)."""
-    x, w = _batch(rows, position, DEPTH), _tensor(DEPTH, COLUMNS, seed=2)
+    x, w = _batch(rows, position, DEPTH), tensor(DEPTH, COLUMNS, seed=2)
     out = torch.zeros_like(x[:, :COLUMNS].contiguous())
     kernel[lambda meta: (triton.cdiv(rows, meta["BLOCK_M"]), meta.get("SPLIT", 1))](
         x, w, out, rows, DEPTH
@@ -62,7 +59,7 @@ def product(kernel: Any, rows: int, position: int = 0) -> torch.Tensor:
 
 def rowwise(kernel: Any, rows: int, position: int = 0) -> torch.Tensor:
     """Launch a function of rows of 300, with weights, in tiles of BLOCK_M rows."""
-    x, w = _batch(rows, position, WIDTH), _tensor(WIDTH, seed=2)
+    x, w = _batch(rows, position, WIDTH), tensor(WIDTH, seed=2)
     out = torch.zeros_like(x)
     kernel[lambda meta: (triton.cdiv(rows, meta["BLOCK_M"]),)](x, w, out, rows, WIDTH)
     return out
@@ -81,10 +78,10 @@ def attention(kernel: Any, rows: int, position: int = 0) -> torch.Tensor:
     lengths = torch.tensor([41 + 7 * row % 20 for row in range(rows)], device="cpu")
     lengths[position] = LENGTH
     longest = int(lengths.max())
-    q, k, v = (_tensor(rows, *shape, seed=rows) for shape in ((32,), (longest, 32), (longest, 32)))
+    q, k, v = (tensor(rows, *shape, seed=rows) for shape in ((32,), (longest, 32), (longest, 32)))
     for seed, whole in enumerate((k, v), 3):
-        whole[position, :LENGTH] = _tensor(LENGTH, 32, seed=seed)
-    q[position] = _tensor(32, seed=5)
+        whole[position, :LENGTH] = tensor(LENGTH, 32, seed=seed)
+    q[position] = tensor(32, seed=5)
     out = torch.zeros_like(q)
     kernel[(rows,)](q, k, v, out, lengths.int().to(q.device), rows, longest)
     return out
@@ -212,11 +209,9 @@ def _row_sum_parts(x, out, M, N, PARTS: tl.constexpr):
 def _row_sum_branch(x, out, M, N, LIMIT: tl.constexpr):
     row, at = tl.program_id(0), tl.arange(0, 512)
     value = tl.load(x + row * N + at, at < N, other=0.0)
+    tl.store(out + row, tl.sum(value, 0))
     if M > LIMIT:
-        total = tl.sum(tl.sum(value.reshape(16, 32), 1), 0)
-    else:
-        total = tl.sum(value, 0)
-    tl.store(out + row, total)
+        tl.store(out + row, tl.sum(tl.sum(value.reshape(16, 32), 1), 0))
 
 
 @triton.jit

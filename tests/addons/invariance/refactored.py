@@ -13,6 +13,7 @@ import torch
 import triton
 
 from tests.addons.invariance import refactored_kernels as kernels
+from tests.addons.invariance.inputs import tensor
 
 ROWS, WIDTH, DEPTH = 16, 200, 96
 
@@ -36,14 +37,9 @@ class Refactored:
     launch: Callable[[Any], torch.Tensor]
 
 
-def _tensor(*shape: int, seed: int) -> torch.Tensor:
-    made = torch.randn(shape, generator=torch.Generator().manual_seed(seed), device="cpu")
-    return made.to("cuda" if torch.cuda.is_available() else "cpu")
-
-
 def rowwise(kernel: Any, rows_a_program: int = 1) -> torch.Tensor:
     """Launch `kernel(x, w, out, M, N)`, a program per row."""
-    x, w = _tensor(ROWS, WIDTH, seed=1), _tensor(WIDTH, seed=2)
+    x, w = tensor(ROWS, WIDTH, seed=1), tensor(WIDTH, seed=2)
     out = torch.zeros_like(x)
     kernel[(triton.cdiv(ROWS, rows_a_program),)](x, w, out, ROWS, WIDTH)
     return out
@@ -51,7 +47,7 @@ def rowwise(kernel: Any, rows_a_program: int = 1) -> torch.Tensor:
 
 def product(kernel: Any) -> torch.Tensor:
     """Launch `kernel(x, w, out, M, K)`, which multiplies (16, 96) by (96, 16)."""
-    x, w = _tensor(16, DEPTH, seed=1), _tensor(DEPTH, 16, seed=2)
+    x, w = tensor(16, DEPTH, seed=1), tensor(DEPTH, 16, seed=2)
     out = torch.zeros_like(x[:, :16].contiguous())
     kernel[(1,)](x, w, out, 16, DEPTH)
     return out
@@ -59,7 +55,7 @@ def product(kernel: Any) -> torch.Tensor:
 
 def halves(kernel: Any) -> torch.Tensor:
     """Launch `kernel(x, w, out, M, N)` on half precision."""
-    x, w = _tensor(ROWS, WIDTH, seed=1).half(), _tensor(WIDTH, seed=2).half()
+    x, w = tensor(ROWS, WIDTH, seed=1).half(), tensor(WIDTH, seed=2).half()
     out = torch.zeros_like(x)
     kernel[(ROWS,)](x, w, out, ROWS, WIDTH)
     return out

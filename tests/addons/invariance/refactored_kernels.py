@@ -1,7 +1,5 @@
 """Kernels before and after a change, which `refactored.py` pairs."""
 
-# ruff: noqa: D103 - a kernel's name says what was changed
-
 from typing import Any
 
 import triton
@@ -31,7 +29,7 @@ def rms_norm_masks(x, w, out, M, N):
     outside = at >= N
     value = tl.load(x + row * N + at, outside == 0, other=0.0)
     scale = tl.rsqrt(tl.sum(value * value, 0) / N + 1e-6)
-    weight = tl.load(w + at, N > at, other=0.0)
+    weight = tl.load(w + at, at <= N - 1, other=0.0)
     tl.store(out + row * N + at, value * scale * weight, (at + 1 <= N) & (row < M))
 
 

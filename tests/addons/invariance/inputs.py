@@ -1,0 +1,9 @@
+"""Tensors that are the same in each process, on the GPU if there is one."""
+
+import torch
+
+
+def tensor(*shape: int, seed: int) -> torch.Tensor:
+    """Return random numbers of a shape by a seed."""
+    made = torch.randn(shape, generator=torch.Generator().manual_seed(seed), device="cpu")
+    return made.to("cuda" if torch.cuda.is_available() else "cpu")
