@@ -49,6 +49,10 @@ class Condition:
             self._atoms = frozenset().union(*inside)
         return self._atoms
 
+    def inside(self) -> tuple[Term | Condition, ...]:
+        """Return the terms and conditions that it is made of, one level down."""
+        return tuple(part for part in self._parts() if isinstance(part, Term | Condition))
+
     def opaques(self) -> frozenset[Opaque]:
         """Return all opaque leaves that are not inside terms."""
         inside = [p.opaques() for p in self._parts() if isinstance(p, Condition)]

@@ -82,6 +82,7 @@ GONE = {
         ("-m kvtrace info s3://bucket/out", 2, "nothing here opens s3 addresses"),
     ),
     "graphs": (("-m kvtrace convert stablehlo out", 2, "there is no converter 'stablehlo'"),),
+    "invariance": (("-m kvtrace invariance out", 2, "there is no command 'invariance'"),),
     "judge": (
         ("-m kvtrace judge kernel.py", 2, "there is no command 'judge'"),
         ("-m kvtrace mcp", 2, "there is no command 'mcp'"),

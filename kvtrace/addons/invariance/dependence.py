@@ -1,0 +1,316 @@
+"""What the tree of an output's element depends on besides the data of its own row.
+
+A row's result is the same in every batch if nothing in its tree mentions where the row is: no
+program, grid, size of the batch or number of the row, other than to find the row's own data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from kvtrace.addons.invariance.coordinates import PLACING
+from kvtrace.addons.invariance.trees import TRIPS, Tree, bound
+from kvtrace.addons.invariance.wording import formula_text
+from kvtrace.symbolic.conditions import TRUE, AtLeast, Condition, at_least, conjunction, less
+from kvtrace.symbolic.decide import Given, prove
+from kvtrace.symbolic.functions import Choice
+from kvtrace.symbolic.terms import ZERO, Atom, Monomial, Substitution, Symbol, Term
+
+if TYPE_CHECKING:
+    from kvtrace.addons.invariance.coordinates import Axis
+    from kvtrace.symbolic.intervals import Ranges
+    from kvtrace.symbolic.summary import Summary
+
+Through = Literal["data", "mask", "address", "guard", "trips", "integer"]
+Cause = Literal["position", "grid", "size", "row", "rows", "update", "unknown"]
+"""What a value may depend on: the program or lane that computes it, the grid, the batch's size,
+the row's number, other rows' data, an update whose order is free, or what is not followed."""
+
+_Facts = tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a row's value may change with its batch: the cause, through what, and the op's index.
+
+    `what` names the cause in the kernel's terms.
+    """
+
+    cause: Cause
+    through: Through
+    what: str
+    op: int
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """An argument that the value depends on; `own`: of it only what lies in the row's own part."""
+
+    argument: str
+    own: bool
+    through: Through
+
+
+@dataclass(frozen=True, slots=True)
+class Dependence:
+    """What a tree depends on: reasons against its invariance, reads, and scalars it mentions.
+
+    `selecting` are tensors of integers that select inside the row, as a label does: it is assumed
+    that they stay in it.
+    """
+
+    reasons: tuple[Reason, ...]
+    reads: tuple[Read, ...]
+    scalars: tuple[Symbol, ...]
+    selecting: tuple[str, ...]
+
+
+def sizes_of_batch(active: Condition, axes: Sequence[Axis]) -> frozenset[Symbol]:
+    """Return the scalars that say where an axis ends: those that bound its coordinate in a mask."""
+    found: set[Symbol] = set()
+    for part in active.conjuncts():
+        if not isinstance(part, AtLeast):
+            continue
+        coefficients = part.term.coefficients
+        bounded = any(
+            number < 0 and axis.coordinate in monomial
+            for axis in axes
+            for monomial, number in coefficients.items()
+        )
+        for monomial, number in coefficients.items() if bounded else ():
+            if number > 0 and all(_is_scalar(atom) for atom in monomial):
+                found |= {atom for atom in monomial if isinstance(atom, Symbol)}
+    return frozenset(found)
+
+
+def _is_scalar(atom: object) -> bool:
+    return isinstance(atom, Symbol) and atom.kind == "scalar"
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What a row is, and what is known of a recorded call.
+
+    Attributes:
+        axes: The output's axes that number the rows.
+        sizes: Scalars that say how many rows there are.
+        batched: Arguments that have a part for each row.
+        strides: Of arguments, in bytes, the largest first.
+        ranges: Of the symbols in the recorded call.
+        facts: What holds where the element is written.
+
+    """
+
+    axes: tuple[Axis, ...]
+    sizes: frozenset[Symbol]
+    batched: frozenset[str]
+    strides: Mapping[str, Sequence[int]]
+    ranges: Ranges
+    facts: tuple[Condition, ...]
+
+    @property
+    def coordinates(self) -> frozenset[Symbol]:
+        """The symbols that number the rows."""
+        return frozenset(axis.coordinate for axis in self.axes)
+
+
+class Follower:
+    """Finds what a tree depends on."""
+
+    def __init__(self, batch: Batch, summary: Summary) -> None:
+        self._batch = batch
+        self._rows = batch.coordinates
+        self._summary = summary
+        self._reasons: dict[Reason, None] = {}
+        self._reads: dict[Read, None] = {}
+        self._scalars: dict[Symbol, None] = {}
+        self._selecting: dict[str, None] = {}
+        self._shifts: dict[str, int] = {}
+        self._seen: set[tuple[Tree, _Facts]] = set()
+
+    def follow(self, tree: Tree) -> Dependence:
+        """Return what a tree depends on."""
+        waiting: list[tuple[Tree, _Facts, Through]] = [(tree, (), "data")]
+        while waiting:
+            node, facts, through = waiting.pop()
+            if (node, facts) not in self._seen:
+                self._seen.add((node, facts))
+                self._node(node, facts, through)
+                waiting += _parts(node, facts, through)
+        return Dependence(
+            tuple(self._reasons), tuple(self._reads), tuple(self._scalars), tuple(self._selecting)
+        )
+
+    # -- one node --------------------------------------------------------------------------------
+
+    def _node(self, node: Tree, facts: _Facts, through: Through) -> None:
+        if node.what == "unknown":
+            self._because("unknown", through, node.detail[0], node)
+        elif node.what == "element":
+            self._element(node, facts)
+        else:
+            if node.what == "loop":
+                through = "trips"
+            elif node.what == "integer" and through == "data":
+                through = "integer"
+            for formula in node.formulas():
+                self._mentions(formula, through, node)
+                if not self._rows.isdisjoint(without_contents(formula)):
+                    self._because("row", through, self._text(formula), node)
+
+    def _because(self, cause: Cause, through: Through, what: str, node: Tree) -> None:
+        self._reasons[Reason(cause, through, what, node.op)] = None
+
+    def _text(self, formula: Term | Condition) -> str:
+        return formula_text(formula, self._summary)
+
+    def _mentions(
+        self, formula: Term | Condition, through: Through, node: Tree, *, direct: bool = True
+    ) -> None:
+        """Note what a formula mentions of the launch, the number of the row left out.
+
+        Not `direct`: scalars outside of functions, the strides of an address, say where data are
+        and nothing about them.
+        """
+        atoms = formula.atoms()
+        if not direct and isinstance(formula, Term):
+            outside = {atom for monomial in formula.coefficients for atom in monomial}
+            inside = frozenset().union(*(a.within() for a in outside if not _is_scalar(a)))
+            atoms = frozenset(a for a in atoms if not _is_scalar(a) or a in inside)
+        for atom in atoms:
+            if not isinstance(atom, Symbol):
+                continue
+            if atom.kind == "content":
+                own = any(not self._rows.isdisjoint(term.atoms()) for term in atom.at)
+                self._reads[Read(self._tensor(atom), own, through)] = None
+            elif atom.kind == "scalar" and atom not in self._batch.sizes:
+                self._scalars[atom] = None
+            else:
+                cause = self._cause(atom)
+                if cause is not None:
+                    what = f"{self._text(atom.term)}, in {self._text(formula)}"
+                    self._because(cause, through, what, node)
+
+    def _cause(self, atom: Symbol) -> Cause | None:
+        if atom.kind in PLACING:
+            own = isinstance(atom.key, tuple) and atom.kind == "lane"
+            return None if own else "position"
+        if atom.kind == "programs":
+            return "grid"
+        return "size" if atom.kind == "scalar" else None
+
+    def _tensor(self, content: Symbol) -> str:
+        assert isinstance(content.key, tuple)
+        return self._summary.module.main.arguments[content.key[1]].name.lstrip("%")
+
+    # -- memory ----------------------------------------------------------------------------------
+
+    def _element(self, node: Tree, facts: _Facts) -> None:
+        name, offset = node.detail[0], node.detail[1]
+        if offset is None:
+            self._reads[Read("an address in memory", False, "address")] = None
+            return
+        self._mentions(offset, "address", node, direct=False)
+        factors, rest = self._row_part(offset)
+        own = bool(factors) or any(
+            not self._rows.isdisjoint(content.within()) for content in _contents(offset)
+        )
+        self._reads[Read(name, own, "data")] = None
+        if not self._rows.isdisjoint(without_contents(rest)):
+            self._because("row", "address", f"{name} at {self._text(offset)}", node)
+        elif not own and name in self._batch.batched:
+            self._because("rows", "address", f"all rows of {name}", node)
+        elif factors and not self._is_inside(name, rest, factors, node, facts):
+            what = f"{name} beyond the row's own part, at {self._text(rest)}"
+            self._because("rows", "address", what, node)
+
+    def _row_part(self, offset: Term) -> tuple[dict[Symbol, Term], Term]:
+        """Return (factors, rest): an offset is factors times the rows' coordinates, plus rest."""
+        factors: dict[Symbol, Term] = {}
+        rest: dict[Monomial, int] = {}
+        for monomial, number in offset.coefficients.items():
+            rows = [atom for atom in monomial if atom in self._rows]
+            others = tuple(atom for atom in monomial if atom not in self._rows)
+            if len(rows) == 1 and all(_is_scalar(atom) for atom in others):
+                (row,) = rows
+                assert isinstance(row, Symbol)
+                factors[row] = factors.get(row, ZERO) + Term({others: number})
+            else:
+                rest[monomial] = number
+        return factors, Term(rest)
+
+    def _is_inside(
+        self, name: str, rest: Term, factors: Mapping[Symbol, Term], node: Tree, facts: _Facts
+    ) -> bool:
+        """Whether an offset stays in the row's own part, at the sizes of the recorded call.
+
+        A part is what one index along the axes of the rows leaves; it may begin some rows further
+        on, the same number for all that is read of the tensor.
+        """
+        masks = [part.detail[0] for part in node.parts[:1] if part.what == "condition"]
+        given = Given((*self._batch.facts, *facts, *masks), self._batch.ranges)
+        selecting = _contents(rest)
+        self._selecting |= dict.fromkeys(self._tensor(atom) for atom in selecting)
+        rest = Substitution(dict.fromkeys(selecting, ZERO))(rest)
+        for factor in factors.values():
+            low, high = self._batch.ranges.interval(factor)
+            if low != high or low <= 0:
+                return False
+            outer = [stride for stride in self._batch.strides.get(name, ()) if stride > low]
+            inner = self._without_multiples(rest, outer[-1]) if outer else rest
+            shift = inner.coefficients.get((), 0) // low * low
+            if self._shifts.setdefault(name, shift) != shift:
+                return False
+            inner = inner - shift
+            claim = conjunction((at_least(inner), less(inner, low)))
+            if claim is not TRUE and prove(claim, given) is None:
+                return False
+        return True
+
+    def _without_multiples(self, term: Term, stride: int) -> Term:
+        """Return what of an offset is no step along an outer axis."""
+        kept: dict[Monomial, int] = {}
+        for monomial, number in term.coefficients.items():
+            pure = Term({tuple(atom for atom in monomial if _is_scalar(atom)): number})
+            low, high = self._batch.ranges.interval(pure)
+            if low != high or low % stride or not monomial:
+                kept[monomial] = number
+        return Term(kept)
+
+
+def _parts(node: Tree, facts: _Facts, through: Through) -> Iterator[tuple[Tree, _Facts, Through]]:
+    names: Sequence[Through] = [through] * len(node.parts)
+    if node.what == "loop":
+        count, level, is_while, _ = node.detail
+        if not is_while:
+            facts = (*facts, less(bound(level, TRIPS).term, count))
+    elif node.what == "element":
+        names = ("mask", "data") if node.detail[1] is not None else ("address", "mask", "data")
+    elif node.what == "op" and node.detail[0] == "where":
+        names = ("guard", *names[1:])
+    for part, each in zip(node.parts, names, strict=False):
+        yield part, facts, each
+
+
+def _contents(term: Term) -> list[Symbol]:
+    return [atom for atom in term.atoms() if isinstance(atom, Symbol) and atom.kind == "content"]
+
+
+def without_contents(formula: Term | Condition) -> frozenset[Atom]:
+    """Return the atoms of a formula, without those that only say where a content is read."""
+    waiting: list[Term | Condition] = [formula]
+    found: set[Atom] = set()
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, Condition):
+            waiting += each.inside()
+            continue
+        for atom in {atom for monomial in each.coefficients for atom in monomial} - found:
+            found.add(atom)
+            if isinstance(atom, Choice):
+                waiting += (atom.condition, atom.then, atom.otherwise)
+            else:
+                waiting += getattr(atom, "arguments", ())
+    return frozenset(found)

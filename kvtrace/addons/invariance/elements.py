@@ -1,0 +1,526 @@
+"""The tree of an element of an IR value, built from the op that makes it, inward.
+
+Integers, conditions and addresses are formulas wherever the symbolic walk follows them
+(`kvtrace.symbolic`); all else is built op by op, by the kinds that `kvtrace.ir.ops` gives them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from math import prod
+from typing import TYPE_CHECKING, Any, Final
+
+from kvtrace.addons.invariance.formulas import (
+    Coordinates,
+    attributes_of,
+    is_followed,
+    linear,
+    reshaped,
+    source_of,
+)
+from kvtrace.addons.invariance.trees import COMMUTATIVE, TRIPS, Tree, bound, level_of, tree
+from kvtrace.ir import Block, Op, Value
+from kvtrace.ir.attributes import (
+    DenseAttribute,
+    FloatAttribute,
+    IntegerAttribute,
+)
+from kvtrace.ir.flow import called, counter_of, flow_of, returns, terminator
+from kvtrace.ir.ops import (
+    BRANCHES,
+    CALLS,
+    COMBINING,
+    FUNCTIONS,
+    KINDS,
+    LOOPS,
+    Kind,
+    mask_of,
+    operator_of,
+)
+from kvtrace.schema.errors import KvtraceError
+from kvtrace.symbolic.conditions import TRUE, Condition
+from kvtrace.symbolic.functions import quotient, remainder
+from kvtrace.symbolic.summary import Access, Loop, Summary
+from kvtrace.symbolic.terms import ZERO, Substitution, Symbol, Term
+from kvtrace.symbolic.walk_types import element_of, number_of, shape_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_MOST_NODES: Final = 50_000
+
+
+class TooLarge(KvtraceError):
+    """The tree of an element has too many nodes to be followed."""
+
+    slug = "too-large"
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """A loop whose carried values are being built: `definitions` grows while they are.
+
+    `numbers` has the number of each definition by the carried value and its elements, in which
+    symbols bound inside the loop are numbered from `level` + 1 on.
+    """
+
+    loop: Op
+    level: int
+    trip: Symbol
+    numbers: dict[tuple[int, Coordinates], int] = field(default_factory=dict)
+    waiting: list[tuple[int, Coordinates]] = field(default_factory=list)
+
+
+class Elements:
+    """Builds trees of elements of one kernel.
+
+    `written` rewrites a formula of the kernel as its meaning is to be compared: numbers in place of
+    arguments, the output's coordinates in place of programs and lanes. `name` names an argument.
+    """
+
+    def __init__(
+        self,
+        summary: Summary,
+        written: Callable[[Term], Term],
+        holds: Callable[[Condition], Condition],
+        name: Callable[[int], str],
+    ) -> None:
+        self.summary = summary
+        self.module = summary.module
+        self._written = written
+        self._holds = holds
+        self._name = name
+        self._loops: dict[Op, Loop] = {loop.op: loop for loop in summary.loops}
+        self._accesses: dict[Op, list[Access]] = {}
+        for access in summary.accesses:
+            self._accesses.setdefault(access.op, []).append(access)
+        self._groups: tuple[Group, ...] = ()
+        self._memo: dict[Any, Tree] = {}
+        self._made = 0
+        self._flow = flow_of(self.module)
+
+    # -- formulas --------------------------------------------------------------------------------
+
+    def term(self, term: Term, at: Coordinates, shape: Sequence[int]) -> Term:
+        """Return a formula of a tensor at one element, as it is to be compared."""
+        return self._written(self._placed(at, shape)(term))
+
+    def condition(self, condition: Condition, at: Coordinates, shape: Sequence[int]) -> Condition:
+        """Return a condition of a tensor at one element, as it is to be compared."""
+        return self._holds(condition.substitute(self._placed(at, shape)))
+
+    def _placed(self, at: Coordinates, shape: Sequence[int]) -> Substitution:
+        replaced: dict[Any, Term] = {
+            Symbol("lane", axis, 0, extent - 1): place
+            for axis, (extent, place) in enumerate(zip(shape, at, strict=True))
+            if extent > 1
+        }
+        replaced |= {group.trip: bound(group.level, TRIPS).term for group in self._groups}
+        return Substitution(replaced)
+
+    # -- values ----------------------------------------------------------------------------------
+
+    def of(self, value: Value, at: Coordinates, level: int) -> Tree:
+        """Return the tree of one element of a value; symbols bound inside it begin at `level`."""
+        key = (value.id, at, level, self._groups)
+        found = self._memo.get(key)
+        if found is None:
+            self._made += 1
+            if self._made > _MOST_NODES:
+                raise TooLarge("its expression is too large to be followed")
+            found = self._memo[key] = self._of(value, at, level)
+        return found
+
+    def _of(self, value: Value, at: Coordinates, level: int) -> Tree:
+        known = self.summary.values.get(value.id)
+        if isinstance(known, Term | Condition) and is_followed(known):
+            shape = shape_of(value.type)
+            if isinstance(known, Term):
+                formula = self.term(known, at, shape)
+                return tree("integer", (formula, str(element_of(value.type))))
+            return tree("condition", (self.condition(known, at, shape),))
+        if isinstance(value.owner, Op):
+            return self._made_by(value.owner, value.position, at, level)
+        return self._passed(value, at, level)
+
+    def _passed(self, value: Value, at: Coordinates, level: int) -> Tree:
+        """Return the tree of an argument of a block."""
+        block = value.owner
+        assert isinstance(block, Block)
+        owner = block.region.owner
+        if owner.name in FUNCTIONS:
+            if owner is self.module.main.op:
+                return tree("argument", (self._name(value.position), str(value.type)))
+            callers = self._flow.callers(owner)
+            if len(callers) == 1:
+                return self.of(callers[0].group("argument")[value.position], at, level)
+            return self._unknown(owner, "a function that is called from several places")
+        if owner.name in COMBINING or operator_of(owner) == "map":
+            return tree("combined", (value.position,))
+        if owner.name in LOOPS:
+            return self._carried(owner, value, at, level)
+        return self._unknown(owner, "a jump between blocks")
+
+    def _made_by(self, op: Op, position: int, at: Coordinates, level: int) -> Tree:
+        row = KINDS.get(op.name)
+        if row is None:
+            return self._unknown(op, f"{op.name}, which is not in the table of ops")
+        operator = operator_of(op)
+        if operator == "constant":
+            return self._constant(op, at)
+        if op.name in CALLS:
+            return self._called(op, position, at, level)
+        if operator == "map":
+            return self._mapped(op, position, at, level)
+        if row.kind in (Kind.SPREAD, Kind.REARRANGED, Kind.PICKED):
+            return self._moved(op, position, at, level)
+        if op.name in LOOPS:
+            return self._after(op, position, at, level)
+        if op.name in BRANCHES:
+            return self._branched(op, position, at, level)
+        if op.name in COMBINING:
+            return self._reduced(op, position, at, level)
+        if row.kind is Kind.PRODUCT:
+            return self._product(op, at, level)
+        if row.effect == "load":
+            return self._element(op, at, level)
+        if row.kind in (Kind.ELEMENTWISE, Kind.ADDRESS, Kind.GIVEN):
+            return self._computed(op, position, at, level)
+        if row.kind is Kind.COUNT:
+            return self._counted(op, at, level)
+        reason = "the old value of an atomic update" if row.effect == "atomic" else op.name
+        return self._unknown(op, reason)
+
+    def _unknown(self, op: Op, reason: str) -> Tree:
+        return tree("unknown", (reason, op.index), (), op.index)
+
+    def _constant(self, op: Op, at: Coordinates) -> Tree:
+        given = op.attributes.get("value")
+        kind = str(element_of(op.results[0].type))
+        if isinstance(given, DenseAttribute):
+            if given.is_splat:
+                return tree("constant", (kind, given.bits), (), op.index)
+            place = self._written(linear(at, shape_of(op.results[0].type)))
+            index = tree("integer", (place, "index"))
+            return tree("constant", (kind, given.bits), (index,), op.index)
+        if isinstance(given, FloatAttribute):
+            return tree("constant", (kind, (given.bits,)), (), op.index)
+        if isinstance(given, IntegerAttribute):
+            return tree("constant", (kind, (given.value,)), (), op.index)
+        return self._unknown(op, "a constant that is not read")
+
+    def _computed(self, op: Op, position: int, at: Coordinates, level: int) -> Tree:
+        """Return an op applied to the elements at the same place."""
+        parts = [self.of(each, at if shape_of(each.type) else (), level) for each in op.operands]
+        if operator_of(op) in COMMUTATIVE and len(parts) == 2:
+            parts.sort(key=hash)
+        kind = str(element_of(op.results[position].type))
+        return tree("op", (op.name, attributes_of(op), kind, position), tuple(parts), op.index)
+
+    def _called(self, op: Op, position: int, at: Coordinates, level: int) -> Tree:
+        function = called(op, self.module)
+        if function is None or len(self._flow.callers(function)) != 1:
+            return self._unknown(op, "a function that is called from several places")
+        ends = returns(function)
+        if len(ends) != 1:
+            return self._unknown(op, "a function with several ends")
+        return self.of(ends[0].group("passed")[position], at, level)
+
+    def _mapped(self, op: Op, position: int, at: Coordinates, level: int) -> Tree:
+        blocks = op.regions[0].blocks
+        if len(blocks) != 1 or number_of(op, "pack", 1) != 1:
+            return self._unknown(op, "a function mapped over several elements at once")
+        result = self.of(blocks[0].ops[-1].group("passed")[position], (), level)
+        parts = tuple(self.of(value, at, level) for value in op.operands)
+        return tree("op", (op.name, (), "", position), (result, *parts), op.index)
+
+    # -- elements moved --------------------------------------------------------------------------
+
+    def _moved(self, op: Op, position: int, at: Coordinates, level: int) -> Tree:
+        operator, row = operator_of(op), KINDS[op.name]
+        if row.kind is Kind.PICKED:
+            if not row.has("index"):
+                return self._unknown(op, op.name)
+            return self._picked(op, at, level)
+        if operator in ("join", "cat"):
+            return self._joined(op, operator, at, level)
+        source = op.operand("source")
+        shape, target = shape_of(source.type), shape_of(op.results[position].type)
+        return self.of(source, source_of(op, operator, position, at, shape, target), level)
+
+    def _picked(self, op: Op, at: Coordinates, level: int) -> Tree:
+        """Return an element that an index picks, which the index's tree chooses."""
+        source, axis = op.operand("source"), number_of(op, "axis")
+        extent = shape_of(source.type)[axis]
+        index = self.of(op.operand("index"), at, level)
+        if index.what == "integer":
+            place = index.detail[0]
+            if place.low >= 0 and place.high < extent:
+                return self.of(source, (*at[:axis], place, *at[axis + 1 :]), level)
+        among = bound(level, extent)
+        inside = (*at[:axis], among.term, *at[axis + 1 :])
+        element = self.of(source, inside, level + 1)
+        return tree("op", (op.name, (("extent", extent),), "", 0), (index, element), op.index)
+
+    def _joined(self, op: Op, operator: str, at: Coordinates, level: int) -> Tree:
+        first, second = op.operand("first"), op.operand("second")
+        if operator == "join":
+            which, inside = at[-1], at[:-1]
+            halves = (inside, inside)
+            pick = which.constant
+        else:
+            extent = shape_of(first.type)[0]
+            pick = None if at[0].constant is None else at[0].constant // extent
+            halves = ((remainder(at[0], extent),),) * 2
+            which = quotient(at[0], extent)
+        if pick is not None:
+            return self.of((first, second)[pick], halves[pick], level)
+        index = tree("integer", (self._written(which), "index"))
+        parts = (index, self.of(first, halves[0], level), self.of(second, halves[1], level))
+        return tree("op", ("join", (), "", 0), parts, op.index)
+
+    # -- several elements at once ----------------------------------------------------------------
+
+    def _reduced(self, op: Op, position: int, at: Coordinates, level: int) -> Tree:
+        given, axis = op.group("source"), number_of(op, "axis")
+        extent = shape_of(given[0].type)[axis]
+        is_scan = KINDS[op.name].kind is Kind.SCAN
+        along = bound(level, extent).term
+        detail: tuple[Any, ...] = ()
+        if is_scan:
+            inside = (*at[:axis], along, *at[axis + 1 :])
+            detail = (number_of(op, "reverse"), self._written(at[axis]))
+        else:
+            inside = (*at[:axis], along, *at[axis:])
+        end = op.regions[0].blocks[0].ops[-1]
+        combined = tuple(self.of(value, (), level + 1) for value in end.group("passed"))
+        elements = tuple(self.of(value, inside, level + 1) for value in given)
+        if not is_scan and extent == 1:
+            return elements[position]
+        parts = (*combined, *elements)
+        return tree("reduction", (op.name, extent, level, position, *detail), parts, op.index)
+
+    def _counted(self, op: Op, at: Coordinates, level: int) -> Tree:
+        source = op.operand("source")
+        along = bound(level, prod(shape_of(source.type))).term
+        parts = [self.of(source, (along,), level + 1)]
+        if (mask := mask_of(op)) is not None:
+            parts.append(self.of(mask, (along,), level + 1))
+        return tree(
+            "op",
+            (op.name, (), "", 0),
+            (*parts, tree("integer", (self._written(at[0]), "index"))),
+            op.index,
+        )
+
+    def _product(self, op: Op, at: Coordinates, level: int) -> Tree:
+        left, right, added = (op.operand(name) for name in ("left", "right", "added"))
+        scales = [
+            op.optional(name) for name in ("left_scale", "right_scale") if KINDS[op.name].has(name)
+        ]
+        if any(scale is not None for scale in scales):
+            return self._unknown(op, "a product of blocks that share scales")
+        extent = shape_of(left.type)[-1]
+        along = bound(level, extent).term
+        types = tuple(str(element_of(value.type)) for value in (left, right, added))
+        parts = (
+            self.of(left, (*at[:-1], along), level + 1),
+            self.of(right, (*at[:-2], along, at[-1]), level + 1),
+            self.of(added, at, level),
+        )
+        return tree("product", (types, attributes_of(op), extent, level), parts, op.index)
+
+    # -- memory ----------------------------------------------------------------------------------
+
+    def _element(self, op: Op, at: Coordinates, level: int) -> Tree:
+        value = op.results[0]
+        shape, kind = shape_of(value.type), str(element_of(value.type))
+        accesses = self._accesses.get(op, [])
+        padding = str(op.attributes.get("padding", ""))
+        if (
+            len(accesses) == 1
+            and accesses[0].argument is not None
+            and is_followed(accesses[0].offset)
+        ):
+            (access,) = accesses
+            assert access.argument is not None
+            place = reshaped(at, shape, access.shape)
+            offset = self.term(access.offset, place, access.shape)
+            return self._masked(
+                op, access, (self._name(access.argument), offset, kind, padding), place, at, level
+            )
+        if not KINDS[op.name].has("pointer"):
+            return self._unknown(op, "a load through a descriptor that is not followed")
+        pointer = self.of(op.operand("pointer"), at if shape else (), level)
+        mask = mask_of(op)
+        parts = [pointer]
+        if mask is not None:
+            parts.append(self.of(mask, at if shape else (), level))
+            other = op.optional("other")
+            if other is not None:
+                parts.append(self.of(other, at if shape else (), level))
+        return tree("element", ("", None, kind, padding), tuple(parts), op.index)
+
+    def _masked(
+        self,
+        op: Op,
+        access: Access,
+        detail: tuple[Any, ...],
+        place: Coordinates,
+        at: Coordinates,
+        level: int,
+    ) -> Tree:
+        """Return an element of memory, or what the lane is given where it is masked off."""
+        if is_followed(access.mask):
+            mask = self.condition(access.mask, place, access.shape)
+            if mask is TRUE:
+                return tree("element", detail, (), op.index)
+            made = tree("condition", (mask,))
+        else:
+            value = mask_of(op)
+            if value is None:
+                return self._unknown(op, "a mask that is not followed")
+            made = self.of(value, at if shape_of(value.type) else (), level)
+        parts = [made]
+        other = op.optional("other") if KINDS[op.name].has("other") else None
+        if other is not None:
+            parts.append(self.of(other, at if shape_of(other.type) else (), level))
+        return tree("element", detail, tuple(parts), op.index)
+
+    # -- branches --------------------------------------------------------------------------------
+
+    def _branched(self, op: Op, position: int, at: Coordinates, level: int) -> Tree:
+        ways = [
+            self.of(region.blocks[0].ops[-1].group("passed")[position], at, level)
+            for region in op.regions
+            if len(region.blocks) == 1
+        ]
+        if len(ways) != len(op.regions):
+            return self._unknown(op, "a branch of several blocks")
+        row = KINDS[op.name]
+        deciding = [op.operand(name) for name in ("condition", "selector") if row.has(name)]
+        if not deciding:
+            return ways[0]
+        decided = self.of(deciding[0], (), level)
+        if decided.what == "condition" and (truth := decided.detail[0].decided) is not None:
+            return ways[0 if truth else 1]
+        return tree("op", ("where", attributes_of(op), "", 0), (decided, *ways), op.index)
+
+    # -- loops -----------------------------------------------------------------------------------
+
+    @contextmanager
+    def _inside(self, group: Group) -> Iterator[None]:
+        before = self._groups
+        self._groups = (*before, group)
+        try:
+            yield
+        finally:
+            self._groups = before
+
+    def _carried(self, loop: Op, value: Value, at: Coordinates, level: int) -> Tree:
+        """Return what a loop carries, in the trip at hand."""
+        place = value.position - (1 if counter_of(loop) is not None else 0)
+        block = value.owner
+        assert isinstance(block, Block)
+        if counter_of(loop) is None and block is loop.regions[1].blocks[0]:
+            return self.of(terminator(loop, 0).group("passed")[place], at, level)
+        for group in reversed(self._groups):
+            if group.loop is loop:
+                return self._reference(group, place, at)
+        known = self._loops.get(loop)
+        if known is None or counter_of(loop) is None:
+            return self._unknown(loop, "what a loop carries")
+        return self._loop(loop, known, known.trip.term, place, at, level)
+
+    def _after(self, loop: Op, position: int, at: Coordinates, level: int) -> Tree:
+        """Return what a loop leaves."""
+        known = self._loops.get(loop)
+        if known is None:
+            # It never runs, by its bounds.
+            if counter_of(loop) is None:
+                return self._unknown(loop, "a loop that is not followed")
+            return self.of(loop.group("initial")[position], at, level)
+        if counter_of(loop) is None:
+            return self._while(loop, known, position, at, level)
+        if not is_followed(known.trips):
+            return self._unknown(loop, "a loop whose number of trips is not followed")
+        return self._loop(loop, known, known.trips, position, at, level)
+
+    def _loop(
+        self, loop: Op, known: Loop, trips: Term, position: int, at: Coordinates, level: int
+    ) -> Tree:
+        """Return the value after a number of trips: the first, and each from the one before it."""
+        count = self.term(trips, (), ())
+        group = Group(loop, level, known.trip)
+        yielded = terminator(loop, 0).group("passed")
+        parts = self._definitions(group, position, at, loop.group("initial"), yielded)
+        return tree("loop", (count, level, False, _extents(group)), parts, loop.index)
+
+    def _while(self, loop: Op, known: Loop, position: int, at: Coordinates, level: int) -> Tree:
+        group = Group(loop, level, known.trip)
+        condition = terminator(loop, 0)
+        with self._inside(group):
+            goes_on = self.of(condition.operand("condition"), (), level + 1)
+            left = self.of(
+                condition.group("passed")[position], self._slots(group, at)[0], level + 1
+            )
+        yielded = terminator(loop, 1).group("passed")
+        parts = self._definitions(group, None, at, loop.group("initial"), yielded)
+        detail = (ZERO, level, True, _extents(group))
+        return tree("loop", detail, (goes_on, left, *parts), loop.index)
+
+    def _definitions(
+        self,
+        group: Group,
+        position: int | None,
+        at: Coordinates,
+        initial: Sequence[Value],
+        yielded: Sequence[Value],
+    ) -> tuple[Tree, ...]:
+        """Return first and next of all values that one needs, in the order they are met."""
+        if position is not None:
+            self._reference(group, position, at)
+        parts: list[Tree] = []
+        while group.waiting:
+            place, elements = group.waiting.pop(0)
+            inner = group.level + 1 + sum(1 for _ in _bound_inside(elements, group.level))
+            parts.append(self.of(initial[place], elements, inner))
+            with self._inside(group):
+                parts.append(self.of(yielded[place], elements, inner))
+        return tuple(parts)
+
+    def _slots(self, group: Group, at: Coordinates) -> tuple[Coordinates, Coordinates]:
+        """Return coordinates with symbols bound inside the loop renumbered, and those symbols."""
+        inside = list(_bound_inside(at, group.level))
+        renumbered: dict[Any, Term] = {
+            symbol: bound(group.level + 1 + number, symbol.high + 1).term
+            for number, symbol in enumerate(inside)
+        }
+        replaced = Substitution(renumbered)
+        return tuple(replaced(term) for term in at), tuple(symbol.term for symbol in inside)
+
+    def _reference(self, group: Group, place: int, at: Coordinates) -> Tree:
+        elements, given = self._slots(group, at)
+        key = (place, elements)
+        number = group.numbers.get(key)
+        if number is None:
+            number = group.numbers[key] = len(group.numbers)
+            group.waiting.append(key)
+        return tree("carried", (group.level, number, given))
+
+
+def _extents(group: Group) -> tuple[tuple[int, ...], ...]:
+    """Return, for each value that a loop carries, how many elements its symbols range over."""
+    return tuple(
+        tuple(symbol.high + 1 for symbol in _bound_inside(elements, group.level))
+        for _, elements in group.numbers
+    )
+
+
+def _bound_inside(at: Coordinates, level: int) -> list[Symbol]:
+    """Return the symbols of coordinates that are bound inside a loop, in order of their levels."""
+    symbols = {atom for term in at for atom in term.atoms() if isinstance(atom, Symbol)}
+    found = [(each, symbol) for symbol in symbols if (each := level_of(symbol)) is not None]
+    return [symbol for each, symbol in sorted(found, key=lambda pair: pair[0]) if each > level]

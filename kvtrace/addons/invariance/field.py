@@ -1,0 +1,345 @@
+"""Trees evaluated in a finite field: two that differ in the order of sums alone give the same.
+
+Sums and products of floats become sums and products modulo a prime, which are associative and
+distributive; every other operation becomes a random function of its operands, and every element
+of memory a random number. By the lemma of Schwartz and Zippel (Schwartz 1980,
+doi:10.1145/322217.322225), two different polynomials of degree d agree at a random point with a
+probability of at most d / P.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.addons.invariance.trees import COMMUTATIVE, TRIPS, Tree, bound
+from kvtrace.ir.ops import KINDS, Operator
+from kvtrace.schema.errors import KvtraceError
+from kvtrace.symbolic.conditions import Condition
+from kvtrace.symbolic.terms import Symbol, Term
+
+PRIME: Final = (1 << 31) - 1
+_LEVELS: Final = 12
+_MOST_ELEMENTS: Final = 1 << 22
+_MOST_TRIPS: Final = 1 << 12
+
+Numbers = NDArray[np.uint64]
+
+
+class NotEvaluated(KvtraceError):
+    """A tree has nodes that have no value in a field, or more than may be computed."""
+
+    slug = "not-evaluated"
+
+
+def field_value(
+    tree: Tree, coordinates: Mapping[Symbol, int], seed: int, *, ordered: bool = False
+) -> int:
+    """Return the value of a tree in the field, at one element of the output.
+
+    Args:
+        tree: Its numbers are bound.
+        coordinates: Those of the element, and of what else is symbolic.
+        seed: Which random numbers are in memory.
+        ordered: Whether sums and products are random functions, too, so that only what is computed
+            in the same order is equal.
+
+    Raises:
+        NotEvaluated: it cannot be computed.
+
+    """
+    found = _Evaluation(dict(coordinates), seed, ordered=ordered).of(tree)
+    return int(np.broadcast_to(found, (1,) * _LEVELS).flat[0])
+
+
+def _mixed(*parts: Any) -> Numbers:
+    """Return random numbers below the prime: splitmix64 (Steele et al. 2014) of all parts."""
+    total: Any = np.uint64(0x9E3779B97F4A7C15)
+    for part in parts:
+        total = (total ^ np.asarray(part).astype(np.uint64)) * np.uint64(0xBF58476D1CE4E5B9)
+        total = (total ^ (total >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        total = total ^ (total >> np.uint64(31))
+    return np.asarray(total % np.uint64(PRIME), np.uint64)
+
+
+def _named(text: object) -> int:
+    return zlib.crc32(repr(text).encode())
+
+
+def _sum(left: Numbers, right: Numbers) -> Numbers:
+    return (left + right) % np.uint64(PRIME)
+
+
+def _difference(left: Numbers, right: Numbers) -> Numbers:
+    return (left + np.uint64(PRIME) - right) % np.uint64(PRIME)
+
+
+def _product(left: Numbers, right: Numbers) -> Numbers:
+    return (left * right) % np.uint64(PRIME)
+
+
+_RING: Final[Mapping[Operator, Callable[..., Numbers]]] = {
+    "+": _sum,
+    "-": _difference,
+    "*": _product,
+    "negate": lambda value: _difference(np.zeros_like(value), value),
+    "fma": lambda left, right, added: _sum(_product(left, right), added),
+}
+
+
+class _Evaluation:
+    def __init__(self, env: dict[Symbol, Any], seed: int, *, ordered: bool) -> None:
+        self._ordered = ordered
+        self._env = env
+        self._seed = seed
+        self._memo: dict[Tree, Numbers] = {}
+        self._carried: dict[tuple[int, int], Numbers] = {}
+        self._combined: tuple[Numbers, ...] = ()
+        self._trips = 0
+
+    def of(self, node: Tree) -> Numbers:
+        """Return a node's value for all numbers of the symbols that are bound around it."""
+        found = self._memo.get(node)
+        if found is None:
+            with np.errstate(over="ignore"):
+                found = self._memo[node] = self._of(node)
+            if found.size > _MOST_ELEMENTS:
+                raise NotEvaluated("it has too many elements")
+        return found
+
+    def _of(self, node: Tree) -> Numbers:
+        detail = node.detail
+        match node.what:
+            case "integer":
+                return _mixed(self._seed, 1, self._integer(detail[0]))
+            case "condition":
+                return self._truth(detail[0]).astype(np.uint64)
+            case "constant":
+                return self._constant(node)
+            case "argument":
+                return _mixed(self._seed, 2, _named(detail))
+            case "element":
+                return self._element(node)
+            case "op":
+                return self._op(node)
+            case "combined":
+                return self._combined[int(detail[0])]
+            case "reduction":
+                return self._reduction(node)
+            case "product":
+                return self._matrix(node)
+            case "loop":
+                return self._loop(node)
+            case "carried":
+                return self._reference(node)
+        raise NotEvaluated(f"it has {node.detail[0]}")
+
+    # -- formulas --------------------------------------------------------------------------------
+
+    def _content(self, symbol: Symbol, at: tuple[Any, ...]) -> Any:
+        places = [np.asarray(each, np.int64) for each in at]
+        return (_mixed(self._seed, 3, _named(symbol.key), *places) % np.uint64(8)).astype(np.int64)
+
+    def _integer(self, term: Term) -> NDArray[np.int64]:
+        try:
+            return np.asarray(term.values(self._env, self._content), np.int64)
+        except KeyError as error:
+            raise NotEvaluated(f"it depends on {error}") from error
+
+    def _truth(self, condition: Condition) -> NDArray[np.bool_]:
+        try:
+            return np.asarray(condition.values(self._env, self._content))
+        except KeyError as error:
+            raise NotEvaluated(f"it depends on {error}") from error
+
+    # -- nodes -----------------------------------------------------------------------------------
+
+    def _constant(self, node: Tree) -> Numbers:
+        kind, bits = node.detail
+        if node.parts:
+            return _mixed(self._seed, 4, _named(node.detail), self.of(node.parts[0]))
+        if bits and bits[0] == 0:
+            return np.zeros((1,) * _LEVELS, np.uint64)
+        return _mixed(self._seed, 4, _named((kind, bits))).reshape((1,) * _LEVELS)
+
+    def _element(self, node: Tree) -> Numbers:
+        name, offset, kind, padding = node.detail
+        parts = list(node.parts)
+        if offset is None:
+            address: Any = self.of(parts.pop(0))
+        else:
+            address = self._integer(offset)
+        value = _mixed(self._seed, 5, _named((name, kind)), address)
+        if not parts:
+            return value
+        mask = self.of(parts[0]) != 0
+        other = self.of(parts[1]) if len(parts) > 1 else _mixed(self._seed, 6, _named(padding))
+        return np.where(mask, value, other)
+
+    def _op(self, node: Tree) -> Numbers:
+        name, attributes, kind, position = node.detail
+        values = [self.of(part) for part in node.parts]
+        if name == "where" and len(values) == 3:
+            return np.where(values[0] != 0, values[1], values[2])
+        row = KINDS.get(name)
+        operator = "" if row is None else row.operator
+        if operator == "where":
+            return np.where(values[0] != 0, values[1], values[2])
+        if kind.startswith(("f", "bf")) and operator in _RING and not self._ordered:
+            return _RING[operator](*values)
+        if operator in COMMUTATIVE and len(values) == 2:
+            values = [np.minimum(*values), np.maximum(*values)]
+        return _mixed(self._seed, 7, _named((name, attributes, kind, position)), *values)
+
+    def _reduction(self, node: Tree) -> Numbers:
+        _, extent, level, position, *scanned = node.detail
+        axis = bound(level, extent)
+        count = len(node.parts) // 2
+        elements = self._under({axis: _along(level, extent)}, node.parts[count:])
+        given = [np.broadcast_to(each, _widened(each, level, extent)) for each in elements]
+        total = [np.take(each, [0], axis=level) for each in given]
+        if scanned:
+            raise NotEvaluated("it has a scan")
+        before = self._combined
+        for index in range(1, extent):
+            right = [np.take(each, [index], axis=level) for each in given]
+            self._combined = (*total, *right)
+            total = self._under({}, node.parts[:count])
+        self._combined = before
+        return total[int(position)]
+
+    def _matrix(self, node: Tree) -> Numbers:
+        types, attributes, extent, level = node.detail
+        left, right, added = node.parts
+        factors = self._under({bound(level, extent): _along(level, extent)}, (left, right))
+        form = dict(attributes)
+        form.pop("maxNumImpreciseAcc", None)
+        # Both are rounded first, or split, as the op says; exact products need no attribute.
+        factors = [_mixed(self._seed, 8, _named((types[:2], form)), each) for each in factors]
+        product = _product(*factors)
+        product = np.broadcast_to(product, _widened(product, level, extent))
+        total = product.sum(axis=level, keepdims=True, dtype=np.uint64) % np.uint64(PRIME)
+        if self._ordered:
+            return _mixed(self._seed, 9, extent, total, self.of(added))
+        return _sum(total, self.of(added))
+
+    def _under(self, more: Mapping[Symbol, Any], nodes: tuple[Tree, ...]) -> list[Numbers]:
+        """Evaluate nodes where more symbols have numbers."""
+        before, memo = self._env, self._memo
+        self._env, self._memo = {**before, **more}, {}
+        try:
+            return [self.of(node) for node in nodes]
+        finally:
+            self._env, self._memo = before, memo
+
+    # -- loops -----------------------------------------------------------------------------------
+
+    def _loop(self, node: Tree) -> Numbers:
+        count, level, is_while, extents = node.detail
+        if is_while:
+            return self._while(node)
+        trips = self._integer(count)
+        if trips.size != 1:
+            raise NotEvaluated("it has loops of different lengths")
+        total = int(trips.reshape(-1)[0])
+        self._trips += max(total, 0)
+        if self._trips > _MOST_TRIPS:
+            raise NotEvaluated("its loops have too many trips")
+        pairs, envs = _definitions(node.parts, level, extents)
+        trip = bound(level, TRIPS)
+        outer = dict(self._carried)
+        values = [
+            self._under(env, (first,))[0] for env, (first, _) in zip(envs, pairs, strict=True)
+        ]
+        for number in range(total):
+            values = self._next(level, values, pairs, envs, {trip: number})
+        self._carried = outer
+        return values[0]
+
+    def _next(
+        self,
+        level: int,
+        values: list[Numbers],
+        pairs: Sequence[tuple[Tree, Tree]],
+        envs: Sequence[dict[Symbol, Any]],
+        more: Mapping[Symbol, Any],
+    ) -> list[Numbers]:
+        """Return what a loop carries after another trip."""
+        for place, value in enumerate(values):
+            self._carried[level, place] = value
+        return [
+            self._under({**env, **more}, (following,))[0]
+            for env, (_, following) in zip(envs, pairs, strict=True)
+        ]
+
+    def _while(self, node: Tree) -> Numbers:
+        _, level, _, extents = node.detail
+        goes_on, left, *rest = node.parts
+        pairs, envs = _definitions(rest, level, extents)
+        outer = dict(self._carried)
+        values = [
+            self._under(env, (first,))[0] for env, (first, _) in zip(envs, pairs, strict=True)
+        ]
+        for number in range(_MOST_TRIPS):
+            for place, value in enumerate(values):
+                self._carried[level, place] = value
+            trip = {bound(level, TRIPS): number}
+            truth = self._under(trip, (goes_on,))[0]
+            if truth.size != 1:
+                raise NotEvaluated("it has loops of different lengths")
+            if not truth.reshape(-1)[0]:
+                found = self._under(trip, (left,))[0]
+                self._carried = outer
+                return found
+            values = self._next(level, values, pairs, envs, trip)
+        raise NotEvaluated("its loops have too many trips")
+
+    def _reference(self, node: Tree) -> Numbers:
+        level, number, given = node.detail
+        value = self._carried[level, number]
+        if not given:
+            return value
+        indices = [
+            np.broadcast_to(self._integer(term), (1,) * _LEVELS)
+            if np.ndim(self._integer(term)) == 0
+            else self._integer(term)
+            for term in given
+        ]
+        picked: list[Any] = list(np.ogrid[tuple(slice(extent) for extent in value.shape)])
+        for offset, index in enumerate(indices):
+            axis = level + 1 + offset
+            picked[axis] = index if value.shape[axis] > 1 else np.zeros_like(index)
+        return np.asarray(value[tuple(np.broadcast_arrays(*picked))])
+
+
+def _definitions(
+    parts: Sequence[Tree], level: int, extents: Sequence[tuple[int, ...]]
+) -> tuple[list[tuple[Tree, Tree]], list[dict[Symbol, Any]]]:
+    """Return first and next of what a loop carries, and the symbols of their elements."""
+    pairs = [(parts[i], parts[i + 1]) for i in range(0, len(parts), 2)]
+    envs = [
+        {
+            bound(level + 1 + n, extent): _along(level + 1 + n, extent)
+            for n, extent in enumerate(own)
+        }
+        for own in extents
+    ]
+    return pairs, envs
+
+
+def _along(level: int, extent: int) -> NDArray[np.int64]:
+    if level >= _LEVELS:
+        raise NotEvaluated("it is nested too deeply")
+    shape = [1] * _LEVELS
+    shape[level] = extent
+    return np.arange(extent, dtype=np.int64).reshape(shape)
+
+
+def _widened(array: Numbers, level: int, extent: int) -> tuple[int, ...]:
+    shape = [1] * (_LEVELS - array.ndim) + list(array.shape)
+    shape[level] = extent
+    return tuple(shape)

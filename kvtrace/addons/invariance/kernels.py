@@ -1,0 +1,197 @@
+"""A kernel with the numbers and strides of one recorded call of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
+from typing import TYPE_CHECKING
+
+from kvtrace.addons.invariance.coordinates import coordinate
+from kvtrace.addons.invariance.elements import Elements
+from kvtrace.addons.invariance.simplifying import Simplifier
+from kvtrace.evaluate.arguments import TensorArgument
+from kvtrace.schema.cached_property import cached_property
+from kvtrace.symbolic.conditions import Condition
+from kvtrace.symbolic.intervals import Ranges
+from kvtrace.symbolic.summary import BlockPointer
+from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term, as_term, lane
+from kvtrace.verdicts.binding import BoundCall
+
+if TYPE_CHECKING:
+    from kvtrace.addons.invariance.coordinates import Axis, Output
+    from kvtrace.addons.invariance.trees import Tree
+    from kvtrace.recorded_calls.recorded import Call
+    from kvtrace.symbolic.summary import Access
+
+
+class Kernel:
+    """A kernel as a recorded call binds it: tensors' strides tell axes of outputs apart."""
+
+    def __init__(self, call: Call, names: Sequence[str] | None = None) -> None:
+        """`names` are the arguments' where they are not to be called as in the source."""
+        self.call = call
+        self.bound = BoundCall(call)
+        self.summary = self.bound.summary
+        arguments = self.summary.module.main.arguments
+        own = (value.name.lstrip("%") for value in arguments)
+        self.names = tuple(own if names is None else names)
+
+    @cached_property
+    def sizes(self) -> Ranges:
+        """What is assumed of numbers in any call: those that are 1 or more here are so there."""
+        known = {
+            ("scalar", symbol.key): (min(low, 1), symbol.high)
+            for symbol in self._scalars()
+            if (low := self.bound.ranges.of(symbol)[0]) >= 0
+        }
+        return Ranges(known)
+
+    def _scalars(self) -> Iterator[Symbol]:
+        for value in self.summary.values.values():
+            if isinstance(value, Term | Condition):
+                yield from (
+                    a for a in value.atoms() if isinstance(a, Symbol) and a.kind == "scalar"
+                )
+            elif isinstance(value, BlockPointer):
+                for term in (*value.extents, *value.strides):
+                    yield from term.symbols("scalar")
+
+    def tensor(self, position: int | None) -> TensorArgument | None:
+        """Return the tensor that was passed for an argument."""
+        given = None if position is None else self.call.arguments[position]
+        return given if isinstance(given, TensorArgument) else None
+
+    def name(self, position: int | None) -> str:
+        """Return the name of an argument."""
+        return "?" if position is None else self.names[position]
+
+    def scalar(self, symbol: Symbol) -> str:
+        """Return the name of a number that is passed to the kernel."""
+        if isinstance(symbol.key, int):
+            return self.names[symbol.key]
+        position, what, axis = symbol.key[:3]
+        return f"{self.names[position]}.{what}[{axis}]"
+
+    @cached_property
+    def strides(self) -> Mapping[str, Sequence[int]]:
+        """The strides of arguments, in bytes, the largest first."""
+        return {
+            self.names[position]: sorted(
+                {
+                    stride * given.element.bytes
+                    for extent, stride in zip(given.shape, given.strides, strict=True)
+                    if extent > 1 and stride > 0
+                }
+            )[::-1]
+            for position, given in enumerate(self.call.arguments)
+            if isinstance(given, TensorArgument) and position < len(self.names)
+        }
+
+    @cached_property
+    def shapes(self) -> frozenset[int]:
+        """The extents of all tensors, those of one element left out."""
+        tensors = (each for each in self.call.arguments if isinstance(each, TensorArgument))
+        return frozenset(extent for each in tensors for extent in each.shape if extent > 1)
+
+    def tree(self, access: Access, output: Output, *, bound: bool = False) -> Tree:
+        """Return the tree of an element that an access writes.
+
+        Args:
+            access: A store or atomic update of the kernel.
+            output: Its coordinates.
+            bound: Whether the numbers of the call are in place of arguments and grid, so that trees
+                of several variants of a kernel can be compared.
+
+        Raises:
+            TooLarge: it has too many nodes.
+
+        """
+        simplifier = Simplifier(output, self.sizes)
+        term, condition = simplifier.term, simplifier.condition
+        if bound:
+            named = Substitution({axis.coordinate: _by_step(axis).term for axis in output.axes})
+            elements = Elements(
+                self.summary,
+                lambda each: named(self._as_bound(term(each))),
+                lambda each: self._as_bound_condition(condition(each)).substitute(named),
+                self.name,
+            )
+        else:
+            elements = Elements(self.summary, term, condition, self.name)
+        at = tuple(lane(axis, extent) for axis, extent in enumerate(access.shape))
+        return elements.of(access.op.operand("value"), at, 0)
+
+    def _as_bound_condition(self, condition: Condition) -> Condition:
+        return condition.substitute(self._numbers(condition.atoms()))
+
+    def _as_bound(self, term: Term) -> Term:
+        return Substitution(self._numbers(term.atoms()))(term)
+
+    def _numbers(self, atoms: frozenset[Atom]) -> dict[Atom, Term]:
+        """Return what to write for what differs between variants: numbers, and tensors' names."""
+        found: dict[Atom, Term] = {}
+        for atom in atoms:
+            if not isinstance(atom, Symbol):
+                continue
+            if atom.kind in ("scalar", "programs"):
+                low, high = self.bound.ranges.of(atom)
+                if low == high:
+                    found[atom] = as_term(low)
+            elif atom.kind == "content" and isinstance(atom.key, tuple):
+                at = tuple(self._as_bound(term) for term in atom.at)
+                key = ("content", self.name(atom.key[1]))
+                found[atom] = Symbol("content", key, atom.low, atom.high, at).term
+        return found
+
+    def rows(self, argument: int | None, axis: Axis) -> int | None:
+        """Return how many rows an output has along an axis and those outside of it."""
+        tensor = self.tensor(argument)
+        if tensor is None:
+            return None
+        pairs = zip(tensor.shape, tensor.strides, strict=True)
+        return prod(n for n, stride in pairs if stride * tensor.element.bytes >= axis.step)
+
+    def extents(self, output: Output) -> dict[Symbol, int]:
+        """Return how far coordinates go in the recorded call, as bound trees name them."""
+        tensor = self.tensor(output.access.argument)
+        if tensor is None:
+            return {}
+        reach = prod(tensor.shape) * tensor.element.bytes
+        found: dict[Symbol, int] = {}
+        for axis in output.axes:
+            found[_by_step(axis)] = max(1, reach // max(axis.step, 1))
+            reach = axis.step
+        return found
+
+    def inner(self, argument: int | None, axis: Axis) -> tuple[int, ...]:
+        """Return the extents of an output's axes that do not number rows."""
+        tensor = self.tensor(argument)
+        if tensor is None:
+            return ()
+        pairs = zip(tensor.shape, tensor.strides, strict=True)
+        return tuple(n for n, stride in pairs if stride * tensor.element.bytes < axis.step)
+
+    def batched(self, rows: Sequence[Axis], argument: int) -> frozenset[str]:
+        """Return the arguments that have as many parts as an output has rows, as far as that tells.
+
+        A number of rows that is an extent of the output's other axes, too, tells nothing.
+        """
+        written = self.tensor(argument)
+        if written is None:
+            return frozenset()
+        steps = {axis.step for axis in rows}
+        counts: set[int] = set()
+        others = {1}
+        for extent, stride in zip(written.shape, written.strides, strict=True):
+            (counts if stride * written.element.bytes in steps else others).add(extent)
+        counts -= others
+        return frozenset(
+            self.names[position]
+            for position, given in enumerate(self.call.arguments[: len(self.names)])
+            if isinstance(given, TensorArgument) and not counts.isdisjoint(given.shape)
+        )
+
+
+def _by_step(axis: Axis) -> Symbol:
+    """Return a coordinate that has the same name in all variants: by how far its axis steps."""
+    return coordinate(axis.step)

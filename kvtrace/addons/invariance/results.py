@@ -1,0 +1,396 @@
+"""What `kvtrace invariance` finds in a run: a row for each output of each kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from kvtrace.addons.invariance.compared import Comparison, compared
+from kvtrace.addons.invariance.coordinates import Unfollowed, coordinates_of, pin
+from kvtrace.addons.invariance.determinism import Determinism, determinism_of
+from kvtrace.addons.invariance.elements import TooLarge
+from kvtrace.addons.invariance.kernels import Kernel
+from kvtrace.addons.invariance.rows import RowVerdict, Standing, rows_of
+from kvtrace.addons.invariance.trees import Tree
+from kvtrace.addons.invariance.witness import (
+    Batched,
+    Witness,
+    batch_axes,
+    between,
+    with_other_rows,
+)
+from kvtrace.analysis.progress import Shown, unshown
+from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
+from kvtrace.ir import source_stack
+from kvtrace.recorded_calls.recorded import Call, UnreadyCall, calls_of
+from kvtrace.schema.errors import KvtraceError
+
+if TYPE_CHECKING:
+    from kvtrace.ir import Op
+    from kvtrace.schema.trace import Selection
+    from kvtrace.symbolic.terms import Symbol
+
+Order = Literal["program", "compiled"]
+"""What fixes the order of a value's operations: the TTIR alone, or how one variant was compiled."""
+
+_WORST: Final[tuple[Standing, ...]] = ("unknown", "depends", "whole", "proven")
+_MOST_CALLS: Final = 8
+"""So many calls of a variant are judged: proofs are for all sizes, but for strides of a call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of source; file is None where it was not recorded."""
+
+    file: str | None
+    line: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """One reason why a value may change with its batch."""
+
+    cause: str
+    through: str
+    what: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A size of the batch that was recorded: how many rows, and which variant ran."""
+
+    rows: int
+    variant: int
+    grid: tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Across:
+    """Whether launches at several sizes of the batch compute a row the same way.
+
+    `trees` has the batches of each tree that occurs; `comparison` is of the first two.
+    """
+
+    trees: tuple[tuple[Batch, ...], ...]
+    comparison: Comparison
+
+
+@dataclass(frozen=True, eq=False)
+class _Kept:
+    """A call with an output's trees, numbers bound: of any row (None: it has one), of the first."""
+
+    batch: Batch
+    whole: Tree | None
+    first: Tree
+    call: Call
+    position: int
+    extents: Mapping[Symbol, int]
+
+
+@dataclass
+class OutputResult:
+    """An output of a kernel.
+
+    Attributes:
+        kernel: Its name.
+        output: The argument.
+        standing: Whether a row's value is a function of the row alone; see `rows.Standing`.
+        rows: How many axes of the output number its rows.
+        place: The store.
+        why: Reasons against it.
+        own: Arguments of which it reads the row's own part.
+        shared: Arguments of which it reads what is the same for all rows.
+        scalars: Numbers that it depends on.
+        sizes: Numbers that say how many rows there are.
+        selecting: Tensors of integers that are assumed to select inside the row.
+        order: What fixes the order of its sums.
+        determinism: Whether the kernel leaves the same when it runs again.
+        across: Recorded launches at several sizes of the batch; None: there is one size.
+        witness: Two values of one row, shown by the evaluator; None: none was found or sought.
+        row_axes: Which axes of the tensor number the rows.
+        uncompared: Sizes of the batch at which other extents differ, too, so that nothing compares.
+        calls: How many distinct calls were judged.
+
+    """
+
+    kernel: str
+    output: str
+    standing: Standing
+    rows: int
+    place: Place
+    why: tuple[Why, ...]
+    own: tuple[str, ...]
+    shared: tuple[str, ...]
+    scalars: tuple[str, ...]
+    sizes: tuple[str, ...]
+    selecting: tuple[str, ...]
+    order: Order
+    determinism: Determinism
+    across: Across | None = None
+    witness: Witness | None = None
+    row_axes: frozenset[int] = frozenset()
+    uncompared: int = 0
+    calls: int = 1
+    kept: dict[tuple[Any, ...], list[_Kept]] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
+class Invariance:
+    """All outputs that were judged, and a sentence for each call that could not be."""
+
+    outputs: tuple[OutputResult, ...]
+    failures: tuple[str, ...]
+
+    def count(self, standing: Standing) -> int:
+        """Return how many outputs have a standing."""
+        return sum(each.standing == standing for each in self.outputs)
+
+
+def invariance_of(
+    selection: Selection, kernels: Sequence[str] = (), shown: Shown = unshown
+) -> Invariance:
+    """Judge all outputs of the kernels of runs.
+
+    Args:
+        selection: The runs.
+        kernels: Names to judge; none: all.
+        shown: Where progress is shown.
+
+    """
+    failures: list[str] = []
+    called: dict[str, dict[int, list[Call]]] = {}
+    for run in selection.runs:
+        for call in calls_of(selection.trace, run):
+            if isinstance(call, UnreadyCall):
+                failures.append(f"call {call.call_id} of {call.kernel}: {call.reason}")
+            elif not kernels or call.kernel in kernels:
+                variants = called.setdefault(call.kernel, {})
+                variants.setdefault(id(call.module), []).append(call)
+    outputs: list[OutputResult] = []
+    with shown("invariance") as progress:
+        for number, variants in enumerate(called.values(), start=1):
+            if progress is not None:
+                progress(number, len(called))
+            outputs += _of_kernel([_spread(calls) for calls in variants.values()], failures)
+    return Invariance(tuple(outputs), tuple(failures))
+
+
+def _spread(calls: Sequence[Call]) -> list[Call]:
+    """Return the calls of a variant that are judged, from the smallest to the largest."""
+    ordered = sorted(calls, key=_elements)
+    step = max(1, -(-len(ordered) // _MOST_CALLS))
+    return [*ordered[:-1:step], ordered[-1]]
+
+
+def _elements(call: Call) -> int:
+    return sum(prod(each.shape) for each in call.arguments if isinstance(each, TensorArgument))
+
+
+def _of_kernel(variants: Sequence[Sequence[Call]], failures: list[str]) -> list[OutputResult]:
+    """Judge one kernel by calls of its variants.
+
+    The largest call tells which axes of each output number its rows. A call of one row cannot: it
+    is only compared with the others.
+    """
+    found: dict[tuple[str, int], OutputResult] = {}
+    calls = [(call, variant) for variant, own in enumerate(variants) for call in own]
+    for call, variant in sorted(calls, key=lambda pair: -_elements(pair[0])):
+        try:
+            _add(call, found, variant)
+        except KvtraceError as error:
+            failures.append(f"call {call.call_id} of {call.kernel}: {error}")
+    for result in found.values():
+        _compare(result)
+    return list(found.values())
+
+
+def _add(call: Call, found: dict[tuple[str, int], OutputResult], variant: int) -> None:
+    determinism = determinism_of(call)
+    kernel = Kernel(call)
+    numbered: dict[str, int] = {}
+    for verdict in rows_of(call):
+        number = numbered[verdict.argument] = numbered.get(verdict.argument, -1) + 1
+        known = found.get((verdict.argument, number))
+        batch = None if known is None else _batch(known, verdict, kernel, variant)
+        if known is None:
+            known = _result(call, verdict, determinism)
+            known.row_axes = _row_axes(verdict, kernel)
+            found[verdict.argument, number] = known
+            batch = _batch(known, verdict, kernel, variant)
+        elif batch is None or batch.rows > 1:
+            _merge(known, _result(call, verdict, determinism))
+        if batch is not None:
+            _keep_tree(known, verdict, kernel, batch)
+
+
+def _row_axes(verdict: RowVerdict, kernel: Kernel) -> frozenset[int]:
+    """Return which axes of the tensor number the rows of an output."""
+    tensor = kernel.tensor(verdict.access.argument)
+    if tensor is None or verdict.unsplit is None or not verdict.unsplit.axes:
+        return frozenset()
+    step = verdict.unsplit.axes[0].step
+    reach = enumerate(stride * tensor.element.bytes for stride in tensor.strides)
+    return frozenset(axis for axis, stride in reach if stride >= step)
+
+
+def _batch(result: OutputResult, verdict: RowVerdict, kernel: Kernel, variant: int) -> Batch | None:
+    """Return the size of a call's batch; None where no axis of the output numbers rows."""
+    tensor = kernel.tensor(verdict.access.argument)
+    if tensor is None or not result.row_axes or max(result.row_axes) >= len(tensor.shape):
+        return None
+    rows = prod(tensor.shape[axis] for axis in result.row_axes)
+    return Batch(rows, variant, kernel.call.grid)
+
+
+def _merge(known: OutputResult, other: OutputResult) -> None:
+    """Add another call of the same output: the worse of the two stands."""
+    known.calls += 1
+    if _WORST.index(other.standing) < _WORST.index(known.standing):
+        known.standing, known.place, known.rows = other.standing, other.place, other.rows
+    known.why = tuple(dict.fromkeys((*known.why, *other.why)))
+    for name in ("own", "shared", "scalars", "sizes", "selecting"):
+        setattr(known, name, tuple(dict.fromkeys((*getattr(known, name), *getattr(other, name)))))
+    if other.order == "compiled":
+        known.order = "compiled"
+    if known.determinism.answer == "proven":
+        known.determinism = other.determinism
+
+
+def _result(call: Call, verdict: RowVerdict, determinism: Determinism) -> OutputResult:
+    ops = {op.index: op for op in call.module.ops}
+    own = {read.argument for read in verdict.reads if read.own}
+    shared = {read.argument for read in verdict.reads} - own
+    return OutputResult(
+        call.kernel, verdict.argument, verdict.standing, len(verdict.rows), _place(verdict.op),
+        tuple(
+            Why(each.cause, each.through, each.what, _place(ops.get(each.op, verdict.op)))
+            for each in verdict.reasons
+        ),
+        tuple(sorted(own)), tuple(sorted(shared)), verdict.scalars, verdict.sizes,
+        verdict.selecting, _order(verdict.tree), determinism,
+    )  # fmt: skip
+
+
+def _order(tree: Tree | None) -> Order:
+    """Say what fixes an order: of a sum across lanes it is the layout that the compiler chose."""
+    nodes: Iterable[Tree] = () if tree is None else tree.walk()
+    return "compiled" if any(n.what in ("reduction", "product") for n in nodes) else "program"
+
+
+def _place(op: Op) -> Place:
+    frames = source_stack(op)
+    return Place(frames[0].file, frames[0].line) if frames else Place(None, None)
+
+
+# -- several sizes of the batch ------------------------------------------------------------------
+
+
+def _keep_tree(result: OutputResult, verdict: RowVerdict, kernel: Kernel, batch: Batch) -> None:
+    """Keep a call with its trees, with calls whose other extents are the same."""
+    position, output = verdict.access.argument, verdict.unsplit
+    tensor = kernel.tensor(position)
+    if tensor is None or position is None or output is None:
+        return
+    if batch.rows == 1:
+        try:
+            output = coordinates_of(
+                verdict.access, tensor, kernel.bound.ranges, kernel.sizes, here=True
+            )
+        except Unfollowed:
+            return
+    strides = [tensor.strides[axis] * tensor.element.bytes for axis in result.row_axes]
+    has_rows = bool(output.axes) and output.axes[0].step == min(strides)
+    if batch.rows > 1 and not has_rows:
+        return
+    try:
+        several = has_rows and batch.rows > 1
+        whole = kernel.tree(verdict.access, output, bound=True) if several else None
+        pinned = pin(output) if has_rows else output
+        first = kernel.tree(verdict.access, pinned, bound=True)
+    except (TooLarge, Unfollowed):
+        return
+    inner = tuple(n for axis, n in enumerate(tensor.shape) if axis not in result.row_axes)
+    same = (inner, tensor.dtype, _shared_shapes(result, kernel, batch.rows))
+    kept = _Kept(batch, whole, first, kernel.call, position, kernel.extents(output))
+    result.kept.setdefault(same, []).append(kept)
+
+
+def _shared_shapes(result: OutputResult, kernel: Kernel, rows: int) -> tuple[tuple[int, ...], ...]:
+    """Return the shapes of what all rows share, without axes as long as the batch."""
+    found = []
+    for name in result.shared:
+        if name in kernel.names:
+            tensor = kernel.tensor(kernel.names.index(name))
+            if tensor is not None:
+                found.append(tuple(-1 if extent == rows else extent for extent in tensor.shape))
+    return tuple(found)
+
+
+def _compare(result: OutputResult) -> None:
+    """Compare launches that differ in the size of the batch; look for a witness where trees do."""
+    kept = max(result.kept.values(), key=_sizes, default=[])
+    recorded = {each.batch.rows for own in result.kept.values() for each in own}
+    result.uncompared = len(recorded) - _sizes(kept) if kept else 0
+    if _sizes(kept) > 1:
+        whole = all(each.whole is not None for each in kept)
+        by_tree: dict[Tree, dict[Batch, _Kept]] = {}
+        for each in sorted(kept, key=lambda one: one.batch.rows):
+            tree = each.whole if whole and each.whole is not None else each.first
+            by_tree.setdefault(tree, {})[each.batch] = each
+        trees = list(by_tree)
+        comparison = Comparison("same")
+        if len(trees) > 1:
+            comparison = compared(trees[0], trees[1], kept[0].extents)
+        result.across = Across(tuple(tuple(batches) for batches in by_tree.values()), comparison)
+        result.why = (*result.why, *_differing_scalars(result, kept))
+        if comparison.relation not in ("same", "equal"):
+            result.why = (*result.why, _other_tree(result, comparison))
+        if result.why and result.standing == "proven":
+            result.standing = "depends"
+        if result.standing == "depends":
+            result.witness = _witness(
+                [next(iter(each.values())) for each in by_tree.values()],
+                kept,
+                differ=comparison.evaluated and comparison.relation != "equal",
+            )
+    if result.witness is not None:
+        result.standing = "violation"
+
+
+def _sizes(kept: Sequence[_Kept]) -> int:
+    return len({each.batch.rows for each in kept})
+
+
+def _other_tree(result: OutputResult, comparison: Comparison) -> Why:
+    how = "sums in another order" if comparison.relation == "reassociated" else "another expression"
+    return Why("size", "data", f"{how} at another size of the batch", result.place)
+
+
+def _differing_scalars(result: OutputResult, kept: Sequence[_Kept]) -> tuple[Why, ...]:
+    """Return a reason for each number of the value's that differs between batches."""
+    found = []
+    for name in result.scalars:
+        values: dict[int, set[object]] = {}
+        for each in kept:
+            given = {a.name: a.value for a in each.call.arguments if isinstance(a, ScalarArgument)}
+            values.setdefault(each.batch.rows, set()).add(given.get(name))
+        alike = set.intersection(*values.values())
+        if not alike:
+            text = f"{name}, which differs between the recorded sizes of the batch"
+            found.append(Why("size", "data", text, result.place))
+    return tuple(found)
+
+
+def _witness(different: Sequence[_Kept], kept: Sequence[_Kept], *, differ: bool) -> Witness | None:
+    """Look for a row with two values: in two launches, or beside other rows."""
+    ordered = sorted(kept, key=lambda each: each.batch.rows)
+    first, last = different[:2] if len(different) > 1 else (ordered[0], ordered[-1])
+    axes = batch_axes(first.call, last.call, (first.batch.rows, last.batch.rows))
+    one, other = (Batched(each.call, axes) for each in (first, last))
+    if not axes.get(last.position):
+        return None
+    found = between(one, other, first.position) if differ else None
+    return found or with_other_rows(other, last.position)

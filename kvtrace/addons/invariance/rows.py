@@ -1,0 +1,281 @@
+"""Is the value of a row of an output the same in every batch? The question, put to one kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Literal
+
+from kvtrace.addons.invariance.coordinates import (
+    PLACING,
+    Axis,
+    Output,
+    Unfollowed,
+    coordinates_of,
+    split_axis,
+)
+from kvtrace.addons.invariance.dependence import (
+    Batch,
+    Cause,
+    Follower,
+    Read,
+    Reason,
+    sizes_of_batch,
+    without_contents,
+)
+from kvtrace.addons.invariance.elements import TooLarge
+from kvtrace.addons.invariance.kernels import Kernel
+from kvtrace.addons.invariance.memory import read_after_write
+from kvtrace.addons.invariance.simplifying import Simplifier
+from kvtrace.addons.invariance.trees import Tree
+from kvtrace.symbolic.conditions import AtLeast, Condition
+from kvtrace.symbolic.functions import Quotient, Remainder
+from kvtrace.symbolic.terms import Symbol, Term
+
+if TYPE_CHECKING:
+    from kvtrace.ir import Op
+    from kvtrace.recorded_calls.recorded import Call
+    from kvtrace.symbolic.summary import Access
+
+Standing = Literal["proven", "violation", "depends", "whole", "unknown"]
+"""
+- proven: a row's value is a function of the row, whatever the batch.
+- violation: the evaluator gives a row two values for the same data.
+- depends: its tree differs between batches; no two values were seen.
+- whole: the output has one value for the whole batch, so no row has a value of its own.
+- unknown: something is not followed.
+"""
+
+_FREE: Final = frozenset({"fadd"})
+"""Atomic updates whose result depends on their order."""
+
+
+@dataclass(frozen=True)
+class RowVerdict:
+    """Whether what a store writes is a function of its row alone.
+
+    `rows` are the axes of the output that number the rows, outermost first: as many as it holds
+    for. `sizes` are the numbers that say how many rows there are, `scalars` those that the value
+    depends on; `selecting` see `Dependence`. `unsplit` has the axes as strides tell them.
+    """
+
+    access: Access
+    argument: str
+    standing: Standing
+    output: Output | None = None
+    tree: Tree | None = None
+    rows: tuple[Axis, ...] = ()
+    sizes: tuple[str, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+    reads: tuple[Read, ...] = ()
+    scalars: tuple[str, ...] = ()
+    selecting: tuple[str, ...] = ()
+    unsplit: Output | None = None
+
+    @property
+    def op(self) -> Op:
+        """The op that writes."""
+        return self.access.op
+
+
+def rows_of(call: Call) -> tuple[RowVerdict, ...]:
+    """Return a verdict for each store of a kernel: is a row's value the same in every batch?
+
+    Args:
+        call: A recorded call of the kernel. What is proven holds for all sizes, except that reads
+            of a row's own part are compared with the strides of this call.
+
+    """
+    kernel = Kernel(call)
+    stores = [access for access in kernel.summary.accesses if access.kind != "load"]
+    verdicts = tuple(_verdict(access, kernel) for access in stores)
+    return tuple(with_own_writes(verdict, verdicts, kernel) for verdict in verdicts)
+
+
+def with_own_writes(
+    verdict: RowVerdict, verdicts: Sequence[RowVerdict], kernel: Kernel
+) -> RowVerdict:
+    """Return a verdict with what the launch's own writes say against it.
+
+    Memory that the launch writes is what the row's program made of the row's data before, if all
+    writes to it are functions of the row alone and are made whatever the batch is: by induction
+    over the program's steps. That no other program writes it is what the rule `race` is about.
+
+    Args:
+        verdict: One of `verdicts`, which takes what it reads for what the launch began with.
+        verdicts: Those of all stores of the kernel.
+        kernel: The kernel.
+
+    """
+    if verdict.tree is None or verdict.standing == "whole":
+        return verdict
+    found: dict[Reason, None] = {}
+    for store in verdicts:
+        steady = store.standing == "proven" and is_made_in_any_batch(store, kernel)
+        if steady:
+            continue
+        name = kernel.name(store.access.argument)
+        for load in read_after_write(verdict.tree, store.access, kernel):
+            text = f"{name}, which the kernel writes, too"
+            found[Reason("unknown", "data", text, load.op.index)] = None
+        if store is not verdict and store.access.argument == verdict.access.argument:
+            text = f"which of its stores to {name} writes an element"
+            found[Reason("unknown", "guard", text, store.op.index)] = None
+    reasons = (*verdict.reasons, *found)
+    return replace(verdict, reasons=reasons, standing=_standing(reasons))
+
+
+def is_made_in_any_batch(verdict: RowVerdict, kernel: Kernel) -> bool:
+    """Whether a row's elements are written whatever the batch is: no guard tells batches apart."""
+    assert verdict.output is not None
+    rows = verdict.rows[:1]
+    own = {axis.coordinate for axis in rows}
+    active = Simplifier(verdict.output, kernel.sizes).active
+    sizes = sizes_of_batch(active, rows)
+    for part in active.substitute(verdict.output.blocks).conjuncts():
+        symbols = {atom for atom in without_contents(part) if isinstance(atom, Symbol)}
+        telling = symbols & own or symbols & sizes
+        placing = any(
+            atom.kind == "programs" or (atom.kind in PLACING and not isinstance(atom.key, tuple))
+            for atom in symbols
+        )
+        if placing or (telling and not _is_bound(part, own)):
+            return False
+    return True
+
+
+def _is_bound(part: Condition, own: Set[Symbol]) -> bool:
+    """Whether a condition says no more than that there is such a row."""
+    if not isinstance(part, AtLeast):
+        return False
+    rows = [n for m, n in part.term.coefficients.items() if not own.isdisjoint(m)]
+    rest = Term({m: n for m, n in part.term.coefficients.items() if own.isdisjoint(m)})
+    if rows and all(number > 0 for number in rows):
+        return rest.constant is not None and rest.constant >= 0
+    return bool(rows) and all(number < 0 for number in rows)
+
+
+def _verdict(access: Access, kernel: Kernel) -> RowVerdict:
+    name = kernel.name(access.argument)
+    try:
+        output = coordinates_of(
+            access, kernel.tensor(access.argument), kernel.bound.ranges, kernel.sizes
+        )
+        tree = kernel.tree(access, output)
+    except (Unfollowed, TooLarge) as error:
+        failed = Reason("unknown", "address", str(error), access.op.index)
+        return RowVerdict(access, name, "unknown", reasons=(failed,))
+    if not output.axes:
+        return RowVerdict(access, name, "whole", output, tree, unsplit=output)
+    unsplit = output
+    best = _judged(access, output, tree, kernel, 1)
+    divisor = _divisor(tree, output.axes[0].coordinate, kernel)
+    if divisor is not None and any(reason.cause == "row" for reason in best.reasons):
+        output = split_axis(output, divisor, kernel.bound.ranges.interval(divisor)[1])
+        tree = kernel.tree(access, output)
+        best = _judged(access, output, tree, kernel, 1)
+    for count in range(2, len(output.axes) + 1):
+        if best.standing != "proven":
+            break
+        finer = _judged(access, output, tree, kernel, count)
+        if finer.standing != "proven":
+            break
+        best = finer
+    return replace(best, unsplit=unsplit)
+
+
+def _divisor(tree: Tree, row: Symbol, kernel: Kernel) -> Term | None:
+    """Return what rows are divided by, as tokens by the length of a sequence; None: by nothing."""
+    found: dict[Term, int] = {}
+    for node in tree.walk():
+        for formula in node.formulas():
+            for atom in formula.atoms():
+                if isinstance(atom, Quotient | Remainder) and atom.arguments[0] == row.term:
+                    divisor = atom.arguments[1]
+                    scalars = (
+                        isinstance(a, Symbol) and a.kind == "scalar" for a in divisor.atoms()
+                    )
+                    number = divisor.constant
+                    if (number is None and all(scalars)) or number in kernel.shapes:
+                        found[divisor] = kernel.bound.ranges.interval(divisor)[1]
+    return max(found, key=lambda each: found[each], default=None)
+
+
+def _judged(access: Access, output: Output, tree: Tree, kernel: Kernel, count: int) -> RowVerdict:
+    """Judge with the first so many axes of an output as the rows."""
+    assert access.argument is not None
+    simplifier = Simplifier(output, kernel.sizes)
+    rows = output.axes[:count]
+    sizes = sizes_of_batch(simplifier.active, rows)
+    batch = Batch(
+        rows, sizes, kernel.batched(rows, access.argument), kernel.strides, kernel.bound.ranges,
+        simplifier.given.exact,
+    )  # fmt: skip
+    found = Follower(batch, kernel.summary).follow(tree)
+    scalars = tuple(
+        dict.fromkeys((*found.scalars, *_choosing(access, simplifier.active, rows[:1], kernel)))
+    )
+    reasons = (*found.reasons, *_updates(access), *_as_many(scalars, access, rows, kernel))
+    return RowVerdict(
+        access, kernel.name(access.argument), _standing(reasons), output, tree, rows,
+        tuple(sorted(map(kernel.scalar, sizes))), reasons, found.reads,
+        tuple(sorted(map(kernel.scalar, scalars))), found.selecting,
+    )  # fmt: skip
+
+
+def _choosing(
+    access: Access, active: Condition, rows: Sequence[Axis], kernel: Kernel
+) -> list[Symbol]:
+    """Return the numbers that choose which of several stores writes an element of an output.
+
+    One that only says that there is such a row chooses nothing.
+    """
+    stores = [each for each in kernel.summary.accesses if each.kind != "load"]
+    if sum(each.argument == access.argument for each in stores) < 2:
+        return []
+    own = {axis.coordinate for axis in rows}
+    return [
+        atom
+        for part in active.conjuncts()
+        if not _is_bound(part, own)
+        for atom in without_contents(part)
+        if isinstance(atom, Symbol) and atom.kind == "scalar"
+    ]
+
+
+def _as_many(
+    scalars: Sequence[Symbol], access: Access, rows: Sequence[Axis], kernel: Kernel
+) -> tuple[Reason, ...]:
+    """Return a reason for each number that a value depends on and that is the number of rows here.
+
+    Where it is an extent of a row, too, one call cannot tell which of the two it is.
+    """
+    count = kernel.rows(access.argument, rows[-1])
+    inner = kernel.inner(access.argument, rows[-1])
+    found = []
+    for scalar in scalars:
+        if count is not None and kernel.bound.ranges.of(scalar) == (count, count):
+            name = kernel.scalar(scalar)
+            text = f"{name}, which is the number of rows"
+            if count in inner or count == 1:
+                text = f"{name}, which may be the number of rows: record the kernel at another size"
+            cause: Cause = "unknown" if count in inner or count == 1 else "size"
+            found.append(Reason(cause, "data", text, access.op.index))
+    return tuple(found)
+
+
+def _standing(reasons: Sequence[Reason]) -> Standing:
+    if any(reason.cause == "unknown" for reason in reasons):
+        return "unknown"
+    return "depends" if reasons else "proven"
+
+
+def _updates(access: Access) -> tuple[Reason, ...]:
+    """Return why an atomic update has no value of a row's own."""
+    if access.kind != "atomic":
+        return ()
+    if access.operator in _FREE:
+        text = "an atomic sum of floats, whose order is free"
+        return (Reason("update", "data", text, access.op.index),)
+    text = f"an atomic {access.operator}, which may collect what several programs add"
+    return (Reason("unknown", "data", text, access.op.index),)

@@ -1,0 +1,141 @@
+"""Formulas as they are where an output's element is written: its mask holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kvtrace.addons.invariance.coordinates import PLACING, number_of_coordinate
+from kvtrace.schema.cached_property import cached_property
+from kvtrace.symbolic.conditions import FALSE, TRUE, Condition, Or, at_least, conjunction, less
+from kvtrace.symbolic.decide import Given, prove
+from kvtrace.symbolic.functions import Choice, Maximum, Minimum, Quotient, Remainder, multiples
+from kvtrace.symbolic.terms import ZERO, Atom, Substitution, Symbol, Term
+
+if TYPE_CHECKING:
+    from kvtrace.addons.invariance.coordinates import Output
+    from kvtrace.symbolic.intervals import Ranges
+
+_MOST_ROUNDS: Final = 8
+
+
+class Simplifier:
+    """Rewrites formulas over an output's coordinates, and simplifies them by its mask.
+
+    What it concludes holds for all sizes within `sizes`: numbers of recorded calls are not used.
+    """
+
+    def __init__(self, output: Output, sizes: Ranges) -> None:
+        self._output = output
+        self._sizes = sizes
+        self._conditions: dict[Condition, Condition] = {}
+        self._atoms: dict[Atom, Term | None] = {}
+
+    @cached_property
+    def active(self) -> Condition:
+        """That the element is written, over its coordinates."""
+        return self._rewritten(self._output.access.active)
+
+    @cached_property
+    def given(self) -> Given:
+        """What holds of coordinates and sizes where the element is written."""
+        return Given((*self.active.conjuncts(), *self._output.facts), self._sizes)
+
+    def term(self, term: Term) -> Term:
+        """Return a formula over coordinates."""
+        for written in self._output.written:
+            term = self._plain(written(term))
+        plain = term
+        located = self._output.blocks(plain)
+        return plain if located is plain else self._plain(located)
+
+    def condition(self, condition: Condition) -> Condition:
+        """Return a condition over coordinates, without what holds where the element is written."""
+        rewritten = self._rewritten(condition)
+        plain = conjunction(self._part(part) for part in rewritten.conjuncts())
+        located = plain.substitute(self._output.blocks)
+        if located is plain:
+            return plain
+        return conjunction(self._part(part) for part in located.conjuncts())
+
+    def _rewritten(self, condition: Condition) -> Condition:
+        for written in self._output.written:
+            condition = condition.substitute(written)
+        return condition
+
+    def _part(self, part: Condition) -> Condition:
+        found = self._conditions.get(part)
+        if found is None:
+            found = self._conditions[part] = self._decided(part)
+        return found
+
+    def _decided(self, part: Condition) -> Condition:
+        if part.decided is not None:
+            return part
+        if _is_placed(part.atoms()):
+            if prove(part, self.given) is not None:
+                return TRUE
+            if prove(~part, self.given) is not None:
+                return FALSE
+        if isinstance(part, Or):
+            return part
+        replaced = self._replaced(part.atoms())
+        return part.substitute(Substitution(replaced)) if replaced else part
+
+    def _plain(self, term: Term) -> Term:
+        for _ in range(_MOST_ROUNDS):
+            replaced = self._replaced(term.atoms())
+            if not replaced:
+                break
+            term = Substitution(replaced)(term)
+        return term
+
+    def _replaced(self, atoms: frozenset[Atom]) -> dict[Atom, Term]:
+        found = {}
+        for atom in atoms:
+            if atom not in self._atoms:
+                self._atoms[atom] = self._as_plain(atom)
+            by = self._atoms[atom]
+            if by is not None:
+                found[atom] = by
+        return found
+
+    def _as_plain(self, atom: Atom) -> Term | None:
+        """Return what a function is where the element is written; None: no less than itself."""
+        if isinstance(atom, Choice):
+            if _is_placed(atom.condition.atoms()):
+                if prove(atom.condition, self.given) is not None:
+                    return atom.then
+                if prove(~atom.condition, self.given) is not None:
+                    return atom.otherwise
+            return None
+        if not isinstance(atom, Quotient | Remainder | Minimum | Maximum):
+            return None
+        if not _is_placed(atom.within()):
+            return None
+        left, right = atom.arguments
+        if isinstance(atom, Quotient | Remainder):
+            return self._divided(atom, left, right)
+        if prove(at_least(right, left), self.given) is not None:
+            return left if isinstance(atom, Minimum) else right
+        if prove(at_least(left, right), self.given) is not None:
+            return right if isinstance(atom, Minimum) else left
+        return None
+
+    def _divided(self, atom: Quotient | Remainder, left: Term, right: Term) -> Term | None:
+        if prove(at_least(left), self.given) is None:
+            return None
+        number = right.constant
+        even, odd = (ZERO, left) if number is None or number < 1 else multiples(left, number)
+        if prove(conjunction((at_least(odd), less(odd, right))), self.given) is None:
+            return None
+        return even if isinstance(atom, Quotient) else odd
+
+
+def _is_placed(atoms: frozenset[Atom]) -> bool:
+    """Whether what is written where has a say in a formula."""
+    return any(
+        isinstance(atom, Symbol)
+        and (atom.kind in PLACING or number_of_coordinate(atom) is not None)
+        and not (isinstance(atom.key, tuple) and atom.key[0] == "bound")
+        for atom in atoms
+    )

@@ -1,0 +1,171 @@
+"""Two versions of a kernel: do they compute the same, bit for bit, or up to the order of sums?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from kvtrace.addons.invariance.compared import Comparison, compared
+from kvtrace.addons.invariance.coordinates import Unfollowed, coordinates_of
+from kvtrace.addons.invariance.elements import TooLarge
+from kvtrace.addons.invariance.kernels import Kernel
+from kvtrace.addons.invariance.memory import read_after_write
+from kvtrace.addons.invariance.trees import Tree
+from kvtrace.addons.invariance.witness import Witness, versions_differ
+from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
+from kvtrace.recorded_calls.recorded import Call, UnreadyCall, calls_of
+from kvtrace.symbolic.terms import Symbol
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Selection
+    from kvtrace.symbolic.summary import Access
+
+Meaning = Literal["same", "equal", "reassociated", "violation", "different", "unknown"]
+"""
+- same: the same expression, so the same bits by TTIR, for the same elements.
+- equal: the same operations in the same order at these sizes.
+- reassociated: the same up to the order of sums, at these sizes.
+- violation: the expressions differ, and the evaluator gives an element two values, or one version
+  leaves elements out that the other writes.
+- different: the expressions differ, and no element was seen that does.
+- unknown: an output is not followed, or could not be evaluated.
+"""
+
+
+_RELATIONS: Final = ("same", "equal", "reassociated", "different")
+
+
+@dataclass(frozen=True, slots=True)
+class OutputMeaning:
+    """How an output of two versions of a kernel compares."""
+
+    kernel: str
+    output: str
+    meaning: Meaning
+    first: str | None = None
+    second: str | None = None
+    witness: Witness | None = None
+
+
+def meanings_of(before: Selection, after: Selection) -> tuple[OutputMeaning, ...]:
+    """Compare the kernels that two traces called with the same arguments.
+
+    Args:
+        before: Runs of the one version.
+        after: Runs of the other.
+
+    """
+    known: dict[tuple[object, ...], Call] = {}
+    for call in _calls(before):
+        known.setdefault(_key(call), call)
+    found: dict[OutputMeaning, None] = {}
+    for call in _calls(after):
+        other = known.pop(_key(call), None)
+        if other is not None:
+            found |= dict.fromkeys(same_meaning(other, call))
+    return tuple(found)
+
+
+def _calls(selection: Selection) -> Iterator[Call]:
+    for run in selection.runs:
+        for call in calls_of(selection.trace, run):
+            if not isinstance(call, UnreadyCall):
+                yield call
+
+
+def _key(call: Call) -> tuple[object, ...]:
+    """Return what two calls have in common whose results can be compared."""
+    given: list[object] = [call.kernel]
+    for argument in call.arguments:
+        if isinstance(argument, TensorArgument):
+            given.append((argument.dtype, argument.shape, argument.strides))
+        elif isinstance(argument, ScalarArgument) and isinstance(argument.value, float):
+            given.append(argument.value)
+    return tuple(given)
+
+
+def same_meaning(first: Call, second: Call) -> tuple[OutputMeaning, ...]:
+    """Compare two versions of a kernel, called with the same tensors, output by output.
+
+    Tensors are matched by their order among tensors, so that parameters may have other names.
+    """
+    one = Kernel(first)
+    other = Kernel(second, names=_names_as_in(one, second))
+    mine, theirs = _trees(one), _trees(other)
+    found = []
+    for name in dict.fromkeys((*mine, *theirs)):
+        trees = mine.get(name, ()), theirs.get(name, ())
+        found.append(_compared(first, second, name, one, trees))
+    return tuple(found)
+
+
+def _names_as_in(one: Kernel, second: Call) -> tuple[str, ...]:
+    parameters = second.module.main.arguments
+    own = [value.name.lstrip("%") for value in parameters]
+    theirs = [
+        one.names[place]
+        for place, given in enumerate(one.call.arguments)
+        if isinstance(given, TensorArgument) and place < len(one.names)
+    ]
+    places = [n for n, each in enumerate(second.arguments) if isinstance(each, TensorArgument)]
+    if len(places) == len(theirs):
+        for place, name in zip(places, theirs, strict=True):
+            own[place] = name
+    return tuple(own)
+
+
+def _compared(
+    first: Call, second: Call, name: str, one: Kernel,
+    trees: tuple[_Trees, _Trees],
+) -> OutputMeaning:  # fmt: skip
+    mine, theirs = trees
+    seen = versions_differ(first, second, one.names.index(name))
+    if isinstance(seen, str):
+        return OutputMeaning(first.kernel, name, "violation", seen)
+    if None in mine or None in theirs or len(mine) != len(theirs) or seen is None:
+        meaning: Meaning = "unknown" if not isinstance(seen, Witness) else "violation"
+        witness = seen if isinstance(seen, Witness) else None
+        return OutputMeaning(first.kernel, name, meaning, witness=witness)
+    comparison = Comparison("same")
+    for ours, other in zip(mine, theirs, strict=True):
+        assert ours is not None
+        assert other is not None
+        each = compared(ours[0], other[0], {**ours[1], **other[1]})
+        if _RELATIONS.index(each.relation) > _RELATIONS.index(comparison.relation):
+            comparison = each
+    witness = (
+        seen if isinstance(seen, Witness) and comparison.relation not in ("same", "equal") else None
+    )
+    meaning = comparison.relation
+    if meaning == "different" and witness is not None:
+        meaning = "violation"
+    return OutputMeaning(first.kernel, name, meaning, comparison.first, comparison.second, witness)
+
+
+_Trees = tuple[tuple[Tree, Mapping[Symbol, int]] | None, ...]
+"""Of each store the tree and the extents of its coordinates; None: not followed."""
+
+
+def _trees(kernel: Kernel) -> dict[str, _Trees]:
+    """Return what each output is given, store by store; None: not followed."""
+    found: dict[str, list[tuple[Tree, Mapping[Symbol, int]] | None]] = {}
+    for access in kernel.summary.accesses:
+        if access.kind != "load":
+            found.setdefault(kernel.name(access.argument), []).append(_tree(access, kernel))
+    return {name: tuple(each) for name, each in found.items()}
+
+
+def _tree(access: Access, kernel: Kernel) -> tuple[Tree, Mapping[Symbol, int]] | None:
+    if access.kind == "atomic":
+        return None
+    tensor = kernel.tensor(access.argument)
+    try:
+        output = coordinates_of(access, tensor, kernel.bound.ranges, kernel.sizes)
+        tree = kernel.tree(access, output, bound=True)
+    except (Unfollowed, TooLarge):
+        return None
+    followed = all(node.what != "unknown" for node in tree.walk())
+    stores = [each for each in kernel.summary.accesses if each.kind != "load"]
+    own = any(read_after_write(tree, store, kernel) for store in stores)
+    return (tree, kernel.extents(output)) if followed and not own else None

@@ -1,0 +1,79 @@
+"""`kvtrace invariance`: what it prints, and its exit codes."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import kvtrace
+from kvtrace.cli import main
+from tests.addons.invariance.planted import PLANTED
+from tests.support.free_driver import free_driver
+
+__all__ = ["free_driver"]
+
+Make = Callable[[str, str], Path]
+TILE = "RMS norm, power of the whole tile"
+
+
+@pytest.fixture
+def trace_of(tmp_path: Path, free_driver: object) -> Make:
+    """Record the right or the wrong kernel of a planted pair."""
+
+    def make(name: str, kind: str) -> Path:
+        pair = next(each for each in PLANTED if each.name == name)
+        with kvtrace.capture(tmp_path / kind):
+            for rows in pair.sizes:
+                pair.launch(getattr(pair, kind), rows)
+        return tmp_path / kind
+
+    return make
+
+
+def test_a_proof_says_what_it_covers(trace_of: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["invariance", str(trace_of(TILE, "right")), "--strict"]) == 0
+
+    told = " ".join(capsys.readouterr().out.split())
+    assert "invariant" in told
+    assert "1 invariant, 0 shown to vary" in told
+    assert "Assumed: no race between programs" in told
+
+
+def test_a_fault_has_its_line_and_fails_where_that_is_asked(
+    trace_of: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = trace_of(TILE, "wrong")
+
+    assert main(["invariance", str(trace)]) == 0
+    assert main(["invariance", str(trace), "--strict"]) == 1
+    told = " ".join(capsys.readouterr().out.split())
+    assert "depends on how many rows there are" in told
+    assert "planted.py:" in told
+
+
+def test_json_has_what_the_text_has(trace_of: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["invariance", str(trace_of(TILE, "wrong")), "--json"]) == 0
+
+    (output,) = json.loads(capsys.readouterr().out)["outputs"]
+    assert output["verdict"] == "violation"
+    assert len(set(output["witness"]["values"])) == 2
+    assert output["deterministic"] == "proven"
+    assert {reason["cause"] for reason in output["reasons"]} >= {"size"}
+
+
+def test_two_traces_are_compared(trace_of: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    right, wrong = trace_of(TILE, "right"), trace_of(TILE, "wrong")
+
+    assert main(["invariance", str(right), "--against", str(right)]) == 0
+    assert "the same bits" in capsys.readouterr().out
+    assert main(["invariance", str(wrong), "--against", str(right)]) == 1
+    assert "differs" in capsys.readouterr().out
+
+
+def test_a_kernel_that_is_not_there_is_one_sentence(
+    trace_of: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["invariance", str(trace_of(TILE, "right")), "--kernel", "nobody"]) == 2
+
+    assert capsys.readouterr().err == "kvtrace: No kernel of this trace is called nobody.\n"

@@ -1,0 +1,35 @@
+"""What records kernels on the CPU without a GPU, and judges what was recorded."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import kvtrace
+from kvtrace.addons.invariance.results import Invariance, invariance_of
+from kvtrace.schema.trace import Selection, open_trace
+from tests.support.free_driver import free_driver
+
+__all__ = ["free_driver"]
+
+Recorded = Callable[[Callable[[], object]], Selection]
+
+
+@pytest.fixture
+def recorded(tmp_path: Path, free_driver: object) -> Recorded:
+    """Record what a function launches; return the runs."""
+
+    def record(launch: Callable[[], object]) -> Selection:
+        folder = tmp_path / f"trace{len(list(tmp_path.iterdir()))}"
+        with kvtrace.capture(folder):
+            launch()
+        trace = open_trace(folder)
+        return Selection(trace, trace.runs)
+
+    return record
+
+
+@pytest.fixture
+def judged(recorded: Recorded) -> Callable[[Callable[[], object]], Invariance]:
+    """Record what a function launches, and judge its outputs."""
+    return lambda launch: invariance_of(recorded(launch))

@@ -1,0 +1,55 @@
+"""Trees in a finite field: sums have no order there, and all else has."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kvtrace.addons.invariance.field import field_value
+from kvtrace.addons.invariance.trees import Tree, tree
+from kvtrace.symbolic.terms import as_term
+
+
+def element(number: int) -> Tree:
+    return tree("element", ("x", as_term(4 * number), "f32", ""))
+
+
+def added(left: Tree, right: Tree) -> Tree:
+    return tree("op", ("arith.addf", (), "f32", 0), (left, right))
+
+
+def summed(numbers: list[int], order: list[int]) -> Tree:
+    """Add elements pair by pair, which pair next is chosen by `order`."""
+    nodes = [element(number) for number in numbers]
+    for choice in order:
+        if len(nodes) == 1:
+            break
+        left = nodes.pop(choice % len(nodes))
+        right = nodes.pop(choice % len(nodes))
+        nodes.append(added(left, right))
+    while len(nodes) > 1:
+        nodes.append(added(nodes.pop(), nodes.pop()))
+    return nodes[0]
+
+
+@given(st.lists(st.integers(0, 99), min_size=2, max_size=8), st.lists(st.integers(0, 9)))
+def test_sums_in_any_order_are_one(numbers: list[int], order: list[int]) -> None:
+    plain = summed(numbers, [])
+    other = summed(list(np.random.default_rng(len(order)).permutation(numbers)), order)
+
+    assert field_value(plain, {}, 1) == field_value(other, {}, 1)
+
+
+@given(st.lists(st.integers(0, 99), min_size=2, max_size=8), st.integers(0, 99))
+def test_another_summand_is_seen(numbers: list[int], extra: int) -> None:
+    more = field_value(summed([*numbers, extra], []), {}, 1)
+
+    assert field_value(summed(numbers, []), {}, 1) != more
+
+
+def test_an_ordered_value_tells_orders_apart() -> None:
+    one = added(added(element(1), element(2)), element(3))
+    other = added(element(1), added(element(2), element(3)))
+    exchanged = added(element(3), added(element(2), element(1)))
+
+    assert field_value(one, {}, 1, ordered=True) != field_value(other, {}, 1, ordered=True)
+    assert field_value(one, {}, 1, ordered=True) == field_value(exchanged, {}, 1, ordered=True)

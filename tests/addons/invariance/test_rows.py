@@ -1,0 +1,100 @@
+"""Verdicts on rows: planted faults are never proven, and nothing that is right is a violation."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from kvtrace.addons.invariance.results import Invariance
+from tests.addons.invariance.planted import PLANTED, Planted
+
+Judged = Callable[[Callable[[], object]], Invariance]
+
+#: Right at the sizes of the pair, and not proven for all: atomic sums, a branch at 2**30 rows, and
+#: a loop over the padded length.
+NOT_PROVEN = {
+    "product, stream-K shares by the number of tiles",
+    "row sum, atomic parts by M",
+    "row sum, another shape for many rows",
+    "mean pooling, divided by the padded length",
+}
+
+
+def launched(pair: Planted, kernel: object) -> Callable[[], None]:
+    return lambda: [pair.launch(kernel, rows) for rows in pair.sizes] and None
+
+
+@pytest.mark.parametrize("pair", PLANTED, ids=lambda pair: pair.name)
+def test_a_right_kernel_is_no_violation_and_mostly_proven(pair: Planted, judged: Judged) -> None:
+    found = judged(launched(pair, pair.right))
+
+    assert found.failures == ()
+    assert found.outputs
+    standings = {each.standing for each in found.outputs}
+    assert "violation" not in standings
+    assert (standings == {"proven"}) or pair.name in NOT_PROVEN
+
+
+@pytest.mark.parametrize("pair", PLANTED, ids=lambda pair: pair.name)
+def test_a_planted_fault_is_not_proven_and_has_a_reason(pair: Planted, judged: Judged) -> None:
+    found = judged(launched(pair, pair.wrong))
+
+    bad = [each for each in found.outputs if each.standing in ("violation", "depends")]
+    assert bad
+    assert all(each.why for each in bad)
+
+
+def test_a_witness_has_two_values_of_one_element(judged: Judged) -> None:
+    pair = next(each for each in PLANTED if each.name == "RMS norm, power of the whole tile")
+
+    (output,) = judged(launched(pair, pair.wrong)).outputs
+
+    assert output.witness is not None
+    first, second = map(float, output.witness.values)
+    assert abs(first - second) > 1e-4
+    assert "row 0" in output.witness.first
+
+
+def test_the_number_of_rows_in_a_value_is_seen_with_one_size(judged: Judged) -> None:
+    pair = next(each for each in PLANTED if each.name == "RMS norm, power of the whole tile")
+
+    (right,) = judged(lambda: pair.launch(pair.right, 40)).outputs
+    (wrong,) = judged(lambda: pair.launch(pair.wrong, 40)).outputs
+
+    assert right.standing == "proven"
+    assert right.own == ("x",)
+    assert right.shared == ("w",)
+    assert wrong.standing == "depends"
+    assert any(why.cause == "size" and "M" in why.what for why in wrong.why)
+
+
+def test_launches_of_two_sizes_are_compared_tree_by_tree(judged: Judged) -> None:
+    pair = next(each for each in PLANTED if each.name == "product, BLOCK_K by M")
+
+    (right,) = judged(launched(pair, pair.right)).outputs
+    (wrong,) = judged(launched(pair, pair.wrong)).outputs
+
+    assert right.across is not None
+    assert right.across.comparison.relation == "same"
+    assert wrong.across is not None
+    assert wrong.across.comparison.relation == "reassociated"
+    assert wrong.across.comparison.first != wrong.across.comparison.second
+
+
+def test_an_atomic_sum_of_floats_is_not_deterministic(judged: Judged) -> None:
+    pair = next(each for each in PLANTED if each.kind == "atomic")
+
+    (output,) = judged(lambda: pair.launch(pair.wrong, 3)).outputs
+
+    assert output.determinism.answer == "depends"
+    assert "rounds in the order" in (output.determinism.reason or "")
+
+
+def test_results_of_right_kernels_do_not_change_in_the_evaluator() -> None:
+    # The other half of the claim: what is proven is the same at other sizes and positions. Exact
+    # sums of small whole numbers tell a dependence from a rounding.
+    pair = next(each for each in PLANTED if each.name == "softmax, maximum of the whole tile")
+
+    results = [pair.launch(pair.right, rows, at)[at] for rows, at in ((1, 0), (9, 5), (40, 39))]
+
+    assert all(torch.equal(results[0], other) for other in results[1:])

@@ -1,0 +1,41 @@
+"""Two versions of a kernel: refactorings that change no bit, and those that subtly do."""
+
+from collections.abc import Callable
+
+import pytest
+
+from kvtrace.addons.invariance.versions import OutputMeaning, same_meaning
+from kvtrace.recorded_calls.recorded import Call, calls_of
+from kvtrace.schema.trace import Selection
+from tests.addons.invariance.refactored import REFACTORED, Refactored
+
+Recorded = Callable[[Callable[[], object]], Selection]
+
+#: Equal by construction, and not shown to be: rows or lanes are split between programs otherwise.
+NOT_SHOWN = {"four rows a program", "a persistent loop over rows", "two stores of disjoint lanes"}
+
+
+def call_of(selection: Selection) -> Call:
+    (call,) = calls_of(selection.trace, selection.runs[0])
+    assert isinstance(call, Call)
+    return call
+
+
+def compared(pair: Refactored, recorded: Recorded) -> tuple[OutputMeaning, ...]:
+    before, after = (
+        call_of(recorded(lambda kernel=kernel: pair.launch(kernel)))  # type: ignore[misc]
+        for kernel in (pair.before, pair.after)
+    )
+    return same_meaning(before, after)
+
+
+@pytest.mark.parametrize("pair", REFACTORED, ids=lambda pair: pair.name)
+def test_no_answer_about_a_refactoring_is_wrong(pair: Refactored, recorded: Recorded) -> None:
+    meanings = {each.meaning for each in compared(pair, recorded)}
+
+    assert meanings
+    if pair.equal:
+        assert "violation" not in meanings
+        assert meanings <= {"same", "equal"} or pair.name in NOT_SHOWN
+    else:
+        assert meanings.isdisjoint({"same", "equal"})
