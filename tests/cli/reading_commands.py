@@ -10,6 +10,7 @@ READING = {
     "sanitize": ("sanitize", "TRACE"),
     "sizes": ("sizes", "TRACE"),
     "check": ("check", "TRACE"),
+    "invariance": ("invariance", "TRACE"),
     "profile": ("profile", "TRACE"),
     "top": ("top", "TRACE"),
     "convert": ("convert", "perfetto", "TRACE", "-o", "out.perfetto-trace"),
