@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import PurePath
-from typing import Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
-from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.lines import is_plumbing
+
+if TYPE_CHECKING:
+    from kvtrace.figures.identity import KernelKey
 
 Grouping = Literal["stack", "frames", "module", "source", "op"]
 GROUPINGS: Final[tuple[Grouping, ...]] = get_args(Grouping)
@@ -42,7 +44,7 @@ class Step:
     file: str | None = None
     line: int | None = None
     note: str | None = None
-    kernel: KernelKey | None = None
+    kernel: "KernelKey | None" = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,8 @@ def _to_library(placed: Placed, grouping: Grouping) -> tuple[Step, ...]:
 
 
 def _kernel(kernel: Mapping[str, Any]) -> Step:
+    from kvtrace.figures.identity import KernelKey  # late: it needs Arrow, and help does not
+
     name = kernel["name"] or "(no name)"
     key = KernelKey(kernel["module"] or "", kernel["name"] or "", kernel["source"] or "")
     return Step(name, kernel["file"], kernel["line"], kernel=key)

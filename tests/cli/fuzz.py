@@ -66,6 +66,7 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
     "env": (("env",), ("env", "--json")),
     "mcp": (("mcp", "--help"),),
     "check": (("check", "TRACE"), ("check", "TRACE", "--json"), ("check", "TRACE", "--sarif")),
+    "invariance": (("invariance", "TRACE"), ("invariance", "TRACE", "--json")),
     "profile": (
         ("profile", "TRACE"), ("profile", "TRACE", "--json"),
         ("profile", "TRACE", "--calls", "--lines", "--full", "--device", "H100"),

@@ -52,7 +52,7 @@ def page(folder):
 
 
 def _launches():
-    from tests.converters import finding_kernels as kernels
+    from tests.converters.report import finding_kernels as kernels
 
     values = torch.randn(1000)
     kernels.copied[(4,)](values, torch.zeros(1000), BLOCK=256)
@@ -131,7 +131,7 @@ def test_before_anything_was_judged_the_page_names_the_command(report_browser, u
 
 def test_the_page_lists_what_the_terminal_prints_once(report_browser, tmp_path):
     import kvtrace
-    from tests.converters import finding_kernels as kernels
+    from tests.converters.report import finding_kernels as kernels
 
     values, places = torch.randn(1000), torch.zeros(8, dtype=torch.int64)
     with kvtrace.capture(tmp_path / "out", tensors="none"):
