@@ -188,7 +188,7 @@ def on_device(one: Case, pairs: int) -> Row:
 
 
 def in_process(work: Callable[..., Row], *given: Any) -> Row:
-    """Run the work in a forked process; what fails is said in the row."""
+    """Run the work in a forked process; the row says what fails."""
     ours, theirs = multiprocessing.Pipe(duplex=False)
 
     def job() -> None:

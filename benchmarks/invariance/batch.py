@@ -16,9 +16,9 @@ SIZES: tuple[Size, ...] = ((1, 0), (3, 1), (9, 5))
 
 
 class Batch:
-    """Makes a case's tensors: the observed row and what is no batch are the same at every size.
+    """Makes a case's tensors: all but the other rows of the batch are the same at every size.
 
-    Each tensor has random generators of its own, seeded by its number in the case, so a case must
+    Each tensor has its own random generators, seeded by its number in the case, so a case must
     make its tensors in the same order at every size.
 
     Attributes:

@@ -38,7 +38,7 @@ _NAMED: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One level of a path. `kernel` is the kernel that it stands for."""
+    """One level of a path. `kernel` is the kernel that it represents."""
 
     label: str
     file: str | None = None

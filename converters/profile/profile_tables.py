@@ -250,7 +250,7 @@ def work_of_calls(trace: "Trace", runs: Sequence["Run"]) -> tuple[list[Row], lis
 
 
 class ProfileTables:
-    """The tables of some runs in a connection of their own; close it, or use it in a `with`."""
+    """The tables of some runs in their own connection; close it, or use it in a `with`."""
 
     def __init__(
         self, trace: "Trace", runs: Sequence["Run"], host: Times, device: Times, *, calls: bool

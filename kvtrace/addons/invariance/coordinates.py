@@ -251,7 +251,7 @@ class _Coordinates:
             shares.setdefault(stride, {})[monomial] = number
         inner: Term = ZERO
         found = []
-        for stride in sorted(shares):  # an inner axis must end where an outer one goes on
+        for stride in sorted(shares):  # an inner axis must end where an outer one continues
             share = Term(shares[stride])
             if inner.coefficients and not self._fits(inner, stride * size):
                 return self._flat(positions)
@@ -354,7 +354,7 @@ class _Coordinates:
         return own
 
     def _divided(self, part: Quotient | Remainder, index: Symbol) -> Symbol:
-        """Write a symbol by its quotient and remainder, each a coordinate of its own."""
+        """Write a symbol by its quotient and remainder, each a separate coordinate."""
         by = part.arguments[1]
         first = self._coordinate(0, _MOST)
         second = self._coordinate(0, max(by.high - 1, 0))

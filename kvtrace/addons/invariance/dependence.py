@@ -1,4 +1,4 @@
-"""What the tree of an output's element depends on besides the data of its own row.
+"""What the tree of an output's element depends on besides its own row's data.
 
 A row's result is the same in every batch if nothing in its tree mentions where the row is: no
 program, grid, size of the batch or number of the row, other than to find the row's own data.
@@ -270,7 +270,7 @@ class Follower:
         return True
 
     def _without_multiples(self, term: Term, stride: int) -> Term:
-        """Return what of an offset is no step along an outer axis."""
+        """Return an offset without the steps along an outer axis."""
         kept: dict[Monomial, int] = {}
         for monomial, number in term.coefficients.items():
             pure = Term({tuple(atom for atom in monomial if _is_scalar(atom)): number})

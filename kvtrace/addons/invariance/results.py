@@ -12,7 +12,7 @@ from kvtrace.addons.invariance.coordinates import Unfollowed, coordinates_of, pi
 from kvtrace.addons.invariance.determinism import Determinism, determinism_of
 from kvtrace.addons.invariance.elements import TooLarge
 from kvtrace.addons.invariance.kernels import Kernel
-from kvtrace.addons.invariance.rows import RowVerdict, Standing, rows_of
+from kvtrace.addons.invariance.rows import Outcome, RowVerdict, rows_of
 from kvtrace.addons.invariance.trees import Tree
 from kvtrace.addons.invariance.witness import (
     Batched,
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 Order = Literal["program", "compiled"]
 """What fixes the order of a value's operations: the TTIR alone, or how one variant was compiled."""
 
-_WORST: Final[tuple[Standing, ...]] = ("unknown", "depends", "whole", "proven")
+_WORST: Final[tuple[Outcome, ...]] = ("unknown", "depends", "whole", "proven")
 _MOST_CALLS: Final = 8
-"""So many calls of a variant are judged: proofs are for all sizes, but for strides of a call."""
+"""So many calls of a variant are judged: proofs are for all sizes and the strides of one call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class OutputResult:
     Attributes:
         kernel: Its name.
         output: The argument.
-        standing: Whether a row's value is a function of the row alone; see `rows.Standing`.
+        verdict: Whether a row's value is a function of the row alone; see `rows.Outcome`.
         rows: How many axes of the output number its rows.
         place: The store.
         why: Reasons against it.
@@ -118,7 +118,7 @@ class OutputResult:
 
     kernel: str
     output: str
-    standing: Standing
+    verdict: Outcome
     rows: int
     place: Place
     why: tuple[Why, ...]
@@ -144,9 +144,9 @@ class Invariance:
     outputs: tuple[OutputResult, ...]
     failures: tuple[str, ...]
 
-    def count(self, standing: Standing) -> int:
-        """Return how many outputs have a standing."""
-        return sum(each.standing == standing for each in self.outputs)
+    def count(self, verdict: Outcome) -> int:
+        """Return how many outputs have a verdict."""
+        return sum(each.verdict == verdict for each in self.outputs)
 
 
 def invariance_of(
@@ -246,10 +246,10 @@ def _batch(result: OutputResult, verdict: RowVerdict, kernel: Kernel, variant: i
 
 
 def _merge(known: OutputResult, other: OutputResult) -> None:
-    """Add another call of the same output: the worse of the two stands."""
+    """Add another call of the same output: the worse of the two counts."""
     known.calls += 1
-    if _WORST.index(other.standing) < _WORST.index(known.standing):
-        known.standing, known.place, known.rows = other.standing, other.place, other.rows
+    if _WORST.index(other.verdict) < _WORST.index(known.verdict):
+        known.verdict, known.place, known.rows = other.verdict, other.place, other.rows
     known.why = tuple(dict.fromkeys((*known.why, *other.why)))
     for name in ("own", "shared", "scalars", "sizes", "selecting"):
         setattr(known, name, tuple(dict.fromkeys((*getattr(known, name), *getattr(other, name)))))
@@ -264,7 +264,7 @@ def _result(call: Call, verdict: RowVerdict, determinism: Determinism) -> Output
     own = {read.argument for read in verdict.reads if read.own}
     shared = {read.argument for read in verdict.reads} - own
     return OutputResult(
-        call.kernel, verdict.argument, verdict.standing, len(verdict.rows), _place(verdict.op),
+        call.kernel, verdict.argument, verdict.verdict, len(verdict.rows), _place(verdict.op),
         tuple(
             Why(each.cause, each.through, each.what, _place(ops.get(each.op, verdict.op)))
             for each in verdict.reasons
@@ -348,16 +348,16 @@ def _compare(result: OutputResult) -> None:
         result.why = (*result.why, *_differing_scalars(result, kept))
         if comparison.relation not in ("same", "equal"):
             result.why = (*result.why, _other_tree(result, comparison))
-        if result.why and result.standing == "proven":
-            result.standing = "depends"
-        if result.standing == "depends":
+        if result.why and result.verdict == "proven":
+            result.verdict = "depends"
+        if result.verdict == "depends":
             result.witness = _witness(
                 [next(iter(each.values())) for each in by_tree.values()],
                 kept,
                 differ=comparison.evaluated and comparison.relation != "equal",
             )
     if result.witness is not None:
-        result.standing = "violation"
+        result.verdict = "violation"
 
 
 def _sizes(kept: Sequence[_Kept]) -> int:

@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
     from kvtrace.symbolic.summary import Access
 
-Standing = Literal["proven", "violation", "depends", "whole", "unknown"]
+Outcome = Literal["proven", "violation", "depends", "whole", "unknown"]
 """
 - proven: a row's value is a function of the row, whatever the batch.
 - violation: the evaluator gives a row two values for the same data.
 - depends: its tree differs between batches; no two values were seen.
-- whole: the output has one value for the whole batch, so no row has a value of its own.
+- whole: the output has one value for the whole batch, so no row has its own value.
 - unknown: something is not followed.
 """
 
@@ -61,7 +61,7 @@ class RowVerdict:
 
     access: Access
     argument: str
-    standing: Standing
+    verdict: Outcome
     output: Output | None = None
     tree: Tree | None = None
     rows: tuple[Axis, ...] = ()
@@ -107,11 +107,11 @@ def with_own_writes(
         kernel: The kernel.
 
     """
-    if verdict.tree is None or verdict.standing == "whole":
+    if verdict.tree is None or verdict.verdict == "whole":
         return verdict
     found: dict[Reason, None] = {}
     for store in verdicts:
-        steady = store.standing == "proven" and is_made_in_any_batch(store, kernel)
+        steady = store.verdict == "proven" and is_made_in_any_batch(store, kernel)
         if steady:
             continue
         name = kernel.name(store.access.argument)
@@ -122,7 +122,7 @@ def with_own_writes(
             text = f"which of its stores to {name} writes an element"
             found[Reason("unknown", "guard", text, store.op.index)] = None
     reasons = (*verdict.reasons, *found)
-    return replace(verdict, reasons=reasons, standing=_standing(reasons))
+    return replace(verdict, reasons=reasons, verdict=_outcome(reasons))
 
 
 def is_made_in_any_batch(verdict: RowVerdict, kernel: Kernel) -> bool:
@@ -175,10 +175,10 @@ def _verdict(access: Access, kernel: Kernel) -> RowVerdict:
         tree = kernel.tree(access, output)
         best = _judged(access, output, tree, kernel, 1)
     for count in range(2, len(output.axes) + 1):
-        if best.standing != "proven":
+        if best.verdict != "proven":
             break
         finer = _judged(access, output, tree, kernel, count)
-        if finer.standing != "proven":
+        if finer.verdict != "proven":
             break
         best = finer
     return replace(best, unsplit=unsplit)
@@ -217,7 +217,7 @@ def _judged(access: Access, output: Output, tree: Tree, kernel: Kernel, count: i
     )
     reasons = (*found.reasons, *_updates(access), *_as_many(scalars, access, rows, kernel))
     return RowVerdict(
-        access, kernel.name(access.argument), _standing(reasons), output, tree, rows,
+        access, kernel.name(access.argument), _outcome(reasons), output, tree, rows,
         tuple(sorted(map(kernel.scalar, sizes))), reasons, found.reads,
         tuple(sorted(map(kernel.scalar, scalars))), found.selecting,
     )  # fmt: skip
@@ -264,7 +264,7 @@ def _as_many(
     return tuple(found)
 
 
-def _standing(reasons: Sequence[Reason]) -> Standing:
+def _outcome(reasons: Sequence[Reason]) -> Outcome:
     if any(reason.cause == "unknown" for reason in reasons):
         return "unknown"
     return "depends" if reasons else "proven"

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kvtrace.addons.invariance.results import Across, Invariance, OutputResult, Place
-    from kvtrace.addons.invariance.rows import Standing
+    from kvtrace.addons.invariance.rows import Outcome
     from kvtrace.addons.invariance.versions import Meaning, OutputMeaning
 
-_VERDICTS: Final[Mapping[Standing, str]] = {
+_VERDICTS: Final[Mapping[Outcome, str]] = {
     "proven": "invariant",
     "violation": "varies",
     "depends": "depends",
@@ -30,7 +30,7 @@ def invariance_lines(found: Invariance, width: int) -> list[str]:
         return ["No kernel with IR was launched, so there is nothing to judge."]
     rows = [
         (
-            each.kernel, each.output, _VERDICTS[each.standing], each.determinism.answer,
+            each.kernel, each.output, _VERDICTS[each.verdict], each.determinism.answer,
             _across_text(each), _reads_text(each),
         )
         for each in found.outputs
@@ -152,7 +152,7 @@ def _object(each: OutputResult) -> dict[str, Any]:
     return {
         "kernel": each.kernel,
         "output": each.output,
-        "verdict": each.standing,
+        "verdict": each.verdict,
         "row_axes": each.rows,
         "file": each.place.file,
         "line": each.place.line,
@@ -193,7 +193,7 @@ def _object(each: OutputResult) -> dict[str, Any]:
 _MEANINGS: Final[Mapping[Meaning, str]] = {
     "same": "the same bits",
     "equal": "the same bits, at these sizes",
-    "reassociated": "the same but for the order of sums",
+    "reassociated": "the same except for the order of sums",
     "violation": "differs",
     "different": "another expression, no difference seen",
     "unknown": "unknown",

@@ -30,16 +30,16 @@ def test_a_right_kernel_is_no_violation_and_mostly_proven(pair: Planted, judged:
 
     assert found.failures == ()
     assert found.outputs
-    standings = {each.standing for each in found.outputs}
-    assert "violation" not in standings
-    assert (standings == {"proven"}) or pair.name in NOT_PROVEN
+    verdicts = {each.verdict for each in found.outputs}
+    assert "violation" not in verdicts
+    assert (verdicts == {"proven"}) or pair.name in NOT_PROVEN
 
 
 @pytest.mark.parametrize("pair", PLANTED, ids=lambda pair: pair.name)
 def test_a_planted_fault_is_not_proven_and_has_a_reason(pair: Planted, judged: Judged) -> None:
     found = judged(launched(pair, pair.wrong))
 
-    bad = [each for each in found.outputs if each.standing in ("violation", "depends")]
+    bad = [each for each in found.outputs if each.verdict in ("violation", "depends")]
     assert bad
     assert all(each.why for each in bad)
 
@@ -61,10 +61,10 @@ def test_the_number_of_rows_in_a_value_is_seen_with_one_size(judged: Judged) -> 
     (right,) = judged(lambda: pair.launch(pair.right, 40)).outputs
     (wrong,) = judged(lambda: pair.launch(pair.wrong, 40)).outputs
 
-    assert right.standing == "proven"
+    assert right.verdict == "proven"
     assert right.own == ("x",)
     assert right.shared == ("w",)
-    assert wrong.standing == "depends"
+    assert wrong.verdict == "depends"
     assert any(why.cause == "size" and "M" in why.what for why in wrong.why)
 
 

@@ -77,7 +77,7 @@ def command(
         complain(failure)
     complain_of(selection.trace)
     failed = any(
-        each.standing != "proven" or each.determinism.answer != "proven" for each in found.outputs
+        each.verdict != "proven" or each.determinism.answer != "proven" for each in found.outputs
     )
     return int(strict and failed)
 
