@@ -69,6 +69,11 @@ def _of_kernel(kernel: KernelProfile, name: str) -> TableRow:
     return TableRow(name, place, kernel.launches, taken, None, kernel=kernel)
 
 
+def _has_device_times(profile: Profile) -> bool:
+    """Return whether kernels have times on devices, as another engine's sums may without a table."""
+    return any(kernel.measured.device_ns is not None for kernel in profile.kernels)
+
+
 def _place(file: str | None, line: int | None) -> str:
     name = PurePath(file).name if file else ""
     return f"{name}:{line}" if name and line else name
@@ -79,7 +84,8 @@ def table_text(profile: Profile, most: int | None, width: int) -> list[str]:
     rows = table_rows(profile)
     shown = rows[:most]
     timed = profile.device_time is not None
-    header = ["kernel", *(["share"] if timed else []), "GPU time" if timed else "host time",
+    of = "GPU time" if timed or _has_device_times(profile) else "host time"
+    header = ["kernel", *(["share"] if timed else []), of,
               "launches", "rate", "roofline", "line"]  # fmt: skip
     cells, places = [], short_places([row.place for row in rows])
     for row in shown:
