@@ -70,7 +70,7 @@ def _of_kernel(kernel: KernelProfile, name: str) -> TableRow:
 
 
 def _has_device_times(profile: Profile) -> bool:
-    """Return whether kernels have times on devices, as another engine's sums may without a table."""
+    """Return whether kernels have times on devices; another engine's sums have no more of them."""
     return any(kernel.measured.device_ns is not None for kernel in profile.kernels)
 
 
